@@ -16,7 +16,7 @@ from mbs_dynamics.algorithms import ALGORITHMS, algorithm_of, forward_dynamics
 from mbs_dynamics.algorithms.forward_dynamics import METHODS
 from mbs_dynamics.compiler import Operations
 from mbs_dynamics.errors import SingularError
-from mbs_dynamics.model.dh import DHRow, from_dh
+from mbs_dynamics.model.dh import DHRow
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.representation import REPRESENTATIONS
@@ -63,7 +63,7 @@ fewer operations than the one proposed, and Walker and Orin's the fewest of all.
 
 def slender_chain(n: int) -> Model:
     """Return a serial robot of n revolute joints and bent slender rods, with no special angles."""
-    return from_dh([DHRow(0.3, 0.2, 0.7, mass=1.0, hub_inertia=0.05) for _ in range(n)])
+    return Model.from_dh([DHRow(0.3, 0.2, 0.7, mass=1.0, hub_inertia=0.05) for _ in range(n)])
 
 
 def forward_dynamics_counts(sizes: Sequence[int]) -> dict[str, list[Count]]:

@@ -42,9 +42,9 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.model.body import Body, Frame
-from mbs_dynamics.model.diagnostics import Diagnostic, diagnose_made, warn
+from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
+from mbs_dynamics.model.diagnostics import Diagnostic, diagnose_made
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 from mbs_dynamics.model.screws import assemble
 
 SCREWS = {
@@ -123,7 +123,7 @@ def from_dh(
     table: DHTable | Sequence[DHRow | Mapping[str, Any] | Sequence[Any]],
     *,
     gravity: ArrayLike = STANDARD_GRAVITY,
-) -> Model:
+) -> Description:
     """Return the model of a serial robot from Denavit-Hartenberg parameters.
 
     The frame ``"tool"`` of the model is the last frame of the table: frame n + 1, at the end of the
@@ -168,7 +168,7 @@ def from_dh(
         raise ModelError(f"no body may be named {TOOL!r}: it is the frame at the end of the robot")
     frames = {TOOL: Frame(TOOL, len(rows) - 1, checks.snap(shapes[-1]))}
     g = checks.numbers("gravity", gravity, (3,))
-    return warn(Model(described.name, bodies, g, frames, tuple(_diagnose(bodies, rows, modified))))
+    return Description(described.name, bodies, g, frames, tuple(_diagnose(bodies, rows, modified)))
 
 
 def link_shape(row: DHRow) -> FloatArray:

@@ -57,7 +57,7 @@ def warn(model: M) -> M:
     warned = warnings_about(model)
     if warned:
         text = f"model {model.name!r} has {len(warned)} warning(s):\n  " + "\n  ".join(warned)
-        warnings.warn(text, ModelWarning, stacklevel=4)
+        warnings.warn(text, ModelWarning, stacklevel=3)
     return model
 
 

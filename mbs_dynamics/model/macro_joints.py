@@ -41,10 +41,10 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND, Body
-from mbs_dynamics.model.diagnostics import diagnose_made, warn
+from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
+from mbs_dynamics.model.diagnostics import diagnose_made
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
-from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 from mbs_dynamics.model.subgroup import Subgroup
 
 INDEPENDENT_TOLERANCE = 1e-6
@@ -164,7 +164,7 @@ def from_joints(
     *,
     gravity: ArrayLike = STANDARD_GRAVITY,
     name: str = "mechanism",
-) -> Model:
+) -> Description:
     """Return the model of a tree of bodies connected by joints of any kind.
 
     The two joint frames of a connection coincide in the reference configuration, and the body moves
@@ -200,7 +200,7 @@ def from_joints(
         bodies.append(Body(connection.body, parent, home, joint, inertia))
         n += group.nv
     g = checks.numbers("gravity", gravity, (3,))
-    return warn(Model(name, tuple(bodies), g, diagnostics=tuple(diagnose_made(bodies))))
+    return Description(name, tuple(bodies), g, diagnostics=tuple(diagnose_made(bodies)))
 
 
 def _checked_connections(connections: Any) -> Sequence[Connection]:

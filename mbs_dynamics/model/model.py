@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-from collections.abc import Callable, Mapping, Sequence
+import functools
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,20 +18,33 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
 from mbs_dynamics.lie import se3
+from mbs_dynamics.model import dh, macro_joints, screws, urdf
 from mbs_dynamics.model.body import GROUND, Body, Frame, Frames
 from mbs_dynamics.model.compiled import Compiled
 from mbs_dynamics.model.coordinates import CoordinateLimits, bounded, limits_of
-from mbs_dynamics.model.diagnostics import Diagnostic
+from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
+from mbs_dynamics.model.diagnostics import Diagnostic, warn
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.payloads import Payload, Payloads, loaded
+from mbs_dynamics.model.text import text
 from mbs_dynamics.model.values import Value
 
 QUATERNION_TOLERANCE = 1e-3
 """How far the length of a quaternion may be from one before it is refused."""
 
-STANDARD_GRAVITY = (0.0, 0.0, -9.81)
-"""Free-fall acceleration in m/s^2, z upwards."""
+P = ParamSpec("P")
+
+
+def _made_of(build: Callable[P, Description]) -> Callable[P, Model]:
+    """Return a constructor of models from a function that describes them, with its signature."""
+
+    @functools.wraps(build)
+    def make(*args: P.args, **named: P.kwargs) -> Model:
+        return warn(Model(*build(*args, **named)))
+
+    make.__signature__ = inspect.signature(build).replace(return_annotation="Model")  # type: ignore[attr-defined]
+    return make
 
 
 class State(NamedTuple):
@@ -83,106 +96,20 @@ class Model(Value):
 
     # -- constructors ----------------------------------------------------------------------------
 
-    @classmethod
-    def from_urdf(
-        cls,
-        source: str | os.PathLike[str],
-        *,
-        root: str | None = None,
-        tip: str | None = None,
-        floating_base: bool = False,
-        gravity: ArrayLike = STANDARD_GRAVITY,
-    ) -> Model:
-        """Return the model of a robot described in URDF.
+    from_urdf = staticmethod(_made_of(urdf.from_urdf))
+    from_screws = staticmethod(_made_of(screws.from_screws))
+    from_joint_frames = staticmethod(_made_of(screws.from_joint_frames))
+    from_joints = staticmethod(_made_of(macro_joints.from_joints))
+    from_dh = staticmethod(_made_of(dh.from_dh))
 
-        ``source`` is the path of a file or the XML text. ``root`` and ``tip`` select the chain
-        between two links, by default the whole tree; ``gravity`` (3,) is the free-fall acceleration
-        in the axes of the description's root link in m/s^2. Fixed joints merge links into one body,
-        whose names stay valid as frames. Raises UrdfError for a description that cannot be
-        modelled, UnknownBodyError. See :func:`mbs_dynamics.model.urdf.from_urdf`.
-        """
-        build = _builder("urdf", "from_urdf")
-        return build(source, root=root, tip=tip, floating_base=floating_base, gravity=gravity)
-
-    @classmethod
-    def from_screws(
-        cls,
-        parents: Sequence[int],
-        homes: ArrayLike,
-        screws: ArrayLike,
-        M_body: ArrayLike | None = None,
-        *,
-        frame: str,
-        gravity: ArrayLike = STANDARD_GRAVITY,
-        **names: Any,
-    ) -> Model:
-        """Return the model of a tree from its joint screws at q = 0.
-
-        ``parents`` (nb,) are indices, -1 for the ground; ``homes`` (nb, 4, 4) poses; ``screws``
-        (nb, 6), angular part first; ``M_body`` (nb, 6, 6) inertia matrices, see
-        :func:`mbs_dynamics.spatial_inertia`. ``frame`` is ``"spatial"``, ``"body_fixed"`` or
-        ``"parent"`` and says in which frame screws and homes are given. Mueller (kinematics), eqs.
-        (5), (7) and (12). Raises ArgumentError, ModelError. See
-        :func:`mbs_dynamics.model.screws.from_screws`.
-        """
-        build = _builder("screws", "from_screws")
-        return build(parents, homes, screws, M_body, frame=frame, gravity=gravity, **names)
-
-    @classmethod
-    def from_joint_frames(
-        cls,
-        parents: Sequence[int],
-        S_parent: ArrayLike,
-        S_body: ArrayLike,
-        Z: ArrayLike,
-        M_body: ArrayLike | None = None,
-        *,
-        gravity: ArrayLike = STANDARD_GRAVITY,
-        **names: Any,
-    ) -> Model:
-        """Return the model of a tree from two frames per joint: Mueller (kinematics), (3) to (5).
-
-        ``S_parent`` and ``S_body`` (nb, 4, 4) are the poses of the joint frames in the frames of
-        the parent and of the body, ``Z`` (nb, 6) the joint screws in them. Raises ArgumentError,
-        ModelError. See :func:`mbs_dynamics.model.screws.from_joint_frames`.
-        """
-        build = _builder("screws", "from_joint_frames")
-        return build(parents, S_parent, S_body, Z, M_body, gravity=gravity, **names)
-
-    @classmethod
-    def from_joints(
-        cls,
-        connections: Any,
-        *,
-        gravity: ArrayLike = STANDARD_GRAVITY,
-        name: str = "mechanism",
-    ) -> Model:
-        """Return the model of a tree with joints of several degrees of freedom.
-
-        ``connections`` is a sequence of :class:`mbs_dynamics.model.macro_joints.Connection`:
-        revolute, spherical, planar, free and others. Raises ArgumentError, ModelError. See
-        :mod:`mbs_dynamics.model.macro_joints`.
-        """
-        return _builder("macro_joints", "from_joints")(connections, gravity=gravity, name=name)
-
-    @classmethod
-    def from_dh(cls, table: Any, *, gravity: ArrayLike = STANDARD_GRAVITY) -> Model:
-        """Return the model of a serial robot from Denavit-Hartenberg parameters.
-
-        ``table`` is a :class:`mbs_dynamics.model.dh.DHTable` in the classical or the modified
-        (Craig's) convention, or its rows alone. Raises ArgumentError, ModelError. See
-        :mod:`mbs_dynamics.model.dh`.
-        """
-        return _builder("dh", "from_dh")(table, gravity=gravity)
-
-    def screws(self, *, frame: str = "body_fixed") -> Any:
+    def screws(self, *, frame: str = "body_fixed") -> screws.Screws:
         """Return parents, homes, screws and body inertias, as :meth:`from_screws` takes them.
 
         ``frame`` is ``"body_fixed"`` (B_i and X_i), ``"spatial"`` (A_i and Y_i) or ``"parent"``.
         Payloads are not included. Raises ArgumentError for another frame. See
         :func:`mbs_dynamics.model.screws.screws`.
         """
-        return _builder("screws", "screws")(self, frame)
+        return screws.screws(self.bodies, frame)
 
     def __post_init__(self) -> None:
         for what, given in (
@@ -255,7 +182,7 @@ class Model(Value):
         return f"<Model {self.name!r}: {self.size}, {self.nb} bodies>"
 
     def __str__(self) -> str:
-        return str(_builder("text", "text")(self))
+        return text(self.name, self.size, self.bodies, self.gravity, self.payloads)
 
     # -- properties ------------------------------------------------------------------------------
 
@@ -578,9 +505,3 @@ class Model(Value):
         """Return the model with its loads merged into the bodies that carry them."""
         loads = zip(self.payloads.bodies, self.payloads.parameters, strict=True)
         return replace(self, bodies=loaded(self.bodies, loads), payloads=Payloads())
-
-
-def _builder(file: str, function: str) -> Callable[..., Model]:
-    """Return a function of a module that itself imports this one."""
-    module = importlib.import_module(f"mbs_dynamics.model.{file}")
-    return getattr(module, function)  # type: ignore[no-any-return]

@@ -31,10 +31,10 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie.se3 import Ad, inverse
 from mbs_dynamics.model.body import GROUND, Body
-from mbs_dynamics.model.diagnostics import diagnose_made, warn
+from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
+from mbs_dynamics.model.diagnostics import diagnose_made
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint, one_screw
-from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 
 FRAMES = ("spatial", "body_fixed", "parent")
 """The frames in which :func:`from_screws` and :func:`screws` describe a mechanism."""
@@ -64,7 +64,7 @@ def from_screws(
     body_names: Sequence[str] | None = None,
     joint_names: Sequence[str] | None = None,
     name: str = "mechanism",
-) -> Model:
+) -> Description:
     """Return the model of a tree of bodies from its joint screws in the reference configuration.
 
     :param parents: (nb,) index of each body's parent, -1 for the ground. There may be several
@@ -103,7 +103,7 @@ def from_screws(
     inertias = _checked_inertias(M_body, len(tree))
     bodies = assemble(tree, home_rel, screw_body, inertias, body_names, joint_names)
     g = checks.numbers("gravity", gravity, (3,))
-    return warn(Model(name, bodies, g, diagnostics=tuple(diagnose_made(bodies))))
+    return Description(name, bodies, g, diagnostics=tuple(diagnose_made(bodies)))
 
 
 def from_joint_frames(
@@ -117,7 +117,7 @@ def from_joint_frames(
     body_names: Sequence[str] | None = None,
     joint_names: Sequence[str] | None = None,
     name: str = "mechanism",
-) -> Model:
+) -> Description:
     """Return the model of a tree of bodies from two joint frames a joint: Mueller, eqs. (3) to (5).
 
     The joint frame on the parent and the one on the body coincide at q = 0, and the body moves by
@@ -142,33 +142,35 @@ def from_joint_frames(
     inertias = _checked_inertias(M_body, len(tree))
     bodies = assemble(tree, home_rel, screw_body, inertias, body_names, joint_names)
     g = checks.numbers("gravity", gravity, (3,))
-    return warn(Model(name, bodies, g, diagnostics=tuple(diagnose_made(bodies))))
+    return Description(name, bodies, g, diagnostics=tuple(diagnose_made(bodies)))
 
 
-def screws(model: Model, frame: str) -> Screws:
-    """Return parents, homes, screws and body inertias of a model: what :func:`from_screws` takes.
+def screws(bodies: Sequence[Body], frame: str) -> Screws:
+    """Return parents, homes, screws and inertias of bodies: what :func:`from_screws` takes.
 
     The reference configuration is the one in which every joint position is zero. A mimic joint is
     listed as the joint that it is: which coordinate drives it is not part of this description, nor
     are names, limits, gravity and payloads.
 
-    Raises ArgumentError for a ``frame`` other than ``"spatial"``, ``"body_fixed"``, ``"parent"``.
+    Raises ArgumentError for a ``frame`` other than ``"spatial"``, ``"body_fixed"``, ``"parent"``;
+    ModelError for a joint with several degrees of freedom.
     """
     if frame not in FRAMES:
         raise ArgumentError(f"frame must be one of {', '.join(FRAMES)}; got {frame!r}")
-    B = np.array([body.home_rel for body in model.bodies])
-    X = np.array([body.joint.screw for body in model.bodies])
-    M = np.array([body.inertia.matrix() for body in model.bodies])
+    parents = tuple(body.parent for body in bodies)
+    B = np.array([body.home_rel for body in bodies])
+    X = np.array([body.joint.screw for body in bodies])
+    M = np.array([body.inertia.matrix() for body in bodies])
     if frame == "spatial":
         A: list[FloatArray] = []
-        for B_i, p in zip(B, model.parents, strict=True):
+        for B_i, p in zip(B, parents, strict=True):
             A.append(B_i if p == GROUND else A[p] @ B_i)  # (11)
         homes = np.array(A)
-        given = np.array([Ad(homes[i]) @ X[i] for i in range(model.nb)])  # (12)
+        given = np.array([Ad(homes[i]) @ X[i] for i in range(len(B))])  # (12)
     else:
         homes = B
-        given = np.array([Ad(B[i]) @ X[i] for i in range(model.nb)]) if frame == "parent" else X
-    return Screws(model.parents, homes, given, M)
+        given = np.array([Ad(B[i]) @ X[i] for i in range(len(B))]) if frame == "parent" else X
+    return Screws(parents, homes, given, M)
 
 
 def assemble(

@@ -6,22 +6,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
-from mbs_dynamics.model.body import GROUND, preorder
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.model.body import GROUND, Body, preorder
 from mbs_dynamics.model.joint import Joint
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.payloads import Payloads
 
 
-def text(model: Model) -> str:
+def text(
+    name: str, size: str, bodies: Sequence[Body], gravity: FloatArray, payloads: Payloads
+) -> str:
     """Return the text that ``print(model)`` shows.
 
     A body is listed below its parent, indented if the parent has other children.
     """
+    parents = [body.parent for body in bodies]
     rows, indent = [("body", "joint", "kind", "limits", "mass")], {GROUND: -1}
-    siblings = Counter(model.parents)
+    siblings = Counter(parents)
     siblings[GROUND] = 2
-    for i in preorder(model.parents):
-        body, p = model.bodies[i], model.parents[i]
+    for i in preorder(parents):
+        body, p = bodies[i], parents[i]
         indent[i] = indent[p] + (siblings[p] > 1)
         names = "  " * indent[i] + body.name, body.joint.name
         rows.append((*names, body.joint.kind, _limits(body.joint), f"{body.inertia.mass:.4g} kg"))
@@ -30,9 +35,9 @@ def text(model: Model) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
-    gravity = ", ".join(f"{x:g}" for x in model.gravity)
-    head = f"{model.name}: {model.size}, {model.nb} bodies, gravity ({gravity}) m/s^2"
-    loads = [f"load on {load.link}: {load.parameters[0]:.4g} kg" for load in model.payloads]
+    fall = ", ".join(f"{x:g}" for x in gravity)
+    head = f"{name}: {size}, {len(bodies)} bodies, gravity ({fall}) m/s^2"
+    loads = [f"load on {load.link}: {load.parameters[0]:.4g} kg" for load in payloads]
     return "\n".join([head, *lines, *loads])
 
 

@@ -16,11 +16,11 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UrdfError
 from mbs_dynamics.model.body import GROUND, Body, Frame
-from mbs_dynamics.model.diagnostics import Diagnostic, diagnose, warn
+from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
+from mbs_dynamics.model.diagnostics import Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.macro_joints import macro_joint
-from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 from mbs_dynamics.model.urdf_joint import diagnose_joint, drivers, dynamics, limits, motion
 from mbs_dynamics.model.urdf_tree import LinkTree, Part, part_of, tree_of
 from mbs_dynamics.model.urdf_units import wrong_units
@@ -37,7 +37,7 @@ def from_urdf(
     tip: str | None = None,
     floating_base: bool = False,
     gravity: ArrayLike = STANDARD_GRAVITY,
-) -> Model:
+) -> Description:
     """Return the model of a URDF.
 
     ``source`` is a path, or the XML text itself: a string whose first non-blank character is "<",
@@ -75,7 +75,7 @@ def from_urdf(
     where, robot = read(source)
     tree = tree_of(where, robot)
     part = part_of(tree, root, tip)
-    return warn(_Assembly(tree, part, floating_base).model(gravity))
+    return _Assembly(tree, part, floating_base).description(gravity)
 
 
 def link_inertias(source: str | bytes | os.PathLike[str]) -> dict[str, Inertia]:
@@ -109,7 +109,7 @@ class _Assembly:
                 self.coordinates[joint.name] = n
                 n += self.motions[joint.name].nv
 
-    def model(self, gravity: ArrayLike) -> Model:
+    def description(self, gravity: ArrayLike) -> Description:
         tree, part = self.tree, self.part
         if self.base is not None:
             self.check_base()
@@ -142,7 +142,7 @@ class _Assembly:
             for message in body.inertia.violations()
         }
         self.diagnostics += [each for each in diagnose(self.bodies) if each not in known]
-        return Model(tree.name, tuple(self.bodies), g, self.frames, tuple(self.diagnostics))
+        return Description(tree.name, tuple(self.bodies), g, self.frames, tuple(self.diagnostics))
 
     def mount(self, gravity: FloatArray) -> FloatArray:
         """Fix the root and all links above it to the ground; return gravity in its axes."""

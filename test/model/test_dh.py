@@ -14,7 +14,7 @@ import pytest
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, ModelError, ModelWarning
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.dh import PUMA, DHRow, DHTable, from_dh, link_inertia, link_shape
+from mbs_dynamics.model.dh import PUMA, DHRow, DHTable, link_inertia, link_shape
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
@@ -124,7 +124,7 @@ def kinetic_energy(table, q, qd, h=1e-5):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_frames_are_the_product_of_the_elementary_transformations(seed):
     table = random_table(seed)
-    model = from_dh(table)
+    model = Model.from_dh(table)
     q = np.random.default_rng(seed + 100).uniform(-2.0, 2.0, model.n)
     frame = np.eye(4)
     for row, q_i, C in zip(table.rows, q, configuration(model, q), strict=True):
@@ -189,7 +189,7 @@ def test_the_printed_C_5_makes_link_2_of_the_puma_indefinite():
 @pytest.mark.parametrize("seed", SEEDS)
 def test_kinetic_energy_is_that_of_the_elements(seed):
     table = random_table(seed)
-    model = from_dh(table)
+    model = Model.from_dh(table)
     rng = np.random.default_rng(seed + 200)
     q, qd = rng.uniform(-2.0, 2.0, (2, model.n))
     got = 0.5 * qd @ mass_matrix(model, q) @ qd
@@ -211,7 +211,7 @@ def test_mass_matrix_is_that_of_pinocchio(seed):
         hub = pin.Inertia(0.0, np.zeros(3), np.diag([0.0, 0.0, row.hub_inertia]))
         reference.inertias[parent] += hub
         placement = T(0, 0, row.b) @ T(row.a, 0, 0) @ Rx(row.alpha)
-    model = from_dh(table)
+    model = Model.from_dh(table)
     q = np.random.default_rng(seed + 300).uniform(-2.0, 2.0, model.n)
     M = np.triu(pin.crba(reference, reference.createData(), q))
     M = M + np.triu(M, 1).T
@@ -220,7 +220,7 @@ def test_mass_matrix_is_that_of_pinocchio(seed):
 
 @pytest.fixture(scope="module")
 def puma():
-    return from_dh(PUMA)
+    return Model.from_dh(PUMA)
 
 
 @pytest.fixture(scope="module")
@@ -288,7 +288,7 @@ def test_puma_causes_no_warning_and_notes_its_hubs():
 def test_rows_may_be_mappings_or_plain_sequences():
     rows = [PUMA.rows[0]._asdict(), tuple(PUMA.rows[1]), list(PUMA.rows[2]), *PUMA.rows[3:]]
     model = Model.from_dh(rows, gravity=(0.0, 9.81, 0.0))
-    table = from_dh(PUMA)
+    table = Model.from_dh(PUMA)
     np.testing.assert_array_equal(model.screws().homes, table.screws().homes)
     np.testing.assert_array_equal(model.screws().M_body, table.screws().M_body)
     np.testing.assert_array_equal(model.gravity, (0.0, 9.81, 0.0))
@@ -297,11 +297,11 @@ def test_rows_may_be_mappings_or_plain_sequences():
 
 def test_names_of_a_table():
     table = DHTable(PUMA.rows[:2], "elbow", ("upper", "lower"), ("shoulder", "elbow"))
-    model = from_dh(table)
+    model = Model.from_dh(table)
     assert model.name == "elbow"
     assert model.body_names == ("upper", "lower")
     assert model.joint_names == ("shoulder", "elbow")
-    assert from_dh(DHTable(PUMA.rows[:2])).body_names == ("body1", "body2")
+    assert Model.from_dh(DHTable(PUMA.rows[:2])).body_names == ("body1", "body2")
 
 
 def test_a_mass_without_length_is_a_point_and_a_warning():
@@ -315,14 +315,14 @@ def test_a_mass_without_length_is_a_point_and_a_warning():
 
 def test_a_chain_without_inertia_at_its_end_is_a_warning():
     with pytest.warns(ModelWarning, match="'body2'.*singular"):
-        from_dh([DHRow(0.5, 0.0, 0.0, mass=1.0), DHRow(0.1, 0.2, 0.0)])
+        Model.from_dh([DHRow(0.5, 0.0, 0.0, mass=1.0), DHRow(0.1, 0.2, 0.0)])
 
 
 @pytest.mark.parametrize("angle", ["alpha", "theta"])
 def test_an_angle_in_degrees_is_a_warning(angle):
     row = PUMA.rows[1]._replace(**{angle: 90.0})
     with pytest.warns(ModelWarning, match=f"{angle} is 90 rad.*degrees"):
-        from_dh([row])
+        Model.from_dh([row])
 
 
 ROW = {"a": 0.1, "b": 0.2, "alpha": 0.3, "mass": 1.0}
@@ -359,14 +359,14 @@ ROW = {"a": 0.1, "b": 0.2, "alpha": 0.3, "mass": 1.0}
     ],
 )
 def test_wrong_input_names_the_row_and_the_field(error, table, message):
-    from_dh([ROW])
+    Model.from_dh([ROW])
     with pytest.raises(error, match=message):
-        from_dh(table)
+        Model.from_dh(table)
 
 
 def test_wrong_gravity():
     with pytest.raises(ArgumentError, match=r"gravity has shape \(2,\); valid is \(3,\)"):
-        from_dh(PUMA, gravity=(0.0, 9.81))
+        Model.from_dh(PUMA, gravity=(0.0, 9.81))
 
 
 def test_shape_of_a_link_is_the_constant_part_of_the_transformation():
@@ -387,7 +387,7 @@ def test_frames_of_the_modified_convention(seed):
     """Craig, Introduction to Robotics, eq. (3.6): Rx(alpha) Tx(a) Rz(theta) Tz(d)."""
     rng = np.random.default_rng(seed)
     rows = tuple(modified_row(rng) for _ in range(4))
-    model = from_dh(DHTable(rows, convention="modified"))
+    model = Model.from_dh(DHTable(rows, convention="modified"))
     q = rng.uniform(-3.0, 3.0, 4)
     expected, C = [], np.eye(4)
     for row, q_i in zip(rows, q, strict=True):
@@ -422,8 +422,8 @@ def test_both_conventions_describe_one_robot(seed):
         )
         modified.append(row_of_craig)
         before = row
-    model = from_dh(DHTable(tuple(classical)))
-    other = from_dh(DHTable(tuple(modified), convention="modified"))
+    model = Model.from_dh(DHTable(tuple(classical)))
+    other = Model.from_dh(DHTable(tuple(modified), convention="modified"))
     other = other.with_frame("end", "tool", T(before.a, 0, 0) @ Rx(before.alpha))
     state = model.random_state(seed)
     np.testing.assert_allclose(
@@ -451,20 +451,20 @@ def test_both_conventions_describe_one_robot(seed):
 )
 def test_tables_that_contradict_themselves(table, error, said):
     with pytest.raises(error, match=said):
-        from_dh(table)
+        Model.from_dh(table)
 
 
 def test_mass_without_a_place_is_a_point_in_the_modified_convention():
     table = DHTable((DHRow(0.1, 0.2, 0.3, mass=2.0),), convention="modified")
     with pytest.warns(ModelWarning, match="no com: taken as a point"):
-        model = from_dh(table)
+        model = Model.from_dh(table)
     np.testing.assert_allclose(model.bodies[0].inertia.moment, 0.0)
 
 
 def test_models_for_kinematics_do_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = from_dh([DHRow(0.3, 0.1, pi / 2), DHRow(0.2, 0.0, 0.0)])
+        model = Model.from_dh([DHRow(0.3, 0.1, pi / 2), DHRow(0.2, 0.0, 0.0)])
         parents, homes, screws, _ = model.screws(frame="spatial")
         again = Model.from_screws(parents, homes, screws, frame="spatial")
     for each in (model, again):
@@ -483,5 +483,5 @@ def test_an_inertia_that_no_body_has_is_reported_beside_hubs():
         DHRow(0.1, 0.0, 0.0, mass=1.0, com=(0, 0, 0), inertia_at_com=np.diag([0.0, 0.0, 1.0])),
     ]
     with pytest.warns(ModelWarning, match="link 'body2'") as caught:
-        from_dh(rows)
+        Model.from_dh(rows)
     assert "link 'body1'" not in str(caught[0].message)

@@ -16,7 +16,6 @@ from mbs_dynamics.lie import se3
 from mbs_dynamics.model.macro_joints import (
     KINDS,
     Connection,
-    from_joints,
     macro_joint,
 )
 
@@ -152,7 +151,7 @@ def test_poses_are_products_of_motions(seed):
         )
         for kind, parent in zip(order, parents, strict=True)
     ]
-    model = from_joints(given)
+    model = mbs.Model.from_joints(given)
     assert (model.nv, model.nb) == (sum(DOF.values()), len(KINDS))
     q = model.random_state(seed).q
     C = {None: np.eye(4)}
@@ -165,7 +164,7 @@ def test_poses_are_products_of_motions(seed):
 
 def test_names_and_order_of_bodies_and_joints():
     M = mbs.spatial_inertia(1.0, (0, 0, 0.1), 0.01 * np.eye(3))
-    model = from_joints(
+    model = mbs.Model.from_joints(
         [
             Connection(name="hip", joint=made("spherical"), body="thigh", M_body=M),
             Connection(name="knee", joint=made("revolute"), body="shank", M_body=M, parent="thigh"),
@@ -209,11 +208,11 @@ def test_urdf_makes_the_same_model(tag, kind):
         M_body=mbs.spatial_inertia(2.0, np.zeros(3), np.eye(3)),
         S_parent=theirs.bodies[0].home_rel,
     )
-    assert from_joints([connection], name="r").bodies[0].joint == theirs.bodies[0].joint
+    assert mbs.Model.from_joints([connection], name="r").bodies[0].joint == theirs.bodies[0].joint
 
 
 def test_connections_without_inertia_are_for_kinematics(recwarn):
-    model = from_joints([Connection(name="s", joint=macro_joint("spherical"), body="b")])
+    model = mbs.Model.from_joints([Connection(name="s", joint=macro_joint("spherical"), body="b")])
     assert not recwarn.list
     assert model.total_mass == 0.0
     assert mbs.jacobian(model, [0.1, 0.2, 0.3, 0.4], "b").shape == (6, 3)
@@ -306,9 +305,9 @@ TWISTED = np.eye(4) + np.eye(4, k=1)
 )
 def test_bad_connections_are_refused(given, error, said):
     with pytest.raises(error, match=said):
-        from_joints(given)
+        mbs.Model.from_joints(given)
 
 
 def test_gravity_is_checked():
     with pytest.raises(mbs.ArgumentError, match=r"gravity has shape \(2,\)"):
-        from_joints([connection()], gravity=(0, 1))
+        mbs.Model.from_joints([connection()], gravity=(0, 1))

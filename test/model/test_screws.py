@@ -16,7 +16,7 @@ from mbs_dynamics.errors import ArgumentError, ModelError, ModelWarning
 from mbs_dynamics.model.inertia import spatial_inertia
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
-from mbs_dynamics.model.screws import FRAMES, from_joint_frames, from_screws, screws
+from mbs_dynamics.model.screws import FRAMES
 
 pytestmark = pytest.mark.backend_independent
 
@@ -119,9 +119,9 @@ class Mechanism:
         return self.parents, homes, given, self.M
 
     def models(self):
-        yield from_joint_frames(self.parents, self.S_parent, self.S_body, self.Z, self.M)
+        yield Model.from_joint_frames(self.parents, self.S_parent, self.S_body, self.Z, self.M)
         for frame in FRAMES:
-            yield from_screws(*self.described(frame), frame=frame)
+            yield Model.from_screws(*self.described(frame), frame=frame)
 
 
 def configuration(model, q):
@@ -160,9 +160,9 @@ def test_all_descriptions_give_the_same_mechanism(seed):
 def test_export_inverts_import(seed, frame):
     truth = Mechanism(seed)
     for model in truth.models():
-        for got, given in zip(screws(model, frame), truth.described(frame), strict=True):
+        for got, given in zip(model.screws(frame=frame), truth.described(frame), strict=True):
             np.testing.assert_allclose(got, given, atol=1e-13)
-        again = from_screws(*screws(model, frame), frame=frame)
+        again = Model.from_screws(*model.screws(frame=frame), frame=frame)
         np.testing.assert_allclose(again.screws().homes, model.screws().homes, atol=1e-13)
         np.testing.assert_allclose(again.screws().screws, model.screws().screws, atol=1e-13)
 
@@ -170,8 +170,8 @@ def test_export_inverts_import(seed, frame):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_exported_spatial_screws_satisfy_the_product_of_exponentials(seed):
     truth = Mechanism(seed)
-    model = from_screws(*truth.described("body_fixed"), frame="body_fixed")
-    exported = screws(model, "spatial")
+    model = Model.from_screws(*truth.described("body_fixed"), frame="body_fixed")
+    exported = model.screws(frame="spatial")
     for i, expected in enumerate(truth.configuration(truth.q)):
         C = np.eye(4)
         for j in path(model, i):
@@ -262,14 +262,14 @@ def test_names_and_gravity_of_joint_frames():
 
 def test_rounding_left_in_the_axis_of_a_prismatic_joint_is_dropped():
     rounded = [(1e-17, 0.0, -3e-16, 0.0, 1.0, 0.0)]
-    model = from_screws(**arguments(1, screws=rounded))
+    model = Model.from_screws(**arguments(1, screws=rounded))
     assert model.joints[0].kind == "prismatic"
 
 
 def test_the_caller_keeps_the_arrays():
     given = arguments()
     before = {name: np.copy(given[name]) for name in ("homes", "screws", "M_body")}
-    model = from_screws(**given)
+    model = Model.from_screws(**given)
     for name, value in before.items():
         np.testing.assert_array_equal(given[name], value)
         given[name] += 1.0
@@ -330,9 +330,9 @@ WRONG = [
 
 @pytest.mark.parametrize(("error", "wrong", "message"), WRONG)
 def test_wrong_input_names_the_argument(error, wrong, message):
-    from_screws(**GOOD)  # what is wrong is the change alone
+    Model.from_screws(**GOOD)  # what is wrong is the change alone
     with pytest.raises(error, match=message):
-        from_screws(**GOOD | wrong)
+        Model.from_screws(**GOOD | wrong)
 
 
 @pytest.mark.parametrize(
@@ -349,15 +349,15 @@ def test_wrong_input_names_the_argument(error, wrong, message):
 def test_wrong_joint_frames_name_the_argument(error, wrong, message):
     good = {"S_parent": HOMES, "S_body": HOMES, "Z": SCREWS}
     good |= {"parents": GOOD["parents"], "M_body": M_BODY}
-    from_joint_frames(**good)
+    Model.from_joint_frames(**good)
     with pytest.raises(error, match=message):
-        from_joint_frames(**good | wrong)
+        Model.from_joint_frames(**good | wrong)
 
 
 def test_an_unknown_frame_cannot_be_exported():
-    model = from_screws(**GOOD)
+    model = Model.from_screws(**GOOD)
     with pytest.raises(ArgumentError, match=r"frame must be one of .*; got 'body'"):
-        screws(model, "body")
+        model.screws(frame="body")
 
 
 def impossible():

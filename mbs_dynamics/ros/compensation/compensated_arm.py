@@ -27,7 +27,8 @@ from mbs_dynamics.compiler import Kernel, default_backend
 from mbs_dynamics.errors import ModelError, UnknownJointError
 from mbs_dynamics.model.body import Body
 from mbs_dynamics.model.coordinates import bounded
-from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
+from mbs_dynamics.model.description import STANDARD_GRAVITY
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.compensation.command_policy import Torques
 from mbs_dynamics.ros.compensation.input_checks import Continuity, Envelope, Periods, Speeds
 from mbs_dynamics.ros.compensation.interface import RATE_SHARE, GravityCompensationSettings

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.model.model import STANDARD_GRAVITY
+from mbs_dynamics.model.description import STANDARD_GRAVITY
 from mbs_dynamics.ros.compensation.command_policy import ON_FAULT
 from mbs_dynamics.ros.interface import (
     DESCRIPTION,
