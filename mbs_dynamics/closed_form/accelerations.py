@@ -21,12 +21,12 @@ from mbs_dynamics.model.model import Model
 
 
 class MovingSystem(System):
-    """The system matrices and their rates for a model in motion: q, qd, qdd, qddd (n,).
+    """The system matrices and their rates for a model in motion: q (nq,), qd, qdd, qddd (n,).
 
     qdd and qddd are zero if they are not given. V and Vd are (6 nb,), J and Jd (6 nb, n), a and b
     (6 nb, 6 nb); letters as in :class:`System`.
 
-    Raises ArgumentError if one of the arrays is not n finite numbers.
+    Raises ArgumentError if q is not nq finite numbers, or another array not n.
     """
 
     def __init__(
@@ -54,12 +54,18 @@ class MovingSystem(System):
     @cached_property
     def a_b(self) -> Array:
         """a^b = diag(qd_1 ad_{1X_1}, ..., qd_n ad_{nX_n}): (9)."""
-        return self.diagonal([ad(X) * r for X, r in zip(self.screw_body, self.rate, strict=True)])
+        pairs = zip(self.screws_body, self.of_joint, strict=True)
+        return self.diagonal([ad(X @ self.rate[columns]) for X, columns in pairs])
+
+    @cached_property
+    def aJ_b(self) -> Array:
+        """a^b J^b, less a^b X^b, which is zero for joints with one screw."""
+        return self.a_b @ (self.J_b - self.X_b @ self.N)
 
     @cached_property
     def Jd_b(self) -> Array:
         """d/dt J^b = -A^b a^b J^b: (8), from (7)."""
-        return -(self.A_b @ self.a_b @ self.J_b)
+        return -(self.A_b @ self.aJ_b)
 
     @cached_property
     def Vd_b(self) -> Array:
@@ -84,13 +90,16 @@ class MovingSystem(System):
 
     @cached_property
     def screws_s(self) -> Array:
-        """(nb, 6) J_j^s = Ad_{C_j A_j^-1} Y_j, the same for all bodies: (104)."""
-        return np.array(
-            [
-                se3.Ad(C @ se3.inverse(A)) @ Y
-                for C, A, Y in zip(self.C, self.home, self.screw_spatial, strict=True)
-            ]
-        )
+        """(nb, 6) J_j^s of joints with one degree of freedom each; ModelError for others."""
+        return self.single(self.columns_s)
+
+    @cached_property
+    def columns_s(self) -> list[Array]:
+        """nb matrices (6, k) J_j^s = Ad_{C_j A_j^-1} Y_j, the same for all bodies: (104)."""
+        return [
+            se3.Ad(C @ se3.inverse(A)) @ Y
+            for C, A, Y in zip(self.C, self.home, self.screws_spatial, strict=True)
+        ]
 
     @cached_property
     def b_s(self) -> Array:
@@ -105,7 +114,7 @@ class MovingSystem(System):
     @cached_property
     def Jd_s(self) -> Array:
         """d/dt J^s = L b^s diag(J_1^s, ..., J_n^s) N, whose blocks are [V_j^s, J_j^s]: (16)."""
-        return self.L @ self.b_s @ self.diagonal(self.screws_s) @ self.N
+        return self.L @ self.b_s @ self.diagonal(self.columns_s) @ self.N
 
     @cached_property
     def Vd_s(self) -> Array:

@@ -26,7 +26,7 @@ from mbs_dynamics.model.model import Model
 
 
 class DynamicSystem(MovingSystem):
-    """The equations of motion of a model at q, qd, qdd (n,), under applied wrenches (nb, 6).
+    """The equations of motion of a model at q (nq,), qd, qdd (n,), under applied wrenches (nb, 6).
 
     The wrenches are body-fixed external loads, moment first; None means zero. They are numbers; all
     other arguments may be traced symbols. qdd defaults to zero. Payloads of the model are included.
@@ -47,7 +47,7 @@ class DynamicSystem(MovingSystem):
         super().__init__(model.loaded(), q, qd, qdd)
         none = np.zeros((model.nb, 6))
         given = none if wrenches is None else checks.numbers("wrenches", wrenches, none.shape)
-        self.M_body: Array = model.loaded().screws().M_body
+        self.M_body: Array = np.array([b.inertia.matrix() for b in model.loaded().bodies])
         """(nb, 6, 6) M_i^b, the inertia matrices in the frames of the bodies: (40)."""
         self.W_app: Array = given.reshape(-1)
         """(6 nb,) W^app, the applied wrenches, body-fixed."""
@@ -147,12 +147,13 @@ class DynamicSystem(MovingSystem):
     @cached_property
     def momentum_rate(self) -> Array:
         """d/dt (dT/dqd)^T = M qdd - (J^b)^T ((M^b A^b a^b)^T + M^b A^b a^b) J^b qd: below (81)."""
-        K = self.M_b @ self.A_b @ self.a_b
-        return self.mass_matrix @ self.qdd - self.J_b.T @ (K.T + K) @ self.J_b @ self.qd
+        K = self.J_b.T @ self.M_b @ self.A_b @ self.aJ_b
+        return self.mass_matrix @ self.qdd - (K.T + K) @ self.qd
 
     @cached_property
     def kinetic_energy_gradient(self) -> Array:
-        """(dT/dq)^T = (M^b A^b b^b X^b)^T J^b qd (n,): above (82)."""
+        """(dT/dq)^T = (M^b A^b b^b X^b)^T J^b qd (n,): above (82); joints have one screw."""
+        self.model.check_single("the gradient by coordinates")
         return (self.M_b @ self.A_b @ self.b_b @ self.X_b @ self.N).T @ self.J_b @ self.qd
 
     @cached_property
@@ -162,7 +163,11 @@ class DynamicSystem(MovingSystem):
 
     @cached_property
     def C_from_lagrange(self) -> Array:
-        """C = -(a^b J^b + b^b X^b)^T (A^b)^T M^b J^b - (J^b)^T M^b A^b a^b J^b: (83)."""
+        """C = -(a^b J^b + b^b X^b)^T (A^b)^T M^b J^b - (J^b)^T M^b A^b a^b J^b: (83).
+
+        For joints with one screw each.
+        """
+        self.model.check_single("Lagrange's equations in coordinates")
         first = self.a_b @ self.J_b + self.b_b @ self.X_b @ self.N
         MA = self.M_b @ self.A_b
         return -(first.T @ MA.T @ self.J_b) - self.J_b.T @ MA @ self.a_b @ self.J_b
@@ -174,8 +179,8 @@ class DynamicSystem(MovingSystem):
         C qd is correct, but d/dt M - 2 C is not skew-symmetric, and C is not the matrix of the
         Christoffel symbols; see C_skew and C_christoffel.
         """
-        K = self.M_b @ self.A_b @ self.a_b + self.b_b.T @ self.M_b
-        return -(self.J_b.T @ K @ self.J_b)
+        K = self.M_b @ self.A_b @ self.aJ_b + self.b_b.T @ self.M_b @ self.J_b
+        return -(self.J_b.T @ K)
 
     @cached_property
     def C_skew(self) -> Array:
@@ -259,6 +264,7 @@ class DynamicSystem(MovingSystem):
 
         N transforms each index from joints to coordinates.
         """
+        self.model.check_single("Christoffel symbols by sums over joints")
         n, N = self.model.n, self.N
         slices: list[Array] = [np.zeros((n, n)) for _ in range(n)]
         for l, path in enumerate(self.paths):

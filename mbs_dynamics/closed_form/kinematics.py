@@ -5,7 +5,8 @@
 The equations are generalised from chains to trees: body i - 1 becomes the parent of body i, and
 j <= i means that joint j lies on the path to body i. A has a block wherever j <= i, and D where j
 is the parent of i. If nb joints share n coordinates, the constant matrix N (nb, n) maps coordinate
-rates to joint rates, and V = A X N qd. Without mimic joints N is a permutation.
+rates to joint rates, and V = A X N qd. Without mimic joints N is a permutation. A joint with k
+degrees of freedom has k columns in X, Y and J and k rows in N, and its motion replaces exp(X_i q_i).
 """
 
 from __future__ import annotations
@@ -31,27 +32,35 @@ class System:
     """All system matrices of a model at positions q (n,), by their names in the paper.
 
     The letter after the underscore is the representation of twists: b body-fixed, s spatial, h
-    hybrid, m mixed. A, D and T are (6 nb, 6 nb), X and Y (6 nb, nb), J (6 nb, n). All methods
-    except :meth:`rates_from_twists` accept traced symbols.
+    hybrid, m mixed. A, D and T are (6 nb, 6 nb), X and Y (6 nb, m) for the m screws of all joints,
+    J (6 nb, n). All methods except :meth:`rates_from_twists` accept traced symbols.
 
-    Raises ArgumentError if q is not n finite numbers.
+    Raises ArgumentError if q is not nq finite numbers.
     """
 
     def __init__(self, model: Model, q: ArrayLike) -> None:
         self.model = model
-        self.position = Tree(model).joint_positions(vector("q", q, model.n))
+        tree = Tree(model)
+        self.position = tree.joint_positions(vector("q", q, model.nq))
         self.paths = [path(model, i) for i in range(model.nb)]
-        spatial = model.screws(frame="spatial")
-        self.home: Array = spatial.homes
+        home: list[Array] = []
+        for body in model.bodies:
+            above = np.eye(4) if body.parent == GROUND else home[body.parent]
+            home.append(above @ body.home_rel)
+        self.home: Array = np.array(home)
         """(nb, 4, 4) A_i, the poses at q = 0: (11)."""
-        self.screw_spatial: Array = spatial.screws
-        """(nb, 6) Y_i, the joint screws at q = 0 in the inertial frame: (12)."""
-        self.screw_body: Array = model.screws().screws
-        """(nb, 6) X_i, the joint screws in the frames of the bodies: (5)."""
-        self.N: Array = np.zeros((model.nb, model.n))
-        """(nb, n) rate of each joint for a unit rate of each coordinate."""
-        for i, body in enumerate(model.bodies):
-            self.N[i, body.joint.coordinate] = body.joint.ratio
+        self.screws_body: list[Array] = [body.joint.screws for body in model.bodies]
+        """nb matrices (6, k) X_i, the joint screws in the frames of the bodies: (5)."""
+        self.screws_spatial: list[Array] = [
+            se3.Ad(A) @ X for A, X in zip(self.home, self.screws_body, strict=True)
+        ]
+        """nb matrices (6, k) Y_i, the joint screws at q = 0 in the inertial frame: (12)."""
+        self.of_joint: list[slice] = tree.columns_of
+        """Columns of each joint among those of all."""
+        self.N: Array = np.zeros((sum(X.shape[1] for X in self.screws_body), model.n))
+        """(m, n) rate of each joint for a unit rate of each coordinate."""
+        for columns, body in zip(self.of_joint, model.bodies, strict=True):
+            self.N[columns, body.joint.velocities] = body.joint.ratio * np.eye(body.joint.nv)
 
     @cached_property
     def C(self) -> Array:
@@ -60,9 +69,31 @@ class System:
         for joints, A_i in zip(self.paths, self.home, strict=True):
             motion = np.eye(4)
             for j in joints:
-                motion = motion @ se3.exp_screw(self.screw_spatial[j], self.position[j])
+                motion = motion @ self.motion(j)
             poses.append(motion @ A_i)
         return np.array(poses)
+
+    @property
+    def screw_body(self) -> Array:
+        """(nb, 6) X_i of joints with one degree of freedom each; ModelError for others."""
+        return self.single(self.screws_body)
+
+    @property
+    def screw_spatial(self) -> Array:
+        """(nb, 6) Y_i of joints with one degree of freedom each; ModelError for others."""
+        return self.single(self.screws_spatial)
+
+    def single(self, screws: Sequence[Array]) -> Array:
+        """Return (nb, 6), the screws of joints that have one each; ModelError for others."""
+        self.model.check_single("this closed form")
+        return np.array([S[:, 0] for S in screws]).reshape(-1, 6)
+
+    def motion(self, j: int) -> Array:
+        """Return exp(Y_j q_j) (4, 4), for several screws the motion of joint j seen from A_j."""
+        if self.screws_spatial[j].shape[1] == 1:
+            return se3.exp_screw(self.screws_spatial[j][:, 0], self.position[j][0])
+        g = self.model.bodies[j].joint.motion(self.position[j])
+        return self.home[j] @ g @ se3.inverse(self.home[j])
 
     @property
     def R(self) -> Array:
@@ -79,7 +110,7 @@ class System:
     @cached_property
     def X_b(self) -> Array:
         """X^b = diag(1X_1, ..., nX_n), constant: (22)."""
-        return self.diagonal(self.screw_body)
+        return self.diagonal(self.screws_body)
 
     @cached_property
     def D_b(self) -> Array:
@@ -111,7 +142,7 @@ class System:
     @cached_property
     def Y(self) -> Array:
         """Y^s = diag(Y_1, ..., Y_n), constant: (32)."""
-        return self.diagonal(self.screw_spatial)
+        return self.diagonal(self.screws_spatial)
 
     @cached_property
     def A_sb(self) -> Array:
@@ -154,7 +185,7 @@ class System:
     def X_h(self) -> Array:
         """X^h = diag(0X_1^1, ..., 0X_n^n), where 0X_j^j = Ad_{R_j} jX_j by (38): (44)."""
         return self.diagonal(
-            [turn(self.R[j], self.R[j]) @ X for j, X in enumerate(self.screw_body)]
+            [turn(self.R[j], self.R[j]) @ X for j, X in enumerate(self.screws_body)]
         )
 
     @cached_property
@@ -273,9 +304,12 @@ class System:
         )
 
     def diagonal(self, given: Sequence[Array] | Array) -> Array:
-        """Return the block-diagonal matrix of nb matrices (6, 6), or of nb columns (6,)."""
-        entries = [np.asarray(x).reshape(6, -1) for x in given]
-        return self.matrix({(i, i): x for i, x in enumerate(entries)}, entries[0].shape[1])
+        """Return the block-diagonal matrix of nb matrices, (6, 6), or (6, k) for each joint."""
+        widths = [np.shape(x)[1] for x in given]
+        zeros = [[np.zeros((6, k)) for k in widths] for _ in given]
+        for i, x in enumerate(given):
+            zeros[i][i] = np.asarray(x)
+        return np.block(zeros)
 
     def matrix(self, given: Mapping[tuple[int, int], Array], width: int = 6) -> Array:
         """Return the matrix (6 nb, width nb) with these blocks (6, width), and zeros elsewhere."""

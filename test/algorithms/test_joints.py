@@ -17,6 +17,7 @@ from robots import all_files, robot
 from twins import MIXED, Twin, floating, mixed
 
 import mbs_dynamics as mbs
+from mbs_dynamics.closed_form import DynamicSystem
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.model.macro_joints import Connection, macro_joint
 from mbs_dynamics.representation.tree import Tree
@@ -374,3 +375,39 @@ def test_quaternions_need_no_unit_length_but_some():
         mbs.inverse_dynamics(m, scaled, v, a)
     with pytest.raises(mbs.ArgumentError, match=name):
         m.checked_positions("q", scaled)
+
+
+def test_closed_forms():
+    m = mixed(5).model
+    q, v, a = m.random_state(5)
+    system = DynamicSystem(m, q, v, a)
+    assert_close(system.torques, mbs.inverse_dynamics(m, q, v, a), 1e-12)
+    assert_close(system.torques_from_momenta, system.torques, 1e-11)
+    assert_close(system.torques_from_lagrange, system.torques, 1e-12)
+    assert_close(system.mass_matrix, mbs.mass_matrix(m, q), 1e-12)
+    C = mbs.coriolis_matrix(m, q, v)
+    assert_close(system.C_christoffel, C, 1e-12)
+    assert_close(system.mass_matrix_rate, C + C.T, 1e-12)
+    assert_close(system.C_skew + system.C_skew.T, C + C.T, 1e-12)
+    rate = mbs.generalized_momentum(m, q, v).rate + system.torques
+    assert_close(system.momentum_rate, rate, 1e-12)
+    for rep, letter in zip(REPRESENTATIONS, "bshm", strict=True):
+        V = mbs.twists(m, q, v, representation=rep)
+        Vd = mbs.accelerations(m, q, v, a, representation=rep)
+        assert_close(getattr(system, f"V_{letter}"), V.reshape(-1), 1e-12, rep)
+        assert_close(getattr(system, f"Vd_{letter}"), Vd.reshape(-1), 1e-12, rep)
+        assert_close(system.rates_from_twists(V.reshape(-1), rep), v, 1e-10, rep)
+    with pytest.raises(mbs.ModelError, match="degrees of freedom"):
+        system.screw_body  # noqa: B018
+
+
+def test_exported_c_has_positions_and_velocities():
+    m = mixed(0, ("free", "revolute", "spherical")).model
+    text = mbs.compile(mbs.inverse_dynamics, m).to_c()
+    assert m.nq == 12
+    assert "12" in text
+    kernel = mbs.compile(mbs.inverse_dynamics, m, backend="python")
+    q, v, a = m.random_state()
+    assert_close(kernel(q, v, a), mbs.inverse_dynamics(m, q, v, a), 1e-12)
+    many = [np.stack([x] * 70) for x in (q, v, a)]
+    assert_close(mbs.inverse_dynamics(m, *many)[69], kernel(q, v, a), 1e-12)
