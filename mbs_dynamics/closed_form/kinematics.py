@@ -6,7 +6,8 @@ The equations are generalised from chains to trees: body i - 1 becomes the paren
 j <= i means that joint j lies on the path to body i. A has a block wherever j <= i, and D where j
 is the parent of i. If nb joints share n coordinates, the constant matrix N (nb, n) maps coordinate
 rates to joint rates, and V = A X N qd. Without mimic joints N is a permutation. A joint with k
-degrees of freedom has k columns in X, Y and J and k rows in N, and its motion replaces exp(X_i q_i).
+degrees of freedom has k columns in X, Y and J and k rows in N, and a motion in place of exp(X_i
+q_i).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 """States of models as arrays, and how they move on the groups of the joints.
 
 Schemes of Munthe-Kaas integrate the increments u of a step from zero, q = q_0 exp(u), with the
-rates dexp_-u^-1 qd: Mueller (dynamics), eqs. (88), (89). If all displacements of joints just add up
-this is the scheme for vectors.
+rates dexp(-u)^-1 qd: Mueller (dynamics), eqs. (88), (89). If all displacements of joints just add
+up, this is the scheme for vectors.
 """
 
 from __future__ import annotations

@@ -131,7 +131,8 @@ def from_dh(
     bodies. A link is a pair of slender rods, or has the ``com`` and ``inertia_at_com`` of
     its row. A table without masses is a model for kinematics.
 
-    :param table: a :class:`DHTable`, or its rows alone: each a :class:`DHRow`, a mapping with its
+    :param table: a :class:`~mbs_dynamics.model.dh.DHTable`, or its rows alone: each a
+        :class:`~mbs_dynamics.model.dh.DHRow`, a mapping with its
         fields, or a sequence in their order (a, b, alpha, theta, mass, ...).
     :param gravity: (3,) free-fall acceleration in frame 1, the inertial frame, in m/s^2; 9.81 along
         -Z_1 by default.

@@ -278,13 +278,13 @@ class Model(Value):
         ]
         return np.array(found, dtype=int).reshape(-1, 2)
 
-    def check_single(self, what: str) -> None:
+    def check_single(self, what: str, *others: str) -> None:
         """Raise ModelError, naming the joint, if one has several degrees of freedom.
 
-        ``what`` is for models without such joints.
+        ``what`` is for models without such joints, except for those called ``others``.
         """
         for joint in self.joints:
-            if joint.nv > 1:
+            if joint.nv > 1 and joint.name not in others:
                 raise ModelError(
                     f"{what}: joint {joint.name!r} is {joint.kind} and has {joint.nv} degrees of "
                     "freedom; valid are joints with one"

@@ -163,13 +163,13 @@ class Subgroup(Value):
         return v
 
     def increment_rates(self, u: Array, v: Array, joint: str) -> Array:
-        """Return the rate (k,) of u with the velocity v of exp(S u): dexp_-u^-1 v, D (88), (89)."""
+        """Return the rate (k,) of u with the velocity v of exp(S u): dexp(-u)^-1 v, D (89)."""
         if self.is_commutative:
             return v
         return self._dual @ (se3.dexp_inv(-(self.basis @ u)) @ (self.basis @ v))
 
     def increment_velocities(self, u: Array, rate: Array, joint: str) -> Array:
-        """Return the velocity v (k,) of exp(S u) where u has this rate: dexp_-u of it, D (89)."""
+        """Return the velocity v (k,) of exp(S u) where u has this rate: dexp(-u) of it, D (89)."""
         if self.is_commutative:
             return rate
         return self._dual @ (se3.dexp(-(self.basis @ u)) @ (self.basis @ rate))

@@ -19,6 +19,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import MbsError, listed, quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.dynamics import outputs
+from mbs_dynamics.ros.dynamics.base import BaseInput
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.feed_forward import FeedForward, check_feed_forward
 from mbs_dynamics.ros.dynamics.interface import DISPLAY_RATE, DYNAMICS_NODE, DynamicsSettings
@@ -47,6 +48,7 @@ class DynamicsNode(DescribedNode):
         self._manager = ModelManager(self._settings)
         self._outputs = outputs.Outputs(self)
         self._input: JointInput | None = None
+        self._base: BaseInput | None = None
         self._contact = Contact()
         self._missing = ""
         """Which topics lack efforts, and why; empty if none does."""
@@ -65,6 +67,11 @@ class DynamicsNode(DescribedNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Subscribe to joint states."""
         self._activated = [self.subscribe("joint_states", self._on_joint_states)]
+        if self._settings.floating_base:
+            self._activated += [
+                self.subscribe("odom", self._on_odometry),
+                self.subscribe("imu", self._on_imu),
+            ]
         self._enter("active")
         return TransitionCallbackReturn.SUCCESS
 
@@ -85,7 +92,7 @@ class DynamicsNode(DescribedNode):
         super()._forget()
         self._outputs.clear()
         self._contact.restart()
-        self._input, self._measured, self._missing = None, None, ""
+        self._input, self._base, self._measured, self._missing = None, None, None, ""
         self._feed_forward.adopt(None)
         self._manager = ModelManager(self._settings)
         self._enter("unconfigured")
@@ -123,13 +130,16 @@ class DynamicsNode(DescribedNode):
             velocity_from_position=self._settings.velocity_from_position,
             fixed=self._settings.fixed,
         )
+        if self._settings.floating_base:
+            settings = robot.settings
+            self._base = BaseInput(robot.model, settings.odom_frame, settings.frame_prefix)
         self._contact.restart()
         self._measured = None
         self._arrange(robot)
         self._enter(self._state)
         self._log_model(
-            f"model {quoted(robot.model.name)}: {robot.model.n} joints, back end {robot.backend}, "
-            f"bodies {listed(robot.bodies)}",
+            f"model {quoted(robot.model.name)}: {len(robot.joint_names)} joints, "
+            f"back end {robot.backend}, bodies {listed(robot.bodies)}",
             self._manager.remarks,
         )
 
@@ -171,10 +181,17 @@ class DynamicsNode(DescribedNode):
         self._measured = reading.q.copy()
         if self._payload.listens:
             self._payload.note(begin, reading)
+        base = None
+        if self._base is not None:
+            base = self._base.state(begin, self._settings.stale_timeout)
+            if base is None:
+                said = "neither odom nor imu state it, or not within stale_timeout"
+                self.warn("no base", f"the state of the floating base is unknown: {said}")
+                return
         observes = robot.settings.observes
         answering = self._limit.passes(begin)
         if answering or observes:
-            results = robot.evaluate(reading)
+            results = robot.evaluate(reading, base)
             if observes:
                 self._contact.update(robot, reading, results)
         if not answering:
@@ -199,6 +216,34 @@ class DynamicsNode(DescribedNode):
             self.warn("no velocity", f"no {' and '.join(needing)}: {why_not}")
         elif self._missing:
             self.warn("no effort", self._missing)
+
+    def _on_odometry(self, message: Any) -> None:
+        if self._base is None:
+            return
+        pose, twist = message.pose.pose, message.twist.twist
+        refused = self._base.odometry(
+            message.header.frame_id,
+            message.child_frame_id,
+            messages.components(pose.position),
+            messages.components(pose.orientation),
+            messages.components(twist.angular) + messages.components(twist.linear),
+            self.steady_time(),
+        )
+        if refused:
+            self.warn("odometry", f"odom rejected: {refused}")
+
+    def _on_imu(self, message: Any) -> None:
+        if self._base is None:
+            return
+        refused = self._base.imu(
+            message.header.frame_id,
+            messages.components(message.orientation),
+            messages.components(message.angular_velocity),
+            self.steady_time(),
+            self._settings.stale_timeout,
+        )
+        if refused:
+            self.warn("imu", f"imu rejected: {refused}")
 
     def _fresh_positions(self) -> FloatArray | None:
         """Return the latest positions (n,), None if they are stale."""

@@ -233,10 +233,12 @@ class JointInput:
     def of_model(cls, model: Model, **options: Any) -> JointInput:
         """Return the input of a model; ``options`` are parameters of the class.
 
-        Joints that mimic others have no coordinates, and are ignored in messages.
+        Joints that mimic others have no coordinates, and are ignored in messages, and that of a
+        floating base is none of joint_states.
         """
-        wraps = endless(model.joints, model.lower, model.upper)
-        return cls(model.joint_names, wraps=wraps, **options)
+        joints = [joint for joint in model.joints if joint.nv == 1]
+        wraps = endless(joints, model.lower, model.upper)
+        return cls([joint.name for joint in joints], wraps=wraps, **options)
 
     def read(
         self,

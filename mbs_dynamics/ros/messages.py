@@ -114,6 +114,11 @@ def wrench_message(frame_id: str) -> ScrewMessage:
     return ScrewMessage(message, message.wrench.torque, message.wrench.force, frame_id)
 
 
+def components(of: Any) -> list[float]:
+    """Return x, y, z, and w if there is one, of a message."""
+    return [float(getattr(of, name)) for name in "xyzw" if hasattr(of, name)]
+
+
 class PointMessage:
     """A PointStamped."""
 

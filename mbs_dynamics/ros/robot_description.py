@@ -31,6 +31,7 @@ from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.urdf import FLOATING_BASE
 from mbs_dynamics.model.urdf_xml import BLANK, text_of
 from mbs_dynamics.ros.interface import check_gravity, existing_file
 
@@ -168,8 +169,17 @@ def loads_of(numbers: Iterable[tuple[str, Sequence[float]]]) -> list[Load]:
     return loads
 
 
-def model_of(text: str, root: str = "", tip: str = "", loads: Iterable[Load] = ()) -> Model:
+def model_of(
+    text: str,
+    root: str = "",
+    tip: str = "",
+    loads: Iterable[Load] = (),
+    *,
+    floating_base: bool = False,
+) -> Model:
     """Return the model that the text of a URDF describes, from link ``root`` to link ``tip``.
+
+    All joints but that of a ``floating_base`` have one degree of freedom.
 
     ``loads`` are permanent: they become part of the bodies that carry them. Its warnings are in
     ``model.diagnostics``. Raises UrdfError or ModelError, and what :func:`under_load` raises.
@@ -178,8 +188,10 @@ def model_of(text: str, root: str = "", tip: str = "", loads: Iterable[Load] = (
         raise UrdfError(f"a robot description is XML; this one begins with {text[:40]!r}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
-        model = Model.from_urdf(text, root=root or None, tip=tip or None)
-    model.check_single("the nodes take arms")
+        model = Model.from_urdf(
+            text, root=root or None, tip=tip or None, floating_base=floating_base
+        )
+    model.check_single("robot_description", *([FLOATING_BASE] if floating_base else []))
     for load in loads:
         model = under_load(model, load)
     return model.loaded() if model.payloads else model

@@ -26,6 +26,9 @@ pytestmark = [
 ARMS = ("panda.urdf", "ur5_robot.urdf")
 
 PINNED = {
+    "displaced": (8, 6),
+    "difference": (8, 6),
+    "position_rates": (0, 0),
     "forward_kinematics": (176, 120),
     "twists": (135, 94),
     "jacobian": (178, 115),

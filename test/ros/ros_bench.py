@@ -172,6 +172,7 @@ class Probe:
             "jacobian": Float64MultiArray,
             "mass_matrix": Float64MultiArray,
             "energy": Float64MultiArray,
+            "base_wrench": WrenchStamped,
             "joint_wrench": WrenchStamped,
             "tool_wrench": WrenchStamped,
         }

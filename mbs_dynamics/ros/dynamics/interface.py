@@ -31,6 +31,15 @@ from mbs_dynamics.ros.interface import (
 CHOICES = (*REPRESENTATIONS, "auto")
 """Valid values of ``representation``."""
 
+OF_FIXED_BASES = (
+    "publish_external_torques",
+    "publish_tool_wrench",
+    "publish_desired_torques",
+    "publish_markers",
+    "estimate_payload",
+)
+"""Parameters that must be false with a floating base."""
+
 ACCELERATIONS = ("zero", "effort")
 """Valid values of ``joint_wrench_acceleration``."""
 
@@ -59,6 +68,20 @@ class DynamicsSettings(DescribedSettings):
         "latest setting wins.",
         "m/s^2",
         constraints=f"Three finite numbers, a length of at most {LARGEST_GRAVITY:g}.",
+    )
+    floating_base: bool = setting(
+        False,
+        "Move the root link by a free joint. Its pose and twist come on odom, or orientation and "
+        "angular rate on imu.",
+        constraints="Not with external torques, tool wrench, desired torques, markers, payload "
+        "estimation and accelerations from efforts.",
+        read_only=True,
+    )
+    odom_frame: str = setting(
+        "odom",
+        "Frame in which odometry states the pose of a floating base. Hybrid twists and gravity are "
+        "resolved in its axes.",
+        read_only=True,
     )
     publish_gravity_torques: bool = setting(True, "Publish ~/gravity_torques.")
     publish_bias_torques: bool = setting(
@@ -181,6 +204,14 @@ class DynamicsSettings(DescribedSettings):
         check_once("joint_wrenches", "joint", self.joint_wrenches)
         check_once("desired_joints", "joint", self.desired_joints)
         check_gravity("gravity", self.gravity)
+        if self.floating_base:
+            refused = {
+                **{name: getattr(self, name) for name in OF_FIXED_BASES},
+                "joint_wrench_acceleration effort": self.accelerates,
+            }
+            for name, asked in refused.items():
+                if asked:
+                    raise ArgumentError(f"floating_base does not go with {name}")
 
     @property
     def body_representation(self) -> str:
@@ -260,6 +291,20 @@ DYNAMICS_NODE = Interface(
         GRAVITY,
         PAYLOAD,
         Topic(
+            "odom",
+            "nav_msgs/msg/Odometry",
+            "Pose of the root link in odom_frame, and its twist in the root link.",
+            SENSOR_DATA,
+            "floating_base",
+        ),
+        Topic(
+            "imu",
+            "sensor_msgs/msg/Imu",
+            "Orientation and angular rate of a link fixed to the base, used without odometry.",
+            SENSOR_DATA,
+            "floating_base",
+        ),
+        Topic(
             "~/desired",
             "trajectory_msgs/msg/JointTrajectoryPoint",
             "Point of a trajectory, for the joints desired_joints.",
@@ -293,6 +338,13 @@ DYNAMICS_NODE = Interface(
             "Gravity, Coriolis and centrifugal torques in N m or N: those that keep the "
             "velocities constant.",
             condition="publish_bias_torques",
+        ),
+        Topic(
+            "~/base_wrench",
+            WRENCH,
+            "Wrench on a floating base that goes with ~/bias_torques, or without velocities "
+            "~/gravity_torques, in N and N m.",
+            condition="floating_base",
         ),
         Topic(
             "~/twist/<body>",

@@ -111,11 +111,13 @@ class Outputs:
 
 def _channels(robot: Robot) -> Iterator[Channel]:
     """Yield all topics of results that a robot can have."""
-    settings, model, joints = robot.settings, robot.model, robot.model.joint_names
+    settings, model, joints = robot.settings, robot.model, robot.model.velocity_names
     prefix, rep = settings.frame_prefix, settings.body_representation
     root = prefix + robot.root
     for name in ("gravity_torques", "bias_torques"):
-        yield _whole(name, messages.JointMessage(joints, "effort", frame_id=root))
+        yield _whole(name, messages.JointMessage(robot.joint_names, "effort", frame_id=root))
+    base = messages.wrench_message(prefix + robot.model.body_names[0])
+    yield _whole("base_wrench", base)
     names = messages.topic_names(robot.bodies)
     for k, body in enumerate(robot.bodies):
         twist = messages.twist_message(prefix + robot.twist_frame(body))
@@ -179,8 +181,8 @@ def model_status(
         level, summary = DiagnosticStatus.OK, f"model {quoted(robot.model.name)} in force"
         values = {
             "model": robot.model.name,
-            "joints": robot.model.n,
-            "joint names": ", ".join(robot.model.joint_names),
+            "joints": len(robot.joint_names),
+            "joint names": ", ".join(robot.joint_names),
             "bodies": ", ".join(robot.bodies),
             "representation": robot.settings.representation,
             "algorithm": robot.settings.algorithm,

@@ -21,6 +21,7 @@ from mbs_dynamics.errors import MbsError, ModelError, SingularError, UnknownJoin
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
+from mbs_dynamics.ros.dynamics.base import BaseState
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.interface import check_gravity
 from mbs_dynamics.ros.joint_input import Efforts, Reading, fixed_coordinates
@@ -89,6 +90,8 @@ class Results(NamedTuple):
     """(3,) in m, in the frame of the root link."""
     missing: str = ""
     """Why results that need efforts are missing."""
+    base_wrench: FloatArray | None = None
+    """(6,) on a floating base, moment first, in its frame: with the bias or gravity torques."""
 
 
 class Robot:
@@ -118,7 +121,7 @@ class Robot:
         moved = {body.joint.name: i for i, body in enumerate(model.bodies)}
         for joint in settings.joint_wrenches:
             model.joint(joint)  # or UnknownJointError
-        fixed_coordinates(model.joint_names, settings.fixed)
+        fixed_coordinates(self.joint_names, settings.fixed)
         self.wrench_bodies = [moved[joint] for joint in settings.joint_wrenches]
         self.friction: JointForces | None = None
         if settings.joint_friction and (settings.observes or settings.accelerates):
@@ -129,8 +132,10 @@ class Robot:
         self._rest = np.zeros(model.n)
         self._compile()
         self._bind()
-        rest = self._rest
-        self.evaluate(Reading(rest, rest, "", Efforts(rest), 0, False))  # compiles what remains
+        rest = np.zeros(len(self.joint_names))
+        base = BaseState(model.neutral()[:7], np.zeros(6)) if settings.floating_base else None
+        reading = Reading(rest, rest, "", Efforts(rest), 0, False)
+        self.evaluate(reading, base)  # compiles what remains
         if settings.publish_desired_torques:
             self.torques_for(rest, rest, rest)
 
@@ -203,8 +208,18 @@ class Robot:
         return changed
 
     @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints of joint_states: all but that of a floating base."""
+        return self.model.joint_names[self.settings.floating_base :]
+
+    @property
     def root(self) -> str:
-        """The root link; its frame is the inertial one. Empty if the model has no such frame."""
+        """The root link; its frame is the inertial one. Empty if the model has no such frame.
+
+        With a floating base the frame of its pose.
+        """
+        if self.settings.floating_base:
+            return self.settings.odom_frame
         ground = (self.model.frames[name] for name in fixed_links(self.model))
         return next((x.name for x in ground if (x.placement == np.eye(4)).all()), "")
 
@@ -219,13 +234,16 @@ class Robot:
         """
         return self.root if self.settings.body_representation == "spatial" else body
 
-    def evaluate(self, reading: Reading) -> Results:
+    def evaluate(self, reading: Reading, base: BaseState | None = None) -> Results:
         """Return the results that the settings ask for; without velocities, those that need none.
 
         One kernel computes them all. Without the efforts of all joints there are no power and no
-        joint wrenches that depend on efforts.
+        joint wrenches that depend on efforts. ``base`` is the state of a floating base.
         """
         q, qd, efforts = reading.q, reading.qd, reading.efforts
+        if base is not None:
+            q = np.concatenate([base.q, q])
+            qd = None if qd is None else np.concatenate([base.qd, qd])
         qdd: FloatArray | None = self._rest
         missing = ""
         if qd is not None and self.settings.needs_effort:
@@ -240,12 +258,16 @@ class Robot:
         if qd is None:
             h = V = Vs = W = None
         else:
-            energy = None if T is None else _energy(T, U, qd, efforts)
+            energy = None if T is None else _energy(T, U, qd[len(qd) - len(reading.q) :], efforts)
             momentum = None if p is None else GeneralizedMomentum(p, rate)
         if W is not None:
             W = None if qdd is None else W[self.wrench_bodies]
         Js = values[: self._jacobians]
-        return Results(g, h, V, Js, M, energy, W, momentum, J, Vs, com, missing)
+        wrench = None
+        if base is not None:
+            wrench = next((tau[:6] for tau in (h, g) if tau is not None), None)
+            g, h = (None if tau is None else tau[6:] for tau in (g, h))
+        return Results(g, h, V, Js, M, energy, W, momentum, J, Vs, com, missing, wrench)
 
     def momentum(self, q: FloatArray, qd: FloatArray) -> GeneralizedMomentum:
         """Return the momentum in a state; only if the observer runs."""
@@ -259,9 +281,11 @@ class Robot:
         return mbs.inverse_dynamics(self.model, q, qd, qdd, representation=by)
 
     def cost(self, q: FloatArray) -> Cost | None:
-        """Return the cost of one answer, measured at q (n,); None if nothing is published."""
+        """Return the cost of one answer at q, of the joints; None if nothing is published."""
         if self._kernel is None:
             return None
+        if self.settings.floating_base:
+            q = np.concatenate([self.model.neutral()[:7], q])
         arguments = (q, self._rest, self._rest)[: self._takes]
         return Cost.of(self._kernel, *arguments, *self._of_model)
 
@@ -363,7 +387,13 @@ class ModelManager:
     def _build(self, text: str) -> None:
         try:
             settings = self.settings
-            model = model_of(text, settings.root, settings.tip, loads_of(settings.loads))
+            model = model_of(
+                text,
+                settings.root,
+                settings.tip,
+                loads_of(settings.loads),
+                floating_base=settings.floating_base,
+            )
             initial = Gravity("", settings.gravity)
             gravity, loads, dropped = carried_over(
                 model, self.gravity, initial, self.loads, lambda some: under_load(model, some[-1])
