@@ -69,8 +69,10 @@ class Recording:
 
         Names that differ from those of the model by a common prefix are matched. Raises
         RecordingError if a recording without names has another number of joints than the model,
-        UnknownJointError if none of the names is in the model.
+        ModelError for a model with joints of several degrees of freedom, UnknownJointError if none
+        of the names is in the model.
         """
+        model.check_single("recordings")
         if not self.joints:
             if self.q.shape[1] != model.n:
                 raise RecordingError(

@@ -44,6 +44,7 @@ class StillPoses:
     """
 
     def __init__(self, model: Model, link: str) -> None:
+        model.check_single("identification")
         self.model, self.link = model, link
         frame = model.with_payload(link, 0.0).frames[link]  # or an error
         self._body, self._to_body = frame.body, to_body(frame)[:, :4]

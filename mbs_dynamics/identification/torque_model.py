@@ -61,6 +61,9 @@ class TorqueModel:
     friction_speed: float
     """v in rad/s or m/s, at which Coulomb friction reaches 76 %."""
 
+    def __post_init__(self) -> None:
+        self.model.check_single("identification")
+
     @property
     def places(self) -> list[int]:
         """The coordinates of the recorded joints."""

@@ -10,7 +10,9 @@ from identification_bench import TRUE
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, ModelError
+from mbs_dynamics.identification import Limits, plan_excitation
 from mbs_dynamics.identification.still_payload import StillPoses
+from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.backend_independent
 
@@ -61,3 +63,13 @@ def test_what_does_not_show_a_load_is_said():
         empty.take(random_poses(1)[0], np.full(7, np.nan))
     with pytest.raises(ModelError, match="does not move"):
         StillPoses(TRUE, "base_link")
+
+
+def test_joints_with_several_degrees_of_freedom_are_refused_by_name():
+    model = mbs.Model.from_urdf(robot_path("arm7"), floating_base=True)
+    for attempt in (
+        lambda: StillPoses(model, "tool"),
+        lambda: plan_excitation(model, 20.0, limits=Limits()),
+    ):
+        with pytest.raises(ModelError, match="'floating_base' is free and has 6 degrees of"):
+            attempt()
