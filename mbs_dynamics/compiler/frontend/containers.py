@@ -266,7 +266,7 @@ class Columns:
             return np.zeros((self.size, 1))
         key, inward = (self, i.role), scope.loop.direction == INWARD
         if key not in scope.local and inward and i.role == PARENT and not self._branches:
-            return np.zeros(self.size)  # of which this row is the only child
+            return np.zeros((self.size, 1))  # of which this row is the only child
         if key not in scope.local:
             at = self._addresses(i.role, sums=inward)
             loaded = [scope.load(self.buffer, x) for x in at]
