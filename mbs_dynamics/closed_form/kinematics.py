@@ -30,7 +30,7 @@ from mbs_dynamics.representation.tree import Tree
 
 
 class System:
-    """All system matrices of a model at positions q (n,), by their names in the paper.
+    """All system matrices of a model at positions q (nq,), by their names in the paper.
 
     The letter after the underscore is the representation of twists: b body-fixed, s spatial, h
     hybrid, m mixed. A, D and T are (6 nb, 6 nb), X and Y (6 nb, m) for the m screws of all joints,

@@ -71,7 +71,7 @@ def test_decoupled_natural_orthogonal_complement(arm):
                 assert_close(block(N_l, i, j) @ block(N_l, j, k), block(N_l, i, k))
         assert not N_l[6 * i : 6 * i + 6, 6 * i + 6 :].any()
     assert_close(N_l @ N_d, swap @ system.J_h)
-    V = mbs.twists(system.model, system.position, system.qd, representation="hybrid")
+    V = mbs.twists(system.model, np.ravel(system.position), system.qd, representation="hybrid")
     for t in (V.reshape(-1), system.V_h):
         assert_close(N_l @ N_d @ system.qd, swap @ t)
 
@@ -80,7 +80,8 @@ def test_decoupled_natural_orthogonal_complement(arm):
 def test_dynamics_with_the_orthogonal_complement(arm):
     """(10), and (16) to (29), corrected: phi keeps gamma and gravity."""
     system, swap, N_l, N_d, M = robot(arm)
-    model, q, qd, qdd = system.model, system.position, system.qd, system.qdd
+    model, q = system.model, np.ravel(system.position)
+    qd, qdd = system.qd, system.qdd
     N, M_all = N_l @ N_d, system.diagonal(M)
     gamma = []
     for M_i, V in zip(M, system.bodies(system.V_h), strict=True):  # (17b) in compact form
@@ -118,7 +119,8 @@ def test_dynamics_with_the_orthogonal_complement(arm):
 def test_recursive_forward_dynamics(arm):
     """(30) to (37), corrected: the factors of the mass matrix, and the accelerations."""
     system, _, N_l, N_d, M = robot(arm)
-    model, q, qd, qdd = system.model, system.position, system.qd, system.qdd
+    model, q = system.model, np.ravel(system.position)
+    qd, qdd = system.qd, system.qdd
     n = model.n
     p = [N_d[6 * i : 6 * i + 6, i] for i in range(n)]
     A = [block(N_l, i, i - 1) if i else np.zeros((6, 6)) for i in range(n)]
