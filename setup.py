@@ -54,6 +54,7 @@ setup(
             "ros-jazzy-diagnostic-msgs",
             "ros-jazzy-lifecycle-msgs",
             "ros-jazzy-rosgraph-msgs",
+            "ros-jazzy-nav-msgs",
             "ros-jazzy-trajectory-msgs",
             "ros-jazzy-visualization-msgs",
             "pyyaml",
