@@ -126,7 +126,9 @@ def test_the_report_names_what_breaks_a_bound() -> None:
 
 
 def test_every_algorithm_is_measured() -> None:
-    assert sorted(cases.FUNCTIONS) == sorted(function.__name__ for function in mbs.ALGORITHMS)
+    assert sorted((*cases.FUNCTIONS, *cases.ADDED)) == sorted(
+        function.__name__ for function in mbs.ALGORITHMS
+    )
 
 
 def test_the_chain_is_that_of_the_other_benchmarks() -> None:

@@ -73,7 +73,10 @@ FUNCTIONS = (
     "generalized_momentum",
     "centroidal_momentum",
 )
-"""The public algorithms; a test compares them with ``mbs_dynamics.ALGORITHMS``."""
+"""The public algorithms that both revisions have."""
+
+ADDED = ("difference", "displaced", "position_rates")
+"""Those that older revisions lack; a test compares all with ``mbs_dynamics.ALGORITHMS``."""
 
 CUBIC = ("christoffel_symbols",)
 """Functions with O(n^3) results."""
