@@ -168,11 +168,11 @@ def test_the_quality_of_service_is_overridden_by_parameters():
     arguments = [word for one in command for word in ("-p", one)]
     with Again(process.namespace, *arguments) as process, Probe(process) as probe:
         probe.describe(ARM7)
-        topic = f"{process.name}/gravity_torques"
-        probe.until(lambda: probe.node.get_publishers_info_by_topic(topic))
-        (info,) = probe.node.get_publishers_info_by_topic(topic)
+        topics = [f"{process.name}/{name}_torques" for name in ("gravity", "bias")]
+        publishers = probe.node.get_publishers_info_by_topic
+        probe.until(lambda: all(map(publishers, topics)))  # each is discovered by itself
+        (info,), (other,) = map(publishers, topics)
         assert info.qos_profile.reliability.name == "BEST_EFFORT"
-        (other,) = probe.node.get_publishers_info_by_topic(f"{process.name}/bias_torques")
         assert other.qos_profile.reliability.name == "RELIABLE"
         assert probe.get(f"{prefix}/joint_states.subscription.depth").integer_value == 50
         request = ListParameters.Request(prefixes=["qos_overrides"])
