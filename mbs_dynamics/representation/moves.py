@@ -236,10 +236,8 @@ class Spatial(Representation):
         return IDENTITY  # D (70c)
 
     def drift(self, i: int, V: list[Array], rate: Any) -> Array:
-        p = self.model.bodies[i].parent
-        return (
-            se3.ad(V[p]) @ self.screw(i)
-        ) @ rate  # D (70d), its ad with the index i - 1 restored
+        p = self.model.bodies[i].parent  # D (70d), its ad with the index i - 1 restored
+        return (se3.ad(V[p]) @ self.screw(i)) @ rate
 
     @_once
     def inertia(self, i: int) -> Operator:

@@ -19,7 +19,7 @@ from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.errors import ControllerError
 from mbs_dynamics.ros.compensation.controllers import NOT_INSTALLED, ControllerManager
-from mbs_dynamics.ros.compensation.handover import Controller, ControllerList, Switch, leap
+from mbs_dynamics.ros.compensation.handover import Controller, ControllerList, Switch
 from mbs_dynamics.ros.compensation.interface import COMMAND_WATCHDOG_NODE, CommandWatchdogSettings
 from mbs_dynamics.ros.messages import status
 from mbs_dynamics.ros.node_base import BaseNode
@@ -78,7 +78,7 @@ class CommandWatchdog:
         self._looked = now
         self._received: float | None = None
         self._next = self._begun = 0.0
-        self._leaps = ""
+        self._leaps, self._alarmed = "", False
 
     @property
     def period(self) -> float:
@@ -113,7 +113,7 @@ class CommandWatchdog:
 
     def _begin(self, reason: str, now: float) -> None:
         self.state, self.reason, self.failure = Watch.DEACTIVATING, reason, ""
-        self.attempts, self._next, self._begun = 0, now, now
+        self.attempts, self._next, self._begun, self._alarmed = 0, now, now, False
 
     def list(self, controllers: Sequence[Controller], manager: str) -> ControllerList:
         """Return the controllers that are listed by the manager of that full name."""
@@ -135,8 +135,9 @@ class CommandWatchdog:
 
     def alarm(self) -> bool:
         """Record that a request is needed; return whether it is the first of this silence."""
-        self.deactivations += self.attempts == 0
-        return self.attempts == 0
+        first, self._alarmed = not self._alarmed, True
+        self.deactivations += first
+        return first
 
     def succeed(self, needed: bool) -> None:
         """Record that the controller is inactive; ``needed``: by requests of the watchdog."""
@@ -153,12 +154,13 @@ class CommandWatchdog:
         position, self._leaps, self.misfit = self.settings.position_controller, "", ""
         try:
             seen.find(self.settings.controller)
-            chain = seen.chain() if position else []
+            if position:
+                seen.chain()
         except ControllerError as error:
             self.misfit = str(error)
             return
         if position and not self.settings.resets_position_command:
-            self.misfit = self._leaps = leap(chain, starts_from_command)
+            self.misfit = self._leaps = seen.leap(starts_from_command)
 
 
 class CommandWatchdogNode(BaseNode):

@@ -126,10 +126,7 @@ class ControllerList:
         chain = [self._all[name] for name in self._members()]
         for one in chain:
             if one.state not in ("active", "inactive"):
-                raise ControllerError(
-                    f"position controller {one.name!r} is {one.state}; valid is active or "
-                    f"inactive: {self.command(one.name, 'inactive')}"
-                )
+                raise ControllerError(f"position controller {self._not_ready(one)}")
         return chain
 
     @property
@@ -220,6 +217,35 @@ class ControllerList:
             return f"controller {effort.name!r} is {effort.state}; valid is active"
         return self._rival(joints, [])
 
+    def leap(self, starts_from_command: bool | None) -> str:
+        """Return the message that the position controller leaps at its start; "" if it does not.
+
+        It does if it starts from its last command. ``starts_from_command`` is the value of its
+        parameter STARTS_FROM_COMMAND, None if it has none or does not answer.
+        """
+        holder = self.find(self._position)
+        if holder.chained_to:
+            return ""  # chained controllers set their references to the measured positions
+        kinds = {interface.rpartition("/")[2] for interface in holder.command_interfaces}
+        if "position" not in kinds or starts_from_command is False:
+            return ""
+        if starts_from_command is None and not holder.type.startswith(
+            (*KEEPS_COMMAND, TRAJECTORY_CONTROLLER)
+        ):
+            return ""  # its start is not known
+        mend = "use a controller that starts from the measured position"
+        if starts_from_command or holder.type.startswith(TRAJECTORY_CONTROLLER):
+            node = f"{self._manager.rpartition('/')[0]}/{holder.name}"
+            mend = (
+                f"set its parameter {STARTS_FROM_COMMAND} to false: "
+                f"`ros2 param set {node} {STARTS_FROM_COMMAND} false`"
+            )
+        return (
+            f"position_controller {holder.name!r} ({holder.type}) starts from the last position "
+            f"command, so that the arm would leap back at release; {mend}, or set "
+            "resets_position_command where the hardware resets it"
+        )
+
     def _checked(self, joints: Sequence[str]) -> Controller:
         """Return the effort controller. Raises ControllerError if it cannot take these joints."""
         if not self._effort:
@@ -229,10 +255,7 @@ class ControllerList:
             )
         one = self.find(self._effort)
         if one.state not in ("active", "inactive"):
-            raise ControllerError(
-                f"controller {one.name!r} is {one.state}; valid is active or inactive: "
-                f"{self.command(one.name, 'inactive')}"
-            )
+            raise ControllerError(f"controller {self._not_ready(one)}")
         if not one.command_interfaces:
             raise ControllerError(f"controller {one.name!r} ({one.type}) commands no joint")
         taken = [interface.rpartition("/") for interface in one.command_interfaces]
@@ -267,39 +290,19 @@ class ControllerList:
             f"{self.command(other, 'inactive')}"
         )
 
+    def _not_ready(self, one: Controller) -> str:
+        mend = self.command(one.name, "inactive")
+        if one.state == "finalized":
+            mend = f"unload it, {self._line(f'unload_controller {one.name}')}, and load it again"
+        return f"{one.name!r} is {one.state}; valid is active or inactive: {mend}"
+
     def command(self, name: str, state: str) -> str:
         """Return the command line that brings a controller into a state."""
+        return self._line(f"set_controller_state {name} {state}")
+
+    def _line(self, verb: str) -> str:
         manager = "" if self._manager == "/controller_manager" else f" -c {self._manager}"
-        return f"`ros2 control set_controller_state {name} {state}{manager}`"
-
-
-def leap(chain: Sequence[Controller], starts_from_command: bool | None) -> str:
-    """Return the message that a controller would start from its last command; "" if it does not.
-
-    It is the first of ``chain``; ``starts_from_command`` is the value of its parameter
-    STARTS_FROM_COMMAND, None if it has none or does not answer.
-    """
-    holder = chain[0]
-    if holder.chained_to:
-        return ""  # chained controllers set their references to the measured positions
-    kinds = {interface.rpartition("/")[2] for interface in holder.command_interfaces}
-    if "position" not in kinds or starts_from_command is False:
-        return ""
-    if starts_from_command is None and not holder.type.startswith(
-        (*KEEPS_COMMAND, TRAJECTORY_CONTROLLER)
-    ):
-        return ""  # its start is not known
-    mend = "use a controller that starts from the measured position"
-    if starts_from_command or holder.type.startswith(TRAJECTORY_CONTROLLER):
-        mend = (
-            f"set its parameter {STARTS_FROM_COMMAND} to false: "
-            f"`ros2 param set {holder.name} {STARTS_FROM_COMMAND} false`"
-        )
-    return (
-        f"position_controller {holder.name!r} ({holder.type}) starts from the last position "
-        f"command, so that the arm would leap back at release; {mend}, or set "
-        "resets_position_command where the hardware resets it"
-    )
+        return f"`ros2 control {verb}{manager}`"
 
 
 class Manager(Protocol):
@@ -386,7 +389,9 @@ class Handover:
             try:
                 takes_over, self.trouble = await self._look()
             except MbsError as error:
-                self.trouble = f"{error}; check_controller false does without"
+                self.trouble = str(error)
+                if not self._position:
+                    self.trouble += "; check_controller false does without"
             problems += [self.trouble] if self.trouble else []
             reason = "; ".join(problems) or core.enable(self._now(), others)
             if reason:
@@ -420,7 +425,7 @@ class Handover:
         trouble = seen.problem(self.settings.joints) or self._unheard(self._effort)
         if self._position and not (trouble or self.settings.resets_position_command):
             starts = await self._manager.starts_from_command(self._position)
-            trouble = leap(seen.chain(), starts)
+            trouble = seen.leap(starts)
         return seen.position_acts and not seen.torques_act, trouble
 
     def _absent(self) -> str:
