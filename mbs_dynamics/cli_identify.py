@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -15,7 +14,8 @@ from typing import Any
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli_simulate import add_reading
-from mbs_dynamics.errors import ArgumentError, MbsError
+from mbs_dynamics.errors import MbsError
+from mbs_dynamics.files import check_writable
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.resources import robot_path
 
@@ -144,7 +144,8 @@ class _Job:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options, self.room = options, _identification()
         for name in ("out", "report", "json", "trajectory"):
-            check_folder(name, getattr(options, name, None))
+            if (path := getattr(options, name, None)) is not None:
+                check_writable(f"--{name}", path)
         self.path, self.model = description(options.robot, options.gravity)
 
     def read(self, file: Path, **given: Any) -> Any:
@@ -327,17 +328,6 @@ def _excite(options: argparse.Namespace) -> int:
         print(f"wrote {options.trajectory}")
     print("warning: collisions are not checked; try it slowly, or in simulation", file=sys.stderr)
     return 0
-
-
-def check_folder(name: str, path: Path | None) -> None:
-    """Raise ArgumentError if a file cannot be written."""
-    if path is None:
-        return
-    folder = path.expanduser().parent
-    if not folder.is_dir():
-        raise ArgumentError(f"--{name} {path}: there is no folder {path.parent}")
-    if path.expanduser().is_dir() or not os.access(folder, os.W_OK):
-        raise ArgumentError(f"--{name} {path}: valid is a file in a folder that can be written to")
 
 
 def _relative(errors: Any) -> dict[str, float | None]:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, SimulationError, listed
-from mbs_dynamics.files import read_table
+from mbs_dynamics.files import check_writable, read_table
 from mbs_dynamics.integrate import (
     METHODS,
     JointForces,
@@ -258,17 +258,7 @@ def _check_files(options: argparse.Namespace, out: Path | None) -> None:
         if path is not None and path.suffix not in kinds:
             raise ArgumentError(f"{option} must end in {', '.join(kinds)}; got {str(path)!r}")
         if path is not None:
-            _check_folder(option, path)
-
-
-def _check_folder(option: str, path: Path) -> None:
-    """Raise ArgumentError if a file cannot be written, since its folder does not exist."""
-    if not path.parent.is_dir():
-        raise ArgumentError(
-            f"{option} is {str(path)!r}, but there is no folder {str(path.parent)!r}"
-        )
-    if path.is_dir():
-        raise ArgumentError(f"{option} is {str(path)!r}, which is a folder; valid is a file")
+            check_writable(option, path)
 
 
 def _simulate(options: argparse.Namespace) -> int:

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of text and archives of arrays, read the same way by all commands.
+"""Tables of text, archives of arrays, and where files are written, the same for all commands.
 
 Files of others may be damaged or hostile: whatever is wrong with them is an ArgumentError.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import os
 import re
 import zipfile
 from collections.abc import Callable
@@ -37,6 +38,19 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 """Byte order marks, and their encodings."""
+
+
+def check_writable(option: str, path: Path) -> None:
+    """Raise ArgumentError, naming the option of a command, if a file cannot be written there."""
+    target = path.expanduser()
+    if not target.parent.is_dir():
+        raise ArgumentError(
+            f"{option} is {str(path)!r}, but there is no folder {str(path.parent)!r}"
+        )
+    if target.is_dir() or not os.access(target.parent, os.W_OK):
+        raise ArgumentError(
+            f"{option} is {str(path)!r}; valid is a file in a folder that can be written to"
+        )
 
 
 def decoded(where: object, data: bytes) -> str:

@@ -199,7 +199,7 @@ def test_files_in_missing_folders_are_refused_before_the_work(option, tmp_path, 
             path.mkdir()  # a folder of that name
         code, out, err = run(capsys, "simulate", "arm7", option, path)
         assert (code, out) == (1, "")
-        assert err.startswith(f"mbs-dynamics: {option} is {str(path)!r}, ")
+        assert err.startswith(f"mbs-dynamics: {option} is {str(path)!r}")
         assert err.count("\n") == 1
 
 

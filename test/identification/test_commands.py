@@ -316,7 +316,7 @@ def test_excite_takes_gravity_and_files_that_can_be_written(tmp_path, capsys):
     assert sideways.read_bytes() != again.read_bytes()
     for path in (tmp_path / "absent" / "x.csv", tmp_path):
         assert main([*plan, str(path)]) == 1
-        assert f"--out {path}" in capsys.readouterr().err
+        assert f"--out is {str(path)!r}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["bag", "table", "excitation"])
