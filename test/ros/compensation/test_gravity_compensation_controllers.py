@@ -88,7 +88,8 @@ def test_a_release_that_is_refused_is_tried_again_until_it_succeeds(arm):
 
 def test_a_position_controller_that_would_leap_is_refused_with_the_line_to_set(arm):
     arm.manager.starts_from_command = True
-    arm.waits(lambda: "`ros2 param set positions set_last_command" in arm.ask(True).message)
+    line = f"`ros2 param set {arm.target.namespace}/positions set_last_command"
+    arm.waits(lambda: line in arm.ask(True).message)
     assert arm.manager.requests == []
     assert arm.set(resets_position_command=True) == ""
     enabled(arm)
