@@ -1,0 +1,7 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Control of torque-driven arms without ROS: laws, checks, units of motors, sensors.
+
+Nothing here has a clock or a thread: time is an argument, in s of one steady clock, and the same
+calls give the same commands.
+"""
