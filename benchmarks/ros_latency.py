@@ -39,11 +39,11 @@ from std_msgs.msg import Float64MultiArray
 
 import mbs_dynamics as mbs
 from benchmarks.timing import Call, interleaved, median
+from mbs_dynamics.control.joint_input import Efforts, Reading
 from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.joint_input import Efforts, Reading
 from mbs_dynamics.ros.messages import JacobianMessage, JointMessage, topic_names
 
 

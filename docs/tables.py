@@ -16,7 +16,8 @@ from typing import Any
 
 from mbs_dynamics.cli import command_line
 from mbs_dynamics.ros.entry_points import interface_of
-from mbs_dynamics.ros.interface import RELIABLE, Parameter, Service, Topic
+from mbs_dynamics.ros.interface import RELIABLE, Service, Topic
+from mbs_dynamics.settings import Parameter
 
 DOCS = Path(__file__).parent
 

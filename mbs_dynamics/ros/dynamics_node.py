@@ -16,6 +16,8 @@ from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.environment import Gravity, Load
+from mbs_dynamics.control.joint_input import JointInput, Rejection
 from mbs_dynamics.errors import MbsError, listed, quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.dynamics import outputs
@@ -25,11 +27,9 @@ from mbs_dynamics.ros.dynamics.feed_forward import FeedForward, check_feed_forwa
 from mbs_dynamics.ros.dynamics.interface import DISPLAY_RATE, DYNAMICS_NODE, DynamicsSettings
 from mbs_dynamics.ros.dynamics.payload_estimation import PayloadEstimation
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Robot
-from mbs_dynamics.ros.joint_input import JointInput, Rejection
 from mbs_dynamics.ros.node_base import DescribedNode
 from mbs_dynamics.ros.performance import Cost, InputStatistics, RateLimit
 from mbs_dynamics.ros.process import run
-from mbs_dynamics.ros.robot_description import Gravity, Load
 
 
 class DynamicsNode(DescribedNode):

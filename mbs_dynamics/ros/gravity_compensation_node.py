@@ -23,10 +23,11 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
+from mbs_dynamics.control.environment import Gravity, Load
+from mbs_dynamics.control.policy import ENGAGED, Fault, State
 from mbs_dynamics.errors import LONGEST_MESSAGE, MbsError, listed, quoted, shortened
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation import outputs
-from mbs_dynamics.ros.compensation.command_policy import ENGAGED, Fault, State
 from mbs_dynamics.ros.compensation.controllers import ControllerManager
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.handover import Handover
@@ -37,7 +38,6 @@ from mbs_dynamics.ros.compensation.interface import (
 from mbs_dynamics.ros.node_base import DescribedNode
 from mbs_dynamics.ros.performance import InputStatistics
 from mbs_dynamics.ros.process import prefer_udp, run
-from mbs_dynamics.ros.robot_description import Gravity, Load
 
 SHORTEST_WAIT = 0.001
 """Shortest period of the timer, in s."""
@@ -66,7 +66,7 @@ class GravityCompensationNode(DescribedNode):
         self._core = GravityCompensator(settings)
         self._statistics = InputStatistics(time.monotonic())
         self._enter("unconfigured")
-        self._shown: State | None = None
+        self._enabled_shown: bool | None = None
         self._at_rest: list[Callable[[], None]] = []
         """Actions that wait until no torque is commanded or held."""
         self._torques_in: list[Future] = []
@@ -267,25 +267,24 @@ class GravityCompensationNode(DescribedNode):
         self._outputs.send(command, self._core.policy.limited, stamp)
 
     def _settle(self) -> None:
-        """Act on the present state of the core."""
-        policy = self._core.policy
-        if policy.state is not self._shown:
-            self._show(policy.state)
-        come_in = policy.state is State.ENABLED and not policy.limited.rate
-        if self._torques_in and (come_in or not policy.engaged):
+        """Do what the present state of the core asks for."""
+        now = time.monotonic()
+        effects = self._core.effects(now)
+        if effects.state is not None:
+            self._show(effects.state)
+        if effects.came_in is not None:
             for future in self._torques_in:
-                future.set_result(come_in)
+                future.set_result(effects.came_in)
             self._torques_in.clear()
-        if self._handover.owed and not (policy.engaged or self._handover.busy):
+        if effects.released and self._handover.owed and not self._handover.busy:
             self._later(self._release)
-        if policy.at_rest:
+        if effects.at_rest:
             while self._at_rest:
                 self._at_rest.pop(0)()
-        if self._core.pending is not None:
+        if effects.adopt:
             self._adopt()
         # next at the end of damping, the next command of a stop, or when the input is stale
-        now = time.monotonic()
-        wait = max(self._core.due_in(now), SHORTEST_WAIT)
+        wait = max(effects.due_in, SHORTEST_WAIT)
         # a timer that is due early enough is left as it is, even if it comes sooner than needed
         if now + wait < self._due or self._due < now + EARLY:
             self._due = now + wait
@@ -307,9 +306,9 @@ class GravityCompensationNode(DescribedNode):
         self._on_time()
 
     def _show(self, state: State) -> None:
-        before, self._shown = self._shown, state
-        enabled = state in ENGAGED
-        if before is None or (before in ENGAGED) != enabled:
+        enabled, before = state in ENGAGED, self._enabled_shown
+        if before is not enabled:
+            self._enabled_shown = enabled
             self._enabled.publish(Bool(data=enabled))
         fault = self._core.policy.fault
         if state is State.FAULT and fault is not None:

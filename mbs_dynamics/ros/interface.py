@@ -11,25 +11,14 @@ subscriptions and services from these tables only.
 from __future__ import annotations
 
 import difflib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from mbs_dynamics import checks
-from mbs_dynamics.errors import ArgumentError, listed, quoted
-from mbs_dynamics.representation import AUTO, REPRESENTATIONS
-
-LARGEST_GRAVITY = 100.0
-"""Largest length of a free-fall acceleration that is accepted, in m/s^2."""
-
-ALGORITHMS = (AUTO, *REPRESENTATIONS)
-"""Valid values of ``algorithm``."""
-
-S = TypeVar("S", bound="NodeSettings")
+from mbs_dynamics.control.settings import InputSettings
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.settings import Parameter, Settings, parameters_of, setting
 
 # -- topics and services ---------------------------------------------------------------------------
 
@@ -87,7 +76,7 @@ class Interface(NamedTuple):
 
     node: str
     description: str
-    settings: type[NodeSettings]
+    settings: type[Settings]
     subscribed: tuple[Topic, ...]
     published: tuple[Topic, ...]
     services: tuple[Service, ...] = ()
@@ -128,119 +117,11 @@ PAYLOAD = Topic(
     "Load on the link header.frame_id. A mass of zero removes it.",
 )
 
-# -- parameters ------------------------------------------------------------------------------------
-
-
-class Parameter(NamedTuple):
-    """Declaration of a parameter, or of one parameter for each joint or link."""
-
-    name: str
-    type: str
-    """bool, double, string, double_array or string_array."""
-    default: Any
-    """None if a value must be set."""
-    description: str
-    unit: str = ""
-    range: tuple[float, float] | None = None
-    choices: tuple[str, ...] = ()
-    constraints: str = ""
-    read_only: bool = False
-    """Whether it can be set at the start only."""
-    per: str = ""
-    """joint or link: parameters ``<name>.<joint>`` or ``<name>.<link>``."""
-
-    @property
-    def full_name(self) -> str:
-        """The name with a placeholder for the joint or link."""
-        return f"{self.name}.<{self.per}>" if self.per else self.name
-
-    @property
-    def remarks(self) -> str:
-        """Constraints on the value, as sentences."""
-        choices = f"One of {', '.join(self.choices)}." if self.choices else ""
-        return f"{choices} {self.constraints}".strip()
-
-    def check(self, name: str, value: Any) -> None:
-        """Raise ArgumentError for a value that is out of range or not among the choices."""
-        if self.range is not None:
-            low, high = self.range
-            if not low <= checks.number(name, value) <= high:
-                raise ArgumentError(f"{name} is {value:g}; valid is {low:g} to {high:g}")
-        if self.choices and value not in self.choices:
-            raise ArgumentError(
-                f"{name} is {quoted(value)}; valid is one of {', '.join(self.choices)}"
-            )
-
-
-TYPES = {bool: "bool", float: "double", str: "string"}
-
-
-def setting(
-    default: Any,
-    description: str,
-    unit: str = "",
-    *,
-    type: str = "",
-    range: tuple[float, float] | None = None,
-    choices: Iterable[str] = (),
-    constraints: str = "",
-    read_only: bool = False,
-    per: str = "",
-) -> Any:
-    """Return a dataclass field that carries the declaration of a parameter.
-
-    ``type`` is needed where the default does not show it: for an empty array and for None. A field
-    per joint holds one number for each joint of the field ``joints``; one per link holds pairs of
-    a link and its numbers.
-    """
-    element = default[0] if isinstance(default, tuple) and default else default
-    known = type or TYPES[element.__class__] + ("_array" if isinstance(default, tuple) else "")
-    declared = Parameter(
-        "", known, default, description, unit, range, tuple(choices), constraints, read_only, per
-    )
-    return field(default=() if per else default, metadata={"parameter": declared})
-
-
-def algorithm_setting(computed: str, constraints: str = "") -> Any:
-    """Return the field ``algorithm`` of a node; ``computed`` are the results that depend on it."""
-    return setting(
-        AUTO,
-        f"Representation of the recursion that computes {computed}. The results agree to rounding; "
-        "the time differs. auto: the one with the fewest operations.",
-        choices=ALGORITHMS,
-        constraints=constraints,
-    )
-
-
-def parameters_of(kind: type[NodeSettings]) -> tuple[Parameter, ...]:
-    """Return the declarations of all parameters of these settings."""
-    return tuple(item.metadata["parameter"]._replace(name=item.name) for item in fields(kind))
+# -- parameters of every node ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class NodeSettings:
-    """Values of the parameters of a node. Raises ArgumentError for values that are not valid."""
-
-    def __post_init__(self) -> None:
-        for parameter in parameters_of(type(self)):
-            name, value = parameter.name, getattr(self, parameter.name)
-            if parameter.per == "joint":
-                joints = getattr(self, "joints", ())
-                each = value or (parameter.default,) * len(joints)
-                numbers = checks.numbers(name, each, (len(joints),)).tolist()
-                for joint, number in zip(joints, numbers, strict=True):
-                    parameter.check(f"{name}.{joint}", number)
-                object.__setattr__(self, name, tuple(numbers))
-            elif not parameter.per:
-                parameter.check(name, value)
-
-    def changed(self: S, values: Mapping[str, Any]) -> S:
-        """Return the settings with some values replaced, checked as a whole."""
-        return replace(self, **values)
-
-
-@dataclass(frozen=True)
-class RobotSettings(NodeSettings):
+class RobotSettings(Settings):
     """Parameters of every node that computes with a robot."""
 
     loads: tuple[tuple[str, tuple[float, ...]], ...] = setting(
@@ -269,7 +150,7 @@ class RobotSettings(NodeSettings):
 
 
 @dataclass(frozen=True)
-class DescribedSettings(RobotSettings):
+class DescribedSettings(RobotSettings, InputSettings):
     """Parameters of a node that subscribes to the description and the state of a robot."""
 
     root: str = setting(
@@ -292,27 +173,6 @@ class DescribedSettings(RobotSettings):
         "Path of a URDF or .xacro file. Empty: robot_description or the topic is used.",
         read_only=True,
     )
-    fixed_joints: tuple[str, ...] = setting(
-        (),
-        "Joints that no driver reports in joint_states. They are assumed to be at "
-        "rest at fixed_positions.",
-        type="string_array",
-        constraints="Names of joints, each at most once.",
-        read_only=True,
-    )
-    fixed_positions: tuple[float, ...] = setting(
-        (),
-        "Positions of fixed_joints, in their order.",
-        "rad or m",
-        type="double_array",
-        constraints="As many finite numbers as fixed_joints has names.",
-        read_only=True,
-    )
-    velocity_from_position: bool = setting(
-        False,
-        "Take velocities as differences of positions for joints of which a driver sends none, or "
-        "NaN.",
-    )
     autostart: bool = setting(
         True,
         "Configure and activate on start. False: wait for lifecycle transitions.",
@@ -325,37 +185,6 @@ class DescribedSettings(RobotSettings):
             raise ArgumentError(
                 "robot_description and robot_description_file are both given; valid is one of them"
             )
-        check_once("fixed_joints", "joint", self.fixed_joints)
-        joints, positions = len(self.fixed_joints), len(self.fixed_positions)
-        if joints != positions:
-            raise ArgumentError(
-                f"fixed_joints has {joints} name(s) but fixed_positions has {positions} number(s); "
-                "valid is one position for each joint"
-            )
-        checks.numbers("fixed_positions", self.fixed_positions, (joints,))
-
-    @property
-    def fixed(self) -> dict[str, float]:
-        """Positions in rad or m of the joints that no driver reports, by name."""
-        return dict(zip(self.fixed_joints, self.fixed_positions, strict=True))
-
-
-def check_once(name: str, kind: str, given: Iterable[str]) -> None:
-    """Raise ArgumentError if a parameter names a joint or link twice."""
-    twice = sorted(one for one, times in Counter(given).items() if times > 1)
-    if twice:
-        raise ArgumentError(f"{name} must name each {kind} once; got twice: {listed(twice)}")
-
-
-def check_gravity(name: str, value: Any) -> checks.FloatArray:
-    """Return a free-fall acceleration (3,) in m/s^2, or raise ArgumentError."""
-    gravity = checks.numbers(name, value, (3,))
-    length = float(np.linalg.norm(gravity))
-    if length > LARGEST_GRAVITY:
-        raise ArgumentError(
-            f"{name} has a length of {length:g} m/s^2; valid is at most {LARGEST_GRAVITY:g}"
-        )
-    return gravity
 
 
 LARGEST_YAML = 2**18

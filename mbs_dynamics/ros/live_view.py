@@ -24,10 +24,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.joint_input import JointInput, Rejection
 from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.dynamics.interface import THROTTLE
-from mbs_dynamics.ros.joint_input import JointInput, Rejection
 from mbs_dynamics.ros.messages import stamp_of, wrench_of
 from mbs_dynamics.ros.node_base import LATCHED
 from mbs_dynamics.ros.process import LAST_MOMENTS, prefer_udp, ros_with_signals

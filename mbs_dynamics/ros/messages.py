@@ -29,8 +29,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.environment import Gravity, Load
 from mbs_dynamics.errors import LONGEST_MESSAGE, quoted, shortened
-from mbs_dynamics.ros.robot_description import Gravity, Load
 
 JACOBIAN_ROWS = "linear_xyz_angular_xyz"
 """Label of the rows of a Jacobian message."""

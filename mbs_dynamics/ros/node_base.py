@@ -34,24 +34,16 @@ from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
+from mbs_dynamics.control.environment import Gravity, Load
 from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, MbsError, listed, quoted, shortened
 from mbs_dynamics.ros import interface, messages
-from mbs_dynamics.ros.interface import (
-    Interface,
-    NodeSettings,
-    Quality,
-    Service,
-    Topic,
-    applies,
-    check_once,
-    parameter_groups,
-    parameters_of,
-)
-from mbs_dynamics.ros.interface import Parameter as Declared
+from mbs_dynamics.ros.interface import Interface, Quality, Service, Topic, applies, parameter_groups
 from mbs_dynamics.ros.performance import Throttle
-from mbs_dynamics.ros.robot_description import Gravity, Load, read_robot
+from mbs_dynamics.ros.robot_description import read_robot
+from mbs_dynamics.settings import Parameter as Declared
+from mbs_dynamics.settings import Settings, check_once, parameters_of
 
-S = TypeVar("S", bound=NodeSettings)
+S = TypeVar("S", bound=Settings)
 
 LOG_PERIOD = 5.0
 """Shortest time in s between two log lines about the same kind of bad message and reason."""
@@ -93,7 +85,7 @@ QUIET_SUBSCRIPTION = SubscriptionEventCallbacks(use_default_callbacks=False)
 # -- parameters ------------------------------------------------------------------------------------
 
 
-def names(kind: type[NodeSettings], joints: Sequence[str] = ()) -> list[str]:
+def names(kind: type[Settings], joints: Sequence[str] = ()) -> list[str]:
     """Return the names of all parameters of a node with these settings and these ``joints``."""
     declared = parameters_of(kind)
     each = [f"{one.name}.{joint}" for one in declared if one.per == "joint" for joint in joints]
@@ -230,10 +222,10 @@ def _declare(node: Node, name: str, declared: Declared) -> None:
 
 
 def _values(
-    kind: type[NodeSettings],
+    kind: type[Settings],
     given: Iterable[Parameter],
     joints: Sequence[str],
-    before: NodeSettings | None = None,
+    before: Settings | None = None,
 ) -> dict[str, Any]:
     """Return those parameters that are settings, as values of ``kind``.
 

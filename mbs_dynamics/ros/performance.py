@@ -10,7 +10,7 @@ from collections import Counter, deque
 from typing import Any, NamedTuple
 
 from mbs_dynamics.compiler import Kernel
-from mbs_dynamics.ros.joint_input import Rejection
+from mbs_dynamics.control.joint_input import Rejection
 
 KEPT_DURATIONS = 1024
 """Latencies are those of at most this many latest messages."""

@@ -10,58 +10,22 @@ from __future__ import annotations
 import difflib
 import shlex
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
-import numpy as np
-
-from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.environment import Load, under_load
 from mbs_dynamics.errors import (
     ArgumentError,
-    MbsError,
-    ModelError,
     ModelWarning,
     UnknownNameError,
     UrdfError,
-    listed,
     quoted,
 )
-from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.diagnostics import warnings_about
-from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.urdf import FLOATING_BASE
 from mbs_dynamics.model.urdf_xml import BLANK, text_of
-from mbs_dynamics.ros.interface import check_gravity, existing_file
-
-Vector = tuple[float, float, float]
-
-LARGEST_LOAD = 1e6
-"""Largest number in a load, in kg, m or kg m^2."""
-
-MOST_LOADS = 100
-"""Largest number of links with loads."""
-
-
-class Gravity(NamedTuple):
-    """A requested free-fall acceleration in m/s^2."""
-
-    link: str
-    """The link in whose frame it is resolved; empty for the root link of the description."""
-    vector: Vector
-
-
-class Load(NamedTuple):
-    """A requested load, fixed to a link. A mass of zero removes it."""
-
-    link: str
-    mass: float
-    """In kg."""
-    com: Vector
-    """Centre of mass in the link's frame, in m."""
-    inertia_at_com: tuple[Vector, Vector, Vector]
-    """(3, 3) in kg m^2, axes of the link's frame."""
+from mbs_dynamics.ros.interface import existing_file
 
 
 class UnknownXacroArgumentError(UnknownNameError):
@@ -207,101 +171,3 @@ def remarks_about(model: Model) -> list[str]:
         "and it cannot be simulated"
     )
     return [one, *(each for each in found if not each.endswith("the mass matrix is singular"))]
-
-
-def fixed_links(model: Model) -> list[str]:
-    """Return the fixed links, the root link of the description first."""
-    return [frame.name for frame in model.frames.values() if frame.body == GROUND]
-
-
-def root_gravity(model: Model, gravity: Gravity) -> FloatArray:
-    """Return a gravity (3,) in m/s^2, resolved in the axes of the root link.
-
-    Raises UnknownBodyError for an unknown link, ModelError for one that moves, and ArgumentError
-    for invalid numbers.
-    """
-    vector = check_gravity("gravity", gravity.vector)
-    link = gravity.link or next(iter(fixed_links(model)), "")
-    if not link:
-        return vector
-    frame = model.frames[link]
-    if frame.body != GROUND:
-        raise ModelError(
-            f"gravity is given in the frame of {quoted(gravity.link)}, which moves; valid are "
-            f"the links that do not: {listed(fixed_links(model))}"
-        )
-    return np.asarray(frame.placement[:3, :3] @ vector)
-
-
-def under_gravity(model: Model, gravity: Gravity) -> Model:
-    """Return the model under another gravity; it shares the compiled kernels.
-
-    Raises what :func:`root_gravity` raises.
-    """
-    return model.with_gravity(root_gravity(model, gravity))
-
-
-def carried_over(
-    model: Model,
-    gravity: Gravity,
-    otherwise: Gravity,
-    loads: Iterable[Load],
-    check: Callable[[list[Load]], object],
-) -> tuple[Gravity, list[Load], list[str]]:
-    """Return the gravity and the loads of the robot before that fit a model; remarks on others.
-
-    Gravity that does not fit is replaced by ``otherwise``. ``check`` raises MbsError for loads that
-    do not fit.
-    """
-    remarks, kept = [], list[Load]()
-    try:
-        root_gravity(model, gravity)
-    except MbsError as error:
-        remarks.append(f"the gravity in force before is dropped: {error}")
-        gravity = otherwise
-    for load in loads:
-        try:
-            check([*kept, load])
-            kept.append(load)
-        except MbsError as error:
-            remarks.append(f"the payload at {quoted(load.link)} is dropped: {error}")
-    return gravity, kept, remarks
-
-
-def check_load(load: Load) -> None:
-    """Raise ModelError or ArgumentError for an invalid load."""
-    if not load.link:
-        raise ModelError("a payload must name the link that carries it in header.frame_id")
-    what = f"payload at {quoted(load.link)}"
-    largest = max(np.abs([load.mass, *load.com, *np.ravel(load.inertia_at_com)]))
-    if LARGEST_LOAD < largest < np.inf:  # before anything is computed that may overflow
-        raise ModelError(f"{what}: {largest:g} is too large; valid is at most {LARGEST_LOAD:g}")
-    try:
-        violations = Inertia.from_com(load.mass, load.com, load.inertia_at_com).violations()
-    except MbsError as error:
-        raise ModelError(f"{what}: {error}") from error
-    if violations:
-        raise ModelError(f"{what}: {violations[0]}")
-    if load.mass == 0.0 and np.any(load.inertia_at_com):
-        raise ModelError(f"{what}: there is no inertia without mass")
-
-
-def under_load(model: Model, load: Load) -> Model:
-    """Return the model with a load in place of the present one of the link that carries it.
-
-    Raises UnknownBodyError for an unknown link, ModelError or ArgumentError for one that does not
-    move and for a load that cannot exist.
-    """
-    check_load(load)
-    return model.with_payload(load.link, load.mass, load.com, load.inertia_at_com)
-
-
-def replaced(loads: list[Load], load: Load) -> list[Load]:
-    """Return loads with one that replaces that of the same link; a mass of zero removes it.
-
-    Raises ModelError if there are too many.
-    """
-    others = [other for other in loads if other.link != load.link]
-    if load.mass > 0.0 and len(others) >= MOST_LOADS:
-        raise ModelError(f"payloads are on {len(others)} links; valid is at most {MOST_LOADS}")
-    return [*others, load] if load.mass > 0.0 else others

@@ -22,13 +22,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
+from mbs_dynamics.control.environment import Load
+from mbs_dynamics.control.joint_input import Rejection
 from mbs_dynamics.errors import listed, quoted
 from mbs_dynamics.integrate import Stepper
 from mbs_dynamics.ros import messages
-from mbs_dynamics.ros.joint_input import Rejection
 from mbs_dynamics.ros.node_base import BaseNode
 from mbs_dynamics.ros.process import prefer_udp, run
-from mbs_dynamics.ros.robot_description import Load, loads_of, model_of, read_robot, remarks_about
+from mbs_dynamics.ros.robot_description import loads_of, model_of, read_robot, remarks_about
 from mbs_dynamics.ros.simulator.interface import SIMULATOR_NODE, SimulatorSettings
 from mbs_dynamics.ros.simulator.world import (
     LONGEST_LAG,

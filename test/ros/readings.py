@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mbs_dynamics.ros.joint_input import NO_EFFORTS, Efforts, Reading
+from mbs_dynamics.control.joint_input import NO_EFFORTS, Efforts, Reading
 
 
 def reading(q, qd, efforts=None, stamp=0):

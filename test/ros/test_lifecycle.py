@@ -20,8 +20,8 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control.policy import State
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.compensation.command_policy import State
 from mbs_dynamics.ros.dynamics_node import DynamicsNode
 from mbs_dynamics.ros.gravity_compensation_node import GravityCompensationNode
 

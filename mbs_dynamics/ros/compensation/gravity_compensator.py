@@ -1,9 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Gravity compensation as a whole: from received states to commands. No ROS is needed.
+"""The robot of gravity_compensation_node: descriptions, gravity, loads and settings. No ROS here.
 
-Every call has the time as an argument, in s of one steady clock, so that the same calls give the
-same commands.
+What is received becomes calls of the guard of the arm, and what that commands is published. Every
+call has the time as an argument, in s of one steady clock, so that the same calls give the same
+commands.
 """
 
 from __future__ import annotations
@@ -14,41 +15,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, MbsError, ModelError, shortened
-from mbs_dynamics.ros.compensation.command_policy import CommandPolicy, Fault, Limits, State
-from mbs_dynamics.ros.compensation.compensated_arm import CompensatedArm, same_robot
-from mbs_dynamics.ros.compensation.input_checks import Freshness
-from mbs_dynamics.ros.compensation.interface import (
-    AT_REST_ONLY,
-    GravityCompensationSettings,
-    check_earthly,
-)
-from mbs_dynamics.ros.joint_input import Rejection
-from mbs_dynamics.ros.performance import Cost
-from mbs_dynamics.ros.robot_description import (
+from mbs_dynamics.control.environment import (
     Gravity,
     Load,
     Vector,
     carried_over,
     check_load,
-    loads_of,
-    model_of,
-    remarks_about,
     replaced,
     root_gravity,
 )
-
-IGNORED = frozenset(
-    {"no_joints", "too_many_names", "repeated_stamp", "partial", "incomplete_joints"}
-)
-"""Kinds of rejections that neither stop nor count: another robot, nothing new, or incomplete."""
-
-IDLE_PERIOD = 0.5
-"""Longest time in s between two calls of tick."""
-
-LARGEST_TURN = math.radians(60.0)
-"""Largest turn of gravity at once while torques are commanded; an inverted sign exceeds it."""
+from mbs_dynamics.control.guard import IDLE_PERIOD, Answer, Guard
+from mbs_dynamics.control.input_checks import Freshness
+from mbs_dynamics.control.policy import CommandPolicy, Fault, Limits, State
+from mbs_dynamics.control.settings import check_earthly
+from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, MbsError, ModelError, shortened
+from mbs_dynamics.model.body import Body
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
+from mbs_dynamics.ros.performance import Cost
+from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
+from mbs_dynamics.settings import parameters_of
 
 MOST_JOINTS = 500
 """Joints of the largest robot; the time to compile grows faster than their number."""
@@ -65,26 +51,58 @@ def plain(text: str) -> str:
     return "".join([begin, *(part.partition("-->")[2] for part in parts)]).strip()
 
 
-class Answer(NamedTuple):
-    """The command that answers a message."""
+AT_REST_ONLY = tuple(
+    one.name for one in parameters_of(GravityCompensationSettings) if one.at_rest_only
+)
 
-    command: list[float] | None
-    """Torques in the order of ``joints``; None: no command."""
-    rejected: Rejection | None = None
-    """Why the message was not used; None if it was."""
+
+def same_robot(one: Model, other: Model) -> bool:
+    """Return whether two models have the same bodies, joints, limits and frames, by name."""
+    frames = [
+        {name: (frame.body, frame.placement.tobytes()) for name, frame in model.frames.items()}
+        for model in (one, other)
+    ]
+    return frames[0] == frames[1] and [*map(_identity, one.bodies)] == [
+        *map(_identity, other.bodies)
+    ]
+
+
+def _identity(body: Body) -> tuple[object, ...]:
+    joint = body.joint
+    return (
+        (body.name, body.parent, body.home_rel.tobytes(), body.inertia.parameters.tobytes()),
+        (joint.name, joint.screw.tobytes(), joint.coordinate, joint.mimics, joint.ratio),
+        (joint.offset, joint.limits, joint.damping, joint.friction),
+    )
+
+
+class Effects(NamedTuple):
+    """What is to be done after a call, beside publishing its command."""
+
+    state: State | None
+    """The state of the policy if it has changed since the effects before; else None."""
+    came_in: bool | None
+    """Whether torques have ramped in; None: neither that, nor were they stopped."""
+    released: bool
+    """Whether torques end, so that another controller may take over."""
+    at_rest: bool
+    """Whether no torque is commanded or held."""
+    adopt: bool
+    """Whether a description can be adopted."""
+    due_in: float
+    """In how many s :meth:`GravityCompensator.tick` must be called."""
 
 
 class GravityCompensator:
-    """Computes commands from the states of a robot.
+    """Converts what the node receives to calls of the guard of the arm that is described.
 
-    After each call, :meth:`due_in` returns when :meth:`tick` must be called, and :attr:`pending`
-    tells whether :meth:`adopt` must be called.
+    After each call, :meth:`effects` returns what else is to be done.
     """
 
     def __init__(self, settings: GravityCompensationSettings) -> None:
         self.settings = settings
         self.policy = CommandPolicy(settings.on_fault)
-        self.arm: CompensatedArm | None = None
+        self.arm: Guard | None = None
         self.forbidden = ""
         """Why torques must not be enabled in any state of the robot; empty if they may."""
         self.refused = ""
@@ -95,27 +113,30 @@ class GravityCompensator:
         """A description that waits until no torque is commanded or held."""
         self.gravity = Gravity("", settings.gravity)
         self.loads: list[Load] = []
-        self.joint_watch = Freshness("joint_states")
-        self.imu_watch = Freshness("imu")
         self._text: str | None = None
+        self._shown: State | None = None
+        self._forget_imu()
+
+    def _forget_imu(self) -> None:
+        self.imu_watch = Freshness("imu")
         self._imu_at = -math.inf
         self._imu_stamp = 0
         self._imu = np.zeros(3)
-        self._forget_state()
 
-    def _forget_state(self) -> None:
-        self.joint_watch.forget()
-        self.imu_watch.forget()
-        self._fresh_until = -math.inf
-        """No input becomes stale before this time."""
-        self._q: Sequence[float] = ()
-        """(n,) the latest valid positions; empty before the first."""
-        self._efforts: list[float] = []
-        """(n,) the latest measured efforts while at rest, NaN where unknown."""
-        self._trusted = True
-        """Whether the states are consistent, so that torques may follow them."""
-        self._damped = True
-        """Whether the velocities are plausible."""
+    def effects(self, now: float) -> Effects:
+        """Return what is to be done in the present state."""
+        policy, state = self.policy, None
+        if policy.state is not self._shown:
+            state = self._shown = policy.state
+        whole = policy.state is State.ENABLED and not policy.limited.rate
+        return Effects(
+            state,
+            whole if whole or not policy.engaged else None,
+            not policy.engaged,
+            policy.at_rest,
+            self.pending is not None and policy.at_rest,
+            self.due_in(now),
+        )
 
     # -- the robot ---------------------------------------------------------------------------------
 
@@ -154,7 +175,7 @@ class GravityCompensator:
                 return False
             if model.n > MOST_JOINTS:
                 raise ModelError(f"it has {model.n} joints; valid are at most {MOST_JOINTS}")
-            arm = CompensatedArm(model, settings)
+            arm = Guard(model, settings, self.policy, source="joint_states")
             initial = Gravity("", settings.gravity)
             gravity, loads, dropped = carried_over(
                 model, self.gravity, initial, self.loads, arm.loads_goal
@@ -167,7 +188,9 @@ class GravityCompensator:
         self.refused = ""
         self.arm, self.gravity, self.loads = arm, gravity, loads
         self.remarks = [*remarks_about(model), *dropped]
-        self._forget_state()
+        self._forget_imu()
+        if settings.use_imu:
+            arm.watches.append(self.imu_watch)
         return True
 
     # -- gravity and loads ------------------------------------------------------------------------
@@ -178,45 +201,15 @@ class GravityCompensator:
             raise ArgumentError("use_imu is true: gravity comes from the imu alone")
         check_earthly("gravity", gravity.vector, self.settings.gravity_tolerance)
         if self.arm is not None:
-            goal = root_gravity(self.arm.model, gravity)
-            self._check_turn(self.arm, goal)
-            self._check_load(self.arm, gravity=goal)
-            self.arm.law.gravity.aim(goal, now, self._ramp)
+            self.arm.aim_gravity(root_gravity(self.arm.model, gravity), now)
         self.gravity = gravity
-
-    def _check_turn(self, arm: CompensatedArm, goal: FloatArray) -> None:
-        before = arm.law.gravity.goal
-        lengths = float(np.linalg.norm(before) * np.linalg.norm(goal))
-        if self.policy.at_rest or lengths == 0.0:
-            return
-        angle = math.acos(max(-1.0, min(1.0, float(before @ goal) / lengths)))
-        if angle > LARGEST_TURN:
-            raise ArgumentError(
-                f"gravity {goal.tolist()} is turned by {math.degrees(angle):.0f} degrees from "
-                f"{before.tolist()}; valid is at most {math.degrees(LARGEST_TURN):.0f} at once "
-                "while torques are commanded. Is its sign that of an imu?"
-            )
-
-    def _check_load(
-        self,
-        arm: CompensatedArm,
-        gravity: FloatArray | None = None,
-        loads: FloatArray | None = None,
-    ) -> None:
-        """Raise ModelError if the robot could not be held in its latest posture."""
-        over = arm.overload(np.array(self._q), gravity, loads) if self._q else ""
-        if over:
-            raise ModelError(f"the arm could not be held: {over}")
 
     def set_load(self, load: Load, now: float) -> None:
         """Move to another load of the link that carries it. Raises MbsError if it is refused."""
         check_load(load)
         loads = replaced(self.loads, load)
         if self.arm is not None:
-            goal = self.arm.loads_goal(loads)
-            if load.mass > 0.0:
-                self._check_load(self.arm, loads=goal)
-            self.arm.law.loads.aim(goal, now, self._ramp)
+            self.arm.aim_loads(loads, now, check=load.mass > 0.0)
         self.loads = loads
 
     def accelerate(
@@ -237,7 +230,7 @@ class GravityCompensator:
             if stamp < self._imu_stamp and not self._imu_silent(now):
                 late = 1e-9 * (self._imu_stamp - stamp)
                 raise ArgumentError(f"its stamp is {late:.6f} s before that of the message before")
-            aged = self._aged(stamp, clock)
+            aged = self.arm.aged(stamp, clock)
             if aged:
                 raise ArgumentError(aged)
             gravity = Gravity(link, tuple(-x for x in acceleration))  # type: ignore[arg-type]
@@ -260,11 +253,6 @@ class GravityCompensator:
     def _imu_silent(self, now: float) -> bool:
         return now - self._imu_at >= self.settings.stale_timeout
 
-    @property
-    def _ramp(self) -> float:
-        resting = self.policy.at_rest
-        return 0.0 if resting else self.policy.limits.ramp_time
-
     # -- settings ---------------------------------------------------------------------------------
 
     def check(self, settings: GravityCompensationSettings) -> None:
@@ -279,31 +267,26 @@ class GravityCompensator:
                 f"{', '.join(changed)} can be changed only while no torque is commanded or held: "
                 f"the state is {self.policy.state.value!r}; disable first"
             )
-        if self.arm is not None and settings.algorithm != self.settings.algorithm:
-            self.arm.law.compiled(settings.algorithm)
+        if self.arm is not None:
+            self.arm.check(settings)
         if settings.gravity != self.settings.gravity:
             if settings.use_imu:
                 raise ArgumentError("use_imu is true: gravity comes from the imu alone")
             if self.arm is not None:
-                goal = root_gravity(self.arm.model, Gravity("", settings.gravity))
-                self._check_turn(self.arm, goal)
-                self._check_load(self.arm, gravity=goal)
+                self.arm.check_gravity(root_gravity(self.arm.model, Gravity("", settings.gravity)))
 
     def change(self, settings: GravityCompensationSettings, now: float) -> None:
         """Apply settings that :meth:`check` accepts."""
         gravity = settings.gravity != self.settings.gravity
         self.settings = settings
-        self._fresh_until = -math.inf
         self.policy.on_fault = settings.on_fault
         if self.arm is not None:
-            self.arm.adapt(settings)
-            self.arm.law.aim(self.arm.gains(settings), now, self._ramp)
+            self.arm.change(settings, now)
         if gravity:
             self.gravity = Gravity("", settings.gravity)
             if self.arm is not None:
-                self.arm.law.gravity.aim(
-                    root_gravity(self.arm.model, self.gravity), now, self._ramp
-                )
+                goal = root_gravity(self.arm.model, self.gravity)
+                self.arm.law.gravity.aim(goal, now, self.arm.ramp)
 
     # -- commands ---------------------------------------------------------------------------------
 
@@ -318,129 +301,20 @@ class GravityCompensator:
         now: float,
         clock: int = 0,
     ) -> Answer:
-        """Process a message on joint_states.
-
-        ``stamp`` is the message's in ns, 0 if it has none; ``clock`` the time of stamps now, 0 if
-        the age of messages is not checked.
-        """
-        arm = self.arm
-        if arm is None:
+        """Process a message on joint_states; arguments as for ``Guard.receive``."""
+        if self.arm is None:
             return Answer(None)
-        self._watch(now)
-        reading = arm.input.read(names, positions, velocities, efforts, stamp=stamp, received=now)
-        if isinstance(reading, Rejection):
-            return self._reject(now, reading)
-        if reading.repeated:
-            return self._reject(now, Rejection("repeated_stamp", "the time stamp did not advance"))
-        if not stamp:
-            return self._reject(now, Rejection("unstamped", "the message has no time stamp"))
-        aged = self._aged(stamp, clock)
-        if aged:
-            return self._reject(now, Rejection("age", aged))
-        if reading.qd is None:
-            return self._reject(now, Rejection("no_velocity", reading.why_no_velocity))
-        positions, rates = reading.q.tolist(), reading.qd.tolist()
-        jump = arm.continuity.check(positions, arm.input.stamps)
-        if jump is not None:  # else it would count as motion after 50 ms
-            arm.speeds.restart()
-        fast = arm.speeds.check(positions, rates, reading.stamp)
-        damped = arm.damped_rates(rates, reading.stamp, self.settings.velocity_filter)
-        received = [arm.input.received[k] for k in arm.joints]
-        until = arm.periods.note(received, self.settings.stale_timeout)
-        self.joint_watch.feed(now)
-        resting = self.policy.at_rest
-        if resting:  # a robot may be moved, as simulated ones are
-            self._trusted, self._damped = True, True
-            self._efforts = reading.efforts.tau.tolist()
-        elif jump is not None:
-            self._trusted = False
-        elif fast is not None and fast.kind == "velocity_reading":
-            self._damped = False
-        self._q = positions
-        trouble = arm.envelope.check(positions) or jump or fast
-        rejection = None if trouble is None else Rejection(*trouble)
-        if rejection is not None:
-            self._doubt(now, rejection)
-        torques = None
-        if self._trusted and not resting:
-            torques = arm.law.torques(reading.q, positions, damped, now)
-            if not self._damped:
-                torques = torques._replace(damping=[], assist=[])
-        command = self.policy.command(now, torques, until)
-        self._watch_saturation(now)
-        return Answer(command, rejection)
-
-    def _aged(self, stamp: int, clock: int) -> str:
-        """Return the problem with the age of a message; empty if there is none."""
-        most = self.settings.max_age
-        age = 1e-9 * (clock - stamp)
-        if not (stamp and clock and most) or abs(age) <= most:
-            return ""
-        return (
-            f"the stamp is {abs(age):.3f} s {'older' if age > 0.0 else 'newer'} than the node's "
-            f"clock; max_age is {most:g}. Are the clocks synchronised, and is use_sim_time right? "
-            "0 disables the check"
+        return self.arm.receive(
+            names, positions, velocities, efforts, stamp=stamp, now=now, clock=clock
         )
-
-    def _doubt(self, now: float, rejection: Rejection) -> None:
-        """Store the problem with the latest message; it is a fault while engaged."""
-        trouble = Fault(rejection.kind, f"joint_states rejected: {rejection.reason}")
-        self.joint_watch.refuse(trouble)
-        self.policy.trip(now, trouble)
-
-    def _reject(self, now: float, rejection: Rejection) -> Answer:
-        if rejection.kind not in IGNORED:
-            self._doubt(now, rejection)
-            if rejection.kind == "time_backwards" and not self.policy.at_rest:
-                self._trusted = False  # another publisher, or a simulation that was reset
-        return Answer(self.policy.command(now), rejection)
 
     def tick(self, now: float) -> list[float] | None:
         """Return the command that is due without a new state of the robot; None: no command."""
-        self._watch(now)
-        return self.policy.command(now)
+        return self.policy.command(now) if self.arm is None else self.arm.tick(now)
 
     def due_in(self, now: float) -> float:
         """Return in how many seconds :meth:`tick` must be called, if nothing else happens."""
-        wait = max(0.0, self._fresh_until - now) if self.policy.engaged else IDLE_PERIOD
-        return min(self.policy.due_in(now), wait)
-
-    def _watch(self, now: float) -> None:
-        """Stop if the input is stale. It is checked only when it may have become so."""
-        if not self.policy.engaged or now < self._fresh_until:
-            return
-        problem = self._stale(now)
-        if problem is not None:
-            self.policy.trip(now, problem)
-        elif self.arm is not None:
-            waits = [watch.fresh_for(now, self.settings.stale_timeout) for watch in self._watches()]
-            self._fresh_until = now + min(self.arm.input.fresh_for(now), *waits)
-
-    def _stale(self, now: float) -> Fault | None:
-        """Return the fault that an input or the state of a joint is too old, or None."""
-        stale = self.arm.input.stale(now) if self.arm is not None else []
-        for watch in self._watches():
-            found = watch.stale(now, self.settings.stale_timeout)
-            if found is not None:
-                some = self.arm is not None and 0 < len(stale) < self.arm.model.n
-                joints = f": {', '.join(stale)}" if some and watch is self.joint_watch else ""
-                return found._replace(reason=found.reason + joints)
-        return Fault("stale", f"no valid joint_states of {', '.join(stale)}") if stale else None
-
-    def _watches(self) -> tuple[Freshness, ...]:
-        return (self.joint_watch, self.imu_watch) if self.settings.use_imu else (self.joint_watch,)
-
-    def _watch_saturation(self, now: float) -> None:
-        if not self.policy.engaged or not self.policy.limited.effort:
-            return
-        found = self.policy.saturation(now)
-        if found is not None and found[1] > self.settings.saturation_timeout:
-            name, most = self.settings.joints[found[0]], self.policy.limits.effort[found[0]]
-            said = (
-                f"{name} has been at its effort limit of {most:.4g} for {found[1]:.3f} s; "
-                f"saturation_timeout is {self.settings.saturation_timeout:g}"
-            )
-            self.policy.trip(now, Fault("saturated", said))
+        return IDLE_PERIOD if self.arm is None else self.arm.due_in(now)
 
     def fail(self, fault: Fault, now: float) -> list[float] | None:
         """Stop for an external reason: a callback that overran, an error."""
@@ -479,83 +353,29 @@ class GravityCompensator:
         elif self.arm is None:
             found.append("there is no robot_description yet")
         if self.arm is not None:
-            found += self._problems_of(self.arm, now)
+            found += self.arm.problems(now, held=bool(settings.position_controller))
         if self.policy.state is State.FAULT and self.policy.stopping:
             found.append("the stop after a fault is not over")
         return [shortened(one, LONGEST_MESSAGE) for one in found]
 
-    def _problems_of(self, arm: CompensatedArm, now: float) -> list[str]:
-        found = [
-            f"{name} has no effort limit: set effort_limits.{name}, or <limit effort> in the URDF"
-            for name, most in zip(self.settings.joints, arm.efforts, strict=True)
-            if not 0.0 < most < math.inf
-        ]
-        limited = not found and bool(self.settings.joints)
-        if limited:
-            try:
-                self.limits.check()
-            except ArgumentError as error:
-                found.append(str(error))
-        if arm.model.total_mass == 0.0:
-            found.append("the robot_description states no mass: all gravity torques are zero")
-        trouble = self.input_problem(now)
-        if trouble:
-            found.append(trouble)
-        elif limited and self._q and self.policy.at_rest:
-            q = np.array(self._q)
-            found += [said for said in (arm.overload(q), self._mismatch(arm, q)) if said]
-        return found
-
-    def _mismatch(self, arm: CompensatedArm, q: FloatArray) -> str:
-        """Return how measured efforts contradict the gravity torques; empty if they do not."""
-        settings, efforts = self.settings, self._efforts
-        measured = [efforts[k] for k in arm.joints]
-        known = bool(measured) and all(map(math.isfinite, measured))
-        surely = settings.start_from == "effort" or settings.effort_check == "always"
-        if not known:
-            wanted = (
-                "start_from is 'effort'"
-                if settings.start_from == "effort"
-                else ("effort_check is 'always'")
-            )
-            return f"{wanted}, but joint_states hold no efforts of all joints" if surely else ""
-        held = surely or bool(settings.position_controller)
-        if settings.effort_check == "off" or (not held and arm.bears_nothing(efforts)):
-            return ""
-        said = arm.effort_mismatch(q, efforts, settings.effort_tolerance)
-        if not said:
-            return ""
-        return (
-            f"the measured efforts do not agree with gravity: {said}, see effort_tolerance. Does "
-            "the driver compensate gravity itself, is the arm mounted otherwise, is a mass wrong?"
-        )
-
     def supported(self) -> bool:
         """Return whether measured efforts show that motors hold the arm."""
-        if self.arm is None or not self._efforts:
-            return False
-        efforts = [self._efforts[k] for k in self.arm.joints]
-        return all(map(math.isfinite, efforts)) and not self.arm.bears_nothing(self._efforts)
-
-    def input_problem(self, now: float) -> str:
-        """Return the problem with the input; empty if there is none."""
-        stale = self._stale(now)
-        troubles = [watch.trouble for watch in self._watches()]
-        return "; ".join(one.reason for one in (stale, *troubles) if one is not None)
+        return self.arm is not None and self.arm.supported()
 
     def cost(self) -> Cost | None:
         """Return the cost of the gravity torques at the latest positions; None before the first."""
-        if self.arm is None or not self._q:
+        if self.arm is None or not self.arm.q:
             return None
-        return self.arm.law.cost(np.array(self._q))
+        law = self.arm.law
+        return Cost.of(law.kernel, np.array(self.arm.q), *law.goal_inputs())
 
     @property
     def limits(self) -> Limits:
         """The limits that would be in force if torques were enabled now."""
-        efforts, rates = ((), ()) if self.arm is None else (self.arm.efforts, self.arm.rates)
         settings = self.settings
         waits = settings.release_timeout if settings.position_controller else 0.0
-        return Limits(efforts, rates, settings.ramp_time, settings.ramp_in_time, waits)
+        limits = Limits((), (), settings.ramp_time) if self.arm is None else self.arm.limits
+        return limits._replace(release_time=waits)
 
     def enable(self, now: float, rivals: int = 0) -> str:
         """Begin to ramp in; return why not, empty if it does. ``rivals`` as for problems."""
@@ -563,19 +383,10 @@ class GravityCompensator:
             return ""
         problems = self.problems(now, rivals)
         if not problems and self.arm is not None:
-            start = None
-            if self.settings.start_from == "effort" and self.policy.at_rest:
-                start = [self._efforts[k] for k in self.arm.joints]
             try:
-                self.policy.enable(now, self.limits, start)
+                self.arm.enable(now, self.limits)
             except ArgumentError as error:
                 problems.append(str(error))
-            else:
-                self._trusted = self._damped = True
-                self._fresh_until = -math.inf
-                if self._q:
-                    self.arm.law.springs.begin(self._q)
-                self.arm.law.settle(now, self.settings.settle_time, self.arm.periods.longest)
         return "; ".join(problems)
 
     def disable(self, now: float) -> None:

@@ -18,8 +18,8 @@ import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, Protocol
 
+from mbs_dynamics.control.policy import Fault, State
 from mbs_dynamics.errors import ControllerError, MbsError, NoAnswerError
-from mbs_dynamics.ros.compensation.command_policy import Fault, State
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings, controller_of
 

@@ -7,13 +7,11 @@ No ROS is needed.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
+from mbs_dynamics.control.settings import ArmSettings
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.model.description import STANDARD_GRAVITY
-from mbs_dynamics.ros.compensation.command_policy import ON_FAULT
 from mbs_dynamics.ros.interface import (
     DESCRIPTION,
     DIAGNOSTICS,
@@ -25,39 +23,12 @@ from mbs_dynamics.ros.interface import (
     SENSOR_DATA,
     DescribedSettings,
     Interface,
-    NodeSettings,
     Service,
     Topic,
-    algorithm_setting,
-    check_gravity,
-    check_once,
-    setting,
 )
+from mbs_dynamics.settings import Settings, setting
 
 COMMANDS = "/forward_effort_controller/commands"
-
-START_FROM = ("zero", "effort")
-"""Valid values of ``start_from``."""
-
-EFFORT_CHECKS = ("auto", "always", "off")
-"""Valid values of ``effort_check``."""
-
-RATE_SHARE = 50.0
-"""Default largest change of a torque per second, as a multiple of its effort limit."""
-
-AT_REST_ONLY = frozenset(
-    {
-        "algorithm",
-        "compensates_itself",
-        "effort_limits",
-        "effort_scale",
-        "effort_rate_limit",
-        "ramp_in_time",
-        "ramp_time",
-        "release_timeout",
-    }
-)
-"""Parameters that can be changed only while no torque is commanded or held."""
 
 
 def resets_position_command(else_it: str) -> Any:
@@ -71,152 +42,24 @@ def resets_position_command(else_it: str) -> Any:
 
 
 @dataclass(frozen=True)
-class GravityCompensationSettings(DescribedSettings):
+class GravityCompensationSettings(DescribedSettings, ArmSettings):
     """Values of the parameters of gravity_compensation_node.
 
     Raises ArgumentError for invalid values.
     """
 
-    joints: tuple[str, ...] = setting(
-        (),
-        "Joints to command, in the order in which the controller takes them. Must be set.",
-        type="string_array",
-        constraints="Names of joints of the robot that mimic no other, each at most once.",
-        read_only=True,
-    )
     command_topic: str = setting(
         COMMANDS,
         "Topic of the commands, std_msgs/Float64MultiArray in the order of joints.",
         constraints="A topic name; without a leading slash it is in the node's namespace.",
         read_only=True,
     )
-    algorithm: str = algorithm_setting(
-        "gravity torques and mass matrix", "Changes only while disabled."
-    )
     compensates_itself: bool | None = setting(
         None,
         "Whether the robot or its driver already compensates gravity. Must be set; torques can be "
         "enabled only if it is false.",
         type="bool",
-        constraints="Changes only while disabled.",
-    )
-    effort_limits: tuple[float, ...] = setting(
-        0.0,
-        "Effort limit of this joint, in place of the URDF's. 0: the URDF's. Either is multiplied "
-        "by effort_scale.",
-        "N m or N",
-        range=(0.0, 1e5),
-        constraints="Changes only while disabled.",
-        per="joint",
-    )
-    effort_scale: float = setting(
-        1.0,
-        "Share of the effort limits that may be commanded.",
-        range=(0.01, 1.0),
-        constraints="Changes only while disabled.",
-    )
-    effort_rate_limit: float = setting(
-        0.0,
-        f"Largest change of each torque per second. 0: {RATE_SHARE:g} times the effort limit of "
-        "each joint.",
-        "N m/s or N/s",
-        range=(0.0, 1e6),
-        constraints="Changes only while disabled. Times ramp_time at least the largest torque.",
-    )
-    ramp_in_time: float = setting(
-        0.03,
-        "Time in which torques ramp in when they are enabled. An arm that nothing supports falls "
-        "for as long.",
-        "s",
-        range=(0.0, 10.0),
-        constraints="Changes only while disabled.",
-    )
-    ramp_time: float = setting(
-        2.0,
-        "Time in which torques ramp out, and in which changes of gravity, payload and gains take "
-        "effect.",
-        "s",
-        range=(0.05, 10.0),
-        constraints="Changes only while disabled.",
-    )
-    start_from: str = setting(
-        "zero",
-        "Torques at the start of the ramp when they are enabled: zero, or the measured effort, "
-        "which holds the arm until then.",
-        choices=START_FROM,
-    )
-    settle_time: float = setting(
-        1.0,
-        "Time after enabling in which the momentum of the arm is damped as well, with a falling "
-        "coefficient, so that a falling arm comes to rest. 0: not at all.",
-        "s",
-        range=(0.0, 10.0),
-    )
-    gravity_scale: tuple[float, ...] = setting(
-        1.0,
-        "Share of this joint's gravity torque that is commanded.",
-        range=(0.0, 1.5),
-        per="joint",
-    )
-    damping: tuple[float, ...] = setting(
-        0.0,
-        "Viscous damping that is added at this joint.",
-        "N m s/rad or N s/m",
-        range=(0.0, 1e4),
-        per="joint",
-    )
-    friction: tuple[float, ...] = setting(
-        -1.0,
-        "Coulomb friction of this joint. -1: that of the URDF.",
-        "N m or N",
-        range=(-1.0, 1e4),
-        per="joint",
-    )
-    friction_scale: float = setting(
-        0.0, "Share of the Coulomb friction that is compensated.", range=(0.0, 1.0)
-    )
-    friction_speed: float = setting(
-        0.05,
-        "Speed at which 76 % of the friction compensation is reached; it is smooth at zero.",
-        "rad/s or m/s",
-        range=(0.001, 10.0),
-    )
-    velocity_filter: float = setting(
-        0.0,
-        "Time constant of the low-pass filter on the velocities in damping and friction. 0: none.",
-        "s",
-        range=(0.0, 1.0),
-    )
-    limit_zone: float = setting(
-        0.1,
-        "Distance from its position limit at which a soft spring begins to hold a joint back. "
-        "0: no springs.",
-        "rad or m",
-        range=(0.0, 1.0),
-    )
-    limit_frequency: float = setting(
-        10.0,
-        "Natural frequency of a joint on that spring, which sets its stiffness. 0: no springs.",
-        "rad/s",
-        range=(0.0, 50.0),
-    )
-    gravity: tuple[float, float, float] = setting(
-        STANDARD_GRAVITY,
-        "Free-fall acceleration in the axes of the URDF's root link. ~/gravity replaces it; the "
-        "latest setting wins.",
-        "m/s^2",
-        constraints="Three finite numbers, a length within gravity_tolerance of 9.81.",
-    )
-    gravity_tolerance: float = setting(
-        0.2,
-        "Share by which the length of gravity may differ from 9.81 m/s^2.",
-        range=(0.0, 10.0),
-    )
-    max_payload: float = setting(
-        0.0,
-        "Largest mass of all payloads together. 0: the mass of the moving links.",
-        "kg",
-        range=(0.0, 1e4),
+        at_rest_only=True,
     )
     use_imu: bool = setting(
         False,
@@ -226,61 +69,12 @@ class GravityCompensationSettings(DescribedSettings):
     imu_time_constant: float = setting(
         0.1, "Time constant of the low-pass filter on the imu. 0: none.", "s", range=(0.0, 10.0)
     )
-    effort_check: str = setting(
-        "auto",
-        "Compare the measured efforts with the gravity torques before enabling: auto (where the "
-        "motors exert torques, or are known to hold the arm), always, or off.",
-        choices=EFFORT_CHECKS,
-    )
-    effort_tolerance: float = setting(
-        0.5,
-        "Largest accepted difference of measured efforts from the gravity torques, as a share of "
-        "the largest gravity torque; both relative to the effort limits.",
-        range=(0.0, 10.0),
-    )
-    on_fault: str = setting(
-        "ramp_down",
-        "Reaction to a fault: hold (stop publishing), ramp_down, or zero.",
-        choices=ON_FAULT,
-    )
-    stale_timeout: float = setting(
-        0.5,
-        "Time without valid joint_states of the joints (and imu, if used) after which the node "
-        "stops. Damping ends within two periods.",
-        "s",
-        range=(0.005, 10.0),
-    )
-    other_joints_timeout: float = setting(
-        1.0,
-        "Largest age of the positions of the joints that are not commanded.",
-        "s",
-        range=(0.005, 3600.0),
-    )
-    max_age: float = setting(
-        1.0,
-        "Largest difference between the stamp of a message and the node's clock. 0: not checked, "
-        "for clocks that are not synchronised.",
-        "s",
-        range=(0.0, 3600.0),
-    )
     callback_timeout: float = setting(
         0.1,
         "Processor time of a callback above which the node stops. Time that it waits for the "
         "middleware or for other processes does not count.",
         "s",
         range=(1e-6, 10.0),
-    )
-    saturation_timeout: float = setting(
-        1.0,
-        "Time at its effort limit after which a joint stops the node.",
-        "s",
-        range=(0.01, 3600.0),
-    )
-    position_margin: float = setting(
-        0.05,
-        "Distance beyond its position limit at which a joint stops the node.",
-        "rad or m",
-        range=(0.0, 1.0),
     )
     controller_manager: str = setting(
         "controller_manager",
@@ -311,29 +105,12 @@ class GravityCompensationSettings(DescribedSettings):
         "position_controller cannot be activated. Then they ramp out.",
         "s",
         range=(0.0, 60.0),
-        constraints="Changes only while disabled.",
+        at_rest_only=True,
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_once("joints", "joint", self.joints)
-        check_earthly("gravity", self.gravity, self.gravity_tolerance)
-
-
-def check_earthly(name: str, value: Any, tolerance: float) -> None:
-    """Raise ArgumentError unless the length of a gravity (3,) is 9.81 m/s^2, within a share."""
-    length = math.hypot(*check_gravity(name, value))
-    standard = math.hypot(*STANDARD_GRAVITY)
-    if abs(length - standard) > tolerance * standard:
-        raise ArgumentError(
-            f"{name} has a length of {length:g} m/s^2; valid is "
-            f"{max(0.0, 1.0 - tolerance) * standard:.4g} to {(1.0 + tolerance) * standard:.4g}, "
-            f"by gravity_tolerance {tolerance:g}"
-        )
 
 
 @dataclass(frozen=True)
-class CommandWatchdogSettings(NodeSettings):
+class CommandWatchdogSettings(Settings):
     """Values of the parameters of command_watchdog_node.
 
     Raises ArgumentError for invalid values.

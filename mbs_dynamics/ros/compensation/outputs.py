@@ -16,9 +16,9 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.compiler import way_of_calling
+from mbs_dynamics.control.policy import Limited, State
 from mbs_dynamics.errors import quoted
 from mbs_dynamics.ros import messages
-from mbs_dynamics.ros.compensation.command_policy import Limited, State
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.performance import Report
 
@@ -151,7 +151,7 @@ def input_status(
         "valid": report.total_answered,
         **report.values(),
     }
-    problem = "" if core.arm is None else core.input_problem(now)
+    problem = "" if core.arm is None else core.arm.input_problem(now)
     level, summary = DiagnosticStatus.OK, f"{report.rate:.1f} Hz"
     if lifecycle != "active":
         summary = f"not active: {lifecycle}"

@@ -15,9 +15,9 @@ import numpy as np
 
 from mbs_dynamics.algorithms import GeneralizedMomentum
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.joint_input import Reading
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Results, Robot
-from mbs_dynamics.ros.joint_input import Reading
 
 if TYPE_CHECKING:
     from mbs_dynamics.integrate import JointForces

@@ -14,10 +14,10 @@ import numpy as np
 from builtin_interfaces.msg import Time
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.joint_input import KEPT_LAYOUTS, LARGEST, Rejection, wild_numbers
 from mbs_dynamics.errors import ArgumentError, listed, quoted
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.joint_input import KEPT_LAYOUTS, LARGEST, Rejection, wild_numbers
 from mbs_dynamics.ros.messages import KnownEffortsMessage
 from mbs_dynamics.ros.node_base import message_type
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from mbs_dynamics.control.environment import LARGEST_GRAVITY, check_gravity
+from mbs_dynamics.control.settings import algorithm_setting
 from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError
 from mbs_dynamics.representation import REPRESENTATIONS
 from mbs_dynamics.ros.interface import (
@@ -14,7 +16,6 @@ from mbs_dynamics.ros.interface import (
     DIAGNOSTICS,
     GRAVITY,
     JOINT_STATES,
-    LARGEST_GRAVITY,
     LATEST,
     PAYLOAD,
     SENSOR_DATA,
@@ -22,11 +23,8 @@ from mbs_dynamics.ros.interface import (
     Interface,
     Service,
     Topic,
-    algorithm_setting,
-    check_gravity,
-    check_once,
-    setting,
 )
+from mbs_dynamics.settings import check_once, setting
 
 CHOICES = (*REPRESENTATIONS, "auto")
 """Valid values of ``representation``."""

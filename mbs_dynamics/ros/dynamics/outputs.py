@@ -12,6 +12,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.publisher import Publisher
 
 from mbs_dynamics.compiler import way_of_calling
+from mbs_dynamics.control.joint_input import Reading
 from mbs_dynamics.errors import quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.dynamics.contact import Contact
@@ -23,7 +24,6 @@ from mbs_dynamics.ros.dynamics.interface import (
     DynamicsSettings,
 )
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Results, Robot
-from mbs_dynamics.ros.joint_input import Reading
 from mbs_dynamics.ros.performance import Cost, Report
 
 if TYPE_CHECKING:

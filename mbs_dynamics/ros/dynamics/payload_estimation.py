@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from geometry_msgs.msg import InertiaStamped
 
+from mbs_dynamics.control.joint_input import Reading
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.joint_input import Reading
 
 if TYPE_CHECKING:
     from std_srvs.srv import Trigger

@@ -17,28 +17,26 @@ from mbs_dynamics.algorithms.kernels import model_inputs
 from mbs_dynamics.algorithms.verification import verify
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
+from mbs_dynamics.control.environment import (
+    Gravity,
+    Load,
+    carried_over,
+    check_gravity,
+    check_load,
+    fixed_links,
+    replaced,
+    under_gravity,
+    under_load,
+)
+from mbs_dynamics.control.joint_input import Efforts, Reading, fixed_coordinates
 from mbs_dynamics.errors import MbsError, ModelError, SingularError, UnknownJointError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.ros.dynamics.base import BaseState
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
-from mbs_dynamics.ros.interface import check_gravity
-from mbs_dynamics.ros.joint_input import Efforts, Reading, fixed_coordinates
 from mbs_dynamics.ros.performance import Cost
-from mbs_dynamics.ros.robot_description import (
-    Gravity,
-    Load,
-    carried_over,
-    check_load,
-    fixed_links,
-    loads_of,
-    model_of,
-    remarks_about,
-    replaced,
-    under_gravity,
-    under_load,
-)
+from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 
 if TYPE_CHECKING:
     from mbs_dynamics.integrate import JointForces

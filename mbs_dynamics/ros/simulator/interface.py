@@ -7,6 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mbs_dynamics import checks
+from mbs_dynamics.control.environment import check_gravity
+from mbs_dynamics.control.settings import algorithm_setting
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate.stepper import STEPS
 from mbs_dynamics.ros.interface import (
@@ -20,11 +22,8 @@ from mbs_dynamics.ros.interface import (
     RobotSettings,
     Service,
     Topic,
-    algorithm_setting,
-    check_gravity,
-    check_once,
-    setting,
 )
+from mbs_dynamics.settings import check_once, setting
 
 ONE_OR_EACH = "No number, one for all joints, or one for each in the order of the model."
 

@@ -13,15 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.environment import Load, replaced, under_load
+from mbs_dynamics.control.joint_input import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJointError, listed
 from mbs_dynamics.integrate import JointForces, Stepper
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.representation import AUTO
-from mbs_dynamics.ros.joint_input import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.ros.performance import Cost
-from mbs_dynamics.ros.robot_description import Load, replaced, under_load
 from mbs_dynamics.ros.simulator.interface import SimulatorSettings, for_each
 
 LARGEST_STATE = 1e6

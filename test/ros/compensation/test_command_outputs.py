@@ -14,7 +14,7 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from mbs_dynamics.ros.compensation.command_policy import Limited
+from mbs_dynamics.control.policy import Limited
 from mbs_dynamics.ros.compensation.interface import GRAVITY_COMPENSATION_NODE
 from mbs_dynamics.ros.compensation.outputs import CommandOutputs
 from mbs_dynamics.ros.node_base import BaseNode

@@ -9,15 +9,15 @@ pytest.importorskip("rclpy")
 from diagnostic_msgs.msg import DiagnosticStatus
 from gravity_bench import ARM7, JOINTS, Bench, Q
 
+from mbs_dynamics.control.joint_input import Rejection
+from mbs_dynamics.control.policy import Fault
 from mbs_dynamics.errors import MbsError
-from mbs_dynamics.ros.compensation.command_policy import Fault
 from mbs_dynamics.ros.compensation.outputs import (
     Traffic,
     command_status,
     input_status,
     model_status,
 )
-from mbs_dynamics.ros.joint_input import Rejection
 from mbs_dynamics.ros.performance import InputStatistics
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR

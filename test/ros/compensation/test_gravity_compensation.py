@@ -9,7 +9,7 @@ import pytest
 from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q
 
 import mbs_dynamics as mbs
-from mbs_dynamics.ros.compensation.command_policy import Fault
+from mbs_dynamics.control.policy import Fault
 
 OTHER = ARM7.replace('effort="180"', 'effort="170"', 1)
 BEYOND = np.where(np.arange(7) == 1, 2.06, Q)

@@ -10,11 +10,12 @@ from gravity_bench import ARM7, MODEL, PERIOD, Bench, G, Q, settings
 from test_gravity_compensation import OTHER, STOPS
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control.environment import Gravity, Load
+from mbs_dynamics.control.guard import Guard
+from mbs_dynamics.control.input_checks import JointStates
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 from mbs_dynamics.ros.compensation import gravity_compensator
-from mbs_dynamics.ros.compensation.compensated_arm import CompensatedArm
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
-from mbs_dynamics.ros.robot_description import Gravity, Load
 
 NO_LOAD = ((0.0,) * 3,) * 3
 
@@ -282,7 +283,7 @@ def test_a_description_that_leads_to_an_error_forbids_enabling(monkeypatch):
     bench = Bench()
     bench.send()
     with monkeypatch.context() as patch:
-        patch.setattr(gravity_compensator, "CompensatedArm", None)
+        patch.setattr(gravity_compensator, "Guard", None)
         assert bench.core.describe(OTHER, bench.now)
         with pytest.raises(TypeError):
             bench.adopt()
@@ -454,14 +455,14 @@ def test_an_arm_under_changed_settings_is_as_one_that_began_with_them():
             "friction_speed": arm.law.speed,
             "springs": arm.law.springs.pressed(near),
             "spring": arm.law.springs.torque(0.1, 0.2, 0.3),
-            "position_margin": arm.envelope.check(beyond),
+            "position_margin": arm.envelope.check(JointStates(beyond, (), 0, ())),
             "efforts": arm.efforts,
             "rates": arm.rates,
             "max_payload": arm.heaviest,
         }
 
-    arm = CompensatedArm(MODEL, settings())
-    before, expected = seen(arm), seen(CompensatedArm(MODEL, after))
-    arm.adapt(after)
+    arm = Guard(MODEL, settings())
+    before, expected = seen(arm), seen(Guard(MODEL, after))
+    arm.change(after, 0.0)
     assert seen(arm) == expected
     assert {name for name, value in before.items() if value == expected[name]} == set()

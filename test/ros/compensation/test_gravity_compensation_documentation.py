@@ -16,7 +16,7 @@ from documented import declared, found, qualities, quality, says, types
 from gravity_node_bench import ARM7, JOINTS, REST, Driver, GravityProcess
 from test_gravity_compensation import STOPS
 
-from mbs_dynamics.ros.compensation.command_policy import ON_FAULT, State
+from mbs_dynamics.control.policy import ON_FAULT, State
 from mbs_dynamics.ros.compensation.interface import (
     CommandWatchdogSettings,
     GravityCompensationSettings,

@@ -13,10 +13,10 @@ import mujoco
 from robots import all_files, robot
 
 from benchmarks.mujoco_arm import bare
+from mbs_dynamics.control.environment import Load
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
-from mbs_dynamics.ros.robot_description import Load
 
 STEP = 0.002
 ARMS = {

@@ -21,7 +21,7 @@ from std_msgs.msg import Float64MultiArray
 
 import mbs_dynamics as mbs
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
-from mbs_dynamics.ros.interface import parameters_of
+from mbs_dynamics.settings import parameters_of
 
 DECLARED = parameters_of(GravityCompensationSettings)
 WHOLE = [item for item in DECLARED if not item.per]

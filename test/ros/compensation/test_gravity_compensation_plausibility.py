@@ -14,9 +14,9 @@ import pytest
 from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control.environment import Gravity, Load
+from mbs_dynamics.control.laws.gravity import Springs
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
-from mbs_dynamics.ros.compensation.compensated_arm import Springs
-from mbs_dynamics.ros.robot_description import Gravity, Load
 
 NO_INERTIA = ((0.0,) * 3,) * 3
 LIMITS = np.array([joint.limits.effort for joint in MODEL.joints])
@@ -454,7 +454,7 @@ def states_of_age(bench, age, seconds=0.3):
 def test_states_that_are_steadily_old_are_refused(age, word):
     bench = Bench(max_age=1.0)
     states_of_age(bench, age)
-    assert f"the stamp is 5.000 s {word} than the node's clock; max_age is 1" in (
+    assert f"the stamp is 5.000 s {word} than the clock; max_age is 1" in (
         bench.core.enable(bench.now)
     )
     bench = Bench(max_age=0.0)

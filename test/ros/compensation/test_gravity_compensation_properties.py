@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from mbs_dynamics.errors import MbsError
-from mbs_dynamics.ros.compensation.command_policy import (
+from mbs_dynamics.control.environment import Gravity, Load
+from mbs_dynamics.control.policy import (
     CommandPolicy,
     Fault,
     Limits,
     State,
     Torques,
 )
-from mbs_dynamics.ros.robot_description import Gravity, Load
+from mbs_dynamics.errors import MbsError
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)
 plausible = st.floats(-1.9, 1.9)

@@ -19,8 +19,8 @@ from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 import mbs_dynamics as mbs
-from mbs_dynamics.ros.compensation.command_policy import Fault
-from mbs_dynamics.ros.robot_description import Load
+from mbs_dynamics.control.environment import Load
+from mbs_dynamics.control.policy import Fault
 
 STEP = 0.001
 RAMP = 0.3

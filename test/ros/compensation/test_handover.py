@@ -13,8 +13,8 @@ from gravity_bench import JOINTS, PERIOD, Bench, G
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mbs_dynamics.control.policy import Fault
 from mbs_dynamics.errors import ControllerError
-from mbs_dynamics.ros.compensation.command_policy import Fault
 from mbs_dynamics.ros.compensation.handover import (
     ControllerList,
     Handover,

@@ -214,8 +214,8 @@ def test_another_description_stops_the_node_before_it_is_read(enabled, monkeypat
     """The same with another comment does not; either is read once no torque is commanded."""
     read = []
     module = "mbs_dynamics.ros.compensation.gravity_compensator.model_of"
-    monkeypatch.setattr(module, lambda *given: read.append(given))
     enabled.enable()
+    monkeypatch.setattr(module, lambda *given: read.append(given))
     for text in (ARM7, ARM7 + "<!-- new -->", ARM7.replace("<robot", "<!-- <!-- a --><robot", 1)):
         enabled.receive("robot_description", String(data=text))
         assert enabled.core.policy.engaged

@@ -9,13 +9,13 @@ import pytest
 from readings import reading
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control.joint_input import JointInput
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 from mbs_dynamics.lie import so3
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.base import BaseInput, BaseState
 from mbs_dynamics.ros.dynamics.interface import OF_FIXED_BASES, DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import ModelManager
-from mbs_dynamics.ros.joint_input import JointInput
 from mbs_dynamics.ros.robot_description import model_of
 
 pytestmark = pytest.mark.backend_independent

@@ -8,11 +8,11 @@ import numpy as np
 from readings import reading
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control.joint_input import Efforts
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.joint_input import Efforts
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 HEAVY = ARM.with_payload("tool", 2.0, (0.0, 0.0, 0.05))

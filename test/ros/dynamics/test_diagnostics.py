@@ -12,6 +12,7 @@ pytest.importorskip("rclpy")
 from diagnostic_msgs.msg import DiagnosticStatus
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control.joint_input import Rejection
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.contact import Contact, ToolWrench
@@ -24,7 +25,6 @@ from mbs_dynamics.ros.dynamics.outputs import (
     model_status,
 )
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Robot
-from mbs_dynamics.ros.joint_input import Rejection
 from mbs_dynamics.ros.performance import InputStatistics
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR

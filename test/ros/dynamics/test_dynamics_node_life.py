@@ -18,7 +18,7 @@ from ros_bench import NodeProcess, Probe
 
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
-from mbs_dynamics.ros.interface import parameters_of
+from mbs_dynamics.settings import parameters_of
 
 pytestmark = pytest.mark.usefixtures("ros")
 

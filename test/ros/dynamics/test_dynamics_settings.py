@@ -7,9 +7,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mbs_dynamics.control.environment import check_gravity
 from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
-from mbs_dynamics.ros.interface import check_gravity
 
 pytestmark = pytest.mark.backend_independent
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control.joint_input import Rejection
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.feed_forward import DesiredInput, DesiredTorques, Motion
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.joint_input import Rejection
 
 ALL = DesiredInput(("a", "b"))
 ONE = DesiredInput(("a", "b", "c"), ("c", "a"))

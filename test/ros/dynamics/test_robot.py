@@ -11,6 +11,8 @@ import pytest
 from readings import reading
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control.environment import Gravity, Load
+from mbs_dynamics.control.joint_input import Efforts
 from mbs_dynamics.errors import (
     BackendError,
     MbsError,
@@ -22,8 +24,6 @@ from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Results
-from mbs_dynamics.ros.joint_input import Efforts
-from mbs_dynamics.ros.robot_description import Gravity, Load
 
 ARM7 = robot_path("arm7").read_text(encoding="utf-8")
 PENDULUM = """<robot name="pendulum">

@@ -9,6 +9,7 @@ import pytest
 from robots import robot
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control.environment import Load
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, SingularError
 from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.integrate.forces import passive_torques
@@ -17,7 +18,6 @@ from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.contact import MomentumObserver
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.robot_description import Load
 from mbs_dynamics.ros.simulator.interface import SimulatorSettings
 from mbs_dynamics.ros.simulator.world import World, damping_of_drives
 

@@ -8,18 +8,24 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
-from mbs_dynamics.ros.compensation.command_policy import Fault
-from mbs_dynamics.ros.compensation.input_checks import (
+from mbs_dynamics.control.input_checks import (
     Continuity,
     Envelope,
     Freshness,
+    JointStates,
     Periods,
     Speeds,
 )
+from mbs_dynamics.control.policy import Fault
 
 pytestmark = pytest.mark.backend_independent
 
 MILLISECOND = 10**6
+
+
+def states(positions, rates=(0.0, 0.0), stamp=0, stamps=(0, 0)):
+    """Return states of the joints of the robot."""
+    return JointStates(positions, rates, stamp, stamps)
 
 
 def robot(kind="revolute", lower=-1.0, upper=2.0, velocity=2.0):
@@ -83,16 +89,16 @@ def test_period_follows_slowly_and_a_pause_counts_for_little():
 def test_envelope_reaches_from_limit_to_limit_with_the_margin(margin):
     envelope = Envelope(robot(), [1], margin)
     for at, beyond in ((-1.0 - margin, -1e-9), (2.0 + margin, 1e-9)):
-        assert envelope.check([0.0, at]) is None
-        fault = envelope.check([0.0, at + beyond])
+        assert envelope.check(states([0.0, at])) is None
+        fault = envelope.check(states([0.0, at + beyond]))
         assert fault.kind == "position_limit"
         assert "j1" in fault.reason
-    assert Envelope(robot(), [0], margin).check([0.0, 77.0]) is None
+    assert Envelope(robot(), [0], margin).check(states([0.0, 77.0])) is None
 
 
 def test_envelope_leaves_joints_without_a_range_alone():
-    assert Envelope(robot(lower=0.5, upper=0.5), [1], 0.0).check([0.0, 77.0]) is None
-    assert Envelope(robot("continuous"), [1], 0.0).check([0.0, 77.0]) is None
+    assert Envelope(robot(lower=0.5, upper=0.5), [1], 0.0).check(states([0.0, 77.0])) is None
+    assert Envelope(robot("continuous"), [1], 0.0).check(states([0.0, 77.0])) is None
 
 
 def after(speeds, reported, moving, times=8, model=None):
@@ -100,7 +106,7 @@ def after(speeds, reported, moving, times=8, model=None):
     found = []
     for k in range(times):
         at = [0.0, 0.01 * k * moving]
-        found.append(speeds.check(at, [0.0, reported], (1000 + 10 * k) * MILLISECOND))
+        found.append(speeds.check(states(at, [0.0, reported], (1000 + 10 * k) * MILLISECOND)))
     return found
 
 
@@ -129,7 +135,7 @@ def test_displacement_over_the_window_may_not_exceed_the_limit(sign, speed, fast
 def test_a_turn_of_a_continuous_joint_is_no_motion(kind, fault):
     speeds = Speeds(robot(kind, -99.0, 99.0), [1])
     found = [
-        speeds.check([0.0, math.tau * (k > 6)], [0.0, 0.0], (1000 + 10 * k) * MILLISECOND)
+        speeds.check(states([0.0, math.tau * (k > 6)], [0.0, 0.0], (1000 + 10 * k) * MILLISECOND))
         for k in range(10)
     ]
     assert any(found) == fault
@@ -140,24 +146,26 @@ def test_speeds_are_judged_over_the_window_alone():
     speeds = Speeds(robot(), [1])
     after(speeds, 0.0, 1.9, times=30)
     faults = [
-        speeds.check([0.0, 0.29 * 1.9 + 0.01 * k * 2.2], [0.0, 0.0], (1290 + 10 * k) * MILLISECOND)
+        speeds.check(
+            states([0.0, 0.29 * 1.9 + 0.01 * k * 2.2], [0.0, 0.0], (1290 + 10 * k) * MILLISECOND)
+        )
         for k in range(1, 7)
     ]
     assert faults[0] is None  # 40 ms at 1.9 and 10 ms at 2.2 are below 2 on average
     assert faults[5] is not None
     jumped = Speeds(robot(), [1])
     after(jumped, 0.0, 0.0)
-    assert jumped.check([0.0, 0.0], [0.0, 3.0], 900 * MILLISECOND).kind == "velocity_limit"
+    assert jumped.check(states([0.0, 0.0], [0.0, 3.0], 900 * MILLISECOND)).kind == "velocity_limit"
     back = Speeds(robot(), [1])
-    assert back.check([0.0, 0.0], [0.0, 0.0], 1000 * MILLISECOND) is None
-    assert back.check([0.0, 1.0], [0.0, 0.0], 900 * MILLISECOND) is None
-    assert back.check([0.0, 1.0], [0.0, 0.0], 1060 * MILLISECOND) is None
+    assert back.check(states([0.0, 0.0], [0.0, 0.0], 1000 * MILLISECOND)) is None
+    assert back.check(states([0.0, 1.0], [0.0, 0.0], 900 * MILLISECOND)) is None
+    assert back.check(states([0.0, 1.0], [0.0, 0.0], 1060 * MILLISECOND)) is None
 
 
 def test_joint_that_was_too_fast_is_no_fault_once_it_is_slow_again():
     speeds = Speeds(robot(), [0, 1])
     found = [
-        speeds.check([0.04 * k, 0.0], [4.0, rate], (1000 + 10 * k) * MILLISECOND)
+        speeds.check(states([0.04 * k, 0.0], [4.0, rate], (1000 + 10 * k) * MILLISECOND))
         for k, rate in enumerate((3.0, 3.0, 3.0, 1.0))  # 2 rad/s are allowed, the other joint 5
     ]
     assert [fault is None for fault in found] == [False, False, False, True]
@@ -167,8 +175,8 @@ def test_window_of_states_that_are_rare_is_one_period():
     """States 60 ms apart: the standstill before the last period does not count."""
     speeds = Speeds(robot(), [1])
     for at, stamp in ((0.0, 1000), (0.0, 1060)):
-        assert speeds.check([0.0, at], [0.0, 0.0], stamp * MILLISECOND) is None
-    fault = speeds.check([0.0, 0.06 * 3.0], [0.0, 0.0], 1120 * MILLISECOND)
+        assert speeds.check(states([0.0, at], [0.0, 0.0], stamp * MILLISECOND)) is None
+    fault = speeds.check(states([0.0, 0.06 * 3.0], [0.0, 0.0], 1120 * MILLISECOND))
     assert fault.kind == "velocity_limit"  # 3 rad/s; 2 are allowed
 
 
@@ -177,9 +185,9 @@ def test_jump_is_what_twice_the_velocity_limit_and_the_slack_do_not_explain(sign
     for moved, jumped in ((0.089, False), (0.091, True)):  # 0.05 + 2 * 2 rad/s * 10 ms
         continuity = Continuity(robot())
         stamps = [1000 * MILLISECOND, 1000 * MILLISECOND]
-        assert continuity.check([0.3, 0.2], stamps) is None
+        assert continuity.check(states([0.3, 0.2], stamps=stamps)) is None
         stamps = [1005 * MILLISECOND, 1010 * MILLISECOND]
-        fault = continuity.check([0.3, 0.2 + sign * moved], stamps)
+        fault = continuity.check(states([0.3, 0.2 + sign * moved], stamps=stamps))
         assert (fault is not None) == jumped
         assert fault is None or fault.kind == "position_jump"
 
@@ -195,12 +203,15 @@ def test_jump_is_what_twice_the_velocity_limit_and_the_slack_do_not_explain(sign
 )
 def test_turns_and_joints_without_a_velocity_limit_do_not_jump(kind, velocity, jumped):
     continuity = Continuity(robot(kind, -99.0, 99.0, velocity))
-    continuity.check([0.0, 0.1], [1000 * MILLISECOND] * 2)
-    fault = continuity.check([0.0, 0.1 + math.tau], [1010 * MILLISECOND] * 2)
+    continuity.check(states([0.0, 0.1], stamps=[1000 * MILLISECOND] * 2))
+    fault = continuity.check(states([0.0, 0.1 + math.tau], stamps=[1010 * MILLISECOND] * 2))
     assert (fault is not None) == jumped
 
 
 def test_a_joint_whose_state_is_the_same_one_does_not_jump():
     continuity = Continuity(robot())
-    continuity.check([0.0, 0.1], [1000 * MILLISECOND] * 2)
-    assert continuity.check([0.0, 0.9], [1010 * MILLISECOND, 1000 * MILLISECOND]) is None
+    continuity.check(states([0.0, 0.1], stamps=[1000 * MILLISECOND] * 2))
+    assert (
+        continuity.check(states([0.0, 0.9], stamps=[1010 * MILLISECOND, 1000 * MILLISECOND]))
+        is None
+    )

@@ -7,16 +7,37 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
+from mbs_dynamics.control.policy import Doubt, Fault
 from mbs_dynamics.model.coordinates import endless
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.ros.compensation.command_policy import Fault
 
 SLACK = 0.05
 """Accepted jump of a joint in rad or m beyond what its velocity explains, for jitter of stamps."""
 
 WINDOW = 0.05
 """Time in s over which speeds are averaged, so that one encoder sample stops nothing."""
+
+
+class JointStates(NamedTuple):
+    """Merged states of the joints of a model. The lists are not changed later."""
+
+    positions: Sequence[float]
+    """(n,) in rad or m."""
+    rates: Sequence[float]
+    """(n,) in rad/s or m/s."""
+    stamp: int
+    """The newest time stamp, in ns."""
+    stamps: Sequence[int]
+    """(n,) in ns, of the measurement of each joint."""
+
+
+class Check(Protocol):
+    """A check of states of joints, which may store them until the next."""
+
+    def check(self, state: JointStates) -> Fault | None:
+        """Return the fault that a state shows, with what it makes doubtful, or None."""
 
 
 class Freshness:
@@ -112,8 +133,9 @@ class Envelope:
                 lower, upper = -math.inf, math.inf
             self._rows.append((model.joint_names[k], k, lower - margin, upper + margin))
 
-    def check(self, positions: Sequence[float]) -> Fault | None:
-        """Return the fault that a joint is beyond a limit at these positions (n,), or None."""
+    def check(self, state: JointStates) -> Fault | None:
+        """Return the fault that a joint is beyond a limit, or None."""
+        positions = state.positions
         for name, k, low, high in self._rows:
             if not low <= positions[k] <= high:
                 return Fault(
@@ -152,11 +174,9 @@ class Speeds:
         """Forget all states, since a jump of positions is no speed."""
         self._window.clear()
 
-    def check(self, positions: Sequence[float], rates: Sequence[float], stamp: int) -> Fault | None:
-        """Return the fault that a joint is too fast, or None.
-
-        ``positions`` and ``rates`` (n,) are stored; ``stamp`` in ns is that of the measurement.
-        """
+    def check(self, state: JointStates) -> Fault | None:
+        """Return the fault that a joint is too fast, or None."""
+        positions, rates, stamp, _ = state
         window = self._window
         if window and stamp <= window[-1][0]:
             self.restart()
@@ -183,6 +203,7 @@ class Speeds:
                         f"{name} moves at {rates[k]:.4g} by its reported velocity, at {mean:.4g} "
                         f"on average over {elapsed:.3f} s, in which it moved by {moved:.4g}; its "
                         f"velocity limit is {fastest:.4g}",
+                        Doubt.NOTHING if believed else Doubt.VELOCITY,
                     )
             if elapsed >= WINDOW and abs(moved) > fastest * elapsed:
                 return Fault(
@@ -211,11 +232,9 @@ class Continuity:
         self._before: Sequence[float] = ()
         self._stamps: Sequence[int] = ()
 
-    def check(self, positions: Sequence[float], stamps: Sequence[int]) -> Fault | None:
-        """Return the fault of a jump to positions (n,) measured at ``stamps`` (n,) in ns, or None.
-
-        They are kept until the next call.
-        """
+    def check(self, state: JointStates) -> Fault | None:
+        """Return the fault that a joint has jumped since the state before, or None."""
+        positions, _, _, stamps = state
         before, stamps_before = self._before, self._stamps
         self._before, self._stamps = positions, list(stamps)
         if not len(before):
@@ -233,5 +252,6 @@ class Continuity:
                     f"{name} jumped by {moved:.4g} in {elapsed:.4g} s; its velocity limit is "
                     f"{fastest:.4g}. Was the robot or its simulation reset, does an encoder slip, "
                     "or are there two publishers of joint_states?",
+                    Doubt.STATE,
                 )
         return None

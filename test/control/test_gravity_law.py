@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control.laws.gravity import Gains, GravityLaw, Slew, Springs
 from mbs_dynamics.errors import BackendError
-from mbs_dynamics.ros.compensation.compensated_arm import Gains, Slew, Springs, TorqueLaw
 
 ZONE, FREQUENCY, SPEED = 0.1, 10.0, 0.2
 
@@ -28,7 +28,7 @@ def robot(mass):
 
 def law_of(model, damping=(0.0, 0.0), friction=(0.0, 0.0)):
     springs = Springs(model, [0, 1], ZONE, FREQUENCY)
-    return TorqueLaw(model, [0, 1], Gains((1.0, 1.0), damping, friction), SPEED, springs)
+    return GravityLaw(model, [0, 1], Gains((1.0, 1.0), damping, friction), SPEED, springs)
 
 
 @pytest.mark.parametrize("side", [-1.0, 1.0])

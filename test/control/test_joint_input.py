@@ -14,9 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import ArgumentError, UnknownJointError
-from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.joint_input import (
+from mbs_dynamics.control.joint_input import (
     FIRST_POSITION,
     FIXED,
     KEPT_LAYOUTS,
@@ -29,6 +27,8 @@ from mbs_dynamics.ros.joint_input import (
     Reading,
     Rejection,
 )
+from mbs_dynamics.errors import ArgumentError, UnknownJointError
+from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.backend_independent
 

@@ -44,13 +44,34 @@ ENGAGED = (State.RAMPING_IN, State.ENABLED)
 """States in which bad input is a fault. Ramping out always continues to zero."""
 
 
+class Doubt(Enum):
+    """What a fault makes doubtful. The reaction follows from it."""
+
+    NOTHING = "nothing"
+    """The arm is where it is measured, but beyond a limit, or its measurements have ended."""
+    VELOCITY = "velocity"
+    """Torques follow the positions; nothing is damped."""
+    STATE = "state"
+    """Torques follow no further state; drives hold the positions that were trusted last."""
+    ENCODER = "encoder"
+    """A drive would follow its own wrong encoder: it damps, and gravity torques stay."""
+    MOTOR = "motor"
+    """A drive that does not exert its torque: it holds by itself, without one."""
+
+
 class Fault(NamedTuple):
-    """Why the node stopped, or must not be enabled."""
+    """Why torques stopped, or must not be enabled."""
 
     kind: str
     """A short key, such as ``"stale"``."""
     reason: str
     """The event, with names and numbers, for users."""
+    doubt: Doubt = Doubt.NOTHING
+    joints: tuple[int, ...] = ()
+    """Places of the doubtful joints among those that are commanded; empty: not known, or all."""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.reason}"
 
 
 class Torques(NamedTuple):
@@ -78,6 +99,8 @@ class Limits(NamedTuple):
     """Time in s after a release in which gravity torques do not ramp out yet, while states come.
 
     In it, another controller may take over."""
+    hand_over_time: float = 0.0
+    """Time in s in which drives let go of the arm once its torques have ramped in."""
 
     def check(self) -> None:
         """Raise ArgumentError for limits under which torques could not ramp out in time."""
@@ -103,15 +126,21 @@ class Limited(NamedTuple):
 
 
 class CommandPolicy:
-    """Converts wanted torques to commands, or to no command.
+    """Converts wanted torques to commands, or to no command, and knows who holds the arm.
 
     Parameters: ``on_fault`` is one of ON_FAULT; it may be changed at any time and applies to
-    the next fault. Call :meth:`command` with the torques for each valid state of the robot, and
-    without them after the time that :meth:`due_in` returns.
+    the next fault. Where ``drives_hold``, the position loops of the drives hold the arm whenever
+    torques do not: with gravity torques fed forward, and from one to the other without a gap. Call
+    :meth:`command` with the torques for each valid state of the robot, and without them after the
+    time that :meth:`due_in` returns.
     """
 
-    def __init__(self, on_fault: str = "ramp_down") -> None:
+    def __init__(self, on_fault: str = "ramp_down", *, drives_hold: bool = False) -> None:
         self.on_fault = on_fault
+        self.drives_hold = drives_hold
+        self.grip = 0.0
+        """Share of the gains of the drives' position loops that is commanded, from 0 to 1."""
+        self._entered = math.inf
         self.state = State.DISABLED
         self.fault: Fault | None = None
         """The latest fault; it stays until torques are enabled again."""
@@ -137,11 +166,11 @@ class CommandPolicy:
     @property
     def stopping(self) -> bool:
         """Whether torques still change towards zero or held values, with or without states."""
-        if self.state is not State.FAULT:
-            return self.state is State.RAMPING_OUT
+        if self.state not in (State.FAULT, State.RAMPING_OUT):
+            return False
         if self._stop == "hold":
-            return self.latest != self._held_back(self._gravity())
-        return any(self.latest)
+            return self.latest != tuple(self._wanted(self._begin))
+        return self.state is State.RAMPING_OUT or any(self.latest)
 
     @property
     def holding(self) -> bool:
@@ -150,8 +179,9 @@ class CommandPolicy:
 
     @property
     def at_rest(self) -> bool:
-        """Whether no torque is commanded, nor held by a controller."""
-        return self.state in (State.DISABLED, State.FAULT) and not any(self.latest)
+        """Whether no torque is commanded, nor held by a controller, or drives hold the arm."""
+        released = self.state in (State.DISABLED, State.FAULT)
+        return released and (self.grip == 1.0 or not any(self.latest))
 
     def enable(self, now: float, limits: Limits, start: Sequence[float] | None = None) -> None:
         """Ramp in from the torques ``start`` (n,) that hold the robot now.
@@ -179,6 +209,8 @@ class CommandPolicy:
         self._share, self._torques = 0.0, None
         self._saturated_since = {}
         self._dismissed = False
+        self._entered = math.inf
+        self.grip = float(self.drives_hold)
         self.limited = Limited()
         self.state = State.RAMPING_IN
 
@@ -187,7 +219,7 @@ class CommandPolicy:
         if self.engaged:
             self.state = State.RAMPING_OUT
             self._release(now, "ramp_down")
-        elif self.holding:
+        elif self.holding and not self.drives_hold:
             self._from, self._share, self._torques = self.latest, 0.0, None
             self._release(now, "ramp_down")
 
@@ -216,9 +248,17 @@ class CommandPolicy:
             self.state, self.fault = State.FAULT, fault
             self._release(now, self.on_fault)
 
+    def clear(self) -> None:
+        """Forget the fault, once it has stopped the torques."""
+        if self.state is State.FAULT and not self.stopping:
+            self.state, self.fault = State.DISABLED, None
+
     def _release(self, now: float, how: str) -> None:
         self._stop = how
         self._begin = self._released = now
+        if self.drives_hold:
+            self._stop, self.grip = "hold", 1.0
+            self._share = 1.0 if self._torques is not None else self._share
 
     # -- commands ----------------------------------------------------------------------------------
 
@@ -243,19 +283,28 @@ class CommandPolicy:
                 self._begin = now
         elif self.engaged and not self._outdated(now):
             return None
-        if self.state is State.DISABLED:
+        if self.state is State.DISABLED and self.grip == 0.0:
             return None
-        if self.state is State.FAULT and not self.stopping:
+        if self.state is State.FAULT and self.grip == 0.0 and not self.stopping:
             return None
         if self.state is State.RAMPING_IN and torques is not None:
             elapsed, whole = now - self._begin, self.limits.ramp_in_time
             self._share = 1.0 if elapsed >= whole else max(0.0, elapsed) / whole
             if self._share == 1.0:
-                self.state = State.ENABLED
+                self.state, self._entered = State.ENABLED, now
+        if self.state is State.ENABLED and self.grip > 0.0:
+            elapsed, whole = now - self._entered, self.limits.hand_over_time
+            self.grip = 0.0 if elapsed >= whole else 1.0 - elapsed / whole
         command = self._limit(now, self._wanted(now))
-        if self.state is State.RAMPING_OUT and self._left(now) == 0.0 and not any(command):
+        if self.state is State.RAMPING_OUT and self._released_by(now, command):
             self.state = State.DISABLED
         return command
+
+    def _released_by(self, now: float, command: Sequence[float]) -> bool:
+        """Return whether a ramp out is over with this command."""
+        if self._stop == "hold":
+            return not self.stopping
+        return self._left(now) == 0.0 and not any(command)
 
     def due_in(self, now: float) -> float:
         """Return in how many s :meth:`command` must be called without a new state; or inf."""
@@ -280,9 +329,13 @@ class CommandPolicy:
         return k, now - since
 
     def _takes(self, now: float, torques: Torques) -> bool:
-        """Return whether torques can be used: not in a stop by hold, nor if one is not finite."""
-        if self.state is State.DISABLED or (
-            self.state is State.FAULT and self._stop != "ramp_down"
+        """Return whether torques can be used: not in a stop by hold, nor if one is not finite.
+
+        Where drives hold the arm, gravity torques follow loads in a stop as well.
+        """
+        if self.grip < 1.0 and (
+            self.state is State.DISABLED
+            or (self.state is State.FAULT and self._stop != "ramp_down")
         ):
             return False
         # mostly; a sum may overflow where no number does
@@ -326,6 +379,9 @@ class CommandPolicy:
             left = self._left(now)
             wanted = [left * x for x in self._held_back(wanted)]
             damps = self._stop == "ramp_down" and left > 0.0
+            if self.fault is not None and self.fault.doubt is Doubt.MOTOR:
+                for k in self.fault.joints:
+                    wanted[k] = 0.0
         if torques is not None and damps and torques.damping:
             pairs = zip(wanted, torques.damping, self._damps_until, strict=True)
             wanted = [x + (y if now < until else 0.0) for x, y, until in pairs]

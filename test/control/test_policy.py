@@ -8,7 +8,7 @@ import math
 
 import pytest
 
-from mbs_dynamics.ros.compensation.command_policy import CommandPolicy, Limits, State, Torques
+from mbs_dynamics.control.policy import CommandPolicy, Limits, State, Torques
 
 LIMITS = Limits(effort=(10.0, 10.0), rate=(1e3, 1e3), ramp_time=0.1)
 GRAVITY = [4.0, -2.0]

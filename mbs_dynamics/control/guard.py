@@ -1,0 +1,586 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""One arm under guard: checks of its states, a law, the policy. The one way to a command.
+
+States of joints come in SI units, by name. Every call has the time as an argument, in s of one
+steady clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import default_backend
+from mbs_dynamics.control.environment import Load, under_load
+from mbs_dynamics.control.input_checks import (
+    Check,
+    Continuity,
+    Envelope,
+    Freshness,
+    JointStates,
+    Periods,
+    Speeds,
+)
+from mbs_dynamics.control.joint_input import JointInput, Reading, Rejection
+from mbs_dynamics.control.laws.gravity import Gains, GravityLaw, Springs
+from mbs_dynamics.control.policy import CommandPolicy, Doubt, Fault, Limits, Torques
+from mbs_dynamics.control.settings import RATE_SHARE, ArmSettings
+from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
+from mbs_dynamics.model.model import Model
+
+IGNORED = frozenset(
+    {"no_joints", "too_many_names", "repeated_stamp", "partial", "incomplete_joints"}
+)
+"""Kinds of rejections that neither stop nor count: another robot, nothing new, or incomplete."""
+
+DOUBTS = {"time_backwards": Doubt.STATE}
+"""What the other kinds make doubtful: another publisher, or a simulation that was reset."""
+
+IDLE_PERIOD = 0.5
+"""Longest time in s between two calls of tick."""
+
+LARGEST_TURN = math.radians(60.0)
+"""Largest turn of gravity at once while torques are commanded; an inverted sign exceeds it."""
+
+EFFORT_FLOOR = 0.02
+"""Largest accepted error of a measured effort, as a share of its limit: noise and friction."""
+
+
+class Answer(NamedTuple):
+    """The command that answers a message."""
+
+    command: list[float] | None
+    """Torques in the order of ``joints``; None: no command."""
+    rejected: Rejection | None = None
+    """Why the message was not used; None if it was."""
+
+
+class LawState(NamedTuple):
+    """The state of an arm of which a law is a function. The arrays are not to be changed."""
+
+    q: FloatArray
+    """(n,) positions in rad or m."""
+    qd: FloatArray
+    """(n,) velocities in rad/s or m/s, within the velocity limits."""
+    efforts: FloatArray
+    """(n,) measured efforts in N m or N, NaN where they are unknown."""
+    time: float
+    """In s."""
+
+
+Law = Callable[[Model, LawState], Sequence[float]]
+"""Torques of the commanded joints, gravity included, from a model and a state."""
+
+
+class Guard:
+    """Computes the commands of an arm from its states.
+
+    Parameters: ``settings`` name the commanded joints, ``source`` is what the states come from, for
+    messages. ``law`` gives the torques while they are enabled, None: gravity compensation. After
+    each call, :meth:`due_in` returns when :meth:`tick` must be called.
+
+    Raises UnknownJointError if a joint to be commanded or a fixed one is not in the model,
+    ModelError if a joint to be commanded mimics another one or if no joint moves.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        settings: ArmSettings,
+        policy: CommandPolicy | None = None,
+        *,
+        source: str = "states",
+        law: Law | None = None,
+    ) -> None:
+        self.model, self.settings, self.source = model, settings, source
+        self.policy = CommandPolicy(settings.on_fault) if policy is None else policy
+        self.joints = [_coordinate(model, name) for name in settings.joints]
+        gains, springs = self.gains(settings), self._springs(settings)
+        self.law = GravityLaw(
+            model, self.joints, gains, settings.friction_speed, springs, settings.algorithm
+        )
+        self._law = law
+        self.input = JointInput.of_model(
+            model,
+            stale_timeout=settings.stale_timeout,
+            velocity_from_position=settings.velocity_from_position,
+            answering=self.joints or None,
+            others_timeout=settings.other_joints_timeout,
+            fixed=settings.fixed,
+        )
+        self.speeds = Speeds(model, self.joints)
+        self._continuity = Continuity(model)
+        self.periods = Periods(len(self.joints))
+        self.backend = default_backend()
+        self.watch = Freshness(source)
+        self.watches = [self.watch]
+        """The inputs that must be fresh."""
+        self._fresh_until = -math.inf
+        """No input becomes stale before this time."""
+        self.q: Sequence[float] = ()
+        """(n,) the latest trusted positions; empty before the first."""
+        self.measured: list[float] = []
+        """(n,) the latest measured efforts while at rest, NaN where unknown."""
+        self._doubts: set[Doubt] = set()
+        self._fastest = model.velocity_limits.tolist()
+        self._least = min(self._fastest)
+        self._smooth: Sequence[float] = ()
+        self._smoothed_at = 0
+        self._adapt(settings)
+
+    # -- settings ----------------------------------------------------------------------------------
+
+    def _adapt(self, settings: ArmSettings) -> None:
+        """Apply the settings that take effect at once: timeouts, margins, limits, the algorithm."""
+        self.settings = settings
+        self._fresh_until = -math.inf
+        self.policy.on_fault = settings.on_fault
+        self.law.compute_by(settings.algorithm)
+        self.input.stale_timeout = settings.stale_timeout
+        self.input.others_timeout = settings.other_joints_timeout
+        self.input.velocity_from_position = settings.velocity_from_position
+        self.law.speed = settings.friction_speed
+        self.law.springs = self._springs(settings)
+        self.envelope = Envelope(self.model, self.joints, settings.position_margin)
+        self._checks: list[Check] = [self.envelope, self._continuity, self.speeds]
+        stated = self.model.effort_limits.tolist()
+        self.efforts = tuple(
+            settings.effort_scale * (own or (stated[k] if math.isfinite(stated[k]) else 0.0))
+            for own, k in zip(settings.effort_limits, self.joints, strict=True)
+        )
+        self.rates = tuple(settings.effort_rate_limit or RATE_SHARE * x for x in self.efforts)
+        self.heaviest = settings.max_payload or self.model.total_mass
+
+    def check(self, settings: ArmSettings) -> None:
+        """Raise ArgumentError, ModelError or BackendError if these settings cannot be applied."""
+        if settings.algorithm != self.settings.algorithm:
+            self.law.compiled(settings.algorithm)
+
+    def change(self, settings: ArmSettings, now: float) -> None:
+        """Apply settings that :meth:`check` accepts."""
+        self._adapt(settings)
+        self.law.aim(self.gains(settings), now, self.ramp)
+
+    def largest_values(self, settings: ArmSettings) -> dict[str, float]:
+        """Return the largest useful values of parameters: what the limits of the arm allow.
+
+        Damping exerts the effort limit at the velocity limit; infinite where no limit is stated.
+        """
+        found, efforts = {"max_payload": self.model.total_mass or math.inf}, []
+        for own, k in zip(settings.effort_limits, self.joints, strict=True):
+            name, effort = self.model.joint_names[k], float(self.model.effort_limits[k])
+            efforts.append(own or effort)
+            found[f"effort_limits.{name}"] = effort
+            found[f"friction.{name}"] = efforts[-1]
+            fastest = self._fastest[k]
+            found[f"damping.{name}"] = efforts[-1] / fastest if fastest < math.inf else math.inf
+        found["effort_rate_limit"] = RATE_SHARE * max(efforts, default=math.inf)
+        return found
+
+    def _springs(self, settings: ArmSettings) -> Springs:
+        return Springs(self.model, self.joints, settings.limit_zone, settings.limit_frequency)
+
+    def gains(self, settings: ArmSettings) -> Gains:
+        """Return the gains that the settings ask for; friction that is not set is the URDF's."""
+        friction = tuple(
+            settings.friction_scale * (self.model.joints[k].friction if own < 0.0 else own)
+            for own, k in zip(settings.friction, self.joints, strict=True)
+        )
+        return Gains(settings.gravity_scale, settings.damping, friction)
+
+    @property
+    def ramp(self) -> float:
+        """Time in s in which changes take effect."""
+        return 0.0 if self.policy.at_rest else self.policy.limits.ramp_time
+
+    @property
+    def limits(self) -> Limits:
+        """The limits that would be in force if torques were enabled now."""
+        settings = self.settings
+        return Limits(self.efforts, self.rates, settings.ramp_time, settings.ramp_in_time)
+
+    # -- gravity and loads ------------------------------------------------------------------------
+
+    def check_gravity(self, goal: FloatArray) -> None:
+        """Raise ArgumentError or ModelError for a gravity (3,) that must not be aimed at now."""
+        self._check_turn(goal)
+        self._check_hold(gravity=goal)
+
+    def aim_gravity(self, goal: FloatArray, now: float) -> None:
+        """Move to another gravity (3,) in the axes of the root link, along a ramp while engaged.
+
+        Raises what :meth:`check_gravity` raises.
+        """
+        self.check_gravity(goal)
+        self.law.gravity.aim(goal, now, self.ramp)
+
+    def aim_loads(
+        self, loads: Sequence[Load], now: float, *, check: bool = True, time: float | None = None
+    ) -> None:
+        """Move to other loads, one a link, in ``time`` s while engaged; None: ``ramp_time``.
+
+        Raises what :meth:`loads_goal` raises, and with ``check`` ModelError if the arm could not
+        be held.
+        """
+        goal = self.loads_goal(loads)
+        if check:
+            self._check_hold(loads=goal)
+        ramp = self.ramp if time is None or self.policy.at_rest else time
+        self.law.loads.aim(goal, now, ramp)
+
+    def _check_turn(self, goal: FloatArray) -> None:
+        before = self.law.gravity.goal
+        lengths = float(np.linalg.norm(before) * np.linalg.norm(goal))
+        if self.policy.at_rest or lengths == 0.0:
+            return
+        angle = math.acos(max(-1.0, min(1.0, float(before @ goal) / lengths)))
+        if angle > LARGEST_TURN:
+            raise ArgumentError(
+                f"gravity {goal.tolist()} is turned by {math.degrees(angle):.0f} degrees from "
+                f"{before.tolist()}; valid is at most {math.degrees(LARGEST_TURN):.0f} at once "
+                "while torques are commanded. Is its sign that of an imu?"
+            )
+
+    def _check_hold(
+        self, gravity: FloatArray | None = None, loads: FloatArray | None = None
+    ) -> None:
+        """Raise ModelError if the robot could not be held in its latest posture."""
+        over = self.overload(np.array(self.q), gravity, loads) if self.q else ""
+        if over:
+            raise ModelError(f"the arm could not be held: {over}")
+
+    def loads_goal(self, loads: Sequence[Load]) -> FloatArray:
+        """Return the inertial parameters (nb, 10) of loads, one a link, added up for each body.
+
+        Raises what :func:`under_load` raises, and ModelError if they are too heavy together.
+        """
+        mass = sum(load.mass for load in loads)
+        if mass > self.heaviest:
+            links = " and ".join(repr(load.link) for load in loads)
+            raise ModelError(
+                f"the payload at {links} has a mass of {mass:g} kg; valid is at most "
+                f"{self.heaviest:.4g}, see max_payload. Are these grams?"
+            )
+        carrying = self.model.without_payloads()
+        for load in loads:
+            carrying = under_load(carrying, load)
+        goal = np.zeros((self.model.nb, 10))
+        goal[list(carrying.payloads.bodies)] = carrying.payloads.parameters
+        return goal
+
+    # -- commands ---------------------------------------------------------------------------------
+
+    def receive(
+        self,
+        names: Sequence[str],
+        positions: Sequence[float],
+        velocities: Sequence[float],
+        efforts: Sequence[float] = (),
+        *,
+        stamp: int,
+        now: float,
+        clock: int = 0,
+    ) -> Answer:
+        """Process the states of some joints.
+
+        ``stamp`` is that of the measurement in ns, 0 if it has none; ``clock`` the time of stamps
+        now, 0 if the age of states is not checked.
+        """
+        self._watch(now)
+        reading = self.input.read(names, positions, velocities, efforts, stamp=stamp, received=now)
+        if isinstance(reading, Rejection):
+            rejection = reading
+        elif reading.repeated:
+            rejection = Rejection("repeated_stamp", "the time stamp did not advance")
+        elif not stamp:
+            rejection = Rejection("unstamped", "the message has no time stamp")
+        elif aged := self.aged(stamp, clock):
+            rejection = Rejection("age", aged)
+        elif reading.qd is None:
+            rejection = Rejection("no_velocity", reading.why_no_velocity)
+        else:
+            return self._answer(reading, reading.qd.tolist(), now)
+        if rejection.kind not in IGNORED:
+            self.refuse(rejection, DOUBTS.get(rejection.kind, Doubt.NOTHING), now)
+        return Answer(self.policy.command(now), rejection)
+
+    def _answer(self, reading: Reading, rates: list[float], now: float) -> Answer:
+        positions = reading.q.tolist()
+        state = JointStates(positions, rates, reading.stamp, self.input.stamps)
+        self.watch.feed(now)
+        resting = self.policy.at_rest
+        if resting:  # a robot may be moved, as simulated ones are
+            self._doubts.clear()
+            self.measured = reading.efforts.tau.tolist()
+        trouble = None
+        for check in self._checks:
+            fault = check.check(state)
+            if fault is not None:
+                trouble = trouble or fault
+                if not resting:
+                    self._doubts.add(fault.doubt)
+                if fault.doubt is Doubt.STATE:  # else it would count as motion
+                    self.speeds.restart()
+        damped = self.damped_rates(rates, reading.stamp, self.settings.velocity_filter)
+        received = [self.input.received[k] for k in self.joints]
+        until = self.periods.note(received, self.settings.stale_timeout)
+        rejection = None
+        if trouble is not None:
+            rejection = Rejection(trouble.kind, trouble.reason)
+            self.refuse(rejection, trouble.doubt, now)
+        torques = None
+        if Doubt.STATE not in self._doubts:
+            self.q = positions
+            if not resting:
+                torques = self._torques(reading, positions, damped, now)
+        command = self.policy.command(now, torques, until)
+        self._watch_saturation(now)
+        return Answer(command, rejection)
+
+    def _torques(
+        self, reading: Reading, positions: list[float], rates: Sequence[float], now: float
+    ) -> Torques:
+        torques = self.law.torques(reading.q, positions, rates, now)
+        if Doubt.VELOCITY in self._doubts:
+            return torques._replace(damping=[], assist=[])
+        if self._law is not None and self.policy.engaged:
+            state = LawState(reading.q, np.array(rates), reading.efforts.tau, now)
+            asked = self._asked(self._law, state, now)
+            if asked:
+                pairs = zip(asked, torques.gravity, strict=True)
+                torques = torques._replace(assist=[x - g for x, g in pairs])
+        return torques
+
+    def _asked(self, law: Law, state: LawState, now: float) -> list[float]:
+        """Return the torques of a law, or none and a fault if they cannot be used."""
+        name = getattr(law, "__name__", type(law).__name__)
+        try:
+            asked = np.asarray(law(self.model, state), dtype=float)
+        except Exception as error:  # whatever it is, the arm must be held
+            said = f"law {name!r} raised {type(error).__name__}: {error}"
+        else:
+            if asked.shape == (len(self.joints),) and np.isfinite(asked).all():
+                return list(asked.tolist())
+            said = (
+                f"law {name!r} returned {asked.tolist()}; valid are {len(self.joints)} finite "
+                "torques"
+            )
+        self.policy.trip(now, Fault("law", said))
+        return []
+
+    def refuse(self, rejection: Rejection, doubt: Doubt, now: float) -> None:
+        """Store the problem with the latest states; it is a fault while engaged."""
+        trouble = Fault(rejection.kind, f"{self.source} rejected: {rejection.reason}", doubt)
+        self.watch.refuse(trouble)
+        self.policy.trip(now, trouble)
+        if not self.policy.at_rest:
+            self._doubts.add(doubt)
+
+    def aged(self, stamp: int, clock: int) -> str:
+        """Return the problem with the age of a measurement; empty if there is none."""
+        most = self.settings.max_age
+        age = 1e-9 * (clock - stamp)
+        if not (stamp and clock and most) or abs(age) <= most:
+            return ""
+        return (
+            f"the stamp is {abs(age):.3f} s {'older' if age > 0.0 else 'newer'} than the clock; "
+            f"max_age is {most:g}. Are the clocks synchronised, and is use_sim_time right? "
+            "0 disables the check"
+        )
+
+    def tick(self, now: float) -> list[float] | None:
+        """Return the command that is due without a new state of the robot; None: no command."""
+        self._watch(now)
+        return self.policy.command(now)
+
+    def due_in(self, now: float) -> float:
+        """Return in how many seconds :meth:`tick` must be called, if nothing else happens."""
+        wait = max(0.0, self._fresh_until - now) if self.policy.engaged else IDLE_PERIOD
+        return min(self.policy.due_in(now), wait)
+
+    def _watch(self, now: float) -> None:
+        """Stop if the input is stale. It is checked only when it may have become so."""
+        if not self.policy.engaged or now < self._fresh_until:
+            return
+        problem = self._stale(now)
+        if problem is not None:
+            self.policy.trip(now, problem)
+        else:
+            waits = [watch.fresh_for(now, self.settings.stale_timeout) for watch in self.watches]
+            self._fresh_until = now + min(self.input.fresh_for(now), *waits)
+
+    def _stale(self, now: float) -> Fault | None:
+        """Return the fault that an input or the state of a joint is too old, or None."""
+        stale = self.input.stale(now)
+        for watch in self.watches:
+            found = watch.stale(now, self.settings.stale_timeout)
+            if found is not None:
+                some = 0 < len(stale) < self.model.n and watch is self.watch
+                joints = f": {', '.join(stale)}" if some else ""
+                return found._replace(reason=found.reason + joints)
+        return Fault("stale", f"no valid {self.source} of {', '.join(stale)}") if stale else None
+
+    def _watch_saturation(self, now: float) -> None:
+        if not self.policy.engaged or not self.policy.limited.effort:
+            return
+        found = self.policy.saturation(now)
+        if found is not None and found[1] > self.settings.saturation_timeout:
+            name, most = self.settings.joints[found[0]], self.policy.limits.effort[found[0]]
+            said = (
+                f"{name} has been at its effort limit of {most:.4g} for {found[1]:.3f} s; "
+                f"saturation_timeout is {self.settings.saturation_timeout:g}"
+            )
+            self.policy.trip(now, Fault("saturated", said))
+
+    def damped_rates(self, rates: Sequence[float], stamp: int, constant: float) -> Sequence[float]:
+        """Return the velocities (n,) for damping: within the limits, and low-pass filtered.
+
+        An impossible velocity of a sensor must not cause a large torque.
+        ``stamp`` in ns is that of the measurement, ``constant`` the time constant in s.
+        """
+        within = rates
+        if max(rates) > self._least or -min(rates) > self._least:
+            pairs = zip(rates, self._fastest, strict=True)
+            within = [min(fastest, max(-fastest, rate)) for rate, fastest in pairs]
+        elapsed = 1e-9 * (stamp - self._smoothed_at)
+        self._smoothed_at = stamp
+        if constant > 0.0 and self._smooth and 0.0 < elapsed < 20.0 * constant:
+            share = 1.0 - math.exp(-elapsed / constant)
+            within = [x + share * (y - x) for x, y in zip(self._smooth, within, strict=True)]
+        self._smooth = within
+        return within
+
+    # -- enabling ---------------------------------------------------------------------------------
+
+    def problems(self, now: float, *, held: bool = False) -> list[str]:
+        """Return all reasons in the arm's state why torques must not be enabled; empty if none.
+
+        ``held``: the motors are known to hold the arm, so that efforts must agree with gravity.
+        """
+        found = [
+            f"{name} has no effort limit: set effort_limits.{name}, or <limit effort> in the URDF"
+            for name, most in zip(self.settings.joints, self.efforts, strict=True)
+            if not 0.0 < most < math.inf
+        ]
+        limited = not found and bool(self.settings.joints)
+        if limited:
+            try:
+                self.limits.check()
+            except ArgumentError as error:
+                found.append(str(error))
+        if self.model.total_mass == 0.0:
+            found.append("the robot_description states no mass: all gravity torques are zero")
+        trouble = self.input_problem(now)
+        if trouble:
+            found.append(trouble)
+        elif limited and self.q and self.policy.at_rest:
+            q = np.array(self.q)
+            found += [said for said in (self.overload(q), self._mismatch(q, held)) if said]
+        return found
+
+    def _mismatch(self, q: FloatArray, held: bool) -> str:
+        """Return how measured efforts contradict the gravity torques; empty if they do not."""
+        settings, efforts = self.settings, self.measured
+        measured = [efforts[k] for k in self.joints]
+        known = bool(measured) and all(map(math.isfinite, measured))
+        surely = settings.start_from == "effort" or settings.effort_check == "always"
+        if not known:
+            wanted = (
+                "start_from is 'effort'"
+                if settings.start_from == "effort"
+                else ("effort_check is 'always'")
+            )
+            return f"{wanted}, but {self.source} hold no efforts of all joints" if surely else ""
+        held = surely or held
+        if settings.effort_check == "off" or (not held and self.bears_nothing(efforts)):
+            return ""
+        said = self.effort_mismatch(q, efforts, settings.effort_tolerance)
+        if not said:
+            return ""
+        return (
+            f"the measured efforts do not agree with gravity: {said}, see effort_tolerance. Does "
+            "the driver compensate gravity itself, is the arm mounted otherwise, is a mass wrong?"
+        )
+
+    def supported(self) -> bool:
+        """Return whether measured efforts show that motors hold the arm."""
+        efforts = [self.measured[k] for k in self.joints] if self.measured else []
+        known = bool(efforts) and all(map(math.isfinite, efforts))
+        return known and not self.bears_nothing(self.measured)
+
+    def input_problem(self, now: float) -> str:
+        """Return the problem with the input; empty if there is none."""
+        stale = self._stale(now)
+        troubles = [watch.trouble for watch in self.watches]
+        return "; ".join(one.reason for one in (stale, *troubles) if one is not None)
+
+    def enable(self, now: float, limits: Limits) -> None:
+        """Begin to ramp in, where nothing forbids it. Raises ArgumentError for invalid limits."""
+        start = None
+        if self.settings.start_from == "effort" and self.policy.at_rest:
+            start = [self.measured[k] for k in self.joints]
+        self.policy.enable(now, limits, start)
+        self._doubts.clear()
+        self._fresh_until = -math.inf
+        if self.q:
+            self.law.springs.begin(self.q)
+        self.law.settle(now, self.settings.settle_time, self.periods.longest)
+
+    def overload(
+        self, q: FloatArray, gravity: FloatArray | None = None, loads: FloatArray | None = None
+    ) -> str:
+        """Return the joints that could not hold the robot at q (n,); empty if all can.
+
+        ``gravity`` (3,) and ``loads`` (nb, 10) are those that are aimed at where none are given.
+        """
+        torques = self.law.goal_torques(q, gravity, loads)
+        rows = zip(self.joints, torques, self.efforts, strict=True)
+        return "; ".join(
+            f"{self.model.joints[k].name} needs {x:.4g} against gravity, and its effort limit is "
+            f"{most:.4g}"
+            for k, x, most in rows
+            if not abs(x) <= most
+        )
+
+    def effort_mismatch(self, q: FloatArray, efforts: Sequence[float], tolerance: float) -> str:
+        """Return the measured effort (n,) that contradicts the gravity torques at q (n,) most.
+
+        Empty if all agree. Both are compared as shares of the effort limits, within ``tolerance``
+        times the largest share of a gravity torque, and EFFORT_FLOOR.
+        """
+        needed = self.law.goal_torques(q)
+        largest = max(abs(x) / most for x, most in zip(needed, self.efforts, strict=True))
+        bound = EFFORT_FLOOR + tolerance * largest
+        worst, said = bound, ""
+        for k, x, most in zip(self.joints, needed, self.efforts, strict=True):
+            share = abs(efforts[k] - x) / most
+            if not share <= worst:
+                worst = share
+                said = (
+                    f"{self.model.joints[k].name} measures {efforts[k]:.4g}, and {x:.4g} would "
+                    f"hold it against gravity; valid is within {bound * most:.4g}"
+                )
+        return said
+
+    def bears_nothing(self, efforts: Sequence[float]) -> bool:
+        """Return whether measured efforts (n,) are next to nothing."""
+        rows = zip(self.joints, self.efforts, strict=True)
+        return all(abs(efforts[k]) <= EFFORT_FLOOR * most for k, most in rows)
+
+
+def _coordinate(model: Model, name: str) -> int:
+    if name in model.joint_names:
+        return model.joint_names.index(name)
+    try:
+        joint = model.joint(name)
+    except UnknownJointError:
+        raise UnknownJointError(name, model.joint_names) from None
+    raise ModelError(
+        f"joint {name!r} follows joint {joint.mimics!r} and cannot be commanded; valid are "
+        f"{', '.join(model.joint_names)}"
+    )

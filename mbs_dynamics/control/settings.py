@@ -1,0 +1,282 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of an arm under guard: arguments in Python, parameters of the nodes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from mbs_dynamics import checks
+from mbs_dynamics.control.environment import check_gravity
+from mbs_dynamics.control.policy import ON_FAULT
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.model.description import STANDARD_GRAVITY
+from mbs_dynamics.representation import AUTO, REPRESENTATIONS
+from mbs_dynamics.settings import Settings, check_once, setting
+
+ALGORITHMS = (AUTO, *REPRESENTATIONS)
+"""Valid values of ``algorithm``."""
+
+START_FROM = ("zero", "effort")
+"""Valid values of ``start_from``."""
+
+EFFORT_CHECKS = ("auto", "always", "off")
+"""Valid values of ``effort_check``."""
+
+RATE_SHARE = 50.0
+"""Default largest change of a torque per second, as a multiple of its effort limit."""
+
+
+def algorithm_setting(computed: str, *, at_rest_only: bool = False) -> Any:
+    """Return the field ``algorithm`` of a node; ``computed`` are the results that depend on it."""
+    return setting(
+        AUTO,
+        f"Representation of the recursion that computes {computed}. The results agree to rounding; "
+        "the time differs. auto: the one with the fewest operations.",
+        choices=ALGORITHMS,
+        at_rest_only=at_rest_only,
+    )
+
+
+@dataclass(frozen=True)
+class InputSettings(Settings):
+    """Settings of how states of joints are read."""
+
+    fixed_joints: tuple[str, ...] = setting(
+        (),
+        "Joints that no driver reports in joint_states. They are assumed to be at "
+        "rest at fixed_positions.",
+        type="string_array",
+        constraints="Names of joints, each at most once.",
+        read_only=True,
+    )
+    fixed_positions: tuple[float, ...] = setting(
+        (),
+        "Positions of fixed_joints, in their order.",
+        "rad or m",
+        type="double_array",
+        constraints="As many finite numbers as fixed_joints has names.",
+        read_only=True,
+    )
+    velocity_from_position: bool = setting(
+        False,
+        "Take velocities as differences of positions for joints of which a driver sends none, or "
+        "NaN.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_once("fixed_joints", "joint", self.fixed_joints)
+        joints, positions = len(self.fixed_joints), len(self.fixed_positions)
+        if joints != positions:
+            raise ArgumentError(
+                f"fixed_joints has {joints} name(s) but fixed_positions has {positions} number(s); "
+                "valid is one position for each joint"
+            )
+        checks.numbers("fixed_positions", self.fixed_positions, (joints,))
+
+    @property
+    def fixed(self) -> dict[str, float]:
+        """Positions in rad or m of the joints that no driver reports, by name."""
+        return dict(zip(self.fixed_joints, self.fixed_positions, strict=True))
+
+
+@dataclass(frozen=True)
+class ArmSettings(InputSettings):
+    """Settings of an arm under guard. Raises ArgumentError for invalid values."""
+
+    joints: tuple[str, ...] = setting(
+        (),
+        "Joints to command, in the order in which the controller takes them. Must be set.",
+        type="string_array",
+        constraints="Names of joints of the robot that mimic no other, each at most once.",
+        read_only=True,
+    )
+    algorithm: str = algorithm_setting("gravity torques and mass matrix", at_rest_only=True)
+    effort_limits: tuple[float, ...] = setting(
+        0.0,
+        "Effort limit of this joint, in place of the URDF's. 0: the URDF's. Either is multiplied "
+        "by effort_scale.",
+        "N m or N",
+        range=(0.0, 1e5),
+        at_rest_only=True,
+        per="joint",
+    )
+    effort_scale: float = setting(
+        1.0,
+        "Share of the effort limits that may be commanded.",
+        range=(0.01, 1.0),
+        at_rest_only=True,
+    )
+    effort_rate_limit: float = setting(
+        0.0,
+        f"Largest change of each torque per second. 0: {RATE_SHARE:g} times the effort limit of "
+        "each joint.",
+        "N m/s or N/s",
+        range=(0.0, 1e6),
+        at_rest_only=True,
+        constraints="Times ramp_time at least the largest torque.",
+    )
+    ramp_in_time: float = setting(
+        0.03,
+        "Time in which torques ramp in when they are enabled. An arm that nothing supports falls "
+        "for as long.",
+        "s",
+        range=(0.0, 10.0),
+        at_rest_only=True,
+    )
+    ramp_time: float = setting(
+        2.0,
+        "Time in which torques ramp out, and in which changes of gravity, payload and gains take "
+        "effect.",
+        "s",
+        range=(0.05, 10.0),
+        at_rest_only=True,
+    )
+    start_from: str = setting(
+        "zero",
+        "Torques at the start of the ramp when they are enabled: zero, or the measured effort, "
+        "which holds the arm until then.",
+        choices=START_FROM,
+    )
+    settle_time: float = setting(
+        1.0,
+        "Time after enabling in which the momentum of the arm is damped as well, with a falling "
+        "coefficient, so that a falling arm comes to rest. 0: not at all.",
+        "s",
+        range=(0.0, 10.0),
+    )
+    gravity_scale: tuple[float, ...] = setting(
+        1.0,
+        "Share of this joint's gravity torque that is commanded.",
+        range=(0.0, 1.5),
+        per="joint",
+    )
+    damping: tuple[float, ...] = setting(
+        0.0,
+        "Viscous damping that is added at this joint.",
+        "N m s/rad or N s/m",
+        range=(0.0, 1e4),
+        per="joint",
+    )
+    friction: tuple[float, ...] = setting(
+        -1.0,
+        "Coulomb friction of this joint. -1: that of the URDF.",
+        "N m or N",
+        range=(-1.0, 1e4),
+        per="joint",
+    )
+    friction_scale: float = setting(
+        0.0, "Share of the Coulomb friction that is compensated.", range=(0.0, 1.0)
+    )
+    friction_speed: float = setting(
+        0.05,
+        "Speed at which 76 % of the friction compensation is reached; it is smooth at zero.",
+        "rad/s or m/s",
+        range=(0.001, 10.0),
+    )
+    velocity_filter: float = setting(
+        0.0,
+        "Time constant of the low-pass filter on the velocities in damping and friction. 0: none.",
+        "s",
+        range=(0.0, 1.0),
+    )
+    limit_zone: float = setting(
+        0.1,
+        "Distance from its position limit at which a soft spring begins to hold a joint back. "
+        "0: no springs.",
+        "rad or m",
+        range=(0.0, 1.0),
+    )
+    limit_frequency: float = setting(
+        10.0,
+        "Natural frequency of a joint on that spring, which sets its stiffness. 0: no springs.",
+        "rad/s",
+        range=(0.0, 50.0),
+    )
+    gravity: tuple[float, float, float] = setting(
+        STANDARD_GRAVITY,
+        "Free-fall acceleration in the axes of the URDF's root link. ~/gravity replaces it; the "
+        "latest setting wins.",
+        "m/s^2",
+        constraints="Three finite numbers, a length within gravity_tolerance of 9.81.",
+    )
+    gravity_tolerance: float = setting(
+        0.2,
+        "Share by which the length of gravity may differ from 9.81 m/s^2.",
+        range=(0.0, 10.0),
+    )
+    max_payload: float = setting(
+        0.0,
+        "Largest mass of all payloads together. 0: the mass of the moving links.",
+        "kg",
+        range=(0.0, 1e4),
+    )
+    effort_check: str = setting(
+        "auto",
+        "Compare the measured efforts with the gravity torques before enabling: auto (where the "
+        "motors exert torques, or are known to hold the arm), always, or off.",
+        choices=EFFORT_CHECKS,
+    )
+    effort_tolerance: float = setting(
+        0.5,
+        "Largest accepted difference of measured efforts from the gravity torques, as a share of "
+        "the largest gravity torque; both relative to the effort limits.",
+        range=(0.0, 10.0),
+    )
+    on_fault: str = setting(
+        "ramp_down",
+        "Reaction to a fault: hold (stop publishing), ramp_down, or zero.",
+        choices=ON_FAULT,
+    )
+    stale_timeout: float = setting(
+        0.5,
+        "Time without valid joint_states of the joints (and imu, if used) after which the node "
+        "stops. Damping ends within two periods.",
+        "s",
+        range=(0.005, 10.0),
+    )
+    other_joints_timeout: float = setting(
+        1.0,
+        "Largest age of the positions of the joints that are not commanded.",
+        "s",
+        range=(0.005, 3600.0),
+    )
+    max_age: float = setting(
+        1.0,
+        "Largest difference between the stamp of a message and the node's clock. 0: not checked, "
+        "for clocks that are not synchronised.",
+        "s",
+        range=(0.0, 3600.0),
+    )
+    saturation_timeout: float = setting(
+        1.0,
+        "Time at its effort limit after which a joint stops the node.",
+        "s",
+        range=(0.01, 3600.0),
+    )
+    position_margin: float = setting(
+        0.05,
+        "Distance beyond its position limit at which a joint stops the node.",
+        "rad or m",
+        range=(0.0, 1.0),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_once("joints", "joint", self.joints)
+        check_earthly("gravity", self.gravity, self.gravity_tolerance)
+
+
+def check_earthly(name: str, value: Any, tolerance: float) -> None:
+    """Raise ArgumentError unless the length of a gravity (3,) is 9.81 m/s^2, within a share."""
+    length = math.hypot(*check_gravity(name, value))
+    standard = math.hypot(*STANDARD_GRAVITY)
+    if abs(length - standard) > tolerance * standard:
+        raise ArgumentError(
+            f"{name} has a length of {length:g} m/s^2; valid is "
+            f"{max(0.0, 1.0 - tolerance) * standard:.4g} to {(1.0 + tolerance) * standard:.4g}, "
+            f"by gravity_tolerance {tolerance:g}"
+        )
