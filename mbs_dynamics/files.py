@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of text, archives of arrays, and where files are written, the same for all commands.
+"""Tables of text, YAML, archives of arrays, and where files are written, for all commands.
 
 Files of others may be damaged or hostile: whatever is wrong with them is an ArgumentError.
 """
@@ -12,6 +12,7 @@ import csv
 import os
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,10 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mbs_dynamics.errors import ArgumentError, shortened
+from mbs_dynamics.errors import ArgumentError, quoted, shortened
 
 LARGEST, MOST_COMPRESSED = 2**30, 100
 """Bytes of the arrays that are read from any archive, or else as a multiple of the file's size."""
+
+LARGEST_YAML = 2**18
+"""Characters of the longest YAML that is read."""
 
 LONGEST = 2**17
 """Largest length of a line of a table in characters."""
@@ -254,3 +258,56 @@ def _array(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any
             )
     with archive.open(member) as file:
         return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def read_yaml_file(path: Path) -> Any:
+    """Return the value in a YAML file; ArgumentError if it cannot be read, see `read_yaml`."""
+    try:
+        with path.open(encoding="utf-8") as stream:
+            text = stream.read(LARGEST_YAML + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"{str(path)!r}, which is no YAML: {error}") from error
+    try:
+        return read_yaml(text)
+    except ArgumentError as error:
+        raise ArgumentError(f"{str(path)!r}, which {error}") from error
+
+
+def read_yaml(text: str) -> Any:
+    """Return the value of a YAML text.
+
+    Raises ArgumentError for other text, for keys that are given twice, for aliases, by which a few
+    lines can stand for billions of values and which ROS refuses too, and for more than
+    ``LARGEST_YAML`` characters.
+    """
+    try:
+        import yaml
+    except ImportError as error:
+        raise ArgumentError(f"cannot be read without PyYAML ({error}); install pyyaml") from error
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        """A loader that accepts the tuples that launch writes, and no aliases."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                line = self.peek_event().start_mark.line + 1
+                raise ArgumentError(f"has an alias (*name) in line {line}; valid are plain values")
+            return super().compose_node(parent, index)
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+            if len(set(keys)) < len(keys):
+                twice = next(key for key, times in Counter(keys).items() if times > 1)
+                raise ArgumentError(f"has {quoted(twice)} twice in line {node.start_mark.line + 1}")
+            return super().construct_mapping(node, deep)
+
+    Loader.add_constructor("tag:yaml.org,2002:python/tuple", Loader.construct_sequence)
+    if len(text) > LARGEST_YAML:
+        raise ArgumentError(f"has more than {LARGEST_YAML} characters")
+    try:
+        return yaml.load(text, Loader)
+    except ArgumentError:
+        raise
+    except Exception as error:  # YAMLError, but a thirteenth month or deep lists raise others
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise ArgumentError(f"is no YAML: {said}") from error

@@ -18,7 +18,6 @@ from mbs_dynamics import files
 from mbs_dynamics.model import urdf_xml
 from mbs_dynamics.ros.compensation.gravity_compensator import MOST_JOINTS
 from mbs_dynamics.ros.entry_points import INTERFACES, interface_of
-from mbs_dynamics.ros.interface import LARGEST_YAML
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -84,7 +83,7 @@ def test_the_limits_of_input_are_those_of_the_code():
     meshes = importlib.import_module("mbs_dynamics.view.meshes")
     page = (DOCS / "reference" / "security.md").read_text().partition("## Limits of input")[2]
     limits = {topic.largest for node in INTERFACES for topic in interface_of(node).subscribed}
-    limits |= {LARGEST_YAML, files.LARGEST, urdf_xml.LARGEST_SIZE, urdf_xml.MOST_ELEMENTS}
+    limits |= {files.LARGEST_YAML, files.LARGEST, urdf_xml.LARGEST_SIZE, urdf_xml.MOST_ELEMENTS}
     limits |= {meshes.LARGEST_MESHES, meshes.LARGEST_MEMORY, meshes.MOST_COPIES}
     assert {int(text.replace(",", "")) for text in re.findall(r"\d[\d,]{4,}", page)} == limits
     assert f" {files.MOST_COMPRESSED} times" in page

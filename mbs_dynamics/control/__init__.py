@@ -5,3 +5,7 @@
 Nothing here has a clock or a thread: time is an argument, in s of one steady clock, and the same
 calls give the same commands.
 """
+
+from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
+
+__all__ = ["Frame", "MotorCommand", "Motors"]

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from mbs_dynamics.control.settings import InputSettings
 from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.files import read_yaml_file
 from mbs_dynamics.settings import Parameter, Settings, parameters_of, setting
 
 # -- topics and services ---------------------------------------------------------------------------
@@ -187,9 +188,6 @@ class DescribedSettings(RobotSettings, InputSettings):
             )
 
 
-LARGEST_YAML = 2**18
-"""Characters of the longest YAML that is read."""
-
 # -- parameter files -------------------------------------------------------------------------------
 
 
@@ -250,46 +248,9 @@ def flattened(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def parameter_groups(file: Path) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the full names of nodes, with wildcards, and the parameters that a file has for each.
 
-    Raises ArgumentError for a file that cannot be read; see :func:`read_yaml`.
+    Raises ArgumentError for a file that cannot be read; see :func:`files.read_yaml`.
     """
-    try:
-        with file.open(encoding="utf-8") as stream:
-            text = stream.read(LARGEST_YAML + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ArgumentError(f"{str(file)!r}, which is no YAML: {error}") from error
-    try:
-        return list(_groups(read_yaml(text)))
-    except ArgumentError as error:
-        raise ArgumentError(f"{str(file)!r}, which {error}") from error
-
-
-def read_yaml(text: str) -> Any:
-    """Return the value of a YAML text.
-
-    Raises ArgumentError for other text, for aliases, by which a few lines can stand for billions
-    of values and which ROS refuses too, and for more than ``LARGEST_YAML`` characters.
-    """
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        """A loader that accepts the tuples that launch writes, and no aliases."""
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):
-                line = self.peek_event().start_mark.line + 1
-                raise ArgumentError(f"has an alias (*name) in line {line}; valid are plain values")
-            return super().compose_node(parent, index)
-
-    Loader.add_constructor("tag:yaml.org,2002:python/tuple", Loader.construct_sequence)
-    if len(text) > LARGEST_YAML:
-        raise ArgumentError(f"has more than {LARGEST_YAML} characters")
-    try:
-        return yaml.load(text, Loader)
-    except ArgumentError:
-        raise
-    except Exception as error:  # YAMLError, but a thirteenth month or deep lists raise others
-        said = " ".join(str(error).split()) or type(error).__name__
-        raise ArgumentError(f"is no YAML: {said}") from error
+    return list(_groups(read_yaml_file(file)))
 
 
 def _groups(content: Any, above: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -1,0 +1,486 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Motors of an arm: signs, zeros, units, limits and gains, and conversions between them and SI.
+
+A table states for the motor of each joint, with q in rad, tau in N m (prismatic: m, N):
+
+    position of the drive = zero + sign * position_per_radian * q
+    velocity of the drive = sign * velocity_per_radian * dq/dt
+    effort that it reports = sign * feedback_per_newton_metre * tau
+    effort that it takes   = sign * command_per_newton_metre * tau
+
+with the units of the drive on the left: rad, degrees, ticks; N m, A, per mille of a rated torque.
+In hold mode the drive itself adds kp (position - measured position) + kd (velocity - measured
+velocity) to the effort, in its own units, as drives with the MIT protocol do.
+
+Two motors on one joint are a list of two tables: they share the torque, and their positions are
+averaged. Differentials, where two motors move two joints together, are not covered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from operator import add, itemgetter, mul, sub
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mbs_dynamics.checks import number, positive
+from mbs_dynamics.errors import ArgumentError, UnknownJointError, UnknownNameError, listed, quoted
+from mbs_dynamics.files import read_yaml_file
+from mbs_dynamics.model.model import Model
+
+WHEN_SILENT = {
+    "damp": "the drives damp",
+    "hold": "the drives hold their position",
+    "zero": "the drives exert no torque",
+    "last": "the drives go on with the last command",
+}
+"""What drives do when commands stop."""
+
+MAX_AGE = 0.02
+"""Age in s from which on the frame of a motor is stale, unless the table states another."""
+
+SMALLEST, LARGEST = 1e-9, 1e9
+"""Range of the sizes of factors."""
+
+KEPT_LAYOUTS = 32
+"""Number of orders of frames that are cached."""
+
+FACTORS = ("position_per_radian", "command_per_newton_metre", "feedback_per_newton_metre")
+OPTIONAL = ("zero", "velocity_per_radian", "limit", "kp", "kd", "stiffness", "damping")
+KEYS = ("motor", "sign", *FACTORS, *OPTIONAL)
+"""Keys of the table of a motor; those in OPTIONAL may be absent."""
+
+
+class UnknownKeyError(UnknownNameError):
+    """A table has a key that is not known."""
+
+    plural = "keys"
+
+    def __init__(self, where: str, key: object, valid: Iterable[str]) -> None:
+        self.kind = f"key of {where}:"
+        super().__init__(key, valid)
+
+
+class Frame(NamedTuple):
+    """What a drive reports, in its own units."""
+
+    motor: int | str
+    stamp: float
+    """Time of the measurement in s, of the clock of the loop."""
+    position: float
+    velocity: float
+    effort: float
+    error: int = 0
+    """Error code of the drive; 0 if there is none."""
+    temperature: float = math.nan
+    """In degrees Celsius; NaN if unknown."""
+
+
+class MotorCommand(NamedTuple):
+    """What a drive takes, in its own units: the contents of an MIT frame."""
+
+    motor: int | str
+    position: float
+    velocity: float
+    kp: float
+    kd: float
+    effort: float
+
+
+class Motor(NamedTuple):
+    """A row of the table: the motor of a joint."""
+
+    motor: int | str
+    joint: str
+    sign: float
+    zero: float
+    """Position of the drive at q = 0."""
+    position_per_radian: float
+    velocity_per_radian: float
+    command_per_newton_metre: float
+    feedback_per_newton_metre: float
+    limit: float
+    """Largest torque of this motor at the joint, in N m or N."""
+    kp: float
+    kd: float
+    """Gains with which the drive holds, in its units; 0 if it cannot hold."""
+    stiffness: float
+    damping: float
+    """What kp and kd are at the joint, in N m/rad and N m s/rad, or N/m and N s/m."""
+
+
+class Measured(NamedTuple):
+    """Measurements in SI units by joint; all lists have the length of ``joints``."""
+
+    joints: Sequence[int]
+    """Which of ``Motors.joint_names`` were measured, ascending."""
+    positions: Sequence[float]
+    velocities: Sequence[float]
+    efforts: Sequence[float]
+    stamps: Sequence[float]
+    """In s; of two motors the older one."""
+    errors: Sequence[int]
+    temperatures: Sequence[float]
+    """Of two motors the higher one."""
+    unknown: Sequence[int | str] = ()
+    """Motors with frames that the table does not have."""
+    apart: Sequence[float] = ()
+    """How far the positions of motors of one joint differ, in rad or m; empty if no joint of the
+    table has two motors."""
+
+
+_NOTHING = Measured((), (), (), (), (), (), ())
+
+
+class _Layout(NamedTuple):
+    """Places of the motors in frames of one order, and the factors of these motors."""
+
+    pick: Callable[[Sequence[Any]], Sequence[Any]]
+    rows: Sequence[int]
+    """Rows of the table, ascending."""
+    zeros: Sequence[float]
+    positions: Sequence[float]
+    velocities: Sequence[float]
+    efforts: Sequence[float]
+    """Factors to SI."""
+    unknown: Sequence[int | str]
+
+
+_command: Callable[[Iterable[Any]], MotorCommand] = partial(tuple.__new__, MotorCommand)
+
+
+class Motors:
+    """The motors of an arm: conversions between the units of drives and SI.
+
+    ``table`` has the keys ``when_silent`` (damp, hold, zero or last), ``max_age`` in s (0.02 if
+    absent) and ``motors``: by joint a table, or a list of two, with the keys ``motor`` (number or
+    name on the bus), ``sign`` (1 or -1), ``position_per_radian``, ``command_per_newton_metre``,
+    ``feedback_per_newton_metre``, and if need be ``zero`` (default 0), ``velocity_per_radian``
+    (that of positions), ``limit`` (the effort limit of the URDF, divided among the motors of a
+    joint), ``kp`` and ``kd`` (0), ``stiffness`` and ``damping`` (what kp and kd amount to at the
+    joint in SI, if that does not follow from the factors of positions, velocities and commands).
+    Factors of efforts are negative where a drive counts efforts against its positions; all other
+    factors and limits are positive.
+
+    Raises ArgumentError, UnknownKeyError and UnknownJointError, which name the joint, the key, the
+    value and the valid values.
+    """
+
+    def __init__(self, table: Mapping[str, Any], model: Model) -> None:
+        _check_keys("the table of motors", table, ("when_silent", "motors"), ("max_age",))
+        self.when_silent: str = table["when_silent"]
+        if not isinstance(self.when_silent, str) or self.when_silent not in WHEN_SILENT:
+            raise ArgumentError(
+                f"when_silent is {quoted(self.when_silent)}; valid are {listed(WHEN_SILENT)}"
+            )
+        self.max_age = positive("max_age", table.get("max_age", MAX_AGE))
+        """Age in s from which on a frame is stale."""
+        by_joint = table["motors"]
+        if not isinstance(by_joint, Mapping) or not by_joint:
+            raise ArgumentError(f"motors is {quoted(by_joint)}; valid are tables by joint")
+        joints = {name: _coordinate(model, name) for name in by_joint}
+        self.joint_names = tuple(sorted(joints, key=lambda name: joints[name]))
+        """Joints with motors, in the order of the model."""
+        self.coordinates = tuple(joints[name] for name in self.joint_names)
+        """(m,) indices of these joints among the velocities of the model."""
+        stated = dict(
+            zip(self.joint_names, model.effort_limits[list(self.coordinates)], strict=True)
+        )
+        self.motors = tuple(
+            motor
+            for name in self.joint_names
+            for motor in _motors_of(name, by_joint[name], float(stated[name]))
+        )
+        """The rows of the table, in the order of the joints."""
+        names = [str(motor.motor) for motor in self.motors]
+        for motor in self.motors:
+            if names.count(str(motor.motor)) > 1:
+                owners = [each.joint for each in self.motors if str(each.motor) == str(motor.motor)]
+                raise ArgumentError(
+                    f"motor {motor.motor!r} is that of {listed(owners)}; valid is a motor of its "
+                    "own for each row"
+                )
+        self._joints = [self.joint_names.index(motor.joint) for motor in self.motors]
+        self._shared = len(self.motors) > len(self.joint_names)
+        self._groups = [
+            [row for row, joint in enumerate(self._joints) if joint == k]
+            for k in range(len(self.joint_names))
+        ]
+        groups = [[self.motors[row] for row in rows] for rows in self._groups]
+        self.limits = tuple(len(group) * min(m.limit for m in group) for group in groups)
+        """(m,) largest torques, in N m or N: the least of its motors times their number."""
+        self.stiffness = tuple(sum(m.stiffness for m in group) for group in groups)
+        """(m,) of the drives that hold, in N m/rad or N/m."""
+        self.damping = tuple(sum(m.damping for m in group) for group in groups)
+        """(m,) of the drives that hold, in N m s/rad or N s/m."""
+        self.can_hold = all(motor.kp > 0.0 for motor in self.motors)
+        """Whether all drives can hold their position."""
+        self.remarks = tuple(_remarks(self, stated))
+        """What a user should know of the table."""
+
+        self._names = [motor.motor for motor in self.motors]
+        self._rows = {name: row for row, name in enumerate(self._names)}
+        self._latest: dict[int, tuple[Any, ...]] = {}  # of motors that share a joint
+        self._zeros = [motor.zero for motor in self.motors]
+        self._positions = [motor.sign * motor.position_per_radian for motor in self.motors]
+        self._efforts = [
+            motor.sign * motor.command_per_newton_metre / len(self._groups[joint])
+            for motor, joint in zip(self.motors, self._joints, strict=True)
+        ]
+        self._gains = {1.0: ([m.kp for m in self.motors], [m.kd for m in self.motors])}
+        self._gains[0.0] = ([0.0] * len(self.motors),) * 2
+        self._layouts: dict[Any, _Layout] = {}
+
+    @classmethod
+    def read(cls, path: str | Path, model: Model) -> Motors:
+        """Return the motors of a YAML file; see the class for its keys and errors."""
+        path = Path(path).expanduser()
+        table = read_yaml_file(path)
+        try:
+            return cls(table, model)
+        except ArgumentError as error:
+            raise ArgumentError(f"{path}: {error}") from error
+
+    # -- frames to SI ------------------------------------------------------------------------------
+
+    def measured(self, frames: Sequence[Frame | tuple[Any, ...]]) -> Measured:
+        """Return what frames report, in SI units by joint.
+
+        Frames may be of any motors, in any order, and tuples without error and temperature. Of
+        several frames of one motor the last one counts; values that are no numbers are NaN. Where a
+        joint has two motors, the latest frame of each counts.
+        """
+        try:
+            names, stamps, positions, velocities, efforts, *rest = zip(*frames, strict=True)
+            errors, temperatures = rest or ((0,) * len(names), (math.nan,) * len(names))
+            layout = self._layouts.get(names) or self._learned(names)
+            pick, rows, zeros, per_position, per_velocity, per_effort, unknown = layout
+            q = list(map(mul, per_position, map(sub, pick(positions), zeros)))
+            qd = list(map(mul, per_velocity, pick(velocities)))
+            tau = list(map(mul, per_effort, pick(efforts)))
+        except (TypeError, ValueError):
+            return self.measured(_clean(frames)) if len(frames) else _NOTHING
+        found = Measured(rows, q, qd, tau, pick(stamps), pick(errors), pick(temperatures), unknown)
+        return self._merged(found) if self._shared else found
+
+    def _learned(self, names: tuple[Any, ...]) -> _Layout:
+        """Return the layout of frames of motors in this order."""
+        places = {self._rows[name]: k for k, name in enumerate(names) if name in self._rows}
+        rows = sorted(places)
+        motors = [self.motors[row] for row in rows]
+        order = [places[row] for row in rows]
+        pick: Any = tuple
+        if len(order) == 1:
+            pick = itemgetter(slice(order[0], order[0] + 1))
+        elif order != list(range(len(names))):
+            pick = itemgetter(*order) if order else lambda values: ()
+        layout = _Layout(
+            pick,
+            rows,
+            [motor.zero for motor in motors],
+            [motor.sign / motor.position_per_radian for motor in motors],
+            [motor.sign / motor.velocity_per_radian for motor in motors],
+            [motor.sign / motor.feedback_per_newton_metre for motor in motors],
+            tuple(dict.fromkeys(name for name in names if name not in self._rows)),
+        )
+        if len(self._layouts) >= KEPT_LAYOUTS:
+            del self._layouts[next(iter(self._layouts))]
+        self._layouts[names] = layout
+        return layout
+
+    def _merged(self, found: Measured) -> Measured:
+        """Return measurements by joint from those by motor."""
+        self._latest.update(zip(found.joints, zip(*found[1:7], strict=True), strict=True))
+        joints, merged, apart = [], [], []
+        for joint in sorted({self._joints[row] for row in found.joints}):
+            rows = self._groups[joint]
+            if not all(row in self._latest for row in rows):
+                continue
+            q, qd, tau, stamps, errors, temperatures = zip(
+                *(self._latest[row] for row in rows), strict=True
+            )
+            joints.append(joint)
+            apart.append(max(q) - min(q))
+            merged.append(
+                (
+                    sum(q) / len(q),
+                    sum(qd) / len(qd),
+                    sum(tau),
+                    min(stamps),
+                    next(filter(None, errors), 0),
+                    max(temperatures, key=lambda x: -math.inf if math.isnan(x) else x),
+                )
+            )
+        columns: Any = zip(*merged, strict=True) if merged else _NOTHING[1:7]
+        return Measured._make((joints, *columns, found.unknown, apart))
+
+    # -- SI to commands ----------------------------------------------------------------------------
+
+    def commands(
+        self,
+        torques: Sequence[float],
+        positions: Sequence[float],
+        kp: float = 0.0,
+        kd: float = 0.0,
+    ) -> list[MotorCommand]:
+        """Return the commands of all motors.
+
+        ``torques`` (m,) in N m or N and ``positions`` (m,) in rad or m are those of
+        ``joint_names``; ``kp`` and ``kd`` are shares of the gains of the table: both 0 for torques
+        alone, both 1 to hold the positions, kp 0 and kd 1 to damp.
+        """
+        if not len(torques) == len(positions) == len(self.joint_names):
+            raise ArgumentError(
+                f"{len(torques)} torques and {len(positions)} positions; valid are those of "
+                f"{listed(self.joint_names)}"
+            )
+        if self._shared:
+            torques = [torques[joint] for joint in self._joints]
+            positions = [positions[joint] for joint in self._joints]
+        gains = self._gains
+        columns = (
+            self._names,
+            map(add, self._zeros, map(mul, self._positions, positions)),
+            gains[0.0][0],
+            gains[kp][0] if kp in gains else [kp * x for x in gains[1.0][0]],
+            gains[kd][1] if kd in gains else [kd * x for x in gains[1.0][1]],
+            map(mul, self._efforts, torques),
+        )
+        return list(map(_command, zip(*columns, strict=True)))
+
+
+# -- the table -------------------------------------------------------------------------------------
+
+
+def _coordinate(model: Model, name: object) -> int:
+    """Return the index of the velocity of a joint that can have a motor."""
+    possible = [joint.name for joint in model.joints if joint.nv == 1 and joint.mimics is None]
+    if name in possible:
+        return model.joint(str(name)).coordinate
+    others = {body.joint.name: body.joint for body in model.bodies}
+    if name not in others:
+        raise UnknownJointError(name, possible)
+    joint = others[str(name)]
+    why = f"mimics {joint.mimics}" if joint.mimics else f"has {joint.nv} degrees of freedom"
+    raise ArgumentError(
+        f"motors has joint {quoted(name)}, which {why}; valid are {listed(possible)}"
+    )
+
+
+def _check_keys(
+    where: str, table: Any, required: Sequence[str], optional: Sequence[str] = ()
+) -> None:
+    if not isinstance(table, Mapping):
+        raise ArgumentError(f"{where} is {quoted(table)}; valid is a table with keys and values")
+    for key in table:
+        if key not in (*required, *optional):
+            raise UnknownKeyError(where, key, (*required, *optional))
+    for key in required:
+        if key not in table:
+            raise ArgumentError(f"{where} lacks {key!r}; valid are tables with {listed(required)}")
+
+
+def _motors_of(joint: str, tables: Any, stated: float) -> list[Motor]:
+    """Return the motors of a joint with this effort limit; inf if it has none."""
+    if not isinstance(tables, list | tuple):
+        return [_motor(joint, joint, tables, stated)]
+    if len(tables) != 2:
+        raise ArgumentError(f"{joint} has a list of {len(tables)} motors; valid is a table, or two")
+    rows = [f"{joint}[{k}]" for k in range(2)]
+    return [_motor(joint, row, t, stated / 2) for row, t in zip(rows, tables, strict=True)]
+
+
+def _motor(joint: str, where: str, table: Any, stated: float) -> Motor:
+    _check_keys(where, table, ("motor", "sign", *FACTORS), OPTIONAL)
+
+    def value(key: str, default: float | None = None) -> float:
+        given = table.get(key, default)
+        if isinstance(given, bool | str) or given is None:
+            hint = "; YAML takes 1e-3 for text, 1.0e-3 for a number" if given else ""
+            raise ArgumentError(f"{where}: {key} is {quoted(given)}; valid are numbers{hint}")
+        return number(f"{where}: {key}", given)
+
+    def factor(key: str, default: float | None = None, valid: str = "from 1e-9 to 1e9") -> float:
+        found = value(key, default)
+        size = found if valid.startswith("from") else abs(found)
+        if not SMALLEST <= size <= LARGEST:
+            raise ArgumentError(f"{where}: {key} is {found:g}; valid are numbers {valid}")
+        return found
+
+    name, sign = table["motor"], value("sign")
+    if isinstance(name, bool) or not isinstance(name, int | str) or name == "":
+        raise ArgumentError(f"{where}: motor is {quoted(name)}; valid is a number or a name")
+    if abs(sign) != 1.0:
+        raise ArgumentError(f"{where}: sign is {sign:g}; valid are 1 and -1")
+    signed = "of sizes from 1e-9 to 1e9"
+    position = factor("position_per_radian")
+    velocity = factor("velocity_per_radian", position)
+    command = factor("command_per_newton_metre", valid=signed)
+    feedback = factor("feedback_per_newton_metre", valid=signed)
+    if "limit" not in table and math.isinf(stated):
+        raise ArgumentError(f"{where} lacks 'limit', and the model states no effort limit of it")
+    gains = {}
+    for key in ("kp", "kd"):
+        gains[key] = value(key, 0.0)
+        if not 0.0 <= gains[key] <= LARGEST:
+            raise ArgumentError(
+                f"{where}: {key} is {gains[key]:g}; valid are numbers from 0 to 1e9"
+            )
+    kp, kd = gains.values()
+    if kp and not kd:
+        raise ArgumentError(f"{where}: kp is {kp:g} without kd; valid is a positive kd with it")
+    effects = {"stiffness": kp * position / abs(command), "damping": kd * velocity / abs(command)}
+    for key, gain in (("stiffness", kp), ("damping", kd)):
+        if key in table:
+            if not gain:
+                raise ArgumentError(
+                    f"{where}: {key} is stated, but not the gain that has it as effect"
+                )
+            effects[key] = factor(key)
+    return Motor(
+        name, joint, sign, value("zero", 0.0), position, velocity, command, feedback,
+        factor("limit", stated), kp, kd, *effects.values(),
+    )  # fmt: skip
+
+
+def _remarks(motors: Motors, stated: Mapping[str, float]) -> Iterable[str]:
+    if motors.when_silent == "last":
+        yield (
+            "when_silent is 'last': when the loop ends, the drives go on with the last torque, and "
+            "the arm moves away; set a timeout in the drives if they have one"
+        )
+    without = [motor.joint for motor in motors.motors if not motor.kp]
+    if without and motors.when_silent == "hold":
+        yield f"when_silent is 'hold', but kp is 0 for {listed(without)}"
+    if without and len(without) < len(motors.motors):
+        yield f"the drives cannot hold the arm: kp is 0 for {listed(without)}"
+    for name, limit in zip(motors.joint_names, motors.limits, strict=True):
+        if limit > stated[name]:
+            yield f"{name}: limit {limit:g} is above the effort limit {stated[name]:g} of the model"
+
+
+def _clean(frames: Iterable[Any]) -> list[Frame]:
+    """Return frames with numbers, NaN for other values, and with names that can be compared."""
+    found = []
+    for frame in frames:
+        try:
+            motor, stamp, position, velocity, effort, error, temperature = Frame(*frame)
+        except TypeError:
+            raise ArgumentError(
+                f"frames holds {quoted(frame)}; valid are (motor, stamp, position, velocity, "
+                "effort), with error and temperature if known"
+            ) from None
+        name = motor if isinstance(motor, int | str) else str(motor)
+        values: Any = map(_float, (stamp, position, velocity, effort))
+        found.append(Frame._make((name, *values, error, _float(temperature))))
+    return found
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan

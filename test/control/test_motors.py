@@ -1,0 +1,358 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of motors, and conversions between units of drives and SI."""
+
+import math
+
+import mujoco
+import numpy as np
+import pytest
+import yaml
+from bus import SimulatedBus, frozen, mujoco_of, nan, once, reports, shifted, silent
+
+import mbs_dynamics as mbs
+from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
+from mbs_dynamics.errors import MbsError
+from mbs_dynamics.resources import robot_path
+
+ARM = mbs.Model.from_urdf(robot_path("arm7"))
+POSTURE = (0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1)
+RAIL = """<robot name="rail"><link name="base"/>
+  <joint name="lift" type="prismatic"><parent link="base"/><child link="car"/><axis xyz="0 0 1"/>
+    <limit lower="0" upper="1" velocity="1" effort="100"/></joint>
+  <link name="car"><inertial><mass value="3"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0"
+    iyz="0"/></inertial></link>
+  <joint name="finger" type="prismatic"><parent link="car"/><child link="tip"/><axis xyz="0 1 0"/>
+    <limit lower="0" upper="1" velocity="1" effort="100"/></joint>
+  <link name="tip"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0"
+    iyz="0"/></inertial></link>
+  <joint name="twin" type="prismatic"><parent link="car"/><child link="other"/>
+    <axis xyz="0 -1 0"/><limit lower="0" upper="1" velocity="1" effort="0"/>
+    <mimic joint="finger"/></joint><link name="other"/>
+  <joint name="wrist" type="continuous"><parent link="car"/><child link="hand"/></joint>
+  <link name="hand"/></robot>"""
+
+
+def row(motor, /, **changes):
+    found = {
+        "motor": motor,
+        "sign": 1,
+        "position_per_radian": 1.0,
+        "command_per_newton_metre": 1.0,
+        "feedback_per_newton_metre": 1.0,
+        "kp": 200.0,
+        "kd": 10.0,
+    } | changes
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def table(rows=None, **changes):
+    rows = rows or {name: row(k + 1) for k, name in enumerate(ARM.joint_names)}
+    return {"when_silent": "damp", "motors": rows} | changes
+
+
+def odd(seed=0):
+    """Motors with random signs and units: ticks, per mille."""
+    rng = np.random.default_rng(seed)
+
+    def one(k):
+        ticks, command = rng.uniform(100.0, 4000.0), rng.uniform(10.0, 300.0)
+        return row(
+            f"m{k}",
+            sign=int(rng.choice([-1, 1])),
+            zero=float(rng.uniform(-500.0, 500.0)),
+            position_per_radian=float(ticks),
+            velocity_per_radian=float(rng.uniform(1.0, 10.0)),
+            command_per_newton_metre=float(command),
+            feedback_per_newton_metre=float(rng.uniform(-300.0, -10.0)),
+            kp=float(200.0 * command / ticks),
+            kd=2.0,
+            damping=5.0,
+        )
+
+    return Motors(table({name: one(k) for k, name in enumerate(ARM.joint_names)}), ARM)
+
+
+def frames_of(motors, q, qd, tau, stamp=1.0):
+    """Frames as the formulas of the documentation have them."""
+    return [
+        Frame(
+            m.motor,
+            stamp,
+            m.zero + m.sign * m.position_per_radian * q[m.joint],
+            m.sign * m.velocity_per_radian * qd[m.joint],
+            m.sign * m.feedback_per_newton_metre * tau[m.joint],
+        )
+        for m in motors.motors
+    ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_frames_in_any_order_and_form_give_si_units(seed):
+    rng, motors = np.random.default_rng(seed), odd(seed)
+    q, qd, tau = (dict(zip(ARM.joint_names, rng.normal(size=7), strict=True)) for _ in range(3))
+    frames = frames_of(motors, q, qd, tau)
+    for picked in [range(7), range(6, -1, -1), [3], rng.permutation(7)[:4], [1, 5]]:
+        for form in (lambda frame: frame, lambda frame: frame[:5], tuple):
+            found = motors.measured([form(frames[k]) for k in picked])
+            names = [motors.joint_names[k] for k in found.joints]
+            assert list(found.joints) == sorted(picked)
+            np.testing.assert_allclose(found.positions, [q[name] for name in names], atol=1e-12)
+            np.testing.assert_allclose(found.velocities, [qd[name] for name in names])
+            np.testing.assert_allclose(found.efforts, [tau[name] for name in names])
+            assert set(found.stamps) == {1.0}
+            assert set(found.errors) == {0}
+            assert np.isnan(found.temperatures).all()
+
+
+def test_commands_are_the_inverse_and_hold_by_shares_of_the_gains():
+    motors = odd()
+    q, tau = np.linspace(-1.0, 1.0, 7), np.linspace(5.0, -5.0, 7)
+    for kp, kd in ((0.0, 0.0), (1.0, 1.0), (0.0, 1.0), (0.25, 0.5)):
+        found = motors.commands(tau.tolist(), q.tolist(), kp, kd)
+        assert all(type(command) is MotorCommand for command in found)
+        for m, command, position, torque in zip(motors.motors, found, q, tau, strict=True):
+            assert command.motor == m.motor
+            assert math.isclose(
+                command.position, m.zero + m.sign * m.position_per_radian * position
+            )
+            assert math.isclose(command.effort, m.sign * m.command_per_newton_metre * torque)
+            assert (command.velocity, command.kp, command.kd) == (0.0, kp * m.kp, kd * m.kd)
+    np.testing.assert_allclose(motors.stiffness, 200.0)
+    assert motors.damping == (5.0,) * 7
+    assert motors.can_hold
+    with pytest.raises(MbsError, match="6 torques"):
+        motors.commands([0.0] * 6, [0.0] * 7)
+
+
+def test_two_motors_share_the_torque_of_a_joint():
+    rows = {
+        "joint2": [row("a", kp=100.0, limit=20.0), row("b", sign=-1, zero=2.0, limit=15.0)],
+        "joint1": row("c"),
+    }
+    motors = Motors(table(rows), ARM)
+    assert motors.joint_names == ("joint1", "joint2")
+    assert motors.limits == (180.0, 30.0)
+    assert motors.stiffness == (200.0, 300.0)
+    commands = {one.motor: one for one in motors.commands([1.0, 8.0], [0.0, 0.5])}
+    assert [commands[name].effort for name in "abc"] == [4.0, -4.0, 1.0]
+    assert [commands[name].position for name in "ab"] == [0.5, 1.5]
+
+    first = motors.measured([Frame("a", 1.0, 0.5, 1.0, 4.0, temperature=40.0)])
+    assert list(first.joints) == []  # b has not reported yet
+    found = motors.measured([Frame("b", 1.1, 1.4, -1.0, -3.0, error=7), Frame("c", 1.2, 0, 0, 0)])
+    assert list(found.joints) == [0, 1]
+    np.testing.assert_allclose(found.positions, [0.0, 0.55])
+    np.testing.assert_allclose(found.velocities, [0.0, 1.0])
+    np.testing.assert_allclose(found.efforts, [0.0, 7.0])
+    np.testing.assert_allclose(found.apart, [0.0, 0.1])
+    assert tuple(found.stamps) == (1.2, 1.0)
+    assert tuple(found.errors) == (0, 7)
+    assert found.temperatures[1] == 40.0
+
+
+def test_odd_frames_are_reported_and_never_raise():
+    motors = Motors(table(), ARM)
+    assert list(motors.measured([]).joints) == []
+    found = motors.measured([(9, 0.0, 1, 2, 3), (1, 0.5, None, "x", 2.0), ([2], 0.5, 0, 0, 0)])
+    assert list(found.joints) == [0]
+    assert list(found.unknown) == [9, "[2]"]
+    assert np.isnan([found.positions[0], found.velocities[0]]).all()
+    assert list(found.efforts) == [2.0]
+    twice = motors.measured([Frame(1, 0.1, 1.0, 0, 0), Frame(1, 0.2, 2.0, 0, 0)])
+    assert (list(twice.positions), list(twice.stamps)) == ([2.0], [0.2])
+    for broken in ((1, 2.0), 3.0, None):
+        with pytest.raises(MbsError, match="frames"):
+            motors.measured([broken])
+
+
+def test_prismatic_joints_limits_and_remarks():
+    model = mbs.Model.from_urdf(RAIL)
+    rows = {
+        "finger": row(3, position_per_radian=1e3, command_per_newton_metre=0.5, limit=120.0),
+        "lift": row("z", sign=-1.0, zero=50.0, position_per_radian=2e3, kp=0, kd=0),
+    }
+    motors = Motors(table(rows, when_silent="last", max_age=1), model)
+    assert motors.coordinates == (0, 1)
+    assert motors.limits == (100.0, 120.0)
+    assert (motors.max_age, motors.can_hold) == (1.0, False)
+    assert motors.commands([-30.0, 0.0], [0.25, 0.0])[0][:2] == ("z", -450.0)
+    text = "\n".join(motors.remarks)
+    assert all(word in text for word in ("last", "lift", "120", "100"))
+    assert Motors(table(), ARM).remarks == ()
+
+
+CASES = [
+    ({"motors": {"joint9": row(1)}}, ("joint9", "joint7")),
+    ({"motors": {"joint1": row(1), "joint2": row("1")}}, ("motor 1 ", "joint1, joint2")),
+    ({"motors": {}}, ("motors", "{}")),
+    ({"motors": [row(1)]}, ("motors", "tables by joint")),
+    ({"motors": {"joint1": 3}}, ("joint1", "3")),
+    ({"motors": {"joint1": [row(1)]}}, ("joint1", "1 motors")),
+    ({"motors": {"joint1": [row(1), row(1)]}}, ("motor 1", "joint1")),
+    ({"when_silent": "coast"}, ("when_silent", "coast", "damp")),
+    ({"when_silent": ["hold"]}, ("when_silent", "hold")),
+    ({"max_age": 0.0}, ("max_age", "0")),
+    ({"max_age": math.nan}, ("max_age", "nan")),
+    ({"max_age": "0.02"}, ("max_age", "str|U4")),
+    ({"rate": 5}, ("rate", "max_age")),
+    *[
+        ({"motors": {"joint1": row(1, **{key: value})}}, ("joint1", key, shown))
+        for key, value, shown in [
+            ("motor", None, "lacks"),
+            ("motor", 1.5, "1.5"),
+            ("motor", True, "True"),
+            ("sign", 0, "0"),
+            ("sign", 2, "2"),
+            ("sign", None, "lacks"),
+            ("sign", [1], "shape"),
+            ("zero", math.inf, "inf"),
+            ("position_per_radian", 0.0, "0"),
+            ("position_per_radian", -1.0, "-1"),
+            ("velocity_per_radian", 0, "0"),
+            ("command_per_newton_metre", 0.0, "0"),
+            ("command_per_newton_metre", math.nan, "nan"),
+            ("command_per_newton_metre", 1e300, "1e+300"),
+            ("command_per_newton_metre", None, "lacks"),
+            ("feedback_per_newton_metre", "1e-3", "1.0e-3"),
+            ("feedback_per_newton_metre", -0.0, "0"),
+            ("limit", -3.0, "-3"),
+            ("limit", 0, "0"),
+            ("kp", -1.0, "-1"),
+            ("kd", None, "kp"),
+            ("kd", True, "True"),
+            ("kd", math.inf, "inf"),
+            ("stiffness", -1.0, "-1"),
+            ("signs", 1, "did you mean 'sign'"),
+        ]
+    ],
+    ({"motors": {"joint1": row(1, kp=0, stiffness=3.0)}}, ("joint1", "stiffness")),
+]
+
+
+@pytest.mark.parametrize(("changes", "said"), CASES)
+def test_bad_tables_are_refused(changes, said):
+    with pytest.raises(MbsError) as error:
+        Motors(table(**changes), ARM)
+    for word in said:
+        assert any(each in str(error.value) for each in word.split("|"))
+
+
+def test_joints_without_a_motor_of_their_own_or_a_limit_are_refused():
+    model = mbs.Model.from_urdf(RAIL)
+    with pytest.raises(MbsError, match=r"twin.*mimics finger.*lift, finger, wrist"):
+        Motors(table({"twin": row(1)}), model)
+    with pytest.raises(MbsError, match=r"wrist.*limit"):
+        Motors(table({"wrist": row(1)}), model)
+    floating = mbs.Model.from_urdf(robot_path("arm7"), floating_base=True)
+    assert Motors(table(), floating).coordinates == tuple(range(6, 13))
+    with pytest.raises(MbsError, match=r"6 degrees"):
+        Motors(table({floating.joints[0].name: row(1)}), floating)
+
+
+def test_files_are_read_strictly(tmp_path):
+    file = tmp_path / "motors.yaml"
+    file.write_text(yaml.safe_dump(table()))
+    assert Motors.read(file, ARM).limits == Motors(table(), ARM).limits
+    for text, said in [
+        ("a: &x [*x]", "alias"),
+        ("{", "no YAML"),
+        ("3", "3"),
+        ("", "None"),
+        (yaml.safe_dump(table()) + "when_silent: hold\n", "when_silent.*twice"),
+        ("motors: {joint1: {motor: 1, motor: 2}}", "motor.*twice"),
+        ("x: " + "[" * 5000, "no YAML"),
+        ("#" * 2**19, "characters"),
+    ]:
+        file.write_text(text)
+        with pytest.raises(MbsError, match=f"{file.name}.*{said}"):
+            Motors.read(file, ARM)
+    with pytest.raises(MbsError, match=r"absent\.yaml"):
+        Motors.read(tmp_path / "absent.yaml", ARM)
+
+
+# -- the simulated bus -----------------------------------------------------------------------------
+
+
+def test_the_simulated_arm_has_the_dynamics_of_the_model():
+    theirs = mujoco_of(ARM, ARM.joint_names, {})
+    data = mujoco.MjData(theirs)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        data.qpos[:], data.qvel[:] = rng.normal(size=(2, 7))
+        mujoco.mj_forward(theirs, data)
+        np.testing.assert_allclose(
+            data.qacc, mbs.forward_dynamics(ARM, data.qpos, data.qvel, np.zeros(7)), rtol=1e-6
+        )
+
+
+def holding(motors, q):
+    return motors.commands(mbs.gravity_torques(ARM, q).tolist(), list(q), 1.0, 1.0)
+
+
+def test_drives_hold_or_fall_when_the_loop_ends_by_what_they_do():
+    moved = {}
+    for kind in ("hold", "damp", "zero", "last"):
+        motors = Motors(table(when_silent=kind), ARM)
+        bus = SimulatedBus(ARM, motors, q=POSTURE)
+        bus.write(holding(motors, POSTURE))
+        bus.advance(0.04)
+        assert bus.moved < 1e-3
+        bus.advance(0.5)
+        moved[kind] = bus.moved
+    assert moved["last"] < 2e-3
+    assert moved["hold"] < 0.3 < moved["damp"] < moved["zero"]
+
+
+def test_stiction_holds_and_frames_are_late_and_coarse():
+    motors = odd()
+    bus = SimulatedBus(ARM, motors, q=POSTURE, friction=3.0, torque_step=0.5, noise=(0, 0, 1e-3))
+    off = mbs.gravity_torques(ARM, POSTURE) + 1.5
+    bus.write(motors.commands(off.tolist(), list(POSTURE)))
+    bus.advance(0.01)
+    bus.mark()
+    bus.advance(0.02)
+    assert bus.moved < 1e-3
+    found = motors.measured(bus.read())
+    np.testing.assert_allclose(found.stamps, bus.time - bus.latency)
+    np.testing.assert_allclose(found.efforts, 0.5 * np.round(off / 0.5), atol=1e-6)
+    np.testing.assert_allclose(found.positions, POSTURE, atol=1e-3)
+
+
+def test_faults_change_what_is_reported():
+    motors = Motors(table(), ARM)
+    bus = SimulatedBus(ARM, motors, q=POSTURE)
+    bus.faults = [
+        silent(1),
+        nan(2, fields=["position"]),
+        once(shifted(3, position=1.0, stamp=-2.0)),
+        reports(4, error=3, temperature=95.0),
+        frozen(5),
+    ]
+    bus.feedback_factor[6], bus.encoder_jump[7] = -1.0, 0.2
+    bus.read()
+    bus.write(motors.commands([2.0] * 7, list(POSTURE)))
+    bus.advance(0.02)
+    frames = {frame.motor: frame for frame in bus.read()}
+    assert sorted(frames) == [2, 3, 4, 5, 6, 7]
+    assert math.isnan(frames[2].position)
+    assert frames[3].stamp == pytest.approx(bus.time - 0.001)
+    assert (frames[4].error, frames[4].temperature) == (3, 95.0)
+    assert frames[5].position == POSTURE[4]
+    assert frames[6].effort == pytest.approx(-2.0)
+    assert frames[7].position == pytest.approx(bus.q[6] + 0.2, abs=0.01)
+    bus.cut = True
+    assert bus.read() == []
+
+
+def test_a_load_and_a_push_act_on_the_simulated_arm():
+    motors = Motors(table(), ARM)
+    bus = SimulatedBus(ARM, motors, q=POSTURE)
+    loaded = ARM.with_payload("tool", mass=2.0, com=(0.0, 0.0, 0.05))
+    bus.load("tool", 2.0, (0.0, 0.0, 0.05))
+    bus.push[:] = -1.0
+    torques = mbs.gravity_torques(loaded, POSTURE) + 1.0
+    for _ in range(20):
+        bus.write(motors.commands(torques.tolist(), list(POSTURE)))
+        bus.advance(0.01)
+    assert bus.moved < 0.02
