@@ -6,6 +6,8 @@ Nothing here has a clock or a thread: time is an argument, in s of one steady cl
 calls give the same commands.
 """
 
+from mbs_dynamics.control import laws
+from mbs_dynamics.control.guarded_arm import Command, GuardedArm, linked
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
 
-__all__ = ["Frame", "MotorCommand", "Motors"]
+__all__ = ["Command", "Frame", "GuardedArm", "MotorCommand", "Motors", "laws", "linked"]

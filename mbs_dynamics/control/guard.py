@@ -22,11 +22,13 @@ from mbs_dynamics.control.input_checks import (
     Continuity,
     Envelope,
     Freshness,
+    Frozen,
     JointStates,
     Periods,
     Speeds,
+    Tracking,
 )
-from mbs_dynamics.control.joint_input import JointInput, Reading, Rejection
+from mbs_dynamics.control.joint_input import JointInput, Rejection
 from mbs_dynamics.control.laws.gravity import Gains, GravityLaw, Springs
 from mbs_dynamics.control.policy import CommandPolicy, Doubt, Fault, Limits, Torques
 from mbs_dynamics.control.settings import RATE_SHARE, ArmSettings
@@ -81,8 +83,9 @@ class Guard:
     """Computes the commands of an arm from its states.
 
     Parameters: ``settings`` name the commanded joints, ``source`` is what the states come from, for
-    messages. ``law`` gives the torques while they are enabled, None: gravity compensation. After
-    each call, :meth:`due_in` returns when :meth:`tick` must be called.
+    messages. ``law`` gives the torques while they are enabled, None: gravity compensation.
+    ``from_messages`` is false where states that jump or are old are not passed on. After each
+    call, :meth:`due_in` returns when :meth:`tick` must be called.
 
     Raises UnknownJointError if a joint to be commanded or a fixed one is not in the model,
     ModelError if a joint to be commanded mimics another one or if no joint moves.
@@ -96,6 +99,7 @@ class Guard:
         *,
         source: str = "states",
         law: Law | None = None,
+        from_messages: bool = True,
     ) -> None:
         self.model, self.settings, self.source = model, settings, source
         self.policy = CommandPolicy(settings.on_fault) if policy is None else policy
@@ -114,7 +118,9 @@ class Guard:
             fixed=settings.fixed,
         )
         self.speeds = Speeds(model, self.joints)
-        self._continuity = Continuity(model)
+        self._jumps = [Continuity(model)] if from_messages else []
+        self._always = [] if from_messages else [math.inf] * len(self.joints)
+        """How long the states of joints are valid; empty: for two of their periods."""
         self.periods = Periods(len(self.joints))
         self.backend = default_backend()
         self.watch = Freshness(source)
@@ -126,6 +132,14 @@ class Guard:
         """(n,) the latest trusted positions; empty before the first."""
         self.measured: list[float] = []
         """(n,) the latest measured efforts while at rest, NaN where unknown."""
+        self.held: list[float] = []
+        """(n,) positions that the drives hold, where they do."""
+        self.stiffness: Sequence[float] = ()
+        """Of the drives' position loops, for the commanded joints, in N m/rad or N/m."""
+        self.drive_damping: Sequence[float] = ()
+        """Likewise, in N m s/rad or N s/m."""
+        self._held_since = -math.inf
+        self._fed_forward: Torques | None = None
         self._doubts: set[Doubt] = set()
         self._fastest = model.velocity_limits.tolist()
         self._least = min(self._fastest)
@@ -147,7 +161,9 @@ class Guard:
         self.law.speed = settings.friction_speed
         self.law.springs = self._springs(settings)
         self.envelope = Envelope(self.model, self.joints, settings.position_margin)
-        self._checks: list[Check] = [self.envelope, self._continuity, self.speeds]
+        self.checks: list[Check] = [self.envelope, *self._jumps, self.speeds]
+        if settings.frozen_timeout:
+            self.checks.append(Frozen(self.model, self.joints, settings.frozen_timeout))
         stated = self.model.effort_limits.tolist()
         self.efforts = tuple(
             settings.effort_scale * (own or (stated[k] if math.isfinite(stated[k]) else 0.0))
@@ -155,6 +171,9 @@ class Guard:
         )
         self.rates = tuple(settings.effort_rate_limit or RATE_SHARE * x for x in self.efforts)
         self.heaviest = settings.max_payload or self.model.total_mass
+        self.tracking = None
+        if settings.tracking_tolerance:
+            self.tracking = Tracking(settings.joints, self.efforts, settings.tracking_tolerance)
 
     def check(self, settings: ArmSettings) -> None:
         """Raise ArgumentError, ModelError or BackendError if these settings cannot be applied."""
@@ -304,21 +323,35 @@ class Guard:
         elif reading.qd is None:
             rejection = Rejection("no_velocity", reading.why_no_velocity)
         else:
-            return self._answer(reading, reading.qd.tolist(), now)
+            received = [self.input.received[k] for k in self.joints]
+            state = JointStates(
+                reading.q.tolist(), reading.qd.tolist(), reading.stamp, self.input.stamps
+            )
+            return self.answer(state, reading.q, reading.efforts.tau.tolist(), received, now)
         if rejection.kind not in IGNORED:
-            self.refuse(rejection, DOUBTS.get(rejection.kind, Doubt.NOTHING), now)
+            self.refuse(Fault(*rejection, DOUBTS.get(rejection.kind, Doubt.NOTHING)), now)
         return Answer(self.policy.command(now), rejection)
 
-    def _answer(self, reading: Reading, rates: list[float], now: float) -> Answer:
-        positions = reading.q.tolist()
-        state = JointStates(positions, rates, reading.stamp, self.input.stamps)
+    def answer(
+        self,
+        state: JointStates,
+        q: FloatArray,
+        efforts: list[float],
+        received: Sequence[float],
+        now: float,
+    ) -> Answer:
+        """Check merged states of all joints, and return the command that follows.
+
+        ``q`` (n,) are the positions of ``state`` as an array, ``efforts`` (n,) the measured ones,
+        NaN where unknown; ``received`` when the state of each commanded joint was received.
+        """
         self.watch.feed(now)
         resting = self.policy.at_rest
         if resting:  # a robot may be moved, as simulated ones are
             self._doubts.clear()
-            self.measured = reading.efforts.tau.tolist()
+            self.measured = efforts
         trouble = None
-        for check in self._checks:
+        for check in self.checks:
             fault = check.check(state)
             if fault is not None:
                 trouble = trouble or fault
@@ -326,35 +359,69 @@ class Guard:
                     self._doubts.add(fault.doubt)
                 if fault.doubt is Doubt.STATE:  # else it would count as motion
                     self.speeds.restart()
-        damped = self.damped_rates(rates, reading.stamp, self.settings.velocity_filter)
-        received = [self.input.received[k] for k in self.joints]
-        until = self.periods.note(received, self.settings.stale_timeout)
+        if trouble is None and self.tracking is not None and self.policy.engaged:
+            trouble = self.tracking.check([efforts[k] for k in self.joints])
+        damped = self.damped_rates(state.rates, state.stamp, self.settings.velocity_filter)
+        until = self._always or self.periods.note(received, self.settings.stale_timeout)
         rejection = None
         if trouble is not None:
             rejection = Rejection(trouble.kind, trouble.reason)
-            self.refuse(rejection, trouble.doubt, now)
+            self.refuse(trouble, now)
         torques = None
         if Doubt.STATE not in self._doubts:
-            self.q = positions
+            self.q = state.positions
             if not resting:
-                torques = self._torques(reading, positions, damped, now)
-        command = self.policy.command(now, torques, until)
+                torques = self._torques(q, state.positions, damped, efforts, now)
+        command = self.policy.command(now, self._holding(now) or torques, until)
+        if self.tracking is not None and command is not None:
+            self.tracking.commanded(self._expected(command, state))
         self._watch_saturation(now)
         return Answer(command, rejection)
 
+    def _expected(self, command: list[float], state: JointStates) -> list[float]:
+        """Return the efforts that follow from a command, with the position loops of the drives."""
+        grip = self.policy.grip
+        if grip == 0.0 or not self.held:
+            return command
+        positions, rates, held = state.positions, state.rates, self.held
+        rows = zip(command, self.joints, self.stiffness, self.drive_damping, strict=True)
+        return [x + grip * (K * (held[k] - positions[k]) - D * rates[k]) for x, k, K, D in rows]
+
     def _torques(
-        self, reading: Reading, positions: list[float], rates: Sequence[float], now: float
+        self,
+        q: FloatArray,
+        positions: Sequence[float],
+        rates: Sequence[float],
+        efforts: Sequence[float],
+        now: float,
     ) -> Torques:
-        torques = self.law.torques(reading.q, positions, rates, now)
+        torques = self.law.torques(q, positions, rates, now)
         if Doubt.VELOCITY in self._doubts:
             return torques._replace(damping=[], assist=[])
         if self._law is not None and self.policy.engaged:
-            state = LawState(reading.q, np.array(rates), reading.efforts.tau, now)
+            state = LawState(q, np.array(rates), np.array(efforts), now)
             asked = self._asked(self._law, state, now)
             if asked:
                 pairs = zip(asked, torques.gravity, strict=True)
                 torques = torques._replace(assist=[x - g for x, g in pairs])
         return torques
+
+    def _holding(self, now: float) -> Torques | None:
+        """Return the torques that drives which hold the arm are given; None if they do not."""
+        policy = self.policy
+        if policy.grip == 0.0:
+            return None
+        if self._held_since != policy.since or not self.held:
+            self._held_since, self.held = policy.since, list(self.q)
+            self._fed_forward = None
+        if policy.engaged or not self.held:
+            return None
+        moving = self.law.moving
+        if moving or self._fed_forward is None:
+            at_rest = [0.0] * len(self.held)
+            torques = self.law.torques(np.array(self.held), self.held, at_rest, now)
+            self._fed_forward = torques._replace(damping=[], assist=[])
+        return self._fed_forward
 
     def _asked(self, law: Law, state: LawState, now: float) -> list[float]:
         """Return the torques of a law, or none and a fault if they cannot be used."""
@@ -373,13 +440,13 @@ class Guard:
         self.policy.trip(now, Fault("law", said))
         return []
 
-    def refuse(self, rejection: Rejection, doubt: Doubt, now: float) -> None:
+    def refuse(self, fault: Fault, now: float) -> None:
         """Store the problem with the latest states; it is a fault while engaged."""
-        trouble = Fault(rejection.kind, f"{self.source} rejected: {rejection.reason}", doubt)
+        trouble = fault._replace(reason=f"{self.source} rejected: {fault.reason}")
         self.watch.refuse(trouble)
         self.policy.trip(now, trouble)
         if not self.policy.at_rest:
-            self._doubts.add(doubt)
+            self._doubts.add(fault.doubt)
 
     def aged(self, stamp: int, clock: int) -> str:
         """Return the problem with the age of a measurement; empty if there is none."""
@@ -396,7 +463,7 @@ class Guard:
     def tick(self, now: float) -> list[float] | None:
         """Return the command that is due without a new state of the robot; None: no command."""
         self._watch(now)
-        return self.policy.command(now)
+        return self.policy.command(now, self._holding(now))
 
     def due_in(self, now: float) -> float:
         """Return in how many seconds :meth:`tick` must be called, if nothing else happens."""
@@ -527,6 +594,8 @@ class Guard:
         self.policy.enable(now, limits, start)
         self._doubts.clear()
         self._fresh_until = -math.inf
+        if self.tracking is not None:
+            self.tracking.restart()
         if self.q:
             self.law.springs.begin(self.q)
         self.law.settle(now, self.settings.settle_time, self.periods.longest)

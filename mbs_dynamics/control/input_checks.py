@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
+from operator import eq, le, sub
 from typing import NamedTuple, Protocol
 
 from mbs_dynamics.control.policy import Doubt, Fault
@@ -18,6 +19,16 @@ SLACK = 0.05
 
 WINDOW = 0.05
 """Time in s over which speeds are averaged, so that one encoder sample stops nothing."""
+
+
+MOVING = 0.1
+"""Speed in rad/s or m/s above which a position must change."""
+
+LAG = 4
+"""Number of commands of which a measured effort may be that of the oldest."""
+
+DEVIATIONS = 5
+"""Number of successive deviations of an effort after which its motor is doubted."""
 
 
 class JointStates(NamedTuple):
@@ -127,15 +138,18 @@ class Envelope:
 
     def __init__(self, model: Model, joints: Sequence[int], margin: float) -> None:
         self._rows = []
+        self._low, self._high = [-math.inf] * model.n, [math.inf] * model.n
         for k in joints:
             lower, upper = float(model.lower[k]), float(model.upper[k])
-            if lower == upper:
-                lower, upper = -math.inf, math.inf
-            self._rows.append((model.joint_names[k], k, lower - margin, upper + margin))
+            if lower < upper:
+                self._low[k], self._high[k] = lower - margin, upper + margin
+                self._rows.append((model.joint_names[k], k, self._low[k], self._high[k]))
 
     def check(self, state: JointStates) -> Fault | None:
         """Return the fault that a joint is beyond a limit, or None."""
         positions = state.positions
+        if all(map(le, self._low, positions)) and all(map(le, positions, self._high)):  # mostly
+            return None
         for name, k, low, high in self._rows:
             if not low <= positions[k] <= high:
                 return Fault(
@@ -254,4 +268,89 @@ class Continuity:
                     "or are there two publishers of joint_states?",
                     Doubt.STATE,
                 )
+        return None
+
+
+class Frozen:
+    """Checks that positions change while velocities are reported.
+
+    A joint whose position stays exactly the same for ``timeout`` s, while its velocity is above
+    MOVING all the time, reports old values with fresh stamps.
+    """
+
+    def __init__(self, model: Model, joints: Sequence[int], timeout: float) -> None:
+        self._names, self._joints, self._timeout = model.joint_names, tuple(joints), timeout
+        self._before: Sequence[float] = ()
+        self._changed_at = 0
+        """When all positions had changed the last time, in ns."""
+        self._since: list[int] = []
+        """(n,) likewise, of each; empty if that was in the latest state."""
+
+    def check(self, state: JointStates) -> Fault | None:
+        """Return the fault that a joint does not change, or None."""
+        positions, rates, stamp, _ = state
+        before, self._before = self._before, positions
+        if len(before) != len(positions) or not any(map(eq, positions, before)):  # mostly
+            self._changed_at, self._since = stamp, []
+            return None
+        since = self._since = self._since or [self._changed_at] * len(positions)
+        for place, k in enumerate(self._joints):
+            if positions[k] != before[k] or abs(rates[k]) < MOVING:
+                since[k] = stamp
+            elif 1e-9 * (stamp - since[k]) >= self._timeout:
+                return Fault(
+                    "frozen",
+                    f"{self._names[k]} has been at {positions[k]:.6g} for "
+                    f"{1e-9 * (stamp - since[k]):.3f} s, while its velocity is {rates[k]:.4g}",
+                    Doubt.STATE,
+                    (place,),
+                )
+        return None
+
+
+class Tracking:
+    """Compares measured efforts with the commanded ones.
+
+    A measured effort is accepted within ``tolerance`` times the effort limit of those that the last
+    LAG commands ask for. Beyond it in DEVIATIONS successive states, the motor is doubted: it turns
+    the other way, its factor is wrong, or it is dead. Efforts that are not known are accepted.
+    """
+
+    def __init__(self, names: Sequence[str], limits: Sequence[float], tolerance: float) -> None:
+        self._names, self._limits, self._tolerance = names, limits, tolerance
+        self._bounds = [tolerance * most for most in limits]
+        self._asked: deque[Sequence[float]] = deque(maxlen=LAG)
+        self._deviations = [0] * len(limits)
+
+    def restart(self) -> None:
+        """Forget all commands."""
+        self._asked.clear()
+        self._deviations = [0] * len(self._limits)
+
+    def commanded(self, efforts: Sequence[float]) -> None:
+        """Store the efforts (n,) that the latest command asks for, with the drives' own loops."""
+        self._asked.append(efforts)
+
+    def check(self, measured: Sequence[float]) -> Fault | None:
+        """Return the fault that a motor does not exert its torque, or None."""
+        if len(self._asked) < LAG:
+            return None
+        latest, bounds = self._asked[-1], self._bounds
+        if all(map(le, map(abs, map(sub, measured, latest)), bounds)):  # mostly
+            self._deviations = [0] * len(bounds)
+            return None
+        for k, most in enumerate(self._limits):
+            asked = [min(most, max(-most, each[k])) for each in self._asked]
+            if min(asked) - bounds[k] > measured[k] or measured[k] > max(asked) + bounds[k]:
+                self._deviations[k] += 1
+                if self._deviations[k] >= DEVIATIONS:
+                    return Fault(
+                        "tracking",
+                        f"{self._names[k]} commanded {asked[-1]:.4g}, measures {measured[k]:.4g}; "
+                        f"the tolerance is {bounds[k]:.3g}",
+                        Doubt.MOTOR,
+                        (k,),
+                    )
+            else:
+                self._deviations[k] = 0
         return None

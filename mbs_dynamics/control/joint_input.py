@@ -329,6 +329,31 @@ class JointInput:
             not advanced,
         )
 
+    def feed(
+        self,
+        coordinates: Sequence[int],
+        positions: Sequence[float],
+        velocities: Sequence[float],
+        efforts: Sequence[float],
+        received: Sequence[float],
+    ) -> tuple[FloatArray, list[float], list[float], list[float]]:
+        """Merge measurements of these coordinates that have been checked.
+
+        ``received`` is the time of each in s. Returns all positions as an array, valid until the
+        next call, and as a list; velocities, and efforts, NaN where unknown.
+        """
+        if len(coordinates) == len(self.joint_names):
+            self._pack(self._positions, 0, *positions)
+            self._pack(self._velocities, 0, *velocities)
+            self._pack(self._torques, 0, *efforts)
+            self.received[:] = received
+            return self._q, list(positions), list(velocities), list(efforts)
+        columns = zip(coordinates, positions, velocities, efforts, received, strict=True)
+        for k, q, qd, tau, at in columns:
+            self._positions[k], self._velocities[k], self._torques[k] = q, qd, tau
+            self.received[k] = at
+        return self._q, self._positions.tolist(), self._velocities.tolist(), self._torques.tolist()
+
     def stale(self, now: float) -> list[str]:
         """Return which joints are not fresh and for how long, in words; empty if all are."""
         if self.fresh_for(now) > 0.0:

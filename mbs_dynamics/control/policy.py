@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from enum import Enum
+from operator import ge, le, sub
 from typing import NamedTuple
 
 from mbs_dynamics.errors import ArgumentError
@@ -138,6 +139,8 @@ class CommandPolicy:
     def __init__(self, on_fault: str = "ramp_down", *, drives_hold: bool = False) -> None:
         self.on_fault = on_fault
         self.drives_hold = drives_hold
+        self.since: float
+        """When torques were enabled or released the last time, in s."""
         self.grip = 0.0
         """Share of the gains of the drives' position loops that is commanded, from 0 to 1."""
         self._entered = math.inf
@@ -149,7 +152,7 @@ class CommandPolicy:
         """(n,) the latest command, which the controller holds; empty before the first."""
         self.limited = Limited()
         self._commanded_at = 0.0
-        self._begin = self._released = 0.0
+        self._begin = self._released = self.since = 0.0
         self._dismissed = False
         self._share = 0.0
         self._from: tuple[float, ...] = ()
@@ -205,7 +208,7 @@ class CommandPolicy:
         self.fault = None
         self.latest = self._from = held
         self._commanded_at = now
-        self._begin = now
+        self._begin = self.since = now
         self._share, self._torques = 0.0, None
         self._saturated_since = {}
         self._dismissed = False
@@ -255,7 +258,7 @@ class CommandPolicy:
 
     def _release(self, now: float, how: str) -> None:
         self._stop = how
-        self._begin = self._released = now
+        self._begin = self._released = self.since = now
         if self.drives_hold:
             self._stop, self.grip = "hold", 1.0
             self._share = 1.0 if self._torques is not None else self._share
@@ -394,11 +397,10 @@ class CommandPolicy:
     def _held_back(self, torques: Sequence[float]) -> tuple[float, ...]:
         """Return torques (n,) within the effort limits, without any -0.0."""
         limits = self.limits.effort
-        for x, most in zip(torques, limits, strict=True):
-            if not -most <= x <= most:
-                pairs = zip(torques, limits, strict=True)
-                return tuple(min(most, max(-most, x)) + 0.0 for x, most in pairs)
-        return tuple([x + 0.0 for x in torques])
+        if all(map(le, map(abs, torques), limits)):
+            return tuple([x + 0.0 for x in torques])
+        pairs = zip(torques, limits, strict=True)
+        return tuple([min(most, max(-most, x)) + 0.0 for x, most in pairs])
 
     def _left(self, now: float) -> float:
         """Return the remaining share of the release."""
@@ -414,19 +416,24 @@ class CommandPolicy:
         Wanted torques are within the effort limits, and so are the commands on the way to them.
         """
         elapsed = max(0.0, now - self._commanded_at)
-        command = list(wanted)
+        limits, latest = self.limits, self.latest
+        steps = [rate * elapsed for rate in limits.rate]
+        command = wanted
         too_fast: list[int] = []
+        if not all(map(le, map(abs, map(sub, wanted, latest)), steps)):
+            command = list(wanted)
+            for k, (value, before, step) in enumerate(zip(wanted, latest, steps, strict=True)):
+                change = value - before
+                if not -step <= change <= step:
+                    command[k] = before + math.copysign(step, change)
+                    too_fast.append(k)
         too_much: list[int] = []
-        for k, value in enumerate(wanted):
-            change, step = value - self.latest[k], self.limits.rate[k] * elapsed
-            if not -step <= change <= step:
-                command[k] = self.latest[k] + math.copysign(step, change)
-                too_fast.append(k)
-            if abs(value) >= self.limits.effort[k]:
-                too_much.append(k)
+        if any(map(ge, map(abs, wanted), limits.effort)):
+            pairs = zip(wanted, limits.effort, strict=True)
+            too_much = [k for k, (value, most) in enumerate(pairs) if abs(value) >= most]
         if too_much or self.limited.effort:
-            before = self._saturated_since
-            self._saturated_since = {k: before.get(k, now) for k in too_much}
+            since = self._saturated_since
+            self._saturated_since = {k: since.get(k, now) for k in too_much}
         self.limited = Limited(tuple(too_much), tuple(too_fast))
         self.latest = tuple(command)
         self._commanded_at = max(now, self._commanded_at)

@@ -5,16 +5,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from mbs_dynamics import checks
 from mbs_dynamics.control.environment import check_gravity
 from mbs_dynamics.control.policy import ON_FAULT
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
 from mbs_dynamics.model.description import STANDARD_GRAVITY
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS
-from mbs_dynamics.settings import Settings, check_once, setting
+from mbs_dynamics.settings import Settings, check_once, parameters_of, setting
 
 ALGORITHMS = (AUTO, *REPRESENTATIONS)
 """Valid values of ``algorithm``."""
@@ -263,6 +266,45 @@ class ArmSettings(InputSettings):
         "rad or m",
         range=(0.0, 1.0),
     )
+
+    tracking_tolerance: float = setting(
+        0.0,
+        "Largest accepted difference of measured from commanded efforts, as a share of the effort "
+        "limit. Beyond it in five successive states, the node stops. 0: not compared, for drivers "
+        "whose efforts are others than those of the motors.",
+        range=(0.0, 1.0),
+    )
+    frozen_timeout: float = setting(
+        0.0,
+        "Time in which a position stays exactly the same while a velocity is reported, after which "
+        "the node stops. 0: not checked.",
+        "s",
+        range=(0.0, 10.0),
+    )
+
+    @classmethod
+    def of(cls, joints: Sequence[str], **options: Any) -> ArmSettings:
+        """Return settings for these joints.
+
+        Options that hold one value for each joint may be one value for all, or a mapping from names
+        of joints to values. Raises ArgumentError for other options and invalid values,
+        UnknownJointError for other joints.
+        """
+        declared = {one.name: one for one in parameters_of(cls)}
+        for name, value in options.items():
+            if name not in declared or name == "joints":
+                raise ArgumentError(f"there is no setting {name!r}; valid are {listed(declared)}")
+            one = declared[name]
+            if one.per != "joint":
+                continue
+            if isinstance(value, Mapping):
+                for joint in value:
+                    if joint not in joints:
+                        raise UnknownJointError(joint, joints)
+                options[name] = tuple(value.get(joint, one.default) for joint in joints)
+            elif np.ndim(value) == 0:
+                options[name] = (value,) * len(joints)
+        return cls(joints=tuple(joints), **options)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from operator import mul
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -101,10 +102,10 @@ class Springs:
             (place, k, min(low, q[k]), max(high, q[k])) for place, k, low, high in self._rows
         ]
 
-    def pressed(self, q: Sequence[float]) -> list[tuple[int, int, float]]:
-        """Return place, coordinate and depth of the springs that act; negative below a limit."""
+    def pressed(self, q: Sequence[float]) -> list[tuple[int, float]]:
+        """Return place and depth of the springs that act; the depth is negative below a limit."""
         return [
-            (place, k, q[k] - (low if q[k] < low else high))
+            (place, q[k] - (low if q[k] < low else high))
             for place, k, low, high in self._rows
             if not low <= q[k] <= high
         ]
@@ -114,6 +115,18 @@ class Springs:
         w = self._frequency
         share = min(1.0, abs(depth) / self._zone)
         return -inertia * (w * w * depth + 2.0 * w * rate * share)
+
+
+class Gravity:
+    """Gravity compensation, as a law of a guarded arm.
+
+    ``options`` are settings of the arm, as one value, one for each joint, or by name of the joint:
+    ``gravity_scale``, ``damping`` in N m s/rad, ``friction`` in N m, ``friction_scale``,
+    ``friction_speed``, ``velocity_filter``, ``limit_zone``, ``limit_frequency``, ``settle_time``.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self.options = options
 
 
 class GravityLaw:
@@ -142,6 +155,7 @@ class GravityLaw:
         self.gravity = Slew(np.array(STANDARD_GRAVITY, dtype=float))
         self.loads = Slew(np.zeros((model.nb, 10)))
         self._joints = tuple(joints)
+        self._all_joints = self._joints == tuple(range(model.n))
         self._commanded = np.ix_(self._joints, self._joints)
         self._gains = Slew(np.array(gains))
         self._current = gains
@@ -191,6 +205,11 @@ class GravityLaw:
         self._settling = Slew(np.array(1.0 / max(SETTLING, PERIODS * period) if duration else 0.0))
         self._settling.aim(np.zeros(()), now, duration)
 
+    @property
+    def moving(self) -> bool:
+        """Whether gravity, loads or gains are on a ramp."""
+        return self.gravity.moving or self.loads.moving or self._gains.moving
+
     def goal_inputs(self) -> list[FloatArray]:
         """Return the inputs of the kernel beside q once all ramps are over."""
         return [source.goal for source in self._takes.values()]
@@ -224,28 +243,30 @@ class GravityLaw:
         g = self.kernel(q, *[source.at(now) for source in self._takes.values()]).tolist()
         scales, dampings, frictions = self._current
         joints = self._joints
-        gravity = [scale * g[k] for scale, k in zip(scales, joints, strict=True)]
+        if not self._all_joints:
+            g, rates = [g[k] for k in joints], [rates[k] for k in joints]
+        gravity = list(map(mul, scales, g))
         damping: list[float] = []
         if any(dampings):
-            damping = [-d * rates[k] for d, k in zip(dampings, joints, strict=True)]
+            damping = [-d * rate for d, rate in zip(dampings, rates, strict=True)]
         if self._settling.moving:
-            momentum = self._mass_matrix(q)[self._commanded] @ [rates[k] for k in joints]
+            momentum = self._mass_matrix(q)[self._commanded] @ rates
             settled = (float(self._settling.at(now)) * momentum).tolist()
             before = damping or [0.0] * len(joints)
             damping = [x - y for x, y in zip(before, settled, strict=True)]
         assist: list[float] = []
         if any(frictions):
             speed = self.speed
-            pairs = zip(frictions, joints, strict=True)
-            assist = [friction * math.tanh(rates[k] / speed) for friction, k in pairs]
+            pairs = zip(frictions, rates, strict=True)
+            assist = [friction * math.tanh(rate / speed) for friction, rate in pairs]
         pressed = self.springs.pressed(positions)
         if pressed:
             assist = assist or [0.0] * len(joints)
             mobility = self._mobility(q)
-            for place, k, depth in pressed:
+            for place, depth in pressed:
                 if mobility[place] > 0.0:
                     inertia = 1.0 / mobility[place]
-                    assist[place] += self.springs.torque(depth, rates[k], inertia)
+                    assist[place] += self.springs.torque(depth, rates[place], inertia)
         return Torques(gravity, damping, assist)
 
     def _mobility(self, q: FloatArray) -> list[float]:

@@ -1,0 +1,362 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""An arm behind a bus of motors, under guard: frames in, commands out.
+
+    arm = GuardedArm(model, laws.Gravity(damping=0.3), Motors.read("motors.yaml", model))
+    problems = arm.enable(now())
+    while True:
+        command = arm.step(now(), bus.read())
+        for m in command.motors:
+            bus.write(m.motor, m.position, m.velocity, m.kp, m.kd, m.effort)
+
+The arm always has a holder, where its drives can hold it: their own position loops, with gravity
+torques fed forward, whenever torques are disabled or a fault has stopped them. They hold the
+positions that were trusted last. Where an encoder is doubted, its drive damps; where a motor is
+doubted, its drive holds without a torque. Torques ramp down alone only where drives cannot hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from operator import gt
+from typing import Any, NamedTuple
+
+from mbs_dynamics.control.environment import Load, check_load, replaced
+from mbs_dynamics.control.guard import Guard, Law
+from mbs_dynamics.control.input_checks import SLACK, JointStates
+from mbs_dynamics.control.laws.gravity import Gravity
+from mbs_dynamics.control.motors import Frame, Measured, MotorCommand, Motors
+from mbs_dynamics.control.policy import CommandPolicy, Doubt, Fault, State
+from mbs_dynamics.control.settings import ArmSettings
+from mbs_dynamics.errors import ArgumentError, listed
+from mbs_dynamics.model.coordinates import endless
+from mbs_dynamics.model.model import Model
+
+DEFAULTS: dict[str, Any] = {
+    "frozen_timeout": 0.05,
+    "max_age": 0.0,
+    "ramp_in_time": 0.1,
+    "ramp_time": 1.0,
+    "tracking_tolerance": 0.05,
+}
+"""Settings that differ from those of nodes: frames are those of this arm, and fast."""
+
+HAND_OVER = 0.2
+"""Time in s in which the gains of the drives fade once torques hold the arm."""
+
+APART = 0.1
+"""Largest difference of the positions of two motors of one joint, in rad or m."""
+
+
+class Command(NamedTuple):
+    """What the motors are to do, and what has changed."""
+
+    mode: str
+    """``"off"``: nothing is commanded; ``"hold"``: the drives hold the arm; ``"torque"``."""
+    torques: Sequence[float]
+    """(m,) commanded torques of the joints with motors, in N m or N."""
+    motors: Sequence[MotorCommand]
+    """What the drives take, in their units; empty while nothing is commanded."""
+    event: str
+    """What has changed with this step; empty if nothing."""
+
+
+class GuardedArm:
+    """One arm under guard; see the module.
+
+    Parameters: ``law`` is a :class:`Gravity`, or a function of model and
+    :class:`~mbs_dynamics.control.guard.LawState` that returns the torques (m,) of the joints with
+    motors, gravity included. ``fixed`` are positions in rad or m of joints that have no motor, by
+    name; all others without one must be measured. ``limits`` are further settings of
+    :class:`~mbs_dynamics.control.settings.ArmSettings`, such as ``effort_scale``, and
+    ``max_temperature`` in degrees Celsius.
+
+    Raises ArgumentError, ModelError and UnknownJointError for invalid arguments. ``step`` raises
+    nothing for what motors report.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        law: Gravity | Law,
+        motors: Motors,
+        *,
+        fixed: Mapping[str, float] = {},
+        max_temperature: float = math.inf,
+        **limits: Any,
+    ) -> None:
+        options = {
+            **DEFAULTS,
+            "stale_timeout": motors.max_age,
+            "other_joints_timeout": motors.max_age,
+            "effort_limits": motors.limits,
+            "fixed_joints": tuple(fixed),
+            "fixed_positions": tuple(fixed.values()),
+            **(law.options if isinstance(law, Gravity) else {}),
+            **limits,
+        }
+        without = [name for name in model.joint_names if name not in (*motors.joint_names, *fixed)]
+        if without:
+            raise ArgumentError(
+                f"no motor moves {listed(without)}; valid are joints of the table, or positions in "
+                "fixed"
+            )
+        self.model, self.motors = model, motors
+        settings = ArmSettings.of(motors.joint_names, **options)
+        self.policy = CommandPolicy(settings.on_fault, drives_hold=motors.can_hold)
+        function = None if isinstance(law, Gravity) else law
+        self.guard = Guard(
+            model, settings, self.policy, source="frames", law=function, from_messages=False
+        )
+        self.guard.stiffness, self.guard.drive_damping = motors.stiffness, motors.damping
+        self._temperature = max_temperature
+        self._loads: list[Load] = []
+        m = len(motors.joint_names)
+        coordinates = motors.coordinates
+        self._coordinates = coordinates
+        self._wraps = [endless(model.joints, model.lower, model.upper)[k] for k in coordinates]
+        self._fastest = [float(model.velocity_limits[k]) for k in coordinates]
+        self._at: list[float] = [math.nan] * m
+        """(m,) the latest positions that were accepted."""
+        self._stamps: list[float] = [-math.inf] * m
+        self._suspect: list[tuple[float, float] | None] = [None] * m
+        """(m,) position and stamp of the latest frame that jumped, if the ones after agree."""
+        self._refused = [""] * m
+        """(m,) why the latest frame of each joint was not used."""
+        self._refusing = False
+        """Whether there is any."""
+        self._unknown: set[int | str] = set()
+        self._remark = ""
+        self._linked: list[GuardedArm] = []
+        self._now = -math.inf
+        self._shown: tuple[State, Fault | None] = (State.DISABLED, None)
+
+    # -- state -------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> str:
+        """The state: disabled, ramping in, enabled, ramping out, or fault."""
+        return self.policy.state.value
+
+    @property
+    def fault(self) -> Fault | None:
+        """The fault that stopped the arm, until it is cleared; None if there is none."""
+        return self.policy.fault if self.policy.state is State.FAULT else None
+
+    def problems(self, t: float) -> list[str]:
+        """Return all reasons why torques must not be enabled at time ``t``; empty if none."""
+        found = self.guard.problems(t, held=self.policy.grip == 1.0)
+        if self.fault is not None:
+            found.append(f"a fault is latched: {self.fault}; clear it")
+        found += [
+            f"{name}: {why}"
+            for name, why in zip(self.motors.joint_names, self._refused, strict=True)
+            if why
+        ]
+        return found
+
+    def enable(self, t: float) -> list[str]:
+        """Ask for torques; return what forbids them, empty if they begin to ramp in.
+
+        The drives hold the arm until the torques have ramped in, and let go of it then.
+        """
+        if self.policy.engaged:
+            return []
+        found = self.problems(t)
+        if not found:
+            try:
+                self.guard.enable(t, self.guard.limits._replace(hand_over_time=HAND_OVER))
+            except ArgumentError as error:
+                found.append(str(error))
+        return found
+
+    def disable(self, t: float) -> None:
+        """Let the drives hold the arm where it is, or ramp torques down if they cannot."""
+        self.policy.disable(t)
+
+    def clear(self, t: float) -> None:
+        """Forget the fault, once it has stopped the torques. The drives go on holding."""
+        self.policy.clear()
+
+    def load(
+        self,
+        link: str,
+        mass: float,
+        com: Sequence[float] = (0.0, 0.0, 0.0),
+        *,
+        time: float | None = None,
+    ) -> None:
+        """Take up a load of ``mass`` kg with its centre at ``com`` (3,) m of a link; 0: put it off.
+
+        It takes effect in ``time`` s, None: ``ramp_time``. Raises UnknownBodyError and ModelError
+        for a load that cannot be, or with which the arm could not be held.
+        """
+        x, y, z = map(float, com)
+        load = Load(link, float(mass), (x, y, z), ((0.0,) * 3,) * 3)
+        check_load(load)
+        loads = replaced(self._loads, load)
+        now = max(self._now, 0.0)
+        self.guard.aim_loads(loads, now, check=mass > 0.0, time=time)
+        self._loads = loads
+
+    def trip(self, t: float, fault: Fault) -> None:
+        """Stop for an external reason, as an emergency button."""
+        self.policy.trip(t, fault)
+
+    # -- the loop ----------------------------------------------------------------------------------
+
+    def step(self, t: float, frames: Sequence[Frame] = ()) -> Command:
+        """Return the command for the motors at time ``t``, from the frames since the last step."""
+        guard, policy = self.guard, self.policy
+        gap, self._now = t - self._now, t
+        found = self._accepted(self.motors.measured(frames), t) if frames else None
+        if policy.engaged:
+            self._watch(t, gap)
+        if found is None:
+            torques = guard.tick(t)
+        else:
+            joints, positions, velocities, efforts, stamps = found
+            q, *state = guard.input.feed(joints, positions, velocities, efforts, stamps)
+            if guard.input.fresh_for(t) > 0.0:
+                states = JointStates(state[0], state[1], int(1e9 * max(stamps)), ())
+                torques = guard.answer(states, q, state[2], self._stamps, t).command
+            else:
+                torques = guard.tick(t)
+        return self._command(torques)
+
+    def _accepted(self, measured: Measured, t: float) -> tuple[Sequence[Any], ...] | None:
+        """Return coordinates, positions, velocities, efforts and stamps to be used, or None."""
+        joints, q, qd, tau, stamps, errors, temperatures, unknown, apart = measured
+        if unknown and not self._unknown.issuperset(unknown):
+            self._unknown.update(unknown)
+            self._remark = f"frames of unknown motors {listed(map(str, unknown))} are ignored"
+        if len(joints) == len(self._at):  # mostly: all as they should be
+            at, before = self._at, self._stamps
+            if (
+                math.dist(q, at) <= SLACK
+                and math.isfinite(sum(qd))
+                and all(map(gt, stamps, before))
+                and max(stamps) <= t + self.motors.max_age
+                and not any(errors)
+                and not self._refusing
+                and (self._temperature == math.inf or max(temperatures) <= self._temperature)
+                and not (apart and max(apart) > APART)
+            ):
+                self._at, self._stamps = list(q), list(stamps)
+                return self._coordinates, q, qd, tau, stamps
+        rows: list[tuple[Any, ...]] = []
+        for place, k in enumerate(joints):
+            self._check_drive(k, measured, place, t)
+            why = self._why_not(k, q[place], qd[place], stamps[place], t)
+            if why is None:
+                continue
+            self._refused[k] = why
+            if not why:
+                self._at[k], self._stamps[k], self._suspect[k] = q[place], stamps[place], None
+                rows.append((self._coordinates[k], q[place], qd[place], tau[place], stamps[place]))
+        self._refusing = any(self._refused)
+        return tuple(zip(*rows, strict=True)) if rows else None
+
+    def _check_drive(self, k: int, measured: Measured, place: int, t: float) -> None:
+        """Stop if the drive of joint ``k`` reports an error, or its motors are apart."""
+        name, fault = self.motors.joint_names[k], None
+        if measured.errors[place]:
+            said = f"the drive of {name} reports error {measured.errors[place]}"
+            fault = Fault("drive_error", said, Doubt.MOTOR, (k,))
+        elif measured.temperatures[place] > self._temperature:
+            said = f"{name} is at {measured.temperatures[place]:.4g} degrees Celsius"
+            fault = Fault("temperature", f"{said}; valid is {self._temperature:g}")
+        elif measured.apart and measured.apart[place] > APART:
+            said = f"the motors of {name} are {measured.apart[place]:.4g} apart; valid is {APART}"
+            fault = Fault("motors_apart", said, Doubt.ENCODER, (k,))
+        if fault is not None:
+            self.policy.trip(t, fault)
+
+    def _why_not(self, k: int, q: float, qd: float, stamp: float, t: float) -> str | None:
+        """Return why a frame is not used, empty if it is; None if it is none, but the one before.
+
+        A frame that jumps away from those before is not used. Frames that agree with it make the
+        encoder doubtful.
+        """
+        before, at = self._stamps[k], self._at[k]
+        if not (math.isfinite(q) and math.isfinite(qd)):
+            return f"its position is {q} and its velocity {qd}"
+        if not math.isfinite(stamp) or stamp > t + self.motors.max_age:
+            return f"its stamp is {stamp:.6g} s, and now is {t:.6g} s"
+        if stamp == before:
+            return None
+        if stamp < before:
+            return f"its stamp is {before - stamp:.6g} s before that of the frame before"
+        if math.isnan(at) or not self._jumps(k, q - at, stamp - before):
+            return ""
+        suspect, self._suspect[k] = self._suspect[k], (q, stamp)
+        if suspect is not None and self._jumps(k, q - suspect[0], stamp - suspect[1]):
+            self._suspect[k] = None
+        if not self.policy.engaged and stamp - before >= self.motors.max_age:
+            return ""  # nothing moves by it
+        return f"it jumped by {q - at:.4g} in {stamp - before:.3g} s"
+
+    def _jumps(self, k: int, moved: float, elapsed: float) -> bool:
+        if self._wraps[k]:
+            moved = math.remainder(moved, math.tau)
+        return abs(moved) > SLACK + 2.0 * self._fastest[k] * max(elapsed, 0.0)
+
+    def _watch(self, t: float, gap: float) -> None:
+        """Stop if frames are missing for too long, or the loop has paused."""
+        most = self.motors.max_age
+        oldest = min(self._stamps)
+        if t - oldest < most and gap < most:
+            return
+        k = self._stamps.index(oldest)
+        name, why = self.motors.joint_names[k], self._refused[k]
+        if gap >= most:
+            said = f"{gap:.3f} s between two steps; max_age is {most:g}"
+            fault = Fault("pause", said)
+        elif self._suspect[k] is not None and why:
+            fault = Fault("encoder_jump", f"{name}: {why}", Doubt.ENCODER, (k,))
+        else:
+            silent = sum(t - stamp >= most for stamp in self._stamps)
+            said = f"no valid frame of {name} for {t - oldest:.3f} s; max_age is {most:g}"
+            more = f"; likewise {silent - 1} more" if silent > 1 else ""
+            fault = Fault("stale", said + more + (f"; {why}" if why else ""), Doubt.STATE)
+        self.policy.trip(t, fault)
+
+    def _command(self, torques: Sequence[float] | None) -> Command:
+        policy, guard = self.policy, self.guard
+        grip = policy.grip
+        event = self._event() if self._shown != (policy.state, policy.fault) else self._remark
+        self._remark = ""
+        if torques is None:
+            torques = policy.latest
+            if grip == 0.0 and not policy.engaged and not any(torques):
+                return Command("off", (0.0,) * len(self._at), (), event)
+        if grip == 0.0:
+            return Command("torque", torques, self.motors.commands(torques, self._at), event)
+        held = [guard.held[k] for k in self._coordinates]
+        motors = self.motors.commands(torques, held, grip, grip)
+        fault = policy.fault
+        if fault is not None and fault.doubt is Doubt.ENCODER and not policy.engaged:
+            names = [self.motors.joint_names[k] for k in fault.joints]
+            motors = [
+                one._replace(kp=0.0) if row.joint in names else one
+                for one, row in zip(motors, self.motors.motors, strict=True)
+            ]
+        return Command("hold" if grip == 1.0 else "torque", torques, motors, event)
+
+    def _event(self) -> str:
+        state, fault = self.policy.state, self.policy.fault
+        before, self._shown = self._shown, (state, fault)
+        if state is State.FAULT:
+            if before[0] is not State.FAULT:
+                for other in self._linked:
+                    said = f"the arm it is linked with stopped: {fault}"
+                    other.policy.trip(self._now, Fault("linked", said))
+            return f"fault {fault}"
+        return state.value if state is not before[0] else ""
+
+
+def linked(*arms: GuardedArm) -> None:
+    """Let a fault of one of these arms stop all of them."""
+    for arm in arms:
+        arm._linked += [other for other in arms if other is not arm and other not in arm._linked]
