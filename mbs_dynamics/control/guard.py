@@ -423,6 +423,11 @@ class Guard:
             self._fed_forward = torques._replace(damping=[], assist=[])
         return self._fed_forward
 
+    @property
+    def fed_forward(self) -> Sequence[float]:
+        """The gravity torques of the commanded joints where drives hold the arm."""
+        return self.policy.latest if self._fed_forward is None else self._fed_forward.gravity
+
     def _asked(self, law: Law, state: LawState, now: float) -> list[float]:
         """Return the torques of a law, or none and a fault if they cannot be used."""
         name = getattr(law, "__name__", type(law).__name__)

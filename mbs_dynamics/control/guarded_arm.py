@@ -11,8 +11,9 @@
 
 The arm always has a holder, where its drives can hold it: their own position loops, with gravity
 torques fed forward, whenever torques are disabled or a fault has stopped them. They hold the
-positions that were trusted last. Where an encoder is doubted, its drive damps; where a motor is
-doubted, its drive holds without a torque. Torques ramp down alone only where drives cannot hold.
+positions that were trusted last. Where an encoder is doubted, its drive damps. Where a motor is
+doubted, its drive is given no torque, but a position beyond by as much as its loop needs to exert
+it. Torques ramp down alone only where drives cannot hold.
 """
 
 from __future__ import annotations
@@ -334,9 +335,12 @@ class GuardedArm:
         if grip == 0.0:
             return Command("torque", torques, self.motors.commands(torques, self._at), event)
         held = [guard.held[k] for k in self._coordinates]
+        fault = None if policy.engaged else policy.fault
+        if fault is not None and fault.doubt is Doubt.MOTOR:
+            for k in fault.joints:  # what its torque would hold, through its position loop
+                held[k] += guard.fed_forward[k] / self.motors.stiffness[k]
         motors = self.motors.commands(torques, held, grip, grip)
-        fault = policy.fault
-        if fault is not None and fault.doubt is Doubt.ENCODER and not policy.engaged:
+        if fault is not None and fault.doubt is Doubt.ENCODER:
             names = [self.motors.joint_names[k] for k in fault.joints]
             motors = [
                 one._replace(kp=0.0) if row.joint in names else one
