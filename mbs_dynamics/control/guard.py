@@ -104,6 +104,7 @@ class Guard:
         self.model, self.settings, self.source = model, settings, source
         self.policy = CommandPolicy(settings.on_fault) if policy is None else policy
         self.joints = [_coordinate(model, name) for name in settings.joints]
+        self._all = self.joints == list(range(model.n))
         gains, springs = self.gains(settings), self._springs(settings)
         self.law = GravityLaw(
             model, self.joints, gains, settings.friction_speed, springs, settings.algorithm
@@ -119,8 +120,7 @@ class Guard:
         )
         self.speeds = Speeds(model, self.joints)
         self._jumps = [Continuity(model)] if from_messages else []
-        self._always = [] if from_messages else [math.inf] * len(self.joints)
-        """How long the states of joints are valid; empty: for two of their periods."""
+        self._from_messages = from_messages
         self.periods = Periods(len(self.joints))
         self.backend = default_backend()
         self.watch = Freshness(source)
@@ -360,9 +360,11 @@ class Guard:
                 if fault.doubt is Doubt.STATE:  # else it would count as motion
                     self.speeds.restart()
         if trouble is None and self.tracking is not None and self.policy.engaged:
-            trouble = self.tracking.check([efforts[k] for k in self.joints])
+            trouble = self.tracking.check(self._commanded(efforts))
         damped = self.damped_rates(state.rates, state.stamp, self.settings.velocity_filter)
-        until = self._always or self.periods.note(received, self.settings.stale_timeout)
+        until: Sequence[float] = ()
+        if self._from_messages:
+            until = self.periods.note(received, self.settings.stale_timeout)
         rejection = None
         if trouble is not None:
             rejection = Rejection(trouble.kind, trouble.reason)
@@ -377,6 +379,10 @@ class Guard:
             self.tracking.commanded(self._expected(command, state))
         self._watch_saturation(now)
         return Answer(command, rejection)
+
+    def _commanded(self, values: list[float]) -> list[float]:
+        """Return those of values (n,) that belong to commanded joints."""
+        return values if self._all else [values[k] for k in self.joints]
 
     def _expected(self, command: list[float], state: JointStates) -> list[float]:
         """Return the efforts that follow from a command, with the position loops of the drives."""

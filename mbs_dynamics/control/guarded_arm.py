@@ -218,10 +218,12 @@ class GuardedArm:
             torques = guard.tick(t)
         else:
             joints, positions, velocities, efforts, stamps = found
-            q, *state = guard.input.feed(joints, positions, velocities, efforts, stamps)
-            if guard.input.fresh_for(t) > 0.0:
-                states = JointStates(state[0], state[1], int(1e9 * max(stamps)), ())
-                torques = guard.answer(states, q, state[2], self._stamps, t).command
+            q, positions, velocities, efforts, whole = guard.input.feed(
+                joints, positions, velocities, efforts, stamps
+            )
+            if whole or guard.input.fresh_for(t) > 0.0:
+                states = JointStates(positions, velocities, int(1e9 * max(stamps)), ())
+                torques = guard.answer(states, q, efforts, self._stamps, t).command
             else:
                 torques = guard.tick(t)
         return self._command(torques)

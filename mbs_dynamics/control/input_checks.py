@@ -265,7 +265,7 @@ class Continuity:
                     "position_jump",
                     f"{name} jumped by {moved:.4g} in {elapsed:.4g} s; its velocity limit is "
                     f"{fastest:.4g}. Was the robot or its simulation reset, does an encoder slip, "
-                    "or are there two publishers of joint_states?",
+                    "or do two sources report it?",
                     Doubt.STATE,
                 )
         return None

@@ -336,23 +336,24 @@ class JointInput:
         velocities: Sequence[float],
         efforts: Sequence[float],
         received: Sequence[float],
-    ) -> tuple[FloatArray, list[float], list[float], list[float]]:
+    ) -> tuple[FloatArray, list[float], list[float], list[float], bool]:
         """Merge measurements of these coordinates that have been checked.
 
         ``received`` is the time of each in s. Returns all positions as an array, valid until the
-        next call, and as a list; velocities, and efforts, NaN where unknown.
+        next call, and as a list; velocities; efforts, NaN where unknown; whether all are new.
         """
         if len(coordinates) == len(self.joint_names):
             self._pack(self._positions, 0, *positions)
             self._pack(self._velocities, 0, *velocities)
             self._pack(self._torques, 0, *efforts)
             self.received[:] = received
-            return self._q, list(positions), list(velocities), list(efforts)
+            return self._q, list(positions), list(velocities), list(efforts), True
         columns = zip(coordinates, positions, velocities, efforts, received, strict=True)
         for k, q, qd, tau, at in columns:
             self._positions[k], self._velocities[k], self._torques[k] = q, qd, tau
             self.received[k] = at
-        return self._q, self._positions.tolist(), self._velocities.tolist(), self._torques.tolist()
+        merged = self._positions.tolist(), self._velocities.tolist(), self._torques.tolist()
+        return self._q, *merged, False
 
     def stale(self, now: float) -> list[str]:
         """Return which joints are not fresh and for how long, in words; empty if all are."""

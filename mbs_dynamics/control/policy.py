@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from enum import Enum
-from operator import ge, le, sub
+from operator import add, ge, le, sub
 from typing import NamedTuple
 
 from mbs_dynamics.errors import ArgumentError
@@ -275,7 +275,7 @@ class CommandPolicy:
 
         ``torques`` are those for a new state of the robot; None without a new state.
         ``damps_until`` (n,) are the times after which the damping and assist of each joint no
-        longer act, since its state is too old.
+        longer act, since its state is too old; empty if they always act.
         """
         if self._dismissed:
             self._dismissed = False
@@ -386,12 +386,15 @@ class CommandPolicy:
                 for k in self.fault.joints:
                     wanted[k] = 0.0
         if torques is not None and damps and torques.damping:
-            pairs = zip(wanted, torques.damping, self._damps_until, strict=True)
-            wanted = [x + (y if now < until else 0.0) for x, y, until in pairs]
+            if self._damps_until:
+                pairs = zip(wanted, torques.damping, self._damps_until, strict=True)
+                wanted = [x + (y if now < until else 0.0) for x, y, until in pairs]
+            else:
+                wanted = list(map(add, wanted, torques.damping))
         if torques is not None and assists and torques.assist:
-            rows = zip(wanted, torques.assist, self._damps_until, strict=True)
-            share = self._share
-            wanted = [x + (share * y if now < until else 0.0) for x, y, until in rows]
+            share, until = self._share, self._damps_until or (math.inf,) * len(wanted)
+            rows = zip(wanted, torques.assist, until, strict=True)
+            wanted = [x + (share * y if now < end else 0.0) for x, y, end in rows]
         return list(self._held_back(wanted))
 
     def _held_back(self, torques: Sequence[float]) -> tuple[float, ...]:
