@@ -7,7 +7,8 @@ calls give the same commands.
 """
 
 from mbs_dynamics.control import laws
+from mbs_dynamics.control.bring_up import BringUp
 from mbs_dynamics.control.guarded_arm import Command, GuardedArm, linked
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
 
-__all__ = ["Command", "Frame", "GuardedArm", "MotorCommand", "Motors", "laws", "linked"]
+__all__ = ["BringUp", "Command", "Frame", "GuardedArm", "MotorCommand", "Motors", "laws", "linked"]

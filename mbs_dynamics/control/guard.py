@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -134,6 +135,8 @@ class Guard:
         """(n,) the latest measured efforts while at rest, NaN where unknown."""
         self.held: list[float] = []
         """(n,) positions that the drives hold, where they do."""
+        self.nudge: list[float] = []
+        """(m,) torques in addition to gravity while drives hold; empty: none."""
         self.stiffness: Sequence[float] = ()
         """Of the drives' position loops, for the commanded joints, in N m/rad or N/m."""
         self.drive_damping: Sequence[float] = ()
@@ -427,6 +430,9 @@ class Guard:
             at_rest = [0.0] * len(self.held)
             torques = self.law.torques(np.array(self.held), self.held, at_rest, now)
             self._fed_forward = torques._replace(damping=[], assist=[])
+        if self.nudge:
+            gravity = list(map(add, self._fed_forward.gravity, self.nudge))
+            return self._fed_forward._replace(gravity=gravity)
         return self._fed_forward
 
     @property

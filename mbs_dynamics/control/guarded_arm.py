@@ -172,6 +172,20 @@ class GuardedArm:
                 found.append(str(error))
         return found
 
+    def hold(self, t: float) -> list[str]:
+        """Let the drives hold the arm where it is; return what forbids that, empty if they do.
+
+        Torques need not have been enabled before.
+        """
+        problem = self.guard.input_problem(t)
+        if problem:
+            return [problem]
+        try:
+            self.policy.hold(t, self.guard.limits)
+        except ArgumentError as error:
+            return [str(error)]
+        return []
+
     def disable(self, t: float) -> None:
         """Let the drives hold the arm where it is, or ramp torques down if they cannot."""
         self.policy.disable(t)

@@ -217,6 +217,21 @@ class CommandPolicy:
         self.limited = Limited()
         self.state = State.RAMPING_IN
 
+    def hold(self, now: float, limits: Limits) -> None:
+        """Let the drives hold the arm where it is, if torques are disabled.
+
+        Raises ArgumentError for invalid limits, or if the drives cannot hold.
+        """
+        if not self.drives_hold:
+            raise ArgumentError("the drives cannot hold the arm: kp is 0 in the table of motors")
+        if self.state is not State.DISABLED or self.grip == 1.0:
+            return
+        limits.check()
+        self.limits, self.latest = limits, (0.0,) * len(limits.effort)
+        self._from, self._torques = self.latest, None
+        self._commanded_at = now
+        self._release(now, "hold")
+
     def disable(self, now: float) -> None:
         """Ramp out. Torques that are held after a fault ramp out as well."""
         if self.engaged:
@@ -260,8 +275,7 @@ class CommandPolicy:
         self._stop = how
         self._begin = self._released = self.since = now
         if self.drives_hold:
-            self._stop, self.grip = "hold", 1.0
-            self._share = 1.0 if self._torques is not None else self._share
+            self._stop, self.grip, self._share = "hold", 1.0, 1.0
 
     # -- commands ----------------------------------------------------------------------------------
 
