@@ -54,6 +54,10 @@ KEYS = ("motor", "sign", *FACTORS, *OPTIONAL)
 """Keys of the table of a motor; those in OPTIONAL may be absent."""
 
 
+PER_UNIT = ("position_per_radian", "velocity_per_radian", "feedback_per_newton_metre")
+"""Fields of Motor by which states are divided."""
+
+
 class UnknownKeyError(UnknownNameError):
     """A table has a key that is not known."""
 
@@ -149,6 +153,10 @@ class _Layout(NamedTuple):
     unknown: Sequence[int | str]
 
 
+def _inverse(motors: Sequence[Motor | None], name: str) -> list[float]:
+    return [motor.sign / getattr(motor, name) if motor else 1.0 for motor in motors]
+
+
 _command: Callable[[Iterable[Any]], MotorCommand] = partial(tuple.__new__, MotorCommand)
 
 
@@ -233,6 +241,7 @@ class Motors:
         self._gains = {1.0: ([m.kp for m in self.motors], [m.kd for m in self.motors])}
         self._gains[0.0] = ([0.0] * len(self.motors),) * 2
         self._layouts: dict[Any, _Layout] = {}
+        self._named: dict[tuple[str, ...], Any] = {}
 
     @classmethod
     def read(cls, path: str | Path, model: Model) -> Motors:
@@ -316,6 +325,54 @@ class Motors:
             )
         columns: Any = zip(*merged, strict=True) if merged else _NOTHING[1:7]
         return Measured._make((joints, *columns, found.unknown, apart))
+
+    # -- states and commands by joint --------------------------------------------------------------
+
+    @property
+    def command_factors(self) -> tuple[float, ...]:
+        """(m,) efforts that the drives take for 1 N m or N, by joint."""
+        return tuple(motor.sign * motor.command_per_newton_metre for motor in self.motors)
+
+    def check_single(self, joints: Sequence[str]) -> None:
+        """Raise ArgumentError unless the motors are those of these joints, in any order, one each.
+
+        Messages of ROS name joints.
+        """
+        if sorted(joints) != sorted(self.joint_names) or self._shared:
+            given = [motor.joint for motor in self.motors]
+            raise ArgumentError(
+                f"the table has motors of {listed(given)}; valid is one for each of "
+                f"{listed(joints)}"
+            )
+
+    def states(
+        self,
+        names: Sequence[str],
+        positions: Sequence[float],
+        velocities: Sequence[float],
+        efforts: Sequence[float],
+    ) -> tuple[list[float], list[float], list[float]]:
+        """Return states in SI units that are reported by joint, in the units of the drives.
+
+        Joints without a motor are returned as they are, and so are lists of another length.
+        """
+        rows = self._named.get(key := tuple(names))
+        if rows is None:
+            by_joint = {motor.joint: motor for motor in self.motors}
+            known = [by_joint.get(name) for name in names]
+            zeros = [motor.zero if motor else 0.0 for motor in known]
+            rows = (zeros, *(_inverse(known, name) for name in PER_UNIT))
+            if len(self._named) >= KEPT_LAYOUTS:
+                del self._named[next(iter(self._named))]
+            self._named[key] = rows
+        zeros, *factors = rows
+        if len(positions) == len(names):
+            positions = list(map(sub, positions, zeros))
+        found = [
+            list(map(mul, values, each)) if len(values) == len(names) else list(values)
+            for values, each in zip((positions, velocities, efforts), factors, strict=True)
+        ]
+        return found[0], found[1], found[2]
 
     # -- SI to commands ----------------------------------------------------------------------------
 

@@ -179,6 +179,7 @@ class GravityCompensationNode(DescribedNode):
             return
         arm = self._core.arm
         assert arm is not None
+        self._outputs.factors = self._core.command_factors
         self._narrow(arm.largest_values(self._settings))
         gc.collect()  # later collections then skip these objects
         gc.freeze()

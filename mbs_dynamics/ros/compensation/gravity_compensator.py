@@ -26,6 +26,7 @@ from mbs_dynamics.control.environment import (
 )
 from mbs_dynamics.control.guard import IDLE_PERIOD, Answer, Guard
 from mbs_dynamics.control.input_checks import Freshness
+from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.control.policy import CommandPolicy, Fault, Limits, State
 from mbs_dynamics.control.settings import check_earthly
 from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, MbsError, ModelError, shortened
@@ -76,6 +77,18 @@ def _identity(body: Body) -> tuple[object, ...]:
     )
 
 
+def _within(
+    settings: GravityCompensationSettings, motors: Motors | None
+) -> GravityCompensationSettings:
+    """Return settings with the effort limits of motors, where the settings state none."""
+    if motors is None:
+        return settings
+    by_joint = dict(zip(motors.joint_names, motors.limits, strict=True))
+    pairs = zip(settings.joints, settings.effort_limits, strict=True)
+    limits = tuple(own or by_joint[name] for name, own in pairs)
+    return settings.changed({"effort_limits": limits})
+
+
 class Effects(NamedTuple):
     """What is to be done after a call, beside publishing its command."""
 
@@ -103,6 +116,8 @@ class GravityCompensator:
         self.settings = settings
         self.policy = CommandPolicy(settings.on_fault)
         self.arm: Guard | None = None
+        self.motors: Motors | None = None
+        """The units of joint_states and commands; None: SI units."""
         self.forbidden = ""
         """Why torques must not be enabled in any state of the robot; empty if they may."""
         self.refused = ""
@@ -175,7 +190,12 @@ class GravityCompensator:
                 return False
             if model.n > MOST_JOINTS:
                 raise ModelError(f"it has {model.n} joints; valid are at most {MOST_JOINTS}")
-            arm = Guard(model, settings, self.policy, source="joint_states")
+            motors = None
+            if settings.motors_file:
+                motors = Motors.read(settings.motors_file, model)
+                motors.check_single(settings.joints)
+            within = _within(settings, motors)
+            arm = Guard(model, within, self.policy, source="joint_states")
             initial = Gravity("", settings.gravity)
             gravity, loads, dropped = carried_over(
                 model, self.gravity, initial, self.loads, arm.loads_goal
@@ -186,7 +206,7 @@ class GravityCompensator:
             self.refused = str(error)
             raise
         self.refused = ""
-        self.arm, self.gravity, self.loads = arm, gravity, loads
+        self.arm, self.gravity, self.loads, self.motors = arm, gravity, loads, motors
         self.remarks = [*remarks_about(model), *dropped]
         self._forget_imu()
         if settings.use_imu:
@@ -268,7 +288,7 @@ class GravityCompensator:
                 f"the state is {self.policy.state.value!r}; disable first"
             )
         if self.arm is not None:
-            self.arm.check(settings)
+            self.arm.check(_within(settings, self.motors))
         if settings.gravity != self.settings.gravity:
             if settings.use_imu:
                 raise ArgumentError("use_imu is true: gravity comes from the imu alone")
@@ -281,7 +301,7 @@ class GravityCompensator:
         self.settings = settings
         self.policy.on_fault = settings.on_fault
         if self.arm is not None:
-            self.arm.change(settings, now)
+            self.arm.change(_within(settings, self.motors), now)
         if gravity:
             self.gravity = Gravity("", settings.gravity)
             if self.arm is not None:
@@ -304,9 +324,20 @@ class GravityCompensator:
         """Process a message on joint_states; arguments as for ``Guard.receive``."""
         if self.arm is None:
             return Answer(None)
+        if self.motors is not None:
+            states = self.motors.states(names, positions, velocities, efforts)
+            positions, velocities, efforts = states
         return self.arm.receive(
             names, positions, velocities, efforts, stamp=stamp, now=now, clock=clock
         )
+
+    @property
+    def command_factors(self) -> list[float]:
+        """What the controller takes for 1 N m or N, in the order of joints; empty: 1."""
+        if self.motors is None:
+            return []
+        by_joint = dict(zip(self.motors.joint_names, self.motors.command_factors, strict=True))
+        return [by_joint[name] for name in self.settings.joints]
 
     def tick(self, now: float) -> list[float] | None:
         """Return the command that is due without a new state of the robot; None: no command."""

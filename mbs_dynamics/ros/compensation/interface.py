@@ -61,6 +61,12 @@ class GravityCompensationSettings(DescribedSettings, ArmSettings):
         type="bool",
         at_rest_only=True,
     )
+    motors_file: str = setting(
+        "",
+        "YAML table of motors: joint_states and commands are in the units of the drives, with "
+        "their signs and zeros. Empty: in SI units.",
+        read_only=True,
+    )
     use_imu: bool = setting(
         False,
         "Take gravity, and the acceleration of the base, from the topic imu.",

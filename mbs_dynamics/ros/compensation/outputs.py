@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
+from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +51,8 @@ class CommandOutputs:
         self.topic: str = node.resolve_topic_name(topic)
         """The full name of the command topic."""
         self._command = Float64MultiArray()
+        self.factors: Sequence[float] = ()
+        """What is published for a torque of 1 N m or N; empty: 1."""
         self._effort = messages.JointMessage(joints, "effort")
         self._commands: Publisher | None = None
         self._torques: Publisher | None = None
@@ -78,7 +81,8 @@ class CommandOutputs:
         """Publish a command (n,) in N m or N; None: nothing. ``stamp`` is that of its cause."""
         if command is None or self._commands is None or self._torques is None:
             return
-        self._command.data = array("d", command)
+        raw = map(mul, command, self.factors) if self.factors else command
+        self._command.data = array("d", raw)
         self._commands.publish(self._command)
         if self._torques.get_subscription_count():
             when = stamp or self._node.stamp_now()
