@@ -57,6 +57,25 @@ def check_writable(option: str, path: Path) -> None:
         )
 
 
+def write_at_once(option: str, path: Path, text: str) -> None:
+    """Replace a file by a text; whatever happens, it holds the old text or the new one.
+
+    Raises ArgumentError, naming the option, if it cannot be written there.
+    """
+    check_writable(option, path)
+    target = path.expanduser().resolve()  # a link stays one
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise ArgumentError(f"{option} cannot be written to {str(path)!r}: {error}") from error
+
+
 def decoded(where: object, data: bytes) -> str:
     """Return the text of bytes in UTF-8, UTF-16 or UTF-32, else in Windows' Latin-1.
 

@@ -1,0 +1,270 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Bias of a wrist force-torque sensor and weight of its tool, from still poses.
+
+Wrenches (6,) have the moment first, in N m and N, at the origin and in the axes of the sensor's
+frame. A reading is the wrench that the tool exerts on the sensor: a tool of mass m and centre of
+mass c that hangs still under the free-fall acceleration g, resolved in these axes, reads
+
+    force = m g + f0,    moment = c x m g + m0,
+
+with the bias (m0, f0).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics import checks, files
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, listed, quoted
+from mbs_dynamics.lie import so3
+
+POSES = 4
+"""Least number of poses."""
+
+SPREAD = 0.1
+"""Least root mean square in a direction by which unit vectors of gravity differ from their mean."""
+
+TURNED = math.radians(15.0)
+"""Largest rotation between the readings and the weight that may be an inaccuracy of the frame."""
+
+SIGNIFICANT = 30.0
+"""Ratio of variances (F) above which a rotation of the sensor explains the readings better."""
+
+LIGHTEST, ERRORS = 0.001, 5.0
+"""A lighter tool in kg is none; so is one within this number of standard errors of zero."""
+
+UNCERTAIN, LEAST = 0.1, np.array([0.5, 5.0])
+"""Largest standard error of the weight's moment in N m and force in N, as a share of the larger of
+these and of the weight."""
+
+FARTHEST = 2.0
+"""Largest distance in m of a centre of mass from the sensor."""
+
+LARGEST_FILE = 2**16
+"""Bytes of the largest file that is read."""
+
+
+class Calibration(NamedTuple):
+    """Bias of a sensor, and mass and centre of mass of its tool in the sensor's frame."""
+
+    bias: FloatArray
+    """(6,) moment first, in N m and N."""
+    mass: float
+    """In kg; zero without a tool."""
+    com: FloatArray
+    """(3,) in m."""
+
+    def write(self, path: Path, frame: str) -> None:
+        """Write a JSON file; a file there is replaced at once, or kept as it is.
+
+        Raises ArgumentError for a file that cannot be written, and for one that is no calibration.
+        """
+        if path.expanduser().exists():
+            try:
+                self.read(path)
+            except ArgumentError as error:
+                raise ArgumentError(f"not written over what is no calibration: {error}") from error
+        moment, force = np.split(self.bias, 2)
+        found = {"frame": frame, "mass": self.mass, "com": self.com.tolist()}
+        found |= {"bias_force": force.tolist(), "bias_torque": moment.tolist()}
+        files.write_at_once("the calibration", path, json.dumps(found, indent=2) + "\n")
+
+    @classmethod
+    def read(cls, path: Path, frame: str = "") -> Calibration:
+        """Return the calibration in a file that :meth:`write` or a user has written.
+
+        Raises ArgumentError, which says what is wrong, for one that is missing or damaged, or is
+        that of another ``frame``.
+        """
+        try:
+            data = path.expanduser().read_bytes()
+            found = json.loads(files.decoded(path, data[: LARGEST_FILE + 1]))
+        except (OSError, ValueError, RecursionError) as error:  # an ArgumentError is a ValueError
+            raise ArgumentError(f"{str(path)!r} is no calibration: {error}") from error
+        keys = ("frame", "mass", "com", "bias_force", "bias_torque")
+        if not isinstance(found, dict) or set(found) != set(keys):
+            has = f"the keys {listed(found)}" if isinstance(found, dict) else "no keys"
+            raise ArgumentError(f"{str(path)!r} has {has}; valid are {listed(keys)}")
+        if frame and found["frame"] != frame:
+            raise ArgumentError(
+                f"{str(path)!r} is the calibration of frame {quoted(found['frame'])}; valid is one "
+                f"of {frame!r}"
+            )
+        try:
+            force, moment, com = (
+                checks.numbers(key, found[key], (3,))
+                for key in ("bias_force", "bias_torque", "com")
+            )
+            mass = checks.number("mass", found["mass"])
+            if mass < 0.0:
+                raise ArgumentError(f"mass must not be negative; got {mass:g}")
+        except ArgumentError as error:
+            raise ArgumentError(f"{str(path)!r} is no calibration: {error}") from error
+        return cls(np.concatenate([moment, force]), mass, com)
+
+
+class Fit(NamedTuple):
+    """A calibration out of N poses, with standard errors."""
+
+    calibration: Calibration
+    bias_error: FloatArray
+    """(6,) moment first, in N m and N."""
+    mass_error: float
+    com_error: FloatArray
+    """(3,)"""
+    residuals: FloatArray
+    """(N, 6) readings less those of the calibration, moment first."""
+
+    def __str__(self) -> str:
+        (moment, force), (dm, df) = np.split(self.calibration.bias, 2), np.split(self.bias_error, 2)
+        worst = np.linalg.norm(self.residuals[:, 3:], axis=1)
+        tool = (
+            f"{self.calibration.mass:.3f} +- {self.mass_error:.3f} kg, centre of mass "
+            f"{_shown(self.calibration.com)} +- {self.com_error.max():.3f} m"
+        )
+        return (
+            f"{tool if self.calibration.mass else 'no tool (its mass is zero)'}; bias "
+            f"{_shown(force, 2)} +- {df.max():.2f} N, {_shown(moment)} +- {dm.max():.3f} N m; "
+            f"residual of {len(worst)} poses up to {worst.max():.2f} N (pose {worst.argmax() + 1})"
+        )
+
+
+def fit(gravities: ArrayLike, wrenches: ArrayLike) -> Fit:
+    """Return bias of a sensor and mass and centre of mass of its tool by linear least squares.
+
+    ``gravities`` (N, 3) are free-fall accelerations in m/s^2 in the sensor's axes, ``wrenches``
+    (N, 6) the readings in these still poses, moment first, in N m and N.
+
+    Raises ArgumentError for invalid numbers; for poses that do not show the parameters, with what
+    is missing; for readings that do not follow gravity; and for those of a sensor that is
+    turned in its frame or reports the opposite wrench, with the rotation.
+    """
+    g = checks.real("gravities", gravities)
+    N = len(g) if g.ndim else 0
+    g, W = checks.numbers("gravities", g, (N, 3)), checks.numbers("wrenches", wrenches, (N, 6))
+    missing = unseen(g)
+    if missing:
+        raise ArgumentError(missing)
+    to_com, same, none = -so3.hat(g), np.tile(np.eye(3), (N, 1)), np.zeros((3 * N, 0))
+    moment, force = W[:, :3], W[:, 3:]
+    x, e_m, left_f = _solved(g.reshape(-1, 1), same, force)
+    m, f0 = float(x[0]), x[1:]
+    weight = float(np.linalg.norm(g, axis=1).mean())
+    _check_mounting(g, force, m, e_m[0], left_f)
+    mc, e_mc, left_m = _solved(to_com.reshape(-1, 3), same, moment)
+    share = np.array([max(e_mc[:3]), e_m[0]]) * weight
+    limit = UNCERTAIN * np.maximum(weight * np.array([np.linalg.norm(mc[:3]), abs(m)]), LEAST)
+    if (share > limit).any():
+        which, unit = ("moments", "N m") if share[0] > limit[0] else ("forces", "N")
+        left = np.abs(left_m if unit == "N m" else left_f).max(axis=1)
+        raise ArgumentError(
+            f"the {which} do not follow gravity: {m:.3g} +- {e_m[0]:.2g} kg, residual up to "
+            f"{left.max():.3g} {unit} in pose {left.argmax() + 1}; valid are readings in SI units "
+            "of a tool that nothing touches, and the gravity of these poses"
+        )
+    if m < max(LIGHTEST, ERRORS * e_m[0]):
+        m, e_mass, c, e_c = 0.0, e_m[0], np.zeros(3), np.zeros(3)
+        f0, e_m, left_f = _solved(none, same, force)
+        m0, e_mc, left_m = _solved(none, same, moment)
+    else:
+        e_mass, c, m0 = e_m[0], mc[:3] / m, mc[3:]
+        e_c = np.sqrt(e_mc[:3] ** 2 + (c * e_mass) ** 2) / m
+        if np.linalg.norm(c) > FARTHEST:
+            raise ArgumentError(
+                f"the moments show a centre of mass at {_shown(c)} m; valid is at most "
+                f"{FARTHEST:g} m from the sensor. Are they in N m?"
+            )
+    found = Calibration(np.concatenate([m0, f0]), m, c)
+    errors = np.concatenate([e_mc[-3:], e_m[-3:]])
+    return Fit(found, errors, float(e_mass), e_c, np.hstack([left_m, left_f]))
+
+
+def unseen(gravities: FloatArray) -> str:
+    """Return what gravities (N, 3) in a sensor's axes do not show of its tool; empty if nothing."""
+    N = len(gravities)
+    length = np.linalg.norm(gravities, axis=1, keepdims=True)
+    if not (length > 0.0).all():
+        raise ArgumentError(f"gravities must not be zero; got {gravities[length.argmin()]}")
+    needed = f"{N} pose(s); at least {POSES} are needed, with different directions of gravity"
+    if not N:
+        return needed
+    directions = gravities / length
+    _, spread, axes = np.linalg.svd(directions - directions.mean(axis=0), full_matrices=True)
+    seen = int((spread / math.sqrt(N) >= SPREAD).sum())
+    if seen == 0 and N > 1:
+        return (
+            f"in all {N} poses gravity has the same direction in the sensor's frame: they show "
+            "neither mass, bias nor centre of mass; tilt the sensor between poses"
+        )
+    if seen == 1 and N >= POSES:
+        return (
+            f"the poses tilt the sensor in one plane of directions only, along {_shown(axes[0])}: "
+            "they do not show the centre of mass along it, nor the bias of the moment across it; "
+            f"tilt the sensor about {_shown(axes[0])} as well"
+        )
+    return needed if N < POSES else ""
+
+
+def _solved(A: FloatArray, same: FloatArray, b: FloatArray) -> list[FloatArray]:
+    """Return x, its standard errors, and residuals (N, 3) of b = [A, same] x."""
+    A = np.hstack([A, same])
+    x = np.linalg.lstsq(A, b.ravel(), rcond=None)[0]
+    left = b.ravel() - A @ x
+    variance = left @ left / (left.size - x.size)
+    errors = np.sqrt(variance * np.diag(np.linalg.inv(A.T @ A)))
+    return [x, errors, left.reshape(-1, 3)]
+
+
+def _check_mounting(
+    g: FloatArray, force: FloatArray, m: float, error: float, left: FloatArray
+) -> None:
+    """Raise ArgumentError if a turned sensor, or the opposite wrench, explains the forces better.
+
+    The best rotation is that of Kabsch (1976), of forces and gravities less their means.
+    """
+    g, force = g - g.mean(axis=0), force - force.mean(axis=0)
+    U, s, Vt = np.linalg.svd(force.T @ g)
+    proper, total = np.sign(np.linalg.det(U @ Vt)), np.square(g).sum()
+    found = []
+    for sign in (1.0, -1.0):  # of the readings
+        Q = sign * U @ np.diag([1.0, 1.0, sign * proper]) @ Vt  # the rotation of -force for -1
+        mass = (s[0] + s[1] + sign * proper * s[2]) / total
+        missed = np.square(force - sign * mass * g @ Q.T).sum()
+        found.append((missed, sign, so3.log(Q)))
+    best, rounding = min(one[0] for one in found), 1e-12 * np.square(force).sum()
+    variance = best / (left.size - 7)
+    turned = np.square(left).sum() - best > 3.0 * SIGNIFICANT * variance + rounding
+    close = [one for one in found if one[0] <= best + 9.0 * variance + rounding]
+    fits = any(sign > 0.0 and np.linalg.norm(x) <= TURNED for _, sign, x in close)
+    if m < -max(LIGHTEST, ERRORS * error) or (turned and not fits):
+        said = ", or ".join(sorted(_mounting(sign, x) for _, sign, x in close))
+        raise ArgumentError(
+            f"the readings fit {said}; as it is mounted they show a tool of {m:.3g} kg"
+        )
+
+
+def _mounting(sign: float, x: FloatArray) -> str:
+    angle = float(np.linalg.norm(x))
+    said = []
+    if angle > TURNED:
+        k = int(np.abs(x).argmax())
+        axis = x * np.sign(x[k]) / angle  # the sign of a half turn is arbitrary
+        degrees = math.degrees(angle) * (1.0 if angle > 3.1 else float(np.sign(x[k])))
+        name = "xyz"[k] if axis[k] > math.cos(TURNED) else _shown(axis, 2)
+        said.append(f"turned by {degrees:.0f} degrees about {name}")
+    if sign < 0.0:
+        said.append("that reports the opposite wrench (or gravity points the other way)")
+    return f"a sensor {' and '.join(said) or 'as it is mounted'}"
+
+
+def _shown(x: Sequence[float] | FloatArray, digits: int = 3) -> str:
+    return f"({', '.join(f'{one + 0.0:.{digits}f}' for one in x)})"

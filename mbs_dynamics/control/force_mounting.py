@@ -1,0 +1,199 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where a wrist sensor is on an arm, and how it moves.
+
+Times are of one steady clock, in s, and stamps in ns, 0 for none.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics import algorithms, checks
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, ModelError, listed
+from mbs_dynamics.lie import se3
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.model import Model
+
+IMU_TIME = 0.5
+"""Time constant in s of the low-pass filter on an imu that is fixed to the base."""
+
+LARGEST_FALL, FALLS = 200.0, (5.0, 15.0)
+"""Free-fall accelerations in m/s^2: the largest of a moving imu, and those of a base."""
+
+
+class Rejection(NamedTuple):
+    """Why there is no wrench."""
+
+    kind: str
+    """A short key for counting, such as ``"saturated"``."""
+    reason: str
+
+
+class Motion(NamedTuple):
+    """The motion of a sensor, in the axes of its frame."""
+
+    fall: FloatArray
+    """(3,) gravity less the acceleration of the origin, in m/s^2."""
+    rate: FloatArray
+    """(3,) angular velocity in rad/s."""
+    acceleration: FloatArray
+    """(3,) angular acceleration in rad/s^2."""
+    pose: FloatArray
+    """(4, 4) in the frame of the root."""
+    q: FloatArray
+    """(n,) positions of the arm in rad or m."""
+    stamp: int
+
+    def reading(self, tool: Inertia) -> FloatArray:
+        """Return the wrench (6,) of a tool on the sensor: M (0, g) less what moves the tool."""
+        momentum = tool @ np.concatenate([self.rate, np.zeros(3)])
+        forces = tool @ np.concatenate([self.acceleration, -self.fall])
+        return np.asarray(-forces - np.cross(self.rate, momentum.reshape(2, 3)).ravel())
+
+
+class Mounting:
+    """Where a sensor is on an arm, and how it moves: by joint positions, and by an imu if used.
+
+    ``sensor`` and ``tool`` are links fixed to one another; ``gravity`` (3,) in m/s^2 in the axes of
+    the root. With ``inertial``, accelerations are differences of joint velocities. With
+    ``use_imu`` the free fall is that of an imu, fixed to the base or to the sensor.
+
+    Raises UnknownBodyError; ModelError for links that do not move, or move against the sensor.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        sensor: str,
+        tool: str = "",
+        *,
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
+        inertial: bool = False,
+        use_imu: bool = False,
+        timeout: float = 0.5,
+    ) -> None:
+        self.model, self.sensor, self.tool = model, sensor, tool or sensor
+        self.gravity = checks.numbers("gravity", gravity, (3,))
+        self.inertial, self.use_imu, self.timeout = inertial, use_imu, timeout
+        self._body = model.frames[sensor].body
+        if self._body == GROUND:
+            raise ModelError(f"the sensor's link {sensor!r} does not move: its bias is not seen")
+        self._in_sensor(self.tool)
+        self.missing = ""
+        """Why the latest joint positions give no motion; empty if they do."""
+        self._latest: tuple[Motion, float] | None = None
+        self._rates: tuple[FloatArray, float] | None = None
+        self._imu: tuple[FloatArray, FloatArray | None, int, float] | None = None
+
+    def _in_sensor(self, link: str) -> FloatArray:
+        """Return the pose (4, 4) of a link in the frame of the sensor, to which it is fixed."""
+        frame, own = self.model.frames[link], self.model.frames[self.sensor]
+        if frame.body != self._body:
+            valid = [each.name for each in self.model.frames.values() if each.body == self._body]
+            raise ModelError(
+                f"link {link!r} is not fixed to the sensor's link {self.sensor!r}; valid are: "
+                f"{listed(valid)}"
+            )
+        return np.asarray(se3.inverse(own.placement) @ frame.placement)
+
+    def to_sensor(self, link: str, W: FloatArray) -> FloatArray:
+        """Return a wrench (6,) on the sensor, given in the frame of a link that is fixed to it.
+
+        Raises UnknownBodyError, ModelError.
+        """
+        return W if link == self.sensor else _moved(W, se3.inverse(self._in_sensor(link)))
+
+    def to_tool(self, W: FloatArray) -> FloatArray:
+        """Return a wrench (6,) at the origin and in the axes of the tool's link."""
+        return _moved(W, self._in_sensor(self.tool))
+
+    def load(self, link: str, load: Inertia) -> Inertia:
+        """Return a load on a link as the sensor bears it, in its frame.
+
+        It is zero on links that the sensor does not carry. Raises UnknownBodyError; ModelError for
+        a link that moves against the sensor and is carried by it.
+        """
+        body = self.model.frames[link].body
+        while body not in (GROUND, self._body):
+            body = self.model.parents[body]
+        return load.transformed(self._in_sensor(link)) if body != GROUND else Inertia.zero()
+
+    def move(self, q: FloatArray, qd: FloatArray | None, stamp: int, now: float) -> None:
+        """Take positions (n,) in rad or m and velocities (n,) of the joints, None if unknown."""
+        C = algorithms.forward_kinematics(self.model, q, bodies=[self.sensor])[0]
+        rate, acceleration, a = np.zeros((3, 3))
+        self.missing = ""
+        if self.inertial:
+            at, before = 1e-9 * stamp if stamp else now, self._rates
+            self._rates = None if qd is None else (qd.copy(), at)
+            if qd is None or before is None or not 0.0 < at - before[1] <= self.timeout:
+                self.missing = "joint velocities" if qd is None else "a second joint velocity"
+            else:
+                qdd = (qd - before[0]) / (at - before[1])
+                V = algorithms.twists(self.model, q, qd, bodies=[self.sensor])[0]
+                Vd = algorithms.accelerations(self.model, q, qd, qdd, bodies=[self.sensor])[0]
+                rate, acceleration, a = V[:3], Vd[:3], Vd[3:] + np.cross(V[:3], V[3:])
+        fall = C[:3, :3].T @ self.gravity - a
+        self._latest = Motion(fall, rate, acceleration, C, q.copy(), stamp), now
+
+    def accelerate(self, link: str, acceleration: ArrayLike, stamp: int, now: float) -> None:
+        """Take the proper acceleration (3,) in m/s^2 that an imu on a link measures.
+
+        A stamp that does not advance is no new measurement. Raises UnknownBodyError; ModelError for
+        a link that is fixed to neither base nor sensor, ArgumentError for numbers that cannot be
+        true.
+        """
+        fall = -checks.numbers("acceleration", acceleration, (3,))
+        frame, before = self.model.frames[link], self._imu
+        if before is not None and now - before[3] > self.timeout:
+            before = None
+        if before is not None and stamp and stamp <= before[2]:
+            return
+        if frame.body == GROUND:
+            fall = frame.placement[:3, :3] @ fall
+            if before is not None and before[1] is None:
+                fall = before[0] + (fall - before[0]) * -math.expm1((before[3] - now) / IMU_TIME)
+            at, (least, most) = None, FALLS
+        else:
+            C = self._in_sensor(link)
+            fall, at, (least, most) = C[:3, :3] @ fall, C[:3, 3], (0.0, LARGEST_FALL)
+        length = float(np.linalg.norm(fall))
+        if not least <= length <= most:
+            raise ArgumentError(
+                f"acceleration has a length of {length:.3g} m/s^2; valid is {least:g} to {most:g}"
+            )
+        self._imu = fall, at, stamp, now
+
+    def motion(self, now: float) -> Motion | Rejection:
+        """Return the present motion, or the reason why it is unknown."""
+        if self._latest is None or now - self._latest[1] > self.timeout:
+            return Rejection("no_motion", f"no joint positions within {self.timeout:g} s")
+        if self.missing:
+            return Rejection("no_motion", f"inertial forces need {self.missing}")
+        motion = self._latest[0]
+        if not self.use_imu:
+            return motion
+        if self._imu is None or now - self._imu[3] > self.timeout:
+            return Rejection("no_motion", f"no imu within {self.timeout:g} s")
+        fall, r, _, _ = self._imu
+        w, alpha, R = motion.rate, motion.acceleration, motion.pose[:3, :3]
+        if r is not None:  # it measures the acceleration of its own place
+            return motion._replace(fall=fall + np.cross(alpha, r) + np.cross(w, np.cross(w, r)))
+        return motion._replace(fall=motion.fall + R.T @ (fall - self.gravity))
+
+
+def _moved(W: FloatArray, C: FloatArray) -> FloatArray:
+    """Return a wrench (6,) in another frame, whose pose is C (4, 4): Ad_C^T W."""
+    return np.asarray(se3.Ad(C).T @ W)
+
+
+def to_root(W: FloatArray, pose: FloatArray) -> FloatArray:
+    """Return a wrench (6,) at the origin and in the axes of the root; ``pose`` of the sensor."""
+    return _moved(W, se3.inverse(pose))

@@ -1,0 +1,190 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters, topics and services of wrench_compensation_node. No ROS is needed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.ros.interface import (
+    DESCRIPTION,
+    DIAGNOSTICS,
+    GRAVITY,
+    JOINT_STATES,
+    LARGEST_GRAVITY,
+    PAYLOAD,
+    SENSOR_DATA,
+    DescribedSettings,
+    Interface,
+    Service,
+    Topic,
+    check_gravity,
+    setting,
+)
+
+
+@dataclass(frozen=True)
+class WrenchCompensationSettings(DescribedSettings):
+    """Values of the parameters of wrench_compensation_node. Raises ArgumentError."""
+
+    sensor_frame: str = setting(
+        None,
+        "Link of the force-torque sensor. Wrenches in the frame of a link that is fixed to it are "
+        "transformed, others refused.",
+        type="string",
+        constraints="Name of a moving link.",
+        read_only=True,
+    )
+    tool_frame: str = setting(
+        "",
+        "Link of ~/tool_wrench. Empty: sensor_frame.",
+        constraints="Name of a link that is fixed to that of the sensor.",
+        read_only=True,
+    )
+    reversed: bool = setting(
+        False,
+        "Whether the sensor reports the wrench of the arm on the tool: the opposite of that of the "
+        "tool on the arm.",
+        read_only=True,
+    )
+    calibration_file: str = setting(
+        "",
+        "Path of a JSON file with bias, mass and centre of mass. It is read at the start, and "
+        "written by ~/fit. Empty: none.",
+        read_only=True,
+    )
+    gravity: tuple[float, float, float] = setting(
+        (0.0, 0.0, -9.81),
+        "Free-fall acceleration in the axes of the URDF's root link. ~/gravity replaces it; the "
+        "latest setting wins.",
+        "m/s^2",
+        constraints=f"Three finite numbers, a length of at most {LARGEST_GRAVITY:g}.",
+    )
+    use_imu: bool = setting(
+        False,
+        "Take gravity from the topic imu in place of the parameter gravity. An imu on the sensor "
+        "measures the acceleration of the tool as well.",
+        read_only=True,
+    )
+    inertial: bool = setting(
+        False,
+        "Subtract the inertial forces of the tool as well. Accelerations are differences of joint "
+        "velocities; without velocities nothing is published.",
+        constraints="Needs cutoff above 0.",
+    )
+    tool_inertia: tuple[float, ...] = setting(
+        (),
+        "ixx, ixy, ixz, iyy, iyz, izz of the tool about its centre of mass, in the axes of the "
+        "sensor, for inertial. Empty: zero.",
+        "kg m^2",
+        type="double_array",
+        constraints="No number, or six of a body that can exist.",
+    )
+    cutoff: float = setting(
+        0.0,
+        "Corner frequency of a low-pass filter of first order on the output. 0: none.",
+        "Hz",
+        range=(0.0, 1000.0),
+    )
+    limits: tuple[float, ...] = setting(
+        (),
+        "Measuring range of the sensor: force x, y, z and torque x, y, z. A wrench with a "
+        "component at its limit is refused as saturated. Empty: none.",
+        "N and N m",
+        type="double_array",
+        constraints="No number, or six positive ones.",
+    )
+    zero_time: float = setting(
+        1.0,
+        "Time over which the output goes linearly to its new value after ~/zero, ~/fit and a new "
+        "payload.",
+        "s",
+        range=(0.0, 60.0),
+    )
+    stale_timeout: float = setting(
+        0.5,
+        "Time without valid wrenches after which the input counts as stale, and age of "
+        "joint_states (and imu, if used) beyond which wrenches are refused.",
+        "s",
+        range=(0.001, 10.0),
+    )
+    max_stamp_difference: float = setting(
+        0.1,
+        "Largest difference of the time stamps of wrenches and joint_states. 0: not checked.",
+        "s",
+        range=(0.0, 10.0),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.sensor_frame:
+            raise ArgumentError("sensor_frame is not set; valid is the link of the sensor")
+        check_gravity("gravity", self.gravity)
+        if self.inertial and self.cutoff == 0.0:
+            raise ArgumentError("inertial needs cutoff above 0, such as 20 Hz; got 0")
+        _ = self.wrench_limits, self.inertia_at_com  # or an error
+
+    @property
+    def wrench_limits(self) -> FloatArray:
+        """The limits (6,), moment first, in N m and N; inf without."""
+        if not self.limits:
+            return checks.real("limits", [math.inf] * 6)
+        limits = checks.numbers("limits", self.limits, (6,))
+        if (limits <= 0.0).any():
+            raise ArgumentError(f"limits must be positive; got {limits.tolist()}")
+        return limits[[3, 4, 5, 0, 1, 2]]
+
+    @property
+    def inertia_at_com(self) -> FloatArray:
+        """The tensor (3, 3) of the tool about its centre of mass in kg m^2."""
+        given = self.tool_inertia or (0.0,) * 6
+        xx, xy, xz, yy, yz, zz = checks.numbers("tool_inertia", given, (6,)).tolist()
+        found = Inertia.from_com(1.0, (0, 0, 0), [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        violations = found.violations()
+        if violations:
+            raise ArgumentError(f"tool_inertia is {list(given)}: {violations[0]}")
+        return found.tensor_at_com
+
+
+WRENCH, TRIGGER = "geometry_msgs/msg/WrenchStamped", "std_srvs/srv/Trigger"
+
+WRENCH_COMPENSATION_NODE = Interface(
+    "wrench_compensation_node",
+    "Publishes the wrench of a wrist sensor without bias and weight of the tool.",
+    WrenchCompensationSettings,
+    subscribed=(
+        DESCRIPTION,
+        JOINT_STATES,
+        Topic("wrench", WRENCH, "Readings of the sensor, in N and N m.", SENSOR_DATA),
+        Topic(
+            "imu",
+            "sensor_msgs/msg/Imu",
+            "linear_acceleration of a link fixed to the base or to the sensor.",
+            SENSOR_DATA,
+            "use_imu",
+        ),
+        GRAVITY,
+        PAYLOAD._replace(
+            description="Known load in addition to the tool, on the link header.frame_id. A mass "
+            "of zero removes it."
+        ),
+    ),
+    published=(
+        Topic("~/wrench", WRENCH, "Wrench in N and N m on the tool, in the sensor's frame."),
+        Topic("~/tool_wrench", WRENCH, "The same in tool_frame."),
+        Topic("~/root_wrench", WRENCH, "The same at the origin and in the axes of the root link."),
+        DIAGNOSTICS,
+    ),
+    services=(
+        Service("~/take_pose", TRIGGER, "Take the readings of the present still pose."),
+        Service("~/fit", TRIGGER, "Find bias and tool by all poses, use them and write the file."),
+        Service("~/restart", TRIGGER, "Discard all poses. Bias and tool stay."),
+        Service("~/zero", TRIGGER, "Lead the present mean output of the still arm to zero."),
+    ),
+    lifecycle=True,
+)

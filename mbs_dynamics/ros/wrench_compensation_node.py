@@ -1,0 +1,383 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Publishes the wrench of a wrist sensor without bias and weight of the tool.
+
+Behaviour: docs/reference/nodes. Nothing is decided here: callbacks convert, call and publish.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+from sensor_msgs.msg import JointState
+
+from mbs_dynamics.control.force_sensor import (
+    Calibration,
+    ForceSensor,
+    Motion,
+    Mounting,
+    Rejection,
+    to_root,
+)
+from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, quoted
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.ros import joint_input, messages
+from mbs_dynamics.ros.joint_input import JointInput
+from mbs_dynamics.ros.node_base import DescribedNode
+from mbs_dynamics.ros.performance import InputStatistics
+from mbs_dynamics.ros.process import run
+from mbs_dynamics.ros.robot_description import (
+    Gravity,
+    Load,
+    carried_over,
+    check_load,
+    fixed_links,
+    loads_of,
+    model_of,
+    remarks_about,
+    replaced,
+    root_gravity,
+)
+from mbs_dynamics.ros.wrench_compensation.interface import (
+    WRENCH_COMPENSATION_NODE,
+    WrenchCompensationSettings,
+)
+
+
+class WrenchCompensationNode(DescribedNode):
+    """The wrench compensation node; see docs/reference/nodes."""
+
+    interface = WRENCH_COMPENSATION_NODE
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._watch_parameters()
+        settings: WrenchCompensationSettings = self._settings
+        self._mounting: Mounting | None = None
+        self._input: JointInput | None = None
+        self._gravity, self._loads = Gravity("", settings.gravity), list[Load]()
+        self._refused, self._file_problem = "", ""
+        self._sensor = ForceSensor()
+        self._configure(time.monotonic())
+        self._path = Path(settings.calibration_file) if settings.calibration_file else None
+        if self._path is not None and self._path.expanduser().exists():
+            self._read(self._path)
+        self._topics: list[tuple[Any, messages.ScrewMessage]] = []
+        self._publishers = [self.advertise(topic.name) for topic in self.interface.published[:3]]
+        self._statistics = InputStatistics(time.monotonic())
+        self._enter("unconfigured")
+        for name, action in {
+            "take_pose": self._sensor.take_pose,
+            "fit": self._fit,
+            "restart": self._restart,
+            "zero": self._zero,
+        }.items():
+            self.serve(f"~/{name}", partial(self._serve, name, action))
+        self._steady_timer(1.0, self._publish_diagnostics)
+
+    def _read(self, path: Path) -> None:
+        try:
+            found = Calibration.read(path, self._settings.sensor_frame)
+        except ArgumentError as error:
+            self._file_problem = f"calibration_file: {error}"
+            self.get_logger().error(self._file_problem)
+            return
+        self._sensor.calibrate(found, time.monotonic())
+        self.get_logger().info(f"bias and tool of {str(path)!r}: {found.mass:.3f} kg")
+
+    # -- lifecycle -------------------------------------------------------------------------------
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Subscribe to the sensor and the robot's state."""
+        self._activated = [
+            self.subscribe("joint_states", self._on_joint_states),
+            self.subscribe("wrench", self._on_wrench),
+        ]
+        if self._settings.use_imu:
+            self._activated.append(self.subscribe("imu", self._on_imu))
+        self._enter("active")
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Unsubscribe; model, poses, bias and tool stay."""
+        self._unsubscribe()
+        self._enter("inactive")
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """End all activity."""
+        self.on_deactivate(state)
+        self._forget()
+        self._enter("finalized")
+        return TransitionCallbackReturn.SUCCESS
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._mounting, self._input, self._topics, self._refused = None, None, [], ""
+        self._gravity, self._loads = Gravity("", self._settings.gravity), []
+        self._sensor.restart()
+        self._enter("unconfigured")
+
+    def _enter(self, state: str) -> None:
+        self._state = state
+        waiting = state == "active" and self._mounting is not None
+        self._statistics.wait(time.monotonic() if waiting else None)
+
+    # -- the robot ---------------------------------------------------------------------------------
+
+    def _describe(self, text: str) -> bool:
+        settings = self._settings
+        try:
+            model = model_of(text, settings.root, settings.tip)
+            mounting = Mounting(model, settings.sensor_frame, settings.tool_frame)
+            gravity, loads, remarks = carried_over(
+                model,
+                self._gravity,
+                Gravity("", settings.gravity),
+                self._loads,
+                lambda loads: self._borne(mounting, loads),
+            )
+            mounting.gravity = root_gravity(model, gravity)
+            borne = self._borne(mounting, loads)
+            joints = JointInput.of_model(model, fixed=settings.fixed)
+        except MbsError as error:
+            self._refused = str(error)
+            self.warn("description", f"robot_description refused: {error}", error=True)
+            return False
+        self._mounting, self._input, self._refused = mounting, joints, ""
+        self._gravity, self._loads = gravity, loads
+        self._sensor.restart()
+        self._sensor.bear(borne, time.monotonic())
+        self._configure(time.monotonic())
+        frames = (mounting.sensor, mounting.tool, fixed_links(model)[0])
+        outgoing = [messages.wrench_message(settings.frame_prefix + frame) for frame in frames]
+        self._topics = list(zip(self._publishers, outgoing, strict=True))
+        self._enter(self._state)
+        line = f"model {quoted(model.name)}: sensor {mounting.sensor!r}, tool {mounting.tool!r}"
+        self._log_model(line, [*remarks, *remarks_about(model)])
+        return True
+
+    def _borne(self, mounting: Mounting, loads: Sequence[Load]) -> Inertia:
+        """Return the loads of the parameters and of messages that the sensor bears."""
+        total = Inertia.zero()
+        for load in (*loads_of(self._settings.loads), *loads):
+            check_load(load)
+            inertia = Inertia.from_com(load.mass, load.com, load.inertia_at_com)
+            total += mounting.load(load.link, inertia)
+        return total
+
+    def _described(self) -> Mounting:
+        if self._mounting is None:
+            raise ModelError("there is no robot_description yet")
+        return self._mounting
+
+    def _set_gravity(self, gravity: Gravity) -> None:
+        mounting = self._described()
+        mounting.gravity = root_gravity(mounting.model, gravity)
+        self._gravity = gravity
+
+    def _set_load(self, load: Load) -> None:
+        loads = replaced(self._loads, load)
+        mounting = self._described()
+        mounting.load(load.link, Inertia.zero())  # or an error, of a link without load as well
+        self._sensor.bear(self._borne(mounting, loads), time.monotonic())
+        self._loads = loads
+
+    # -- readings ----------------------------------------------------------------------------------
+
+    def _on_joint_states(self, message: JointState) -> None:
+        if self._input is None or self._mounting is None:
+            return
+        now, stamp = time.monotonic(), messages.stamp_of(message.header.stamp)
+        reading = self._input.read(
+            message.name, message.position, message.velocity, stamp=stamp, received=now
+        )
+        if isinstance(reading, joint_input.Rejection):
+            if reading.kind != "partial":
+                self.warn(reading.kind, f"joint_states rejected: {reading.reason}")
+        elif not reading.repeated:
+            self._mounting.move(reading.q, reading.qd, reading.stamp, now)
+
+    def _on_imu(self, message: Any) -> None:
+        if self._mounting is None:
+            return
+        acceleration = messages.components(message.linear_acceleration)
+        if message.linear_acceleration_covariance[0] == -1.0:  # there is no measurement
+            acceleration = [float("nan")] * 3
+        link = messages.link_of(message.header.frame_id, self._settings.frame_prefix)
+        stamp, now = messages.stamp_of(message.header.stamp), time.monotonic()
+        mounting = self._mounting
+        self._try("imu", lambda: mounting.accelerate(link, acceleration, stamp, now))
+
+    def _on_wrench(self, message: Any) -> None:
+        begin, mounting = time.monotonic(), self._mounting
+        if mounting is None:
+            return
+        stamp = messages.stamp_of(message.header.stamp)
+        answer = self._compensated(mounting, message, stamp, begin)
+        if isinstance(answer, Rejection):
+            if answer.kind == "repeated":
+                self._statistics.repeated()
+            elif answer.kind == "uncalibrated":
+                self._statistics.skipped(begin)
+            else:
+                self._statistics.rejected(joint_input.Rejection(*answer))
+                self.warn(answer.kind, f"wrench rejected: {answer.reason}")
+            return
+        W, motion = answer
+        computed = time.monotonic()
+        when = message.header.stamp if stamp else self.stamp_now()
+        each = (W, mounting.to_tool(W), to_root(W, motion.pose))
+        for (publisher, outgoing), wrench in zip(self._topics, each, strict=True):
+            publisher.publish(outgoing.fill(when, wrench))
+        self._statistics.answered(begin, computed, time.monotonic(), "")
+
+    def _compensated(
+        self, mounting: Mounting, message: Any, stamp: int, now: float
+    ) -> tuple[np.ndarray[Any, Any], Motion] | Rejection:
+        frame = message.header.frame_id
+        W = messages.wrench_of(message) * (-1.0 if self._settings.reversed else 1.0)
+        try:
+            W = mounting.to_sensor(messages.link_of(frame, self._settings.frame_prefix), W)
+        except MbsError as error:
+            return Rejection("frame", f"header.frame_id is {quoted(frame)}: {error}")
+        motion = mounting.motion(now)
+        answer = self._sensor.read(W, stamp, now, motion)
+        if isinstance(answer, Rejection) or isinstance(motion, Rejection):
+            return answer if isinstance(answer, Rejection) else Rejection(*motion)
+        return answer, motion
+
+    # -- services ----------------------------------------------------------------------------------
+
+    def _serve(self, name: str, action: Callable[[float], str], request: Any, response: Any) -> Any:
+        try:
+            response.success, response.message = True, action(time.monotonic())
+            self.get_logger().info(f"~/{name}: {response.message}")
+        except MbsError as error:
+            response.success, response.message = False, str(error)
+            self.get_logger().warning(f"~/{name} refused: {error}")
+        return response
+
+    def _fit(self, now: float) -> str:
+        said = str(self._sensor.fit(now))
+        if self._path is None:
+            return said
+        assert self._sensor.calibration is not None
+        try:
+            self._sensor.calibration.write(self._path, self._settings.sensor_frame)
+        except ArgumentError as error:
+            self._file_problem = f"calibration_file: {error}"
+            return f"{said}. In use, but lost at the next start: {self._file_problem}"
+        self._file_problem = ""
+        return f"{said}; written to {str(self._path)!r}"
+
+    def _restart(self, now: float) -> str:
+        self._sensor.restart()
+        return "all poses are discarded"
+
+    def _zero(self, now: float) -> str:
+        tx, ty, tz, fx, fy, fz = self._sensor.zero(now)
+        return f"removed: ({fx:.2f}, {fy:.2f}, {fz:.2f}) N, ({tx:.3f}, {ty:.3f}, {tz:.3f}) N m"
+
+    # -- diagnostics and parameters ----------------------------------------------------------------
+
+    def _publish_diagnostics(self) -> None:
+        now = time.monotonic()
+        self._remind("waiting", self._waiting_for())
+        self._remind_of_clock()
+        report = self._statistics.report(now)
+        stale_for = self._statistics.stale_for(now, self._settings.stale_timeout)
+        level, said = DiagnosticStatus.OK, f"{report.rate:.1f} Hz"
+        if self._state != "active":
+            said = f"not active: {self._state}"
+        elif stale_for is not None:
+            level = DiagnosticStatus.ERROR
+            said = f"stale: no valid wrench for {stale_for:.1f} s"
+        elif report.rejected:
+            level = DiagnosticStatus.WARN
+            said = f"{report.rejected} wrenches rejected: {report.last_rejection}"
+        stale = self._input.stale(now) if self._input is not None else []
+        values: dict[str, object] = {
+            "lifecycle state": self._state,
+            "answered": report.total_answered,
+            "repeated stamps": report.total_repeated,
+            "joints not fresh": ", ".join(stale) or "none",
+            **report.values(),
+        }
+        statuses = [messages.status("input", level, said, values), self._sensor_status()]
+        self._report(statuses, self._mounting.model.name if self._mounting is not None else "")
+
+    def _sensor_status(self) -> DiagnosticStatus:
+        sensor = self._sensor
+        values: dict[str, object] = {"poses": len(sensor.poses)}
+        level, said = DiagnosticStatus.WARN, "bias and weight of the tool are not known"
+        if sensor.calibration is not None:
+            bias, mass, com = sensor.calibration
+            level, said = DiagnosticStatus.OK, f"tool of {mass:.3f} kg" if mass else "no tool"
+            for name, each in (("bias", bias), ("zeroed", sensor.offset)):
+                values[f"{name} force [N]"] = np.array2string(each[3:], precision=3)
+                values[f"{name} torque [N m]"] = np.array2string(each[:3], precision=4)
+            values |= {"mass [kg]": f"{mass:.4f}", "com [m]": np.array2string(com, precision=4)}
+        if self._mounting is not None:
+            values |= messages.environment_values(self._mounting.gravity, self._loads)
+        values |= messages.refused_values(self._refusals)
+        level, said = messages.with_refusals(level, said, self._refusals)
+        problem = self._refused and f"robot_description refused: {self._refused}"
+        if problem or self._file_problem:
+            level, said = (
+                DiagnosticStatus.ERROR,
+                "; ".join(filter(None, (said, problem, self._file_problem))),
+            )
+        return messages.status("sensor", level, said, values)
+
+    def _waiting_for(self) -> str:
+        """Return what the node waits for before it can publish; empty if nothing is missing."""
+        if self._state != "active":
+            return f"waiting for a lifecycle transition: the state is {self._state!r}"
+        if self._mounting is None:
+            return self._waiting_for_description(self._refused)
+        if self._statistics.last_valid is None:
+            rejected = self._statistics.last_rejection
+            return f"waiting for readings on {self.resolve_topic_name('wrench')}" + (
+                f"; the latest was rejected: {rejected}" if rejected else ""
+            )
+        if self._sensor.calibration is None:
+            return "waiting for bias and weight of the tool: call ~/take_pose in still poses, ~/fit"
+        return ""
+
+    def _configure(self, now: float) -> None:
+        """Apply the settings to the sensor and its mounting."""
+        settings: WrenchCompensationSettings = self._settings
+        sensor, timeout = self._sensor, settings.stale_timeout
+        sensor.limits, sensor.cutoff = settings.wrench_limits, settings.cutoff
+        sensor.stale_timeout, sensor.zero_time = timeout, settings.zero_time
+        sensor.max_difference = settings.max_stamp_difference
+        sensor.change(now, lambda: setattr(sensor, "inertia_at_com", settings.inertia_at_com))
+        if self._mounting is not None and self._input is not None:
+            self._mounting.inertial, self._mounting.use_imu = settings.inertial, settings.use_imu
+            self._mounting.timeout = self._input.stale_timeout = timeout
+            self._input.velocity_from_position = settings.velocity_from_position
+
+    def _apply(self, before: WrenchCompensationSettings, given: Sequence[str]) -> None:
+        self._configure(time.monotonic())
+        if "gravity" in given:  # also if its value is the same
+            self._gravity = Gravity("", self._settings.gravity)
+            if self._mounting is not None:
+                self._mounting.gravity = root_gravity(self._mounting.model, self._gravity)
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until SIGINT, SIGTERM or a shutdown of ROS; return the exit code."""
+    return run(WRENCH_COMPENSATION_NODE.node, WrenchCompensationNode, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
