@@ -267,4 +267,4 @@ def _mounting(sign: float, x: FloatArray) -> str:
 
 
 def _shown(x: Sequence[float] | FloatArray, digits: int = 3) -> str:
-    return f"({', '.join(f'{one + 0.0:.{digits}f}' for one in x)})"
+    return f"({', '.join(f'{round(float(one), digits) + 0.0:.{digits}f}' for one in x)})"

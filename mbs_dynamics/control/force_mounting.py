@@ -24,8 +24,8 @@ from mbs_dynamics.model.model import Model
 IMU_TIME = 0.5
 """Time constant in s of the low-pass filter on an imu that is fixed to the base."""
 
-LARGEST_FALL, FALLS = 200.0, (5.0, 15.0)
-"""Free-fall accelerations in m/s^2: the largest of a moving imu, and those of a base."""
+FALLS = (0.0, 200.0), (5.0, 15.0)
+"""Valid lengths of the acceleration in m/s^2 that an imu measures: on the sensor, on the base."""
 
 
 class Rejection(NamedTuple):
@@ -152,6 +152,11 @@ class Mounting:
         """
         fall = -checks.numbers("acceleration", acceleration, (3,))
         frame, before = self.model.frames[link], self._imu
+        length, (least, most) = float(np.linalg.norm(fall)), FALLS[frame.body == GROUND]
+        if not least <= length <= most:
+            raise ArgumentError(
+                f"acceleration has a length of {length:.3g} m/s^2; valid is {least:g} to {most:g}"
+            )
         if before is not None and now - before[3] > self.timeout:
             before = None
         if before is not None and stamp and stamp <= before[2]:
@@ -160,15 +165,10 @@ class Mounting:
             fall = frame.placement[:3, :3] @ fall
             if before is not None and before[1] is None:
                 fall = before[0] + (fall - before[0]) * -math.expm1((before[3] - now) / IMU_TIME)
-            at, (least, most) = None, FALLS
+            at = None
         else:
             C = self._in_sensor(link)
-            fall, at, (least, most) = C[:3, :3] @ fall, C[:3, 3], (0.0, LARGEST_FALL)
-        length = float(np.linalg.norm(fall))
-        if not least <= length <= most:
-            raise ArgumentError(
-                f"acceleration has a length of {length:.3g} m/s^2; valid is {least:g} to {most:g}"
-            )
+            fall, at = C[:3, :3] @ fall, C[:3, 3]
         self._imu = fall, at, stamp, now
 
     def motion(self, now: float) -> Motion | Rejection:

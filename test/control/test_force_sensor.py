@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrist sensors: what fits, what is refused, and what is left of a reading.
 
-Readings come from the joint wrenches of the arm with a payload, or from MuJoCo's sensors.
+Readings are differences of joint wrenches of the arm with a payload and without, or MuJoCo's.
 """
 
 from __future__ import annotations
@@ -28,26 +28,431 @@ from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.resources import robot_path
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
-BARE = ARM.with_inertia if False else ARM
+SENSOR = "flange"
+PLACED = ARM.frames[SENSOR].placement
 BIAS = np.array([0.1, -0.2, 0.3, 4.0, -5.0, 6.0])
 MASS, COM, TENSOR = 1.0, np.array([0.02, -0.03, 0.08]), np.diag([0.004, 0.003, 0.002])
-TOOL = (MASS, COM, TENSOR)
+TRUE = Calibration(BIAS, MASS, COM)
 NOISE = np.array([0.01] * 3 + [0.1] * 3)
-STAMP = 10**9
+REST = np.zeros(7)
 
 
-def tool_wrench(q, qd, qdd, link="flange", tool=TOOL):
-    """The wrench of the tool on a link: what a payload changes of the last joint's wrench."""
-    loaded = ARM.with_payload(link, *tool)
-    with_it, without = (mbs.joint_wrenches(m, q, qd, qdd)[-1] for m in (loaded, ARM))
-    frame = ARM.frames[link]
-    return se3.Ad(frame.placement).T @ (without - with_it)
+def reading(q, qd=REST, qdd=REST, *, mass=MASS, wrenches=None):
+    """Return BIAS and the wrench of the tool on the flange: what a payload adds to the joint's."""
+    loaded = ARM.with_payload(SENSOR, mass, COM, TENSOR * (mass > 0.0))
+    W = mbs.joint_wrenches(ARM, q, qd, qdd)[-1]
+    W = W - mbs.joint_wrenches(loaded, q, qd, qdd, wrenches)[-1]
+    return BIAS + se3.Ad(PLACED).T @ W
 
 
-def poses(N, seed=0, **how):
-    """Gravities (N, 3) in the axes of the flange, and readings (N, 6) without noise."""
-    rng, zero = np.random.default_rng(seed), np.zeros(7)
-    Q = rng.uniform(-2.5, 2.5, (N, 7))
-    R = mbs.forward_kinematics(ARM, Q, bodies=["flange"])[:, 0, :3, :3]
-    g = np.swapaxes(R, 1, 2) @ ARM.gravity
-    return g, BIAS + np.array([tool_wrench(q, zero, zero, **how) for q in Q])
+def poses(N=10, seed=0, **how):
+    """Return gravities (N, 3) in the axes of the flange, and readings (N, 6) without noise."""
+    Q = np.random.default_rng(seed).uniform(-2.5, 2.5, (N, 7))
+    R = mbs.forward_kinematics(ARM, Q, bodies=[SENSOR])[:, 0, :3, :3]
+    return np.swapaxes(R, 1, 2) @ ARM.gravity, np.array([reading(q, **how) for q in Q])
+
+
+# -- fit -------------------------------------------------------------------------------------------
+
+
+def test_fit_of_exact_readings_is_exact():
+    found = fit(*poses())
+    for got, true in zip(found.calibration, TRUE, strict=True):
+        np.testing.assert_allclose(got, true, atol=1e-12)
+    assert np.abs(found.residuals).max() < 1e-12
+
+
+def test_a_tool_of_1_kg_is_found_within_1_percent_from_ten_noisy_poses():
+    rng, scaled, largest = np.random.default_rng(1), [], []
+    for seed in range(100):
+        g, W = poses(seed=seed)
+        found = fit(g, W + NOISE * rng.normal(size=W.shape))
+        wrong = found.calibration.bias - BIAS
+        largest.append((abs(found.calibration.mass - MASS), np.abs(wrong[3:]).max()))
+        scaled.append(
+            np.concatenate(
+                [
+                    wrong / found.bias_error,
+                    [(found.calibration.mass - MASS) / found.mass_error],
+                    (found.calibration.com - COM) / found.com_error,
+                ]
+            )
+        )
+    assert (np.quantile(largest, 0.98, axis=0) < (0.01 * MASS, 0.1)).all()
+    # the standard errors are those of the estimates
+    np.testing.assert_allclose(np.sqrt(np.mean(np.square(scaled), axis=0)), 1.0, atol=0.25)
+
+
+def test_a_sensor_without_a_tool_is_allowed_and_said():
+    g, W = poses(mass=0.0)
+    W = W + NOISE * np.random.default_rng(2).normal(size=W.shape)
+    found = fit(g, W)
+    assert (found.calibration.mass, *found.calibration.com) == (0.0, 0.0, 0.0, 0.0)
+    np.testing.assert_allclose(found.calibration.bias, W.mean(axis=0))
+    assert "no tool" in str(found)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize(
+    ("turn", "sign", "said"),
+    [
+        ((math.pi, 0, 0), 1, "a sensor turned by 180 degrees about x;"),
+        ((0, 0, math.pi / 2), 1, "a sensor turned by 90 degrees about z;"),
+        ((0, 0, -math.radians(45)), 1, "a sensor turned by -45 degrees about z;"),
+        (
+            (0, math.pi / math.sqrt(2), math.pi / math.sqrt(2)),
+            1,
+            "180 degrees about (0.00, 0.71, 0.71)",
+        ),
+        ((0, 0, 0), -1, "a sensor that reports the opposite wrench"),
+        ((0, math.pi / 2, 0), -1, "90 degrees about y and that reports the opposite wrench"),
+    ],
+)
+def test_a_sensor_mounted_the_wrong_way_round_is_named(turn, sign, said, noise):
+    g, W = poses()
+    Q = np.kron(np.eye(2), so3.exp(np.array(turn, dtype=float)))
+    read = sign * W @ Q.T + noise * NOISE * np.random.default_rng(3).normal(size=W.shape)
+    with pytest.raises(ArgumentError) as raised:
+        fit(g, read)
+    assert said in str(raised.value)
+    tilted = np.kron(np.eye(2), so3.exp(np.radians([5.0, -4.0, 3.0])))
+    assert abs(fit(g, W @ tilted.T).calibration.mass - MASS) < 0.02  # an inaccuracy of the frame
+
+
+DOWN, SIDE, FRONT = np.eye(3)[[2, 0, 1]] * 9.81
+
+
+@pytest.mark.parametrize(
+    ("directions", "said"),
+    [
+        ([], "0 pose(s); at least 4"),
+        ([DOWN, SIDE, FRONT], "3 pose(s); at least 4"),
+        ([DOWN] * 9, "neither mass, bias nor centre of mass"),
+        ([DOWN, SIDE] * 4, "do not show the centre of mass along it"),
+    ],
+)
+def test_poses_that_do_not_show_the_weight_are_refused(directions, said):
+    g = np.reshape(directions, (-1, 3))
+    W = BIAS + np.hstack([np.cross(COM, MASS * g), MASS * g])
+    with pytest.raises(ArgumentError) as raised:
+        fit(g, W)
+    assert said in str(raised.value)
+
+
+def test_poses_in_one_plane_of_gravity_suffice():
+    g = np.array([DOWN, SIDE, -DOWN, -SIDE, DOWN + SIDE])
+    found = fit(g, BIAS + np.hstack([np.cross(COM, MASS * g), MASS * g]))
+    np.testing.assert_allclose(found.calibration.com, COM, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda W: W * ([1000.0] * 3 + [1.0] * 3), "centre of mass"),
+        (lambda W: np.random.default_rng(4).normal(size=W.shape) * 10.0, "do not follow gravity"),
+        (lambda W: np.where(np.arange(6) == 2, np.nan, W), "wrenches must be finite"),
+        (lambda W: W[:, :5], "wrenches has shape (10, 5)"),
+    ],
+)
+def test_readings_that_are_none_of_a_tool_are_refused(damage, said):
+    g, W = poses()
+    with pytest.raises(ArgumentError) as raised:
+        fit(g, damage(W))
+    assert said in str(raised.value)
+
+
+# -- the file --------------------------------------------------------------------------------------
+
+
+def test_a_file_keeps_a_calibration(tmp_path, monkeypatch):
+    path = tmp_path / "sensor.json"
+    TRUE.write(path, SENSOR)
+    for got, true in zip(Calibration.read(path, SENSOR), TRUE, strict=True):
+        np.testing.assert_array_equal(got, true)
+
+    def fail(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(ArgumentError, match="no space left"):
+        TRUE._replace(mass=2.0).write(path, SENSOR)
+    assert Calibration.read(path).mass == MASS  # the old one, whole
+    assert [one.name for one in tmp_path.iterdir()] == ["sensor.json"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is no calibration"),
+        ("[" * 100_000, "is no calibration"),
+        ("[1]", "has no keys"),
+        ('{"frame": "flange", "mass": 1.0}', "bias_torque"),
+        ({"mass": -1.0}, "mass must not be negative; got -1"),
+        ({"mass": "heavy"}, "mass"),
+        ({"com": [0.0, math.nan, 0.0]}, "com must be finite"),
+        ({"bias_force": [1.0, 2.0]}, "bias_force has shape (2,)"),
+        ({"bias_torque": None}, "bias_torque"),
+        ({"frame": "other"}, "frame 'other'"),
+        ({"centre": [0.0]}, "centre"),
+    ],
+)
+def test_a_bad_file_is_refused_and_never_overwritten(tmp_path, text, said):
+    path = tmp_path / "sensor.json"
+    TRUE.write(path, SENSOR)
+    if isinstance(text, dict):
+        text = json.dumps(json.loads(path.read_text()) | text)
+    path.write_text(text)
+    with pytest.raises(ArgumentError) as raised:
+        Calibration.read(path, SENSOR)
+    assert said in str(raised.value)
+    assert str(path) in str(raised.value)
+    if "other" not in said:  # which is a calibration
+        with pytest.raises(ArgumentError, match="not written over"):
+            TRUE.write(path, SENSOR)
+        assert path.read_text() == text
+
+
+# -- the sensor ------------------------------------------------------------------------------------
+
+
+class Bench:
+    """A sensor on the arm that is read every 2 ms."""
+
+    def __init__(self, calibration=TRUE, seed=0, noise=0.0, inertial=False, **options):
+        self.mounting = Mounting(ARM, SENSOR, "tool", inertial=inertial)
+        self.sensor = ForceSensor(inertia_at_com=TENSOR, max_difference=0.1, **options)
+        self.sensor.calibrate(calibration, 0.0)
+        self.now, self.noise, self.rng = 100.0, noise * NOISE, np.random.default_rng(seed)
+        self.ahead = 10**12
+        """What stamps are ahead of the clock, in ns."""
+
+    @property
+    def stamp(self):
+        return self.ahead + round(1e9 * self.now)
+
+    def read(self, q, W, dt=0.002, qd=REST):
+        self.now += dt
+        self.mounting.move(np.asarray(q), qd, self.stamp, self.now)
+        W = W + self.noise * self.rng.normal(size=6)
+        return self.sensor.read(W, self.stamp, self.now, self.mounting.motion(self.now))
+
+    def hold(self, q, W, duration=0.6):
+        return np.array([self.read(q, W) for _ in range(round(duration / 0.002))])
+
+
+def test_what_is_left_is_the_wrench_of_the_surroundings_in_three_frames():
+    rng, bench = np.random.default_rng(5), Bench()
+    for _ in range(20):
+        q, push = rng.uniform(-2.5, 2.5, 7), rng.normal(size=6) * [2, 2, 2, 20, 20, 20]
+        W = bench.read(q, reading(q, wrenches={"tool": push}))
+        np.testing.assert_allclose(bench.mounting.to_tool(W), push, atol=1e-10)
+        C = mbs.forward_kinematics(ARM, q, bodies=["tool"])[0]
+        spatial = np.linalg.solve(se3.Ad(C).T, push)
+        np.testing.assert_allclose(to_root(W, bench.mounting.motion(bench.now).pose), spatial)
+        at_tool = bench.mounting.to_tool(reading(q))
+        np.testing.assert_allclose(bench.mounting.to_sensor("tool", at_tool), reading(q))
+
+
+def test_a_calibration_by_poses_leaves_noise_in_random_postures():
+    rng, bench = np.random.default_rng(6), Bench(None, noise=1.0)
+    for k in range(10):
+        q = rng.uniform(-2.5, 2.5, 7)
+        answer = bench.hold(q, reading(q))
+        assert answer[-1][0] == "uncalibrated"
+        assert bench.sensor.take_pose(bench.now).startswith(f"{k + 1} pose(s) taken")
+    found = bench.sensor.fit(bench.now)
+    assert abs(found.calibration.mass - MASS) < 0.002
+    left = [bench.read(q, reading(q)) for q in rng.uniform(-2.5, 2.5, (500, 7))]
+    np.testing.assert_allclose(np.sqrt(np.mean(np.square(left), axis=0)), NOISE, rtol=0.1)
+    bench.sensor.restart()
+    with pytest.raises(ArgumentError, match=r"0 pose\(s\)"):
+        bench.sensor.fit(bench.now)
+
+
+def test_poses_are_taken_of_a_still_arm_only():
+    bench, q = Bench(), np.linspace(-1.0, 1.0, 7)
+    W = reading(q)
+    bench.hold(q, W, 0.3)
+    for wait, said in ((0.0, "cover 0.3 s"), (10.0, "cover 0 s")):
+        with pytest.raises(ArgumentError, match=said):
+            bench.sensor.take_pose(bench.now + wait)
+    for k in range(300):
+        bench.read(q + 1e-4 * k, W)
+    with pytest.raises(ArgumentError, match="a joint by 0"):
+        bench.sensor.take_pose(bench.now)
+    with pytest.raises(ArgumentError, match="the arm moves"):
+        bench.sensor.zero(bench.now)
+
+
+@pytest.mark.parametrize("cutoff", [0.0, 10.0])
+def test_zero_fit_and_loads_change_the_output_without_a_jump(cutoff):
+    bench, q = Bench(zero_time=0.5, cutoff=cutoff), np.linspace(-1.0, 1.0, 7)
+    drift = np.array([0.02, 0.01, -0.03, 1.0, -2.0, 3.0])
+    W = reading(q) + drift
+
+    def goes(before, after):
+        """Assert that the output goes linearly from one value to the other within 0.5 s."""
+        out = bench.hold(q, W, 0.6)
+        share = np.minimum(0.002 * np.arange(1, len(out) + 1) / 0.5, 1.0)[:, None]
+        np.testing.assert_allclose(out, before + share * (after - before), atol=1e-9)
+
+    bench.hold(q, W)
+    goes(drift, drift)
+    np.testing.assert_allclose(bench.sensor.zero(bench.now), drift, atol=1e-12)
+    goes(drift, np.zeros(6))
+    bench.sensor.bear(Inertia.from_com(0.5, COM, np.zeros((3, 3))), bench.now)
+    weight = reading(q, mass=1.5) - reading(q)
+    goes(np.zeros(6), -weight)
+    bench.sensor.calibrate(TRUE._replace(bias=BIAS + drift), bench.now)
+    goes(-weight, -weight)  # the drift is bias now, and nothing else is removed
+    bench.sensor.zero(bench.now)
+    bench.sensor.zero(bench.now)  # as the first, since the output has yet to arrive
+    goes(-weight, np.zeros(6))
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("not_finite", {"W": [0, 0, 0, 0, 0, math.nan]}),
+        ("not_finite", {"W": [0, math.inf, 0, 0, 0, 0]}),
+        ("too_large", {"W": [0, 0, 0, 0, 1e10, 0]}),
+        ("saturated", {"W": [0, 0, 0, 0, -100.0, 0]}),
+        ("saturated", {"W": [0, 0, 10.0, 0, 0, 0]}),
+        ("repeated", {"ahead": 0.0}),
+        ("time_backwards", {"ahead": -0.001}),
+        ("stamps_apart", {"ahead": 0.11}),
+        ("no_motion", {"wait": 0.6}),
+    ],
+)
+def test_bad_readings_are_rejected_and_end_a_still_pose(kind, change):
+    bench, q = Bench(limits=[10.0] * 3 + [100.0] * 3, stale_timeout=0.5), np.ones(7)
+    good = reading(q)
+    bench.hold(q, good)
+    given = np.array(change.get("W", good), dtype=float)
+    now, stamp = bench.now + change.get("wait", 0.0), bench.stamp
+    stamp += round(1e9 * change.get("ahead", 0.001))
+    answer = bench.sensor.read(given, stamp, now, bench.mounting.motion(now))
+    assert isinstance(answer, Rejection)
+    assert answer.kind == kind
+    if kind not in ("repeated", "time_backwards"):
+        with pytest.raises(ArgumentError):
+            bench.sensor.take_pose(now)
+    np.testing.assert_allclose(bench.read(q, good), 0.0, atol=1e-10)  # it goes on
+    bench.ahead -= 50 * 10**9  # after a pause a recording is played again
+    np.testing.assert_allclose(bench.read(q, good, 0.6), 0.0, atol=1e-10)
+
+
+def test_frames_that_are_not_fixed_to_the_sensor_are_refused():
+    mounting = Mounting(ARM, SENSOR)
+    with pytest.raises(ModelError, match="'link6' is not fixed"):
+        mounting.to_sensor("link6", BIAS)
+    with pytest.raises(UnknownBodyError, match="nowhere"):
+        mounting.to_sensor("nowhere", BIAS)
+    with pytest.raises(ModelError, match="'base_link' does not move"):
+        Mounting(ARM, "base_link")
+    below = Mounting(ARM, "link5")
+    with pytest.raises(ModelError, match="'tool' is not fixed"):
+        below.load("tool", Inertia.zero())
+    heavy = Inertia.from_com(1.0, COM, TENSOR)
+    assert below.load("link2", heavy).mass == 0.0  # the sensor does not bear it
+    assert mounting.load("tool", heavy).mass == 1.0
+
+
+# -- motion ----------------------------------------------------------------------------------------
+
+
+def test_inertial_forces_of_a_moving_tool_are_removed():
+    bench, rng = Bench(inertial=True), np.random.default_rng(7)
+    assert bench.read(REST, BIAS).reason.endswith("a second joint velocity")
+    for _ in range(10):
+        q, qd, qdd = rng.normal(size=(3, 7))
+        bench.read(q, BIAS, 1.0, qd - 0.002 * qdd)
+        W = reading(q, qd, qdd)
+        assert np.abs(W - reading(q)).max() > 0.2
+        np.testing.assert_allclose(bench.read(q, W, 0.002, qd), 0.0, atol=1e-6)
+    assert bench.read(REST, BIAS, qd=None).reason.endswith("joint velocities")
+
+
+@pytest.mark.parametrize("link", ["tool", "base_link"])
+def test_gravity_by_an_imu_on_the_tool_or_on_the_base(link):
+    """The description is silent about the tilt of the base, or of the whole room."""
+    rng, bench = np.random.default_rng(8), Bench(inertial=True)
+    mounting, turn = bench.mounting, so3.exp(np.array([0.3, -0.2, 0.0]))
+    mounting.use_imu, mounting.gravity = True, turn @ ARM.gravity
+    q, qd, qdd = rng.normal(size=(3, 7))
+    bench.read(q, BIAS, qd=qd - 0.004 * qdd)
+    assert bench.read(q, BIAS, qd=qd - 0.002 * qdd).reason.startswith("no imu")
+    measured = -ARM.gravity
+    if link == "tool":
+        V = mbs.twists(ARM, q, qd, bodies=[link])[0]
+        Vd = mbs.accelerations(ARM, q, qd, qdd, bodies=[link])[0]
+        R = mbs.forward_kinematics(ARM, q, bodies=[link])[0, :3, :3]
+        measured = Vd[3:] + np.cross(V[:3], V[3:]) - R.T @ ARM.gravity
+    mounting.accelerate(link, measured, bench.stamp, bench.now)
+    mounting.accelerate(link, -measured, bench.stamp, bench.now)  # no new measurement
+    np.testing.assert_allclose(bench.read(q, reading(q, qd, qdd), qd=qd), 0.0, atol=1e-6)
+    for wrong in ([0.0] * 3 if link == "base_link" else [1e3] * 3, [math.nan] * 3):
+        with pytest.raises(ArgumentError, match="acceleration"):
+            mounting.accelerate(link, wrong, bench.stamp + 1, bench.now)
+    with pytest.raises(ModelError, match="'link3'"):
+        mounting.accelerate("link3", measured, bench.stamp + 1, bench.now)
+    bench.read(q, BIAS, 0.4, qd=qd)
+    assert bench.read(q, BIAS, 0.2, qd=qd).reason.startswith("no imu")
+
+
+XML = """<mujoco><option timestep="0.0005" gravity="0 0 -9.81"/><worldbody>
+  <body><joint name="yaw" axis="0 0 1"/><inertial pos="0 0 0" mass="1" diaginertia=".1 .1 .1"/>
+  <body pos="0 0 0.5"><joint name="pitch" axis="0 1 0"/>
+    <inertial pos="0 0 0.2" mass="1" diaginertia=".1 .1 .1"/>
+  <body name="wrist" pos="0 0 0.4"><joint name="roll" axis="1 0 0"/>
+    <inertial pos="0 0 0" mass="1" diaginertia=".1 .1 .1"/>
+  <body name="held" pos="0.01 0 0.05"><site name="sensor" quat="1 0 0 1"/>
+    <inertial pos="0.03 0.02 0.1" mass="1.0" diaginertia=".004 .003 .002"/></body>
+  </body></body></body></worldbody>
+  <sensor><force site="sensor"/><torque site="sensor"/></sensor></mujoco>"""
+
+URDF = """<robot name="three"><link name="base"/><link name="a"/><link name="b"/>
+  <link name="wrist"/><link name="sensor"/>
+  <joint name="yaw" type="continuous"><parent link="base"/><child link="a"/>
+    <axis xyz="0 0 1"/></joint>
+  <joint name="pitch" type="continuous"><parent link="a"/><child link="b"/>
+    <origin xyz="0 0 0.5"/><axis xyz="0 1 0"/></joint>
+  <joint name="roll" type="continuous"><parent link="b"/><child link="wrist"/>
+    <origin xyz="0 0 0.4"/><axis xyz="1 0 0"/></joint>
+  <joint name="mount" type="fixed"><parent link="wrist"/><child link="sensor"/>
+    <origin xyz="0.01 0 0.05" rpy="0 0 1.5707963267948966"/></joint></robot>"""
+
+
+def test_most_of_a_shaken_tool_is_removed_of_the_sensors_of_mujoco():
+    mujoco = pytest.importorskip("mujoco")
+    world = mujoco.MjModel.from_xml_string(XML)
+    data, rng = mujoco.MjData(world), np.random.default_rng(9)
+    mounting = Mounting(mbs.Model.from_urdf(URDF), "sensor")
+    sensor = ForceSensor(cutoff=20.0, inertia_at_com=np.diag([0.003, 0.004, 0.002]))
+    com = np.array([0.02, -0.03, 0.1])  # turned by a quarter about z
+    sensor.calibrate(Calibration(BIAS, 1.0, com), 0.0)
+
+    def shaken(inertial):
+        mujoco.mj_resetData(world, data)
+        data.qpos[:] = 0.3, 0.5, -0.4
+        mounting.inertial, left = inertial, []
+        for k in range(8000):
+            t = 0.0005 * k
+            aim = [0.3, 0.5, -0.4] + 0.15 * np.sin(2.0 * np.pi * np.array([1.5, 2.0, 2.5]) * t)
+            data.qfrc_applied[:] = 200.0 * (aim - data.qpos) - 6.0 * data.qvel
+            mujoco.mj_step(world, data)
+            if k % 4 == 0:  # 500 Hz, with the noise of encoders and of the sensor
+                mujoco.mj_forward(world, data)
+                q, qd = data.qpos + 1e-5 * rng.normal(size=3), data.qvel + 1e-3 * rng.normal(size=3)
+                mounting.move(q, qd, 0, 10.0 + t)
+                force, torque = -data.sensordata[:3], -data.sensordata[3:]
+                W = BIAS + np.concatenate([torque, force]) + NOISE * rng.normal(size=6)
+                left.append(sensor.read(W, 0, 10.0 + t, mounting.motion(10.0 + t)))
+        kept = [one for one in left[500:] if not isinstance(one, Rejection)]
+        assert len(kept) == 1500
+        return np.sqrt(np.mean(np.square(kept), axis=0))
+
+    with_it, without = shaken(True), shaken(False)
+    assert np.linalg.norm(without[3:]) > 1.0
+    assert np.linalg.norm(with_it[3:]) < 0.1 * np.linalg.norm(without[3:])
+    assert np.linalg.norm(with_it[:3]) < 0.15 * np.linalg.norm(without[:3])

@@ -16,6 +16,7 @@ NODES = (
     "gravity_compensation_node",
     "dynamics_node",
     "command_watchdog_node",
+    "wrench_compensation_node",
 )
 
 ROS2 = "import sys; from ros2cli.cli import main; sys.exit(main())"

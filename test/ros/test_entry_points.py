@@ -17,7 +17,7 @@ from mbs_dynamics.ros import entry_points
 pytestmark = pytest.mark.backend_independent
 
 ROOT = Path(__file__).resolve().parents[2]
-NODES = ["command_watchdog_node", "dynamics_node", "gravity_compensation_node", "simulator_node"]
+NODES = sorted(entry_points.INTERFACES)
 
 
 @pytest.fixture
@@ -101,6 +101,7 @@ def test_help_lists_the_parameters_without_ros(ros, capsys, monkeypatch, node):
             "compensates_itself (None)",
         ),
         "simulator_node": ("brakes (True)", "drive_damping (0.2)"),
+        "wrench_compensation_node": ("sensor_frame (None)", "zero_time (1.0 s)"),
     }[node]:
         assert f"\n  {name}" in said
     assert all(len(line) <= 100 for line in said.splitlines())

@@ -1,0 +1,47 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Start the node that removes bias and weight of the tool from the readings of a wrist sensor.
+
+ros2 launch mbs_dynamics wrench_compensation.launch.py sensor_frame:=tool0
+"""
+
+from __future__ import annotations
+
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument
+from launch.substitutions import PathJoinSubstitution
+from launch_ros.actions import Node
+from launch_ros.substitutions import FindPackageShare
+
+from mbs_dynamics.ros import launching
+
+
+def nodes(given: launching.Given) -> list[Node]:
+    return launching.described_node(
+        given, "wrench_compensation_node", "sensor_frame", "calibration_file"
+    )
+
+
+def generate_launch_description() -> LaunchDescription:
+    share = FindPackageShare("mbs_dynamics")
+    defaults = PathJoinSubstitution([share, "config", "wrench_compensation.yaml"])
+    arguments = [
+        *launching.parameter_arguments("wrench_compensation_node", default=defaults),
+        DeclareLaunchArgument(
+            "sensor_frame",
+            default_value="",
+            description="Link of the force-torque sensor. Empty: as in params_file.",
+        ),
+        DeclareLaunchArgument(
+            "calibration_file",
+            default_value="",
+            description="JSON file that keeps bias and tool. Empty: as in params_file.",
+        ),
+        *launching.urdf_arguments(
+            "as in params_file, or the topic robot_description, as robot_state_publisher "
+            "publishes it."
+        ),
+        launching.time_argument(),
+    ]
+    namespace = "Namespace of the node and of robot_description, joint_states, wrench and imu."
+    return launching.launch_file(__file__, namespace, arguments, nodes)
