@@ -298,12 +298,13 @@ class WrenchCompensationNode(DescribedNode):
         level, said = DiagnosticStatus.OK, f"{report.rate:.1f} Hz"
         if self._state != "active":
             said = f"not active: {self._state}"
-        elif stale_for is not None:
-            level = DiagnosticStatus.ERROR
-            said = f"stale: no valid wrench for {stale_for:.1f} s"
-        elif report.rejected:
-            level = DiagnosticStatus.WARN
-            said = f"{report.rejected} wrenches rejected: {report.last_rejection}"
+        elif stale_for is not None or report.rejected:
+            rejected = f"{report.rejected} wrenches rejected: {report.last_rejection}"
+            level, said = DiagnosticStatus.WARN, rejected
+            if stale_for is not None:
+                level = DiagnosticStatus.ERROR
+                said = f"stale: no valid wrench for {stale_for:.1f} s"
+                said += f"; {rejected}" * bool(report.rejected)
         stale = self._input.stale(now) if self._input is not None else []
         values: dict[str, object] = {
             "lifecycle state": self._state,

@@ -175,6 +175,8 @@ class Probe:
             "base_wrench": WrenchStamped,
             "joint_wrench": WrenchStamped,
             "tool_wrench": WrenchStamped,
+            "wrench": WrenchStamped,
+            "root_wrench": WrenchStamped,
         }
         for topic in topics:
             self.node.create_subscription(

@@ -1,0 +1,282 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The node of wrist sensors as a process of its own, over DDS: from still poses to contact."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import signal
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+pytest.importorskip("rclpy")
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from documented import declared, found, qualities, quality, says, types
+from geometry_msgs.msg import WrenchStamped
+from rclpy.qos import qos_profile_sensor_data
+from ros_bench import SETTLING, NodeProcess, Probe, wrench_of
+from sensor_msgs.msg import Imu
+from std_srvs.srv import Trigger
+
+import mbs_dynamics as mbs
+from mbs_dynamics.control.force_sensor import Calibration
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.lie import se3
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.wrench_compensation.interface import WrenchCompensationSettings
+
+pytestmark = pytest.mark.usefixtures("ros")
+
+NODE, ARM = "wrench_compensation_node", mbs.Model.from_urdf(robot_path("arm7"))
+BIAS = np.array([0.1, -0.2, 0.3, 4.0, -5.0, 6.0])
+MASS, COM, PUSH = 1.2, [0.02, -0.03, 0.08], np.array([0.3, -0.2, 0.5, 10.0, -6.0, 4.0])
+HELD = ARM.with_payload("flange", MASS, COM)
+OUTPUTS = {"wrench": "flange", "tool_wrench": "tool", "root_wrench": "base_link"}
+
+
+def reading(q, model=HELD, push=None):
+    """Return the bias and the wrench of the tool, (6,) moment first, in the frame of the flange."""
+    zero, wrenches = np.zeros(7), None if push is None else {"tool": push}
+    W = mbs.joint_wrenches(ARM, q, zero, zero)[-1]
+    W = W - mbs.joint_wrenches(model, q, zero, zero, wrenches)[-1]
+    return BIAS + se3.Ad(ARM.frames["flange"].placement).T @ W
+
+
+class SensorProcess(NodeProcess):
+    """The node for a sensor at the flange of the shipped arm."""
+
+    def __init__(self, **parameters):
+        given = {"robot_description_file": robot_path("arm7"), "sensor_frame": "flange"}
+        super().__init__(**given | {"tool_frame": "tool", "zero_time": 0.0} | parameters)
+        self.name = f"{self.namespace}/{NODE}"
+
+    def command(self, *arguments):
+        module = ["-m", f"mbs_dynamics.ros.{NODE}", "--ros-args"]
+        return [sys.executable, *module, "-r", f"__ns:={self.namespace}", *arguments]
+
+
+class Sensor(Probe):
+    """A probe that publishes readings, and keeps what is left of them."""
+
+    def __init__(self, process):
+        super().__init__(process)
+        make = self.node.create_publisher
+        self._wrench = make(WrenchStamped, "wrench", qos_profile_sensor_data)
+        self._imu = make(Imu, "imu", qos_profile_sensor_data)
+        self.hear(*OUTPUTS)
+
+    def read(self, q, W, frame="flange", ahead=0, joints=True):
+        """Publish a state and a reading (6,) with one stamp, or that ``ahead`` in ns."""
+        stamp = self.send(ARM.joint_names, q).header.stamp if joints else None
+        message = WrenchStamped()
+        message.header.frame_id = frame
+        ns = (stamp.sec * 10**9 + stamp.nanosec if stamp else self.latest_stamp + 1) + ahead
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(ns, 10**9)
+        torque, force = message.wrench.torque, message.wrench.force
+        torque.x, torque.y, torque.z, force.x, force.y, force.z = map(float, W)
+        self._wrench.publish(message)
+
+    def left(self, q, W, **how):
+        """Return what is left of a reading (6,), moment first, by topic."""
+        self.latest.clear()
+        self.until(lambda: set(OUTPUTS) <= set(self.latest), again=lambda: self.read(q, W, **how))
+        for topic, frame in OUTPUTS.items():
+            assert self.latest[topic].header.frame_id == frame
+        return {topic: np.roll(wrench_of(self.latest[topic]), 3) for topic in OUTPUTS}
+
+    def ask(self, service, q, W):
+        """Call a service while the arm stands still, again while readings are too few."""
+        client = self.node.create_client(Trigger, f"{self.target.name}/{service}")
+        self.until(client.service_is_ready)
+        self.spin(SETTLING)
+        while True:
+            for _ in range(60):
+                self.read(q, W)
+                self.spin(0.01)
+            future = client.call_async(Trigger.Request())
+            self.until(future.done, again=lambda: self.read(q, W), every=0.01)
+            if "cover" not in future.result().message:
+                return future.result()
+
+
+def test_from_still_poses_to_contact_and_zero(tmp_path):
+    path, rng = tmp_path / "sensor.json", np.random.default_rng(0)
+    with SensorProcess(calibration_file=path) as process, Sensor(process) as probe:
+        assert not probe.ask("zero", np.zeros(7), reading(np.zeros(7))).success
+        said = probe.ask("fit", np.zeros(7), reading(np.zeros(7)))
+        assert (said.success, said.message[:9]) == (False, "0 pose(s)")
+        assert not probe.latest  # nothing is published without bias and tool
+        probe.until(lambda: probe.level("sensor") == DiagnosticStatus.WARN)
+        for k, q in enumerate(rng.uniform(-1.5, 1.5, (5, 7))):
+            W = reading(q)
+            said = probe.ask("take_pose", q, W)
+            assert said.success
+            assert said.message.startswith(f"{k + 1} pose(s) taken")
+        assert probe.ask("fit", q, W).success
+        kept = Calibration.read(path, "flange")
+        np.testing.assert_allclose(kept.bias, BIAS, atol=1e-9)
+        np.testing.assert_allclose([kept.mass, *kept.com], [MASS, *COM], atol=1e-9)
+
+        q = rng.uniform(-1.5, 1.5, 7)
+        left = probe.left(q, reading(q, push=PUSH))
+        np.testing.assert_allclose(left["tool_wrench"], PUSH, atol=1e-8)
+        flange, tool = mbs.forward_kinematics(ARM, q, bodies=["flange", "tool"])
+        for topic, C in (("root_wrench", np.eye(4)), ("wrench", flange)):
+            moved = np.linalg.solve(se3.Ad(se3.inverse(C) @ tool).T, PUSH)
+            np.testing.assert_allclose(left[topic], moved, atol=1e-8)
+        # the same in another frame that is fixed to the sensor
+        in_tool = se3.Ad(se3.inverse(flange) @ tool).T @ reading(q, push=PUSH)
+        left = probe.left(q, in_tool, frame="tool")
+        np.testing.assert_allclose(left["tool_wrench"], PUSH, atol=1e-8)
+        # a load that is announced, gravity that points elsewhere, and zero
+        probe.payload("tool", 0.5, (0.0, 0.0, 0.1))
+        heavier = HELD.with_payload("tool", 0.5, (0.0, 0.0, 0.1))
+        probe.until(
+            lambda: np.abs(probe.left(q, reading(q, heavier))["wrench"]).max() < 1e-8, every=0.01
+        )
+        drifted = reading(q, heavier) + PUSH
+        assert probe.ask("zero", q, drifted).success
+        np.testing.assert_allclose(probe.left(q, drifted)["wrench"], 0.0, atol=1e-8)
+        assert probe.ask("restart", q, drifted).success
+        assert process.stop(signal.SIGINT) == 0
+    # the next start, of a sensor with the opposite sign
+    with (
+        SensorProcess(calibration_file=path, reversed=True) as process,
+        Sensor(process) as probe,
+    ):
+        left = probe.left(q, -reading(q, push=PUSH))
+        np.testing.assert_allclose(left["tool_wrench"], PUSH, atol=1e-8)
+        assert "cutoff" in probe.set(inertial=True)
+        assert "tool_inertia" in probe.set(tool_inertia=[1.0, 0.0, 0.0, 9.0, 0.0, 1.0])
+        assert probe.set(inertial=True, cutoff=20.0) == ""
+        probe.until(
+            lambda: "joint velocities" in probe.said("input"), again=lambda: probe.read(q, BIAS)
+        )
+
+
+def test_bad_input_is_named_and_gives_no_output(tmp_path):
+    path, q = tmp_path / "sensor.json", np.linspace(-1.0, 1.0, 7)
+    Calibration(BIAS, MASS, np.array(COM)).write(path, "flange")
+    limits = "[100.0, 100.0, 100.0, 10.0, 10.0, 10.0]"
+    given = {"calibration_file": path, "limits": limits, "use_imu": True}
+    with SensorProcess(**given) as process, Sensor(process) as probe:
+        imu = Imu()
+        imu.header.frame_id = "base_link"
+        imu.linear_acceleration.z = 9.81
+        good = reading(q)
+
+        def send(W=good, **how):
+            imu.header.stamp.sec, imu.header.stamp.nanosec = divmod(probe.latest_stamp, 10**9)
+            probe._imu.publish(imu)
+            probe.read(q, W, **how)
+
+        wrong = np.zeros(6)
+        for kind, how in {
+            "no_motion": {"joints": False},
+            "not_finite": {"W": wrong + math.nan},
+            "saturated": {"W": [0.0, 0.0, 0.0, 0.0, 101.0, 0.0]},
+            "too_large": {"W": wrong + 1e9},
+            "frame": {"frame": "link3"},
+            "stamps_apart": {"ahead": 2 * 10**8},
+        }.items():
+            if kind != "no_motion":
+                probe.until(lambda: "wrench" in probe.latest, again=send)
+            probe.quiet()
+            probe.until(lambda k=kind: probe.rejected(k), again=lambda how=how: send(**how))
+            assert not probe.latest, kind
+        probe.until(lambda: "header.frame_id is 'link3'" in process.log)
+        probe.until(lambda: probe.level("input") == DiagnosticStatus.ERROR)  # stale
+        probe.until(lambda: "wrench" in probe.latest, again=send)
+        probe.until(
+            lambda: probe.rejected("time_backwards"), again=lambda: (send(), send(ahead=-(10**6)))
+        )
+        probe.until(
+            lambda: int(probe.input_value("repeated stamps") or 0) > 0,
+            again=lambda: (send(), send(joints=False, ahead=-1)),
+        )
+
+
+@pytest.mark.parametrize("text", ["{", '{"frame": "flange", "mass": -1.0}', "<robot/>"])
+def test_a_bad_file_is_named_and_the_node_goes_on(tmp_path, text):
+    path = tmp_path / "sensor.json"
+    path.write_text(text)
+    with SensorProcess(calibration_file=path) as process, Sensor(process) as probe:
+        probe.until(lambda: probe.level("sensor") == DiagnosticStatus.ERROR)
+        assert str(path) in probe.said("sensor")
+        assert process.stop(signal.SIGTERM) == 0
+    assert path.read_text() == text
+
+
+def test_a_sensor_that_is_not_there_ends_the_start():
+    for frame, said in (("", "sensor_frame is not set"), ("flang", "did you mean 'flange'")):
+        with SensorProcess(sensor_frame=f"'{frame}'") as process:
+            assert process.wait() == 1
+            assert said in process.log
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"sensor_frame": None}, "sensor_frame"),
+        ({"inertial": True}, "cutoff"),
+        ({"limits": (1.0,) * 5}, "limits has shape (5,)"),
+        ({"limits": (1.0, 1.0, 0.0, 1.0, 1.0, 1.0)}, "limits must be positive"),
+        ({"tool_inertia": (1.0, 0.0, 0.0, 9.0, 0.0, 1.0)}, "tool_inertia is [1.0"),
+        ({"gravity": (0.0, 0.0, math.nan)}, "gravity must be finite"),
+        ({"zero_time": -1.0}, "zero_time is -1"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(change, said):
+    with pytest.raises(ArgumentError, match=re.escape(said)):
+        WrenchCompensationSettings(**{"sensor_frame": "flange"} | change)
+
+
+def test_the_parameter_file_holds_the_defaults():
+    path = Path(__file__).parents[2] / "config" / "wrench_compensation.yaml"
+    given = yaml.safe_load(path.read_text())["/**"]["ros__parameters"]
+    defaults = {one.name: one.default for one in fields(WrenchCompensationSettings)}
+    for name, value in given.items():
+        value = tuple(x for x in value if x != "") if isinstance(value, list) else value
+        assert value == defaults[name], name
+    text = path.read_text()
+    assert not [
+        name for name in defaults if f"{name}: " not in text and name != "robot_description"
+    ]
+
+
+def test_topics_and_services_are_those_of_the_page():
+    entries = declared(NODE)
+    with (
+        SensorProcess(use_imu=True, robot_description_file="''") as process,
+        Sensor(process) as probe,
+    ):
+        probe.describe(robot_path("arm7").read_text(encoding="utf-8"))
+        there = {}
+        for kind in ("publishers", "subscribers", "services"):
+            there |= found(probe, kind)
+        life = re.compile(r"~/(transition_event|\w*state\w*|\w*transition\w*)$")
+        assert {k: v for k, v in there.items() if not life.match(k)} == types(entries)
+        for kind in ("publishers", "subscribers"):
+            for name, value in qualities(probe, kind).items():
+                assert name not in entries or value == quality(entries[name])
+    assert all(says(NODE, name) for name in entries)
+    assert json.loads(re.search(r"```json\n(.*?)```", _page(), re.DOTALL)[1]).keys() == {
+        "frame",
+        "mass",
+        "com",
+        "bias_force",
+        "bias_torque",
+    }
+
+
+def _page():
+    page = Path(__file__).parents[2] / "docs" / "reference" / "nodes" / f"{NODE}.md"
+    return page.read_text(encoding="utf-8")
