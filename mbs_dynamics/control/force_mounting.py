@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from mbs_dynamics import algorithms, checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError, listed
-from mbs_dynamics.lie import se3
+from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
@@ -51,11 +51,13 @@ class Motion(NamedTuple):
     """(n,) positions of the arm in rad or m."""
     stamp: int
 
-    def reading(self, tool: Inertia) -> FloatArray:
-        """Return the wrench (6,) of a tool on the sensor: M (0, g) less what moves the tool."""
-        momentum = tool @ np.concatenate([self.rate, np.zeros(3)])
-        forces = tool @ np.concatenate([self.acceleration, -self.fall])
-        return np.asarray(-forces - np.cross(self.rate, momentum.reshape(2, 3)).ravel())
+    def reading(self, M: FloatArray) -> FloatArray:
+        """Return the wrench (6,) on the sensor of a tool, whose inertia is the matrix M (6, 6)."""
+        W = M[:, 3:] @ self.fall
+        if self.rate.any() or self.acceleration.any():
+            momentum = (M[:, :3] @ self.rate).reshape(2, 3)
+            W -= M[:, :3] @ self.acceleration + (momentum @ so3.hat(self.rate).T).ravel()
+        return W
 
 
 class Mounting:
@@ -85,7 +87,7 @@ class Mounting:
         self._body = model.frames[sensor].body
         if self._body == GROUND:
             raise ModelError(f"the sensor's link {sensor!r} does not move: its bias is not seen")
-        self._in_sensor(self.tool)
+        self._to_tool = se3.inverse(self._in_sensor(self.tool))
         self.missing = ""
         """Why the latest joint positions give no motion; empty if they do."""
         self._latest: tuple[Motion, float] | None = None
@@ -108,11 +110,11 @@ class Mounting:
 
         Raises UnknownBodyError, ModelError.
         """
-        return W if link == self.sensor else _moved(W, se3.inverse(self._in_sensor(link)))
+        return W if link == self.sensor else moved(W, self._in_sensor(link))
 
     def to_tool(self, W: FloatArray) -> FloatArray:
         """Return a wrench (6,) at the origin and in the axes of the tool's link."""
-        return _moved(W, self._in_sensor(self.tool))
+        return moved(W, self._to_tool)
 
     def load(self, link: str, load: Inertia) -> Inertia:
         """Return a load on a link as the sensor bears it, in its frame.
@@ -139,7 +141,7 @@ class Mounting:
                 qdd = (qd - before[0]) / (at - before[1])
                 V = algorithms.twists(self.model, q, qd, bodies=[self.sensor])[0]
                 Vd = algorithms.accelerations(self.model, q, qd, qdd, bodies=[self.sensor])[0]
-                rate, acceleration, a = V[:3], Vd[:3], Vd[3:] + np.cross(V[:3], V[3:])
+                rate, acceleration, a = V[:3], Vd[:3], Vd[3:] + so3.hat(V[:3]) @ V[3:]
         fall = C[:3, :3].T @ self.gravity - a
         self._latest = Motion(fall, rate, acceleration, C, q.copy(), stamp), now
 
@@ -189,11 +191,7 @@ class Mounting:
         return motion._replace(fall=motion.fall + R.T @ (fall - self.gravity))
 
 
-def _moved(W: FloatArray, C: FloatArray) -> FloatArray:
-    """Return a wrench (6,) in another frame, whose pose is C (4, 4): Ad_C^T W."""
-    return np.asarray(se3.Ad(C).T @ W)
-
-
-def to_root(W: FloatArray, pose: FloatArray) -> FloatArray:
-    """Return a wrench (6,) at the origin and in the axes of the root; ``pose`` of the sensor."""
-    return _moved(W, se3.inverse(pose))
+def moved(W: FloatArray, C: FloatArray) -> FloatArray:
+    """Return a wrench (6,) in another frame, in which the present one has the pose C (4, 4)."""
+    moment, force = C[:3, :3] @ W[:3], C[:3, :3] @ W[3:]
+    return np.concatenate([moment + so3.hat(C[:3, 3]) @ force, force])

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.force_calibration import Calibration, Fit, fit, unseen
-from mbs_dynamics.control.force_mounting import Motion, Mounting, Rejection, to_root
+from mbs_dynamics.control.force_mounting import Motion, Mounting, Rejection, moved
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.inertia import Inertia
 
@@ -29,7 +29,7 @@ __all__ = [
     "Mounting",
     "Rejection",
     "fit",
-    "to_root",
+    "moved",
 ]
 
 LARGEST = 1e9
@@ -72,7 +72,7 @@ class ForceSensor:
         """What :meth:`zero` has removed in addition to the bias, in N m and N."""
         self.poses: list[tuple[FloatArray, FloatArray]] = []
         """Free fall (3,) and reading (6,) without known loads of each pose."""
-        self._borne = Inertia.zero()
+        self._borne = np.zeros((6, 6))
         self._still: deque[tuple[float, FloatArray, Motion]] = deque()
         self._stamp, self._received, self._at = 0, -math.inf, 0.0
         self._smooth: FloatArray | None = None
@@ -154,7 +154,7 @@ class ForceSensor:
         if self.calibration is not None and self.calibration.mass > 0.0:
             _, mass, com = self.calibration
             tool = Inertia.from_com(mass, com, self.inertia_at_com)
-        self._borne = tool + self.load
+        self._borne = np.asarray((tool + self.load).matrix())
         step = self._left(*latest) - before if latest and self.calibration else np.zeros(6)
         if self._smooth is not None:
             self._smooth = self._smooth + step
@@ -197,7 +197,8 @@ class ForceSensor:
         Raises ArgumentError for an arm that moves, or has not been read long enough.
         """
         found = self._at_rest(now)
-        W = np.mean([W - motion.reading(self.load) for W, motion in found], axis=0)
+        load = np.asarray(self.load.matrix())
+        W = np.mean([W - motion.reading(load) for W, motion in found], axis=0)
         self.poses.append((np.mean([motion.fall for _, motion in found], axis=0), W))
         said = f"{len(self.poses)} pose(s) taken"
         g, W = self._taken()

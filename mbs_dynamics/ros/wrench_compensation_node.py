@@ -25,7 +25,7 @@ from mbs_dynamics.control.force_sensor import (
     Motion,
     Mounting,
     Rejection,
-    to_root,
+    moved,
 )
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, quoted
 from mbs_dynamics.model.inertia import Inertia
@@ -235,7 +235,7 @@ class WrenchCompensationNode(DescribedNode):
         W, motion = answer
         computed = time.monotonic()
         when = message.header.stamp if stamp else self.stamp_now()
-        each = (W, mounting.to_tool(W), to_root(W, motion.pose))
+        each = (W, mounting.to_tool(W), moved(W, motion.pose))
         for (publisher, outgoing), wrench in zip(self._topics, each, strict=True):
             publisher.publish(outgoing.fill(when, wrench))
         self._statistics.answered(begin, computed, time.monotonic(), "")

@@ -20,7 +20,7 @@ from mbs_dynamics.control.force_sensor import (
     Mounting,
     Rejection,
     fit,
-    to_root,
+    moved,
 )
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError
 from mbs_dynamics.lie import se3, so3
@@ -248,7 +248,7 @@ def test_what_is_left_is_the_wrench_of_the_surroundings_in_three_frames():
         np.testing.assert_allclose(bench.mounting.to_tool(W), push, atol=1e-10)
         C = mbs.forward_kinematics(ARM, q, bodies=["tool"])[0]
         spatial = np.linalg.solve(se3.Ad(C).T, push)
-        np.testing.assert_allclose(to_root(W, bench.mounting.motion(bench.now).pose), spatial)
+        np.testing.assert_allclose(moved(W, bench.mounting.motion(bench.now).pose), spatial)
         at_tool = bench.mounting.to_tool(reading(q))
         np.testing.assert_allclose(bench.mounting.to_sensor("tool", at_tool), reading(q))
 
