@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks, files
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.environment import LARGEST_LOAD
 from mbs_dynamics.errors import ArgumentError, listed, quoted
 from mbs_dynamics.lie import so3
 
@@ -42,15 +43,21 @@ SIGNIFICANT = 30.0
 LIGHTEST, ERRORS = 0.001, 5.0
 """A lighter tool in kg is none; so is one within this number of standard errors of zero."""
 
-UNCERTAIN, LEAST = 0.1, np.array([0.5, 5.0])
-"""Largest standard error of the weight's moment in N m and force in N, as a share of the larger of
-these and of the weight."""
+UNEXPLAINED, NOISE = 0.05, (0.5, 0.05)
+"""Largest share of the variance of forces or moments that gravity may leave unexplained, unless
+its root is below this noise in N or N m."""
 
 FARTHEST = 2.0
 """Largest distance in m of a centre of mass from the sensor."""
 
-LARGEST_FILE = 2**16
-"""Bytes of the largest file that is read."""
+EXPLAINED = 0.25
+"""Largest share of the squared forces that a sensor that is turned may leave unexplained."""
+
+FALLS = (1.5, 30.0)
+"""Lengths of gravity in m/s^2, of which unit vectors are none."""
+
+LARGEST, LARGEST_FILE = 1e9, 2**16
+"""Size beyond which a reading is no measurement, and bytes of the largest file that is read."""
 
 
 class Calibration(NamedTuple):
@@ -86,8 +93,10 @@ class Calibration(NamedTuple):
         that of another ``frame``.
         """
         try:
-            data = path.expanduser().read_bytes()
-            found = json.loads(files.decoded(path, data[: LARGEST_FILE + 1]))
+            if not path.expanduser().is_file():  # nor a pipe, which would block
+                raise ArgumentError("there is no such file")
+            with path.expanduser().open("rb") as file:
+                found = json.loads(files.decoded(path, file.read(LARGEST_FILE)))
         except (OSError, ValueError, RecursionError) as error:  # an ArgumentError is a ValueError
             raise ArgumentError(f"{str(path)!r} is no calibration: {error}") from error
         keys = ("frame", "mass", "com", "bias_force", "bias_torque")
@@ -107,6 +116,9 @@ class Calibration(NamedTuple):
             mass = checks.number("mass", found["mass"])
             if mass < 0.0:
                 raise ArgumentError(f"mass must not be negative; got {mass:g}")
+            largest = max(mass, *np.abs([force, moment, com]).flat)
+            if largest > LARGEST_LOAD:
+                raise ArgumentError(f"{largest:g} is too large; valid is at most {LARGEST_LOAD:g}")
         except ArgumentError as error:
             raise ArgumentError(f"{str(path)!r} is no calibration: {error}") from error
         return cls(np.concatenate([moment, force]), mass, com)
@@ -154,23 +166,26 @@ def fit(gravities: ArrayLike, wrenches: ArrayLike) -> Fit:
     missing = unseen(g)
     if missing:
         raise ArgumentError(missing)
+    if np.abs(W).max() >= LARGEST:
+        raise ArgumentError(f"wrenches have numbers up to {np.abs(W).max():g}, which are too large")
     to_com, same, none = -so3.hat(g), np.tile(np.eye(3), (N, 1)), np.zeros((3 * N, 0))
     moment, force = W[:, :3], W[:, 3:]
     x, e_m, left_f = _solved(g.reshape(-1, 1), same, force)
     m, f0 = float(x[0]), x[1:]
-    weight = float(np.linalg.norm(g, axis=1).mean())
     _check_mounting(g, force, m, e_m[0], left_f)
     mc, e_mc, left_m = _solved(to_com.reshape(-1, 3), same, moment)
-    share = np.array([max(e_mc[:3]), e_m[0]]) * weight
-    limit = UNCERTAIN * np.maximum(weight * np.array([np.linalg.norm(mc[:3]), abs(m)]), LEAST)
-    if (share > limit).any():
-        which, unit = ("moments", "N m") if share[0] > limit[0] else ("forces", "N")
-        left = np.abs(left_m if unit == "N m" else left_f).max(axis=1)
-        raise ArgumentError(
-            f"the {which} do not follow gravity: {m:.3g} +- {e_m[0]:.2g} kg, residual up to "
-            f"{left.max():.3g} {unit} in pose {left.argmax() + 1}; valid are readings in SI units "
-            "of a tool that nothing touches, and the gravity of these poses"
-        )
+    for k, (what, unit, b, left) in enumerate(
+        (("forces", "N", force, left_f), ("moments", "N m", moment, left_m))
+    ):
+        variance = np.square(left).sum() / (left.size - (4, 6)[k])
+        explicable = UNEXPLAINED * np.square(b - b.mean(axis=0)).sum() / (3 * (N - 1))
+        if variance > max(explicable, NOISE[k] ** 2):
+            worst = np.linalg.norm(left, axis=1)
+            raise ArgumentError(
+                f"the {what} do not follow gravity: {m:.3g} +- {e_m[0]:.2g} kg, residual up to "
+                f"{worst.max():.3g} {unit} (pose {worst.argmax() + 1}); valid are readings in SI "
+                "units of a tool that nothing touches, and the gravity in the same poses"
+            )
     if m < max(LIGHTEST, ERRORS * e_m[0]):
         m, e_mass, c, e_c = 0.0, e_m[0], np.zeros(3), np.zeros(3)
         f0, e_m, left_f = _solved(none, same, force)
@@ -192,8 +207,12 @@ def unseen(gravities: FloatArray) -> str:
     """Return what gravities (N, 3) in a sensor's axes do not show of its tool; empty if nothing."""
     N = len(gravities)
     length = np.linalg.norm(gravities, axis=1, keepdims=True)
-    if not (length > 0.0).all():
-        raise ArgumentError(f"gravities must not be zero; got {gravities[length.argmin()]}")
+    wrong = (length < FALLS[0]) | (length > FALLS[1])
+    if wrong.any():
+        raise ArgumentError(
+            f"gravities have lengths such as {length[wrong][0]:g}; valid is {FALLS[0]:g} to "
+            f"{FALLS[1]:g} m/s^2"
+        )
     needed = f"{N} pose(s); at least {POSES} are needed, with different directions of gravity"
     if not N:
         return needed
@@ -206,10 +225,11 @@ def unseen(gravities: FloatArray) -> str:
             "neither mass, bias nor centre of mass; tilt the sensor between poses"
         )
     if seen == 1 and N >= POSES:
+        other = -axes[1] if directions.mean(axis=0) @ axes[1] > 0.0 else axes[1]
         return (
-            f"the poses tilt the sensor in one plane of directions only, along {_shown(axes[0])}: "
-            "they do not show the centre of mass along it, nor the bias of the moment across it; "
-            f"tilt the sensor about {_shown(axes[0])} as well"
+            f"gravity differs between the poses along {_shown(axes[0], 2)} alone: they do not show "
+            "the centre of mass along this axis, nor the bias of the moment across it; add a pose "
+            f"in which gravity points to {_shown(other, 2)} in the sensor's frame"
         )
     return needed if N < POSES else ""
 
@@ -239,14 +259,19 @@ def _check_mounting(
         Q = sign * U @ np.diag([1.0, 1.0, sign * proper]) @ Vt  # the rotation of -force for -1
         mass = (s[0] + s[1] + sign * proper * s[2]) / total
         missed = np.square(force - sign * mass * g @ Q.T).sum()
-        found.append((missed, sign, so3.log(Q)))
-    best, rounding = min(one[0] for one in found), 1e-12 * np.square(force).sum()
+        found.append((missed, sign, so3.log(Q), mass))
+    (best, *_, mass), rounding = min(found, key=lambda one: one[0]), 1e-12 * np.square(force).sum()
     variance = best / (left.size - 7)
-    turned = np.square(left).sum() - best > 3.0 * SIGNIFICANT * variance + rounding
+    spared = np.square(left).sum() - best
+    explained = (
+        mass * math.sqrt(total / len(g)) > NOISE[0] and best <= EXPLAINED * np.square(force).sum()
+    )
+    turned = explained and spared > 3.0 * SIGNIFICANT * variance + rounding
     close = [one for one in found if one[0] <= best + 9.0 * variance + rounding]
-    fits = any(sign > 0.0 and np.linalg.norm(x) <= TURNED for _, sign, x in close)
+    fits = any(sign > 0.0 and np.linalg.norm(x) <= TURNED for _, sign, x, _ in close)
     if m < -max(LIGHTEST, ERRORS * error) or (turned and not fits):
-        said = ", or ".join(sorted(_mounting(sign, x) for _, sign, x in close))
+        names = sorted(_mounting(sign, x) for _, sign, x, _ in close)
+        said = ", or ".join(names) if explained else "no rotation of the sensor"
         raise ArgumentError(
             f"the readings fit {said}; as it is mounted they show a tool of {m:.3g} kg"
         )

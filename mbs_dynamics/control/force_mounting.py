@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics import algorithms, checks
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.joint_input import Rejection
 from mbs_dynamics.errors import ArgumentError, ModelError, listed
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.model.body import GROUND
@@ -26,14 +27,6 @@ IMU_TIME = 0.5
 
 FALLS = (0.0, 200.0), (5.0, 15.0)
 """Valid lengths of the acceleration in m/s^2 that an imu measures: on the sensor, on the base."""
-
-
-class Rejection(NamedTuple):
-    """Why there is no wrench."""
-
-    kind: str
-    """A short key for counting, such as ``"saturated"``."""
-    reason: str
 
 
 class Motion(NamedTuple):
@@ -127,14 +120,19 @@ class Mounting:
             body = self.model.parents[body]
         return load.transformed(self._in_sensor(link)) if body != GROUND else Inertia.zero()
 
-    def move(self, q: FloatArray, qd: FloatArray | None, stamp: int, now: float) -> None:
-        """Take positions (n,) in rad or m and velocities (n,) of the joints, None if unknown."""
+    def move(self, q: ArrayLike, qd: ArrayLike | None, stamp: int, now: float) -> None:
+        """Take positions (n,) in rad or m and velocities (n,) of the joints, None if unknown.
+
+        Raises ArgumentError for a wrong shape, and for numbers that are not finite.
+        """
+        q = checks.numbers("q", q, (self.model.n,))
+        qd = None if qd is None else checks.numbers("qd", qd, (self.model.n,))
         C = algorithms.forward_kinematics(self.model, q, bodies=[self.sensor])[0]
         rate, acceleration, a = np.zeros((3, 3))
         self.missing = ""
         if self.inertial:
             at, before = 1e-9 * stamp if stamp else now, self._rates
-            self._rates = None if qd is None else (qd.copy(), at)
+            self._rates = None if qd is None else (qd, at)
             if qd is None or before is None or not 0.0 < at - before[1] <= self.timeout:
                 self.missing = "joint velocities" if qd is None else "a second joint velocity"
             else:
@@ -143,7 +141,7 @@ class Mounting:
                 Vd = algorithms.accelerations(self.model, q, qd, qdd, bodies=[self.sensor])[0]
                 rate, acceleration, a = V[:3], Vd[:3], Vd[3:] + so3.hat(V[:3]) @ V[3:]
         fall = C[:3, :3].T @ self.gravity - a
-        self._latest = Motion(fall, rate, acceleration, C, q.copy(), stamp), now
+        self._latest = Motion(fall, rate, acceleration, C, q, stamp), now
 
     def accelerate(self, link: str, acceleration: ArrayLike, stamp: int, now: float) -> None:
         """Take the proper acceleration (3,) in m/s^2 that an imu on a link measures.

@@ -15,9 +15,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.force_calibration import Calibration, Fit, fit, unseen
-from mbs_dynamics.control.force_mounting import Motion, Mounting, Rejection, moved
+from mbs_dynamics.control.force_calibration import LARGEST, Calibration, Fit, fit, unseen
+from mbs_dynamics.control.force_mounting import Motion, Mounting, moved
+from mbs_dynamics.control.joint_input import Rejection
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.inertia import Inertia
 
@@ -31,9 +33,6 @@ __all__ = [
     "fit",
     "moved",
 ]
-
-LARGEST = 1e9
-"""Readings of this size are rejected."""
 
 STILL, STILL_SHARE, STILL_POSITION = 0.5, 0.8, 0.003
 """Time in s over which the readings of a still arm are averaged, the share of it that they must
@@ -61,10 +60,14 @@ class ForceSensor:
         zero_time: float = 1.0,
         inertia_at_com: ArrayLike = ((0.0,) * 3,) * 3,
     ) -> None:
-        self.limits = np.array(limits, dtype=float)
-        self.stale_timeout, self.max_difference = stale_timeout, max_difference
-        self.cutoff, self.zero_time = cutoff, zero_time
-        self.inertia_at_com = np.array(inertia_at_com, dtype=float)
+        self.limits = checks.real("limits", limits)
+        if self.limits.shape != (6,) or not (self.limits > 0.0).all():
+            raise ArgumentError(f"limits must be 6 positive numbers; got {self.limits.tolist()}")
+        self.stale_timeout = checks.positive("stale_timeout", stale_timeout)
+        self.max_difference = checks.number("max_difference", max_difference)
+        self.cutoff = checks.number("cutoff", cutoff)
+        self.zero_time = checks.number("zero_time", zero_time)
+        self.inertia_at_com = checks.numbers("inertia_at_com", inertia_at_com, (3, 3))
         self.calibration: Calibration | None = None
         self.load = Inertia.zero()
         """Known loads that the sensor bears in addition to the tool, in its frame."""
@@ -79,12 +82,16 @@ class ForceSensor:
         self._fade, self._faded_from = np.zeros(6), -math.inf
 
     def read(
-        self, W: FloatArray, stamp: int, now: float, motion: Motion | Rejection
+        self, W: ArrayLike, stamp: int, now: float, motion: Motion | Rejection
     ) -> FloatArray | Rejection:
         """Return the wrench (6,) of the surroundings on the tool, or why there is none.
 
-        ``W`` (6,) is a reading, and ``motion`` that of the sensor.
+        ``W`` (6,) is a reading, and ``motion`` that of the sensor. Raises ArgumentError for a wrong
+        shape or type.
         """
+        W = checks.real("W", W)
+        if W.shape != (6,):
+            raise ArgumentError(f"W has shape {W.shape}; valid is (6,)")
         fresh = now - self._received <= self.stale_timeout
         if stamp and fresh and stamp <= self._stamp:
             if stamp == self._stamp:
@@ -102,7 +109,7 @@ class ForceSensor:
         at = 1e-9 * stamp if stamp else now
         elapsed, self._at = at - self._at, at
         self._stamp, self._received = stamp, now
-        self._still.append((now, W.copy(), motion))
+        self._still.append((now, W, motion))
         while now - self._still[0][0] > STILL:
             self._still.popleft()
         if self.calibration is None:
@@ -199,14 +206,14 @@ class ForceSensor:
         found = self._at_rest(now)
         load = np.asarray(self.load.matrix())
         W = np.mean([W - motion.reading(load) for W, motion in found], axis=0)
-        self.poses.append((np.mean([motion.fall for _, motion in found], axis=0), W))
+        fall = np.mean([motion.fall for _, motion in found], axis=0)
+        missing = unseen(np.vstack([self._taken()[0], fall]))  # or an error
+        self.poses.append((fall, W))
         said = f"{len(self.poses)} pose(s) taken"
-        g, W = self._taken()
-        missing = unseen(g)
         if missing:
             return f"{said}; {missing}"
         try:
-            return f"{said}: {fit(g, W)}"
+            return f"{said}: {fit(*self._taken())}"
         except ArgumentError as error:
             return f"{said}, but {error}"
 

@@ -19,6 +19,15 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 
+from mbs_dynamics.control.environment import (
+    Gravity,
+    Load,
+    carried_over,
+    check_load,
+    fixed_links,
+    replaced,
+    root_gravity,
+)
 from mbs_dynamics.control.force_sensor import (
     Calibration,
     ForceSensor,
@@ -27,25 +36,15 @@ from mbs_dynamics.control.force_sensor import (
     Rejection,
     moved,
 )
+from mbs_dynamics.control.joint_input import JointInput
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, quoted
+from mbs_dynamics.files import check_writable
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.ros import joint_input, messages
-from mbs_dynamics.ros.joint_input import JointInput
+from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.node_base import DescribedNode
 from mbs_dynamics.ros.performance import InputStatistics
 from mbs_dynamics.ros.process import run
-from mbs_dynamics.ros.robot_description import (
-    Gravity,
-    Load,
-    carried_over,
-    check_load,
-    fixed_links,
-    loads_of,
-    model_of,
-    remarks_about,
-    replaced,
-    root_gravity,
-)
+from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 from mbs_dynamics.ros.wrench_compensation.interface import (
     WRENCH_COMPENSATION_NODE,
     WrenchCompensationSettings,
@@ -64,11 +63,11 @@ class WrenchCompensationNode(DescribedNode):
         self._mounting: Mounting | None = None
         self._input: JointInput | None = None
         self._gravity, self._loads = Gravity("", settings.gravity), list[Load]()
-        self._refused, self._file_problem = "", ""
+        self._text, self._refused, self._file_problem = "", "", ""
         self._sensor = ForceSensor()
         self._configure(time.monotonic())
         self._path = Path(settings.calibration_file) if settings.calibration_file else None
-        if self._path is not None and self._path.expanduser().exists():
+        if self._path is not None:
             self._read(self._path)
         self._topics: list[tuple[Any, messages.ScrewMessage]] = []
         self._publishers = [self.advertise(topic.name) for topic in self.interface.published[:3]]
@@ -85,10 +84,13 @@ class WrenchCompensationNode(DescribedNode):
 
     def _read(self, path: Path) -> None:
         try:
+            if not path.expanduser().exists():
+                check_writable("calibration_file", path)  # ~/fit will write it
+                return
             found = Calibration.read(path, self._settings.sensor_frame)
         except ArgumentError as error:
-            self._file_problem = f"calibration_file: {error}"
-            self.get_logger().error(self._file_problem)
+            self._file_problem = str(error)
+            self.get_logger().error(f"no bias and tool by calibration_file: {error}")
             return
         self._sensor.calibrate(found, time.monotonic())
         self.get_logger().info(f"bias and tool of {str(path)!r}: {found.mass:.3f} kg")
@@ -135,6 +137,8 @@ class WrenchCompensationNode(DescribedNode):
 
     def _describe(self, text: str) -> bool:
         settings = self._settings
+        if self._mounting is not None and text == self._text:
+            return True
         try:
             model = model_of(text, settings.root, settings.tip)
             mounting = Mounting(model, settings.sensor_frame, settings.tool_frame)
@@ -152,7 +156,7 @@ class WrenchCompensationNode(DescribedNode):
             self._refused = str(error)
             self.warn("description", f"robot_description refused: {error}", error=True)
             return False
-        self._mounting, self._input, self._refused = mounting, joints, ""
+        self._mounting, self._input, self._text, self._refused = mounting, joints, text, ""
         self._gravity, self._loads = gravity, loads
         self._sensor.restart()
         self._sensor.bear(borne, time.monotonic())
@@ -200,7 +204,7 @@ class WrenchCompensationNode(DescribedNode):
         reading = self._input.read(
             message.name, message.position, message.velocity, stamp=stamp, received=now
         )
-        if isinstance(reading, joint_input.Rejection):
+        if isinstance(reading, Rejection):
             if reading.kind != "partial":
                 self.warn(reading.kind, f"joint_states rejected: {reading.reason}")
         elif not reading.repeated:
@@ -229,7 +233,7 @@ class WrenchCompensationNode(DescribedNode):
             elif answer.kind == "uncalibrated":
                 self._statistics.skipped(begin)
             else:
-                self._statistics.rejected(joint_input.Rejection(*answer))
+                self._statistics.rejected(answer)
                 self.warn(answer.kind, f"wrench rejected: {answer.reason}")
             return
         W, motion = answer
@@ -251,8 +255,9 @@ class WrenchCompensationNode(DescribedNode):
             return Rejection("frame", f"header.frame_id is {quoted(frame)}: {error}")
         motion = mounting.motion(now)
         answer = self._sensor.read(W, stamp, now, motion)
-        if isinstance(answer, Rejection) or isinstance(motion, Rejection):
-            return answer if isinstance(answer, Rejection) else Rejection(*motion)
+        if isinstance(answer, Rejection):
+            return answer
+        assert isinstance(motion, Motion)
         return answer, motion
 
     # -- services ----------------------------------------------------------------------------------
@@ -274,8 +279,8 @@ class WrenchCompensationNode(DescribedNode):
         try:
             self._sensor.calibration.write(self._path, self._settings.sensor_frame)
         except ArgumentError as error:
-            self._file_problem = f"calibration_file: {error}"
-            return f"{said}. In use, but lost at the next start: {self._file_problem}"
+            self._file_problem = str(error)
+            return f"{said}. In use, but lost at the next start: {error}"
         self._file_problem = ""
         return f"{said}; written to {str(self._path)!r}"
 

@@ -128,7 +128,8 @@ DOWN, SIDE, FRONT = np.eye(3)[[2, 0, 1]] * 9.81
         ([], "0 pose(s); at least 4"),
         ([DOWN, SIDE, FRONT], "3 pose(s); at least 4"),
         ([DOWN] * 9, "neither mass, bias nor centre of mass"),
-        ([DOWN, SIDE] * 4, "do not show the centre of mass along it"),
+        (np.eye(3), "gravities have lengths such as 1;"),
+        ([DOWN, SIDE] * 4, "do not show the centre of mass along this axis"),
     ],
 )
 def test_poses_that_do_not_show_the_weight_are_refused(directions, said):
@@ -152,6 +153,7 @@ def test_poses_in_one_plane_of_gravity_suffice():
         (lambda W: np.random.default_rng(4).normal(size=W.shape) * 10.0, "do not follow gravity"),
         (lambda W: np.where(np.arange(6) == 2, np.nan, W), "wrenches must be finite"),
         (lambda W: W[:, :5], "wrenches has shape (10, 5)"),
+        (lambda W: W * 1e200, "too large"),
     ],
 )
 def test_readings_that_are_none_of_a_tool_are_refused(damage, said):
@@ -192,6 +194,8 @@ def test_a_file_keeps_a_calibration(tmp_path, monkeypatch):
         ({"com": [0.0, math.nan, 0.0]}, "com must be finite"),
         ({"bias_force": [1.0, 2.0]}, "bias_force has shape (2,)"),
         ({"bias_torque": None}, "bias_torque"),
+        ({"mass": 1e300}, "1e+300 is too large"),
+        ('{"mass": ' + "9" * 5000 + "}", "is no calibration"),
         ({"frame": "other"}, "frame 'other'"),
         ({"centre": [0.0]}, "centre"),
     ],

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.environment import LARGEST_GRAVITY, check_gravity
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.ros.interface import (
@@ -16,16 +17,14 @@ from mbs_dynamics.ros.interface import (
     DIAGNOSTICS,
     GRAVITY,
     JOINT_STATES,
-    LARGEST_GRAVITY,
     PAYLOAD,
     SENSOR_DATA,
     DescribedSettings,
     Interface,
     Service,
     Topic,
-    check_gravity,
-    setting,
 )
+from mbs_dynamics.settings import setting
 
 
 @dataclass(frozen=True)
