@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import signal
@@ -252,31 +251,28 @@ def test_the_parameter_file_holds_the_defaults():
     ]
 
 
-def test_topics_and_services_are_those_of_the_page():
-    entries = declared(NODE)
-    with (
-        SensorProcess(use_imu=True, robot_description_file="''") as process,
-        Sensor(process) as probe,
-    ):
+def test_topics_services_and_diagnostics_are_those_of_the_page(tmp_path):
+    path, q = tmp_path / "sensor.json", np.ones(7)
+    Calibration(BIAS, MASS, np.array(COM)).write(path, "flange")
+    given = {"robot_description_file": "''", "calibration_file": path}
+    with SensorProcess(**given) as process, Sensor(process) as probe:
         probe.describe(robot_path("arm7").read_text(encoding="utf-8"))
-        there = {}
+        probe.left(q, reading(q))
+        probe.until(
+            lambda: probe.input_value("latency computed median [ms]"),
+            again=lambda: probe.read(q, reading(q)),
+        )
+        there, entries = {}, declared(NODE)
         for kind in ("publishers", "subscribers", "services"):
             there |= found(probe, kind)
         life = re.compile(r"~/(transition_event|\w*state\w*|\w*transition\w*)$")
-        assert {k: v for k, v in there.items() if not life.match(k)} == types(entries)
+        expected = {name: kind for name, kind in types(entries).items() if name != "imu"}
+        assert {k: v for k, v in there.items() if not life.match(k)} == expected
         for kind in ("publishers", "subscribers"):
             for name, value in qualities(probe, kind).items():
                 assert name not in entries or value == quality(entries[name])
-    assert all(says(NODE, name) for name in entries)
-    assert json.loads(re.search(r"```json\n(.*?)```", _page(), re.DOTALL)[1]).keys() == {
-        "frame",
-        "mass",
-        "com",
-        "bias_force",
-        "bias_torque",
-    }
-
-
-def _page():
+        values = [pair.key for status in probe.health.values() for pair in status.values]
+        assert [value for value in values if not says(NODE, value)] == []
     page = Path(__file__).parents[2] / "docs" / "reference" / "nodes" / f"{NODE}.md"
-    return page.read_text(encoding="utf-8")
+    path.write_text(re.search(r"```json\n(.*?)```", page.read_text("utf-8"), re.DOTALL)[1])
+    assert Calibration.read(path, "tool0").mass == 1.0
