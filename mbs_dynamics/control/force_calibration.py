@@ -204,7 +204,7 @@ def fit(gravities: ArrayLike, wrenches: ArrayLike) -> Fit:
 
 
 def unseen(gravities: FloatArray) -> str:
-    """Return what gravities (N, 3) in a sensor's axes do not show of its tool; empty if nothing."""
+    """Return which parameters gravities (N, 3) in a sensor's axes do not show; empty if none."""
     N = len(gravities)
     length = np.linalg.norm(gravities, axis=1, keepdims=True)
     wrong = (length < FALLS[0]) | (length > FALLS[1])

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where a wrist sensor is on an arm, and how it moves.
+"""The frames of a wrist sensor and its tool on an arm, and their motion.
 
 Times are of one steady clock, in s, and stamps in ns, 0 for none.
 """
@@ -54,7 +54,7 @@ class Motion(NamedTuple):
 
 
 class Mounting:
-    """Where a sensor is on an arm, and how it moves: by joint positions, and by an imu if used.
+    """The place of a sensor on an arm, and its motion by joint positions, and by an imu if used.
 
     ``sensor`` and ``tool`` are links fixed to one another; ``gravity`` (3,) in m/s^2 in the axes of
     the root. With ``inertial``, accelerations are differences of joint velocities. With

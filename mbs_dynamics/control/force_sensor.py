@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A wrist force-torque sensor without the bias and the weight of its tool.
+"""Removes the bias and the weight of the tool from the readings of a wrist force-torque sensor.
 
-What is left of a reading is the wrench of the surroundings on the tool. Wrenches (6,) have the
-moment first, in N m and N. Times are of one steady clock, in s, and stamps in ns, 0 for none.
+The result is the wrench of the surroundings on the tool. Wrenches (6,) have the moment first, in
+N m and N. Times are of one steady clock, in s, and stamps in ns, 0 for none.
 """
 
 from __future__ import annotations
@@ -72,11 +72,12 @@ class ForceSensor:
         self.load = Inertia.zero()
         """Known loads that the sensor bears in addition to the tool, in its frame."""
         self.offset = np.zeros(6)
-        """What :meth:`zero` has removed in addition to the bias, in N m and N."""
+        """Removed by :meth:`zero` in addition to the bias, in N m and N."""
         self.poses: list[tuple[FloatArray, FloatArray]] = []
         """Free fall (3,) and reading (6,) without known loads of each pose."""
         self._borne = np.zeros((6, 6))
         self._still: deque[tuple[float, FloatArray, Motion]] = deque()
+        self._latest: tuple[FloatArray, Motion] | None = None
         self._stamp, self._received, self._at = 0, -math.inf, 0.0
         self._smooth: FloatArray | None = None
         self._fade, self._faded_from = np.zeros(6), -math.inf
@@ -84,7 +85,7 @@ class ForceSensor:
     def read(
         self, W: ArrayLike, stamp: int, now: float, motion: Motion | Rejection
     ) -> FloatArray | Rejection:
-        """Return the wrench (6,) of the surroundings on the tool, or why there is none.
+        """Return the wrench (6,) of the surroundings on the tool, or the reason for its absence.
 
         ``W`` (6,) is a reading, and ``motion`` that of the sensor. Raises ArgumentError for a wrong
         shape or type.
@@ -109,7 +110,8 @@ class ForceSensor:
         at = 1e-9 * stamp if stamp else now
         elapsed, self._at = at - self._at, at
         self._stamp, self._received = stamp, now
-        self._still.append((now, W, motion))
+        self._latest = W, motion
+        self._still.append((now, *self._latest))
         while now - self._still[0][0] > STILL:
             self._still.popleft()
         if self.calibration is None:
@@ -152,9 +154,9 @@ class ForceSensor:
         return np.asarray(self._fade * (1.0 - min(max(done, 0.0), 1.0)))
 
     def change(self, now: float, action: Callable[[], object]) -> None:
-        """Do what changes the output at an unchanged reading, and let it fade in."""
+        """Apply a change of bias, tool, load or offset, and fade its effect on the output in."""
         known = self.calibration is not None and now - self._received <= self.stale_timeout
-        latest = self._still[-1][1:] if self._still and known else None
+        latest = self._latest if known else None
         before = self._left(*latest) if latest else np.zeros(6)
         action()
         tool = Inertia.zero()
@@ -163,12 +165,12 @@ class ForceSensor:
             tool = Inertia.from_com(mass, com, self.inertia_at_com)
         self._borne = np.asarray((tool + self.load).matrix())
         step = self._left(*latest) - before if latest and self.calibration else np.zeros(6)
-        if self._smooth is not None:
+        if self._smooth is not None and step.any():
             self._smooth = self._smooth + step
-        self._fade, self._faded_from = self._fading(now) - step, now
+            self._fade, self._faded_from = self._fading(now) - step, now
 
     def calibrate(self, calibration: Calibration | None, now: float) -> None:
-        """Use a calibration from now on, and forget what :meth:`zero` has removed."""
+        """Use a calibration from now on; the offset of :meth:`zero` ends."""
 
         def use() -> None:
             self.calibration, self.offset = calibration, np.zeros(6)
@@ -199,7 +201,7 @@ class ForceSensor:
         return [(W, motion) for _, W, motion in latest]
 
     def take_pose(self, now: float) -> str:
-        """Take the mean over the latest readings of the still arm; return what the poses show.
+        """Take the mean over the latest readings of the still arm; return the estimate in words.
 
         Raises ArgumentError for an arm that moves, or has not been read long enough.
         """
@@ -235,7 +237,7 @@ class ForceSensor:
         self.poses.clear()
 
     def zero(self, now: float) -> FloatArray:
-        """Make the present mean output zero; return what is removed from now on (6,).
+        """Make the present mean output zero; return the wrench (6,) that is removed from now on.
 
         The output then goes linearly to zero over ``zero_time``. Raises ArgumentError for an arm
         that moves, or a sensor that is not calibrated.

@@ -241,7 +241,8 @@ class WrenchCompensationNode(DescribedNode):
         when = message.header.stamp if stamp else self.stamp_now()
         each = (W, mounting.to_tool(W), moved(W, motion.pose))
         for (publisher, outgoing), wrench in zip(self._topics, each, strict=True):
-            publisher.publish(outgoing.fill(when, wrench))
+            if publisher.get_subscription_count():
+                publisher.publish(outgoing.fill(when, wrench))
         self._statistics.answered(begin, computed, time.monotonic(), "")
 
     def _compensated(

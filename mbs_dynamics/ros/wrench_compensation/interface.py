@@ -92,8 +92,8 @@ class WrenchCompensationSettings(DescribedSettings):
     )
     limits: tuple[float, ...] = setting(
         (),
-        "Measuring range of the sensor: force x, y, z and torque x, y, z. A wrench with a "
-        "component at its limit is refused as saturated. Empty: none.",
+        "Measuring range of the sensor in the axes of sensor_frame: force x, y, z and torque x, y, "
+        "z. A wrench with a component at its limit is refused as saturated. Empty: none.",
         "N and N m",
         type="double_array",
         constraints="No number, or six positive ones.",
