@@ -8,6 +8,7 @@ Times are of one steady clock, in s, and stamps in ns, 0 for none.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -84,7 +85,7 @@ class Mounting:
         self.missing = ""
         """Why the latest joint positions give no motion; empty if they do."""
         self._latest: tuple[Motion, float] | None = None
-        self._rates: tuple[FloatArray, float] | None = None
+        self._rates: tuple[FloatArray, FloatArray, FloatArray] | None = None
         self._imu: tuple[FloatArray, FloatArray | None, int, float] | None = None
 
     def _in_sensor(self, link: str) -> FloatArray:
@@ -120,10 +121,19 @@ class Mounting:
             body = self.model.parents[body]
         return load.transformed(self._in_sensor(link)) if body != GROUND else Inertia.zero()
 
-    def move(self, q: ArrayLike, qd: ArrayLike | None, stamp: int, now: float) -> None:
+    def move(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike | None,
+        stamp: int,
+        now: float,
+        stamps: Sequence[int] | None = None,
+    ) -> None:
         """Take positions (n,) in rad or m and velocities (n,) of the joints, None if unknown.
 
-        Raises ArgumentError for a wrong shape, and for numbers that are not finite.
+        ``stamps`` (n,) are those of each joint, of which several drivers may report; 0 for one that
+        none does, None: ``stamp`` for all. Raises ArgumentError for a wrong shape, and for numbers
+        that are not finite.
         """
         q = checks.numbers("q", q, (self.model.n,))
         qd = None if qd is None else checks.numbers("qd", qd, (self.model.n,))
@@ -131,17 +141,28 @@ class Mounting:
         rate, acceleration, a = np.zeros((3, 3))
         self.missing = ""
         if self.inertial:
-            at, before = 1e-9 * stamp if stamp else now, self._rates
-            self._rates = None if qd is None else (qd, at)
-            if qd is None or before is None or not 0.0 < at - before[1] <= self.timeout:
+            at = np.full(q.size, now) if not stamp else 1e-9 * np.array(stamps or [stamp] * q.size)
+            qdd = self._accelerations(qd, at)
+            if qd is None or np.isnan(qdd).any():
                 self.missing = "joint velocities" if qd is None else "a second joint velocity"
             else:
-                qdd = (qd - before[0]) / (at - before[1])
                 V = algorithms.twists(self.model, q, qd, bodies=[self.sensor])[0]
                 Vd = algorithms.accelerations(self.model, q, qd, qdd, bodies=[self.sensor])[0]
                 rate, acceleration, a = V[:3], Vd[:3], Vd[3:] + so3.hat(V[:3]) @ V[3:]
         fall = C[:3, :3].T @ self.gravity - a
         self._latest = Motion(fall, rate, acceleration, C, q, stamp), now
+
+    def _accelerations(self, qd: FloatArray | None, at: FloatArray) -> FloatArray:
+        """Return differences of the velocities measured at these times in s; NaN if unknown."""
+        qdd, before = np.where(at == 0.0, 0.0, np.nan), self._rates
+        if qd is not None and before is not None:
+            elapsed = at - before[1]
+            if elapsed.min() >= 0.0 and elapsed.max() <= self.timeout:
+                new = elapsed > 0.0
+                qdd = before[2].copy()  # of joints that this message does not report
+                qdd[new] = (qd - before[0])[new] / elapsed[new]
+        self._rates = None if qd is None else (qd, at, qdd)
+        return qdd
 
     def accelerate(self, link: str, acceleration: ArrayLike, stamp: int, now: float) -> None:
         """Take the proper acceleration (3,) in m/s^2 that an imu on a link measures.

@@ -138,6 +138,7 @@ class WrenchCompensationNode(DescribedNode):
     def _describe(self, text: str) -> bool:
         settings = self._settings
         if self._mounting is not None and text == self._text:
+            self._refused = ""
             return True
         try:
             model = model_of(text, settings.root, settings.tip)
@@ -208,7 +209,8 @@ class WrenchCompensationNode(DescribedNode):
             if reading.kind != "partial":
                 self.warn(reading.kind, f"joint_states rejected: {reading.reason}")
         elif not reading.repeated:
-            self._mounting.move(reading.q, reading.qd, reading.stamp, now)
+            stamps = self._input.stamps
+            self._mounting.move(reading.q, reading.qd, reading.stamp, now, stamps)
 
     def _on_imu(self, message: Any) -> None:
         if self._mounting is None:

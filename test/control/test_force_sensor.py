@@ -377,6 +377,22 @@ def test_inertial_forces_of_a_moving_tool_are_removed():
     assert bench.read(REST, BIAS, qd=None).reason.endswith("joint velocities")
 
 
+def test_accelerations_of_joints_that_two_drivers_report_by_turns():
+    mounting, (q, qdd) = (
+        Mounting(ARM, SENSOR, inertial=True),
+        np.random.default_rng(1).normal(size=(2, 7)),
+    )
+    qdd[6] = 0.0  # of a joint that none reports
+    stamps, qd = np.zeros(7, dtype=int), np.zeros(7)
+    for k in range(1, 9):  # four joints at odd, two at even milliseconds
+        own = slice(0, 4) if k % 2 else slice(4, 6)
+        stamps[own], qd[own] = 10**12 + k * 10**6, qdd[own] * 1e-3 * k
+        mounting.move(q, qd, 10**12 + k * 10**6, 1e-3 * k, stamps.tolist())
+        assert bool(mounting.missing) == (k < 4)
+    found = mounting.motion(0.008).reading(Inertia.from_com(MASS, COM, TENSOR).matrix())
+    np.testing.assert_allclose(found, reading(q, qd, qdd) - BIAS, atol=1e-5)
+
+
 @pytest.mark.parametrize("link", ["tool", "base_link"])
 def test_gravity_by_an_imu_on_the_tool_or_on_the_base(link):
     """The description is silent about the tilt of the base, or of the whole room."""
@@ -427,6 +443,7 @@ URDF = """<robot name="three"><link name="base"/><link name="a"/><link name="b"/
     <origin xyz="0.01 0 0.05" rpy="0 0 1.5707963267948966"/></joint></robot>"""
 
 
+@pytest.mark.filterwarnings("ignore:model 'three'")  # it has no masses
 def test_most_of_a_shaken_tool_is_removed_of_the_sensors_of_mujoco():
     mujoco = pytest.importorskip("mujoco")
     world = mujoco.MjModel.from_xml_string(XML)
