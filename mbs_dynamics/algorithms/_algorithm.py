@@ -9,7 +9,6 @@ kind traces the equations and compiles them, and further calls run the kernel.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,9 +18,7 @@ import numpy as np
 
 from mbs_dynamics.algorithms.kernels import (
     MODEL_INPUTS,
-    Property,
     kernel_of,
-    properties_taken,
     shapes_of_model_inputs,
     traced_on,
 )
@@ -66,9 +63,6 @@ ARRAYS = (
 )
 """Names of the arguments of equations that are arrays; every other argument is an option."""
 
-MOST_CALLS = 200
-"""So many calls, each with other options, are remembered for a model."""
-
 BODY_LEVEL = frozenset({"wrenches"})
 """Arrays whose meaning depends on the representation."""
 
@@ -92,15 +86,14 @@ class Algorithm(Dispatcher):
         self.joint_space_only = joint_space_only
         self.generic = generic
         parameters = list(signature.parameters.values())[1:]
-        self.arrays = tuple(p.name for p in parameters if p.name in ARRAYS)
-        self.named = self.arrays.index("wrenches") if "wrenches" in self.arrays else 0
-        """Index of the array that may be a mapping of link names."""
-        self.required = tuple(
-            p.name for p in parameters if p.name in ARRAYS and p.default is inspect.Parameter.empty
-        )
-        options = [p for p in parameters if p.name not in ARRAYS]
-        self.options = {p.name: p.default for p in options}
-        self.positional = tuple(p.name for p in options if p.kind is not p.KEYWORD_ONLY)
+        self.parameters = {p.name: k for k, p in enumerate(parameters)}
+        self.positional = sum(p.kind is not p.KEYWORD_ONLY for p in parameters)
+        arrays = [p for p in parameters if p.name in ARRAYS]  # which come before the options
+        self.arrays = tuple(p.name for p in arrays)
+        self.required = tuple(p.name for p in arrays if p.default is p.empty)
+        self.options = {p.name: p.default for p in parameters[len(arrays) :]}
+        self.optional = self.arrays[len(self.required) :]
+        self.defaults = (*[None] * len(arrays), *self.options.values())
 
     def __get__(self, instance: Any, owner: Any = None) -> Algorithm:
         """Return the algorithm: help() and similar tools recognize functions by ``__get__``."""
@@ -116,103 +109,81 @@ class Algorithm(Dispatcher):
         if isinstance(model, Tree):
             return self.equations(model, *args, **named)
         required = len(self.required)
-        shortcut = self, args[required:], tuple(named.items()) if named else ()
-        if len(args) >= required:
-            try:  # most calls: the arrays first, and options known from before
-                kernel, properties = compiled(model).calls[shortcut]
-            except (KeyError, TypeError, AttributeError):
-                pass
-            else:
-                return kernel(*args[:required], *properties)
-        arrays, rest = args[: len(self.arrays)], args[len(self.arrays) :]
-        for name in self.arrays[len(arrays) :]:
-            if named and name in named:
-                arrays = (*arrays, named.pop(name))
-            elif name in self.required:
-                raise ArgumentError(f"{self.name} needs the argument {name!r}")
-            else:
-                arrays = (*arrays, None)
-        if type(arrays[self.named]) is dict:
-            arrays = self.by_body(model, arrays, named)
-        given = tuple([x is not None for x in arrays])
+        if named or not required <= len(args) <= self.positional:
+            values = self._bound(args, named)
+        else:
+            values = args + self.defaults[len(args) :]
+        rest = values[required:]
         try:
-            kernel, takes = compiled(model).kernels[
-                self, given, model.payloads.bodies, rest, tuple(named.items())
-            ]
-        except (KeyError, TypeError, AttributeError):  # new, or a list in the options, or no model
-            kernel, takes = self._prepared(model, given, rest, named)
-        properties = tuple([take(model) for take in takes])
-        calls = compiled(model).calls
-        if len(args) >= required == sum(given) and len(calls) < MOST_CALLS:
-            # the model keeps the kernel alive: none of these calls is ever forgotten
-            with contextlib.suppress(TypeError):  # an option that cannot be hashed
-                calls[shortcut] = kernel, properties
-                self.remember(model, required, *shortcut[1:], kernel, properties)
-        return kernel(*[x for x in arrays if x is not None], *properties)
+            kernel, forms = compiled(model).own[self, rest]
+        except (KeyError, TypeError, AttributeError):  # new, or lists, or optional arrays
+            return self._call(model, values[:required], rest)
+        form = len(args), *named
+        if form not in forms:  # once: equal options may be other objects each time
+            forms.add(form)
+            if len(args) >= required:
+                self.remember(model, required, args[required:], tuple(named.items()), kernel)
+        return kernel(*values[:required])
 
-    def by_body(
-        self, model: Model, arrays: tuple[Any, ...], options: Mapping[str, Any]
-    ) -> tuple[Any, ...]:
-        """Return the arrays with wrenches by body (..., nb, 6) in place of a mapping of links."""
-        self.check_model(model)
-        representation = options.get("representation", AUTO)
-        return tuple(
-            wrenches_on(model, x, arrays[0], representation)
-            if name == "wrenches" and isinstance(x, dict)
-            else x
-            for name, x in zip(self.arrays, arrays, strict=True)
+    def _bound(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Return the values of all parameters; raise ArgumentError unless they are complete."""
+        count, values = len(args), [*args, *self.defaults[len(args) :]]
+        for name, x in named.items():
+            k = self.parameters.get(name, -1)
+            if k < count:
+                raise self._refused(repr(name))
+            values[k] = x
+        if count > self.positional:
+            by_name = list(self.parameters)[self.positional :]
+            hint = f"; give options by name: {by_name[0]}=..." if by_name else ""
+            raise self._refused(f"{args[self.positional]!r} without a name", hint)
+        for name, x in zip(self.required[count:], values[count:], strict=False):
+            if x is None:
+                raise ArgumentError(f"{self.name} needs the argument {name!r}")
+        return tuple(values)
+
+    def _refused(self, argument: str, hint: str = "") -> ArgumentError:
+        known = ", ".join(self.parameters)
+        return ArgumentError(
+            f"{self.name}: cannot take {argument}; the arguments are: model, {known}{hint}"
         )
 
-    def _prepared(
-        self, model: Model, given: tuple[bool, ...], rest: tuple[Any, ...], named: dict[str, Any]
-    ) -> tuple[Kernel, tuple[Property, ...]]:
-        self.check_model(model)
-        positional = dict(zip(self.positional, rest, strict=False))
-        twice = [name for name in positional if name in named]
-        unknown = [name for name in named if name not in self.options]
-        unnamed = [repr(x) for x in rest[len(self.positional) :]]
-        if unnamed or twice or unknown:
-            came = (twice or unknown or [f"{unnamed[0]} without a name"])[0]
-            keywords = [name for name in self.options if name not in self.positional]
-            hint = f"; give options by name: {keywords[0]}=..." if unnamed and keywords else ""
-            raise ArgumentError(
-                f"{self.name}: cannot take {came!r}; the arguments are: model, "
-                + ", ".join((*self.arrays, *self.options))
-                + hint
-            )
-        chosen = [name for name, there in zip(self.arrays, given, strict=True) if there]
-        for name in self.required:
-            if name not in chosen:
-                raise ArgumentError(f"{self.name} needs the argument {name!r}; got None")
-        options = self.complete({**positional, **named})
-        key = self, given, model.payloads.bodies, tuple(options.items())  # whatever the loads are
-        kernels = compiled(model).kernels
-        found = kernels.get(key)
-        if found is None:
-            kernel = self.kernel(model, chosen, options)
-            found = kernels[key] = kernel, properties_taken(kernel)
-        with contextlib.suppress(TypeError):  # a list in the options: found by the key above
-            kernels[self, given, model.payloads.bodies, rest, tuple(named.items())] = found
-        return found
+    def _call(self, model: Model, arrays: tuple[Any, ...], rest: tuple[Any, ...]) -> Any:
+        """Call the kernel for required arrays, and for optional arrays and options."""
+        count = len(self.optional)
+        optional, options = rest[:count], rest[count:]
+        given = tuple([None if x is None else True for x in optional])
+        try:
+            kernel = compiled(model).own[self, given + options][0]
+        except (KeyError, TypeError, AttributeError):  # new, or lists
+            self.check_model(model)
+            complete = self.complete(dict(zip(self.options, options, strict=True)))
+            own, key = compiled(model).own, (self, (*given, *complete.values()))
+            found = own.get(key)
+            if found is None:
+                chosen = [name for name, x in zip(self.optional, given, strict=True) if x]
+                found = own[key] = self.kernel(model, (*self.required, *chosen), complete), set()
+            kernel = found[0]
+        if any(given) and isinstance(optional[0], dict):
+            by_name = dict(zip(self.options, options, strict=True))
+            W = wrenches_on(model, optional[0], arrays[0], by_name.get("representation", AUTO))
+            optional = W, *optional[1:]
+        return kernel(*arrays, *[x for x in optional if x is not None])
 
     def kernel(
         self,
         model: Model,
-        arrays: Iterable[str],
+        arrays: tuple[str, ...],
         options: Mapping[str, Any],
         backend: str | None = None,
     ) -> Kernel:
         """Return the kernel for these arrays and options; compiled once for each, and shared."""
         self.check_model(model)
-        arrays = tuple(arrays)
         complete = self.complete(options)
-        return kernel_of(
-            model,
-            (self, arrays, tuple(complete.items())),
-            lambda: self.program(model, arrays, complete),
-            backend=backend,
-            defaults=True,
-        )
+        given = [True if name in arrays else None for name in self.optional]
+        key = self, (*given, *complete.values())
+        traced = functools.partial(self.program, model, arrays, complete)
+        return kernel_of(model, key, traced, backend=backend, defaults=True)
 
     def check_model(self, model: object) -> None:
         """Raise ArgumentError if the argument is not a Model."""
@@ -291,7 +262,7 @@ class Algorithm(Dispatcher):
         if not self.joint_space_only:
             return model
         keep = tuple(range(model.nb) if BODY_LEVEL.intersection(arrays) else model.payloads.bodies)
-        found: Model = compiled(model).once(
+        found: Model = compiled(model).get_or_create(
             (equivalent, keep, model.payloads.bodies), lambda: equivalent(model, keep_frames=keep)
         )
         return found

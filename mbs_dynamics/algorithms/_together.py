@@ -63,7 +63,7 @@ def compile_together(
     inputs = _inputs(parts, model)
     return kernel_of(
         model,
-        tuple((*part[:3], tuple(part.options.items())) for part in parts),
+        tuple((*part[:3], tuple(part.options.values())) for part in parts),
         lambda: _cheapest(parts, inputs, model),
         backend=backend,
         defaults=defaults,

@@ -5,28 +5,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from functools import partial
 from operator import attrgetter
 from typing import Any
-
-import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, Program, checked_backend, default_backend, trace
 from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.values import Recent
 from mbs_dynamics.representation.tree import Tree
 
-Property = Callable[[Model], FloatArray]
-
-MODEL_INPUTS: dict[str, Property] = {
+MODEL_INPUTS: dict[str, Callable[[Model], FloatArray]] = {
     "gravity": attrgetter("gravity"),
     "payload": attrgetter("payloads.parameters"),
 }
 """The last inputs of a kernel, if it takes them: properties of the model."""
-
-MOST_LOADS = 16
-"""So many kernels are kept that differ in nothing but the gravity and loads they default to."""
 
 
 def traced_on(
@@ -63,10 +56,8 @@ def compiled_on(
 
     Its last inputs, which have no defaults, are what :func:`model_inputs` returns.
     """
-    key = name, key
-    return kernel_of(
-        model, key, lambda: traced_on(model, function, inputs, name=name), backend=backend
-    )
+    traced = partial(traced_on, model, function, inputs, name=name)
+    return kernel_of(model, (name, key), traced, backend=backend)
 
 
 def shapes_of_model_inputs(model: Model) -> dict[str, tuple[int, ...]]:
@@ -76,12 +67,12 @@ def shapes_of_model_inputs(model: Model) -> dict[str, tuple[int, ...]]:
 
 def model_inputs(model: Model, kernel: Kernel) -> tuple[FloatArray, ...]:
     """Return gravity (3,) and loads (k, 10) of a model, as far as the kernel takes them."""
-    return tuple(take(model) for take in properties_taken(kernel))
+    return tuple(_inputs_by_name(model, kernel).values())
 
 
-def properties_taken(kernel: Kernel) -> tuple[Property, ...]:
-    """Return the properties of a model that a kernel takes."""
-    return tuple(MODEL_INPUTS[port.name] for port in kernel.inputs if port.name in MODEL_INPUTS)
+def _inputs_by_name(model: Model, kernel: Kernel) -> dict[str, FloatArray]:
+    names = [port.name for port in kernel.inputs if port.name in MODEL_INPUTS]
+    return {name: MODEL_INPUTS[name](model) for name in names}
 
 
 def kernel_of(
@@ -94,19 +85,22 @@ def kernel_of(
 ) -> Kernel:
     """Return a program compiled for a model, once for each key and back end.
 
-    With ``defaults`` its last inputs default to the gravity and loads of the model.
+    Models that differ in nothing but gravity and the loads of the same bodies share its machine
+    code. With ``defaults`` its last inputs default to the gravity and loads of the model.
     """
     backend = default_backend() if backend is None else checked_backend(backend)
-    kept = compiled(model)
-    key = key, model.payloads.bodies
+    kept, shared = compiled(model), (key, model.payloads.bodies)
     with kept.lock:
-        traced: Program = kept.once(key, program)
-        values: dict[str, FloatArray] = {}
+        if defaults and (key, backend) in kept.own:
+            return kept.own[key, backend][0]  # type: ignore[no-any-return]
+        kernels: dict[str, Kernel] = kept.kernels.get(shared, {})
+        if backend not in kernels:
+            traced = next((kernel.program for kernel in kernels.values()), None) or program()
+            kernels = {**kernels, backend: Kernel(traced, backend=backend)}
+            kept.kernels[shared] = kernels
+        kernel = kernels[backend]
         if defaults:
-            values = {name: take(model) for name, take in MODEL_INPUTS.items()}
-        used = [values[port.name] for port in traced.inputs if port.name in values]
-        loads = b"".join(np.asarray(x).tobytes() for x in used)
-        kernels = kept.once((key, backend, defaults), lambda: Recent(MOST_LOADS))
-        if loads not in kernels:
-            kernels[loads] = Kernel(traced, backend=backend, defaults=values)
-        return kernels[loads]  # type: ignore[no-any-return]
+            own = _inputs_by_name(model, kernel)
+            kernel = kernel.with_defaults(own) if own else kernel
+            kept.own[key, backend] = kernel, set()
+        return kernel

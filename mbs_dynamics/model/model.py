@@ -28,7 +28,7 @@ from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.payloads import Payload, Payloads, loaded
 from mbs_dynamics.model.text import text
-from mbs_dynamics.model.values import Value
+from mbs_dynamics.model.values import Value, frozen
 
 QUATERNION_TOLERANCE = 1e-3
 """How far the length of a quaternion may be from one before it is refused."""
@@ -447,7 +447,7 @@ class Model(Value):
 
         No kernel is compiled again. Raises ArgumentError for a wrong shape or type.
         """
-        return self._sharing_kernels(gravity=checks.numbers("gravity", gravity, (3,)))
+        return self._sharing_kernels(gravity=frozen(checks.numbers("gravity", gravity, (3,))))
 
     def with_payload(
         self,
@@ -497,8 +497,8 @@ class Model(Value):
 
     def _sharing_kernels(self, **changes: Any) -> Model:
         """Return this model with gravity or loads replaced, which are inputs of its kernels."""
-        model = replace(self, **changes)
-        object.__setattr__(model, "_compiled", Compiled(self._compiled))
+        model = object.__new__(type(self))
+        model.__dict__.update(self.__dict__, **changes, _compiled=Compiled(self._compiled))
         return model
 
     def loaded(self) -> Model:

@@ -64,7 +64,7 @@ def frozen(value: Any) -> Any:
     return value
 
 
-class Recent(dict[Any, Any]):
+class FifoCache(dict[Any, Any]):
     """A dictionary of limited size that drops its oldest entry for a new one."""
 
     def __init__(self, most: int) -> None:

@@ -59,16 +59,13 @@ class Struct:
 
     def __init__(self, **fields: tuple[int, Type | Inline]) -> None:
         self.fields = fields
+        self.names = [name for name, (_, kind) in fields.items() if not isinstance(kind, Inline)]
+        """The names of its words in their order."""
 
     @classmethod
     def of_words(cls, **types: Type | Inline) -> Struct:
         """Return the structure of these fields, each a word, one after the other."""
         return cls(**{name: (WORD * k, kind) for k, (name, kind) in enumerate(types.items())})
-
-    @property
-    def names(self) -> list[str]:
-        """The names of its words in their order."""
-        return [name for name, (_, kind) in self.fields.items() if not isinstance(kind, Inline)]
 
     def offset(self, field: str) -> int:
         """Return the distance in bytes of a field from the start."""
@@ -76,7 +73,7 @@ class Struct:
 
     def words(self, **values: int) -> list[int]:
         """Return the values of all words in their order."""
-        assert values.keys() == set(self.names), (list(values), self.names)
+        assert len(values) == len(self.names), (list(values), self.names)
         return [values[name] for name in self.names]
 
 

@@ -69,13 +69,12 @@ class Kernel:
         defaults: Mapping[str, FloatArray] | None = None,
     ) -> None:
         self.program, self.inputs, self.outputs = program, program.inputs, program.outputs
+        signature = Signature(program, defaults or {})
         self.name = self.__name__ = program.name
         self.__doc__ = HELP.format(program.name)
         self.backend = default_backend() if backend is None else checked_backend(backend)
         self.result_type = result_type(program)
         """The named tuple that a call returns; None for a program with one output."""
-        self.signature = Signature(program, defaults or {})
-        self.required, self.defaults = self.signature.required, self.signature.defaults
         warn_if_long(program, self.backend)
         self._evaluator: Machine | PlainPython
         if self.backend == "llvm":
@@ -84,14 +83,30 @@ class Kernel:
             from mbs_dynamics.compiler.runtime.plain_python import PlainPython  # rarely needed
 
             self._evaluator = PlainPython(program)
-        self._buffers: BufferPool | None = None
-        if isinstance(self._evaluator, Machine) and vectorcall.is_callable_type(type(self)):
+        native = vectorcall.is_callable_type(type(self))
+        self._buffers = None if native else BufferPool(program, self._evaluator.one)
+        self._take(signature)
+
+    def with_defaults(self, defaults: Mapping[str, FloatArray]) -> Kernel:
+        """Return this kernel with these defaults of its last inputs, in place of its own.
+
+        It shares program and machine code with this one: nothing is compiled. Names of no input are
+        ignored. Raises ArgumentError for a wrong shape, and if inputs without a default follow.
+        """
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        made._take(Signature(self.program, defaults))
+        return made
+
+    def _take(self, signature: Signature) -> None:
+        """Store the signature, and let calls run machine code if they can."""
+        self.signature = signature
+        self.required, self.defaults = signature.required, signature.defaults
+        self._table: table.KernelTable | None = None
+        if isinstance(self._evaluator, Machine) and self._buffers is None:
             fallback = types.MethodType(Kernel.__call__, weakref.proxy(self))  # not a cycle
-            made = table.KernelTable(self, self._evaluator.function, fallback)
-            self._evaluator.table = made
-            vectorcall.attach(self, made.words, "mbs.call", emit_call)
-        else:
-            self._buffers = BufferPool(program, self._evaluator.one)
+            self._table = table.KernelTable(self, self._evaluator, fallback)
+            vectorcall.attach(self, self._table.words, "mbs.call", emit_call)
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{port.name}{list(port.shape)}" for port in self.inputs)
@@ -184,6 +199,8 @@ class Kernel:
         See ``evaluate`` of ``runtime.machine.Machine``. Raises MemoryError.
         """
         status = self._evaluator.evaluate(states, views, in_turn=in_turn)
+        if self._table is not None:
+            self._table.take_vector_code()
         if status < 0:
             raise MemoryError(f"{self.name}: no memory for its intermediate values")
         return status

@@ -19,7 +19,6 @@ from mbs_dynamics.compiler.jit import machine_code as llvm
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.passes.deduplication import deduplicated
 from mbs_dynamics.compiler.runtime.backends import warn_if_long
-from mbs_dynamics.compiler.runtime.native.table import KernelTable
 from mbs_dynamics.compiler.runtime.states import Addresses, Buffers, View, address, aligned
 from mbs_dynamics.locks import Lock
 
@@ -32,8 +31,6 @@ class Machine:
         self.code = llvm.MachineCode(emit_llvm(program))
         self.function = self.code.address(program.name)
         self.plain = llvm.c_type(BODY)(self.function)
-        self.table: KernelTable | None = None
-        """What calls in machine code read, if there are any: they run vector code, too."""
         self._lock = Lock()
         self._vector: Vector | None = None
 
@@ -57,9 +54,11 @@ class Machine:
         with self._lock:
             if self._vector is None:
                 self._vector = Vector(self.program, lanes)
-                if self.table is not None:
-                    self.table.set_vector(self._vector.workspace())
             return self._vector
+
+    def workspace(self) -> Workspace | None:
+        """Return memory for calls of the vector code; None as long as that is not compiled."""
+        return None if self._vector is None else self._vector.workspace()
 
     def one_by_one(self, states: int, views: Sequence[View]) -> int:
         """Evaluate one state after the other."""

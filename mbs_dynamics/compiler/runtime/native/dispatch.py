@@ -22,8 +22,7 @@ import numpy as np
 from mbs_dynamics.compiler.codegen.builder import I64, NULL, PTR, Inline, Pointer, Struct, module
 from mbs_dynamics.compiler.passes.strategy import PATIENCE
 from mbs_dynamics.compiler.runtime.native import layout, python, vectorcall
-from mbs_dynamics.compiler.runtime.native.layout import TUPLE
-from mbs_dynamics.compiler.runtime.native.table import MOST_PORTS
+from mbs_dynamics.compiler.runtime.native.layout import OBJECT, TUPLE
 from mbs_dynamics.locks import Lock
 
 if TYPE_CHECKING:
@@ -38,13 +37,12 @@ ENTRY = Struct.of_words(
     arrays=I64,
     names=Pointer(TUPLE),
     options=Pointer(TUPLE),
-    extras=Pointer(TUPLE),
-    kernel=PTR,
+    kernel=Pointer(OBJECT),
     call=python.VECTORCALL,
 )
 """A call that was made: its owner, null if the entry is free; how many arguments there are without
-names, and how many arrays follow the owner; the names, the values of all that follows the arrays,
-and the arguments that the kernel takes besides; the kernel, and its vectorcallfunc."""
+names, and how many arrays follow the owner; the names, and the values of all that follows the
+arrays; the kernel, and its vectorcallfunc."""
 
 DISPATCH = Struct.of_words(fallback=PTR, entries=Inline(ENTRY))
 """The table of a function: the bound method for calls that are not in it, and the entries."""
@@ -60,25 +58,27 @@ def emit_dispatch(name: str, offset: int) -> str:
     given, named = nargsf & python.POSITIONAL, f.variable(I64, 0)
     with f.if_(kwnames != NULL):
         named.value = kwnames.size
-    arguments = f.array(PTR, MOST_PORTS)
     with f.if_(given > 0):
         owner = args[0]
         with f.loop(ENTRIES) as k, f.block() as same:
             entry = table.entries[k]
             same.leave_unless((entry.owner == owner) & (entry.given == given))
-            names, extras, arrays = entry.names, entry.extras, entry.arrays
+            names, arrays = entry.names, entry.arrays
             same.leave_unless(names.size == named.value)
             with f.loop(named.value) as j:
                 same.leave_unless(kwnames.items[j] == names.items[j])
             options = args.at(arrays + 1)
             with f.loop(given + named.value - arrays - 1) as option:
                 same.leave_unless(options[option] == entry.options.items[option])
-            with f.loop(arrays) as array:
-                arguments[array] = args[array + 1]
-            with f.loop(extras.size) as extra:
-                arguments[arrays + extra] = extras.items[extra]
-            count = arrays + extras.size
-            f.ret(f.call(entry.call, entry.kernel, arguments, count, NULL))
+            kernel = entry.kernel
+            kernel.references = kernel.references + 1  # the entry may be freed meanwhile
+            result = f.call(entry.call, kernel, args.at(1), arrays, NULL)
+            left = kernel.references - 1
+            with f.if_(left == 0):
+                f.call(python.DEC_REF, kernel)
+                f.ret(result)
+            kernel.references = left
+            f.ret(result)
     f.ret(f.call(python.CALL, table.fallback, args, nargsf, kwnames))
     return module([f])
 
@@ -106,13 +106,11 @@ class Dispatcher:
         options: tuple[Any, ...],
         named: tuple[tuple[str, Any], ...],
         kernel: Kernel,
-        extras: tuple[Any, ...],
     ) -> None:
         """Let calls like this one go to a kernel at once.
 
         That is: calls with the same owner, so many arrays, and the very same options, which have to
-        be of types whose objects never change, or nothing is remembered. ``extras`` are what the
-        kernel takes after the arrays; the owner has to keep them, and the kernel, alive.
+        be of types whose objects never change, or nothing is remembered.
         """
         values = (*options, *(value for _, value in named))
         native = all(vectorcall.is_callable_type(type(x)) for x in (self, kernel))
@@ -124,14 +122,13 @@ class Dispatcher:
                 return
             names = tuple(sys.intern(name) for name, _ in named)
             watch = weakref.ref(owner, functools.partial(self._forget, k))
-            self._held[k] = watch, names, values, extras
+            self._held[k] = watch, names, values, kernel
             entry = ENTRY.words(
                 owner=id(owner),
                 given=1 + arrays + len(options),
                 arrays=arrays,
                 names=id(names),
                 options=id(values),
-                extras=id(extras),
                 kernel=id(kernel),
                 call=vectorcall.code_of(kernel),
             )

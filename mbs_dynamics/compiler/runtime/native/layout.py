@@ -18,9 +18,10 @@ from mbs_dynamics.compiler.codegen.builder import I32, I64, PTR, Inline, Pointer
 OLDEST = (3, 10)
 """The first version of CPython with the functions that are called. Later ones are probed."""
 
+OBJECT = Struct(references=(0, I32), type=(8, PTR))
 ARRAY = Struct(
     references=(0, I32),
-    type=(8, PTR),  # as in any object
+    type=(8, PTR),
     data=(16, PTR),
     ndim=(24, I32),
     shape=(32, Pointer(I64)),

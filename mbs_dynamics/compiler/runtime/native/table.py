@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,12 @@ from mbs_dynamics.compiler.codegen.llvm_shared import BODY
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.runtime.native import layout
+from mbs_dynamics.compiler.runtime.states import address
 from mbs_dynamics.errors import log_once
 
 if TYPE_CHECKING:
     from mbs_dynamics.compiler.runtime.kernel import Kernel
+    from mbs_dynamics.compiler.runtime.machine import Machine
 
 MOST_PORTS, MOST_AXES = 32, 16
 """Programs with more inputs and outputs, or with more axes, are called through ctypes."""
@@ -60,16 +63,26 @@ def suits(program: Program) -> bool:
     return len(ports) <= MOST_PORTS and all(len(port.shape) < MOST_AXES for port in ports)
 
 
+@functools.cache
+def _extents(shape: tuple[int, ...]) -> int:
+    """Return the address of a shape, followed by the strides of a C-contiguous array."""
+    _forever.append(np.array([shape, np.empty(shape).strides], np.int64))
+    return address(_forever[-1])
+
+
+_forever: list[Any] = []
+
+
 class KernelTable:
     """The table of one kernel, and what it points to. It has to live as long as the kernel.
 
-    ``function`` is the address of its code, and ``fallback`` a bound method.
+    ``machine`` is the code of the kernel, which others may share, and ``fallback`` a bound method.
     """
 
-    def __init__(self, kernel: Kernel, function: int, fallback: Callable[..., Any]) -> None:
+    def __init__(self, kernel: Kernel, machine: Machine, fallback: Callable[..., Any]) -> None:
         inputs, outputs = kernel.inputs, kernel.outputs
         words = KERNEL.words(
-            function=function,
+            function=machine.function,
             fallback=id(fallback),
             result_type=id(kernel.result_type),
             vector=0,
@@ -79,26 +92,29 @@ class KernelTable:
         )
         self._held: list[Any] = [fallback, kernel.defaults, kernel.result_type]
         for k, port in enumerate((*inputs, *outputs)):
-            extents = np.array([port.shape, np.empty(port.shape).strides], np.int64)
+            extents = _extents(port.shape)
             default = results = 0
             if kernel.required <= k < len(inputs):
-                default = kernel.defaults[k - kernel.required].ctypes.data
+                default = address(kernel.defaults[k - kernel.required])
             if k >= len(inputs) and 8 * port.size <= strategy.LARGEST_RECYCLED:
                 kept = [None] * strategy.RECYCLED
                 results = layout.pointer(id(kept) + layout.LIST.offset("items"))
                 self._held.append(kept)
-            self._held.append(extents)
             words += PORT.words(
                 ndim=len(port.shape),
-                shape=extents.ctypes.data,
-                strides=extents.ctypes.data + 8 * len(port.shape),
+                shape=extents,
+                strides=extents + 8 * len(port.shape),
                 size=port.size,
                 default=default,
                 results=results,
             )
         self.words = np.array(words, dtype=np.int64)
+        self._machine, self._has_vector = machine, False
 
-    def set_vector(self, vector: Any) -> None:
-        """Let calls run vector code that has this workspace to itself."""
-        self._held.append(vector)
-        self.words[KERNEL.names.index("vector")] = vector.words.ctypes.data
+    def take_vector_code(self) -> None:
+        """Let calls run vector code, from when it is compiled, in a workspace of their own."""
+        workspace = None if self._has_vector else self._machine.workspace()
+        if workspace is not None:
+            self._has_vector = True
+            self._held.append(workspace)
+            self.words[KERNEL.names.index("vector")] = workspace.words.ctypes.data
