@@ -25,6 +25,8 @@ from mbs_dynamics.model import Model
 
 MEANING = {
     "q": "positions of the joints, rad or m",
+    "q2": "other positions of the joints, rad or m",
+    "v": "displacements of the joints, velocities times a time, rad or m",
     "qd": "velocities of the joints, rad/s or m/s",
     "qdd": "accelerations of the joints, rad/s^2 or m/s^2",
     "qddd": "jerks of the joints, rad/s^3 or m/s^3",

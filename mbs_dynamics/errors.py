@@ -12,6 +12,23 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
+__all__ = [
+    "ArgumentError",
+    "BackendError",
+    "MbsError",
+    "ModelError",
+    "ModelWarning",
+    "SingularError",
+    "TraceError",
+    "UnknownAlgorithmError",
+    "UnknownBackendError",
+    "UnknownBodyError",
+    "UnknownJointError",
+    "UnknownMethodError",
+    "UnknownRepresentationError",
+    "UrdfError",
+]
+
 LONGEST_QUOTE = 100
 """Characters of a received value that a message quotes."""
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import mbs_dynamics as mbs
 from benchmarks import against
 from benchmarks.comparison import bounds, cases, processes, tables, worker
 from benchmarks.comparison.bounds import BROKEN, OK, UNMEASURED, Result, verdicts
@@ -123,12 +122,6 @@ def test_the_report_names_what_breaks_a_bound() -> None:
 
 
 # -- what is measured ------------------------------------------------------------------------------
-
-
-def test_every_algorithm_is_measured() -> None:
-    assert sorted((*cases.FUNCTIONS, *cases.ADDED)) == sorted(
-        function.__name__ for function in mbs.ALGORITHMS
-    )
 
 
 def test_the_chain_is_that_of_the_other_benchmarks() -> None:

@@ -304,7 +304,7 @@ def test_algorithms_by_name():
 
 
 def test_options_that_need_a_name_are_said():
-    said = r"cannot take \"'body3' without a name\".*give options by name: bodies=\.\.\."
+    said = r"cannot take 'body3' without a name.*give options by name: bodies=\.\.\."
     with pytest.raises(ArgumentError, match=said):
         mbs.forward_kinematics(MODEL, q, "body3")
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import mbs_dynamics as mbs
+
 COMPILE, ONE_STATE, BATCHES, START = PARTS = ("compile", "one-state", "batches", "start")
 
 ROBOT, SHORT, LARGE = "robot", "short chain", "large tree"
@@ -29,54 +31,11 @@ CHAINS = (30, 60, 100, 200)
 TREE = 100
 BATCH_SIZES = (64, 1000, 10_000)
 
-FUNCTIONS = (
-    "forward_kinematics",
-    "twists",
-    "jacobian",
-    "accelerations",
-    "jerks",
-    "twist_derivatives",
-    "jacobian_rate",
-    "jacobian_second_rate",
-    "relative_twist",
-    "relative_jacobian",
-    "offset_twist",
-    "offset_jacobian",
-    "point_acceleration",
-    "point_velocity",
-    "point_jacobian",
-    "pose_sensitivity",
-    "jacobian_sensitivity",
-    "jacobian_derivative",
-    "kinematic_hessian",
-    "inverse_dynamics",
-    "gravity_torques",
-    "bias_torques",
-    "coriolis_torques",
-    "mass_matrix",
-    "inverse_mass_matrix",
-    "coriolis_matrix",
-    "christoffel_symbols",
-    "forward_dynamics",
-    "joint_wrenches",
-    "joint_reactions",
-    "inverse_dynamics_regressor",
-    "inverse_dynamics_derivatives",
-    "forward_dynamics_derivatives",
-    "inverse_dynamics_rates",
-    "linearize",
-    "torque_sensitivity",
-    "kinetic_energy",
-    "potential_energy",
-    "center_of_mass",
-    "momenta",
-    "generalized_momentum",
-    "centroidal_momentum",
-)
-"""The public algorithms that both revisions have."""
-
 ADDED = ("difference", "displaced", "position_rates")
-"""Those that older revisions lack; a test compares all with ``mbs_dynamics.ALGORITHMS``."""
+"""Algorithms that older revisions lack."""
+
+FUNCTIONS = tuple(f.__name__ for f in mbs.ALGORITHMS if f.__name__ not in ADDED)
+"""The public algorithms that both revisions have."""
 
 CUBIC = ("christoffel_symbols",)
 """Functions with O(n^3) results."""

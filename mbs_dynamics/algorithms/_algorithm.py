@@ -38,6 +38,8 @@ from mbs_dynamics.model.orders import path
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS, checked, convert_wrench
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = ["Algorithm", "algorithm", "algorithm_of", "compile"]
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -321,6 +323,10 @@ def _constant(name: str, option: Any) -> Any:
     return option
 
 
+NAMED: dict[str, Algorithm] = {}
+"""The public algorithms by name."""
+
+
 def algorithm(
     *, invariant: bool, joint_space_only: bool = False, generic: bool = False
 ) -> Callable[[Callable[Concatenate[Tree, P], R]], Callable[Concatenate[Model | Tree, P], R]]:
@@ -332,19 +338,19 @@ def algorithm(
     may be traced: see :mod:`mbs_dynamics.model.equivalent`. ``generic`` says that the equations can
     be traced with one body in place of all of its kind, so that the loops of large models stay
     loops: see :mod:`mbs_dynamics.representation.generic_tree`.
+
+    It is public, and can be compiled by its name, if ``__all__`` of its module contains the name.
     """
 
     def decorate(
         equations: Callable[Concatenate[Tree, P], R],
     ) -> Callable[Concatenate[Model | Tree, P], R]:
         made: Any = Algorithm(equations, invariant, joint_space_only, generic)
+        if made.name in equations.__globals__.get("__all__", ()):
+            NAMED[made.name] = made
         return made  # type: ignore[no-any-return]
 
     return decorate
-
-
-NAMED: dict[str, Algorithm] = {}
-"""The public algorithms by name; :mod:`mbs_dynamics.algorithms` enters them."""
 
 
 def algorithm_of(function: Callable[..., Any] | str) -> Algorithm:

@@ -20,6 +20,8 @@ from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = ["compile_together"]
+
 
 class _Part(NamedTuple):
     """One of the algorithms."""

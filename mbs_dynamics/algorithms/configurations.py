@@ -18,6 +18,8 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = ["difference", "displaced", "position_rates"]
+
 
 @algorithm(invariant=True)
 def displaced(model: Tree, q: ArrayLike, v: ArrayLike) -> FloatArray:

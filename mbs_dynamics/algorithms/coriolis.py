@@ -21,6 +21,8 @@ from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.representation import BodyFixed, Identity, meeting
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = ["christoffel_symbols", "coriolis_matrix"]
+
 
 @algorithm(invariant=True, joint_space_only=True, generic=True)
 def coriolis_matrix(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:

@@ -27,6 +27,15 @@ from mbs_dynamics.lie.se3 import ad_dual
 from mbs_dynamics.representation import BodyAxes, meeting
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = [
+    "ForwardDynamicsDerivatives",
+    "InverseDynamicsDerivatives",
+    "TorqueRates",
+    "forward_dynamics_derivatives",
+    "inverse_dynamics_derivatives",
+    "inverse_dynamics_rates",
+]
+
 
 class InverseDynamicsDerivatives(NamedTuple):
     """Result of :func:`inverse_dynamics_derivatives`, each (..., n, n)."""

@@ -19,6 +19,16 @@ from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.representation import BodyFixed, moves
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = [
+    "GeneralizedMomentum",
+    "center_of_mass",
+    "centroidal_momentum",
+    "generalized_momentum",
+    "kinetic_energy",
+    "momenta",
+    "potential_energy",
+]
+
 
 class GeneralizedMomentum(NamedTuple):
     """Result of :func:`generalized_momentum`, each (..., n)."""

@@ -20,6 +20,8 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation import AUTO, dynamic_moves
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = ["forward_dynamics"]
+
 SHORT = 34
 """Up to this mean square of the joints that move a body the mass matrix is cheaper: counted for
 chains of 8 to 14 joints and for twelve robots."""

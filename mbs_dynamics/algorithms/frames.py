@@ -35,6 +35,13 @@ from mbs_dynamics.model.body import GROUND, Frame
 from mbs_dynamics.representation import BodyFixed, from_body_fixed, to_body_fixed
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = [
+    "change_of_body_frame",
+    "change_of_inertial_frame",
+    "relative_jacobian",
+    "relative_twist",
+]
+
 
 @algorithm(invariant=True)
 def relative_twist(

@@ -22,6 +22,8 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation import moves
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = ["inverse_mass_matrix"]
+
 DEEP = 12.0
 """Mean number of joints that move a body from which on articulated bodies take fewer operations."""
 

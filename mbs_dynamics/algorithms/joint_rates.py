@@ -28,6 +28,8 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import Representation, moves, screws_at, to_body_fixed
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = ["fit_joint_rates", "joint_accelerations_from_twists", "joint_rates_from_twists"]
+
 CONSISTENCY_TOLERANCE = 1e-8
 """How far twists may be from a motion of the mechanism, relative to 1 + their largest component."""
 

@@ -12,6 +12,8 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.representation import dynamic_moves, to_body_fixed
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = ["joint_reactions", "joint_wrenches"]
+
 
 @algorithm(invariant=False, generic=True)
 def joint_wrenches(

@@ -17,6 +17,8 @@ from mbs_dynamics.model.body import Frame
 from mbs_dynamics.representation import BodyFixed, Representation, moves, screws_at
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = ["forward_kinematics", "jacobian", "twists"]
+
 
 def _frames(model: Tree, bodies: Sequence[str] | None) -> list[Frame]:
     """Return the frames of the named bodies or links; of all bodies, in order, for None."""

@@ -15,6 +15,8 @@ from mbs_dynamics.algorithms.newton_euler import Wrenches
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = ["Linearization", "linearize"]
+
 
 class Linearization(NamedTuple):
     """Result of :func:`linearize`: d/dt dx = A dx + B dtau with dx = (dq, dqd)."""

@@ -28,6 +28,13 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
 
+__all__ = [
+    "inverse_condition_number",
+    "manipulability",
+    "manipulability_gradient",
+    "singular_values",
+]
+
 ROWS: dict[str, tuple[int, ...]] = {
     "all": (0, 1, 2, 3, 4, 5),
     "angular": (0, 1, 2),

@@ -27,6 +27,8 @@ from mbs_dynamics.representation import (
 )
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = ["mass_matrix"]
+
 PIVOT_TOLERANCE = 1e-14
 """Pivots of the mass matrix below this share of its diagonal at q = 0 count as rounding."""
 

@@ -17,6 +17,8 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation import Representation, dynamic_moves
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = ["bias_torques", "coriolis_torques", "gravity_torques", "inverse_dynamics"]
+
 Wrenches = ArrayLike | Mapping[str, ArrayLike]
 """Wrenches by body (..., nb, 6), or a mapping from link names to wrenches (..., 6)."""
 

@@ -19,6 +19,8 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation import Representation, moves, screws_at
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = ["jacobian_derivative", "kinematic_hessian"]
+
 Column = tuple[Any, int]
 """A column of a Jacobian: a body, and which of the screws of its joint."""
 

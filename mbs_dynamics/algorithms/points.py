@@ -20,6 +20,14 @@ from mbs_dynamics.model.body import Frame
 from mbs_dynamics.representation import BodyFixed, moves, screws_at
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = [
+    "offset_jacobian",
+    "offset_twist",
+    "point_acceleration",
+    "point_jacobian",
+    "point_velocity",
+]
+
 
 @algorithm(invariant=False)
 def offset_twist(

@@ -21,6 +21,8 @@ from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = ["accelerations", "jacobian_rate", "jacobian_second_rate", "jerks", "twist_derivatives"]
+
 
 @algorithm(invariant=False, generic=True)
 def accelerations(

@@ -18,6 +18,8 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import BodyFixed, meeting
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = ["base_parameters", "inertial_parameters", "inverse_dynamics_regressor"]
+
 PARAMETERS = 10
 """Number of inertial parameters of a body."""
 

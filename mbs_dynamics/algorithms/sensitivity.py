@@ -28,6 +28,8 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.representation import moves, parameters_at
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = ["jacobian_sensitivity", "pose_sensitivity"]
+
 FEW = 2
 """Up to this many parameters, carrying them from body to body takes the fewest operations."""
 

@@ -18,6 +18,8 @@ from mbs_dynamics.lie.se3 import ad_dual
 from mbs_dynamics.representation import BodyAxes, meeting
 from mbs_dynamics.representation.tree import Tree
 
+__all__ = ["torque_sensitivity"]
+
 
 @algorithm(invariant=True)
 def torque_sensitivity(
