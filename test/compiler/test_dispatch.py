@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
-from mbs_dynamics.compiler.runtime.native import dispatch
+from mbs_dynamics.compiler.runtime.native import dispatch, vectorcall
 from mbs_dynamics.resources import robot_path
 
 REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
@@ -77,12 +77,14 @@ def test_each_model_has_its_own_gravity_and_payloads(arm, q):
 
 def test_a_model_that_is_gone_is_never_taken_for_a_new_one(arm, q):
     wanted = 2.0 * mbs.gravity_torques(arm, q)
-    old = [replace(arm) for _ in range(dispatch.ENTRIES)]
-    for model in 2 * old:
-        mbs.gravity_torques(model, q)
+    old, kept = [], []  # the latter so that each is made somewhere else
+    for _ in range(dispatch.ENTRIES):
+        old.append(replace(arm))
+        kept.append(replace(arm))
+        for _ in range(2):
+            mbs.gravity_torques(old[-1], q)
     addresses = {id(model) for model in old}
-    del old, model
-    kept = []  # so that each is made somewhere else
+    del old
     for _ in range(2_000):
         kept.append(replace(arm, gravity=2.0 * np.asarray(arm.gravity)))
         if id(kept[-1]) in addresses:
@@ -102,6 +104,16 @@ def test_functions_keep_no_model_alive(q):
     del model
     gc.collect()
     assert gone() is None
+
+
+def test_each_form_of_a_call_is_remembered(arm, q):
+    model = replace(arm)
+    for _ in range(2):
+        mbs.jacobian_second_rate(model, q, q, q, "tool")
+        mbs.jacobian_second_rate(model, q, q, q, body="tool")
+    held = {x[1] for x in mbs.jacobian_second_rate._held if x and x[0]() is model}
+    kernel = mbs.compile(mbs.jacobian_second_rate, model, body="tool")
+    assert held == ({(), ("body",)} if vectorcall.is_callable_type(type(kernel)) else set())
 
 
 def test_optional_arrays_and_batches_find_their_kernels(arm, q):
