@@ -77,16 +77,14 @@ def test_each_model_has_its_own_gravity_and_payloads(arm, q):
 
 def test_a_model_that_is_gone_is_never_taken_for_a_new_one(arm, q):
     wanted = 2.0 * mbs.gravity_torques(arm, q)
-    old, kept = [], []  # the latter so that each is made somewhere else
-    for _ in range(dispatch.ENTRIES):
-        old.append(replace(arm))
-        kept.append(replace(arm))
-        for _ in range(2):
-            mbs.gravity_torques(old[-1], q)
-    addresses = {id(model) for model in old}
-    del old
+    old = [arm.with_gravity(arm.gravity) for _ in range(2 * dispatch.ENTRIES)]
+    for model in 2 * old[::2]:
+        mbs.gravity_torques(model, q)
+    addresses = {id(model) for model in old[::2]}
+    del old[::2], model
+    kept = []  # so that each is made somewhere else
     for _ in range(2_000):
-        kept.append(replace(arm, gravity=2.0 * np.asarray(arm.gravity)))
+        kept.append(arm.with_gravity(2.0 * arm.gravity))
         if id(kept[-1]) in addresses:
             break
     else:
