@@ -166,7 +166,7 @@ class Algorithm(Dispatcher):
                 chosen = [name for name, x in zip(self.optional, given, strict=True) if x]
                 found = own[key] = self.kernel(model, (*self.required, *chosen), complete), set()
             kernel = found[0]
-        if any(given) and isinstance(optional[0], dict):
+        if any(given) and isinstance(optional[0], dict) and self.optional[0] == "wrenches":
             by_name = dict(zip(self.options, options, strict=True))
             W = wrenches_on(model, optional[0], arrays[0], by_name.get("representation", AUTO))
             optional = W, *optional[1:]
@@ -384,8 +384,9 @@ def compile(
     algorithm can do without, such as ``wrenches``, become inputs of the kernel if they are named
     here as True: ``compile(inverse_dynamics, arm, wrenches=True)``. Gravity and the payloads of the
     model are further inputs, named ``gravity`` (3,) and ``payload`` (k, 10), which default to the
-    model's. ``backend`` is ``"llvm"`` or ``"python"``; by default the environment variable
-    MBS_BACKEND, else llvm if llvmlite is installed, else python.
+    model's. Models that differ in gravity or in the loads of the same bodies share the machine
+    code: a kernel for another one takes microseconds. ``backend`` is ``"llvm"`` or ``"python"``; by
+    default the environment variable MBS_BACKEND, else llvm if llvmlite is installed, else python.
 
     Raises UnknownAlgorithmError for an unknown name, ArgumentError for other objects that are no
     algorithm and for unknown options, UnknownBodyError, UnknownRepresentationError,
@@ -400,13 +401,12 @@ def asked_of(
 ) -> tuple[Algorithm, tuple[str, ...], dict[str, Any]]:
     """Return an algorithm, its arrays, and its options, from what :func:`compile` takes."""
     found = algorithm_of(function)
-    optional = [name for name in found.arrays if name not in found.required]
-    unknown = [name for name in options if name not in (*found.options, *optional)]
+    known = *found.options, *found.optional
+    unknown = [name for name in options if name not in known]
     if unknown:
         raise ArgumentError(
-            f"{found.name} has no option {unknown[0]!r}; it has: "
-            + (", ".join((*found.options, *optional)) or "none")
+            f"{found.name} has no option {unknown[0]!r}; it has: {', '.join(known) or 'none'}"
         )
-    wanted = {*found.required, *(name for name in optional if options.get(name, False))}
-    arrays = tuple(name for name in found.arrays if name in wanted)
-    return found, arrays, {k: v for k, v in options.items() if k not in optional}
+    chosen = tuple(name for name in found.optional if options.get(name, False))
+    rest = {k: v for k, v in options.items() if k in found.options}
+    return found, (*found.required, *chosen), rest

@@ -91,8 +91,9 @@ def kernel_of(
     backend = default_backend() if backend is None else checked_backend(backend)
     kept, shared = compiled(model), (key, model.payloads.bodies)
     with kept.lock:
-        if defaults and (key, backend) in kept.own:
-            return kept.own[key, backend][0]  # type: ignore[no-any-return]
+        found = kept.own.get((key, backend)) if defaults else None
+        if found is not None:
+            return found[0]  # type: ignore[no-any-return]
         kernels: dict[str, Kernel] = kept.kernels.get(shared, {})
         if backend not in kernels:
             traced = next((kernel.program for kernel in kernels.values()), None) or program()
