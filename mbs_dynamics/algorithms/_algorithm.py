@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -88,14 +89,17 @@ class Algorithm(Dispatcher):
         self.joint_space_only = joint_space_only
         self.generic = generic
         parameters = list(signature.parameters.values())[1:]
-        self.parameters = {p.name: k for k, p in enumerate(parameters)}
-        self.positional = sum(p.kind is not p.KEYWORD_ONLY for p in parameters)
+        self.parameters = tuple(p.name for p in parameters)
         arrays = [p for p in parameters if p.name in ARRAYS]  # which come before the options
         self.arrays = tuple(p.name for p in arrays)
         self.required = tuple(p.name for p in arrays if p.default is p.empty)
         self.options = {p.name: p.default for p in parameters[len(arrays) :]}
         self.optional = self.arrays[len(self.required) :]
-        self.defaults = (*[None] * len(arrays), *self.options.values())
+        self.defaults = (*[None] * len(self.optional), *self.options.values())
+        """Of what follows the required arrays."""
+        self.least = len(self.required)
+        self.most = sum(p.kind is not p.KEYWORD_ONLY for p in parameters)
+        self._forms: dict[Any, Callable[[tuple[Any, ...]], tuple[Any, ...]]] = {}
 
     def __get__(self, instance: Any, owner: Any = None) -> Algorithm:
         """Return the algorithm: help() and similar tools recognize functions by ``__get__``."""
@@ -110,45 +114,46 @@ class Algorithm(Dispatcher):
     def __call__(self, model: Model | Tree, *args: Any, **named: Any) -> Any:
         if isinstance(model, Tree):
             return self.equations(model, *args, **named)
-        required = len(self.required)
-        if named or not required <= len(args) <= self.positional:
-            values = self._bound(args, named)
+        least, form = self.least, (len(args), *named) if named else len(args)
+        if form == least:
+            arrays, rest = args, self.defaults
         else:
-            values = args + self.defaults[len(args) :]
-        rest = values[required:]
+            arrange = self._forms.get(form) or self._new_form(args, named)
+            values = arrange((*args, *named.values(), *self.defaults))
+            arrays, rest = values[:least], values[least:]
         try:
             kernel, forms = compiled(model).own[self, rest]
         except (KeyError, TypeError, AttributeError):  # new, or lists, or optional arrays
-            return self._call(model, values[:required], rest)
-        form = len(args), *named
+            return self._call(model, arrays, rest)
         if form not in forms:  # once: equal options may be other objects each time
             forms.add(form)
-            if len(args) >= required:
-                self.remember(model, required, args[required:], tuple(named.items()), kernel)
-        return kernel(*values[:required])
+            if len(args) >= least:
+                self.remember(model, least, args[least:], tuple(named.items()), kernel)
+        return kernel(*arrays)
 
-    def _bound(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Return the values of all parameters; raise ArgumentError unless they are complete."""
-        count, values = len(args), [*args, *self.defaults[len(args) :]]
-        for name, x in named.items():
-            k = self.parameters.get(name, -1)
-            if k < count:
-                raise self._refused(repr(name))
-            values[k] = x
-        if count > self.positional:
-            by_name = list(self.parameters)[self.positional :]
-            hint = f"; give options by name: {by_name[0]}=..." if by_name else ""
-            raise self._refused(f"{args[self.positional]!r} without a name", hint)
-        for name, x in zip(self.required[count:], values[count:], strict=False):
-            if x is None:
+    def _new_form(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        """Return what arranges arguments as the parameters, those with names and defaults last.
+
+        It is found again by the number of arguments and the names. Raises ArgumentError.
+        """
+        names = self.parameters
+        given = [*names[: len(args)], *named]
+        wrong = [name for k, name in enumerate(given) if name not in names or name in given[:k]]
+        unnamed = [f"{x!r} without a name" for x in args[self.most :]]
+        if wrong or unnamed:
+            came = repr(wrong[0]) if wrong else unnamed[0]
+            by_name = names[self.most :] if unnamed else ()
+            raise ArgumentError(
+                f"{self.name}: cannot take {came}; the arguments are: model, {', '.join(names)}"
+                + (f"; give options by name: {by_name[0]}=..." if by_name else "")
+            )
+        for name in self.required:
+            if name not in given:
                 raise ArgumentError(f"{self.name} needs the argument {name!r}")
-        return tuple(values)
-
-    def _refused(self, argument: str, hint: str = "") -> ArgumentError:
-        known = ", ".join(self.parameters)
-        return ArgumentError(
-            f"{self.name}: cannot take {argument}; the arguments are: model, {known}{hint}"
-        )
+        places = [[*given, *names[self.least :]].index(name) for name in names]
+        arrange = itemgetter(*places) if len(places) > 1 else tuple
+        self._forms[(len(args), *named) if named else len(args)] = arrange
+        return arrange
 
     def _call(self, model: Model, arrays: tuple[Any, ...], rest: tuple[Any, ...]) -> Any:
         """Call the kernel for required arrays, and for optional arrays and options."""
