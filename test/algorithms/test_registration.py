@@ -8,6 +8,7 @@ import importlib
 import inspect
 import pickle
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -42,7 +43,7 @@ def places_without(found, model, pages, index):
     name, module = found.name, found.__module__
     needed = [k for k, default in found.options.items() if default is inspect.Parameter.empty]
     if name not in NAMED:
-        if SOURCES.count(name) == 1:  # else other algorithms use it
+        if len(re.findall(rf"\b{name}\(", SOURCES)) == 1:  # else other algorithms call it
             yield f"__all__ of {module}"
         return
     if found not in mbs.ALGORITHMS:

@@ -85,7 +85,7 @@ class Kernel:
             self._evaluator = PlainPython(program)
         native = vectorcall.is_callable_type(type(self))
         self._buffers = None if native else BufferPool(program, self._evaluator.one)
-        self._take(signature)
+        self._set_signature(signature)
 
     def with_defaults(self, defaults: Mapping[str, FloatArray]) -> Kernel:
         """Return this kernel with these defaults of its last inputs, in place of its own.
@@ -95,10 +95,10 @@ class Kernel:
         """
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
-        made._take(Signature(self.program, defaults))
+        made._set_signature(Signature(self.program, defaults))
         return made
 
-    def _take(self, signature: Signature) -> None:
+    def _set_signature(self, signature: Signature) -> None:
         """Store the signature, and let calls run machine code if they can."""
         self.signature = signature
         self.required, self.defaults = signature.required, signature.defaults
