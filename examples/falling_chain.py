@@ -20,7 +20,6 @@ import mbs_dynamics as mbs
 from mbs_dynamics.integrate import Motion, simulate
 
 METHODS = {
-    "explicit_euler": 1,
     "semi_implicit_euler": 1,
     "implicit_midpoint": 2,
     "rk4": 4,

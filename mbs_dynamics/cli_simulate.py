@@ -30,11 +30,11 @@ from mbs_dynamics.integrate import (
     simulate,
     stop_events,
 )
-from mbs_dynamics.integrate.figures import ANIMATIONS, FIGURES, write_animation, write_figure
 from mbs_dynamics.integrate.forces import Law
 from mbs_dynamics.integrate.results import MOTIONS, is_motion
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.robot_description import read_robot, split_arguments
+from mbs_dynamics.view.figures import ANIMATIONS, FIGURES, write_animation, write_figure
 
 
 def add_commands(commands: Any) -> None:

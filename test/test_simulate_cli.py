@@ -15,9 +15,9 @@ from mbs_dynamics.integrate import (
     Motion,
     simulate,
 )
-from mbs_dynamics.integrate.figures import write_animation, write_figure
 from mbs_dynamics.lie import so3
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.view.figures import write_animation, write_figure
 
 
 @pytest.fixture(scope="module")

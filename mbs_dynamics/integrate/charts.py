@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.algorithms.configurations import displaced, increment_rates
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.integrate.runge_kutta import VECTORS, Chart
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.model import Model
@@ -46,6 +47,10 @@ class Arrangement:
         begin = self.nq if first is None else first
         return np.split(x, np.arange(begin, x.shape[-1], self.n), axis=-1)
 
+    def first(self, x: Array) -> FloatArray:
+        """Return the array of q and qd from one of more parts."""
+        return np.asarray(x[..., : self.nq + self.n] if self.flat else x[..., :2, :])
+
     def last(self) -> Any:
         """Return the index of the last part."""
         return np.s_[..., -self.n :] if self.flat else np.s_[..., -1, :]
@@ -67,10 +72,6 @@ class JointChart(Chart):
         """Return the rate of the increment z that leads to y, where y has this rate."""
         (u, _), (velocity, acceleration) = self._increments(z), self._increments(rate)
         return self.arrangement.joined(increment_rates(self.model, u, velocity), acceleration)
-
-    def begun(self, y: Array, rate: Array) -> Array:
-        """Return the rate of an increment that starts at y."""
-        return rate
 
     def sizes(self, y: Array, z: Array) -> Array:
         """Return the sizes of the increment of q, and of qd."""

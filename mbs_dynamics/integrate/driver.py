@@ -5,10 +5,8 @@
 from __future__ import annotations
 
 import math
-import sys
-import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TextIO, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,6 +16,7 @@ from mbs_dynamics.errors import ArgumentError, SimulationError, SingularError
 from mbs_dynamics.integrate.events import STOP, Crossing, EventFunction, Interpolation, Watch
 from mbs_dynamics.integrate.forces import Inputs, State, finite
 from mbs_dynamics.integrate.schemes import Scheme
+from mbs_dynamics.progress import Progress
 
 Result = TypeVar("Result")
 
@@ -91,12 +90,9 @@ class Run:
         start: State,
         batch: tuple[int, ...],
         interpolated: Interpolation,
-        extra: int = 0,
     ) -> None:
         self.course, self.inputs, self.method = course, inputs, method
         self.batch, self.interpolated = batch, interpolated
-        self.seen = len(start) - extra
-        """Number of recorded arrays that laws and events receive."""
         self.steps = 0
         self.end: float | None = None
         """Time at which all simulations have stopped; None while any is running."""
@@ -125,7 +121,7 @@ class Run:
         h, watch = self.course.h, self.course.watch
         try:
             scheme = made()
-            watch.begin(0.0, scheme.layout.seen(scheme.x), self.batch)
+            watch.begin(0.0, scheme.seen(scheme.x), self.batch)
             # no law is evaluated beyond a stop, and no member of a batch continues after its own
             single = watch and (self.inputs.laws or (watch.stops and self.batch))
             while self.steps < self.course.steps and self.end is None:
@@ -150,7 +146,7 @@ class Run:
         if self.course.watch and good:
             states, good = self._watched(scheme, before, states, good)
         if good:
-            self._keep(scheme.layout.recorded(states[:good]), acted, good)
+            self._keep(scheme.seen(states[:good]), acted, good)
             self.steps += good
         if self.end is None and good < len(states):
             t, h = self.steps * self.course.h, self.course.length(self.steps)
@@ -186,7 +182,7 @@ class Run:
         self, scheme: Scheme, before: FloatArray, states: FloatArray, good: int
     ) -> tuple[FloatArray, int]:
         """Look for events in the first ``good`` steps; return the states up to the last stop."""
-        watch, seen = self.course.watch, scheme.layout.seen
+        watch, seen = self.course.watch, scheme.seen
         path = seen(np.concatenate([before[None], states[:good]]))
         for k in range(good):
             t, h = (self.steps + k) * self.course.h, self.course.length(self.steps + k)
@@ -204,15 +200,15 @@ class Run:
 
     def _stopped(self, scheme: Scheme, x: FloatArray, stopped: list[Crossing]) -> FloatArray:
         """Return the array x with stopped simulations at their stop, and hold these."""
-        state = tuple(np.array(part) for part in scheme.layout.seen(x))
+        state = tuple(np.array(part) for part in scheme.seen(x))
         members = np.zeros(self.batch, dtype=bool)
         for crossing in stopped:
             members[crossing.member] = True
             for part, value in zip(state, crossing.state, strict=True):
                 part[crossing.member] = value
         self._running &= ~members
-        mask = members.reshape(members.shape + (1,) * scheme.layout.axes)
-        x = np.where(mask, scheme.layout.pack(*state), x)
+        mask = members.reshape(members.shape + (1,) * scheme.states.axes)
+        x = np.where(mask, scheme.pack(*state), x)
         if self._running.any():
             scheme.hold(~self._running, x)
         return x
@@ -236,51 +232,9 @@ class Run:
 
     def _last(self, drive: Any, t: float, states: State) -> FloatArray:
         """Return the value of a drive in the last recorded state."""
-        seen, k = tuple(x[-1] for x in states[: self.seen]), int(t / self.course.h * (1.0 + 1e-12))
+        seen, k = tuple(x[-1] for x in states), int(t / self.course.h * (1.0 + 1e-12))
         try:
             value: FloatArray = drive.at(k, t, seen, self.batch)
         except SimulationError:  # a law may return anything for a state that is not finite
             value = np.full(drive.shape, np.nan)
         return value
-
-
-# -- progress on a terminal ------------------------------------------------------------------------
-
-SHOWN_AFTER = 2.0
-"""Seconds before progress is shown."""
-
-INTERVAL = 0.2
-"""Seconds between two updates."""
-
-
-class Progress:
-    """Progress of a long simulation on a terminal.
-
-    ``shown`` forces or suppresses the line; None shows it on terminals only, after two seconds.
-    """
-
-    def __init__(self, total: float, shown: bool | None, stream: TextIO | None = None) -> None:
-        self.stream = sys.stderr if stream is None else stream
-        self.shown = self.stream.isatty() if shown is None else shown
-        self.total, self.begun = total, time.monotonic()
-        self._next = self.begun + (0.0 if shown else SHOWN_AFTER)
-        self._wrote = False
-
-    def update(self, done: float) -> None:
-        """Show that ``done`` seconds of ``total`` are simulated."""
-        now = time.monotonic()
-        if not self.shown or now < self._next:
-            return
-        self._next, self._wrote = now + INTERVAL, True
-        share = min(done / self.total, 1.0)
-        elapsed = now - self.begun
-        left = elapsed / share - elapsed if share else 0.0
-        bar = "#" * int(30 * share)
-        self.stream.write(f"\r[{bar:30}] {done:.3g} of {self.total:.3g} s, {left:.0f} s left ")
-        self.stream.flush()
-
-    def close(self) -> None:
-        """End the line."""
-        if self._wrote:
-            self.stream.write("\n")
-            self.stream.flush()

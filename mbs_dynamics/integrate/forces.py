@@ -4,18 +4,18 @@
 
 Motor torques and applied wrenches are drives: arrays or control laws. Joints add
 
-    tau_joint = - d qd - F tanh(qd / s) - k (q - bound) - c qd
+    tau_joint = - d qd - F sign(qd) - k (q - bound) - c qd
 
-with viscous damping d, Coulomb friction F that is smooth at speeds below some s (76 % of F at s),
-and beyond a bound of the joint a spring k with a damper c that acts while the joint moves further
-in. All refer to coordinates: contributions of mimic joints are described in
-:mod:`mbs_dynamics.model.coordinates`.
+with viscous damping d, dry friction that holds a joint under torques of up to F, see
+:mod:`mbs_dynamics.integrate.friction`, and beyond a bound of the joint a spring k with a damper c
+that acts while the joint moves further in. All refer to coordinates: contributions of mimic joints
+are described in :mod:`mbs_dynamics.model.coordinates`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ from mbs_dynamics.compiler import less, select
 from mbs_dynamics.errors import ArgumentError, SimulationError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.coordinates import resistance_of
+from mbs_dynamics.model.friction import friction_bound
 from mbs_dynamics.model.model import Model
 
 # -- torques and wrenches over time ----------------------------------------------------------------
@@ -44,14 +45,9 @@ class Drive:
     """Torques or wrenches over time: zero, a constant, one value per step, or a law."""
 
     def __init__(
-        self,
-        name: str,
-        given: ArrayLike | Law | None,
-        shape: tuple[int, ...],
-        steps: int,
-        seen: str = "q, qd",
+        self, name: str, given: ArrayLike | Law | None, shape: tuple[int, ...], steps: int
     ) -> None:
-        self.name, self.shape, self.seen = name, shape, seen
+        self.name, self.shape = name, shape
         self.law: Law | None = given if callable(given) else None
         self.rows: FloatArray | None = None
         if self.law is None:
@@ -66,7 +62,7 @@ class Drive:
         if array.shape[max(core, 0) :] != self.shape or core < 0:
             raise ArgumentError(
                 f"{self.name} has shape {array.shape}; valid is {self.shape}, or one value for "
-                f"each step, {(steps, *self.shape)}, or a function of t, {self.seen}"
+                f"each step, {(steps, *self.shape)}, or a function of t, q, qd"
             )
         if core and len(array) != steps:
             raise ArgumentError(
@@ -139,13 +135,13 @@ def finite(x: FloatArray) -> bool:
 # -- forces of the joints --------------------------------------------------------------------------
 
 FRICTION_SPEED = 0.01
-"""Speed s in rad/s or m/s within which friction is smooth, by default."""
+"""Speed s in rad/s or m/s within which :meth:`JointForces.resistance` is smooth, by default."""
+
+STRIBECK_SPEED = 0.05
+"""Speed in rad/s or m/s at which static friction has fallen halfway to Coulomb's, by default."""
 
 STOP_TIME = 0.01
 """Time constant in s of the joint stops, by default."""
-
-SATURATED = 20.0
-"""Argument beyond which tanh is 1 to rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +153,7 @@ class JointForces:
     friction: FloatArray
     """Coulomb friction F, N m or N."""
     friction_speed: FloatArray
-    """Speed s below which friction gives way smoothly, rad/s or m/s; positive."""
+    """Speed s within which :meth:`resistance` is smooth, rad/s or m/s; positive."""
     lower: FloatArray
     """Lower bound in rad or m; -inf for none."""
     upper: FloatArray
@@ -166,14 +162,24 @@ class JointForces:
     """Stiffness k of the stops, N m/rad or N/m."""
     stop_damping: FloatArray
     """Damping c of the stops, N m s/rad or N s/m."""
+    stribeck: FloatArray | None = None
+    """Share by which static friction exceeds Coulomb friction; None means zero."""
+    stribeck_speed: FloatArray | None = None
+    """Speed at which half of that share is left, rad/s or m/s; positive."""
+    load_friction: FloatArray | None = None
+    """Friction over the torque of gravity and wrenches; None means zero."""
 
     def __post_init__(self) -> None:
+        unstated = {"stribeck": 0.0, "stribeck_speed": STRIBECK_SPEED, "load_friction": 0.0}
+        for name, number in unstated.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.full(np.shape(self.friction), number))
         sizes = {np.shape(getattr(self, field.name)) for field in fields(self)}
         if len(sizes) != 1 or len(next(iter(sizes))) != 1:
             raise ArgumentError(f"the arrays of JointForces must be (n,) each; got {sizes}")
         for field in fields(self):
-            value = np.array(getattr(self, field.name), dtype=float)
-            positive = field.name == "friction_speed"
+            value: FloatArray = np.array(getattr(self, field.name), dtype=float)
+            positive = field.name.endswith("_speed")
             bound = field.name in ("lower", "upper")
             low = value.min(initial=1.0)
             wrong = np.isnan(value).any() if bound else not np.isfinite(value).all() or low < 0.0
@@ -196,14 +202,17 @@ class JointForces:
         damping: ArrayLike | None = None,
         friction: ArrayLike | None = None,
         friction_speed: ArrayLike = FRICTION_SPEED,
+        stribeck: ArrayLike | None = None,
+        stribeck_speed: ArrayLike = STRIBECK_SPEED,
+        load_friction: ArrayLike | None = None,
         stops: bool = False,
         stop_time: float = STOP_TIME,
     ) -> JointForces:
         """Return the joint forces of a model; by default those of its description.
 
-        ``damping``, ``friction`` and ``friction_speed`` are numbers or arrays (n,); None selects
-        damping and friction of the description, mimic joints included. ``stops`` adds stops at the
-        position limits, as springs with critical damping: k = M_jj / T^2, c = 2 M_jj / T with T =
+        All are numbers or arrays (n,); None selects damping and friction of the description, mimic
+        joints included, and no dependence on speed and load. ``stops`` adds stops at the position
+        limits, as springs with critical damping: k = M_jj / T^2, c = 2 M_jj / T with T =
         ``stop_time`` and the inertia M_jj at the motor in the middle of the range.
 
         Raises ArgumentError for a wrong shape or type, negative values, or a time that is not
@@ -225,25 +234,32 @@ class JointForces:
             upper,
             inertia / time**2,
             2.0 * inertia / time,
+            _each(model, "stribeck", 0.0 if stribeck is None else stribeck),
+            _each(model, "stribeck_speed", stribeck_speed),
+            _each(model, "load_friction", 0.0 if load_friction is None else load_friction),
         )
 
-    def resistance(self, qd: FloatArray) -> FloatArray:
+    def resistance(self, qd: FloatArray, torque: ArrayLike = 0.0) -> FloatArray:
         """Return the torques (..., n) of damping and friction at rates qd (..., n), without stops.
 
-        They are zero at rest, where static friction is indeterminate.
+        They are zero at rest, where friction is indeterminate. ``torque`` (..., n) is that of
+        gravity and wrenches.
         """
-        coulomb = self.friction * np.tanh(qd / self.friction_speed)
-        return np.asarray(-(self.damping * qd + coulomb))
+        law = self.friction, self.stribeck, self.stribeck_speed, self.load_friction
+        bound = friction_bound(*law, qd, np.abs(torque))
+        return np.asarray(-(self.damping * qd + bound * np.tanh(qd / self.friction_speed)))
 
     @property
     def features(self) -> Features:
         """Which forces are nonzero."""
         bounded = np.isfinite(self.lower).any() or np.isfinite(self.upper).any()
-        return Features(bool(self.damping.any()), bool(self.friction.any()), bool(bounded))
+        loaded = bool(np.any(self.load_friction))
+        friction = loaded or bool(self.friction.any())
+        return Features(bool(self.damping.any()), friction, bool(bounded), loaded)
 
     @property
     def table(self) -> FloatArray:
-        """(7, n) all parameters, in the order of the fields: an input of the kernels."""
+        """(10, n) all parameters, in the order of the fields: an input of the kernels."""
         return np.array([getattr(self, field.name) for field in fields(self)])
 
 
@@ -253,6 +269,8 @@ class Features(NamedTuple):
     damping: bool = False
     friction: bool = False
     stops: bool = False
+    load: bool = False
+    """Whether friction depends on the load."""
 
 
 def check_forces(forces: JointForces | None, model: Model) -> None:
@@ -280,51 +298,18 @@ def _each(model: Model, name: str, value: ArrayLike) -> FloatArray:
 # -- the equations, on numbers and on symbols ------------------------------------------------------
 
 
-def tanhc(x: Any) -> Any:
-    """Return tanh(x) / x of a scalar, to rounding: a continued fraction, and doubled arguments."""
-    size = select(less(x, 0.0), -1.0 * x, x)
-    saturated = less(SATURATED, size)
-    y = select(saturated, 1.0, size) * 0.125
-    s = y * y
-    c = (135135.0 + s * (17325.0 + s * (378.0 + s))) / (
-        135135.0 + s * (62370.0 + s * (3150.0 + 28.0 * s))
-    )
-    for _ in range(3):  # tanh 2y = 2 tanh y / (1 + tanh^2 y)
-        c, s = c / (1.0 + s * (c * c)), 4.0 * s
-    return select(saturated, 1.0 / select(saturated, size, 1.0), c)
+Implicit = tuple[Array, Array]
+"""Joint forces at the end of a step, -tau - armature a for an acceleration a during it, (n,)."""
 
 
-class Stiff(NamedTuple):
-    """Joint forces -D v - K (q - bound), linearised for one step; lists of n scalars."""
-
-    D: list[Any]
-    K: list[Any]
-    excess: list[Any]
-    """Distance beyond its bound that each joint would have without them."""
-
-
-class Implicit(NamedTuple):
-    """Joint forces at the end of a step, in terms of the acceleration during it: -tau - armature a.
-
-    Both are arrays (n,).
-    """
-
-    tau: Array
-    armature: Array
-
-
-def implicit_forces(
-    stiff: Stiff, damping: Sequence[Any], weight: Sequence[Any], v: Array, h: Any
-) -> Implicit:
-    """Return stiff forces and damping of a step of h that begins with the rates v.
+def implicit_forces(stops: Stops, damping: Array, weight: Any, v: Array, h: Any) -> Implicit:
+    """Return the forces of stops and damping in a step of h that begins with the rates v.
 
     Damping acts at v + ``weight`` h a, all else at the end of the step.
     """
-    tau, armature = [], []
-    for k, (d, spring, out) in enumerate(zip(*stiff, strict=True)):
-        tau.append((d + damping[k]) * v[k] + spring * out)
-        armature.append(h * (d + weight[k] * damping[k]) + (h * h) * spring)
-    return Implicit(np.array(tau, dtype=object), np.array(armature, dtype=object))
+    d, spring, out = stops
+    tau = (d + damping) * v + spring * out
+    return tau, h * (d + weight * damping) + (h * h) * spring
 
 
 RESOLVED = 2.0
@@ -341,37 +326,27 @@ def weight_of_end(z: Any) -> Any:
     return (3.0 + 2.0 * z + z * z) / (6.0 + 3.0 * z + z * z)
 
 
-def stiff_forces(joints: Array, features: Features, qd: Sequence[Any], ahead: Any) -> Stiff:
-    """Return friction and stops, linearised for rates ``qd`` and expected positions ``ahead``.
+Stops = tuple[Array, Array, Array]
+"""Joint stops as -d v - k out: d, k, and the distance beyond the bound without them, (n,)."""
 
-    ``joints`` is :attr:`JointForces.table`. Friction enters by its secant, F tanh(v/s) / v, which
-    unlike the tangent preserves the sign of the speed for any step.
+
+def stop_forces(joints: Array | None, features: Features, qd: Array, ahead: Array) -> Stops:
+    """Return the stops, linearised for rates ``qd`` and expected positions ``ahead``.
+
+    ``joints`` is :attr:`JointForces.table`.
     """
-    _, friction, speed, lower, upper, stiffness, stop_damping = joints
-    D, K, excess = [], [], []
-    for k, v in enumerate(qd):
-        d: Any = 0.0
-        spring: Any = 0.0
-        out: Any = 0.0
-        if features.friction:
-            d = friction[k] / speed[k] * tanhc(v / speed[k])
-        if features.stops:
-            above, below = less(upper[k], ahead[k]), less(ahead[k], lower[k])
-            out = select(above, ahead[k] - upper[k], select(below, ahead[k] - lower[k], 0.0))
-            spring = select(above, stiffness[k], select(below, stiffness[k], 0.0))
-            inward = less(0.0, v * out)
-            d = d + select(inward, stop_damping[k], 0.0)
-        D.append(d)
-        K.append(spring)
-        excess.append(out)
-    return Stiff(D, K, excess)
+    if joints is None or not features.stops:
+        zero = np.zeros(len(qd))
+        return zero, zero, zero
+    lower, upper, stiffness, damping = joints[3:7]
+    below = select(less(ahead, lower), ahead - lower, 0.0)
+    out = select(less(upper, ahead), ahead - upper, below)
+    spring = select(less(0.0, out * out), stiffness, 0.0)
+    return select(less(0.0, qd * out), damping, 0.0), spring, out
 
 
 def passive_torques(joints: Array, features: Features, q: Array, qd: Array) -> Array:
-    """Return the torques (n,) of damping, friction and stops at a state."""
-    tau: list[Any] = [0.0] * len(joints[0])
-    stiff = stiff_forces(joints, features, qd, q)
-    for k, (d, spring, out) in enumerate(zip(*stiff, strict=True)):
-        damping = joints[0][k] if features.damping else 0.0
-        tau[k] = -1.0 * ((damping + d) * qd[k] + spring * out)
-    return np.array(tau, dtype=object)
+    """Return the torques (n,) of damping and stops at a state."""
+    damping = joints[0] if features.damping else np.zeros(len(qd))
+    tau, _ = implicit_forces(stop_forces(joints, features, qd, q), damping, 1.0, qd, 0.0)
+    return np.asarray(-1.0 * tau)

@@ -30,8 +30,6 @@ from numpy.typing import ArrayLike
 from mbs_dynamics import checks
 from mbs_dynamics.algorithms import (
     coriolis_matrix,
-    forward_dynamics,
-    gravity_torques,
     kinetic_energy,
     mass_matrix,
     momenta,
@@ -40,11 +38,11 @@ from mbs_dynamics.algorithms import (
 from mbs_dynamics.algorithms.configurations import displaced, momentum_rates, transported
 from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
 from mbs_dynamics.algorithms.mass_matrix import factorize, solve
-from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, newton_euler
+from mbs_dynamics.algorithms.newton_euler import Wrenches
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import Kernel
+from mbs_dynamics.compiler import Kernel, less, select
 from mbs_dynamics.errors import ArgumentError, SingularError, UnknownMethodError
-from mbs_dynamics.integrate.charts import Arrangement, chart_of
+from mbs_dynamics.integrate.charts import Arrangement, by_velocity, chart_of
 from mbs_dynamics.integrate.driver import Course, Record, Run
 from mbs_dynamics.integrate.events import EventFunction, between
 from mbs_dynamics.integrate.forces import (
@@ -58,20 +56,22 @@ from mbs_dynamics.integrate.forces import (
     passive_torques,
     weight_of_end,
 )
+from mbs_dynamics.integrate.friction import BLOCK, SLACK, outcome, revised
 from mbs_dynamics.integrate.results import Event, Motion
 from mbs_dynamics.integrate.schemes import (
+    Adaptive,
     Arguments,
+    ExplicitRungeKutta,
     Field,
     FixedStep,
     ImplicitMidpoint,
-    Layout,
     Scheme,
     Task,
-    explicit,
     field_of,
+    instant,
     tolerances,
 )
-from mbs_dynamics.integrate.stepper import STEPS, Step, Stepper, steps_per_decay
+from mbs_dynamics.integrate.stepper import STEPS, Step, Stepper, static_torques, steps_per_decay
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Tree
@@ -103,177 +103,123 @@ class Problem(NamedTuple):
         """How q and qd are put into arrays."""
         return Arrangement(self.model)
 
-    @property
-    def wrenches(self) -> bool:
-        """Whether there are wrenches."""
-        return len(self.inputs.drives) > 1
-
-    def shapes(self, step: bool = True) -> dict[str, tuple[int, ...]]:
-        """Return the inputs of kernels after the state: efforts, h, wrenches, joints."""
-        n, nb = self.model.n, self.model.nb
-        found: dict[str, tuple[int, ...]] = {"effort": self.inputs.drives[0].shape}
-        if step:
-            found["h"] = ()
-        if self.wrenches:
-            found["wrenches"] = (nb, 6)
-        if any(self.features):
-            found["joints"] = (7, n)
-        return found
-
     def kernel(
         self,
         name: str,
         equations: Callable[..., Any],
         inputs: Mapping[str, tuple[int, ...]],
-        *,
         key: Any = (),
-        step: bool = True,
     ) -> tuple[Kernel, Arguments]:
-        """Return a kernel of inputs and then those of :meth:`shapes`, and its arguments."""
-        every = {**inputs, **self.shapes(step)}
+        """Return a kernel of inputs, efforts, h, wrenches and joints, and its arguments."""
+        every: dict[str, tuple[int, ...]] = {**inputs, "effort": (self.model.n,), "h": ()}
+        if len(self.inputs.drives) > 1:
+            every["wrenches"] = (self.model.nb, 6)
+        if any(self.features):
+            every["joints"] = (10, self.model.n)
         key = key, tuple(every)
         kernel = compiled_on(self.model, key, equations, every, name=name, backend=self.backend)
-        return kernel, self.arguments(kernel, step)
+        return kernel, self.arguments(kernel)
 
-    def acceleration(
-        self, model: Tree, q: Array, qd: Array, effort: Array, wrenches: Any, joints: Any
-    ) -> Array:
-        """Return qdd (n,) under all forces at a state."""
-        if joints is not None:
-            effort = effort + passive_torques(joints, self.features, q, qd)
-        found: Array = forward_dynamics(
-            model, q, qd, effort, wrenches, method=self.solver, representation="body_fixed"
-        )
-        return found
-
-    def step(self, model: Tree, effort: Array, wrenches: Any, joints: Any) -> Step:
-        """Return the equations of a step whose laws are evaluated at every stage."""
-        given = {"effort": effort, "wrenches": wrenches, "joints": joints}
-        return Step(model, self.features, solver=self.solver, **given)
-
-    def arguments(self, kernel: Kernel, step: bool = True) -> Arguments:
+    def arguments(self, kernel: Kernel) -> Arguments:
         """Return a function from values of the drives to the arguments after a kernel's state."""
         table = () if self.forces is None or not any(self.features) else (self.forces.table,)
         constants = (*table, *model_inputs(self.model, kernel))
-        return lambda values, h: (
-            values[0],
-            *((np.array(h),) if step else ()),
-            *values[1:],
-            *constants,
-        )
-
-    def refuse_stiff(self) -> None:
-        """Raise ArgumentError for forces that the midpoint scheme does not take."""
-        if self.features.friction or self.features.stops:
-            raise ArgumentError(
-                "implicit_midpoint takes damping, but neither friction nor joint stops; take "
-                "semi_implicit_euler or rk4"
-            )
+        return lambda values, h: (values[0], np.array(h), *values[1:], *constants)
 
 
 def state_rate(problem: Problem) -> Field:
-    """Return the rate (qd, qdd) of the state under all forces, as one kernel."""
-    states = problem.states
+    """Return the field of :class:`Adaptive`: the rate (qd, qdd) of a state under all forces."""
+    states, features, n = problem.states, problem.features, problem.model.n
 
     def equations(
-        model: Tree, state: Array, effort: Array, wrenches: Any = None, joints: Any = None
-    ) -> Array:
+        model: Tree, state: Array, effort: Array, h: Any, *, wrenches: Any = None,
+        joints: Any = None, signs: Any = None, count: Any = None,
+    ) -> Array:  # fmt: skip
         q, qd = states.parts(state)
-        qdd = problem.acceleration(model, q, qd, effort, wrenches, joints)
-        return states.joined(qd, qdd)
+        if joints is not None:
+            effort = effort + passive_torques(joints, features, by_velocity(model, q), qd)
+        step = Step(model, features, effort, wrenches, joints, solver=problem.solver)
+        if not features.friction:
+            return states.joined(qd, step.acceleration(q, qd))
+        slide = step.slide(q, qd, signs, 1.0, at_rest=True)
+        a, single = step.acceleration(q, qd), less(BLOCK - 0.5, count[()])
+        ahead, limit = select(less(0.0, qd * qd), qd, a), (1.0 + SLACK) * slide.bound
+        ways, _ = revised(signs, ahead, -slide.hold * a, limit, single)
+        return states.joined(qd, np.asarray(select(less(0.0, slide.hold), 0.0, a)), ways)
 
-    inputs = {"state": states.shape()}
-    key = problem.features, problem.solver
-    return field_of(*problem.kernel("state_rate", equations, inputs, key=key, step=False))
-
-
-def stage_rate(problem: Problem) -> Field:
-    """Return the rate of the state in a stage of a Runge-Kutta step, see :meth:`Step.held`."""
-    states = problem.states
-
-    def equations(
-        model: Tree,
-        state: Array,
-        begun: Array,
-        effort: Array,
-        h: Any,
-        wrenches: Any = None,
-        joints: Any = None,
-    ) -> Array:
-        step = problem.step(model, effort, wrenches, joints)
-        (q0, qd0), (q, qd) = states.parts(begun), states.parts(state)
-        return states.joined(qd, step.acceleration(q, qd, step.held(q0, qd0, h[()])))
-
-    shape = states.shape()
-    inputs, key = {"state": shape, "begun": shape}, (problem.features, problem.solver)
-    return field_of(*problem.kernel("stage_rate", equations, inputs, key=key), stepwise=True)
+    inputs: dict[str, tuple[int, ...]] = {"state": states.shape()}
+    if features.friction:
+        inputs |= {"signs": (n,), "count": ()}
+    return field_of(*problem.kernel("state_rate", equations, inputs, (features, problem.solver)))
 
 
-class JointLayout(Layout):
-    """Arrays of q and qd."""
+def stages(problem: Problem) -> tuple[Field, Field | None]:
+    """Return the rate of q and qd in a stage of a Runge-Kutta step, and the end of a step.
 
-    def __init__(self, model: Model) -> None:
-        self.model, self.states = model, Arrangement(model)
-        self.axes = self.states.axes
+    The latter is None without friction. See :class:`Step`.
+    """
+    states, features = problem.states, problem.features
 
-    def pack(self, *state: FloatArray) -> FloatArray:
-        """Return the array of q and qd."""
-        packed: FloatArray = self.states.joined(*state)
-        return packed
+    def step_of(
+        model: Tree, begun: Array, h: Any, effort: Array, wrenches: Any = None, joints: Any = None
+    ) -> Step:
+        step = Step(model, features, effort, wrenches, joints, solver=problem.solver)
+        q, qd, *more = states.parts(begun)
+        if more:
+            step.slide(q, qd, more[0], h[()])
+        return step
 
-    def seen(self, x: FloatArray) -> State:
-        """Return q and qd."""
-        q, qd, *_ = self.states.parts(x)
-        return q, qd
+    def stage(model: Tree, state: Array, begun: Array, h: Any, **given: Any) -> Array:
+        step = step_of(model, begun, h, **given)
+        (q0, qd0, *_), (q, qd) = states.parts(begun), states.parts(state)
+        a = step.acceleration(q, qd, step.held(q0, qd0, h[()]))
+        return states.joined(step.velocity(qd), a)
 
+    def finished(model: Tree, begun: Array, state: Array, h: Any, **given: Any) -> Array:
+        slide = step_of(model, begun, h, **given).sliding
+        assert slide is not None
+        return states.joined(*outcome(states.parts(begun), states.parts(state), slide))
 
-class MidpointLayout(JointLayout):
-    """Arrays of q, qd, the momenta p, and rates to begin the iteration with."""
-
-    def pack(self, *state: FloatArray) -> FloatArray:
-        """Return the array of q and qd."""
-        q, qd = state
-        p = (mass_matrix(self.model, q) @ qd[..., None])[..., 0]
-        return super().pack(q, qd, p, qd)
+    shapes = {"state": states.shape(), "begun": states.shape(4 if features.friction else 2)}
+    key = features, problem.solver
+    rate = field_of(*problem.kernel("stage_rate", stage, shapes, key))
+    if not features.friction:
+        return rate, None
+    shapes = dict(reversed(shapes.items()))
+    return rate, field_of(*problem.kernel("stage_end", finished, shapes, key))
 
 
 def joint_scheme(
     method: str, problem: Problem, h: float, start: State, tolerances: tuple[float, float]
 ) -> Scheme:
     """Return the integrator of one of :data:`METHODS` from q and qd on."""
-    kind = MidpointLayout if method == "implicit_midpoint" else JointLayout
-    layout, states = kind(problem.model), problem.states
-    task = Task(layout, problem.inputs, h, layout.pack(*start))
+    states, sliding = problem.states, problem.features.friction
+    task = Task(problem.model, problem.inputs, h, start, sliding)
     if method in STEPS:
         stepper = Stepper(
             problem.model,
             method=method,
             forces=problem.forces,
-            wrenches=problem.wrenches,
+            wrenches=len(problem.inputs.drives) > 1,
             backend=problem.backend,
         )
         return FixedStep(task, stepper.kernel, problem.arguments(stepper.kernel))
     if method == "implicit_midpoint":
-        problem.refuse_stiff()
+        if problem.features.friction or problem.features.stops:
+            raise ArgumentError(
+                "implicit_midpoint takes damping, but neither friction nor joint stops; take "
+                "semi_implicit_euler or rk4"
+            )
         inputs = {"x": states.shape(4), "v": (problem.model.n,)}
         rates, step = (
             problem.kernel(f"midpoint_{name}", partial(_midpoint, finished=finished), inputs)
             for name, finished in (("rates", False), ("step", True))
         )
         return ImplicitMidpoint(task, (rates, step), states.last())
-    rate = state_rate if method == "dormand_prince" else stage_rate
-    return explicit(method, task, rate(problem), tolerances, chart_of(problem.model, states))
-
-
-def applied_force(model: Tree, q: Array, effort: Array, wrenches: Any) -> Array:
-    """Return the generalized force (n,) of motors, gravity and wrenches."""
-    gravity = gravity_torques(model, q, representation="body_fixed")
-    f = effort - gravity
-    if wrenches is not None:
-        rest = np.zeros(model.n)
-        loaded = newton_euler(model, q, rest, rest, "body_fixed", Loads(wrenches))
-        f = f - loaded + gravity
-    return np.asarray(f)
+    chart = chart_of(problem.model, states)
+    if method == "runge_kutta":
+        return ExplicitRungeKutta(task, *stages(problem), chart)
+    return Adaptive(task, state_rate(problem), tolerances, chart)
 
 
 def midpoint_damping(model: Tree, q: Array, qd: Array, joints: Any, h: Any) -> tuple[Array, Array]:
@@ -283,11 +229,6 @@ def midpoint_damping(model: Tree, q: Array, qd: Array, joints: Any, h: Any) -> t
     damping = joints[0]
     weight = 2.0 * weight_of_end(steps_per_decay(model, q, damping, h))
     return (weight - 1.0) * damping * qd, weight * damping
-
-
-def inertial_force(model: Tree, q: Array, v: Array) -> Array:
-    """Return C^T v (n,); plus the applied forces it is the rate of the momenta M v."""
-    return np.asarray(coriolis_matrix(model, q, v)).T @ v
 
 
 def _midpoint(
@@ -307,7 +248,9 @@ def _midpoint(
     known, damping = midpoint_damping(model, q, qd, joints, h)
     half = (0.5 * h) * v
     qm, p = displaced(model, q, half), transported(model, half, p)
-    f = inertial_force(model, qm, v) + applied_force(model, qm, effort, wrenches) + known
+    # the rate of the momenta M v is C^T v plus the applied forces
+    f = np.asarray(coriolis_matrix(model, qm, v)).T @ v + effort + known
+    f = f - static_torques(model, qm, wrenches)
     if states.flat:  # p turns with the bodies by itself
         f = f - momentum_rates(model, v, momentum(model, qm, v))
     if not finished:
@@ -361,18 +304,19 @@ def simulate(
 
     Methods, with their orders:
 
-    - ``explicit_euler`` (1), ``semi_implicit_euler`` (1), ``rk4`` (4): one kernel per step; motor
+    - ``semi_implicit_euler`` (1), ``rk4`` (4): one kernel per step; motor
       torques are held over the step, as by a digital controller. Without a control law and events
       the loop is machine code.
-    - ``runge_kutta`` (4): control laws are evaluated at every stage.
+    - ``runge_kutta`` (4): the scheme of ``rk4``; control laws are evaluated at every stage.
     - ``dormand_prince`` (5): the step size follows from ``rtol`` and ``atol``, with states every
       ``step`` by interpolation of order 4; control laws are evaluated at every stage.
     - ``implicit_midpoint`` (2): variational; the energy error is bounded, and momenta of symmetries
       are conserved. It takes neither friction nor stops; torques are held.
 
-    Schemes with a fixed step are stable for any damping, friction and stops, which they take
-    implicitly where the step does not resolve them, see :mod:`mbs_dynamics.integrate.stepper`.
-    ``dormand_prince`` resolves them, which may take many steps.
+    Schemes with a fixed step are stable for any damping, friction and stops, see
+    :mod:`mbs_dynamics.integrate.stepper`; ``dormand_prince`` resolves damping and stops, which may
+    take many steps. Joints that friction holds stand still, see
+    :mod:`mbs_dynamics.integrate.friction`.
 
     :param q: positions in rad or m; leading axes are a batch of simulations.
     :param qd: rates in rad/s or m/s; None means zero.
@@ -398,13 +342,12 @@ def simulate(
     if not isinstance(model, Model):
         raise ArgumentError(f"model must be a Model; got {type(model).__name__}")
     course = Course.of(duration, step, every, events, stop, progress)
-    q = model.checked_positions("q", q)
-    start = batched(q=(q, (model.nq,)), qd=(np.zeros(model.n) if qd is None else qd, (model.n,)))
+    start = batched(model, model.checked_positions("q", q), np.zeros(model.n) if qd is None else qd)
     if method not in METHODS:
         raise UnknownMethodError(method, METHODS)
     check_forces(forces, model)
     accuracy = tolerances(rtol, atol)
-    inputs = drives(model, (model.n,), control, wrenches, course)
+    inputs = drives(model, control, wrenches, course)
     problem = Problem(model, forces, inputs, backend, solver)
     run = Run(course, problem.inputs, method, start, start[0].shape[:-1], between(model))
     return run.go(
@@ -413,19 +356,12 @@ def simulate(
     )
 
 
-def drives(
-    model: Model,
-    n: tuple[int, ...],
-    control: Any,
-    wrenches: Any,
-    course: Course,
-    seen: str = "q, qd",
-) -> Inputs:
+def drives(model: Model, control: Any, wrenches: Any, course: Course) -> Inputs:
     """Return the drives of motor torques and, if there are any, of wrenches."""
-    found = [Drive("control", control, n, course.steps, seen)]
+    found = [Drive("control", control, (model.n,), course.steps)]
     if wrenches is not None:
         given = _by_body(model, wrenches)
-        found.append(Drive("wrenches", given, (model.nb, 6), course.steps, seen))
+        found.append(Drive("wrenches", given, (model.nb, 6), course.steps))
     return Inputs(tuple(found))
 
 
@@ -438,19 +374,12 @@ def _by_body(model: Model, wrenches: Any) -> Any:
     return wrenches
 
 
-def batched(**given: tuple[ArrayLike, tuple[int, ...]]) -> State:
-    """Return arrays of these shapes, with the axes of one batch; or raise ArgumentError."""
-    arrays = {
-        name: checks.numbers(name, value, shape, batch=True)
-        for name, (value, shape) in given.items()
-    }
-    cores = {name: shape for name, (_, shape) in given.items()}
-    leads = {name: x.shape[: x.ndim - len(cores[name])] for name, x in arrays.items()}
-    batch = checks.batch_of(**leads)
-    return tuple(
-        np.ascontiguousarray(np.broadcast_to(x, (*batch, *cores[name])))
-        for name, x in arrays.items()
-    )
+def batched(model: Model, q: FloatArray, qd: ArrayLike) -> State:
+    """Return q and qd with the axes of one batch; or raise ArgumentError."""
+    qd = checks.numbers("qd", qd, (model.n,), batch=True)
+    batch = checks.batch_of(q=q.shape[:-1], qd=qd.shape[:-1])
+    arrays = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (q, qd))
+    return tuple(np.ascontiguousarray(x) for x in arrays)
 
 
 def _motion(problem: Problem, record: Record, method: str) -> Motion:
@@ -476,13 +405,18 @@ def _motion(problem: Problem, record: Record, method: str) -> Motion:
 def _accelerations(problem: Problem, record: Record) -> FloatArray:
     """Return qdd at all states; NaN at those where the mass matrix is singular."""
     states, qd = problem.states.joined(*record.state), record.state[1]
-    last = problem.states.last()
+    sliding = problem.features.friction
     try:
-        rate = state_rate(problem)
+        field = state_rate(problem)
     except SingularError:  # whatever the state
         return np.full(qd.shape, np.nan)
+
+    def rate(x: FloatArray, values: State) -> FloatArray:
+        found = instant(field, problem.states, x, values) if sliding else field(x, values=values)
+        return np.asarray(problem.states.parts(found, problem.model.n)[1])
+
     try:
-        return np.asarray(rate(states, record.acted)[last])
+        return rate(states, record.acted)
     except SingularError:
         flat: Any = [states.reshape(-1, *problem.states.shape())]
         flat += [
@@ -492,7 +426,7 @@ def _accelerations(problem: Problem, record: Record) -> FloatArray:
         found = np.full((len(flat[0]), problem.model.n), np.nan)
         for k, (state, *values) in enumerate(zip(*flat, strict=True)):
             try:
-                found[k] = rate(state, tuple(values))[last]
+                found[k] = rate(state, tuple(values))
             except SingularError:
                 continue
         return found.reshape(qd.shape)

@@ -232,10 +232,7 @@ class Motion:
 
 
 def load_motion(path: str | Path) -> Motion:
-    """Return the result of a simulation from a file that its ``save`` wrote.
-
-    Raises ArgumentError, naming the file, for other contents; FileNotFoundError.
-    """
+    """Return the result of a simulation from a file that its ``save`` wrote: Motion.load."""
     return Motion.load(path)
 
 
@@ -249,15 +246,6 @@ def is_motion(path: Path) -> bool:
     with _refused(path):
         found = read_table(path).names if path.suffix == ".csv" else read_arrays(path)
         return "kinetic" in found
-
-
-def check_joints(motion: Motion, joint_names: tuple[str, ...]) -> None:
-    """Raise ArgumentError unless a model with these names of velocities can have the motion."""
-    if motion.joint_names != joint_names:
-        raise ArgumentError(
-            f"the motion has the joints {', '.join(motion.joint_names)}; the model has "
-            f"{', '.join(joint_names)}"
-        )
 
 
 def checked_single(motion: Motion, what: str) -> None:

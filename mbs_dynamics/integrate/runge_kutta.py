@@ -28,17 +28,9 @@ class Chart:
         """Return the state that is reached from y by the increment z."""
         return y + z
 
-    def finished(self, y: FloatArray, z: FloatArray) -> FloatArray:
-        """Return the state after a step from y by z, with rounding errors removed."""
-        return self.moved(y, z)
-
     def lifted(self, y: FloatArray, z: FloatArray, rate: FloatArray) -> FloatArray:
         """Return the rate of the increment z that leads to y, where y has this rate."""
         return rate
-
-    def begun(self, y: FloatArray, rate: FloatArray) -> FloatArray:
-        """Return the rate of an increment that starts at y."""
-        return self.lifted(y, np.zeros(rate.shape), rate)
 
     def sizes(self, y: FloatArray, z: FloatArray) -> FloatArray:
         """Return the sizes relative to which errors of the entries of z count."""
@@ -72,12 +64,12 @@ def runge_kutta_step(
     k: list[FloatArray] = []
     for row, c in zip(tableau.A, tableau.c, strict=True):
         if not k:
-            k.append(chart.begun(y, rate(t, y)))
+            k.append(rate(t, y))
             continue
         z = _weighted(h, row, k)
         at = chart.moved(y, z)
         k.append(chart.lifted(at, z, rate(t + c * h, at)))
-    return chart.finished(y, _weighted(h, tableau.b, k))
+    return chart.moved(y, _weighted(h, tableau.b, k))
 
 
 def _weighted(h: float, weights: tuple[float, ...], rates: list[FloatArray]) -> FloatArray:
@@ -151,10 +143,17 @@ class DormandPrince:
         self.evaluations, self.steps, self.rejected = 1, 0, 0
         self._rate = rate(t, y)
         self.h = self._first_step()
-        self._before = t, y, np.zeros((4, *self._rate.shape))
+        self._before = t, 0.0, y, np.zeros((4, *self._rate.shape))
 
-    def at(self, t: float) -> FloatArray:
+    @property
+    def begun(self) -> float:
+        """The time at which the last step began."""
+        return self._before[0]
+
+    def at(self, t: float, advanced: Callable[[], None] | None = None) -> FloatArray:
         """Return the state at t, not before the start of the last step; advances if needed.
+
+        ``advanced`` is called after each step, which it may shorten by :meth:`renew`.
 
         Raises SimulationError if the tolerance requires steps that are too small.
         """
@@ -168,19 +167,21 @@ class DormandPrince:
                     time=self.t,
                 )
             self.advance()
+            if advanced is not None:
+                advanced()
         return self.between(t)
 
     def between(self, t: float) -> FloatArray:
         """Return the state at a time within the last step, by interpolation of order 4."""
-        t0, y0, Q = self._before
+        t0, h, y0, Q = self._before
         if t >= self.t or not self.steps:
             return self.y
-        s = (t - t0) / (self.t - t0)
-        powers = s ** np.arange(1, 5)
-        return self.chart.finished(y0, (self.t - t0) * np.tensordot(powers, Q, 1))
+        powers = ((t - t0) / h) ** np.arange(1, 5)
+        return self.chart.moved(y0, h * np.tensordot(powers, Q, 1))
 
-    def renew(self, y: FloatArray) -> None:
-        """Continue from another state at the present time, with another right-hand side."""
+    def renew(self, y: FloatArray, t: float | None = None) -> None:
+        """Continue from another state, with another right-hand side, at t in the last step."""
+        self.t = self.t if t is None else t
         self.y, self._rate = y, self.rate(self.t, y)
 
     def advance(self) -> None:
@@ -199,7 +200,7 @@ class DormandPrince:
                 break
             self.rejected += 1
             h *= max(0.2, 0.9 * error**-0.2) if np.isfinite(error) else 0.1
-        self._before = self.t, self.y, np.tensordot(_DENSE.T, k, 1)
+        self._before = self.t, h, self.y, np.tensordot(_DENSE.T, k, 1)
         self.t, self.y, self._rate = self.t + h, y, rate
         self.h = h * min(5.0, 0.9 * max(error, 1e-10) ** -0.2)
         self.steps += 1
@@ -208,10 +209,10 @@ class DormandPrince:
         """Return the rates of the increment, and the last increment, state and rate."""
         rate = self._rate
         k = np.empty((7, *rate.shape))
-        k[0], y, z = self.chart.begun(self.y, rate), self.y, rate
+        k[0], y, z = rate, self.y, rate
         for i in range(1, 7):
             z = h * np.tensordot(np.array(_PAIR.A[i]), k[:i], 1)
-            y = (self.chart.finished if i == 6 else self.chart.moved)(self.y, z)
+            y = self.chart.moved(self.y, z)
             rate = self.rate(self.t + _PAIR.c[i] * h, y)
             k[i] = self.chart.lifted(y, z, rate)
         self.evaluations += 6

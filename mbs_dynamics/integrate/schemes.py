@@ -2,40 +2,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """The integrators behind one interface.
 
-A scheme works on arrays of its own; a :class:`Layout` packs the states that laws and events receive
-into them. Drives that are no laws are held over each step. A law is evaluated once per step
+A scheme works on arrays of its own, into which it packs the states that laws and events receive.
+Drives that are no laws are held over each step. A law is evaluated once per step
 (:class:`FixedStep`, :class:`ImplicitMidpoint`) or at every stage (:class:`ExplicitRungeKutta`,
 :class:`Adaptive`).
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mbs_dynamics import checks
+from mbs_dynamics.algorithms import mass_matrix
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import ArgumentError, SimulationError, SingularError
+from mbs_dynamics.integrate.charts import Arrangement
 from mbs_dynamics.integrate.forces import Inputs, State, finite
-from mbs_dynamics.integrate.runge_kutta import (
-    CLASSICAL,
-    VECTORS,
-    Chart,
-    DormandPrince,
-    Tableau,
-    runge_kutta_step,
-)
+from mbs_dynamics.integrate.friction import LIMIT, iterated, packed, settled
+from mbs_dynamics.integrate.runge_kutta import CLASSICAL, Chart, DormandPrince, runge_kutta_step
+from mbs_dynamics.model.model import Model
 
 Arguments = Callable[[State, float], tuple[Any, ...]]
 """The values of the drives and the step to what a kernel takes after its first inputs."""
 
 Field = Callable[..., FloatArray]
-"""An array of states and the values of the drives to its rate; in stages of a Runge-Kutta step also
-of the states at its beginning, and its length."""
+"""Arrays of states, and the values of the drives and the step by name, to an array."""
+
+BISECTIONS = 50
+"""Halvings of a step in the search for the instant at which friction changes."""
 
 SMALLEST_RTOL = 1e-14
 """Smallest relative tolerance above rounding."""
@@ -49,58 +47,53 @@ LARGEST = 1e100
 """Rates beyond this indicate that an iteration diverges."""
 
 
-class Layout(ABC):
-    """Arrangement of states in the arrays of a scheme."""
-
-    axes = 1
-    """Number of axes of one state; those before them are a batch."""
-
-    @abstractmethod
-    def pack(self, *state: FloatArray) -> FloatArray:
-        """Return the array of a state."""
-
-    @abstractmethod
-    def seen(self, x: FloatArray) -> State:
-        """Return the state that laws and events receive, from an array."""
-
-    def recorded(self, x: FloatArray) -> State:
-        """Return the arrays to record: the state of :meth:`seen` and any others."""
-        return self.seen(x)
-
-
 class Task(NamedTuple):
     """Arguments of every scheme."""
 
-    layout: Layout
+    model: Model
     inputs: Inputs
     h: float
     """Step, s."""
-    x: FloatArray
-    """The first array, or a batch of them."""
+    start: State
+    """The first q and qd, or a batch of them."""
+    sliding: bool
+    """Whether there is dry friction."""
 
 
-class Scheme(ABC):
+class Scheme:
     """A state ``x`` that advances by steps of ``h``, one by one."""
 
     def __init__(self, task: Task) -> None:
-        self.layout, self.inputs, self.h, self.x = task
+        self.model, self.inputs, self.h, start, self.sliding = task
+        self.states = Arrangement(self.model)
+        self.x = self.pack(*start)
         self.step = self.h
         """Length of the next steps, s: the last one may be shorter."""
         self.k = 0
-        self.batch = self.x.shape[: self.x.ndim - self.layout.axes]
+        self.batch = self.x.shape[: self.x.ndim - self.states.axes]
         self._held: Any = None
 
-    @abstractmethod
+    def pack(self, q: FloatArray, qd: FloatArray) -> FloatArray:
+        """Return the array of a state, with the parts of friction if there is any."""
+        found: FloatArray = self.states.joined(q, qd)
+        return packed(self.states, found) if self.sliding else found
+
+    def seen(self, x: FloatArray) -> State:
+        """Return q and qd, which laws and events receive, from an array."""
+        q, qd, *_ = self.states.parts(x)
+        return q, qd
+
     def once(self, t: float, values: State) -> FloatArray:
         """Return the array after the step that begins at t with these values of the drives."""
+        raise NotImplementedError
 
     def values(self, t: float, x: FloatArray) -> State:
         """Return the values of the drives at t, in the present step."""
-        return self.inputs.at(self.k, t, self.layout.seen(x), self.batch)
+        return self.inputs.at(self.k, t, self.seen(x), self.batch)
 
     def hold(self, members: FloatArray, x: FloatArray) -> None:
         """Keep the members of the batch in a mask at their states in x from now on."""
-        mask = members.reshape(members.shape + (1,) * self.layout.axes)
+        mask = members.reshape(members.shape + (1,) * self.states.axes)
         self._held = mask
         self.x = np.where(mask, x, self.x)
 
@@ -142,8 +135,12 @@ class FixedStep(Scheme):
         if self.inputs.laws:
             return super().advance(steps)
         rows = self.inputs.rows_from(self.k, steps)
+        arguments = self.arguments(rows, self.step)
         try:
-            states = self.kernel.iterate(self.x, *self.arguments(rows, self.step), steps=steps)
+            if self.sliding:
+                states = iterated(self.kernel, self.x, arguments, steps, self.states)
+            else:
+                states = self.kernel.iterate(self.x, *arguments, steps=steps)
         except SingularError as error:
             if error.trajectory is None or len(error.trajectory) < 2:
                 raise
@@ -156,53 +153,78 @@ class FixedStep(Scheme):
 
     def once(self, t: float, values: State) -> FloatArray:
         """Return the array after a step."""
-        found: FloatArray = self.kernel(self.x, *self.arguments(values, self.step))
+        arguments = self.arguments(values, self.step)
+        if self.sliding:
+            return settled(self.kernel, self.x, self.states, *arguments)
+        found: FloatArray = self.kernel(self.x, *arguments)
         return found
 
 
 class ExplicitRungeKutta(Scheme):
-    """Explicit Runge-Kutta steps, with control laws evaluated at every stage."""
+    """Classical Runge-Kutta steps, with control laws evaluated at every stage.
 
-    def __init__(self, task: Task, field: Field, tableau: Tableau, chart: Chart = VECTORS) -> None:
+    ``field(state, begun, ...)`` returns the rate of q and qd in a step that begins with the array
+    ``begun``, and ``finished(begun, state, ...)`` the array after it.
+    """
+
+    def __init__(self, task: Task, field: Field, finished: Field | None, chart: Chart) -> None:
         super().__init__(task)
-        self.field, self.tableau, self.chart = field, tableau, chart
-
-    def rate(self, t: float, x: FloatArray) -> FloatArray:
-        """Return the rate of an array."""
-        return self.field(x, self.values(t, x), self.x, self.step)
+        self.field, self.finished, self.chart = field, finished, chart
 
     def once(self, t: float, values: State) -> FloatArray:
         """Return the array after the step that begins at t."""
-        return runge_kutta_step(self.tableau, self.rate, t, self.x, self.step, self.chart)
+
+        def attempted(begun: FloatArray) -> FloatArray:
+            def rate(t: float, x: FloatArray) -> FloatArray:
+                return self.field(x, begun, values=self.values(t, x), h=self.step)
+
+            y = self.states.joined(*self.seen(begun))
+            y = runge_kutta_step(CLASSICAL, rate, t, y, self.step, self.chart)
+            if self.finished is None:
+                return y
+            return self.finished(begun, y, values=values, h=self.step)
+
+        return settled(attempted, self.x, self.states) if self.sliding else attempted(self.x)
 
 
 class Adaptive(Scheme):
     """The pair of Dormand and Prince; steps of ``h`` are read from its dense output.
 
     Values given per step would force a restart at every step: it takes laws and constants only.
+    ``field`` returns the rate of an array. With friction it takes the directions ``signs`` in which
+    joints slide, zero for those that stand, and the number of revisions too, and returns the
+    revised directions as a third part. They stay until friction requires others; a step ends then.
     """
 
     def __init__(
-        self, task: Task, field: Field, tolerances: tuple[float, float], chart: Chart = VECTORS
+        self, task: Task, field: Field, tolerances: tuple[float, float], chart: Chart
     ) -> None:
-        super().__init__(task)
+        super().__init__(task._replace(sliding=False))
         for drive in self.inputs.drives:
             if drive.rows is not None and len(drive.rows) > 1:
                 raise ArgumentError(
                     f"dormand_prince takes {drive.name} as a constant or as a function of t, "
-                    f"{drive.seen}, not row by row"
+                    "q, qd, not row by row"
                 )
-        self.field = field
+        self.field, self.sliding = field, task.sliding
+        self.signs = np.zeros((*self.batch, self.model.n))
+        self._turn(0.0, self.x)
         rtol, atol = tolerances
         self.pair = DormandPrince(self.rate, 0.0, self.x, rtol=rtol, atol=atol, chart=chart)
 
     def rate(self, t: float, x: FloatArray) -> FloatArray:
         """Return the rate of an array; zero for members that are held."""
-        found = self.field(x, self.values(t, x))
+        found = self._field(t, x)
+        if self.sliding:
+            found = self.states.joined(*self.states.parts(found, self.model.n)[:2])
         if self._held is None:
             return found
         mask = self._held.reshape(self.batch + (1,) * (found.ndim - len(self.batch)))
         return np.where(mask, 0.0, found)
+
+    def _field(self, t: float, x: FloatArray) -> FloatArray:
+        more = (self.signs, np.zeros(())) if self.sliding else ()
+        return self.field(x, *more, values=self.values(t, x))
 
     def hold(self, members: FloatArray, x: FloatArray) -> None:
         """Keep these members at their states."""
@@ -211,30 +233,65 @@ class Adaptive(Scheme):
 
     def once(self, t: float, values: State) -> FloatArray:
         """Return the array after the step that begins at t."""
-        return self.pair.at(self.k * self.h + self.step)
+        return self.pair.at(self.k * self.h + self.step, self._slip if self.sliding else None)
+
+    def _slip(self) -> None:
+        """End the last step of the pair where joints stop or begin to slide."""
+        pair = self.pair
+        if not self._slips(pair.t, pair.y):
+            return
+        low, high = pair.begun, pair.t
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (low + high)
+            if self._slips(middle, pair.between(middle)):
+                high = middle
+            else:
+                low = middle
+        x = pair.between(high)
+        q, qd = self.seen(x)
+        stops = (self.signs != 0.0) & (self._field(high, x)[self.states.last()] == 0.0)
+        x = self.states.joined(q, np.where(stops, 0.0, qd))
+        self._turn(high, x)
+        pair.renew(x, high)
+
+    def _slips(self, t: float, x: FloatArray) -> bool:
+        slips = self._field(t, x)[self.states.last()] != self.signs
+        if self._held is not None:
+            slips &= ~self._held.reshape((*self.batch, 1))
+        return bool(slips.any())
+
+    def _turn(self, t: float, x: FloatArray) -> None:
+        """Let joints slide or stand as friction requires at an instant."""
+        if self.sliding:
+            found = instant(self.field, self.states, x, self.values(t, x), self.signs)
+            self.signs = found[self.states.last()]
 
 
-def explicit(
-    method: str,
-    task: Task,
+def instant(
     field: Field,
-    accuracy: tuple[float, float],
-    chart: Chart = VECTORS,
-) -> Scheme:
-    """Return dormand_prince, or for another method the classical Runge-Kutta scheme."""
-    if method == "dormand_prince":
-        return Adaptive(task, field, accuracy, chart)
-    return ExplicitRungeKutta(task, field, CLASSICAL, chart)
+    states: Arrangement,
+    x: FloatArray,
+    values: State,
+    before: FloatArray | float = 0.0,
+) -> FloatArray:
+    """Return rates of q and qd, and directions (..., n) in which joints slide, zero if they stand.
 
-
-def field_of(kernel: Kernel, arguments: Arguments, stepwise: bool = False) -> Field:
-    """Return the field that a kernel of the state and further arguments computes.
-
-    A ``stepwise`` kernel takes the state at the beginning of the step as well.
+    ``field`` is that of :class:`Adaptive`; ``before`` are directions to try in joints at rest.
     """
+    qd = states.parts(x)[1]
+    signs = np.where(qd != 0.0, np.sign(qd), before)
+    for count in range(LIMIT):
+        found = field(x, signs, np.array(float(count)), values=values)
+        if (found[states.last()] == signs).all():
+            break
+        signs = found[states.last()]
+    return found
 
-    def field(x: FloatArray, values: State, begun: Any = None, h: float = 0.0) -> FloatArray:
-        states = (x, begun) if stepwise else (x,)
+
+def field_of(kernel: Kernel, arguments: Arguments) -> Field:
+    """Return the field that a kernel of states and further arguments computes."""
+
+    def field(*states: FloatArray, values: State, h: float = 0.0) -> FloatArray:
         found: FloatArray = kernel(*states, *arguments(values, h))
         return found
 
@@ -266,29 +323,26 @@ class ImplicitMidpoint(Scheme):
         (self.improved, self.of_improved), (self.finished, self.of_finished) = kernels
         self.guess = guess
 
+    def pack(self, q: FloatArray, qd: FloatArray) -> FloatArray:
+        """Return q, qd, the momenta p, and rates to begin the iteration with."""
+        p = (mass_matrix(self.model, q) @ qd[..., None])[..., 0]
+        found: FloatArray = self.states.joined(q, qd, p, qd)
+        return found
+
     def once(self, t: float, values: State) -> FloatArray:
         """Return the array after the step that begins at t."""
         given = self.of_improved(values, self.step)
         v = np.ascontiguousarray(self.x[self.guess])
         for _ in range(ITERATIONS):
             before, v = v, self.improved(self.x, v, *given)
-            change, size = _change(before, v)
+            change, size = (float(np.abs(x).max(initial=0.0)) for x in (v - before, v))
             if change <= TOLERANCE * (1.0 + size):
                 found: FloatArray = self.finished(self.x, v, *self.of_finished(values, self.step))
                 return found
             if not size < LARGEST:
                 break
-        raise _not_convergent("midpoint", t, self.step)
-
-
-def _change(before: FloatArray, after: FloatArray) -> tuple[float, float]:
-    """Return the largest change of an entry, and the largest entry."""
-    return float(np.abs(after - before).max(initial=0.0)), float(np.abs(after).max(initial=0.0))
-
-
-def _not_convergent(what: str, t: float, h: float) -> SimulationError:
-    return SimulationError(
-        f"the {what} scheme does not converge at t = {t:.9g} s with steps of {h:g} s; take "
-        "smaller ones",
-        time=t,
-    )
+        raise SimulationError(
+            f"the midpoint scheme does not converge at t = {t:.9g} s with steps of {self.step:g} "
+            "s; take smaller ones",
+            time=t,
+        )

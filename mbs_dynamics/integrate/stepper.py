@@ -3,21 +3,19 @@
 """Steps in joint coordinates, as equations and as one kernel.
 
 The state is x = (q, qd), (2, n), or (nq + n,) if q moves on groups. Motor torques and applied
-wrenches are held over a step of h. The forces of :class:`~mbs_dynamics.integrate.JointForces` are
-stiff: friction of 5 N m that is smooth within 0.01 rad/s damps by 500 N m s/rad, a stop is a hard
-spring, and fingers of 1e-6 kg m^2 have damping as well. They are therefore taken at the end of the
-step and linearised: the acceleration a during the step obeys
+wrenches are held over a step of h. Damping and stops are stiff: a stop is a hard spring, and
+fingers of 1e-6 kg m^2 have damping as well. They are therefore taken at the end of the step and
+linearised: the acceleration a during the step obeys
 
-    (M + h D + h^2 K) a = f - D v - K (ahead - bound),
+    (M + h D + h^2 K) a = f - D v - K (ahead - bound) + r,
 
-where ``ahead`` is the position at which the spring is evaluated, minus h^2 a. A joint at a stop
-thus comes to rest in two steps for any stiffness, if M is constant, and remains where the forces
-balance. Each scheme has its own ``ahead``:
+where ``ahead`` is the position at which the spring is evaluated, minus h^2 a, and r dry friction,
+see :mod:`mbs_dynamics.integrate.friction`. A joint at a stop thus comes to rest in two steps for
+any stiffness, if M is constant, and remains where the forces balance.
 
 ===================  ====================================================  =====  ============
 method               the step                                              order  ahead
 ===================  ====================================================  =====  ============
-explicit_euler       q + h v,  v + h a                                     1      q + 2 h v
 semi_implicit_euler  q + h (v + h a),  v + h a                             1      q + h v
 rk4                  the classical Runge-Kutta scheme, with M and f of     4      q + 1.5 h v
                      each stage, and D, K, v, ahead of the first
@@ -26,25 +24,27 @@ rk4                  the classical Runge-Kutta scheme, with M and f of     4    
 The sum q + u is :func:`mbs_dynamics.displaced`, and rk4 of Munthe-Kaas: see
 :mod:`mbs_dynamics.integrate.charts`.
 
-While friction or stops act, rk4 is of order 1. Viscous damping acts at each stage, so that the
-order remains 4, if the step resolves it; else it acts between the middle and the end of the step,
-so that rates decay without a change of sign. The same holds for ``runge_kutta`` of
-``simulate``.
+While stops act, or friction depends on speed or load, rk4 is of order 1. While joints slide under
+Coulomb friction its order is 4; where they start, stop or reverse, an error of h^2 remains. Viscous
+damping acts at each stage, so that the order remains 4, if the step resolves it; else it acts
+between the middle and the end of the step, so that rates decay without a change of sign. The same
+holds for ``runge_kutta`` of ``simulate``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
-from mbs_dynamics.algorithms import displaced, inverse_mass_matrix
+from mbs_dynamics.algorithms import displaced, inverse_mass_matrix, mass_matrix
 from mbs_dynamics.algorithms.forward_dynamics import accelerations_of
 from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
-from mbs_dynamics.algorithms.newton_euler import Loads
+from mbs_dynamics.algorithms.newton_euler import Loads, newton_euler
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import less, select
 from mbs_dynamics.errors import ArgumentError, UnknownMethodError
@@ -54,15 +54,16 @@ from mbs_dynamics.integrate.forces import (
     Features,
     Implicit,
     JointForces,
-    Stiff,
     check_forces,
     implicit_forces,
-    stiff_forces,
+    stop_forces,
     weight_of_end,
 )
+from mbs_dynamics.integrate.friction import HOLD, Sliding, iterated, outcome, packed, settled
 from mbs_dynamics.integrate.runge_kutta import CLASSICAL, runge_kutta_step
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.compiled import compiled
+from mbs_dynamics.model.friction import friction_bound
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import BodyFixed, checked, convert_wrench
 from mbs_dynamics.representation.tree import Tree
@@ -74,38 +75,67 @@ Held = tuple[Array | None, Implicit | None]
 """Forces of the joints in a step: damping (n,) at the rates of each stage, and implicit ones."""
 
 
+@dataclass
 class Step:
     """The equations of one step of a model, over symbols or numbers."""
 
-    def __init__(
-        self,
-        model: Tree,
-        features: Features,
-        algorithm: str = "body_fixed",
-        *,
-        effort: Array,
-        wrenches: Array | None,
-        joints: Array | None,
-        solver: str = "auto",
-    ) -> None:
-        self.model = model
-        self.features = features
-        self.algorithm = algorithm
-        self.effort = effort
-        self.wrenches = wrenches
-        self.joints = joints
-        self.solver = solver
+    model: Tree
+    features: Features
+    effort: Array
+    wrenches: Array | None
+    joints: Array | None
+    algorithm: str = "body_fixed"
+    solver: str = "auto"
+    sliding: Sliding | None = None
 
-    def acceleration(self, q: Array, v: Array, held: Held) -> Array:
+    def slide(self, q: Array, v: Array, signs: Array, h: Any, *, at_rest: bool = False) -> Sliding:
+        """Let joints slide in these directions, or stand, in the step from q, v.
+
+        With ``at_rest`` those that stand have no rate.
+        """
+        bound, inertia = self.friction(q, v), self._inertia()
+        held = select(less(0.0, bound), HOLD * inertia, 0.0)
+        hold = select(less(0.0, signs * signs), 0.0, held)
+        self.sliding = Sliding(np.zeros(len(v)) if at_rest else v, signs, bound, hold, h)
+        return self.sliding
+
+    def friction(self, q: Array, v: Array) -> Array:
+        """Return the bounds (n,) of dry friction."""
+        assert self.joints is not None
+        torque: Any = 0.0
+        if self.features.load:
+            torque = static_torques(self.model, q, self.wrenches_at(q), self.algorithm)
+            torque = select(less(torque, 0.0), -1.0 * torque, torque)
+        stribeck, speed, load = self.joints[7:]
+        return np.asarray(friction_bound(self.joints[1], stribeck, speed, load, v, torque))
+
+    def _inertia(self) -> FloatArray:
+        """Return the inertia (n,) that each joint moves in the reference configuration."""
+        own = self.model.model
+        M = mass_matrix(Tree(own), own.neutral(), representation="body_fixed")
+        found = np.diag(np.asarray(M, dtype=float))
+        return np.asarray(np.where(found > 0.0, found, found.max() or 1.0))
+
+    def acceleration(self, q: Array, v: Array, held: Held = (None, None)) -> Array:
         """Return qdd (n,) under motors, wrenches, gravity and the forces of the joints."""
         tau, armature = self.effort, None
         damping, implicit = held
         if damping is not None:
             tau = tau - damping * v
         if implicit is not None:
-            tau, armature = tau - implicit.tau, implicit.armature
+            tau, armature = tau - implicit[0], implicit[1]
+        if (slide := self.sliding) is not None:
+            tau = tau - slide.signs * slide.bound - (1.0 / slide.h) * slide.hold * slide.v
+            armature = slide.hold if armature is None else armature + slide.hold
         loads = Loads(self.wrenches_at(q))
         return accelerations_of(self.model, q, v, tau, loads, self.solver, self.algorithm, armature)
+
+    def velocity(self, v: Array) -> Array:
+        """Return the rate of q: rates v, but zero without rounding if joints go on standing."""
+        if (slide := self.sliding) is None:
+            return v
+        stand = select(less(0.0, slide.v * slide.v), v, 0.0)
+        return np.asarray(select(less(0.0, slide.hold), stand, v))
 
     def wrenches_at(self, q: Array) -> Array | None:
         """Return the wrenches on the bodies at q, in the representation of the recursions."""
@@ -116,36 +146,27 @@ class Step:
             [convert_wrench(W, rep.C(i), **frames) for i, W in enumerate(self.wrenches)]
         )
 
-    @property
-    def damping(self) -> Array | None:
-        """Viscous damping (n,) of the joints, or None if there is none."""
-        return self.joints[0] if self.features.damping and self.joints is not None else None
-
-    def implicit(self, v: Array, ahead: Array, h: Any) -> Held:
-        """Return all joint forces at the end of a step of Euler's schemes."""
+    def held(self, q: Array, v: Array, h: Any, *, order: int = 4) -> Held:
+        """Return the joint forces in all stages of a step of a scheme of order 1 or 4."""
         if self.joints is None:
             return None, None
-        one = [1.0] * self.model.n
-        damping = [0.0] * self.model.n if self.damping is None else self.damping
-        return None, implicit_forces(self.stiff(v, ahead), damping, one, v, h)
+        reach = by_velocity(self.model, q) + (h if order == 1 else 1.5 * h) * v
+        stops = stop_forces(self.joints, self.features, v, reach)
+        damping = self.joints[0] if self.features.damping else np.zeros(self.model.n)
+        if order == 1 or not self.features.damping:
+            return None, implicit_forces(stops, damping, 1.0, v, h)
+        z = steps_per_decay(self.model, q, damping, h)
+        resolved, weight = less(sum(z), RESOLVED), np.array([weight_of_end(x) for x in z])
+        later = select(resolved, 0.0, damping)
+        return damping - later, implicit_forces(stops, later, weight, v, h)
 
-    def stiff(self, v: Array, ahead: Array) -> Stiff:
-        """Return friction and stops."""
-        return stiff_forces(self.joints, self.features, v, ahead)
 
-    def held(self, q: Array, v: Array, h: Any) -> Held:
-        """Return the joint forces in all stages of a Runge-Kutta step from q, v."""
-        if self.joints is None:
-            return None, None
-        damping, later = self.damping, [0.0] * self.model.n
-        weight = later
-        if damping is not None:
-            z = steps_per_decay(self.model, q, damping, h)
-            resolved, weight = less(sum(z), RESOLVED), [weight_of_end(x) for x in z]
-            later = [select(resolved, 0.0, d) for d in damping]
-            damping = np.array([select(resolved, d, 0.0) for d in damping], dtype=object)
-        stiff = self.stiff(v, by_velocity(self.model, q) + (1.5 * h) * v)
-        return damping, implicit_forces(stiff, later, weight, v, h)
+def static_torques(
+    model: Tree, q: Array, wrenches: Array | None, algorithm: str = "body_fixed"
+) -> Array:
+    """Return the torques (n,) that hold a model at rest under gravity and wrenches."""
+    rest = np.zeros(model.n)
+    return newton_euler(model, q, rest, rest, algorithm, Loads(wrenches))
 
 
 def steps_per_decay(model: Tree, q: Array, damping: Array, h: Any) -> Array:
@@ -154,18 +175,10 @@ def steps_per_decay(model: Tree, q: Array, damping: Array, h: Any) -> Array:
     return np.asarray(h * damping * np.diag(inverse))
 
 
-def explicit_euler(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
-    """Return q and qd after a step with the rates of its beginning."""
-    ahead = by_velocity(step.model, q) + (2.0 * h) * v
-    v_new = v + h * step.acceleration(q, v, step.implicit(v, ahead, h))
-    return displaced(step.model, q, h * v), v_new
-
-
 def semi_implicit_euler(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
     """Return q and qd after a step with the rates of its end; symplectic if M is constant."""
-    ahead = by_velocity(step.model, q) + h * v
-    v_new = v + h * step.acceleration(q, v, step.implicit(v, ahead, h))
-    return displaced(step.model, q, h * v_new), v_new
+    v_new = v + h * step.acceleration(q, v, step.held(q, v, h, order=1))
+    return displaced(step.model, q, h * step.velocity(v_new)), v_new
 
 
 def rk4(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
@@ -174,7 +187,7 @@ def rk4(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
 
     def rate(_t: float, x: Array) -> Array:
         q, v = states.parts(x)
-        return states.joined(v, step.acceleration(q, v, held))
+        return states.joined(step.velocity(v), step.acceleration(q, v, held))
 
     chart = chart_of(step.model, states)
     q, v = states.parts(runge_kutta_step(CLASSICAL, rate, 0.0, states.joined(q, v), h, chart))
@@ -182,7 +195,6 @@ def rk4(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
 
 
 STEPS: dict[str, Callable[[Step, Array, Array, Any], tuple[Array, Array]]] = {
-    "explicit_euler": explicit_euler,
     "semi_implicit_euler": semi_implicit_euler,
     "rk4": rk4,
 }
@@ -200,7 +212,7 @@ class Stepper:
         stepper = Stepper(arm, method="rk4", forces=JointForces.of(arm, stops=True))
         state = stepper.step(state, effort, 1e-3)
 
-    :param method: ``"explicit_euler"``, ``"semi_implicit_euler"`` or ``"rk4"``; the module states
+    :param method: ``"semi_implicit_euler"`` or ``"rk4"``; the module states
         their orders and the treatment of friction and stops.
     :param forces: damping, friction and stops of the joints; None means none.
     :param wrenches: whether wrenches on the bodies, body-fixed, are an input.
@@ -237,15 +249,18 @@ class Stepper:
         key = method, self._features, self.takes_wrenches, self.algorithm
         n, nb = model.n, model.nb
         states = Arrangement(model)
-        inputs: dict[str, tuple[int, ...]] = {"state": states.shape(), "effort": (n,), "h": ()}
+        parts = 4 if self._features.friction else 2
+        inputs: dict[str, tuple[int, ...]] = {"state": states.shape(parts), "effort": (n,), "h": ()}
         if self.takes_wrenches:
             inputs["wrenches"] = (nb, 6)
         if any(self._features):
-            inputs["joints"] = (7, n)
+            inputs["joints"] = (10, n)
         self.kernel = compiled_on(
             model, key, self._equations, inputs, name=f"{method}_step", backend=backend
         )
-        """``kernel(state, effort, h, [wrenches], *stepper.parameters)`` -> state."""
+        """``kernel(state, effort, h, [wrenches], *stepper.parameters)`` -> state; with friction of
+        an array of four parts, see :mod:`mbs_dynamics.integrate.friction`."""
+        self._states = states
         self._constants = self._parameters()
 
     def __repr__(self) -> str:
@@ -306,8 +321,19 @@ class Stepper:
         """
         held = np.asarray(h, dtype=float)  # the fast way into the kernel takes arrays only
         loads = self._loads(wrenches) if self.takes_wrenches or wrenches is not None else ()
-        found: FloatArray = self.kernel(state, effort, held, *loads, *self._constants)
+        kernel, states, constants = self.kernel, self._states, self._constants
+        if self._features.friction:
+            begun = self.begun(state)
+            return states.first(settled(kernel, begun, states, effort, held, *loads, *constants))
+        found: FloatArray = kernel(state, effort, held, *loads, *constants)
         return found
+
+    def begun(self, state: ArrayLike) -> FloatArray:
+        """Return the first input of the kernel for a state."""
+        if not self._features.friction:
+            return np.asarray(state, dtype=float)
+        x = checks.numbers("state", state, self._states.shape(), batch=True)
+        return packed(self._states, x)
 
     def run(
         self,
@@ -327,7 +353,10 @@ class Stepper:
         """
         count = checks.count("steps", steps)
         inputs = [effort, checks.positive("h", h), *self._loads(wrenches), *self._constants]
-        return self.kernel.iterate(state, *inputs, steps=count)
+        if not self._features.friction:
+            return self.kernel.iterate(state, *inputs, steps=count)
+        found = iterated(self.kernel, self.begun(state), inputs, count, self._states)
+        return self._states.first(found)
 
     def _loads(self, wrenches: ArrayLike | None) -> tuple[ArrayLike, ...]:
         """Return the wrenches as the kernel takes them."""
@@ -346,17 +375,14 @@ class Stepper:
         wrenches: Array | None = None,
         joints: Array | None = None,
     ) -> Array:
-        step = Step(
-            model,
-            self._features,
-            self.algorithm,
-            effort=effort,
-            wrenches=wrenches,
-            joints=joints,
-        )
-        states = Arrangement(model.model)
-        q, qd = states.parts(state)
-        return states.joined(*STEPS[self.method](step, q, qd, h[()]))
+        step = Step(model, self._features, effort, wrenches, joints, algorithm=self.algorithm)
+        states, h = Arrangement(model.model), h[()]
+        q, qd, *rest = begun = states.parts(state)
+        if not rest:
+            return states.joined(*STEPS[self.method](step, q, qd, h))
+        slide = step.slide(q, qd, rest[0], h)
+        moved = STEPS[self.method](step, q, qd, h)
+        return states.joined(*outcome(begun, moved, slide))
 
     def _parameters(self) -> tuple[FloatArray, ...]:
         joints = () if self._forces is None or not any(self._features) else (self._forces.table,)

@@ -15,9 +15,10 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import CURVES, GREY, ORANGE, Colour
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate import Motion
-from mbs_dynamics.integrate.results import check_joints, checked_single
+from mbs_dynamics.integrate.results import checked_single
 from mbs_dynamics.view.canvas import Robot
 from mbs_dynamics.view.drawings import Lines, same
+from mbs_dynamics.view.figures import check_joints
 from mbs_dynamics.view.meshes import Part, painted
 from mbs_dynamics.view.page import Page
 from mbs_dynamics.view.scene import DrawnModel, Scene

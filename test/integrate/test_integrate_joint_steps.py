@@ -14,10 +14,9 @@ from reference import assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, SingularError, UnknownMethodError
 from mbs_dynamics.integrate import JointForces, Stepper
-from mbs_dynamics.integrate.forces import tanhc
 from mbs_dynamics.resources import robot_path
 
-ORDERS = {"explicit_euler": 1, "semi_implicit_euler": 1, "rk4": 4}
+ORDERS = {"semi_implicit_euler": 1, "rk4": 4}
 every_method = pytest.mark.parametrize("method", ORDERS)
 
 MECHANISMS = {
@@ -51,14 +50,6 @@ def joint_forces(model, **given):
         "stop_damping": zero,
     }
     return JointForces(**{**standard, **{k: np.full(model.n, v) for k, v in given.items()}})
-
-
-@pytest.mark.backend_independent
-def test_tanhc():
-    for x in [0.0, 1e-9, 0.1, 0.5, 1.0, 3.0, 7.9, 15.0, 19.99, 20.01, 300.0, 1e8]:
-        expected = math.tanh(x) / x if x else 1.0
-        assert abs(tanhc(x) / expected - 1.0) < 2e-15
-        assert tanhc(-x) == tanhc(x)
 
 
 @every_method
@@ -136,19 +127,15 @@ def test_stops_are_stable_whatever_their_stiffness(method, stiffness):
 
 @every_method
 def test_friction_holds_and_gives_way(method):
-    """Below the friction a joint creeps at F tanh(v/s) = tau; beyond it, it moves off."""
+    """Below the friction a joint stands; beyond it, it moves off as without, by the difference."""
     model = pendulum(gravity=0.0)
     inertia = mbs.mass_matrix(model, [0.0])[0, 0]
     stepper = Stepper(model, method=method, forces=joint_forces(model, friction=5.0))
     held = stepper.run([[0.3], [2.0]], np.full(1, 3.0), 1e-3, 3000)
-    assert abs(held[-1, 1, 0] - 0.01 * math.atanh(3.0 / 5.0)) < 1e-9
-    errors = []
-    for steps in (500, 1000):
-        moving = stepper.run([[0.3], [0.0]], np.full(1, 8.0), 1.0 / steps, steps)
-        rate = (moving[-1, 1, 0] - moving[-2, 1, 0]) * steps
-        errors.append(abs(rate - (8.0 - 5.0) / inertia))
-    assert errors[1] < 0.05
-    assert abs(math.log2(errors[0] / errors[1]) - 1.0) < 0.2
+    assert not held[-1000:, 1].any()
+    assert np.ptp(held[-1000:, 0]) == 0.0
+    moving = stepper.run([[0.3], [0.0]], np.full(1, 8.0), 1e-3, 1000)
+    assert_close(moving[-1, 1, 0], (8.0 - 5.0) / inertia, 1e-9)
 
 
 @every_method

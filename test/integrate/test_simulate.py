@@ -17,7 +17,6 @@ from mbs_dynamics.integrate import METHODS, JointForces, simulate, stop_events
 from mbs_dynamics.resources import robot_path
 
 ORDERS = {
-    "explicit_euler": 1,
     "semi_implicit_euler": 1,
     "rk4": 4,
     "runge_kutta": 4,
@@ -268,8 +267,9 @@ def test_stop_events():
 
 def test_a_state_that_is_not_finite():
     """The time is said, and the states until then are kept."""
-    with pytest.raises(SimulationError, match="explicit_euler: the state is not finite") as caught:
-        simulate(CHAIN, START[0], 1e3 * START[1], duration=100.0, step=0.5, method="explicit_euler")
+    fast = {"duration": 100.0, "step": 0.5, "method": "semi_implicit_euler"}
+    with pytest.raises(SimulationError, match="semi_implicit_euler: the state is not") as caught:
+        simulate(CHAIN, START[0], 1e3 * START[1], **fast)
     motion, time = caught.value.motion, caught.value.time
     assert motion.t[-1] == time
     assert np.isfinite(motion.q).all()

@@ -17,7 +17,7 @@ from mbs_dynamics.integrate import METHODS, JointForces, simulate
 from mbs_dynamics.lie import so3
 from mbs_dynamics.model.macro_joints import Connection, macro_joint
 
-ORDERS = {"explicit_euler": 1, "semi_implicit_euler": 1, "implicit_midpoint": 2}
+ORDERS = {"semi_implicit_euler": 1, "implicit_midpoint": 2}
 COM = np.array([0.1, -0.05, 0.2])
 M = mbs.spatial_inertia(2.0, COM, np.diag([0.1, 0.15, 0.2]))
 

@@ -14,10 +14,11 @@ from reference import assert_close
 from twins import mixed
 
 import mbs_dynamics as mbs
-from mbs_dynamics.integrate import driver, runge_kutta, simulate
-from mbs_dynamics.integrate.driver import Progress
+from mbs_dynamics import progress as progress_module
+from mbs_dynamics.integrate import runge_kutta, simulate
 from mbs_dynamics.integrate.events import between
 from mbs_dynamics.integrate.runge_kutta import CLASSICAL, DormandPrince, runge_kutta_step
+from mbs_dynamics.progress import Progress
 
 pytestmark = pytest.mark.backend_independent
 
@@ -88,7 +89,7 @@ class FlushedText(io.StringIO):
 
 def test_progress_shows_share_and_remaining_time_at_once(monkeypatch):
     now = 100.0
-    monkeypatch.setattr(driver.time, "monotonic", lambda: now)
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: now)
     stream = FlushedText()
     progress = Progress(10.0, True, stream)
     progress.update(0.0)
@@ -108,7 +109,7 @@ def test_progress_shows_share_and_remaining_time_at_once(monkeypatch):
 
 def test_progress_on_a_terminal_begins_after_two_seconds(monkeypatch):
     now = 100.0
-    monkeypatch.setattr(driver.time, "monotonic", lambda: now)
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: now)
     stream = FlushedText()
     monkeypatch.setattr(stream, "isatty", lambda: True)
     progress = Progress(10.0, None, stream)

@@ -18,7 +18,7 @@ from mbs_dynamics.integrate.forces import weight_of_end
 from mbs_dynamics.model.macro_joints import Connection, macro_joint
 from mbs_dynamics.resources import robot_path
 
-FIXED = ("explicit_euler", "semi_implicit_euler", "rk4", "runge_kutta", "implicit_midpoint")
+FIXED = ("semi_implicit_euler", "rk4", "runge_kutta", "implicit_midpoint")
 RUBBING = FIXED[:-1]
 """Methods that take friction."""
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
@@ -72,7 +72,8 @@ def test_friction_stops_a_mass_and_holds_it(mass, friction, method):
     assert abs(slowed[-1]) < 1e-9
     assert np.abs(slowed).max() <= 1.0
     held = simulate(model, [0.0], control=[0.5 * friction], **given)
-    assert abs(held.qd[-1, 0] - 0.01 * math.atanh(0.5)) < 1e-9
+    assert not held.qd.any()
+    assert not held.q.any()
 
 
 @pytest.mark.parametrize("method", FIXED)

@@ -103,12 +103,24 @@ class SimulatorSettings(RobotSettings):
         range=(0.0, 10.0),
         read_only=True,
     )
-    friction_speed: float = setting(
+    stribeck: tuple[float, ...] = setting(
+        (),
+        "Share by which static friction exceeds Coulomb friction. Empty: 0.",
+        type="double_array",
+        constraints=f"{ONE_OR_EACH} None is negative.",
+    )
+    stribeck_speed: float = setting(
         0.05,
-        "Speed at which Coulomb friction reaches three quarters of its value; it is smooth at "
-        "zero, so that a joint under load creeps.",
+        "Speed at which half of this share is left.",
         "rad/s or m/s",
         range=(1e-4, 10.0),
+    )
+    load_friction: tuple[float, ...] = setting(
+        (),
+        "Friction over the torque of gravity and disturbances, which adds to Coulomb friction. "
+        "Empty: 0.",
+        type="double_array",
+        constraints=f"{ONE_OR_EACH} None is negative.",
     )
     joint_stops: bool = setting(
         True, "Simulate stiff stops at the position limits of the description.", read_only=True
@@ -173,7 +185,7 @@ class SimulatorSettings(RobotSettings):
             )
         check_once("joints", "joint", self.joints)
         check_gravity("gravity", self.gravity)
-        for name in ("joint_damping", "joint_friction"):
+        for name in ("joint_damping", "joint_friction", "stribeck", "load_friction"):
             values = getattr(self, name)
             if checks.numbers(name, values, (len(values),)).min(initial=0.0) < 0.0:
                 raise ArgumentError(f"{name} must not be negative; got {list(values)}")

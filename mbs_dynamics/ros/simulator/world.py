@@ -207,7 +207,8 @@ class World:
     def cost(self) -> Cost:
         """Return the cost of one step of the integrator."""
         constants = self._stepper.parameters
-        inputs = self.state, self.efforts, self._step, self._wrenches, *constants
+        begun = self._stepper.begun(self.state)
+        inputs = begun, self.efforts, self._step, self._wrenches, *constants
         return Cost.of(self._stepper.kernel, *inputs)
 
     def saturated(self) -> list[str]:
@@ -288,7 +289,9 @@ def joint_forces(model: Model, settings: SimulatorSettings) -> JointForces:
         model,
         damping=damping,
         friction=for_each("joint_friction", settings.joint_friction, model.n),
-        friction_speed=settings.friction_speed,
+        stribeck=for_each("stribeck", settings.stribeck, model.n),
+        stribeck_speed=settings.stribeck_speed,
+        load_friction=for_each("load_friction", settings.load_friction, model.n),
         stops=settings.joint_stops,
         stop_time=settings.stop_time,
     )

@@ -199,7 +199,7 @@ def test_the_last_command_holds_unless_it_may_lapse():
             "robot_description_file names '/nowhere.urdf', which is no file",
         ),
         ({"robot_description": "arm.urdf"}, "begins with 'arm.urdf'"),
-        ({"integrator": "verlet"}, "valid is one of explicit_euler"),
+        ({"integrator": "verlet"}, "valid is one of semi_implicit_euler"),
         ({"joints": "[joint9]"}, "no joint 'joint9'"),
         ({"initial_positions": "[1.0, 2.0]"}, "initial_positions has shape (2,)"),
     ],

@@ -11,9 +11,10 @@ import pytest
 from reference import assert_close
 
 import mbs_dynamics as mbs
-from mbs_dynamics.integrate import figures, simulate, stop_events
+from mbs_dynamics.integrate import simulate, stop_events
 from mbs_dynamics.model.macro_joints import Connection, macro_joint
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.view import figures
 
 pytest.importorskip("matplotlib")
 

@@ -14,7 +14,7 @@ from mbs_dynamics.algorithms import forward_kinematics
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import BLUE, CURVES, GREY
 from mbs_dynamics.errors import ArgumentError, BackendError
-from mbs_dynamics.integrate.results import Motion, check_joints, checked_single
+from mbs_dynamics.integrate.results import Motion, checked_single
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import leaves
@@ -26,6 +26,15 @@ ANIMATIONS = (".gif",)
 """Kinds of files of animations."""
 
 FRAMES_PER_SECOND = 25
+
+
+def check_joints(motion: Motion, joint_names: tuple[str, ...]) -> None:
+    """Raise ArgumentError unless a model with these names of velocities can have the motion."""
+    if motion.joint_names != joint_names:
+        raise ArgumentError(
+            f"the motion has the joints {', '.join(motion.joint_names)}; the model has "
+            f"{', '.join(joint_names)}"
+        )
 
 
 def _pyplot() -> Any:
