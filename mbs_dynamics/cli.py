@@ -17,6 +17,7 @@ from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.c_export import export_c
 from mbs_dynamics.cli_explain import add_command
 from mbs_dynamics.cli_identify import add_identification
+from mbs_dynamics.cli_motors import add_motors
 from mbs_dynamics.cli_simulate import add_commands, add_part, add_robot, robot_of
 from mbs_dynamics.cli_simulate import robot as _robot
 from mbs_dynamics.cli_view import add_view
@@ -113,6 +114,7 @@ def command_line() -> argparse.ArgumentParser:
     add_command(commands)
     add_commands(commands)
     add_identification(commands)
+    add_motors(commands)
     add_view(commands)
     return parser
 

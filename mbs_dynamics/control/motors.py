@@ -26,46 +26,24 @@ from operator import add, itemgetter, mul, sub
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mbs_dynamics.checks import number, positive
-from mbs_dynamics.errors import ArgumentError, UnknownJointError, UnknownNameError, listed, quoted
+from mbs_dynamics.checks import positive
+from mbs_dynamics.control.motor_table import (
+    MAX_AGE,
+    WHEN_SILENT,
+    Motor,
+    check_keys,
+    coordinate_of,
+    motors_of,
+)
+from mbs_dynamics.errors import ArgumentError, listed, quoted
 from mbs_dynamics.files import read_yaml_file
 from mbs_dynamics.model.model import Model
-
-WHEN_SILENT = {
-    "damp": "the drives damp",
-    "hold": "the drives hold their position",
-    "zero": "the drives exert no torque",
-    "last": "the drives go on with the last command",
-}
-"""What drives do when commands stop."""
-
-MAX_AGE = 0.02
-"""Age in s from which on the frame of a motor is stale, unless the table states another."""
-
-SMALLEST, LARGEST = 1e-9, 1e9
-"""Range of the sizes of factors."""
 
 KEPT_LAYOUTS = 32
 """Number of orders of frames that are cached."""
 
-FACTORS = ("position_per_radian", "command_per_newton_metre", "feedback_per_newton_metre")
-OPTIONAL = ("zero", "velocity_per_radian", "limit", "kp", "kd", "stiffness", "damping")
-KEYS = ("motor", "sign", *FACTORS, *OPTIONAL)
-"""Keys of the table of a motor; those in OPTIONAL may be absent."""
-
-
 PER_UNIT = ("position_per_radian", "velocity_per_radian", "feedback_per_newton_metre")
 """Fields of Motor by which states are divided."""
-
-
-class UnknownKeyError(UnknownNameError):
-    """A table has a key that is not known."""
-
-    plural = "keys"
-
-    def __init__(self, where: str, key: object, valid: Iterable[str]) -> None:
-        self.kind = f"key of {where}:"
-        super().__init__(key, valid)
 
 
 class Frame(NamedTuple):
@@ -92,28 +70,6 @@ class MotorCommand(NamedTuple):
     kp: float
     kd: float
     effort: float
-
-
-class Motor(NamedTuple):
-    """A row of the table: the motor of a joint."""
-
-    motor: int | str
-    joint: str
-    sign: float
-    zero: float
-    """Position of the drive at q = 0."""
-    position_per_radian: float
-    velocity_per_radian: float
-    command_per_newton_metre: float
-    feedback_per_newton_metre: float
-    limit: float
-    """Largest torque of this motor at the joint, in N m or N."""
-    kp: float
-    kd: float
-    """Gains with which the drive holds, in its units; 0 if it cannot hold."""
-    stiffness: float
-    damping: float
-    """What kp and kd are at the joint, in N m/rad and N m s/rad, or N/m and N s/m."""
 
 
 class Measured(NamedTuple):
@@ -178,7 +134,7 @@ class Motors:
     """
 
     def __init__(self, table: Mapping[str, Any], model: Model) -> None:
-        _check_keys("the table of motors", table, ("when_silent", "motors"), ("max_age",))
+        check_keys("the table of motors", table, ("when_silent", "motors"), ("max_age",))
         self.when_silent: str = table["when_silent"]
         if not isinstance(self.when_silent, str) or self.when_silent not in WHEN_SILENT:
             raise ArgumentError(
@@ -189,7 +145,7 @@ class Motors:
         by_joint = table["motors"]
         if not isinstance(by_joint, Mapping) or not by_joint:
             raise ArgumentError(f"motors is {quoted(by_joint)}; valid are tables by joint")
-        joints = {name: _coordinate(model, name) for name in by_joint}
+        joints = {name: coordinate_of(model, name) for name in by_joint}
         self.joint_names = tuple(sorted(joints, key=lambda name: joints[name]))
         """Joints with motors, in the order of the model."""
         self.coordinates = tuple(joints[name] for name in self.joint_names)
@@ -200,7 +156,7 @@ class Motors:
         self.motors = tuple(
             motor
             for name in self.joint_names
-            for motor in _motors_of(name, by_joint[name], float(stated[name]))
+            for motor in motors_of(name, by_joint[name], float(stated[name]))
         )
         """The rows of the table, in the order of the joints."""
         names = [str(motor.motor) for motor in self.motors]
@@ -407,100 +363,6 @@ class Motors:
             map(mul, self._efforts, torques),
         )
         return list(map(_command, zip(*columns, strict=True)))
-
-
-# -- the table -------------------------------------------------------------------------------------
-
-
-def _coordinate(model: Model, name: object) -> int:
-    """Return the index of the velocity of a joint that can have a motor."""
-    possible = [joint.name for joint in model.joints if joint.nv == 1 and joint.mimics is None]
-    if name in possible:
-        return model.joint(str(name)).coordinate
-    others = {body.joint.name: body.joint for body in model.bodies}
-    if name not in others:
-        raise UnknownJointError(name, possible)
-    joint = others[str(name)]
-    why = f"mimics {joint.mimics}" if joint.mimics else f"has {joint.nv} degrees of freedom"
-    raise ArgumentError(
-        f"motors has joint {quoted(name)}, which {why}; valid are {listed(possible)}"
-    )
-
-
-def _check_keys(
-    where: str, table: Any, required: Sequence[str], optional: Sequence[str] = ()
-) -> None:
-    if not isinstance(table, Mapping):
-        raise ArgumentError(f"{where} is {quoted(table)}; valid is a table with keys and values")
-    for key in table:
-        if key not in (*required, *optional):
-            raise UnknownKeyError(where, key, (*required, *optional))
-    for key in required:
-        if key not in table:
-            raise ArgumentError(f"{where} lacks {key!r}; valid are tables with {listed(required)}")
-
-
-def _motors_of(joint: str, tables: Any, stated: float) -> list[Motor]:
-    """Return the motors of a joint with this effort limit; inf if it has none."""
-    if not isinstance(tables, list | tuple):
-        return [_motor(joint, joint, tables, stated)]
-    if len(tables) != 2:
-        raise ArgumentError(f"{joint} has a list of {len(tables)} motors; valid is a table, or two")
-    rows = [f"{joint}[{k}]" for k in range(2)]
-    return [_motor(joint, row, t, stated / 2) for row, t in zip(rows, tables, strict=True)]
-
-
-def _motor(joint: str, where: str, table: Any, stated: float) -> Motor:
-    _check_keys(where, table, ("motor", "sign", *FACTORS), OPTIONAL)
-
-    def value(key: str, default: float | None = None) -> float:
-        given = table.get(key, default)
-        if isinstance(given, bool | str) or given is None:
-            hint = "; YAML takes 1e-3 for text, 1.0e-3 for a number" if given else ""
-            raise ArgumentError(f"{where}: {key} is {quoted(given)}; valid are numbers{hint}")
-        return number(f"{where}: {key}", given)
-
-    def factor(key: str, default: float | None = None, valid: str = "from 1e-9 to 1e9") -> float:
-        found = value(key, default)
-        size = found if valid.startswith("from") else abs(found)
-        if not SMALLEST <= size <= LARGEST:
-            raise ArgumentError(f"{where}: {key} is {found:g}; valid are numbers {valid}")
-        return found
-
-    name, sign = table["motor"], value("sign")
-    if isinstance(name, bool) or not isinstance(name, int | str) or name == "":
-        raise ArgumentError(f"{where}: motor is {quoted(name)}; valid is a number or a name")
-    if abs(sign) != 1.0:
-        raise ArgumentError(f"{where}: sign is {sign:g}; valid are 1 and -1")
-    signed = "of sizes from 1e-9 to 1e9"
-    position = factor("position_per_radian")
-    velocity = factor("velocity_per_radian", position)
-    command = factor("command_per_newton_metre", valid=signed)
-    feedback = factor("feedback_per_newton_metre", valid=signed)
-    if "limit" not in table and math.isinf(stated):
-        raise ArgumentError(f"{where} lacks 'limit', and the model states no effort limit of it")
-    gains = {}
-    for key in ("kp", "kd"):
-        gains[key] = value(key, 0.0)
-        if not 0.0 <= gains[key] <= LARGEST:
-            raise ArgumentError(
-                f"{where}: {key} is {gains[key]:g}; valid are numbers from 0 to 1e9"
-            )
-    kp, kd = gains.values()
-    if kp and not kd:
-        raise ArgumentError(f"{where}: kp is {kp:g} without kd; valid is a positive kd with it")
-    effects = {"stiffness": kp * position / abs(command), "damping": kd * velocity / abs(command)}
-    for key, gain in (("stiffness", kp), ("damping", kd)):
-        if key in table:
-            if not gain:
-                raise ArgumentError(
-                    f"{where}: {key} is stated, but not the gain that has it as effect"
-                )
-            effects[key] = factor(key)
-    return Motor(
-        name, joint, sign, value("zero", 0.0), position, velocity, command, feedback,
-        factor("limit", stated), kp, kd, *effects.values(),
-    )  # fmt: skip
 
 
 def _remarks(motors: Motors, stated: Mapping[str, float]) -> Iterable[str]:

@@ -29,8 +29,8 @@ from mbs_dynamics.identification.estimation import FINEST, least_squares_residua
 from mbs_dynamics.identification.recording import STILL, Recording, RecordingError
 from mbs_dynamics.identification.signals import MULTIPLE, SHARE, filtered, motion_frequency
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, TorqueModel
-from mbs_dynamics.identification.units import UNITS
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.units import UNITS
 
 PERIODS = (1e-4, 0.5)
 """Periods in s at which motions of robots are recorded."""

@@ -14,7 +14,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError, UnknownNameError, shortened
 from mbs_dynamics.files import read_arrays, read_table
 from mbs_dynamics.identification.recording import Recording, RecordingError, merged
-from mbs_dynamics.identification.units import QUANTITIES, Meaning, commanded, meaning
+from mbs_dynamics.units import QUANTITIES, Meaning, commanded, meaning
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 

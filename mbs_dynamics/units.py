@@ -107,10 +107,11 @@ class Meaning(NamedTuple):
     """Of its unit, to SI."""
 
 
-def meaning(name: str) -> Meaning | None:
+def meaning(name: str, raw: bool = False) -> Meaning | None:
     """Return the quantity, joint and unit that the name of a column or array states, or None.
 
-    Raises ArgumentError for a unit that is unknown or cannot be converted.
+    With ``raw`` torques may be in any unit, and positions in ticks, those of a drive: their factor
+    is one. Raises ArgumentError for a unit that is unknown or cannot be converted.
     """
     name = name.strip().strip("\"'").strip()
     whole = _named(name)
@@ -121,14 +122,14 @@ def meaning(name: str) -> Meaning | None:
         known = bare is not None and (unit in UNITS[bare[0]] or unit in UNUSABLE[bare[0]])
         whole_name = bare is not None and (bare[0] == "t" or bare[1])  # so that this is a unit
         if bare is not None and (known or (whole_name and not MARK.fullmatch(bare[1]))):
-            return Meaning(*bare, _factor(name, bare[0], bracket[2]))
+            return Meaning(*bare, _factor(name, bare[0], bracket[2], raw))
     suffix = re.fullmatch(r"(.+?)[_ .]([^\s_.]+|deg[_/]s|rad[_/]s|[nk]\w*[_ ·*.]c?m|%)", name, re.I)
     bare = _named(suffix[1]) if suffix else None
     if suffix and bare is not None and (bare[1] or bare[0] == "t"):
         unit = _normal(suffix[2])
         allowed = bare[0] == "t" or unit not in _SUFFIXES
         if allowed and (unit in UNITS[bare[0]] or unit in UNUSABLE[bare[0]]):
-            return Meaning(*bare, _factor(name, bare[0], suffix[2]))
+            return Meaning(*bare, _factor(name, bare[0], suffix[2], raw))
     return None if whole is None else Meaning(*whole)
 
 
@@ -158,7 +159,9 @@ def _normal(unit: str) -> str:
     return re.sub(r"[\s_.*·⋅/^-]", "", unit).lower()
 
 
-def _factor(name: str, quantity: str, unit: str) -> float:
+def _factor(name: str, quantity: str, unit: str, raw: bool) -> float:
+    if raw and (quantity == "tau" or _normal(unit) in UNUSABLE[quantity]):
+        return 1.0
     found = UNITS[quantity].get(_normal(unit))
     if found is None:
         currents = "; of currents, give the meaning by --columns, and the gains by --gains"

@@ -1,0 +1,396 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Signs and units of motors from still poses, by the gravity torques of the model.
+
+At rest a drive reports e = a g(q - d), where a is its factor, with a sign, and d an error of its
+zero. The masses of the model are uncertain: their errors are estimated as well, held by what is
+usually right, so that the standard errors of a and d contain them. Still poses do not show joints
+with vertical axes, nor whether commands are in the units of the feedback.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import mbs_dynamics as mbs
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.gravity_fit import GravityFit, fit_gravity
+from mbs_dynamics.control.motor_table import line_of, row_of, yaml_of
+from mbs_dynamics.control.motors import Motors
+from mbs_dynamics.control.poses import Poses
+from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed, quoted
+from mbs_dynamics.model.model import Model
+
+FEWEST = 4
+"""Least number of different poses."""
+
+SAME = 0.02
+"""Width in rad or m of cells of which the samples are one pose."""
+
+CERTAIN = 5.0
+"""Number of standard errors by which a factor or a zero must differ from zero."""
+
+UNEXPLAINED = 0.5
+"""Largest share of the efforts of a joint, root mean square, that gravity may leave unexplained."""
+
+UNEXPLAINED_FOR_ZERO, POSES_FOR_ZERO = 0.2, 10
+"""Likewise, and number of poses, for a zero to be corrected."""
+
+BEST = 64
+"""Number of combinations of signs that are compared in full."""
+
+MOST_UNKNOWN = 12
+"""Largest number of joints with unknown signs of positions."""
+
+TURNS = 10.0
+"""Size in rad or m from which on positions must be in another unit."""
+
+
+class Calibrated(NamedTuple):
+    """What poses show of the motor of a joint."""
+
+    joint: str
+    sign: int
+    position_per_radian: float
+    zero: float
+    feedback: float
+    """``feedback_per_newton_metre``."""
+    feedback_error: float
+    """Its standard error, as a share."""
+    command: float
+    """``command_per_newton_metre``."""
+    command_error: float
+    """Its standard error, as a share; NaN if the poses do not show it."""
+
+
+class Calibration(NamedTuple):
+    """Result of :func:`calibrate`."""
+
+    joints: tuple[Calibrated, ...]
+    unseen: dict[str, str]
+    """Why the poses do not show the other joints, by name."""
+    notes: tuple[str, ...]
+    poses: int
+    """Number of different poses."""
+
+    def yaml(self, start: Motors | None = None, source: str = "still poses") -> str:
+        """Return a table of motors, with all else from another one; unseen joints are comments."""
+        rows = {} if start is None else {motor.joint: motor for motor in start.motors}
+        lines = [f"# signs and factors of {source}, by mbs-dynamics calibrate-motors"]
+        if start is None:
+            lines.append("when_silent: last  # unknown: state what the drives do")
+        else:
+            lines += [f"when_silent: {start.when_silent}", f"max_age: {yaml_of(start.max_age)}"]
+        lines.append("motors:")
+        for one in self.joints:
+            row = rows.get(one.joint)
+            values = row_of(row) | {
+                "motor": one.joint if row is None else row.motor,
+                "sign": one.sign,
+                "zero": one.zero,
+                "position_per_radian": one.position_per_radian,
+                "command_per_newton_metre": one.command,
+                "feedback_per_newton_metre": one.feedback,
+            }
+            commands = f"+- {100.0 * one.command_error:.2g} %"
+            if math.isnan(one.command_error):
+                commands = "as before" if row else "in the unit of the feedback: an assumption"
+            lines.append(line_of(one.joint, values))
+            lines.append(
+                f"    # feedback +- {100.0 * one.feedback_error:.2g} %; commands {commands}"
+            )
+        for name, why in self.unseen.items():
+            if name in rows:
+                lines.append(line_of(name, row_of(rows[name])))
+            lines.append(f"  # {name}: {why}")
+        return "\n".join(lines) + "\n"
+
+
+def calibrate(
+    model: Model,
+    poses: Poses,
+    *,
+    start: Motors | None = None,
+    signs: Mapping[str, int] = {},
+    find_signs: bool = False,
+) -> Calibration:
+    """Return signs, factors and zeros of the motors of an arm from still poses.
+
+    The signs of the positions of drives are those of ``signs``, 1 or -1 by joint, or of the table
+    ``start`` (unless ``find_signs``), or follow from ``poses.q`` beside ``poses.positions``. Where
+    none is known, the sign is found too, if a mirror image of the arm does not explain the poses as
+    well; with ``poses.q`` alone it is that of the efforts. Zeros and units of positions are those
+    of ``start`` or of ``poses``. Factors of efforts are negative where a drive counts efforts
+    against its positions.
+
+    Raises ArgumentError for too few poses, positions in other units, joints without efforts, and
+    two motors on one joint; UnknownJointError for a name that is not a joint.
+    """
+    model.check_single("calibration")
+    if start is not None and len(start.motors) > len(start.joint_names):
+        raise ArgumentError(
+            "start has two motors on one joint; valid are tables with one: calibrate one by one"
+        )
+    for name, sign in signs.items():
+        if name not in model.joint_names:
+            raise UnknownJointError(name, model.joint_names)
+        if sign not in (1, -1):
+            raise ArgumentError(f"signs has {quoted(sign)} for {name}; valid are 1 and -1")
+    data = _Data(model, poses, start, signs, not find_signs)
+    patterns = data.patterns()
+    fits = [(pattern, data.fit(pattern)) for pattern in patterns]
+    pattern, best = min(fits, key=lambda pair: pair[1].misfit)
+    if len(fits) > 1:  # compare them with the same noise
+        fits = [(other, data.fit(other, fit.x, best.noise)) for other, fit in fits]
+        pattern, best = min(fits, key=lambda pair: pair[1].misfit)
+    rivals = [other for other, fit in fits if fit.misfit < best.misfit + CERTAIN**2]
+    found, unseen = [], {name: "no efforts were recorded" for name in data.without}
+    ambiguous = [
+        name
+        for k, name in enumerate(data.joints)
+        if any(other[k] != pattern[k] for other in rivals)
+    ]
+    for k, name in enumerate(data.joints):
+        why = data.why_not(best, k)
+        if not why and name in ambiguous:
+            why = (
+                f"not seen: a mirror image of the arm, with {listed(ambiguous)} reversed, explains "
+                "the poses as well; move it by hand, and state --signs: 1 if the position of the "
+                "drive increases in the direction in which the URDF counts, -1 if not"
+            )
+        if why:
+            unseen[name] = why
+        else:
+            found.append(data.calibrated(best, k, pattern[k]))
+    return Calibration(tuple(found), unseen, tuple(data.notes), len(data.u))
+
+
+class _Data:
+    """Poses of the joints that have positions and efforts."""
+
+    def __init__(
+        self,
+        model: Model,
+        poses: Poses,
+        start: Motors | None,
+        signs: Mapping[str, int],
+        trusted: bool,
+    ) -> None:
+        self.model, self.poses, self.trusted = model, poses, trusted
+        self.notes: list[str] = []
+        self.table = rows = {} if start is None else {m.joint: m for m in start.motors}
+        placed = [n for n in model.joint_names if n in poses.q or n in poses.positions]
+        self.joints = [name for name in placed if name in poses.efforts]
+        self.without = [name for name in placed if name not in poses.efforts]
+        if not self.joints:
+            raise ArgumentError(
+                f"efforts are those of {listed(poses.efforts)}, positions those of {listed(placed)}"
+                f"; valid are both of the same joints of {listed(model.joint_names)}"
+            )
+        self.known: list[int] = []
+        """Sign of the positions of each joint; 0 if unknown."""
+        self.scales: list[tuple[float, float]] = []
+        """Zero and position_per_radian of each drive."""
+        self.inferred: list[bool] = []
+        """Whether the sign of the drive is that of its efforts."""
+        u = {}
+        for name in placed:
+            u[name], sign, scale, inferred = self._position(name, rows.get(name), signs)
+            if name in self.joints:
+                self.known.append(sign)
+                self.scales.append(scale)
+                self.inferred.append(inferred)
+        absent = [name for name in model.joint_names if name not in placed]
+        if absent:
+            self.notes.append(f"taken to be at zero, or the nearest limit: {listed(absent)}")
+        columns = [*u.values(), *(poses.efforts[name] for name in self.joints)]
+        whole = np.stack(np.broadcast_arrays(*columns), axis=1)
+        kept = np.isfinite(whole).all(axis=1)
+        if not kept.all():
+            self.notes.append(f"{int((~kept).sum())} poses have missing values, and are left out")
+        cells = np.round(whole[:, : len(u)] / SAME)
+        cells[~kept] = np.nan
+        _, which = np.unique(cells[kept], axis=0, return_inverse=True)
+        count = int(which.max()) + 1 if kept.any() else 0
+        if count < FEWEST:
+            raise ArgumentError(f"poses has {count} different poses; valid are at least {FEWEST}")
+
+        def merged(columns: FloatArray) -> FloatArray:
+            values = columns[kept]
+            sums = np.stack([np.bincount(which.ravel(), x, count) for x in values.T], axis=1)
+            found: FloatArray = sums / np.bincount(which.ravel(), minlength=count)[:, None]
+            return found
+
+        self._merged = merged
+        self.places = [model.joint_names.index(name) for name in u]
+        self.own = [list(u).index(name) for name in self.joints]
+        self.rows = [model.joint_names.index(name) for name in self.joints]
+        both = merged(whole)
+        self.u, self.e = both[:, : len(u)], both[:, len(u) :]
+        self.size = np.sqrt(np.square(self.e).mean(axis=0))  # of the efforts
+        self.scale = np.where(self.size > 0.0, self.size, 1.0)
+        self.rest = model.neutral(within_limits=True)
+
+    def _position(
+        self, name: str, row: Any, signs: Mapping[str, int]
+    ) -> tuple[FloatArray, int, tuple[float, float], bool]:
+        """Return positions, their sign (0 if unknown), zero and unit, and whether the sign of the
+        drive must be inferred from its efforts."""
+        poses = self.poses
+        q, raw = poses.q.get(name), poses.positions.get(name)
+        zero, unit = 0.0, poses.position_per_radian.get(name, 1.0)
+        sign = int(signs.get(name, 0))
+        if row is not None:
+            zero, unit, sign = (
+                row.zero,
+                row.position_per_radian,
+                sign or int(self.trusted * row.sign),
+            )
+        if q is None:
+            assert raw is not None
+            q = (sign or 1) * (raw - zero) / unit
+            self._check_unit(f"position_{name}", q)
+            return q, sign, (zero, unit), False
+        self._check_unit(f"q_{name}", q)
+        if raw is None:
+            return q, sign or 1, (zero, unit), not sign
+        good = np.isfinite(q) & np.isfinite(raw)
+        A = np.stack([q, np.ones_like(q)], axis=1)[good]
+        slope, zero = np.linalg.lstsq(A, raw[good], rcond=None)[0]
+        rest = raw[good] - A @ (slope, zero)
+        if good.sum() < FEWEST or not rest.std() < 0.05 * abs(slope) * q[good].std():
+            raise ArgumentError(
+                f"position_{name} does not follow q_{name}; valid are readings of one joint"
+            )
+        return q, int(np.sign(slope)), (float(zero), float(abs(slope))), False
+
+    def _check_unit(self, what: str, q: FloatArray) -> None:
+        largest = np.nanmax(np.abs(q), initial=0.0)
+        if largest > TURNS:
+            raise ArgumentError(
+                f"{what} is up to {largest:.4g}; valid are rad or m up to {TURNS:g}: state the "
+                "unit in brackets, or position_per_radian in a table of motors"
+            )
+
+    # -- estimates -------------------------------------------------------------------------------
+
+    def patterns(self) -> list[tuple[int, ...]]:
+        """Return the combinations of signs of positions that may be true, the likeliest first.
+
+        A known sign is contained in the positions and stands as it is.
+        """
+        unknown = [k for k, sign in enumerate(self.known) if not sign]
+        if len(unknown) > MOST_UNKNOWN:
+            raise ArgumentError(
+                f"signs are unknown of {len(unknown)} joints; valid are at most {MOST_UNKNOWN}: "
+                "state some"
+            )
+        choices = [(sign,) if sign else (1, -1) for sign in self.known]
+        found = list(product(*choices))
+        if len(found) == 1:
+            return found
+        left = []
+        for pattern in found:
+            g = mbs.gravity_torques(self.model, self._whole(pattern))[:, self.rows]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                a = (self.e * g).sum(axis=0) / np.square(g).sum(axis=0)
+            rest = (self.e - np.nan_to_num(a) * g) / self.scale
+            left.append(float(np.square(rest).sum()))
+        order = np.argsort(left, kind="stable")[:BEST]
+        return [found[k] for k in order]
+
+    def _whole(self, pattern: Sequence[int], zeros: Any = 0.0) -> FloatArray:
+        """Return positions (N, n) of all joints of the model."""
+        q = np.tile(self.rest, (len(self.u), 1))
+        turned = self.u.copy()
+        flips = [1 if known else sign for known, sign in zip(self.known, pattern, strict=True)]
+        turned[:, self.own] = self.u[:, self.own] * flips - zeros
+        q[:, self.places] = turned
+        return q
+
+    def fit(
+        self,
+        pattern: Sequence[int],
+        begin: FloatArray | None = None,
+        noise: FloatArray | None = None,
+    ) -> GravityFit:
+        """Return the estimate for one combination of signs of positions."""
+        return fit_gravity(
+            self.model, self.rows, partial(self._whole, pattern), self.e, begin, noise
+        )
+
+    # -- decisions -------------------------------------------------------------------------------
+
+    def why_not(self, fit: GravityFit, k: int) -> str:
+        """Return why the poses do not show the factor of a joint; empty if they do."""
+        torque = float(np.sqrt(np.square(fit.torques[:, k]).mean()))
+        largest = float(np.sqrt(np.square(fit.torques).mean(axis=0)).max())
+        if not self.size[k]:
+            return "not seen: all its efforts are zero"
+        if torque < 1e-3 * largest or not torque:
+            return (
+                f"not seen: gravity exerts {torque:.2g} N m about it in these poses (root mean "
+                "square); its axis is vertical, or nothing hangs on it"
+            )
+        unexplained = self._unexplained(fit, k)
+        if unexplained > UNEXPLAINED:
+            return (
+                f"not seen: gravity leaves {100.0 * unexplained:.0f} % of its efforts unexplained "
+                f"(valid is {100.0 * UNEXPLAINED:.0f} %): friction, an arm that was held or that "
+                "moved, or positions in another unit or direction"
+            )
+        if abs(fit.a[k]) < CERTAIN * fit.a_error[k]:
+            return (
+                f"not seen: its factor is {fit.a[k]:.3g} +- {fit.a_error[k]:.2g}; take more poses, "
+                f"with more torque than {torque:.2g} N m about it"
+            )
+        return ""
+
+    def _unexplained(self, fit: GravityFit, k: int) -> float:
+        """Return the share of the efforts of a joint that gravity leaves unexplained."""
+        left = self.e[:, k] - fit.a[k] * fit.torques[:, k]
+        return float(np.sqrt(np.square(left).mean()) / self.size[k])
+
+    def calibrated(self, fit: GravityFit, k: int, sign: int) -> Calibrated:
+        """Return what the poses show of a joint."""
+        name, (zero, unit), d = self.joints[k], self.scales[k], float(fit.zeros[k])
+        if self.inferred[k]:
+            sign = int(np.sign(fit.a[k]))
+            self.notes.append(
+                f"{name}: its drive is taken to count positions and efforts in the same direction, "
+                f"position = {sign} q; check it, or record position_{name}"
+            )
+        elif sign * fit.a[k] < 0.0:
+            self.notes.append(f"{name}: its drive counts efforts against its positions")
+        error, shift = float(fit.zero_errors[k]), 0.0
+        clear = len(self.e) >= POSES_FOR_ZERO and self._unexplained(fit, k) < UNEXPLAINED_FOR_ZERO
+        if clear and abs(d) > CERTAIN * error:
+            shift = round(d, 4)
+            self.notes.append(f"{name}: its zero is off by {d:.3f} +- {error:.2g} rad or m")
+        share = float(fit.a_error[k] / abs(fit.a[k]))
+        feedback = sign * float(f"{fit.a[k]:.6g}")
+        command, command_error = sign * float(f"{self._command(fit, k):.6g}"), share
+        if not command:
+            command_error = math.nan
+            command = self.table[name].command_per_newton_metre if name in self.table else feedback
+        zero += sign * unit * shift
+        return Calibrated(name, sign, unit, zero, feedback, share, command, command_error)
+
+    def _command(self, fit: GravityFit, k: int) -> float:
+        """Return the factor of commands, with a sign; 0.0 if they do not show it."""
+        recorded = self.poses.commands.get(self.joints[k])
+        if recorded is None:
+            return 0.0
+        commands, g = self._merged(recorded[:, None])[:, 0], fit.torques[:, k]
+        factor = float(commands @ g / (g @ g))
+        left, whole = (math.sqrt(x @ x) for x in (commands - factor * g, commands))
+        if left < UNEXPLAINED * whole:
+            return factor
+        self.notes.append(f"{self.joints[k]}: its commands do not follow gravity, and are left out")
+        return 0.0

@@ -1,0 +1,117 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Least squares of gravity torques with uncertain masses: factors of efforts, and zeros of joints.
+
+An arm at rest reports e_j = a_j g_j(q - d). Beside a and d the errors of masses and centres of mass
+are unknown, and held by what is usual: so the standard errors of a and d contain them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+import mbs_dynamics as mbs
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.model.model import Model
+
+MASS_ERROR, COM_ERROR, ZERO_ERROR = 0.1, 0.01, 0.2
+"""Usual errors: of masses as a share, of centres of mass in m, of zeros in rad or m."""
+
+NOISE, ASSUMED = 0.3, 1.0
+"""Noise of efforts that is assumed at first, as a share of their root mean square, and the number
+of measurements for which this assumption counts."""
+
+ROUNDS, STEPS = 4, 3
+"""Rounds, after each of which the noise is estimated anew, of Gauss-Newton steps."""
+
+
+class GravityFit(NamedTuple):
+    """Result of :func:`fit_gravity` for N poses and k joints."""
+
+    x: FloatArray
+    """All unknowns, to begin another fit with."""
+    a: FloatArray
+    """(k,) factors of efforts."""
+    a_error: FloatArray
+    """(k,) their standard errors."""
+    zeros: FloatArray
+    """(k,) d in rad or m."""
+    zero_errors: FloatArray
+    torques: FloatArray
+    """(N, k) gravity torques in N m or N, with the estimated zeros and masses."""
+    noise: FloatArray
+    """(k,) standard deviations of the efforts."""
+    misfit: float
+    """Minus twice the logarithm of the probability for given noise, up to a constant."""
+
+
+def fit_gravity(
+    model: Model,
+    joints: Sequence[int],
+    positions: Callable[[FloatArray], FloatArray],
+    efforts: FloatArray,
+    begin: FloatArray | None = None,
+    noise: FloatArray | None = None,
+) -> GravityFit:
+    """Return the most probable factors, zeros, and errors of masses.
+
+    ``joints`` are the coordinates of the k joints with ``efforts`` (N, k); ``positions`` returns
+    q (N, n) for zeros d (k,). ``begin`` and ``noise`` are those of another fit; without ``noise``
+    it is estimated.
+    """
+    rows, k, nb = list(joints), len(joints), model.nb
+    size = np.sqrt(np.square(efforts).mean(axis=0))
+    size[size == 0.0] = 1.0
+    e, rest = efforts / size, np.zeros((len(efforts), model.n))
+    known = mbs.inertial_parameters(model).reshape(nb, 10)[:, :4]
+    priors = np.concatenate(
+        [
+            np.full(k, 1e3),
+            np.full(k, ZERO_ERROR),
+            np.full(nb, MASS_ERROR),
+            np.repeat(COM_ERROR * np.abs(known[:, 0]) + 1e-9, 3),
+        ]
+    )
+    x = np.zeros(len(priors)) if begin is None else begin
+    sigma = np.full(k, NOISE) if noise is None else noise / size
+    for step in range(ROUNDS * STEPS):
+        zeros, share, moment = np.split(x[k:], [k, k + nb])
+        q = positions(zeros)
+        Y = mbs.inverse_dynamics_regressor(model, q, rest, rest)[:, rows]
+        Y = Y.reshape(len(e), k, nb, 10)[..., :4]
+        parameters = known * (1.0 + share)[:, None]
+        parameters[:, 1:] += moment.reshape(nb, 3)
+        g = np.einsum("njip,ip->nj", Y, parameters)
+        if not x.any():
+            x[:k] = (e * g).sum(axis=0) / np.maximum(np.square(g).sum(axis=0), 1e-12)
+        a = x[:k]
+        J = np.zeros((*e.shape, len(x)))  # of a g
+        J[:, range(k), range(k)] = g
+        slopes = mbs.inverse_dynamics_derivatives(model, q, rest, rest)[0]
+        J[..., k : 2 * k] = -a[:, None] * slopes[:, rows][..., rows]
+        J[..., 2 * k : 2 * k + nb] = a[:, None] * np.einsum("njip,ip->nji", Y, known)
+        J[..., 2 * k + nb :] = (a[:, None, None] * Y[..., 1:]).reshape(len(e), k, -1)
+        left = e - a * g
+        A = (J / sigma[:, None]).reshape(-1, len(x)) * priors
+        information = A.T @ A + np.eye(len(x))
+        x = x + priors * np.linalg.solve(information, A.T @ (left / sigma).ravel() - x / priors)
+        if noise is None and step % STEPS == STEPS - 1:
+            used = (A @ np.linalg.inv(information) * A).sum(axis=1).reshape(e.shape).sum(axis=0)
+            freedom = np.maximum(len(e) - used, 0.0)
+            total = np.square(left).sum(axis=0) + ASSUMED * NOISE**2
+            sigma = np.sqrt(total / (freedom + ASSUMED))
+    errors = priors * np.sqrt(np.diag(np.linalg.inv(information)))
+    misfit = np.square(left / sigma).sum() + np.square(x / priors)[k:].sum()
+    return GravityFit(
+        x,
+        x[:k] * size,
+        errors[:k] * size,
+        x[k : 2 * k],
+        errors[k : 2 * k],
+        g,
+        sigma * size,
+        float(misfit),
+    )

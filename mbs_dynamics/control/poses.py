@@ -1,0 +1,91 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of still poses, as drives report them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.motors import Motors
+from mbs_dynamics.errors import ArgumentError, listed
+from mbs_dynamics.files import read_table
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.units import Meaning, meaning
+
+RAW = "raw_"
+"""What may precede the names of columns in the units of drives."""
+
+
+@dataclass
+class Poses:
+    """Still poses (N,) by joint, as they were recorded."""
+
+    q: dict[str, FloatArray] = field(default_factory=dict)
+    """Positions of the joints in rad or m, of which zero and direction are those of the model."""
+    positions: dict[str, FloatArray] = field(default_factory=dict)
+    """Positions that drives report."""
+    efforts: dict[str, FloatArray] = field(default_factory=dict)
+    """Efforts that drives report."""
+    commands: dict[str, FloatArray] = field(default_factory=dict)
+    """Efforts that drives were commanded."""
+    position_per_radian: dict[str, float] = field(default_factory=dict)
+    """Units of ``positions`` that were stated, in units for a rad or m."""
+
+
+def read_poses(path: str | Path, model: Model, start: Motors | None = None) -> Poses:
+    """Return the poses in a table of text, a row for each.
+
+    Columns are ``q_<joint>``, positions of joints in rad or m, or ``position_<joint>``, those that
+    drives report; ``effort_<joint>`` or ``tau_<joint>``, efforts that drives report, in any unit;
+    and, if torques were commanded, ``command_<joint>``. Units of positions may follow in brackets.
+    Motors of the table ``start`` may be named in place of joints, and ``raw_`` may precede the
+    names of what drives report and take.
+
+    Raises ArgumentError for a file that cannot be read or has no such columns; FileNotFoundError.
+    """
+    table = read_table(Path(path).expanduser())
+    joints = {name: name for name in model.joint_names}
+    if start is not None:
+        joints |= {str(motor.motor): motor.joint for motor in start.motors}
+    found = Poses()
+    taken: dict[tuple[str, str], str] = {}
+    for k, name in sorted(enumerate(table.names), key=lambda pair: not pair[1].startswith(RAW)):
+        column = _meaning(name.removeprefix(RAW))
+        if column is None or column.joint not in joints:
+            continue
+        kind, own, factor = column.quantity, joints[column.joint], 1.0
+        values: dict[str, FloatArray] = getattr(found, kind)
+        if own in values:
+            if not taken[kind, own].startswith(RAW) or name.startswith(RAW):
+                raise ArgumentError(f"{path}: {taken[kind, own]!r} and {name!r} are both {kind}")
+            continue
+        if kind == "q":
+            factor = column.factor
+        elif kind == "positions" and column.factor != 1.0:
+            found.position_per_radian[own] = 1.0 / column.factor
+        values[own], taken[kind, own] = factor * table.column(k), name
+    if not found.efforts or not (found.q or found.positions):
+        what = "efforts" if found.q or found.positions else "positions"
+        raise ArgumentError(
+            f"{path}: has no {what} of joints; valid are columns q_<joint> or position_<joint>, "
+            f"and effort_<joint>, with joints {listed(joints)}; the file has {listed(table.names)}"
+        )
+    return found
+
+
+def _meaning(name: str) -> Meaning | None:
+    """Return the meaning of a column, with a field of Poses as quantity; None for others."""
+    command = re.fullmatch(r"(?:command|cmd)[_. ](.+?)(?:\s*[\[(].*)?", name, re.IGNORECASE)
+    if command:
+        return Meaning("commands", command[1])
+    kind = re.match(r"(qd|q|pos|tau|torque|effort)", name, re.IGNORECASE)
+    if kind is None or kind[1].lower() == "qd":
+        return None
+    found = meaning(name, raw=True)
+    if found is None or found.quantity not in ("q", "tau"):
+        return None
+    quantity = {"q": "q", "pos": "positions"}.get(kind[1].lower(), "efforts")
+    return found._replace(quantity=quantity)

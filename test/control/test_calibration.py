@@ -1,0 +1,304 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Signs and units of motors from still poses."""
+
+import functools
+
+import numpy as np
+import pytest
+from robots import all_files, robot
+
+import mbs_dynamics as mbs
+from mbs_dynamics.cli import main
+from mbs_dynamics.control.calibration import Calibration, calibrate
+from mbs_dynamics.control.motors import Motors
+from mbs_dynamics.control.poses import Poses, read_poses
+from mbs_dynamics.errors import MbsError
+from mbs_dynamics.resources import robot_path
+
+ARMS = ["arm7"]
+if all_files():
+    ARMS += ["panda_description/urdf/panda.urdf", "ur_description/urdf/ur5_robot.urdf"]
+
+
+@functools.cache
+def model_of(name):
+    return mbs.Model.from_urdf(robot(name) if "/" in name else robot_path(name))
+
+
+class Case:
+    """Random poses of an arm with wrong masses and stiction, and what its odd drives report."""
+
+    def __init__(self, name, seed, poses=12, mass_error=0.1, stiction=0.1, zero=0.0):
+        self.model = model = model_of(name)
+        rng = np.random.default_rng(seed)
+        low, high = np.maximum(model.lower, -3.0), np.minimum(model.upper, 3.0)
+        self.q = rng.uniform(low, high, (poses, model.n))
+        parameters = mbs.inertial_parameters(model).reshape(-1, 10)
+        parameters[:, :4] *= 1.0 + mass_error * rng.uniform(-1.0, 1.0, (len(parameters), 1))
+        rest = np.zeros_like(self.q)
+        Y = mbs.inverse_dynamics_regressor(model, self.q, rest, rest)
+        self.tau = Y @ parameters.ravel()
+        friction = stiction * (np.abs(self.tau).max(axis=0) + 0.5)
+        self.tau += friction * rng.uniform(-1.0, 1.0, self.tau.shape)
+        self.sign = rng.choice([-1, 1], model.n)
+        self.feedback, self.command = 10.0 ** rng.uniform(-2.0, 3.0, (2, model.n))
+        self.unit = 10.0 ** rng.uniform(-1.0, 3.0, model.n)
+        self.zero = rng.uniform(-zero, zero, model.n)
+
+    def by_joint(self, columns):
+        return dict(zip(self.model.joint_names, np.transpose(columns), strict=True))
+
+    @property
+    def efforts(self):
+        return self.by_joint(self.sign * self.feedback * self.tau)
+
+    @property
+    def raw(self):
+        """Positions that drives report, in rad."""
+        return self.by_joint(self.zero + self.sign * self.q)
+
+    def table(self, **changes):
+        """The true table, but for changes."""
+        rows = {
+            name: {
+                "motor": f"m{k}",
+                "sign": int(self.sign[k]),
+                "zero": float(self.zero[k] * self.unit[k]),
+                "position_per_radian": float(self.unit[k]),
+                "command_per_newton_metre": float(self.command[k]),
+                "feedback_per_newton_metre": float(self.feedback[k]),
+                "limit": 50.0,
+                "kp": 3.0,
+                "kd": 0.5,
+            }
+            | changes
+            for k, name in enumerate(self.model.joint_names)
+        }
+        return Motors({"when_silent": "hold", "max_age": 0.1, "motors": rows}, self.model)
+
+    def check(self, found, zero=0.05, deviations=4.0):
+        """Nothing found is wrong; return the number of joints that were found."""
+        for one in found.joints:
+            k = self.model.joint_names.index(one.joint)
+            assert one.sign == self.sign[k], one
+            assert one.feedback_error < 0.21
+            assert abs(one.feedback / self.feedback[k] - 1.0) < deviations * one.feedback_error, one
+            if one.zero:
+                assert abs(one.zero / one.position_per_radian - self.zero[k]) < zero, one
+        assert {one.joint for one in found.joints} | set(found.unseen) == set(
+            self.model.joint_names
+        )
+        return len(found.joints)
+
+
+def seeds(count, quick):
+    return [
+        *range(quick),
+        *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, count)),
+    ]
+
+
+@pytest.mark.parametrize("seed", seeds(100, 20))
+def test_no_sign_or_factor_of_random_motors_is_wrong(seed):
+    for name, seen in zip(ARMS, (5, 5, 2), strict=False):
+        case = Case(name, seed)
+        found = calibrate(case.model, Poses(q=case.by_joint(case.q), efforts=case.efforts))
+        assert case.check(found) >= seen - 1  # of those about which gravity acts
+        assert case.model.joint_names[0] in found.unseen  # its axis is vertical
+    heavy = Case("arm7", seed, stiction=0.6, poses=6)
+    poses = Poses(q=heavy.by_joint(heavy.q), efforts=heavy.efforts)
+    heavy.check(calibrate(heavy.model, poses), deviations=10.0)  # the signs are right even so
+
+
+@pytest.mark.parametrize("seed", seeds(20, 4))
+def test_zeros_are_found_where_the_signs_of_positions_are_known(seed):
+    case = Case("arm7", seed, zero=0.4, poses=20)
+    poses = Poses(positions=case.raw, efforts=case.efforts)
+    found = calibrate(case.model, poses, signs=case.by_joint(case.sign))
+    assert case.check(found, zero=0.15) >= 4
+    assert sum(one.zero != 0.0 for one in found.joints) >= 2
+
+
+@pytest.mark.parametrize("seed", seeds(20, 3))
+def test_unknown_signs_of_positions_are_found_or_a_mirror_image_is_named(seed):
+    for name in ARMS:
+        case = Case(name, seed)
+        found = calibrate(case.model, Poses(positions=case.raw, efforts=case.efforts))
+        seen = case.check(found)
+        if "panda" in name:  # asymmetric
+            assert seen >= 3
+        else:
+            assert any("mirror" in why for why in found.unseen.values())
+
+
+def test_positions_of_joints_and_drives_together_give_units_zeros_and_signs():
+    case = Case("arm7", 1, zero=0.5)
+    raw = {name: case.unit[k] * x for k, (name, x) in enumerate(case.raw.items())}
+    reversed_efforts = {name: -x for name, x in case.efforts.items()}
+    found = calibrate(
+        case.model, Poses(q=case.by_joint(case.q), positions=raw, efforts=reversed_efforts)
+    )
+    for one in found.joints:
+        k = case.model.joint_names.index(one.joint)
+        assert one.sign == case.sign[k]
+        np.testing.assert_allclose(one.position_per_radian, case.unit[k], rtol=1e-5)
+        np.testing.assert_allclose(one.zero / case.unit[k], case.zero[k], rtol=1e-5)
+        assert one.feedback < 0.0  # counted against positions
+    assert len(found.joints) >= 4
+    assert any("against its positions" in note for note in found.notes)
+    wrong = Poses(q=case.by_joint(case.q), positions=dict(reversed(raw.items())))
+    wrong.efforts, wrong.positions["joint2"] = case.efforts, raw["joint3"]
+    with pytest.raises(MbsError, match="position_joint2"):
+        calibrate(case.model, wrong)
+
+
+def written(case, path, columns):
+    """Write a table of poses."""
+    names, values = list(columns), np.column_stack(list(columns.values()))
+    lines = [",".join(names), *(",".join(f"{x:.9g}" for x in row) for row in values)]
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def columns(prefix, by_joint, suffix=""):
+    return {f"{prefix}_{name}{suffix}": x for name, x in by_joint.items()}
+
+
+def test_the_command_writes_a_table_with_which_gravity_is_measured(tmp_path, capsys):
+    case = Case("arm7", 3, mass_error=0.0, stiction=0.0)
+    commands = case.by_joint(case.sign * case.command * case.tau)
+    file = written(
+        case,
+        tmp_path / "poses.csv",
+        {"t": np.arange(len(case.q))}
+        | columns("q", case.by_joint(np.degrees(case.q)), " [deg]")
+        | columns("tau", case.efforts, " [mA]")
+        | columns("command", commands),
+    )
+    out = tmp_path / "motors.yaml"
+    assert main(["calibrate-motors", "arm7", file, "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "joint1: not seen" in said
+    motors = Motors.read(out, case.model)
+    assert "joint1" not in motors.joint_names
+    assert len(motors.joint_names) >= 4
+    assert motors.when_silent == "last"
+    for m in motors.motors:
+        k = case.model.joint_names.index(m.joint)
+        reading = motors.measured(
+            [(m.motor, 0.0, case.sign[k] * case.q[0, k], 0.0, case.efforts[m.joint][0])]
+        )
+        np.testing.assert_allclose(reading.positions, case.q[0, k])
+        np.testing.assert_allclose(reading.efforts, case.tau[0, k], rtol=0.2, atol=0.2)
+        command = m.sign * m.command_per_newton_metre
+        np.testing.assert_allclose(command, case.sign[k] * case.command[k], rtol=0.2)
+
+
+def test_a_table_to_start_from_keeps_what_poses_do_not_show(tmp_path):
+    case = Case("arm7", 5, zero=0.2)
+    start = tmp_path / "start.yaml"
+    truth = case.table(feedback_per_newton_metre=1.0)
+    unseen = dict.fromkeys(truth.joint_names, "not seen")
+    start.write_text(Calibration((), unseen, (), 0).yaml(truth))
+    assert Motors.read(start, case.model).motors == truth.motors
+    names = dict(zip(case.model.joint_names, [m.motor for m in truth.motors], strict=True))
+    raw = {names[name]: x * case.unit[k] for k, (name, x) in enumerate(case.raw.items())}
+    efforts = {names[name]: x for name, x in case.efforts.items()}
+    si = columns("q", case.by_joint(9.0 * case.q)) | columns("tau", case.by_joint(case.tau))
+    file = written(
+        case,
+        tmp_path / "poses.csv",
+        columns("raw_position", raw) | columns("raw_effort", efforts),
+    )
+    out = tmp_path / "motors.yaml"
+    assert main(["calibrate-motors", "arm7", file, "--motors", str(start), "--out", str(out)]) == 0
+    made = Motors.read(out, case.model)
+    assert (made.when_silent, made.max_age, len(made.motors)) == ("hold", 0.1, 7)
+    seen = 0
+    for k, (m, t) in enumerate(zip(made.motors, truth.motors, strict=True)):
+        assert (m.motor, m.sign, m.limit, m.kp, m.kd) == (t.motor, t.sign, 50.0, 3.0, 0.5)
+        assert m.command_per_newton_metre == t.command_per_newton_metre
+        if m.feedback_per_newton_metre != 1.0:
+            seen += 1
+            assert abs(m.feedback_per_newton_metre / case.feedback[k] - 1.0) < 0.6
+    assert seen >= 4
+    file = written(case, tmp_path / "both.csv", si | columns("raw_effort", efforts))
+    both = read_poses(file, case.model, truth)
+    np.testing.assert_allclose(both.efforts["joint2"], case.efforts["joint2"])
+
+
+def test_signs_of_a_table_are_found_on_request(tmp_path):
+    case = Case(ARMS[min(1, len(ARMS) - 1)], 7)
+    start = case.table(sign=1, position_per_radian=1.0, zero=0.0)
+    poses = Poses(positions=case.raw, efforts=case.efforts)
+    found = calibrate(case.model, poses, start=start, find_signs=True)
+    assert case.check(found) == len(calibrate(case.model, poses).joints)
+    trusted = calibrate(case.model, poses, start=start)
+    assert all(one.sign == 1 for one in trusted.joints)
+
+
+def damaged(change):
+    case = Case("arm7", 0)
+    found = columns("q", case.by_joint(case.q)) | columns("effort", case.efforts)
+    return case, change(found)
+
+
+def only(letter):
+    return lambda table: {name: x for name, x in table.items() if name[0] == letter}
+
+
+NONSENSE = {
+    "no efforts": (only("q"), "efforts.*effort_<joint>"),
+    "no positions": (only("e"), "positions.*q_<joint>"),
+    "other joints": (lambda c: {k.replace("joint", "axis"): x for k, x in c.items()}, "joint7"),
+    "degrees": (lambda c: {k: 57.3 * x for k, x in c.items()}, "q_joint.*rad"),
+    "one pose": (lambda c: {k: np.full(20, x[0]) for k, x in c.items()}, "1 different poses"),
+    "too few": (lambda c: {k: x[:3] for k, x in c.items()}, "3 different poses"),
+    "missing": (lambda c: {k: x * np.nan for k, x in c.items()}, "0 different poses"),
+    "twice": (lambda c: c | {"tau_joint3": c["effort_joint3"]}, "effort_joint3.*tau_joint3"),
+    "different joints": (
+        lambda c: {k: x for k, x in c.items() if k in ("q_joint1", "effort_joint2")},
+        "joint2.*joint1",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NONSENSE)
+def test_nonsense_is_refused(kind, tmp_path, capsys):
+    change, said = NONSENSE[kind]
+    case, table = damaged(change)
+    file = written(case, tmp_path / "poses.csv", table)
+    with pytest.raises(MbsError, match=said):
+        calibrate(case.model, read_poses(file, case.model))
+    out = tmp_path / "motors.yaml"
+    assert main(["calibrate-motors", "arm7", file, "--out", str(out)]) == 1
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_efforts_that_do_not_follow_gravity_show_no_joint(seed):
+    case = Case("arm7", seed)
+    rng = np.random.default_rng(seed)
+    for efforts in (rng.normal(size=case.q.shape), 0.0 * case.q, np.ones_like(case.q)):
+        found = calibrate(
+            case.model, Poses(q=case.by_joint(case.q), efforts=case.by_joint(efforts))
+        )
+        assert found.joints == ()
+
+
+def test_bad_arguments_are_refused(tmp_path):
+    case = Case("arm7", 0)
+    poses = Poses(q=case.by_joint(case.q), efforts=case.efforts)
+    for signs, said in (({"joint9": 1}, "joint9"), ({"joint1": 2}, "2")):
+        with pytest.raises(MbsError, match=said):
+            calibrate(case.model, poses, signs=signs)
+    row = {"sign": 1, "position_per_radian": 1.0, "command_per_newton_metre": 1.0}
+    row["feedback_per_newton_metre"] = 1.0
+    pair = {"joint1": [{"motor": 1, **row}, {"motor": 2, **row}]}
+    with pytest.raises(MbsError, match="two motors"):
+        calibrate(
+            case.model, poses, start=Motors({"when_silent": "hold", "motors": pair}, case.model)
+        )
+    with pytest.raises(SystemExit):
+        main(["calibrate-motors", "arm7", "x.csv", "--out", "y.yaml", "--signs", "joint1=0"])
