@@ -67,7 +67,7 @@ def test_share_holds_what_ros_tools_look_for(prefix: Path) -> None:
         "package.xml": ROOT / "package.xml",
         **{
             str(path.relative_to(ROOT)): path
-            for pattern in ("launch/*.py", "config/*.yaml", "urdf/*.urdf")
+            for pattern in ("launch/*.py", "config/**/*.yaml", "urdf/*.urdf")
             for path in ROOT.glob(pattern)
         },
     }

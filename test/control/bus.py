@@ -302,6 +302,7 @@ def mujoco_of(model, driven, fixed):
     All other joints are rigid, at their ``fixed`` positions or zero.
     """
     spec = mujoco.MjSpec()
+    spec.compiler.balanceinertia = True  # descriptions of makers violate A + B >= C
     spec.option.gravity = model.gravity
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     spec.option.disableflags = int(mujoco.mjtDisableBit.mjDSBL_CONTACT)

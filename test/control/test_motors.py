@@ -3,6 +3,7 @@
 """Tables of motors, and conversions between units of drives and SI."""
 
 import math
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -16,6 +17,7 @@ from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
+ARMS = Path(__file__).parents[2] / "config" / "arms"
 POSTURE = (0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1)
 RAIL = """<robot name="rail"><link name="base"/>
   <joint name="lift" type="prismatic"><parent link="base"/><child link="car"/><axis xyz="0 0 1"/>
@@ -269,6 +271,29 @@ def test_files_are_read_strictly(tmp_path):
             Motors.read(file, ARM)
     with pytest.raises(MbsError, match=r"absent\.yaml"):
         Motors.read(tmp_path / "absent.yaml", ARM)
+
+
+@pytest.mark.parametrize("file", sorted(ARMS.glob("*.yaml")), ids=lambda file: file.stem)
+def test_tables_of_arms_are_read_and_convert_both_ways(file):
+    names = list(yaml.safe_load(file.read_text())["motors"])
+    n = len(names)
+    M = [mbs.spatial_inertia(1.0, (0.1, 0.0, 0.0), 0.01 * np.eye(3))] * n
+    Y = [[1.0, 0.0, 0.0, 0.0, 0.1 * k, 0.0] for k in range(n)]
+    chain = mbs.Model.from_screws(
+        range(-1, n - 1), [np.eye(4)] * n, Y, M, frame="spatial", joint_names=names
+    )
+    motors = Motors.read(file, chain)
+    assert motors.joint_names == tuple(names)
+    q, tau = np.linspace(-1.0, 1.0, n), 0.5 * np.array(motors.limits)
+    raw = motors.commands(tau.tolist(), q.tolist())
+    share = [m.feedback_per_newton_metre / m.command_per_newton_metre for m in motors.motors]
+    frames = [
+        (m.motor, 0.0, m.position, 0.0, x * m.effort) for m, x in zip(raw, share, strict=True)
+    ]
+    found = motors.measured(frames)
+    np.testing.assert_allclose(found.positions, q)
+    np.testing.assert_allclose(found.efforts, tau)
+    assert file.name in (ARMS.parents[1] / "docs/how_to/motor_bus_arms.md").read_text()
 
 
 # -- the simulated bus -----------------------------------------------------------------------------
