@@ -202,6 +202,10 @@ class _Data:
         u = {}
         for name in placed:
             u[name], sign, scale, inferred = self._position(name, rows.get(name), signs)
+            if not sign and name in self.without:
+                raise ArgumentError(
+                    f"position_{name} has an unknown sign, and no efforts show it: state its sign"
+                )
             if name in self.joints:
                 self.known.append(sign)
                 self.scales.append(scale)
@@ -215,7 +219,6 @@ class _Data:
         if not kept.all():
             self.notes.append(f"{int((~kept).sum())} poses have missing values, and are left out")
         cells = np.round(whole[:, : len(u)] / SAME)
-        cells[~kept] = np.nan
         _, which = np.unique(cells[kept], axis=0, return_inverse=True)
         count = int(which.max()) + 1 if kept.any() else 0
         if count < FEWEST:

@@ -8,12 +8,17 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.files import read_table
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.units import Meaning, meaning
+
+STILL = 0.02
+"""Largest velocity of a joint in a still pose, in rad/s or m/s."""
 
 RAW = "raw_"
 """What may precede the names of columns in the units of drives."""
@@ -42,7 +47,8 @@ def read_poses(path: str | Path, model: Model, start: Motors | None = None) -> P
     drives report; ``effort_<joint>`` or ``tau_<joint>``, efforts that drives report, in any unit;
     and, if torques were commanded, ``command_<joint>``. Units of positions may follow in brackets.
     Motors of the table ``start`` may be named in place of joints, and ``raw_`` may precede the
-    names of what drives report and take.
+    names of what drives report and take. Rows in which a velocity ``qd_<joint>`` exceeds 0.02 rad/s
+    or m/s are left out.
 
     Raises ArgumentError for a file that cannot be read or has no such columns; FileNotFoundError.
     """
@@ -50,13 +56,16 @@ def read_poses(path: str | Path, model: Model, start: Motors | None = None) -> P
     joints = {name: name for name in model.joint_names}
     if start is not None:
         joints |= {str(motor.motor): motor.joint for motor in start.motors}
-    found = Poses()
+    found, still = Poses(), np.ones(len(table.rows), bool)
     taken: dict[tuple[str, str], str] = {}
     for k, name in sorted(enumerate(table.names), key=lambda pair: not pair[1].startswith(RAW)):
         column = _meaning(name.removeprefix(RAW))
         if column is None or column.joint not in joints:
             continue
         kind, own, factor = column.quantity, joints[column.joint], 1.0
+        if kind == "qd":
+            still &= ~(np.abs(column.factor * table.column(k)) > STILL)
+            continue
         values: dict[str, FloatArray] = getattr(found, kind)
         if own in values:
             if not taken[kind, own].startswith(RAW) or name.startswith(RAW):
@@ -73,6 +82,9 @@ def read_poses(path: str | Path, model: Model, start: Motors | None = None) -> P
             f"{path}: has no {what} of joints; valid are columns q_<joint> or position_<joint>, "
             f"and effort_<joint>, with joints {listed(joints)}; the file has {listed(table.names)}"
         )
+    for columns in (found.q, found.positions, found.efforts, found.commands):
+        for own in columns:
+            columns[own] = columns[own][still]
     return found
 
 
@@ -82,10 +94,8 @@ def _meaning(name: str) -> Meaning | None:
     if command:
         return Meaning("commands", command[1])
     kind = re.match(r"(qd|q|pos|tau|torque|effort)", name, re.IGNORECASE)
-    if kind is None or kind[1].lower() == "qd":
+    found = meaning(name, raw=True) if kind else None
+    if kind is None or found is None or found.quantity == "t":
         return None
-    found = meaning(name, raw=True)
-    if found is None or found.quantity not in ("q", "tau"):
-        return None
-    quantity = {"q": "q", "pos": "positions"}.get(kind[1].lower(), "efforts")
+    quantity = {"qd": "qd", "q": "q", "pos": "positions"}.get(kind[1].lower(), "efforts")
     return found._replace(quantity=quantity)

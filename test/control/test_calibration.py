@@ -308,6 +308,20 @@ def test_efforts_that_do_not_follow_gravity_show_no_joint(seed):
         assert found.joints == ()
 
 
+def test_rows_of_a_motion_are_left_out_and_unknown_signs_without_efforts_refused(tmp_path):
+    case = Case("arm7", 4)
+    found = columns("q", case.by_joint(case.q)) | columns("effort", case.efforts)
+    moving = np.where(np.arange(len(case.q)) % 3 == 0, 20.0, 0.0)
+    file = written(case, tmp_path / "poses.csv", found | {"qd_joint2 [deg/s]": moving})
+    poses = read_poses(file, case.model)
+    np.testing.assert_allclose(poses.efforts["joint3"], case.efforts["joint3"][moving == 0.0])
+    np.testing.assert_allclose(poses.q["joint3"], case.q[moving == 0.0, 2])
+    raw = Poses(positions=case.raw, efforts=case.efforts)
+    del raw.efforts["joint2"]
+    with pytest.raises(MbsError, match="position_joint2"):
+        calibrate(case.model, raw)
+
+
 def test_bad_arguments_are_refused(tmp_path):
     case = Case("arm7", 0)
     poses = Poses(q=case.by_joint(case.q), efforts=case.efforts)
