@@ -6,10 +6,9 @@
 
 with the gravity torque g of the identified arm and kappa = stribeck coulomb: the law of
 :func:`mbs_dynamics.model.friction.friction_bound`, linear in its coefficients. For each joint the
-terms are fitted beside all others of its equation, and beside Coulomb friction at several speeds,
-so that too large a v does not count as Stribeck's effect. A term is kept if it predicts stretches that
-were left out better, in the mean and beyond the scatter over stretches, with a positive
-coefficient.
+terms are fitted beside all others of its equation, and beside sharper Coulomb friction, so that too
+large a v does not count as Stribeck's effect. A term is kept if it predicts stretches that were
+left out better, in the mean and beyond the scatter over stretches, with a positive coefficient.
 """
 
 from __future__ import annotations
@@ -128,10 +127,11 @@ def friction_terms(
                     "of the squared residuals"
                 )
     if not notes:
-        most = 100.0 * max(max(one.tried, default=0.0) for one in own)
+        gain, errors = max(tried for one in own for tried in one.tried)
         notes = [
-            "Stribeck's effect and load-dependent friction are left out: they change the squared "
-            f"residuals of left-out stretches by {most:.1f} % at best"
+            "Stribeck's effect and load-dependent friction are left out: the best changes the "
+            f"squared residuals of left-out stretches by {-100.0 * gain:.1f} % in the mean, which "
+            f"is {errors:.1f} standard errors over the stretches, of {SIGNIFICANT:g} required"
         ]
     return FrictionTerms(found[0], STRIBECK_SPEEDS[best], found[1], tuple(notes))
 
@@ -147,7 +147,8 @@ class _Comparison:
         )
         self.base = U[:, s > 1e-6 * s[0]]
         self.candidates, self.b = candidates, b
-        self.tried: list[float] = []
+        self.tried: list[tuple[float, float]] = []
+        """Share saved by each column, and the standard errors that this is."""
         self._errors: dict[tuple[int, ...], FloatArray] = {}
 
     def shows(self, more: tuple[int, ...], column: int) -> float:
@@ -155,9 +156,9 @@ class _Comparison:
         before, after = self._left_out(more), self._left_out((*more, column))
         saved = np.log(before / after)  # stretches count alike, however large their residuals are
         gain = float(1.0 - np.exp(-saved.mean()))
-        self.tried.append(gain)
-        error = float(saved.std(ddof=1)) / np.sqrt(FOLDS)
-        kept = gain > LEAST_GAIN and saved.mean() > SIGNIFICANT * error
+        errors = float(saved.mean() * np.sqrt(FOLDS) / max(saved.std(ddof=1), 1e-12))
+        self.tried.append((gain, errors))
+        kept = gain > LEAST_GAIN and errors > SIGNIFICANT
         return gain if kept and self.coefficients([*more, column], (column,))[0] > 0.0 else 0.0
 
     def coefficients(self, columns: Sequence[int], wanted: Sequence[int]) -> FloatArray:
