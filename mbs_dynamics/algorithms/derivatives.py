@@ -106,7 +106,8 @@ def forward_dynamics_derivatives(
     bodies and body-fixed, so that they rotate with the bodies; or a mapping from link names to
     wrenches (..., 6) in the frames of the links.
 
-    dqdd/dx = -M^-1 dtau/dx, evaluated at the acceleration that tau causes.
+    dqdd/dx = -M^-1 dtau/dx, evaluated at the acceleration that tau causes. What a free base needs
+    of its own acceleration moves no other joint: derivations.md, (10a).
 
     Raises SingularError if the mass matrix is not positive definite; ArgumentError for a wrong
     shape or type, UnknownBodyError.
@@ -114,10 +115,14 @@ def forward_dynamics_derivatives(
     factors = factors_of(model, q, "body_fixed")
     h = joint_torques(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
     qdd = factors.accelerations(tau, h)
-    dq, dqd, _ = _derivatives(model, q, qd, qdd, wrenches)
-    return ForwardDynamicsDerivatives(
-        factors.response(dq), factors.response(dqd), factors.inverse()
-    )
+    own = model.free_roots()
+    dq, dqd, _ = _derivatives(model, q, qd, qdd, wrenches, own)
+    by_q, by_qd = factors.response(dq), factors.response(dqd)
+    for i, found in own.items():  # (10a)
+        at = np.ix_(*[model.bodies[i].joint.velocities] * 2)
+        for matrix, x in zip((by_q, by_qd), found, strict=True):
+            matrix[at] = matrix[at] - np.linalg.inv(model.bodies[i].joint.screws) @ x
+    return ForwardDynamicsDerivatives(by_q, by_qd, factors.inverse())
 
 
 @algorithm(invariant=True, joint_space_only=True, generic=True)
@@ -171,11 +176,12 @@ def motion_of(model: Tree, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads) -
 
 
 def _derivatives(
-    model: Tree, q: Any, qd: Any, qdd: Any, wrenches: Any
+    model: Tree, q: Any, qd: Any, qdd: Any, wrenches: Any, own: dict[int, Any] | None = None
 ) -> tuple[Array, Array, Array]:
     """Return dtau/dq, dtau/dqd and M, blocks (k_i, k_j) of the joints of the bodies.
 
-    Equation numbers: derivations.md.
+    For the bodies in ``own`` without M Z and 2 M X, of which Z and 2 X become its values. Equation
+    numbers: derivations.md.
     """
     rep = BodyAxes(model, q)
     V, A, M, B, W = motion_of(model, rep, qd, qdd, Loads(wrenches))
@@ -186,6 +192,9 @@ def _derivatives(
     for i, _ in model.outward():
         Y[i], Z[i] = rep.rates_of_screws(i, rep.screw(i), V, A)  # (3), (4)
         X[i] = Y[i] + 0.5 * rep.own_rate(i, rate[i])
+        if own and i in own:
+            own[i] = Z[i], 2.0 * X[i]
+            X[i] = Z[i] = np.zeros((6, 6))
         for met, x in ((X_met, X), (Y_met, Y), (Z_met, Z)):
             met[i] = pairs.twist(i, x[i])
     for i, _ in model.inward():

@@ -19,6 +19,7 @@ from mbs_dynamics.algorithms.mass_matrix import (
 )
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.representation import moves
 from mbs_dynamics.representation.tree import Tree
 
@@ -50,6 +51,8 @@ class Factors:
     def __init__(self, model: Tree, M: Array) -> None:
         self.model = model
         self.U, self.D = factorize(model, M)
+        several = any(body.joint.nv > 1 for body in model.model.bodies)
+        self.spread = several and len(leaves(model.model)) > 1
 
     def accelerations(self, tau: Array, h: Any) -> Array:
         """Return M^-1 (tau - h) by coordinate, of torques tau (n,) and those h of the bodies."""
@@ -58,11 +61,11 @@ class Factors:
 
     def response(self, dtau: Array) -> Array:
         """Return -M^-1 dtau (n, n), of a matrix dtau of the joints of the bodies."""
-        return solved(self.U, self.D, -self.model.generalized(dtau, 2))
+        return solved(self.U, self.D, -self.model.generalized(dtau, 2), spread=self.spread)
 
     def inverse(self) -> Array:
         """Return M^-1 (n, n), symmetric."""
-        return inverted(self.U, self.D)
+        return inverted(self.U, self.D, spread=self.spread)
 
 
 def factors_of(model: Tree, q: Any, representation: str) -> Factors | Articulated:

@@ -51,7 +51,8 @@ def linearize(
     for joint in model.model.joints:
         if joint.nv > 1:
             k = joint.velocities
-            own = [np.asarray(qd)[k] @ column for column in joint.group.structure.T]  # (c, b)
+            rate = model.of_joint(joint, qd)
+            own = [rate @ column for column in joint.group.structure.T]  # (c, b)
             turning[np.ix_(k, k)] = -np.array(own).T
     A = model.assembled([[turning, eye], [by.dqdd_dq, by.dqdd_dqd]])
     B = model.assembled([[zero], [by.dqdd_dtau]])

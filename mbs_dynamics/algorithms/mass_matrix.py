@@ -144,11 +144,7 @@ def _nonzero(L: Array) -> list[list[tuple[int, Any]]]:
 def _solve(
     above: list[list[tuple[int, Any]]], D: list[Any], b: Array, left: list[list[tuple[int, Any]]]
 ) -> Array:
-    x = np.asarray(b).tolist()
-    for k in reversed(range(len(D))):
-        if _is_any(x[k]):
-            for i, u in above[k]:
-                x[i] = x[i] - u * x[k]
+    x = _before(above, np.asarray(b).tolist())
     x = [value * (1.0 / d) if _is_any(value) else value for value, d in zip(x, D, strict=True)]
     for k, entries in enumerate(left):
         for i, u in entries:
@@ -156,15 +152,33 @@ def _solve(
     return np.array(x)
 
 
-def solved(U: Array, D: list[Any], B: Array) -> Array:
-    """Return X (n, n) with U D U^T X = B."""
+def _before(above: list[list[tuple[int, Any]]], x: list[Any]) -> list[Any]:
+    """Return U^-1 x, in place of x."""
+    for k in reversed(range(len(x))):
+        if _is_any(x[k]):
+            for i, u in above[k]:
+                x[i] = x[i] - u * x[k]
+    return x
+
+
+def solved(U: Array, D: list[Any], B: Array, *, spread: bool = False) -> Array:
+    """Return X (n, n) with U D U^T X = B.
+
+    If a few columns ``spread`` what happens in one branch to all others, U^-1 is formed: there a
+    branch has entries with the columns before it alone, and the product with its transpose takes
+    fewer operations than to solve with U^T.
+    """
     rows = _nonzero(U.T)
+    if spread:
+        X = np.array([_before(rows, column) for column in B.T.tolist()]).T
+        W = np.array([_before(rows, column) for column in np.eye(len(D)).tolist()]).T
+        return np.asarray(W.T @ (np.array([1.0 / d for d in D])[:, None] * X))
     return np.array([_solve(rows, D, column, rows) for column in B.T]).reshape(np.shape(B.T)).T
 
 
-def inverted(U: Array, D: list[Any]) -> Array:
-    """Return the inverse (n, n) of U D U^T, symmetric."""
-    inverse = solved(U, D, np.eye(len(D)))
+def inverted(U: Array, D: list[Any], *, spread: bool = False) -> Array:
+    """Return the inverse (n, n) of U D U^T, symmetric; ``spread`` is that of :func:`solved`."""
+    inverse = solved(U, D, np.eye(len(D)), spread=spread)
     for j in range(len(D)):  # the other half is then never computed
         inverse[j + 1 :, j] = inverse[j, j + 1 :]
     return inverse

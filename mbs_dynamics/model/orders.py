@@ -7,6 +7,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import numpy as np
+
 from mbs_dynamics.model.body import GROUND, preorder
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.payloads import Payloads
@@ -23,8 +25,13 @@ TOOLS = (
 
 
 def depth_first(model: Model) -> tuple[Model, list[int]]:
-    """Return the model with its bodies numbered depth first, and their numbers in the given one."""
+    """Return the model with its bodies numbered depth first, and their numbers in the given one.
+
+    Trees whose root has several degrees of freedom come first.
+    """
     order = preorder(model.parents)
+    if any(body.joint.nv > 1 for body in model.bodies):
+        order.sort(key=lambda i: model.bodies[path(model, i)[0]].joint.nv == 1)
     new = {GROUND: GROUND, **{i: k for k, i in enumerate(order)}}
     bodies = (replace(model.bodies[i], parent=new[model.parents[i]]) for i in order)
     return replace(model, bodies=tuple(bodies), frames={}, payloads=Payloads()), order
@@ -73,8 +80,9 @@ def path_to(model: Model, name: str) -> tuple[Model, list[int]]:
     """
     frame = model.frames[name]
     chain = path(model, frame.body)
+    before = np.cumsum([0, *(model.bodies[i].joint.nv for i in chain)]).tolist()
     bodies = tuple(
-        replace(body, parent=k - 1, joint=replace(body.joint, coordinate=k, mimics=None))
+        replace(body, parent=k - 1, joint=replace(body.joint, coordinate=before[k], mimics=None))
         for k, body in enumerate(model.bodies[i] for i in chain)
     )
     own = {name: frame._replace(body=len(chain) - 1)} if chain else {}

@@ -4,7 +4,8 @@
 
 It has the interface of :class:`Tree`, with tables instead of the constants of the bodies and
 containers instead of lists. Bodies are of one kind if they have the same kind of joint and the same
-zeros and ones, and therefore the same operations. See :mod:`mbs_dynamics.compiler.frontend.loops`.
+zeros and ones, and therefore the same operations. A root with several screws is written out before
+the loops; it has a row for each of them. See :mod:`mbs_dynamics.compiler.frontend.loops`.
 """
 
 # ruff: noqa: D102 (methods are documented once, in the base class)
@@ -19,22 +20,25 @@ import numpy as np
 
 from mbs_dynamics.compiler import Program, Symbol, series_of
 from mbs_dynamics.compiler.frontend.containers import Columns, Matrix, Values
-from mbs_dynamics.compiler.frontend.domains import LAST, OWN, PAIRS, Forest
+from mbs_dynamics.compiler.frontend.domains import LAST, PAIRS, Forest
 from mbs_dynamics.compiler.frontend.loop_trace import Assembled, Result, trace_loops
 from mbs_dynamics.compiler.frontend.loops import INWARD, OUTWARD, Loops, NoLoopNest, PerRow, Row
+from mbs_dynamics.compiler.ir.nodes import index
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND, Frame
 from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import depth_first, path_to
 from mbs_dynamics.model.subgroup import actuators_of
-from mbs_dynamics.representation.tree import Tree
+from mbs_dynamics.representation.tree import Course, Tree, integrated
 
 KINDS = 6
 """Most kinds of bodies; if zeros and ones make more, they are treated as any numbers."""
 
 ROWS = {
-    **dict.fromkeys(("q", "qd", "qdd", "qddd", "qdddd", "tau"), ("coordinate", 0)),
+    "q": ("position", 0),
+    **dict.fromkeys(("qd", "qdd", "qddd", "qdddd", "tau"), ("coordinate", 0)),
     "motion": ("coordinate", 1),
     "wrenches": ("body", 0),
     "payload": ("load", 0),
@@ -55,23 +59,38 @@ def traced_in_loops(
     The last inputs are gravity and the payload. Raises NoLoopNest if equations, or bodies, are not
     alike enough.
     """
-    if any(body.joint.nv > 1 for body in model.bodies):
-        raise NoLoopNest  # joints with several columns are traced one by one
     whole = "body" not in options
     ordered, order = depth_first(model) if whole else path_to(model, options["body"])
     joints = [model.bodies[i].joint for i in order]
-    coordinates = [joint.coordinate for joint in joints if joint.ratio == 1.0]
-    if len(set(coordinates)) < len(joints):  # mimic joints are traced one by one
+    columns = sum(joint.nv for joint in joints)
+    coordinates = [k for joint in joints if joint.ratio == 1.0 for k in joint.velocities]
+    if len(set(coordinates)) < columns or any(joint.nv > 1 for joint in joints[1:]):
+        raise NoLoopNest  # mimic joints, and others with several columns, are traced one by one
+    head = joints[0].nv if joints and joints[0].nv > 1 else 0
+    if head and len(joints) == 1:
         raise NoLoopNest
+    positions = [
+        model.positions_of(joint).start + joint.nq - joint.nv + k
+        for joint in joints
+        for k in range(joint.nv)
+    ]
     loads = {i: k for k, i in enumerate(model.payloads.bodies)} if whole else {}
     loaded = {k for k, i in enumerate(order) if i in loads}
 
     def on_generic(loops: Loops, gravity: Any, payload: Any, **symbols: Any) -> Any:
         tree = GenericTree(ordered, loops, gravity, payload, loaded)
         tree.n = model.n  # of which those on a path are some
+        if head:
+            tree.of_head = model.positions_of(joints[0])
         return equations(tree, **symbols, **options)
 
-    places = {"coordinate": coordinates, "body": order, "load": [loads.get(i, -1) for i in order]}
+    before = range(order[0] - max(head - 1, 0), order[0]) if head else []
+    places = {
+        "position": positions,
+        "coordinate": coordinates,
+        "body": [*before, *order],
+        "load": [*before, *(loads.get(i, -1) for i in order)],
+    }
     rows = {key: row for key, row in ROWS.items() if key in inputs and (loads or key != "payload")}
     forest = forest_of(ordered, loaded)
     return trace_loops(on_generic, inputs, rows, places, forest, name=name, droppable=droppable)
@@ -80,7 +99,7 @@ def traced_in_loops(
 def forest_of(model: Model, loaded: Collection[int]) -> Forest:
     """Return the bodies, numbered depth first, as rows with their kinds.
 
-    Bodies with a payload have separate kinds.
+    Bodies with a payload have separate kinds, and so has a root with several screws.
     """
     keys: list[Any]
     keys = [(b.parent == GROUND, b.joint.kind, i in loaded) for i, b in enumerate(model.bodies)]
@@ -90,13 +109,18 @@ def forest_of(model: Model, loaded: Collection[int]) -> Forest:
     if len(set(finer)) <= KINDS:
         keys = finer
     order = list(dict.fromkeys(keys))
-    return Forest(model.parents, [order.index(key) for key in keys])
+    kinds = [order.index(key) for key in keys]
+    if (head := model.bodies[0].joint.nv if keys else 1) == 1:
+        return Forest(model.parents, kinds)
+    parents = [GROUND if p == GROUND else p + head - 1 for p in model.parents]
+    return Forest([GROUND] * (head - 1) + parents, [kinds[0]] * (head - 1) + kinds, head)
 
 
 def _constants(model: Model) -> Any:
-    """Return (nb, 32) home poses, screws and inertial parameters."""
+    """Return (nb, 32) home poses, screws and inertial parameters; the last screw of several."""
     rows = [
-        [*body.home_rel.flat, *body.joint.screw, *body.inertia.parameters] for body in model.bodies
+        [*body.home_rel.flat, *body.joint.screws[:, -1], *body.inertia.parameters]
+        for body in model.bodies
     ]
     return np.array(rows)
 
@@ -118,27 +142,36 @@ class GenericTree(Tree):
         self.bodies = PerRow(self._body)
         self.parents = PerRow(lambda i: i.parent)
         self._loaded = loaded
-        self._columns = _constants(model).T
+        self._head = loops.forest.head
+        self.of_head = slice(0, 0)
+        """Where the positions of a root with several screws are in q."""
+        self._columns = np.repeat(_constants(model), self._widths(), axis=0).T
         self._known: dict[Row, Any] = {}
+
+    def _widths(self) -> list[int]:
+        return [body.joint.nv for body in self.model.bodies]
 
     def _body(self, i: Row) -> Any:
         """Return the properties of a body that equations use; it also identifies the coordinate."""
         if i.kind is None:
             raise NoLoopNest
         if i not in self._known:
-            example = self.loops.forest.kinds.index(i.kind)
+            row = self.loops.forest.kinds.index(i.kind)
+            example = max(row - max(self._head - 1, 0), 0)
             entries = np.array([self.loops.table(x, i) for x in self._columns], dtype=object)
             parameters = entries[22:]
             if example in self._loaded:
                 parameters = parameters + self.payload[i]
-            group, X = self.model.bodies[example].joint.group, _numbers(entries[16:22])
+            own, X = self.model.bodies[example].joint, _numbers(entries[16:22])
+            columns = self.loops.columns_of(i)
+            wide = len(columns) > 1
             joint = SimpleNamespace(
-                kind=group.kind,
-                screws=X[:, None],
-                actuators=actuators_of(X[:, None]),
-                motion=lambda q: se3.exp_screw(X, q[0]),
-                nv=1,
-                velocities=(i,),
+                kind=own.kind,
+                screws=own.screws if wide else X[:, None],
+                actuators=own.actuators if wide else actuators_of(X[:, None]),
+                motion=own.motion if wide else lambda q: se3.exp_screw(X, q[0]),
+                nv=own.nv,
+                velocities=columns,
                 ratio=1.0,
             )
             self._known[i] = SimpleNamespace(
@@ -159,7 +192,9 @@ class GenericTree(Tree):
 
     def supporting(self, i: Any) -> Iterator[tuple[Any, Any]]:
         """Yield the bodies between body i and the ground, but no children on the way to i."""
-        return ((j, None) for j in self.loops.within(i, PAIRS))
+        for of_head in (False, True) if self._head else (False,):
+            for j in self.loops.within(i, PAIRS, of_head=of_head):
+                yield j, None
 
     def columns(self, i: Any, domain: str) -> Iterator[Any]:
         return self.loops.within(i, domain)
@@ -198,42 +233,78 @@ class GenericTree(Tree):
         return Columns(self.loops, size)
 
     def unit(self, i: Any, k: Any) -> Any:
-        return np.array([[self.loops.unit(i, k)]])
+        return np.array([[self.loops.unit(row, k)] for row in self.loops.columns_of(i)])
+
+    def free_roots(self) -> dict[int, Any]:
+        """Return none: the same for all bodies."""
+        return {}
 
     def per_coordinate(self, values: Any) -> Any:
         """Return values indexed by coordinate; texts are those of all bodies in order."""
         if isinstance(values, (PerRow, Result)):
             return values
-        own = [values[body.joint.coordinate] for body in self.model.bodies]
-        if own and isinstance(own[0], str):
-            return PerRow(lambda i: own)
+        own = [values[k] for body in self.model.bodies for k in body.joint.velocities]
+        if own and isinstance(own[0], str):  # of the head one by one
+            return PerRow(lambda i: own[self._row_of_head(i)] if self._is_head(i) else own)
         return PerRow(lambda i: self.loops.table(own, i))
 
-    def joint_positions(self, q: Any) -> Values:
+    def _is_head(self, i: Row) -> bool:
+        return len(self.loops.columns_of(i)) > 1
+
+    def _row_of_head(self, i: Row) -> int:
+        return self._head - 1 + i.shift
+
+    def joint_positions(self, q: Any) -> PerRow:
         """Return the positions in memory, where sines and cosines of all are computed together."""
-        positions, offsets = self.per_body(), [x.joint.offset for x in self.model.bodies]
-        for i, _ in self.outward():
-            position = q[i] + self.loops.table(offsets, Row(OWN))  # the same for all kinds
+        course = q if isinstance(q, Course) else None
+        now = course.now if course else q
+        offsets = np.repeat([x.joint.offset for x in self.model.bodies], self._widths())
+        positions = self.per_body()
+        for i in self.loops.every_row():
+            position = now[i] + self.loops.table(offsets, i)
+            if course:
+                position = integrated(position, course.velocities[i])
             positions[i] = np.array([position])
-        return positions
+
+        def of(i: Row) -> Any:
+            if not self._is_head(i):
+                return positions[i]
+            at, rows = range(self.of_head.start, self.of_head.stop), self.loops.columns_of(i)
+            if len(at) > len(rows):  # with a quaternion, and no angle
+                scope, inputs = self.loops.scope, self.loops.before.inputs["q"]
+                found = [scope.load(inputs, index(k)) for k in at]
+            else:
+                found = [positions[row][0].c[0] if course else positions[row][0] for row in rows]
+            if not course:
+                return np.array(found)
+            return Course(np.array(found), np.array([course.velocities[row] for row in rows]))
+
+        return PerRow(of)
 
     def joint_rates(self, qd: Any) -> Any:
         values = self.per_coordinate(qd)
-        return PerRow(lambda i: np.array([values[i]]))
+        return PerRow(lambda i: np.array([values[row] for row in self.loops.columns_of(i)]))
 
     def of_joints(self, values: Any) -> Any:
         return self.joint_rates(values)
 
+    def of_joint(self, joint: Joint, qd: Any) -> Any:
+        """Return the velocities of the root, before all loops."""
+        inputs = self.loops.before.inputs["qd"]
+        return np.array([self.loops.before.load(inputs, index(k)) for k in joint.velocities])
+
     def course(self, motion: Sequence[Any]) -> Any:
-        return series_of(motion)
+        several = len(motion) > 1
+        return Course(motion[0], series_of(motion[1:])) if several else series_of(motion)
 
     # -- results ---------------------------------------------------------------------------------
 
     def generalized(
         self, values: Any, axes: int = 1, *, weighted: bool = True, symmetric: bool = False
     ) -> Any:
-        if not isinstance(values, Matrix):  # of which there is one column for each row
-            return Result(PerRow(lambda i: np.asarray(values[i])[..., 0]), "coordinate", self.n)
+        if not isinstance(values, Matrix):  # of which each column has a row
+            of_row = PerRow(lambda i: np.asarray(values[i.whole])[..., i.shift - 1])
+            return Result(of_row, "coordinate", self.n)
         return Result(values, "coordinate", self.n)
 
     def generalized_rows(self, values: Matrix) -> Any:

@@ -15,6 +15,7 @@ from mbs_dynamics.compiler.frontend.domains import ALL, BEYOND
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.model.body import GROUND, Frame
+from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
 from mbs_dynamics.model.payloads import loaded
@@ -154,6 +155,11 @@ class Tree:
         direct = all(body.joint.ratio == 1.0 for body in self.bodies)
         return direct and self.n == sum(body.joint.nv for body in self.bodies)
 
+    def free_roots(self) -> dict[int, Any]:
+        """Return an entry for each body that can move in every direction, relative to the ground."""
+        pairs = enumerate(self.model.bodies)
+        return {i: None for i, x in pairs if x.joint.nv == 6 and x.parent == GROUND}
+
     def per_column(self, size: int) -> Any:
         """Return a container with zeros (size, k_j) for each pair of bodies i and j."""
         widths = [body.joint.nv for body in self.model.bodies]
@@ -226,7 +232,7 @@ class Tree:
                 found.append(Course(q.now[at], q.velocities[joint.velocities]))
             elif isinstance(q, Course):
                 k = at.start, joint.coordinate
-                now = _integrated(q.now[k[0]], q.velocities[k[1]])
+                now = integrated(q.now[k[0]], q.velocities[k[1]])
                 found.append(np.array([joint.ratio * now + joint.offset]))
             elif joint.nv > 1:
                 found.append(q[at])
@@ -242,6 +248,10 @@ class Tree:
     def of_joints(self, values: Any) -> Any:
         """Return those (k,) of each body's joint of values (n,) by coordinate, such as torques."""
         return [np.asarray(values)[body.joint.velocities] for body in self.model.bodies]
+
+    def of_joint(self, joint: Joint, qd: Any) -> Array:
+        """Return the velocities (k,) of one joint from those of all."""
+        return np.asarray(qd)[joint.velocities]
 
     def generalized(
         self, values: Any, axes: int = 1, *, weighted: bool = True, symmetric: bool = False
@@ -290,6 +300,6 @@ class Tree:
         return blocks(rows)
 
 
-def _integrated(now: Any, rate: Series) -> Series:
+def integrated(now: Any, rate: Series) -> Series:
     """Return the series of a quantity with this value and this rate."""
     return Series([now, *(x / (k + 1) for k, x in enumerate(rate.c))])

@@ -10,13 +10,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from cases import mostly_slow
-from mechanisms import CHAIN, FOREST, TREE, Mechanism, random_mechanism, with_mimics
+from mechanisms import CHAIN, FOREST, TREE, Mechanism, pose, random_mechanism, with_mimics
 from reference import assert_close
+from robots import all_files, robot
+from twins import floating
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.algorithms._algorithm import NAMED
 from mbs_dynamics.compiler.frontend import loop_trace
 from mbs_dynamics.compiler.frontend.containers import fields_of
 from mbs_dynamics.compiler.frontend.domains import PARENT_ROW, ROW
@@ -31,6 +35,8 @@ from mbs_dynamics.compiler.ir.nodes import (
     constants,
     index,
 )
+from mbs_dynamics.compiler.passes import strategy
+from mbs_dynamics.model.macro_joints import Connection, macro_joint
 
 ALGORITHMS = (
     mbs.gravity_torques,
@@ -139,6 +145,79 @@ def test_wrenches_and_a_base_that_moves(loops):
         assert_close(forward(q, qd, tau, W, V, Vd), qdd, 1e-9)
         expected.append(tau)
     assert_close(expected[1], expected[0], 1e-11 * np.abs(expected[0]).max())
+
+
+def rooted(kind: str, parents: Any = (-1, -1, 1, 2, 2, 1)) -> mbs.Model:
+    """Return a tree whose second body, with others beyond it, has a joint of this kind."""
+    rng = np.random.default_rng(5)
+    axis, about = {"axis": (0.36, 0.48, 0.8)}, ("planar", "cylindrical", "schoenflies")
+    joints = [macro_joint(("revolute", "prismatic")[i % 2], **axis) for i in range(len(parents))]
+    joints[1] = macro_joint(kind, **axis if kind in about else {})
+    links = [
+        Connection(
+            name=f"joint{i}",
+            joint=joints[i],
+            body=f"body{i}",
+            parent=None if p < 0 else f"body{p}",
+            S_parent=pose(rng),
+            S_body=pose(rng),
+            M_body=mbs.spatial_inertia(1.0 + i, rng.uniform(-0.2, 0.2, 3), np.diag([2, 3, 4.0])),
+        )
+        for i, p in enumerate(parents)
+    ]
+    return mbs.Model.from_joints(links)
+
+
+GENERIC = [x for x in NAMED.values() if x.generic and "motion" not in x.required]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    mostly_slow(
+        ["free", "planar", "spherical", "cylindrical", "translation", "schoenflies"],
+        ["spherical", "cylindrical", "translation", "schoenflies"],
+    ),
+)
+def test_a_root_with_several_columns_is_written_out_before_the_loops(kind, loops, monkeypatch):
+    monkeypatch.setattr(strategy, "_stays_in_loops", lambda *_: True)
+    every = kind == "free"
+    rng = np.random.default_rng(1)
+    for one in GENERIC if every else map(algorithm_of, SEVERAL):
+        load = "body1", 0.5, (0.1, 0.2, 0.3)
+        straight, looped = (rooted(kind).with_payload(*load) for _ in range(2))
+        options = {"body": "body3"} if "body" in one.options else {}
+        given = dict(zip(("q", "qd"), straight.random_state(1)[:2], strict=True))
+        loops(False)
+        compiled = kernel(one, straight, False, backend="python", **options)
+        arguments = [
+            given[x.name] if x.name in given else rng.uniform(-1.0, 1.0, x.shape)
+            for x in compiled.inputs[: len(one.required)]
+        ]
+        expected = results(compiled, arguments)
+        loops(True)
+        backend = "llvm" if one.name == "mass_matrix" else "python"
+        found = results(kernel(one, looped, True, backend=backend, **options), arguments)
+        for a, b in zip(found, expected, strict=True):
+            assert_close(a, b, 1e-11 * max(1.0, np.abs(b).max(initial=0.0)), one.name)
+
+
+@pytest.mark.skipif(not all_files(), reason="no example-robot-data")
+def test_floating_robots_in_loops_are_those_of_pinocchio(loops):
+    loops(True)
+    t = floating(robot("solo12.urdf"))
+    m, T = t.model, t.T
+    (q, v, a), (pq, pv, pa) = t.state(1)
+    tau = T.T @ pin.rnea(t.pin, t.data, pq, pv, pa)
+    many = [np.stack([x] * 70) for x in (q, v, a)]
+    assert_close(kernel(mbs.inverse_dynamics, m, True)(*many)[69], tau, 1e-11)
+    assert_close(kernel(mbs.forward_dynamics, m, True)(q, v, tau), a, 1e-9)
+    pin.computeABADerivatives(t.pin, t.data, pq, pv, T @ tau)
+    ours = kernel(mbs.forward_dynamics_derivatives, m, True)(q, v, tau)
+    assert_close(ours.dqdd_dq, T.T @ t.data.ddq_dq @ T, 1e-8)
+    assert_close(ours.dqdd_dqd, T.T @ t.data.ddq_dv @ T, 1e-8)
+    q[3:7] = 0.0
+    with pytest.raises(mbs.SingularError, match="floating_base"):
+        kernel(mbs.mass_matrix, m, True)(q)
 
 
 def test_gravity_is_an_input(loops):

@@ -99,10 +99,12 @@ def _put_together(form: Any, entries: Iterator[Any]) -> Any:
 class Values:
     """A value for each row, in place of a list. What is stored to the ground is discarded."""
 
-    def __init__(self, loops: Loops, ground: Any = None) -> None:
+    def __init__(self, loops: Loops, ground: Any = None, number: Any = None) -> None:
         self.loops, self.ground = loops, ground
-        self.number = next(loops.containers)
+        self.number = next(loops.containers) if number is None else number
         self.layout: Layout | None = loops.layouts.get(self.number)
+        self.of_head: Values | None = None
+        """A value of the head that has another form than those of all other rows."""
         self._buffers: list[Buffer] = []
         self._assigned: set[int | None] = set()
 
@@ -110,9 +112,11 @@ class Values:
         scope = self.loops.scope
         if is_ground(i):
             return np.vectorize(scope.adopted, otypes=[object])(self.ground)
-        key = self, i.role
+        if self.of_head and i.kind == self.loops.forest.head_kind:
+            return self.of_head[i]
+        key = self, i.role, i.shift
         if key not in scope.local:
-            if i.role == OWN and i.kind not in self._assigned:
+            if i.role == OWN and self._assigned.isdisjoint((i.kind, None)):
                 return None
             if self.layout is None or (i.role == LAST and not self._is_complete(scope)):
                 raise NoLoopNest
@@ -123,16 +127,27 @@ class Values:
 
     def __setitem__(self, i: Any, value: Any) -> None:
         scope = self.loops.scope
-        if is_ground(i) or scope.local.get((self, i.role), scope) is value:
+        if is_ground(i) or scope.local.get((self, i.role, i.shift), scope) is value:
+            return
+        if i.kind is not None and i.kind == self.loops.forest.head_kind and not self._fits(value):
+            self.of_head = self.of_head or Values(self.loops, number=(self.number, "head"))
+            self.of_head[i] = value
             return
         if scope.loop.domain != domains.ROWS:  # what does not depend on the order of the pairs
             raise NoLoopNest
         self._assigned.add(i.kind)
-        scope.local[self, i.role] = value
+        scope.local[self, i.role, i.shift] = value
         variables = self._variables(value)
         row = scope.number(i)
         for buffer, x in zip(self.buffers(), variables, strict=True):
             scope.store(buffer, row, x)
+
+    def _fits(self, value: Any) -> bool:
+        """Whether a value of the head has the form of those of other rows, if these are known."""
+        if self.layout is None or isinstance(self.number, tuple):
+            return True
+        forms = [taken_apart(x)[0] for x in _forms(value)]
+        return self.layout.form in forms
 
     def _is_complete(self, scope: Scope) -> bool:
         """Whether all rows have their values, from loops before this one."""
@@ -152,7 +167,7 @@ class Values:
         form, entries = taken_apart(value)
         layout = self.layout = self.layout or Layout.of(form, entries)
         if form != layout.form:  # an operator to be stored as a matrix, numbers as series
-            value = value.matrix() if hasattr(value, "matrix") else value
+            value = _forms(value)[-1]
             _, order = layout.form
             form, entries = taken_apart(value, order if isinstance(order, int) else 0)
         own = Layout.of(form, entries)
@@ -163,6 +178,11 @@ class Values:
         if form != layout.form:
             return [0.0] * layout.size
         return layout.variables(entries)
+
+
+def _forms(value: Any) -> list[Any]:
+    """Return a value, and after it the matrix of an operator."""
+    return [value, value.matrix()] if hasattr(value, "matrix") else [value]
 
 
 PARTS = {
@@ -185,9 +205,12 @@ class Matrix:
     def __init__(self, loops: Loops, entries: int = 1, *, adjacent: bool = False) -> None:
         n = loops.forest.count
         self.loops, self.entries, self.adjacent = loops, entries, adjacent
-        self.strides = (n * entries, entries, 1) if adjacent else (n, 1, n * n)
+        self.columns = n - loops.forest.before if adjacent else n
+        """Number of columns; if adjacent, the head has one."""
+        self.strides = (self.columns * entries, entries, 1) if adjacent else (n, 1, n * n)
         """From one row, column or entry to the next."""
-        self.buffer = Buffer(f"m{len(loops.pairs_and_columns)}", SCRATCH, n * n * entries)
+        size = n * self.columns * entries
+        self.buffer = Buffer(f"m{len(loops.pairs_and_columns)}", SCRATCH, size)
         self.is_result = False
         self._parts: set[int] = set()
         self._is_sparse = False
@@ -208,7 +231,8 @@ class Matrix:
         scope, key, at = self._address(pair)
         if key not in scope.local:
             loaded = [scope.load(self.buffer, x) for x in at]
-            scope.local[key] = np.array(loaded, dtype=object).reshape(-1, 1)
+            columns = len(self.loops.columns_of(pair[1]))
+            scope.local[key] = np.array(loaded, dtype=object).reshape(-1, columns)
         return scope.local[key]
 
     def __setitem__(self, pair: tuple[Any, Any], value: Any) -> None:
@@ -223,7 +247,13 @@ class Matrix:
 
     def _address(self, pair: tuple[Any, Any]) -> tuple[Scope, tuple[Any, ...], list[Index]]:
         scope, (i, j) = self.loops.scope, pair
-        at = self.at(scope.number(i), scope.number(j))
+        rows, columns = ([scope.number(x) for x in self.loops.columns_of(y)] for y in (i, j))
+        if self.adjacent:
+            column = columns[-1] + -self.loops.forest.before
+            at = [x for row in rows for x in self.at(row, column)]
+        else:
+            pairs = [self.at(row, column) for row in rows for column in columns]
+            at = [x for entries in zip(*pairs, strict=True) for x in entries]
         return scope, (self, i.role, j.role), at
 
 

@@ -30,19 +30,27 @@ NUMBERS_OF_PAIRS = {OWN: WITHIN, OTHER: ROW}
 
 
 class Forest:
-    """Rows in depth-first order, each of a kind; roots have kinds of their own."""
+    """Rows in depth-first order, each of a kind; roots have kinds of their own.
 
-    def __init__(self, parents: Sequence[int], kinds: Sequence[int]) -> None:
+    The first ``head`` rows may belong together: one root with several columns, written out apart
+    from the loops. It is the last of them, and alone of its kind.
+    """
+
+    def __init__(self, parents: Sequence[int], kinds: Sequence[int], head: int = 0) -> None:
         """Parents are numbers of rows, or GROUND."""
         self.parents, self.kinds, self.count = tuple(parents), tuple(kinds), len(parents)
-        self.is_chain = all(p == i - 1 for i, p in enumerate(parents))
+        self.head, self.head_kind = head, kinds[0] if head else None
+        self.before = max(head - 1, 0)
+        """Rows before that of the first body."""
+        self.is_chain = all(p == i - 1 for i, p in enumerate(parents) if i >= max(head, 1))
         ends = list(range(1, self.count + 1))
         for i in reversed(range(self.count)):
             if parents[i] != GROUND:
                 ends[parents[i]] = max(ends[parents[i]], ends[i])
+        ends[:head] = ends[head - 1 : head] * head
         roots: list[int] = []
         for i, p in enumerate(parents):
-            roots.append(i if p == GROUND else roots[p])
+            roots.append((i if i >= head else 0) if p == GROUND else roots[p])
         row = index(ROW)
         end, root, end_of_tree = (
             index(table(name, numbers)[row])
@@ -52,13 +60,15 @@ class Forest:
                 ("tree.ends", [ends[root] for root in roots]),
             )
         )
+        firsts = [i if i >= head else 0 for i in range(self.count)]
+        first = index(table("firsts", firsts)[row]) if head else row
         self._row = {ROW: row, PARENT_ROW: index(table("parents", parents)[row])}
         self._bounds: dict[str, tuple[Index, ...]] = {
             ROWS: (),
             PAIRS: (row + 1, end),
             ALL: (root, end_of_tree),
-            BEYOND: (row, end),
-            SINCE: (row, end_of_tree),
+            BEYOND: (first, end),
+            SINCE: (first, end_of_tree),
         }
 
     def arguments(self, domain: str) -> dict[Variable, Index]:

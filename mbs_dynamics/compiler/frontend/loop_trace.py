@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mbs_dynamics.compiler.frontend import domains
 from mbs_dynamics.compiler.frontend.containers import Matrix, Values, taken_apart
 from mbs_dynamics.compiler.frontend.domains import BEGIN, END, PARENT_ROW, ROW, ROWS, WITHIN, Forest
-from mbs_dynamics.compiler.frontend.graph import LOAD
+from mbs_dynamics.compiler.frontend.graph import LOAD, Symbol
 from mbs_dynamics.compiler.frontend.loops import INWARD, OUTWARD, Loop, Loops, NoLoopNest, PerRow
 from mbs_dynamics.compiler.frontend.lowering import hoisted, live_nodes, lowered
 from mbs_dynamics.compiler.frontend.program import Port, Program, named_results
@@ -62,8 +62,12 @@ class Assembled:
             [np.zeros((x.count,) * 2) if isinstance(x, Result) else x for x in row]
             for row in blocks
         ]
-        self.numbers: NDArray[np.float64] = np.block(zeros)
-        """The output with zeros in place of the results."""
+        whole = np.block(zeros)
+        symbolic = np.vectorize(lambda x: isinstance(x, Symbol), otypes=[bool])(whole)
+        self.symbols = {k: whole.flat[k] for k in np.flatnonzero(symbolic).tolist()}
+        """Symbols, which are computed before all loops, by their indices in the flat output."""
+        self.numbers: NDArray[np.float64] = np.where(symbolic, 0.0, whole).astype(np.float64)
+        """The output with zeros in place of the results and symbols."""
         self.parts: list[tuple[int, Any]] = []
         """The results, each with the index of its first entry in the flat output."""
         tops = np.cumsum([0, *(row[0].shape[0] for row in zeros)])
@@ -98,8 +102,8 @@ def trace_loops(
         try:
             named, result_type = named_results(name, function(loops, **symbols))
             outputs = [_output(loops, key, value) for key, value in named.items()]
-        except (SingularError, TraceError, NoLoopNest, ZeroDivisionError):
-            # of what was thought to be constant, too early
+        except (SingularError, TraceError, NoLoopNest, ZeroDivisionError, ValueError):
+            # of what was thought to be constant, or to have the form of the head, too early
             if not loops.inferred:
                 raise
         finally:
@@ -152,8 +156,9 @@ class Output(NamedTuple):
 def _output(loops: Loops, name: str, value: Any) -> Output:
     """Return an output; what rows have is stored there by one more loop."""
     found: Any = np.asarray(value, dtype=object)[()]
+    symbols: dict[int, Any] = {}
     if isinstance(found, Assembled):
-        parts, numbers = found.parts, found.numbers
+        parts, numbers, symbols = found.parts, found.numbers, found.symbols
         strides = numbers.shape[1], 1, 0
     elif not isinstance(found, Result):
         raise NoLoopNest
@@ -164,15 +169,20 @@ def _output(loops: Loops, name: str, value: Any) -> Output:
         matrix.is_result = True
         strides, shape = (n, 1, n * n), (n, n) if size == 1 else (size, n, n)
         if matrix.adjacent:
-            width = size * loops.forest.count
+            width = size * matrix.columns
             strides, shape = (width, size, 1), (n, width)
-        in_order = loops.in_order(found.order) and loops.in_order(found.columns or found.order)
+        first = loops.forest.count - matrix.columns
+        in_order = loops.in_order(found.order) and loops.in_order(
+            found.columns or found.order, first
+        )
         buffer = matrix.buffer
         if in_order and n == loops.forest.count and buffer.kind == ir.SCRATCH:
             buffer.name, buffer.kind = name, ir.OUTPUT
             return Output(Port(name, shape), buffer)
         parts, numbers = [(0, found)], np.zeros(shape)
     out = Buffer(name, ir.OUTPUT, numbers.size)
+    for k, x in symbols.items():
+        loops.before.store(out, Index((), k), x)
     copies = [_copy(loops, part, strides, out, first) for first, part in parts]
     filled: int = sum(part.of.buffer.size for _, part in parts)
     before = _numbers(out, numbers) if filled < out.size else []
@@ -181,15 +191,17 @@ def _output(loops: Loops, name: str, value: Any) -> Output:
 
 def _of_rows(loops: Loops, name: str, result: Result) -> Output:
     out = Buffer(name, ir.OUTPUT, 0)
-    for i, _ in loops.rows(OUTWARD):
-        (shape, *_), entries = taken_apart(result[i])
-        at = loops.place(result.order, loops.scope.number(i))
-        by_row, by_entry = (len(entries), 1) if result.by_row else (1, result.count)
-        for k, entry in enumerate(entries):
-            loops.scope.store(out, at * by_row + k * by_entry, entry)
+    for own, _ in loops.rows(OUTWARD):
+        for i in [own] if result.by_row else loops.columns_of(own):
+            (shape, *_), entries = taken_apart(result[i])
+            at = loops.place(result.order, loops.scope.number(i))
+            by_row, by_entry = (len(entries), 1) if result.by_row else (1, result.count)
+            for k, entry in enumerate(entries):
+                loops.scope.store(out, at * by_row + k * by_entry, entry)
     numbers = np.zeros((result.count, *shape) if result.by_row else (*shape, result.count))
     out.size = numbers.size
-    before = _numbers(out, numbers) if result.count > loops.forest.count else []
+    rows = loops.forest.count - loops.forest.before * result.by_row
+    before = _numbers(out, numbers) if result.count > rows else []
     return Output(Port(name, numbers.shape), out, before)
 
 
@@ -210,12 +222,13 @@ def _copy(
     assert isinstance(matrix, Matrix)
     matrix.is_result = True
     there = loops.place(result.order, ROW) * by_row + first
-    there += loops.place(result.columns or result.order, WITHIN) * by_column
+    column = index(WITHIN) + (loops.forest.count - matrix.columns)
+    there += loops.place(result.columns or result.order, column) * by_column
     copy: list[Statement] = []
     for k, here in enumerate(matrix.at(index(ROW), index(WITHIN))):
         copy += [ir.Load(k, matrix.buffer, here), ir.Store(out, there + k * by_entry, k)]
-    count = index(loops.forest.count)
-    return ir.For(ROW, Index(), count, (ir.For(WITHIN, Index(), count, tuple(copy)),))
+    count, columns = index(loops.forest.count), index(matrix.columns)
+    return ir.For(ROW, Index(), count, (ir.For(WITHIN, Index(), columns, tuple(copy)),))
 
 
 # -- statements ------------------------------------------------------------------------------------
@@ -251,21 +264,40 @@ class _Nest:
         """Return the checks of what must be positive, in the order in which rows are looked at."""
         checks: list[Statement] = []
         said: list[str] = []
+
+        def check(buffer: Buffer, at: int, text: str) -> None:
+            checks.append(ir.Load(len(said), buffer, index(at)))
+            checks.append(ir.Check(len(said), len(said) + 1))
+            said.append(text)
+
         for loop in self.loops.steps:
-            found = [list(scope.guards.values()) for scope in loop.scopes.values()]
-            if not any(found):
-                continue
-            if loop.domain != ROWS or any(len(each) != 1 for each in found):
-                raise NoLoopNest
+            head, others = self._of_head_and_others(loop.scopes)
+            found = [list(scope.guards.values()) for scope in others.values()]
             buffer = self.loops.new_values()
-            for scope, ((excess, _),) in zip(loop.scopes.values(), found, strict=True):
-                scope.store(buffer, index(ROW), excess)
-            rows = list(enumerate(found[0][0][1]))
-            for row, text in rows[::-1] if loop.direction == INWARD else rows:
-                checks.append(ir.Load(len(said), buffer, index(row)))
-                checks.append(ir.Check(len(said), len(said) + 1))
-                said.append(text)
+            at_rows: list[tuple[Buffer, int, str]] = []
+            if any(found):
+                if loop.domain != ROWS or any(len(each) != 1 for each in found):
+                    raise NoLoopNest
+                for scope, ((excess, _),) in zip(others.values(), found, strict=True):
+                    scope.store(buffer, index(ROW), excess)
+                texts = enumerate(found[0][0][1])
+                at_rows = [(buffer, row, text) for row, text in texts if row >= self.forest.head]
+            at_head: list[tuple[Buffer, int, str]] = []
+            for scope in head.values():
+                for excess, text in list(scope.guards.values()):
+                    own = Buffer(f"{buffer}.{len(at_head)}", ir.SCRATCH, 1)
+                    scope.store(own, Index(), excess)
+                    at_head.append((own, 0, text))
+            inward = loop.direction == INWARD
+            for each in [*at_rows[::-1], *at_head] if inward else [*at_head, *at_rows]:
+                check(*each)
         return checks, said
+
+    def _of_head_and_others(self, of: Mapping[int | None, Any]) -> tuple[dict[Any, Any], ...]:
+        """Return what there is of the kind of the head, and of all others."""
+        head = self.forest.head_kind
+        mine = {kind: x for kind, x in of.items() if kind is not None and kind == head}
+        return mine, {kind: x for kind, x in of.items() if kind not in mine}
 
     def _needed(self, needed: set[Buffer]) -> set[Buffer]:
         """Return what has to be computed for these buffers."""
@@ -298,26 +330,38 @@ class _Nest:
     def _over_rows(self, loop: Loop) -> Iterator[Statement]:
         """Yield a loop over the rows, each of which does what its kind does."""
         arguments = self.forest.arguments(loop.domain)
-        calls = {}
+        calls: dict[int | None, ir.Call] = {}
+        blocks: dict[int | None, tuple[Statement, ...]] = {}
         for kind, scope in loop.scopes.items():
             if statements := lowered(scope, self.needed, loads_first=loop.domain != ROWS):
                 procedure = self._procedure(loop.domain, statements)
                 given = tuple(arguments[x] for x in procedure.parameters)
                 calls[kind] = ir.Call(procedure, given)
-        if not calls:
-            return
-        every = loop.domain == domains.PAIRS or calls.keys() == set(self.forest.kinds)
-        call: Statement = next(iter(calls.values()))
-        body, inward = (call,), loop.direction == INWARD
-        if not every or len({call.procedure for call in calls.values()}) > 1:
-            if loop.domain == domains.PAIRS:
+                blocks[kind] = statements
+        head, inward = self.forest.head, loop.direction == INWARD
+        at_head, others = self._of_head_and_others(calls)
+        if loop.domain == domains.PAIRS:  # of which all kinds beyond the other row do the same
+            if len({call.procedure for call in calls.values()}) > 1:
                 raise NoLoopNest
-            cases = tuple((kind, (call,)) for kind, call in calls.items())
-            body = (ir.Switch(index(self.kinds[ROW]), cases),)
-        elif loop.domain == ROWS and _is_elementwise(statements):
-            yield ir.For(ROW, Index(), self.count, statements, parallel=True)
-            return
-        yield ir.For(ROW, Index(), self.count, body, backwards=inward)
+            at_head, others = (calls, {}) if loop.of_head else ({}, calls)
+        parts = [
+            ir.For(ROW, index(head - 1), index(head), (call,)) for call in [*at_head.values()][:1]
+        ]
+        if others:
+            kinds = {*self.forest.kinds[head:]}
+            every = None in others or loop.domain == domains.PAIRS or others.keys() == kinds
+            begin = Index() if None in others else index(head)
+            kind, call = next(iter(others.items()))
+            body: tuple[Statement, ...] = (call,)
+            parallel = False
+            if not every or len({call.procedure for call in others.values()}) > 1:
+                cases = tuple((kind, (call,)) for kind, call in others.items())
+                body = (ir.Switch(index(self.kinds[ROW]), cases),)
+            elif loop.domain == ROWS and _is_elementwise(blocks[kind]):
+                body, parallel = blocks[kind], True
+            backwards = inward and not parallel
+            parts.append(ir.For(ROW, begin, self.count, body, backwards, parallel))
+        yield from parts[::-1] if inward else parts
 
     def _procedure(self, domain: str, statements: tuple[Statement, ...]) -> ir.Procedure:
         """Return what an iteration does; iterations that do the same share it."""

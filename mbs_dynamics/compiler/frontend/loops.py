@@ -34,12 +34,26 @@ class NoLoopNest(Exception):  # noqa: N818
 
 
 class Row:
-    """A generic row, with its role in an iteration; the iteration's own has a kind and a parent."""
+    """A generic row, with its role in an iteration; the iteration's own has a kind and a parent.
 
-    __slots__ = ("kind", "parent", "role")
+    The row of a root with several columns is that of the last one; ``shift`` leads to the others.
+    """
 
-    def __init__(self, role: str, kind: int | None = None, parent: Row | int | None = None) -> None:
-        self.role, self.kind, self.parent = role, kind, parent
+    __slots__ = ("kind", "parent", "role", "shift")
+
+    def __init__(
+        self,
+        role: str,
+        kind: int | None = None,
+        parent: Row | int | None = None,
+        shift: int = 0,
+    ) -> None:
+        self.role, self.kind, self.parent, self.shift = role, kind, parent, shift
+
+    @property
+    def whole(self) -> Row:
+        """The row of the root, of that of one of its columns."""
+        return Row(self.role, self.kind, self.parent) if self.shift else self
 
 
 def is_ground(i: Any) -> bool:
@@ -68,11 +82,13 @@ class PerRow:
 
 
 class Loop(NamedTuple):
-    """A loop, with the operations of an iteration for each kind of row."""
+    """A loop, with the operations of an iteration for each kind of row, or of any for None."""
 
     domain: str
     direction: str
-    scopes: dict[int, Scope]
+    scopes: dict[int | None, Scope]
+    of_head: bool = False
+    """Whether the rows nearer to the root, in PAIRS, are that of the head instead of all others."""
 
 
 class Scope(Graph):
@@ -94,7 +110,7 @@ class Scope(Graph):
         numbers = domains.NUMBERS_OF_PAIRS if of_pairs else domains.NUMBERS
         if i.role not in numbers:
             raise NoLoopNest
-        return index(numbers[i.role])
+        return index(numbers[i.role]) + i.shift
 
     def store(self, buffer: Buffer, at: Index, value: Any) -> None:
         """Note what is stored, after the loads of the present trace."""
@@ -140,10 +156,7 @@ class Loops:
     ) -> None:
         self.forest = forest
         self._kinds = np.array(forest.kinds)
-        in_order = list(range(forest.count))
-        self._places = {
-            name: None if list(x) == in_order else ir.table(name, x) for name, x in places.items()
-        }
+        self._places = {name: _place(name, x) for name, x in places.items()}
         self.layouts = layouts
         """Layouts of containers, by number, as an earlier attempt inferred them."""
         self.inferred: dict[int, Any] = {}
@@ -195,8 +208,22 @@ class Loops:
             yield Row(OWN, kind, parent), parent
         self._scope = None
 
-    def within(self, i: Row, domain: str) -> Iterator[Row]:
-        """Yield a generic column, or for PAIRS a row that row i is beyond.
+    def every_row(self) -> Iterator[Row]:
+        """Yield a generic row for all rows at once, each column of the head included."""
+        loop = Loop(ROWS, OUTWARD, {})
+        self.steps.append(loop)
+        self._scope = loop.scopes[None] = Scope(self, loop)
+        yield Row(OWN)
+        self._scope = None
+
+    def columns_of(self, i: Row) -> list[Row]:
+        """Return the rows of the columns of a row: itself, unless it is the head."""
+        if i.kind is None or i.kind != self.forest.head_kind:
+            return [i]
+        return [Row(i.role, i.kind, i.parent, k) for k in range(1 - self.forest.head, 1)]
+
+    def within(self, i: Row, domain: str, *, of_head: bool = False) -> Iterator[Row]:
+        """Yield a generic column, or for PAIRS a row that row i is beyond, or the head.
 
         The loop within runs when that around it is done.
         """
@@ -206,11 +233,12 @@ class Loops:
         if domain == domains.PAIRS and i.parent == GROUND:
             return
         if key not in self._nested:
-            self._nested[key] = Loop(domain, around.direction, {})
+            self._nested[key] = Loop(domain, around.direction, {}, of_head)
             self.steps.append(self._nested[key])
         outer, loop = self._scope, self._nested[key]
         self._scope = loop.scopes[i.kind or 0] = Scope(self, loop)
-        yield Row(OTHER if domain == domains.PAIRS else COLUMN)
+        other = Row(OTHER, self.forest.head_kind if of_head else None)
+        yield other if domain == domains.PAIRS else Row(COLUMN)
         self._scope = outer
 
     # -- values ----------------------------------------------------------------------------------
@@ -218,6 +246,8 @@ class Loops:
     def table(self, values: Sequence[float] | NDArray[np.float64], i: Row) -> Any:
         """Return the constant of a row: a number if all rows of its kind have the same."""
         column = np.asarray(values, dtype=np.float64)
+        if self.forest.head and i.kind == self.forest.head_kind:
+            return float(column[self.forest.head - 1 + i.shift])
         mine = column if i.kind is None else column[self._kinds == i.kind]
         if (mine == mine[0]).all():
             return float(mine[0])
@@ -245,11 +275,11 @@ class Loops:
     def place(self, order: str, row: Index | ir.Variable) -> Index:
         """Return where a row stands in inputs and outputs."""
         numbers = self._places[order]
-        return index(row) if numbers is None else index(numbers[row])
+        return index(row) + numbers if isinstance(numbers, int) else index(numbers[row])
 
-    def in_order(self, order: str) -> bool:
-        """Whether rows stand in inputs and outputs in the order of the loops."""
-        return self._places[order] is None
+    def in_order(self, order: str, first: int = 0) -> bool:
+        """Whether rows from the first on stand in inputs and outputs in the order of the loops."""
+        return self._places[order] == -first
 
     def unit(self, i: Row, k: Row) -> Any:
         """Return an entry of the identity matrix."""
@@ -260,3 +290,9 @@ class Loops:
     def new_values(self) -> Buffer:
         """Return memory for a value of each row."""
         return Buffer(f"v{next(self._values)}", ir.SCRATCH, self.forest.count)
+
+
+def _place(name: str, places: Sequence[int]) -> int | Buffer:
+    """Return what to add to the number of a row for its place, or a table of places."""
+    first = places[0] if len(places) else 0
+    return first if list(places) == [*range(first, first + len(places))] else ir.table(name, places)
