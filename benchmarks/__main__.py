@@ -13,6 +13,7 @@ from mbs_dynamics.compiler import default_backend
 
 BENCHMARKS = {
     "suite": "Every algorithm compared with Pinocchio, MuJoCo and Drake: one state and batches.",
+    "floating": "The same for robots on a floating base, compared with Pinocchio.",
     "calls": "Time of one evaluation in microseconds, compared with Pinocchio called from Python.",
     "batch": "Batches of states in one call, compared with loops.",
     "first_torque": "From a fresh clone to the first gravity torque on a terminal.",

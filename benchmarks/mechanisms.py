@@ -40,6 +40,11 @@ HUMANOIDS = {
 }
 
 
+QUADRUPEDS = {
+    "ANYmal": "anymal_b_simple_description/robots/anymal.urdf",
+    "Solo": "solo_description/robots/solo12.urdf",
+}
+
 FRAMES = {
     "body_fixed": pin.LOCAL,
     "spatial": pin.WORLD,
@@ -111,7 +116,7 @@ TIPS = {"Panda": "panda_hand", "UR5": "tool0"}
 
 def urdf(name: str) -> Path:
     """Return the URDF of a robot."""
-    below = {**ARMS, **HUMANOIDS}[name]
+    below = {**ARMS, **HUMANOIDS, **QUADRUPEDS}[name]
     if not below:
         return robot_path(name)
     distribution = importlib.metadata.distribution("example-robot-data")

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 import mbs_dynamics as mbs
 from benchmarks.mechanisms import FRAMES
 from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.joint import Joint
 
 FloatArray = NDArray[np.float64]
 Calls = Mapping[str, Callable[[], Any]]
@@ -37,8 +38,13 @@ mbs_dynamics: a call of a kernel, which returns a new array."""
 
 
 def plain(model: mbs.Model) -> bool:
-    """Whether every joint turns about or slides along an axis through its body's origin."""
+    """Whether every joint turns about or slides along an axis through its body's origin.
+
+    Or is free.
+    """
     for body in model.bodies:
+        if body.joint.kind == "free":
+            continue
         angular, linear = body.joint.screw[:3], body.joint.screw[3:]
         if body.joint.mimics is not None or (angular.any() and linear.any()):
             return False
@@ -56,18 +62,21 @@ class Pinocchio:
         for body in model.bodies:
             B, M = body.home_rel, body.inertia
             joint = self.model.addJoint(
-                body.parent + 1, _pin_joint(body.joint.screw), pin.SE3(B), body.joint.name
+                body.parent + 1, _pin_joint(body.joint), pin.SE3(B), body.joint.name
             )
             own = pin.Inertia(M.mass, M.com, M.tensor_at_com)
             self.model.appendBodyToJoint(joint, own, pin.SE3.Identity())
             frame = pin.Frame(body.name, joint, 0, pin.SE3.Identity(), pin.FrameType.BODY)
             self.model.addFrame(frame)
         self.data = self.model.createData()
-        columns = [
-            self.model.joints[self.model.getJointId(name)].idx_v for name in model.joint_names
-        ]
-        if columns != list(range(model.n)):
+        joints = [(x, self.model.joints[self.model.getJointId(x.name)]) for x in model.joints]
+        if any(theirs.idx_v != ours.coordinate for ours, theirs in joints):
             raise ValueError("the coordinates are in another order")
+        self.order = np.arange(model.n)
+        """Indices of our velocities among those of Pinocchio, and the other way around."""
+        for joint, _ in joints:
+            if joint.kind == "free":  # theirs have the linear part first
+                self.order[joint.velocities] = np.roll(joint.velocities, 3)
 
     def calls(self, body: str, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> Calls:
         """Return a call for each algorithm; ``qdd`` are torques for forward dynamics."""
@@ -159,7 +168,10 @@ class Pinocchio:
         return store if len(results) == 1 else store_all
 
 
-def _pin_joint(screw: FloatArray) -> Any:
+def _pin_joint(joint: Joint) -> Any:
+    if joint.kind == "free":
+        return pin.JointModelFreeFlyer()
+    screw = joint.screw
     revolute = bool(screw[:3].any())
     axis = screw[:3] if revolute else screw[3:]
     aligned = np.flatnonzero(axis == 1.0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import thread_time
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -85,29 +85,37 @@ OTHERWISE_ORDERED = ("inverse_dynamics_regressor", "kinematic_hessian")
 """What Pinocchio returns with parameters or axes in another order; the tests and
 ``kinematics_higher`` compare them."""
 
+AMBIGUOUS = "coriolis_matrix"
+"""Several matrices are right for joints with several degrees of freedom; the tests compare them."""
 
-def suite() -> Iterator[Table]:
+
+def suite(
+    name: str = "suite",
+    models: Callable[[], Iterable[tuple[str, mbs.Model]]] | None = None,
+    libraries: Sequence[Any] = LIBRARIES,
+) -> Iterator[Table]:
     """Yield tables of one state, of batches, and of geometric means."""
-    names = [library.name for library in LIBRARIES]
+    file, models = name, models or _models
+    names = [library.name for library in libraries]
     means = Table(
         "Time of the other library divided by ours: geometric mean / least",
         ("mechanism", *names),
         note=NOTES,
     )
     drawn: dict[str, dict[str, float]] = {}
-    for name, model in _models():
-        table, gains = _one_state(name, model)
+    for name, model in models():
+        table, gains = _one_state(name, model, libraries)
         yield table
         means.rows.append([name, *(_mean_and_least(gains[other]) for other in names)])
         drawn[name] = gains[Pinocchio.name]
     yield means
-    draw_ratios("One state, called from Python: Pinocchio / ours", drawn, RESULTS / "suite.svg")
+    draw_ratios("One state, called from Python: Pinocchio / ours", drawn, RESULTS / f"{file}.svg")
     drawn = {}
-    for name, model in _models():
+    for name, model in models():
         table, drawn[name] = _batch(name, model)
         yield table
     title = f"Batch of {STATES} states, one thread: loop over Pinocchio / ours"
-    draw_ratios(title, drawn, RESULTS / "suite_batch.svg")
+    draw_ratios(title, drawn, RESULTS / f"{file}_batch.svg")
 
 
 def _models() -> Iterator[tuple[str, mbs.Model]]:
@@ -123,14 +131,20 @@ def _models() -> Iterator[tuple[str, mbs.Model]]:
 # -- one state -------------------------------------------------------------------------------------
 
 
-def _one_state(name: str, model: mbs.Model) -> tuple[Table, dict[str, dict[str, float]]]:
+def _one_state(
+    name: str, model: mbs.Model, libraries: Sequence[Any]
+) -> tuple[Table, dict[str, dict[str, float]]]:
     """Return the table of a mechanism, and by library and algorithm the ratios in it."""
     columns = ("microseconds", "operations", "trace + compile ms", "ours")
-    ratios = [f"{library.name} / ours" for library in LIBRARIES]
+    ratios = [f"{library.name} / ours" for library in libraries]
     table = Table(f"{name}: {model.n} coordinates", (*columns, "Pinocchio", *ratios))
     state = model.random_state(1)
     body = leaves(model)[0]
-    others = {library.name: library(model).calls(body, *state) for library in LIBRARIES}
+    made = {library.name: library(model) for library in libraries}
+    order = made[Pinocchio.name].order
+    q, qd, qdd = state
+    others = {key: x.calls(body, q, qd[order], qdd[order]) for key, x in made.items()}
+    incomparable = (*OTHERWISE_ORDERED, *([AMBIGUOUS] if model.nq > model.n else []))
     gains: dict[str, dict[str, float]] = {library: {} for library in others}
     for subject in subjects(body):
         kernel, seconds = _compiled(subject, model)
@@ -139,8 +153,8 @@ def _one_state(name: str, model: mbs.Model) -> tuple[Table, dict[str, dict[str, 
             key: found[subject.label] for key, found in others.items() if subject.label in found
         }
         for key, call in calls.items():
-            if subject.label not in OTHERWISE_ORDERED:
-                _compare(f"{key}: {subject.label} of {name}", kernel(*arrays), call())
+            if subject.label not in incomparable:
+                _compare(f"{key}: {subject.label} of {name}", kernel(*arrays), call(), order)
         ways = {"ours": Call(kernel, arrays), **{key: Call(call) for key, call in calls.items()}}
         taken = interleaved(ways)
         found = {key: ratio(taken[key], taken["ours"]) for key in calls}
@@ -165,15 +179,19 @@ def _compiled(subject: Subject, model: mbs.Model) -> tuple[mbs.Kernel, float]:
     return kernel, thread_time() - begin
 
 
-def _compare(what: str, ours: Any, theirs: Any) -> None:
+def _compare(what: str, ours: Any, theirs: Any, order: NDArray[np.int64]) -> None:
     """Raise ArithmeticError if two results are arrays of one shape that differ."""
     if not isinstance(theirs, np.ndarray) or theirs.shape != np.shape(ours):
         return
+    if theirs.ndim == 2 and theirs.shape[0] == len(order):
+        if not theirs[np.tril_indices(len(theirs), -1)].any():
+            theirs = theirs + np.triu(theirs, 1).T
+        theirs = theirs[order]
+    if theirs.shape[-1:] == order.shape:
+        theirs = theirs[..., order]
     orders = [theirs]
-    if theirs.shape[0] == 6:  # others have the linear part first
+    if theirs.shape[:1] == (6,):  # others have the linear part first
         orders.append(theirs[[3, 4, 5, 0, 1, 2]])
-    elif theirs.ndim == 2 and not theirs[np.tril_indices(len(theirs), -1)].any():
-        ours = np.triu(ours)
     difference = min(np.abs(ours - ordered).max() for ordered in orders)
     if difference > AGREEMENT * np.abs(ours).max():
         raise ArithmeticError(f"{what} differs by {difference:.1e}")
@@ -212,21 +230,22 @@ def _batch(name: str, model: mbs.Model) -> tuple[Table, dict[str, float]]:
     )
     body = leaves(model)[0]
     rng = np.random.default_rng(2)
-    states = rng.uniform(-2.0, 2.0, (3, STATES, model.n))
+    moved, *rates = rng.uniform(-2.0, 2.0, (3, STATES, model.n))
+    states = [mbs.displaced(model, model.neutral(), moved), *rates]
     library = Pinocchio(model)
     parallel = _parallel(library, states)
     for subject in subjects(body):
         kernel, _ = _compiled(subject, model)
-        row = np.empty((3, model.n))
+        row = [np.empty(x.shape[1]) for x in states]
         call = library.calls(body, *row)[subject.label]
         size = 8 * sum(port.size for port in kernel.outputs)
         count = min(STATES, LARGEST_RESULT // size)
         results = tuple(np.zeros((count, *port.shape)) for port in kernel.outputs)
-        arrays = tuple(states[: subject.arrays, :count])
+        arrays = tuple(x[:count] for x in states[: subject.arrays])
         store = library.storing(subject.label, call, results)
         few = count // 20  # a loop is as long as the sum of its turns
         turns = store, lambda _, call=call: call()
-        loops = [_loop(turn, row, states[:, :count], few) for turn in turns]
+        loops = [_loop(turn, row, [*arrays, *states[len(arrays) :]], few) for turn in turns]
         ways = {
             "ours": Call(kernel, arrays, evaluations=count),
             "loop": Call(loops[0], evaluations=few),
@@ -253,18 +272,21 @@ def _batch(name: str, model: mbs.Model) -> tuple[Table, dict[str, float]]:
 
 
 def _loop(
-    turn: Callable[[int], Any], row: FloatArray, states: FloatArray, count: int
+    turn: Callable[[int], Any],
+    row: Sequence[FloatArray],
+    states: Sequence[FloatArray],
+    count: int,
 ) -> Callable[[], None]:
     """Return a loop over so many of the states, at each call over the next ones."""
-    begins = itertools.cycle(range(0, states.shape[1] - count + 1, count))
+    begins = itertools.cycle(range(0, len(states[0]) - count + 1, count))
 
     def loop() -> None:
         first = next(begins)
         for k in range(first, first + count):
-            row[:] = states[:, k]
+            for into, x in zip(row, states, strict=True):
+                into[:] = x[k]
             turn(k)
 
-    row[:] = states[:, 0]
     return loop
 
 
@@ -273,12 +295,12 @@ def _fill(results: tuple[FloatArray, ...]) -> None:
         result.fill(0.0)
 
 
-def _parallel(library: Pinocchio, states: FloatArray) -> dict[str, Callable[[], Any]]:
+def _parallel(library: Pinocchio, states: Sequence[FloatArray]) -> dict[str, Callable[[], Any]]:
     """Return the algorithms of Pinocchio's parallel API."""
     import pinocchio as pin
 
     pool = pin.ModelPool(library.model, 1)
-    Q, V, A = (np.asfortranarray(x.T) for x in states)
+    Q, V, A = (np.asfortranarray(x.T) for x in states)  # for timing alone
     out = np.empty_like(A, order="F")
     return {
         "inverse_dynamics": lambda: pin.rneaInParallel(1, pool, Q, V, A, out),

@@ -31,7 +31,7 @@ from mbs_dynamics.compiler import (
     Program,
 )
 from mbs_dynamics.compiler.passes import strategy
-from mbs_dynamics.errors import ArgumentError, ModelError, UnknownAlgorithmError
+from mbs_dynamics.errors import ArgumentError, UnknownAlgorithmError
 from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.model.equivalent import equivalent
 from mbs_dynamics.model.model import Model
@@ -299,11 +299,9 @@ def shape_of(name: str, model: Model, options: Mapping[str, Any]) -> tuple[int, 
     if name in ("q", "q2"):
         return (model.nq,)
     if name == "motion":  # q and its time derivatives, as many as the equations with order need
-        if model.nq != model.n:
-            raise ModelError(
-                f"motion: {model.name!r} has {model.size}, which are not rows of one array; "
-                "twists, accelerations and jerks take them apart"
-            )
+        rows = [joint.name for joint in model.joints if joint.nq == joint.nv]
+        instead = "twists, accelerations and jerks, which take arrays of any size"
+        model.check_single("motion of twist_derivatives", *rows, instead=instead)
         return (options["order"] + 2, model.n)
     if name in ("base_twist", "base_acceleration"):
         return (6,)

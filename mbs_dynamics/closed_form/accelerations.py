@@ -91,7 +91,7 @@ class MovingSystem(System):
     @cached_property
     def screws_s(self) -> Array:
         """(nb, 6) J_j^s of joints with one degree of freedom each; ModelError for others."""
-        return self.single(self.columns_s)
+        return self.single(self.columns_s, "screws_s", "columns_s")
 
     @cached_property
     def columns_s(self) -> list[Array]:

@@ -153,7 +153,9 @@ class DynamicSystem(MovingSystem):
     @cached_property
     def kinetic_energy_gradient(self) -> Array:
         """(dT/dq)^T = (M^b A^b b^b X^b)^T J^b qd (n,): above (82); joints have one screw."""
-        self.model.check_single("the gradient by coordinates")
+        self.model.check_single(
+            "kinetic_energy_gradient", instead="mbs_dynamics.generalized_momentum and its rate"
+        )
         return (self.M_b @ self.A_b @ self.b_b @ self.X_b @ self.N).T @ self.J_b @ self.qd
 
     @cached_property
@@ -167,7 +169,9 @@ class DynamicSystem(MovingSystem):
 
         For joints with one screw each.
         """
-        self.model.check_single("Lagrange's equations in coordinates")
+        self.model.check_single(
+            "C_from_lagrange", instead="C_christoffel or mbs_dynamics.coriolis_matrix"
+        )
         first = self.a_b @ self.J_b + self.b_b @ self.X_b @ self.N
         MA = self.M_b @ self.A_b
         return -(first.T @ MA.T @ self.J_b) - self.J_b.T @ MA @ self.a_b @ self.J_b
@@ -264,7 +268,10 @@ class DynamicSystem(MovingSystem):
 
         N transforms each index from joints to coordinates.
         """
-        self.model.check_single("Christoffel symbols by sums over joints")
+        self.model.check_single(
+            "christoffel_symbols and torques_by_component by sums over joints",
+            instead="mbs_dynamics.christoffel_symbols or C_christoffel",
+        )
         n, N = self.model.n, self.N
         slices: list[Array] = [np.zeros((n, n)) for _ in range(n)]
         for l, path in enumerate(self.paths):

@@ -77,16 +77,16 @@ class System:
     @property
     def screw_body(self) -> Array:
         """(nb, 6) X_i of joints with one degree of freedom each; ModelError for others."""
-        return self.single(self.screws_body)
+        return self.single(self.screws_body, "screw_body", "screws_body")
 
     @property
     def screw_spatial(self) -> Array:
         """(nb, 6) Y_i of joints with one degree of freedom each; ModelError for others."""
-        return self.single(self.screws_spatial)
+        return self.single(self.screws_spatial, "screw_spatial", "screws_spatial")
 
-    def single(self, screws: Sequence[Array]) -> Array:
+    def single(self, screws: Sequence[Array], name: str, instead: str) -> Array:
         """Return (nb, 6), the screws of joints that have one each; ModelError for others."""
-        self.model.check_single("this closed form")
+        self.model.check_single(name, instead=f"{instead}, which is a matrix for each joint")
         return np.array([S[:, 0] for S in screws]).reshape(-1, 6)
 
     def motion(self, j: int) -> Array:

@@ -72,7 +72,7 @@ class Recording:
         ModelError for a model with joints of several degrees of freedom, UnknownJointError if none
         of the names is in the model.
         """
-        model.check_single("recordings")
+        model.check_single("recordings of joints", instead="a model with a fixed base")
         if not self.joints:
             if self.q.shape[1] != model.n:
                 raise RecordingError(

@@ -44,7 +44,7 @@ class StillPoses:
     """
 
     def __init__(self, model: Model, link: str) -> None:
-        model.check_single("identification")
+        model.check_single("StillPoses", instead="a model with a fixed base")
         self.model, self.link = model, link
         frame = model.with_payload(link, 0.0).frames[link]  # or an error
         self._body, self._to_body = frame.body, to_body(frame)[:, :4]

@@ -75,7 +75,7 @@ class TorqueModel:
     """v in rad/s or m/s, at which Coulomb friction reaches 76 %."""
 
     def __post_init__(self) -> None:
-        self.model.check_single("identification")
+        self.model.check_single("identification", instead="a model with a fixed base")
 
     @property
     def places(self) -> list[int]:

@@ -278,16 +278,17 @@ class Model(Value):
         ]
         return np.array(found, dtype=int).reshape(-1, 2)
 
-    def check_single(self, what: str, *others: str) -> None:
+    def check_single(self, what: str, *others: str, instead: str = "") -> None:
         """Raise ModelError, naming the joint, if one has several degrees of freedom.
 
-        ``what`` is for models without such joints, except for those called ``others``.
+        ``what`` is for models without such joints, except for those called ``others``; for models
+        with them one uses something else ``instead``.
         """
         for joint in self.joints:
             if joint.nv > 1 and joint.name not in others:
                 raise ModelError(
                     f"{what}: joint {joint.name!r} is {joint.kind} and has {joint.nv} degrees of "
-                    "freedom; valid are joints with one"
+                    "freedom; valid are joints with one" + (f": use {instead}" if instead else "")
                 )
 
     def neutral(self, *, within_limits: bool = False) -> FloatArray:

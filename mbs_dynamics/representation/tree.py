@@ -156,7 +156,7 @@ class Tree:
         return direct and self.n == sum(body.joint.nv for body in self.bodies)
 
     def free_roots(self) -> dict[int, Any]:
-        """Return an entry for each body that can move in every direction, relative to the ground."""
+        """Return an entry for each body that moves in all directions relative to the ground."""
         pairs = enumerate(self.model.bodies)
         return {i: None for i, x in pairs if x.joint.nv == 6 and x.parent == GROUND}
 
