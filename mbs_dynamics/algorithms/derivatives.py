@@ -107,7 +107,7 @@ def forward_dynamics_derivatives(
     wrenches (..., 6) in the frames of the links.
 
     dqdd/dx = -M^-1 dtau/dx, evaluated at the acceleration that tau causes. What a free base needs
-    of its own acceleration moves no other joint: derivations.md, (10a).
+    of its own acceleration moves no other joint: derivations.md, (11a).
 
     Raises SingularError if the mass matrix is not positive definite; ArgumentError for a wrong
     shape or type, UnknownBodyError.
@@ -118,7 +118,7 @@ def forward_dynamics_derivatives(
     own = model.free_roots()
     dq, dqd, _ = _derivatives(model, q, qd, qdd, wrenches, own)
     by_q, by_qd = factors.response(dq), factors.response(dqd)
-    for i, found in own.items():  # (10a)
+    for i, found in own.items():  # (11a)
         at = np.ix_(*[model.bodies[i].joint.velocities] * 2)
         for matrix, x in zip((by_q, by_qd), found, strict=True):
             matrix[at] = matrix[at] - np.linalg.inv(model.bodies[i].joint.screws) @ x
