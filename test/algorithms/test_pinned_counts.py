@@ -74,6 +74,18 @@ PINNED = {
 }
 """Operations of all kinds on the Panda and on the UR5."""
 
+FLOATING = {
+    "inverse_dynamics": 1255,
+    "gravity_torques": 254,
+    "forward_dynamics": 3003,
+    "mass_matrix": 557,
+    "inverse_mass_matrix": 3419,
+    "coriolis_matrix": 2728,
+    "inverse_dynamics_derivatives": 5471,
+    "forward_dynamics_derivatives": 16157,
+}
+"""The same on Solo, a quadruped of 12 joints, with a floating base."""
+
 OF_JOINTS = [f for f in mbs.ALGORITHMS if algorithm_of(f).joint_space_only]
 
 MANY = (
@@ -114,6 +126,12 @@ def counted():
 def test_no_algorithm_takes_more_operations(name, counted):
     for arm, now, most in zip(ARMS, counted[name], PINNED[name], strict=True):
         assert now <= most, f"{name} takes {now} operations on {arm}; at most {most} are allowed"
+
+
+def test_no_algorithm_takes_more_operations_on_a_floating_base():
+    solo = mbs.Model.from_urdf(robot("solo12.urdf"), floating_base=True)
+    counts = {name: algorithm_of(name).operations(solo, {}).total for name in FLOATING}
+    assert all(counts[name] <= most for name, most in FLOATING.items()), counts
 
 
 @pytest.mark.parametrize("name", [*MANY, "tree", "forest", "revolute chain"])
