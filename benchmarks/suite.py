@@ -109,13 +109,15 @@ def suite(
         means.rows.append([name, *(_mean_and_least(gains[other]) for other in names)])
         drawn[name] = gains[Pinocchio.name]
     yield means
-    draw_ratios("One state, called from Python: Pinocchio / ours", drawn, RESULTS / f"{file}.svg")
-    drawn = {}
+    singles, drawn = drawn, {}
     for name, model in models():
         table, drawn[name] = _batch(name, model)
         yield table
+    if file != "suite":  # the pages show no other figures
+        return
     title = f"Batch of {STATES} states, one thread: loop over Pinocchio / ours"
-    draw_ratios(title, drawn, RESULTS / f"{file}_batch.svg")
+    draw_ratios("One state, called from Python: Pinocchio / ours", singles, RESULTS / "suite.svg")
+    draw_ratios(title, drawn, RESULTS / "suite_batch.svg")
 
 
 def _models() -> Iterator[tuple[str, mbs.Model]]:
