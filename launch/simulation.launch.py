@@ -30,6 +30,7 @@ DESCRIBED_BY_TOPIC = {"robot_description": "", "robot_description_file": ""}
 SIMULATED = {
     "compensates_itself": False,  # the simulated arm does not
     "position_controller": "",  # there is no controller manager
+    "adds_to_position_control": False,  # nor a position loop
     "use_imu": False,
     "max_age": 0.0,  # stamps fall behind the clock where the simulation is too slow
     **DESCRIBED_BY_TOPIC,

@@ -220,7 +220,7 @@ class CommandWatchdogNode(BaseNode):
     async def _deactivate(self) -> None:
         core, needed = self._core, False
         try:
-            while any(step := core.plan(await self._seen(), time.monotonic())):
+            while any(step := core.plan(seen := await self._seen(), time.monotonic())):
                 if core.alarm():
                     self.get_logger().error(f"{core.reason}: deactivates the controller")
                 needed = True
@@ -229,7 +229,7 @@ class CommandWatchdogNode(BaseNode):
                 if core.state is not Watch.DEACTIVATING:
                     return  # commands have resumed
                 await self._manager.switch(step.activate, step.deactivate)
-                self._log_switch(step)
+                self._log_switch(step, seen.position_acts)
             core.succeed(needed or core.attempts > 0)
         except ControllerError as error:
             core.alarm()
@@ -251,11 +251,13 @@ class CommandWatchdogNode(BaseNode):
         finally:
             self.destroy_publisher(publisher)
 
-    def _log_switch(self, asked: Switch) -> None:
+    def _log_switch(self, asked: Switch, held: bool) -> None:
         done = [f"deactivated {name!r}" for name in asked.deactivate]
         said = ", ".join(done + [f"activated {name!r}" for name in asked.activate])
         wanted = self._core.settings.position_controller
-        if wanted and not asked.activate and asked.deactivate:
+        if held:
+            said += f"; {wanted!r} goes on holding the arm"
+        elif wanted and not asked.activate and asked.deactivate:
             said += f"; {wanted!r} could not be activated: the arm may be without support"
         self.get_logger().error(said)
 

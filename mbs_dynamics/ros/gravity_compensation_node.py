@@ -361,7 +361,9 @@ class GravityCompensationNode(DescribedNode):
         statuses = [
             outputs.model_status(core, self._refusals),
             outputs.input_status(self._lifecycle, core, report, now),
-            outputs.command_status(core, problems, traffic, self._handover.trouble),
+            outputs.command_status(
+                core, problems, traffic, self._handover.trouble, alone=self._handover.alone
+            ),
         ]
         self._report(statuses, core.arm.model.name if core.arm else "")
 

@@ -209,11 +209,12 @@ class Given:
         prefix: str = "",
         defaults: Mapping[str, Any] | None = None,
         fixed: Mapping[str, Any] | None = None,
+        remapped: Mapping[str, str] | None = None,
     ) -> Node:
         """Return the action that starts a node of this package.
 
         ``defaults`` are overridden by the user's file, that by the user's ``params``, and that by
-        ``fixed``.
+        ``fixed``. ``remapped`` are topics by other names.
         """
         in_file = self.in_file(executable, prefix)
         given = {k: v for k, v in (defaults or {}).items() if k not in in_file}
@@ -221,7 +222,8 @@ class Given:
             given.update(flattened(_yaml(f"{prefix}params", self[f"{prefix}params"], dict)))
         given.update(fixed or {})
         file = self[f"{prefix}params_file"]
-        return self.started(executable, ([str(Path(file).expanduser())] if file else []), given)
+        files = [str(Path(file).expanduser())] if file else []
+        return self.started(executable, files, given, remapped=remapped)
 
     def started(
         self,
@@ -229,6 +231,7 @@ class Given:
         files: Sequence[str],
         given: Mapping[str, Any],
         package: str = PACKAGE,
+        remapped: Mapping[str, str] | None = None,
     ) -> Node:
         """Return the action that starts an executable with parameters of files and a mapping."""
         if package == PACKAGE:
@@ -239,6 +242,7 @@ class Given:
             name=executable,
             namespace=self["namespace"],
             parameters=[*files, typed(given)] if given else list(files),
+            remappings=[*(remapped or {}).items()],
             output="screen",
         )
 
@@ -263,17 +267,25 @@ class Given:
         return [self.started(name, [], given, package=name)]
 
 
-def described_node(given: Given, executable: str, *texts: str) -> list[Node]:
+def described_node(
+    given: Given,
+    executable: str,
+    *texts: str,
+    fixed: Mapping[str, Any] | None = None,
+    remapped: Mapping[str, str] | None = None,
+) -> list[Node]:
     """Return a node with the description that its arguments or its file name, if any.
 
-    The arguments ``texts`` are parameters of the same names.
+    The arguments ``texts`` are parameters of the same names; ``fixed`` and ``remapped`` as for
+    :meth:`Given.node`.
     """
     otherwise = given.in_file(executable).get("robot_description_file", "")
     description = given.description(otherwise)
-    fixed = {**given.texts(*texts), **given.time()}
+    parameters = {**given.texts(*texts), **given.time(), **(fixed or {})}
     if description:
-        fixed |= {"robot_description": description, "robot_description_file": ""}
-    return [given.node(executable, fixed=fixed), *given.state_publisher(description)]
+        parameters |= {"robot_description": description, "robot_description_file": ""}
+    started = given.node(executable, fixed=parameters, remapped=remapped)
+    return [started, *given.state_publisher(description)]
 
 
 def launch_file(

@@ -25,6 +25,7 @@ from launch_bench import (
     make_installation,
 )
 from ros_bench import NodeProcess, Probe, twist_of
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
@@ -68,6 +69,30 @@ def test_launch_with_a_xacro_file(installed, tmp_path):
         np.testing.assert_allclose(twist_of(twist), [0, 0, 0, 0, 1, 0], atol=1e-12)
         assert twist.header.frame_id == "rod"
         probe.until(lambda: probe.model_value("algorithm") == "spatial")
+        assert process.stop(signal.SIGINT) == 0
+
+
+def test_trajectories_reach_the_controller_with_efforts(installed):
+    class FeedForward(Launched):
+        def command(self, *arguments):
+            return launch_command("feed_forward", self.namespace, *arguments)
+
+    model = mbs.Model.from_urdf(robot_path("arm7"))
+    q = np.linspace(-1.0, 1.0, model.n)
+    point = JointTrajectoryPoint(positions=q.tolist(), accelerations=[0.1] * 7)
+    point.velocities = [0.2] * 7
+    planned = JointTrajectory(joint_names=model.joint_names, points=[point])
+    arguments = [f"urdf:={robot_path('arm7')}", "controller:=arm_controller"]
+    with FeedForward(*arguments) as process, Probe(process) as probe:
+        heard, space = [], process.namespace
+        probe.node.create_subscription(
+            JointTrajectory, f"{space}/arm_controller/joint_trajectory", heard.append, 1
+        )
+        sent = probe.node.create_publisher(JointTrajectory, f"{space}/planned_trajectory", 1)
+        probe.until(lambda: heard, again=lambda: sent.publish(planned), every=0.1)
+        efforts = mbs.inverse_dynamics(model, q, np.full(7, 0.2), np.full(7, 0.1))
+        np.testing.assert_allclose(heard[0].points[0].effort, efforts, rtol=1e-12)
+        assert heard[0].points[0].positions == point.positions
         assert process.stop(signal.SIGINT) == 0
 
 

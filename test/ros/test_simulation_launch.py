@@ -69,6 +69,7 @@ REAL = {
     "robot_description_file": str(robot_path("arm7")),
     "compensates_itself": True,
     "position_controller": "holder",
+    "adds_to_position_control": True,
     "use_imu": True,
 }
 """Parameters of a real arm."""

@@ -384,7 +384,8 @@ class GravityCompensator:
         elif self.arm is None:
             found.append("there is no robot_description yet")
         if self.arm is not None:
-            found += self.arm.problems(now, held=bool(settings.position_controller))
+            held = settings.adds_to_position_control or bool(settings.position_controller)
+            found += self.arm.problems(now, held=held)
         if self.policy.state is State.FAULT and self.policy.stopping:
             found.append("the stop after a fault is not over")
         return [shortened(one, LONGEST_MESSAGE) for one in found]
@@ -404,7 +405,7 @@ class GravityCompensator:
     def limits(self) -> Limits:
         """The limits that would be in force if torques were enabled now."""
         settings = self.settings
-        waits = settings.release_timeout if settings.position_controller else 0.0
+        waits = settings.release_timeout if settings.hands_over else 0.0
         limits = Limits((), (), settings.ramp_time) if self.arm is None else self.arm.limits
         return limits._replace(release_time=waits)
 

@@ -5,7 +5,8 @@
 ros2_control's controllers take commands at any time, and act on them while they are active. Where
 ``position_controller`` is named, torques ramp in while it holds the arm; then one request activates
 the effort controller and deactivates the position controller. Whenever torques are released, and
-whenever the effort controller is lost, the arm is given back.
+whenever the effort controller is lost, the arm is given back. With ``adds_to_position_control``
+both are active all the time, and none is switched.
 
 No request is remembered. Others switch controllers as well, controllers end by errors, and a
 request of several controllers may succeed in part, even if it is STRICT: after each request the
@@ -19,7 +20,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from mbs_dynamics.control.policy import Fault, State
-from mbs_dynamics.errors import ControllerError, MbsError, NoAnswerError
+from mbs_dynamics.errors import ControllerError, MbsError, NoAnswerError, listed
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings, controller_of
 
@@ -85,7 +86,8 @@ class ControllerList:
 
     Parameters: ``effort`` and ``position`` are the names of the controllers that take torques and
     that hold the arm otherwise, the latter empty if there is none; ``manager`` is the full name of
-    the controller manager, for the commands in messages.
+    the controller manager, for the commands in messages. ``beside``: both are to be active, since
+    torques are added to what the position controller commands.
     """
 
     def __init__(
@@ -94,7 +96,10 @@ class ControllerList:
         effort: str,
         position: str = "",
         manager: str = "/controller_manager",
+        *,
+        beside: bool = False,
     ) -> None:
+        self._beside = beside
         self._all = {one.name: one for one in controllers}
         self._effort, self._position, self._manager = effort, position, manager
 
@@ -192,12 +197,15 @@ class ControllerList:
         except ControllerError as error:
             return str(error)
         holding = [one for one in chain if one.state == "active"]
-        if effort.state == "active" and holding:
+        if self._beside and (lost := self.lost(joints)):
+            return lost
+        if effort.state == "active" and holding and not self._beside:
             return self._both(holding[0].name)
-        if effort.state == "inactive" and not chain:
+        if effort.state == "inactive" and (self._beside or not chain):
             return (
                 f"controller {effort.name!r} is inactive; valid is active: "
-                f"{self.command(effort.name, 'active')}; or name position_controller"
+                f"{self.command(effort.name, 'active')}"
+                f"{'' if self._beside else '; or name position_controller'}"
             )
         if effort.state == "inactive" and len(holding) < len(chain):
             idle = next(one for one in reversed(chain) if one.state == "inactive")
@@ -215,7 +223,42 @@ class ControllerList:
             return str(error)
         if effort.state != "active":
             return f"controller {effort.name!r} is {effort.state}; valid is active"
-        return self._rival(joints, [])
+        if not self._beside:
+            return self._rival(joints, [])
+        if self.lost(joints) and not self._all_moved_by_others(joints):
+            return ""  # the torques are all that holds some joint
+        return self._rival(joints, self._members())
+
+    def lost(self, joints: Sequence[str]) -> str:
+        """Return why the position controller does not hold ``joints`` beside torques.
+
+        "" if it does, or if none is named.
+        """
+        if not self._position:
+            return ""
+        try:
+            chain = self.chain()
+        except ControllerError as error:
+            return str(error)
+        name = f"position_controller {self._position!r}"
+        for one in reversed(chain):
+            if one.state == "inactive":
+                mend = self.command(one.name, "active")
+                return f"{name} does not hold the arm: {one.name!r} is inactive; {mend}"
+        commanded = {interface for one in chain for interface in one.command_interfaces}
+        own = sorted(commanded & {f"{joint}/{EFFORT}" for joint in joints})
+        if own:
+            return f"{name} commands {listed(own)} itself: send efforts in its trajectories"
+        missed = [joint for joint in joints if not commanded & _position_loops(joint)]
+        if missed:
+            return f"{name} commands neither position nor velocity of {listed(missed)}"
+        return ""
+
+    def _all_moved_by_others(self, joints: Sequence[str]) -> bool:
+        """Return whether other active controllers command position or velocity of each joint."""
+        others = [one for one in self._all.values() if one.state == "active"]
+        commanded = {interface for one in others for interface in one.command_interfaces}
+        return all(commanded & _position_loops(joint) for joint in joints)
 
     def leap(self, starts_from_command: bool | None) -> str:
         """Return the message that the position controller leaps at its start; "" if it does not.
@@ -284,6 +327,10 @@ class ControllerList:
         return ""
 
     def _both(self, other: str) -> str:
+        if self._beside:
+            mend = self.command(other, "inactive")
+            mend += "" if self._position else ", or name it as position_controller"
+            return f"controller {other!r} moves joints of {self._effort!r} as well; {mend}"
         return (
             f"controllers {other!r} and {self._effort!r} are both active, and the drives would "
             f"follow both; {self.command(self._effort, 'inactive')} and let ~/enable switch, or "
@@ -303,6 +350,11 @@ class ControllerList:
     def _line(self, verb: str) -> str:
         manager = "" if self._manager == "/controller_manager" else f" -c {self._manager}"
         return f"`ros2 control {verb}{manager}`"
+
+
+def _position_loops(joint: str) -> set[str]:
+    """Return the command interfaces of a joint behind which a loop can hold it."""
+    return {f"{joint}/position", f"{joint}/velocity"}
 
 
 class Manager(Protocol):
@@ -358,6 +410,8 @@ class Handover:
         """The problem with the controllers at the latest check; empty if there was none."""
         self.owed = False
         """Whether ``position_controller`` must hold the arm once torques are released."""
+        self.alone = False
+        """Whether the trouble is that torques are all that holds the arm."""
         self._manager, self._commands, self._now, self._say = manager, commands, now, say
         self._begun = now()
         self.busy = False
@@ -365,6 +419,7 @@ class Handover:
         self._looking = False
         self._effort = settings.effort_controller or controller_of(settings.command_topic)
         self._position = settings.position_controller
+        self._beside = settings.adds_to_position_control
         self._unanswered_until = -math.inf
         """Until then a request without an answer may still take effect."""
 
@@ -396,12 +451,17 @@ class Handover:
             reason = "; ".join(problems) or core.enable(self._now(), others)
             if reason:
                 return False, reason
-            self.owed = bool(self._position)
+            self.owed = self.settings.hands_over
             if takes_over:
                 return await self._take_over(core, torques_are_in)
         finally:
             self.busy = False
         said = [core.policy.state.value]
+        if self._beside:
+            holder = "no position_controller is named, and none is checked: the drives must hold"
+            if self._position:
+                holder = f"{self._position} is checked, and must go on holding"
+            return True, "; ".join([*said, f"{holder} the arm; nothing is switched off"])
         if not core.supported():
             said.append(UNSUPPORTED.format(self.settings.ramp_in_time))
         if self._position:
@@ -410,7 +470,8 @@ class Handover:
 
     async def _list(self) -> ControllerList:
         controllers = await self._manager.list()
-        return ControllerList(controllers, self._effort, self._position, self._manager.name)
+        names = self._effort, self._position, self._manager.name
+        return ControllerList(controllers, *names, beside=self._beside)
 
     async def _look(self) -> tuple[bool, str]:
         """Return whether the arm is to be taken over, and the problem with the controllers.
@@ -423,10 +484,11 @@ class Handover:
             return False, self._absent() if self._position else self._unheard("")
         seen = await self._list()
         trouble = seen.problem(self.settings.joints) or self._unheard(self._effort)
-        if self._position and not (trouble or self.settings.resets_position_command):
+        hands_over = self.settings.hands_over
+        if hands_over and not (trouble or self.settings.resets_position_command):
             starts = await self._manager.starts_from_command(self._position)
             trouble = seen.leap(starts)
-        return seen.position_acts and not seen.torques_act, trouble
+        return hands_over and seen.position_acts and not seen.torques_act, trouble
 
     def _absent(self) -> str:
         soon = self._now() < self._begun + DISCOVERY
@@ -497,14 +559,18 @@ class Handover:
         if self.busy or self._looking:
             return None
         self._looking = True
-        fault = ""
+        fault, self.alone = "", self.alone and core.policy.engaged
         try:
             if not core.policy.engaged:
                 _, self.trouble = await self._look()
             elif self._position or (self.settings.check_controller and self._manager.present()):
                 seen = await self._list()
                 fault = seen.fault(self.settings.joints)
-                self.trouble = fault or (seen.unusable if self._position else "")
+                lost = seen.lost(self.settings.joints) if self._beside else ""
+                self.alone = bool(lost) and not fault
+                if self.alone:
+                    self._say(f"{lost}; the torques alone hold the arm")
+                self.trouble = fault or lost or (seen.unusable if self._position else "")
         except MbsError as error:
             # a manager that is busy stops no arm; without a manager, no states come
             self.trouble = str(error)

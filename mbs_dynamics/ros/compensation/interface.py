@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mbs_dynamics.control.settings import ArmSettings
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.ros.interface import (
     DESCRIPTION,
     DIAGNOSTICS,
@@ -26,9 +26,20 @@ from mbs_dynamics.ros.interface import (
     Service,
     Topic,
 )
-from mbs_dynamics.settings import Settings, setting
+from mbs_dynamics.settings import Settings, parameters_of, setting
 
 COMMANDS = "/forward_effort_controller/commands"
+
+BESIDE_GRAVITY = (
+    "start_from",
+    "settle_time",
+    "damping",
+    "friction_scale",
+    "limit_zone",
+    "limit_frequency",
+    "tracking_tolerance",
+)
+"""Settings of what is not commanded, or cannot be compared, where a position loop holds the arm."""
 
 
 def resets_position_command(else_it: str) -> Any:
@@ -104,6 +115,15 @@ class GravityCompensationSettings(DescribedSettings, ArmSettings):
         "effort_controller, and back. Empty: no controller is switched.",
         read_only=True,
     )
+    adds_to_position_control: bool = setting(
+        False,
+        "Add gravity torques to a position loop that goes on holding the arm: position_controller, "
+        "which must be active, or if that is empty the loop of the drives, which is not checked. "
+        "No controller is switched; nothing is damped.",
+        constraints="Only without damping, friction_scale, springs, settling and "
+        "tracking_tolerance, and with start_from zero.",
+        read_only=True,
+    )
     resets_position_command: bool = resets_position_command("is refused")
     release_timeout: float = setting(
         5.0,
@@ -113,6 +133,32 @@ class GravityCompensationSettings(DescribedSettings, ArmSettings):
         range=(0.0, 60.0),
         at_rest_only=True,
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.adds_to_position_control:
+            return
+        wrong = []
+        for one in parameters_of(type(self)):
+            if one.name not in BESIDE_GRAVITY:
+                continue
+            value = getattr(self, one.name)
+            each = {one.name: value}
+            if one.per:
+                each = {f"{one.name}.{k}": x for k, x in zip(self.joints, value, strict=True)}
+            wrong += [f"{k} is {x}" for k, x in each.items() if x not in (0.0, one.default)]
+            if isinstance(one.default, float) and not one.per:
+                object.__setattr__(self, one.name, 0.0)
+        if wrong:
+            raise ArgumentError(
+                f"adds_to_position_control adds gravity torques alone, but {listed(wrong)}; valid "
+                "is 0 or the default of each"
+            )
+
+    @property
+    def hands_over(self) -> bool:
+        """Whether torques take the arm over from ``position_controller``, and give it back."""
+        return bool(self.position_controller) and not self.adds_to_position_control
 
 
 @dataclass(frozen=True)

@@ -168,11 +168,17 @@ def input_status(
 
 
 def command_status(
-    core: GravityCompensator, problems: Sequence[str], traffic: Traffic, trouble: str = ""
+    core: GravityCompensator,
+    problems: Sequence[str],
+    traffic: Traffic,
+    trouble: str = "",
+    *,
+    alone: bool = False,
 ) -> DiagnosticStatus:
     """Return the state of the commands.
 
-    ``problems`` prevent enabling, ``trouble`` is that with the controllers.
+    ``problems`` prevent enabling, ``trouble`` is that with the controllers; ``alone``: it leaves
+    the torques as all that holds the arm.
     """
     policy = core.policy
     fault = policy.fault
@@ -200,7 +206,9 @@ def command_status(
         if problems:
             level, summary = DiagnosticStatus.WARN, f"disabled; cannot be enabled: {problems[0]}"
     elif trouble:
-        level, summary = DiagnosticStatus.WARN, f"{policy.state.value}; {trouble}"
+        level = DiagnosticStatus.ERROR if alone else DiagnosticStatus.WARN
+        summary = f"{policy.state.value}; {trouble}"
+        summary += "; the torques alone hold the arm" if alone else ""
     elif traffic.subscribers == 0:
         level = DiagnosticStatus.WARN
         summary = f"{policy.state.value}, but {traffic.topic} has no subscriber"

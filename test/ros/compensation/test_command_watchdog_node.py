@@ -28,6 +28,7 @@ pytestmark = [
 
 NAME = "command_watchdog_node"
 TOPIC = "forward_effort_controller/commands"
+ALONE = {"position_controller": '""'}
 
 COMMANDER = """
 import sys, rclpy
@@ -149,9 +150,12 @@ def test_it_tries_until_the_manager_is_there_and_does_not_refuse():
         assert "no position control now" in process.log
 
 
-def test_without_a_position_controller_zeros_come_before_the_deactivation():
-    alone = {"position_controller": '""', "command_timeout": 0.2}
-    with WatchdogProcess(**alone) as process, Arm(process) as arm:
+@pytest.mark.parametrize("beside", [False, True])
+def test_where_no_controller_takes_over_zeros_come_before_the_deactivation(beside):
+    given = {"command_timeout": 0.2} if beside else {"command_timeout": 0.2, **ALONE}
+    with WatchdogProcess(**given) as process, Arm(process) as arm:
+        if beside:
+            arm.there.there.set("holder", "active")
         heard_before = []
 
         def refusal(activate):
@@ -165,6 +169,8 @@ def test_without_a_position_controller_zeros_come_before_the_deactivation():
         assert arm.there.requests == [([], ["forward_effort_controller"])]
         assert heard_before[0][0] == [3.0, -1.0]
         assert heard_before[0][-1] == [0.0, 0.0]
+        assert ("'holder' goes on holding the arm" in process.log) == beside
+        assert "without support" not in process.log
         assert arm.node.count_publishers(arm.topic) == 1  # that of the watchdog is gone again
         arm.there.there.set("forward_effort_controller", "active")
         arm.command(publisher, 3.0, -1.0)
@@ -172,7 +178,7 @@ def test_without_a_position_controller_zeros_come_before_the_deactivation():
 
 
 def test_where_the_hardware_brakes_the_controller_is_deactivated_at_once():
-    braked = {"position_controller": '""', "command_timeout": 0.2, "brakes": True}
+    braked = {"command_timeout": 0.2, "brakes": True, **ALONE}
     with WatchdogProcess(**braked) as process, Arm(process) as arm:
         arm.command(arm.publisher(), 3.0, -1.0)
         arm.waits_for(Watch.DEACTIVATED)

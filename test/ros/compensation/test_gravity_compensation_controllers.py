@@ -5,13 +5,16 @@
 from __future__ import annotations
 
 import signal
+from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy")
 
 from controller_manager_bench import StandIn
-from gravity_node_bench import JOINTS, Driver, GravityProcess
+from diagnostic_msgs.msg import DiagnosticStatus
+from gravity_node_bench import JOINTS, Driver, G, GravityProcess
 
 pytestmark = pytest.mark.usefixtures("ros", "controller_manager_msgs")
 
@@ -19,20 +22,23 @@ EFFORTS = [f"{name}/effort" for name in JOINTS]
 POSITIONS = [f"{name}/position" for name in JOINTS]
 
 
-@pytest.fixture
-def arm():
-    with (
-        GravityProcess(
-            command_topic="efforts/commands", position_controller="positions"
-        ) as process,
-        Driver(process) as driver,
-    ):
+@contextmanager
+def node(effort, **parameters):
+    """Yield the node beside an effort controller in this state, and an active position one."""
+    given = {"command_topic": "efforts/commands", "position_controller": "positions"}
+    with GravityProcess(**given, **parameters) as process, Driver(process) as driver:
         driver.manager = StandIn(
-            driver.node, efforts=("inactive", *EFFORTS), positions=("active", *POSITIONS)
+            driver.node, efforts=(effort, *EFFORTS), positions=("active", *POSITIONS)
         )
         yield driver
-        for node in driver.manager.nodes:
-            node.destroy_node()
+        for one in driver.manager.nodes:
+            one.destroy_node()
+
+
+@pytest.fixture
+def arm():
+    with node("inactive") as driver:
+        yield driver
 
 
 def enabled(arm):
@@ -101,3 +107,23 @@ def test_the_wrong_controller_is_refused(arm):
     arm.waits(lambda: "has other order" in (arm.value("would be refused because") or ""))
     assert "controller 'efforts' has other order" in arm.ask(True).message
     assert arm.manager.requests == []
+
+
+def test_torques_beside_a_position_controller_switch_nobody_and_stay_if_it_is_lost():
+    with node("active", adds_to_position_control="true") as arm:
+        said = "ramping in; positions is checked, and must go on holding the arm; nothing is sw"
+        # again from the start, since the answer may get lost at discovery
+        arm.waits(lambda: arm.ask(False) and arm.ask(True).message.startswith(said))
+        arm.waits(lambda: arm.named and np.allclose(arm.named[-1].effort, G, atol=1e-9))
+        assert "adds gravity torques alone, but damping.joint2 is 0.5" in arm.set(
+            **{"damping.joint2": 0.5}
+        )
+        arm.manager.there.set("positions", "inactive")
+        arm.waits(lambda: "the torques alone hold the arm" in arm.said("command"))
+        assert arm.health["command"].level == DiagnosticStatus.ERROR
+        assert arm.value("state") == "enabled"
+        arm.manager.there.set("positions", "active")
+        arm.waits(lambda: arm.health["command"].level == DiagnosticStatus.OK)
+        arm.until(lambda: arm.faults(), every=0.01)  # no states
+        arm.until(lambda: not any(arm.named[-1].effort), every=0.01)
+        assert arm.manager.requests == []

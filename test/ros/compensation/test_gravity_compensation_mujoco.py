@@ -31,7 +31,7 @@ ARMS = {
 class Arm:
     """An arm in MuJoCo, with brakes, and its compensator."""
 
-    def __init__(self, name, damping=0.05, load=None):
+    def __init__(self, name, damping=0.05, load=None, **settings):
         path, posture = ARMS[name]
         text = bare(path)
         spec = mujoco.MjSpec.from_string(text)
@@ -54,6 +54,7 @@ class Arm:
                 compensates_itself=False,
                 ramp_time=0.5,
                 damping=(damping,) * len(names),
+                **settings,
             )
         )
         self.core.describe(text, 0.0)

@@ -1,0 +1,58 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Start the dynamics node between a planner and a joint_trajectory_controller.
+
+It adds the torques of each point as effort. The controller must command position and effort.
+
+ros2 launch mbs_dynamics feed_forward.launch.py controller:=arm_controller
+"""
+
+from __future__ import annotations
+
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument
+from launch.substitutions import PathJoinSubstitution
+from launch_ros.actions import Node
+from launch_ros.substitutions import FindPackageShare
+
+from mbs_dynamics.ros import launching
+
+
+def nodes(given: launching.Given) -> list[Node]:
+    return launching.described_node(
+        given,
+        "dynamics_node",
+        "algorithm",
+        fixed={"publish_desired_torques": True},
+        remapped={
+            "~/desired_trajectory": given["trajectories"],
+            "~/desired_trajectory_torques": f"{given['controller']}/joint_trajectory",
+        },
+    )
+
+
+def generate_launch_description() -> LaunchDescription:
+    defaults = PathJoinSubstitution([FindPackageShare("mbs_dynamics"), "config", "dynamics.yaml"])
+    arguments = [
+        DeclareLaunchArgument(
+            "trajectories",
+            default_value="planned_trajectory",
+            description="Topic of trajectories without efforts; without a slash in front it is in "
+            "the namespace.",
+        ),
+        DeclareLaunchArgument(
+            "controller",
+            default_value="joint_trajectory_controller",
+            description="Controller that receives them with efforts, on its topic "
+            "~/joint_trajectory.",
+        ),
+        *launching.parameter_arguments("dynamics_node", default=defaults),
+        launching.algorithm_argument(),
+        *launching.urdf_arguments(
+            "as in params_file, or the topic robot_description, as robot_state_publisher "
+            "publishes it."
+        ),
+        launching.time_argument(),
+    ]
+    namespace = "Namespace of the node, of the controller and of the topics."
+    return launching.launch_file(__file__, namespace, arguments, nodes)
