@@ -407,6 +407,8 @@ class GravityCompensator:
         settings = self.settings
         waits = settings.release_timeout if settings.hands_over else 0.0
         limits = Limits((), (), settings.ramp_time) if self.arm is None else self.arm.limits
+        if settings.adds_to_position_control:  # the arm is held meanwhile, and must not jerk
+            limits = limits._replace(ramp_in_time=max(settings.ramp_in_time, settings.ramp_time))
         return limits._replace(release_time=waits)
 
     def enable(self, now: float, rivals: int = 0) -> str:

@@ -119,7 +119,8 @@ class GravityCompensationSettings(DescribedSettings, ArmSettings):
         False,
         "Add gravity torques to a position loop that goes on holding the arm: position_controller, "
         "which must be active, or if that is empty the loop of the drives, which is not checked. "
-        "No controller is switched; nothing is damped.",
+        "No controller is switched; nothing is damped; torques ramp in within ramp_time or "
+        "ramp_in_time, whichever is longer.",
         constraints="Only without damping, friction_scale, springs, settling and "
         "tracking_tolerance, and with start_from zero.",
         read_only=True,

@@ -11,6 +11,9 @@ pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from gravity_bench import JOINTS, PERIOD, REST, Bench, G, Q, settings
+from hypothesis import given
+from hypothesis import settings as settings_of_hypothesis
+from hypothesis import strategies as st
 from test_compensation_diagnostics import TRAFFIC
 from test_handover import EFFORTS, POSITIONS, Scene, chained, pair
 
@@ -177,13 +180,15 @@ def test_the_answer_says_what_is_checked_and_nobody_is_switched(holder):
     scene.manager.starts = True  # it would leap if it were activated
     done, said = scene.enable()
     assert done
+    scene.run(0.5)  # more than ramp_in_time
+    assert np.allclose(scene.bench.torques[-1], 0.5 * G, atol=0.1 * abs(G).max())
     assert ("positions is checked" if holder else "none is checked") in said
     assert said.endswith("nothing is switched off")
-    scene.run(0.5)
+    scene.run(0.6)
     scene.disable()
     scene.run(1.5)
     assert scene.core.policy.at_rest
-    scene.enabled().run(0.5)
+    scene.enabled().run(1.1)
     scene.silent_until = scene.world.now + 1.5
     scene.run(1.5)
     assert scene.bench.fault == "stale"
@@ -195,7 +200,7 @@ def test_the_answer_says_what_is_checked_and_nobody_is_switched(holder):
 @pytest.mark.parametrize("lost", ["inactive", "unconfigured", "unloaded"])
 def test_torques_stay_where_the_position_controller_is_lost(lost):
     scene = beside().enabled()
-    scene.run(0.5)
+    scene.run(1.1)
     entry = scene.controllers.all["positions"]
     if lost == "unloaded":
         del scene.controllers.all["positions"]
@@ -224,6 +229,75 @@ def test_a_lost_effort_controller_is_a_fault():
     scene.run(0.3)
     assert scene.bench.fault == "controller"
     assert scene.controllers.requests == []
+
+
+class AnyEvent:
+    """Controllers, input and the operator, at random; none of them is of the position loop."""
+
+    def __init__(self, scene):
+        self.scene = scene
+
+    def switch(self, name, state):
+        self.scene.controllers.set(name, state)
+
+    def lost(self):
+        self.switch("positions", "inactive")
+
+    def back(self):
+        self.switch("positions", "active")
+
+    def third(self):
+        self.switch("third", "active")
+
+    def alone(self):
+        self.switch("third", "inactive")
+
+    def ended(self):
+        self.switch("efforts", "inactive")
+
+    def restarted(self):
+        self.switch("efforts", "active")
+
+    def slow(self):
+        self.scene.manager.loses += 1
+
+    def nan(self):
+        self.scene.bench.send(np.full(7, np.nan))
+
+    def silent(self):
+        self.scene.silent_until = self.scene.world.now + 0.3
+
+    def disable(self):
+        self.scene.disable()
+
+    def enable(self):
+        self.scene.enable()
+
+
+EVENTS = [name for name in vars(AnyEvent) if not name.startswith("_") and name != "switch"]
+HISTORIES = st.lists(
+    st.tuples(st.sampled_from(EVENTS), st.floats(0.02, 1.5)), min_size=1, max_size=12
+)
+
+
+@settings_of_hypothesis(max_examples=30, deadline=None, derandomize=True)
+@given(HISTORIES)
+def test_whatever_happens_nobody_is_switched_and_torques_are_a_share_of_gravity(history):
+    scene = beside(pair("active", "active", third=("inactive", "joint1/velocity"))).enabled()
+    scene.run(1.1)
+    for event, seconds in history:
+        getattr(AnyEvent(scene), event)()
+        scene.run(seconds)
+    assert scene.controllers.requests == []
+    shares = scene.bench.torques @ G / (G @ G)
+    assert np.allclose(scene.bench.torques, np.outer(shares, G), atol=1e-9)
+    assert (shares >= 0.0).all()
+    assert (shares <= 1.0 + 1e-12).all()
+    gone = np.diff(scene.bench.times) / scene.core.settings.ramp_time
+    assert (np.abs(np.diff(shares)) <= gone + 1e-9).all()  # no step, whatever happens
+    scene.disable()
+    scene.run(1.1)
+    assert scene.core.policy.at_rest
 
 
 # -- an arm in MuJoCo, with a soft position loop beside --------------------------------------------
