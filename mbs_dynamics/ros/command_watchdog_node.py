@@ -18,8 +18,8 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.errors import ControllerError
+from mbs_dynamics.ros.compensation.controller_list import Controller, ControllerList, Switch
 from mbs_dynamics.ros.compensation.controllers import NOT_INSTALLED, ControllerManager
-from mbs_dynamics.ros.compensation.handover import Controller, ControllerList, Switch
 from mbs_dynamics.ros.compensation.interface import COMMAND_WATCHDOG_NODE, CommandWatchdogSettings
 from mbs_dynamics.ros.messages import status
 from mbs_dynamics.ros.node_base import BaseNode

@@ -16,7 +16,7 @@ import heapq
 import itertools
 
 from mbs_dynamics.errors import ControllerError, NoAnswerError
-from mbs_dynamics.ros.compensation.handover import Controller
+from mbs_dynamics.ros.compensation.controller_list import Controller
 
 ANSWER = 2.0
 """Time in s after which a client gives up."""

@@ -17,7 +17,7 @@ from rclpy.node import Node
 from rclpy.task import Future
 
 from mbs_dynamics.errors import ControllerError, NoAnswerError
-from mbs_dynamics.ros.compensation.handover import STARTS_FROM_COMMAND, Controller
+from mbs_dynamics.ros.compensation.controller_list import STARTS_FROM_COMMAND, Controller
 
 SWITCHING = 0.75
 """Share of the timeout that the controller manager has for a switch, so that its answer comes."""

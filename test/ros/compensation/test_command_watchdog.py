@@ -19,7 +19,7 @@ from mbs_dynamics.ros.command_watchdog_node import (
     CommandWatchdogSettings,
     Watch,
 )
-from mbs_dynamics.ros.compensation.handover import Controller, Switch
+from mbs_dynamics.ros.compensation.controller_list import Controller, Switch
 
 pytestmark = pytest.mark.backend_independent
 

@@ -21,8 +21,8 @@ from std_srvs.srv import SetBool
 
 from mbs_dynamics.errors import ControllerError
 from mbs_dynamics.ros.compensation import controllers
+from mbs_dynamics.ros.compensation.controller_list import Controller
 from mbs_dynamics.ros.compensation.controllers import ControllerManager
-from mbs_dynamics.ros.compensation.handover import Controller
 
 pytestmark = [
     pytest.mark.backend_independent,

@@ -15,11 +15,8 @@ from hypothesis import strategies as st
 
 from mbs_dynamics.control.policy import Fault
 from mbs_dynamics.errors import ControllerError
-from mbs_dynamics.ros.compensation.handover import (
-    ControllerList,
-    Handover,
-    Switch,
-)
+from mbs_dynamics.ros.compensation.controller_list import ControllerList, Switch
+from mbs_dynamics.ros.compensation.handover import Handover
 
 EFFORTS = tuple(f"{name}/effort" for name in JOINTS)
 POSITIONS = tuple(f"{name}/position" for name in JOINTS)

@@ -19,7 +19,7 @@ from test_handover import EFFORTS, POSITIONS, Scene, chained, pair
 
 from mbs_dynamics.control.policy import ON_FAULT
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.ros.compensation.handover import ControllerList
+from mbs_dynamics.ros.compensation.controller_list import ControllerList
 from mbs_dynamics.ros.compensation.outputs import command_status
 
 VELOCITIES = tuple(f"{name}/velocity" for name in JOINTS)
