@@ -214,11 +214,7 @@ def node_parameters(found: Identification) -> str:
     for parameter, term in (("joint_damping", "viscous"), ("joint_friction", "coulomb")):
         values = ", ".join(repr(float(f"{one[term]:.6g}")) if one else "0.0" for one in order)
         lines.append(f"    {parameter}: [{values}]")
-    if found.terms is not None and found.terms.any:
-        for parameter, term in (("stribeck", "stribeck"), ("load_friction", "load")):
-            values = ", ".join(repr(float(f"{one[term]:.6g}")) if one else "0.0" for one in order)
-            lines.append(f"    {parameter}: [{values}]")
-        lines.append(f"    stribeck_speed: {found.terms.stribeck_speed:g}")
+    lines.append(f"    friction_speed: {found.torque_model.friction_speed:g}")
     for term, unit in (("offset", "N m or N"), ("inertia", "kg m^2 or kg")):
         listed = ", ".join(f"{name}: {one[term]:.6g}" for name, one in joints.items())
         lines.append(f"# {term} [{unit}]: {listed}")

@@ -105,9 +105,8 @@ def _summary(found: Identification) -> str:
 
 
 def _figures(found: Identification) -> Iterable[str]:
-    A, below = stacked(found.validation)
-    b = np.concatenate([one.measured for one in found.validation])
-    predicted = A @ found.x + b - below
+    A, b = stacked(found.validation)
+    predicted = A @ found.x
     step = max(1, len(b) // POINTS)
     for j, joint in enumerate(found.torque_model.joints):
         y, z = b[::step, j], predicted[::step, j]
