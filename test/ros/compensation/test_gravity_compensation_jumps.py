@@ -83,7 +83,7 @@ def test_two_publishers_of_joint_states_are_a_fault_while_enabled():
     answer = bench.send(np.zeros(7))
     assert answer.rejected.kind == "position_jump"
     assert bench.fault == "position_jump"
-    for words in ("two publishers", "simulation reset"):
+    for words in ("two sources", "simulation reset"):
         assert words in bench.core.policy.fault.reason
     bench.silence(1.5)
     assert bench.core.policy.at_rest

@@ -1,0 +1,54 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Writes what motors report and take as a table, which identify and calibrate-motors read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
+
+
+class Stream(Protocol):
+    """An open text file, or the like."""
+
+    def write(self, text: str, /) -> object:
+        """Write a text."""
+
+
+class Log:
+    """A table of comma-separated values: a row for each step in which all motors have reported.
+
+    Columns are ``t`` in s, ``q_<joint>``, ``qd_<joint>`` and ``tau_<joint>`` in SI units, and
+    ``raw_position_<joint>``, ``raw_effort_<joint>`` and ``raw_command_<joint>`` in the units of the
+    drive. Of two motors on one joint the raw columns are those of the first.
+    """
+
+    def __init__(self, stream: Stream, motors: Motors) -> None:
+        self._stream = stream
+        names = motors.joint_names
+        self._motors = [
+            next(row.motor for row in motors.motors if row.joint == name) for name in names
+        ]
+        kinds = ("q", "qd", "tau", "raw_position", "raw_effort", "raw_command")
+        columns = [f"{kind}_{name}" for kind in kinds for name in names]
+        stream.write(",".join(["t", *columns]) + "\n")
+
+    def write(
+        self,
+        t: float,
+        states: Sequence[Sequence[float]],
+        frames: Sequence[Frame],
+        commands: Sequence[MotorCommand],
+    ) -> None:
+        """Write a row; ``states`` are positions, velocities and efforts (m,) by joint."""
+        reported = {frame[0]: frame for frame in frames}
+        taken = {command.motor: command.effort for command in commands}
+        if not all(motor in reported for motor in self._motors):
+            return
+        rows = [reported[motor] for motor in self._motors]
+        raw = [row[2] for row in rows], [row[4] for row in rows]
+        efforts = [taken.get(motor, 0.0) for motor in self._motors]
+        values = [x for column in (*states, *raw, efforts) for x in column]
+        self._stream.write(",".join([f"{t:.9f}", *map("{:.9g}".format, values)]) + "\n")
