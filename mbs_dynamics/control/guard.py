@@ -11,14 +11,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from operator import add
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.control.environment import Load, under_load
+from mbs_dynamics.control.fast_path import FastStates
 from mbs_dynamics.control.input_checks import (
+    LAG,
+    MOVING,
+    WINDOW,
     Check,
     Continuity,
     Envelope,
@@ -144,6 +148,15 @@ class Guard:
         self._held_since = -math.inf
         self._fed_forward: Torques | None = None
         self._doubts: set[Doubt] = set()
+        self._before: Sequence[float] = ()
+        """(n,) positions of the latest state, trusted or not."""
+        self._fast = FastStates(
+            model.n, self.joints, (Envelope, Continuity, Speeds, Frozen, Tracking)
+        )
+        self._compared: tuple[Any, ...] = (None,) * 4
+        """What the arrays of the fast path were made of."""
+        self._no_torques, self._no_command = np.zeros(model.n), (0.0,) * len(self.joints)
+        self._damps = self._assists = False
         self._fastest = model.velocity_limits.tolist()
         self._least = min(self._fastest)
         self._smooth: Sequence[float] = ()
@@ -167,6 +180,7 @@ class Guard:
         self.checks: list[Check] = [self.envelope, *self._jumps, self.speeds]
         if settings.frozen_timeout:
             self.checks.append(Frozen(self.model, self.joints, settings.frozen_timeout))
+        self._notes = [check.note for check in self.checks if check is not self.envelope]
         stated = self.model.effort_limits.tolist()
         self.efforts = tuple(
             settings.effort_scale * (own or (stated[k] if math.isfinite(stated[k]) else 0.0))
@@ -348,11 +362,109 @@ class Guard:
         ``q`` (n,) are the positions of ``state`` as an array, ``efforts`` (n,) the measured ones,
         NaN where unknown; ``received`` when the state of each commanded joint was received.
         """
+        policy = self.policy
         self.watch.feed(now)
-        resting = self.policy.at_rest
+        settled = policy.settled
+        resting = not settled and policy.at_rest
         if resting:  # a robot may be moved, as simulated ones are
             self._doubts.clear()
             self.measured = efforts
+        until: Sequence[float] = ()
+        if self._from_messages:
+            until = self.periods.note(received, self.settings.stale_timeout)
+        envelope, limits, gains, rows = self._compared
+        if (
+            envelope is not self.envelope
+            or limits is not policy.limits
+            or gains is not self.law.current
+            or rows is not self.law.springs.rows
+        ):
+            self._compare()
+        plain = (
+            settled
+            and self._law is None
+            and not self._doubts
+            and self.law.steady
+            and not self._assists
+            and not self.settings.velocity_filter
+        )
+        passes, limited, gravity, damping, command = self._usual(state, efforts, plain, now)
+        if passes:
+            self._note(state)
+            if plain and limited and (not until or now < min(until)):
+                self.q = state.positions
+                self._smooth, self._smoothed_at = state.rates, state.stamp
+                usual = Torques(gravity, damping if self._damps else [], [])
+                policy.follow(now, usual, command, until)
+                if self.tracking is not None:
+                    self.tracking.commanded(command)
+                return Answer(command)
+        trouble = None if passes else self._trouble(state, efforts, resting)
+        damped = self.damped_rates(state.rates, state.stamp, self.settings.velocity_filter)
+        rejection = None
+        if trouble is not None:
+            rejection = Rejection(trouble.kind, trouble.reason)
+            self.refuse(trouble, now)
+        torques = None
+        if Doubt.STATE not in self._doubts:
+            self.q = state.positions
+            if not resting:
+                torques = self._torques(q, state.positions, damped, efforts, now)
+        asked = policy.command(now, self._holding(now) or torques, until)
+        if self.tracking is not None and asked is not None:
+            self.tracking.commanded(self._expected(asked, state))
+        self._watch_saturation(now)
+        return Answer(asked, rejection)
+
+    def _usual(
+        self, state: JointStates, efforts: list[float], plain: bool, now: float
+    ) -> tuple[bool, bool, list[float], list[float], list[float]]:
+        """Return what the fast path finds of a state; of torques where the law is ``plain``."""
+        policy, law, tracking = self.policy, self.law, self.tracking
+        elapsed, first = self.speeds.since(state)
+        asked: Sequence[float] = self._commanded(efforts)
+        if tracking is not None and policy.engaged and len(tracking.asked) == LAG:
+            asked = tracking.asked[-1]
+        before, self._before = self._before or state.positions, state.positions
+        return self._fast.evaluate(
+            self.input.buffers,
+            law.gravity_torques(self.input.buffers[0], now) if plain else self._no_torques,
+            elapsed if elapsed >= WINDOW else math.inf,
+            before,
+            first,
+            asked,
+            policy.elapsed(now),
+            policy.latest if plain else self._no_command,
+        )
+
+    def _compare(self) -> None:
+        """Tell the fast path with what states are compared from now on."""
+        envelope, limits = self.envelope, self.policy.limits
+        gains, rows = self.law.current, self.law.springs.rows
+        self._compared = envelope, limits, gains, rows
+        fast, settings = self._fast, self.settings
+        low, high = np.array(envelope.low), np.array(envelope.high)
+        softly = low.copy(), high.copy()
+        for _, k, begin, end in rows:
+            softly[0][k], softly[1][k] = max(low[k], begin), min(high[k], end)
+        fast.of_coordinates[:] = low, high, *softly, self._fastest
+        moving = MOVING if settings.frozen_timeout else math.inf
+        bounds = math.inf if self.tracking is None else self.tracking.bounds
+        for row, values in enumerate(
+            (moving, bounds, limits.effort or 0.0, limits.rate or 0.0, gains.scale, gains.damping)
+        ):
+            fast.of_joints[row] = values
+        self._damps, self._assists = any(gains.damping), any(gains.friction)
+
+    def _note(self, state: JointStates) -> None:
+        """Store a state that passes all checks."""
+        for note in self._notes:
+            note(state)
+        if self.tracking is not None and self.policy.engaged:
+            self.tracking.note()
+
+    def _trouble(self, state: JointStates, efforts: list[float], resting: bool) -> Fault | None:
+        """Return the first fault that a state shows, and note what all of them make doubtful."""
         trouble = None
         for check in self.checks:
             fault = check.check(state)
@@ -364,24 +476,7 @@ class Guard:
                     self.speeds.restart()
         if trouble is None and self.tracking is not None and self.policy.engaged:
             trouble = self.tracking.check(self._commanded(efforts))
-        damped = self.damped_rates(state.rates, state.stamp, self.settings.velocity_filter)
-        until: Sequence[float] = ()
-        if self._from_messages:
-            until = self.periods.note(received, self.settings.stale_timeout)
-        rejection = None
-        if trouble is not None:
-            rejection = Rejection(trouble.kind, trouble.reason)
-            self.refuse(trouble, now)
-        torques = None
-        if Doubt.STATE not in self._doubts:
-            self.q = state.positions
-            if not resting:
-                torques = self._torques(q, state.positions, damped, efforts, now)
-        command = self.policy.command(now, self._holding(now) or torques, until)
-        if self.tracking is not None and command is not None:
-            self.tracking.commanded(self._expected(command, state))
-        self._watch_saturation(now)
-        return Answer(command, rejection)
+        return trouble
 
     def _commanded(self, values: list[float]) -> list[float]:
         """Return those of values (n,) that belong to commanded joints."""

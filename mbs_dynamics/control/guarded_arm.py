@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from operator import gt
 from typing import Any, NamedTuple
 
 from mbs_dynamics.control.environment import Load, check_load, replaced
+from mbs_dynamics.control.fast_path import FastFrames
 from mbs_dynamics.control.guard import Guard, Law
 from mbs_dynamics.control.input_checks import SLACK, JointStates
 from mbs_dynamics.control.laws.gravity import Gravity
@@ -118,8 +118,12 @@ class GuardedArm:
         self._coordinates = coordinates
         self._wraps = [endless(model.joints, model.lower, model.upper)[k] for k in coordinates]
         self._fastest = [float(model.velocity_limits[k]) for k in coordinates]
+        single = len(motors.motors) == len(motors.joint_names)
+        self._fast = FastFrames(motors, max_temperature) if single else None
         self._at: list[float] = [math.nan] * m
         """(m,) the latest positions that were accepted."""
+        self._reported: Sequence[float] = ()
+        """(m,) likewise, in the units of the drives; empty if frames were not as usual."""
         self._stamps: list[float] = [-math.inf] * m
         self._suspect: list[tuple[float, float] | None] = [None] * m
         """(m,) position and stamp of the latest frame that jumped, if the ones after agree."""
@@ -225,9 +229,10 @@ class GuardedArm:
         """Return the command for the motors at time ``t``, from the frames since the last step."""
         guard, policy = self.guard, self.policy
         gap, self._now = t - self._now, t
-        found = self._accepted(self.motors.measured(frames), t) if frames else None
-        if policy.engaged:
-            self._watch(t, gap)
+        found = self._accepted(frames, t) if frames else None
+        most = self.motors.max_age
+        if (gap >= most or t - min(self._stamps) >= most) and policy.engaged:
+            self._stop_waiting(t, gap)
         if found is None:
             torques = guard.tick(t)
         else:
@@ -242,26 +247,22 @@ class GuardedArm:
                 torques = guard.tick(t)
         return self._command(torques)
 
-    def _accepted(self, measured: Measured, t: float) -> tuple[Sequence[Any], ...] | None:
+    def _accepted(self, frames: Sequence[Frame], t: float) -> tuple[Any, ...] | None:
         """Return coordinates, positions, velocities, efforts and stamps to be used, or None."""
-        joints, q, qd, tau, stamps, errors, temperatures, unknown, apart = measured
+        if self._fast is not None and not self._refusing:
+            latest = t + self.motors.max_age
+            usual = self._fast.read(frames, self._at, self._stamps, SLACK, latest)
+            if usual is not None:
+                q, qd, tau, stamps, self._reported = usual
+                self._at, self._stamps = q, stamps
+                return self._coordinates, q, qd, tau, stamps
+        measured = self.motors.measured(frames)
+        joints, q, qd, tau, stamps, _, _, unknown, _ = measured
         if unknown and not self._unknown.issuperset(unknown):
             self._unknown.update(unknown)
             self._remark = f"frames of unknown motors {listed(map(str, unknown))} are ignored"
-        if len(joints) == len(self._at):  # mostly: all as they should be
-            at, before = self._at, self._stamps
-            if (
-                math.dist(q, at) <= SLACK
-                and math.isfinite(sum(qd))
-                and all(map(gt, stamps, before))
-                and max(stamps) <= t + self.motors.max_age
-                and not any(errors)
-                and not self._refusing
-                and (self._temperature == math.inf or max(temperatures) <= self._temperature)
-                and not (apart and max(apart) > APART)
-            ):
-                self._at, self._stamps = list(q), list(stamps)
-                return self._coordinates, q, qd, tau, stamps
+        self._at, self._stamps = list(self._at), list(self._stamps)
+        self._reported = ()
         rows: list[tuple[Any, ...]] = []
         for place, k in enumerate(joints):
             self._check_drive(k, measured, place, t)
@@ -273,7 +274,7 @@ class GuardedArm:
                 self._at[k], self._stamps[k], self._suspect[k] = q[place], stamps[place], None
                 rows.append((self._coordinates[k], q[place], qd[place], tau[place], stamps[place]))
         self._refusing = any(self._refused)
-        return tuple(zip(*rows, strict=True)) if rows else None
+        return tuple(map(list, zip(*rows, strict=True))) if rows else None
 
     def _check_drive(self, k: int, measured: Measured, place: int, t: float) -> None:
         """Stop if the drive of joint ``k`` reports an error, or its motors are apart."""
@@ -319,12 +320,10 @@ class GuardedArm:
             moved = math.remainder(moved, math.tau)
         return abs(moved) > SLACK + 2.0 * self._fastest[k] * max(elapsed, 0.0)
 
-    def _watch(self, t: float, gap: float) -> None:
-        """Stop if frames are missing for too long, or the loop has paused."""
+    def _stop_waiting(self, t: float, gap: float) -> None:
+        """Stop since frames are missing for too long, or the loop has paused."""
         most = self.motors.max_age
         oldest = min(self._stamps)
-        if t - oldest < most and gap < most:
-            return
         k = self._stamps.index(oldest)
         name, why = self.motors.joint_names[k], self._refused[k]
         if gap >= most:
@@ -342,14 +341,17 @@ class GuardedArm:
     def _command(self, torques: Sequence[float] | None) -> Command:
         policy, guard = self.policy, self.guard
         grip = policy.grip
-        event = self._event() if self._shown != (policy.state, policy.fault) else self._remark
+        shown = self._shown
+        same = shown[0] is policy.state and shown[1] is policy.fault
+        event = self._remark if same else self._event()
         self._remark = ""
         if torques is None:
             torques = policy.latest
             if grip == 0.0 and not policy.engaged and not any(torques):
                 return Command("off", (0.0,) * len(self._at), (), event)
         if grip == 0.0:
-            return Command("torque", torques, self.motors.commands(torques, self._at), event)
+            commands = self.motors.commands(torques, self._at, reported=self._reported)
+            return Command("torque", torques, commands, event)
         held = [guard.held[k] for k in self._coordinates]
         fault = None if policy.engaged else policy.fault
         if fault is not None and fault.doubt is Doubt.MOTOR:

@@ -7,9 +7,10 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from operator import eq, le, sub
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from mbs_dynamics.compiler import less, select
+from mbs_dynamics.control.fast_path import Compared, size
 from mbs_dynamics.control.policy import Doubt, Fault
 from mbs_dynamics.model.coordinates import endless
 from mbs_dynamics.model.model import Model
@@ -46,6 +47,13 @@ class JointStates(NamedTuple):
 
 class Check(Protocol):
     """A check of states of joints, which may store them until the next."""
+
+    @staticmethod
+    def holds(x: Compared) -> Sequence[Any]:
+        """Return arrays of conditions under all of which a state passes, for symbols."""
+
+    def note(self, state: JointStates) -> None:
+        """Store a state that passes."""
 
     def check(self, state: JointStates) -> Fault | None:
         """Return the fault that a state shows, with what it makes doubtful, or None."""
@@ -138,18 +146,24 @@ class Envelope:
 
     def __init__(self, model: Model, joints: Sequence[int], margin: float) -> None:
         self._rows = []
-        self._low, self._high = [-math.inf] * model.n, [math.inf] * model.n
+        self.low, self.high = [-math.inf] * model.n, [math.inf] * model.n
         for k in joints:
             lower, upper = float(model.lower[k]), float(model.upper[k])
             if lower < upper:
-                self._low[k], self._high[k] = lower - margin, upper + margin
-                self._rows.append((model.joint_names[k], k, self._low[k], self._high[k]))
+                self.low[k], self.high[k] = lower - margin, upper + margin
+                self._rows.append((model.joint_names[k], k, self.low[k], self.high[k]))
+
+    @staticmethod
+    def holds(x: Compared) -> Sequence[Any]:
+        """Return conditions under all of which a state passes."""
+        return less(x.low, x.positions), less(x.positions, x.high)
+
+    def note(self, state: JointStates) -> None:
+        """Store nothing."""
 
     def check(self, state: JointStates) -> Fault | None:
         """Return the fault that a joint is beyond a limit, or None."""
         positions = state.positions
-        if all(map(le, self._low, positions)) and all(map(le, positions, self._high)):  # mostly
-            return None
         for name, k, low, high in self._rows:
             if not low <= positions[k] <= high:
                 return Fault(
@@ -181,28 +195,39 @@ class Speeds:
                 self._rows.append((name, k, fastest, wraps[k]))
             else:
                 self.unlimited.append(name)
-        self._least = min((fastest for _, _, fastest, _ in self._rows), default=math.inf)
         self._window: deque[tuple[int, Sequence[float], Sequence[float]]] = deque()
 
     def restart(self) -> None:
         """Forget all states, since a jump of positions is no speed."""
         self._window.clear()
 
-    def check(self, state: JointStates) -> Fault | None:
-        """Return the fault that a joint is too fast, or None."""
-        positions, rates, stamp, _ = state
-        window = self._window
+    @staticmethod
+    def holds(x: Compared) -> Sequence[Any]:
+        """Return conditions under all of which a state passes."""
+        moved = x.positions - x.first
+        return less(size(x.rates), x.fastest), less(size(moved), x.fastest * x.reach)
+
+    def since(self, state: JointStates) -> tuple[float, Sequence[float]]:
+        """Return the time in s since the first state of the window before a new one, and that."""
+        window, stamp = self._window, state.stamp
         if window and stamp <= window[-1][0]:
             self.restart()
-        window.append((stamp, positions, rates))
-        while len(window) > 2 and 1e-9 * (stamp - window[1][0]) >= WINDOW:
+        while len(window) > 1 and 1e-9 * (stamp - window[1][0]) >= WINDOW:
             window.popleft()
-        first, before, _ = window[0]
-        elapsed = 1e-9 * (stamp - first)
-        least = self._least
-        slow = max(rates) <= least and -min(rates) <= least  # mostly, and quick to find
-        if slow and (elapsed < WINDOW or math.dist(positions, before) <= least * elapsed):
-            return None
+        if not window:
+            return 0.0, state.positions
+        return 1e-9 * (stamp - window[0][0]), window[0][1]
+
+    def note(self, state: JointStates) -> None:
+        """Store a state, after ``since``."""
+        self._window.append((state.stamp, state.positions, state.rates))
+
+    def check(self, state: JointStates) -> Fault | None:
+        """Return the fault that a joint is too fast, or None."""
+        positions, rates, _, _ = state
+        window = self._window
+        elapsed, before = self.since(state)
+        self.note(state)
         for name, k, fastest, turns in self._rows:
             moved = positions[k] - before[k]
             if turns:
@@ -246,14 +271,21 @@ class Continuity:
         self._before: Sequence[float] = ()
         self._stamps: Sequence[int] = ()
 
+    @staticmethod
+    def holds(x: Compared) -> Sequence[Any]:
+        """Return conditions under all of which a state passes."""
+        return (less(size(x.positions - x.before), SLACK),)
+
+    def note(self, state: JointStates) -> None:
+        """Store a state."""
+        self._before, self._stamps = state.positions, list(state.stamps)
+
     def check(self, state: JointStates) -> Fault | None:
         """Return the fault that a joint has jumped since the state before, or None."""
         positions, _, _, stamps = state
         before, stamps_before = self._before, self._stamps
-        self._before, self._stamps = positions, list(stamps)
+        self.note(state)
         if not len(before):
-            return None
-        if math.dist(positions, before) <= SLACK:  # mostly, and quick to find
             return None
         for name, k, fastest, turns in self._rows:
             elapsed = 1e-9 * (stamps[k] - stamps_before[k])
@@ -286,12 +318,22 @@ class Frozen:
         self._since: list[int] = []
         """(n,) likewise, of each; empty if that was in the latest state."""
 
+    @staticmethod
+    def holds(x: Compared) -> Sequence[Any]:
+        """Return conditions under all of which a state passes."""
+        least = select(less(size(x.rates[x.joints]), x.moving), -1.0, 0.0)
+        return (less(least, size((x.positions - x.before)[x.joints])),)
+
+    def note(self, state: JointStates) -> None:
+        """Store a state in which all positions have changed, or are those of slow joints."""
+        self._before, self._changed_at, self._since = state.positions, state.stamp, []
+
     def check(self, state: JointStates) -> Fault | None:
         """Return the fault that a joint does not change, or None."""
         positions, rates, stamp, _ = state
         before, self._before = self._before, positions
-        if len(before) != len(positions) or not any(map(eq, positions, before)):  # mostly
-            self._changed_at, self._since = stamp, []
+        if len(before) != len(positions):
+            self.note(state)
             return None
         since = self._since = self._since or [self._changed_at] * len(positions)
         for place, k in enumerate(self._joints):
@@ -318,29 +360,38 @@ class Tracking:
 
     def __init__(self, names: Sequence[str], limits: Sequence[float], tolerance: float) -> None:
         self._names, self._limits, self._tolerance = names, limits, tolerance
-        self._bounds = [tolerance * most for most in limits]
-        self._asked: deque[Sequence[float]] = deque(maxlen=LAG)
+        self.bounds = [tolerance * most for most in limits]
+        self.asked: deque[Sequence[float]] = deque(maxlen=LAG)
+        """The efforts (n,) that the last commands ask for."""
         self._deviations = [0] * len(limits)
 
     def restart(self) -> None:
         """Forget all commands."""
-        self._asked.clear()
+        self.asked.clear()
         self._deviations = [0] * len(self._limits)
 
     def commanded(self, efforts: Sequence[float]) -> None:
         """Store the efforts (n,) that the latest command asks for, with the drives' own loops."""
-        self._asked.append(efforts)
+        self.asked.append(efforts)
+
+    @staticmethod
+    def holds(x: Compared) -> Sequence[Any]:
+        """Return conditions under all of which a state passes."""
+        beyond = select(less(x.tolerance, size(x.efforts - x.asked)), 1.0, 0.0)  # NaN is not
+        return (less(beyond, 1.0),)
+
+    def note(self) -> None:
+        """Store that all efforts are as expected."""
+        if len(self.asked) == LAG:
+            self._deviations = [0] * len(self.bounds)
 
     def check(self, measured: Sequence[float]) -> Fault | None:
         """Return the fault that a motor does not exert its torque, or None."""
-        if len(self._asked) < LAG:
+        if len(self.asked) < LAG:
             return None
-        latest, bounds = self._asked[-1], self._bounds
-        if all(map(le, map(abs, map(sub, measured, latest)), bounds)):  # mostly
-            self._deviations = [0] * len(bounds)
-            return None
+        bounds = self.bounds
         for k, most in enumerate(self._limits):
-            asked = [min(most, max(-most, each[k])) for each in self._asked]
+            asked = [min(most, max(-most, each[k])) for each in self.asked]
             if min(asked) - bounds[k] > measured[k] or measured[k] > max(asked) + bounds[k]:
                 self._deviations[k] += 1
                 if self._deviations[k] >= DEVIATIONS:

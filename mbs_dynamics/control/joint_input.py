@@ -206,11 +206,15 @@ class JointInput:
         self._pick_others = _picker(self._others)
         # between two messages the processor's caches go cold; arrays of Python are faster then than
         # a few calls of NumPy, which shares their memory
-        self._positions, self._velocities = array("d", [0.0] * n), array("d", [0.0] * n)
-        self._torques = array("d", [math.nan] * n)
+        self._whole: Any = memoryview(array("d", [0.0] * 2 * n + [math.nan] * n))
+        self._positions, self._velocities = self._whole[:n], self._whole[n : 2 * n]
+        self._torques = self._whole[2 * n :]
         self._q, self._qd = np.frombuffer(self._positions), np.frombuffer(self._velocities)
         self._tau = np.frombuffer(self._torques)
+        self.buffers = self._q, self._qd, self._tau
+        """Merged positions, velocities and efforts, each (n,), which later measurements change."""
         self._pack = Struct(f"{n}d").pack_into
+        self._pack_all = Struct(f"{3 * n}d").pack_into
         self.stamps = [0] * n
         """(n,) in ns, of the latest stamped measurement of each coordinate; 0 if there is none."""
         self._newest = 0  # of these
@@ -332,9 +336,9 @@ class JointInput:
     def feed(
         self,
         coordinates: Sequence[int],
-        positions: Sequence[float],
-        velocities: Sequence[float],
-        efforts: Sequence[float],
+        positions: list[float],
+        velocities: list[float],
+        efforts: list[float],
         received: Sequence[float],
     ) -> tuple[FloatArray, list[float], list[float], list[float], bool]:
         """Merge measurements of these coordinates that have been checked.
@@ -343,15 +347,14 @@ class JointInput:
         next call, and as a list; velocities; efforts, NaN where unknown; whether all are new.
         """
         if len(coordinates) == len(self.joint_names):
-            self._pack(self._positions, 0, *positions)
-            self._pack(self._velocities, 0, *velocities)
-            self._pack(self._torques, 0, *efforts)
+            self._pack_all(self._whole, 0, *positions, *velocities, *efforts)
             self.received[:] = received
-            return self._q, list(positions), list(velocities), list(efforts), True
+            return self._q, positions, velocities, efforts, True
         columns = zip(coordinates, positions, velocities, efforts, received, strict=True)
         for k, q, qd, tau, at in columns:
             self._positions[k], self._velocities[k], self._torques[k] = q, qd, tau
             self.received[k] = at
+        merged: tuple[list[float], list[float], list[float]]
         merged = self._positions.tolist(), self._velocities.tolist(), self._torques.tolist()
         return self._q, *merged, False
 

@@ -26,7 +26,9 @@ from operator import add, itemgetter, mul, sub
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mbs_dynamics.checks import positive
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray, positive
 from mbs_dynamics.control.motor_table import (
     MAX_AGE,
     WHEN_SILENT,
@@ -95,18 +97,32 @@ class Measured(NamedTuple):
 _NOTHING = Measured((), (), (), (), (), (), ())
 
 
-class _Layout(NamedTuple):
+class Layout(NamedTuple):
     """Places of the motors in frames of one order, and the factors of these motors."""
 
     pick: Callable[[Sequence[Any]], Sequence[Any]]
     rows: Sequence[int]
     """Rows of the table, ascending."""
-    zeros: Sequence[float]
-    positions: Sequence[float]
-    velocities: Sequence[float]
-    efforts: Sequence[float]
-    """Factors to SI."""
+    zeros: FloatArray
+    factors: FloatArray
+    """To SI: of positions, velocities and efforts."""
     unknown: Sequence[int | str]
+
+
+def in_si(
+    positions: Sequence[Any],
+    velocities: Sequence[Any],
+    efforts: Sequence[Any],
+    zeros: Sequence[Any],
+    factors: Sequence[Sequence[Any]],
+) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return what motors report in SI units, from numbers or symbols."""
+    per_position, per_velocity, per_effort = factors
+    return (
+        list(map(mul, per_position, map(sub, positions, zeros))),
+        list(map(mul, per_velocity, velocities)),
+        list(map(mul, per_effort, efforts)),
+    )
 
 
 def _inverse(motors: Sequence[Motor | None], name: str) -> list[float]:
@@ -194,9 +210,8 @@ class Motors:
             motor.sign * motor.command_per_newton_metre / len(self._groups[joint])
             for motor, joint in zip(self.motors, self._joints, strict=True)
         ]
-        self._gains = {1.0: ([m.kp for m in self.motors], [m.kd for m in self.motors])}
-        self._gains[0.0] = ([0.0] * len(self.motors),) * 2
-        self._layouts: dict[Any, _Layout] = {}
+        self._none = [0.0] * len(self.motors)
+        self._layouts: dict[Any, Layout] = {}
         self._named: dict[tuple[str, ...], Any] = {}
 
     @classmethod
@@ -221,18 +236,20 @@ class Motors:
         try:
             names, stamps, positions, velocities, efforts, *rest = zip(*frames, strict=True)
             errors, temperatures = rest or ((0,) * len(names), (math.nan,) * len(names))
-            layout = self._layouts.get(names) or self._learned(names)
-            pick, rows, zeros, per_position, per_velocity, per_effort, unknown = layout
-            q = list(map(mul, per_position, map(sub, pick(positions), zeros)))
-            qd = list(map(mul, per_velocity, pick(velocities)))
-            tau = list(map(mul, per_effort, pick(efforts)))
+            pick, rows, zeros, factors, unknown = self.layout(names)
+            values = pick(positions), pick(velocities), pick(efforts)
+            q, qd, tau = in_si(*values, zeros.tolist(), factors.tolist())
         except (TypeError, ValueError):
             return self.measured(_clean(frames)) if len(frames) else _NOTHING
         found = Measured(rows, q, qd, tau, pick(stamps), pick(errors), pick(temperatures), unknown)
         return self._merged(found) if self._shared else found
 
-    def _learned(self, names: tuple[Any, ...]) -> _Layout:
+    def layout(self, names: tuple[Any, ...]) -> Layout:
         """Return the layout of frames of motors in this order."""
+        found = self._layouts.get(names)
+        return self._learned(names) if found is None else found
+
+    def _learned(self, names: tuple[Any, ...]) -> Layout:
         places = {self._rows[name]: k for k, name in enumerate(names) if name in self._rows}
         rows = sorted(places)
         motors = [self.motors[row] for row in rows]
@@ -242,13 +259,11 @@ class Motors:
             pick = itemgetter(slice(order[0], order[0] + 1))
         elif order != list(range(len(names))):
             pick = itemgetter(*order) if order else lambda values: ()
-        layout = _Layout(
+        layout = Layout(
             pick,
             rows,
-            [motor.zero for motor in motors],
-            [motor.sign / motor.position_per_radian for motor in motors],
-            [motor.sign / motor.velocity_per_radian for motor in motors],
-            [motor.sign / motor.feedback_per_newton_metre for motor in motors],
+            np.array([motor.zero for motor in motors]),
+            np.array([_inverse(motors, name) for name in PER_UNIT]),
             tuple(dict.fromkeys(name for name in names if name not in self._rows)),
         )
         if len(self._layouts) >= KEPT_LAYOUTS:
@@ -338,12 +353,14 @@ class Motors:
         positions: Sequence[float],
         kp: float = 0.0,
         kd: float = 0.0,
+        reported: Sequence[float] = (),
     ) -> list[MotorCommand]:
         """Return the commands of all motors.
 
         ``torques`` (m,) in N m or N and ``positions`` (m,) in rad or m are those of
         ``joint_names``; ``kp`` and ``kd`` are shares of the gains of the table: both 0 for torques
-        alone, both 1 to hold the positions, kp 0 and kd 1 to damp.
+        alone, both 1 to hold the positions, kp 0 and kd 1 to damp. ``reported`` are the positions
+        in the units of the drives, if they are known.
         """
         if not len(torques) == len(positions) == len(self.joint_names):
             raise ArgumentError(
@@ -353,13 +370,13 @@ class Motors:
         if self._shared:
             torques = [torques[joint] for joint in self._joints]
             positions = [positions[joint] for joint in self._joints]
-        gains = self._gains
+        none = self._none
         columns = (
             self._names,
-            map(add, self._zeros, map(mul, self._positions, positions)),
-            gains[0.0][0],
-            gains[kp][0] if kp in gains else [kp * x for x in gains[1.0][0]],
-            gains[kd][1] if kd in gains else [kd * x for x in gains[1.0][1]],
+            reported or map(add, self._zeros, map(mul, self._positions, positions)),
+            none,
+            [kp * motor.kp for motor in self.motors] if kp else none,
+            [kd * motor.kd for motor in self.motors] if kd else none,
             map(mul, self._efforts, torques),
         )
         return list(map(_command, zip(*columns, strict=True)))

@@ -126,6 +126,9 @@ class Limited(NamedTuple):
     rate: tuple[int, ...] = ()
 
 
+NOT_LIMITED = Limited()
+
+
 class CommandPolicy:
     """Converts wanted torques to commands, or to no command, and knows who holds the arm.
 
@@ -165,6 +168,11 @@ class CommandPolicy:
     def engaged(self) -> bool:
         """Whether torques follow the state of the robot, and faults stop them."""
         return self.state in ENGAGED
+
+    @property
+    def settled(self) -> bool:
+        """Whether torques alone hold the arm, none of them at its limit."""
+        return self.state is State.ENABLED and self.grip == 0.0 and not self.limited.effort
 
     @property
     def stopping(self) -> bool:
@@ -317,6 +325,18 @@ class CommandPolicy:
             self.state = State.DISABLED
         return command
 
+    def follow(
+        self,
+        now: float,
+        torques: Torques,
+        command: list[float],
+        damps_until: Sequence[float] = (),
+    ) -> None:
+        """Store a command of torques in a state that is ``settled``, known to be within limits."""
+        self._torques, self._damps_until = torques, damps_until
+        self.limited, self.latest = NOT_LIMITED, tuple(command)
+        self._commanded_at = max(now, self._commanded_at)
+
     def _released_by(self, now: float, command: Sequence[float]) -> bool:
         """Return whether a ramp out is over with this command."""
         if self._stop == "hold":
@@ -427,12 +447,16 @@ class CommandPolicy:
             return 0.0
         return min(1.0, max(0.0, 1.0 - (now - self._begin) / self.limits.ramp_time))
 
+    def elapsed(self, now: float) -> float:
+        """Return the time in s since the latest command."""
+        return max(0.0, now - self._commanded_at)
+
     def _limit(self, now: float, wanted: list[float]) -> list[float]:
         """Return the wanted torques, clipped by the rate limit.
 
         Wanted torques are within the effort limits, and so are the commands on the way to them.
         """
-        elapsed = max(0.0, now - self._commanded_at)
+        elapsed = self.elapsed(now)
         limits, latest = self.limits, self.latest
         steps = [rate * elapsed for rate in limits.rate]
         command = wanted

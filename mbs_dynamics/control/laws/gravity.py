@@ -87,26 +87,26 @@ class Springs:
 
     def __init__(self, model: Model, joints: Sequence[int], zone: float, frequency: float) -> None:
         self._frequency = frequency
-        self._rows: list[tuple[int, int, float, float]] = []
+        self.rows: list[tuple[int, int, float, float]] = []
         """Place among the commanded joints, coordinate, and where its springs begin."""
         self._zone = zone
         for place, k in enumerate(joints if frequency and zone else ()):
             lower, upper = float(model.lower[k]), float(model.upper[k])
             if bounded(model.lower, model.upper)[k]:
                 width = min(zone, 0.25 * (upper - lower))
-                self._rows.append((place, k, lower + width, upper - width))
+                self.rows.append((place, k, lower + width, upper - width))
 
     def begin(self, q: Sequence[float]) -> None:
         """Start the springs of joints near a limit at their present positions."""
-        self._rows = [
-            (place, k, min(low, q[k]), max(high, q[k])) for place, k, low, high in self._rows
+        self.rows = [
+            (place, k, min(low, q[k]), max(high, q[k])) for place, k, low, high in self.rows
         ]
 
     def pressed(self, q: Sequence[float]) -> list[tuple[int, float]]:
         """Return place and depth of the springs that act; the depth is negative below a limit."""
         return [
             (place, q[k] - (low if q[k] < low else high))
-            for place, k, low, high in self._rows
+            for place, k, low, high in self.rows
             if not low <= q[k] <= high
         ]
 
@@ -158,7 +158,8 @@ class GravityLaw:
         self._all_joints = self._joints == tuple(range(model.n))
         self._commanded = np.ix_(self._joints, self._joints)
         self._gains = Slew(np.array(gains))
-        self._current = gains
+        self.current = gains
+        """The gains in force."""
         self._settling = Slew(np.zeros(()))
         self._model = model
         self.algorithm = ""
@@ -187,6 +188,7 @@ class GravityLaw:
         sources = {"gravity": self.gravity, "payload": self.loads}
         names = [port.name for port in self.kernel.inputs if port.name in sources]
         self._takes = {name: sources[name] for name in names}
+        self._inputs: list[FloatArray] = []  # of the kernel, beside q
         zero = np.zeros(self._model.n)
         # the first calls load libraries, which must not happen while torques are on
         self.goal_torques(zero)
@@ -210,6 +212,11 @@ class GravityLaw:
         """Whether gravity, loads or gains are on a ramp."""
         return self.gravity.moving or self.loads.moving or self._gains.moving
 
+    @property
+    def steady(self) -> bool:
+        """Whether torques follow from gains that stay, without settling damping."""
+        return not (self._gains.moving or self._settling.moving)
+
     def goal_inputs(self) -> list[FloatArray]:
         """Return the inputs of the kernel beside q once all ramps are over."""
         return [source.goal for source in self._takes.values()]
@@ -230,6 +237,13 @@ class GravityLaw:
         scale = self._gains.goal[0].tolist()
         return [s * g[k] for s, k in zip(scale, self._joints, strict=True)]
 
+    def gravity_torques(self, q: FloatArray, now: float) -> FloatArray:
+        """Return the gravity torques (n,) of all joints at q (n,), not scaled."""
+        if self.gravity.moving or self.loads.moving or not self._inputs:
+            self._inputs = [source.at(now) for source in self._takes.values()]
+        g: FloatArray = self.kernel(q, *self._inputs)
+        return g
+
     def torques(
         self, q: FloatArray, positions: Sequence[float], rates: Sequence[float], now: float
     ) -> Torques:
@@ -239,9 +253,9 @@ class GravityLaw:
         coordinates of the model.
         """
         if self._gains.moving:
-            self._current = Gains(*map(tuple, self._gains.at(now).tolist()))
-        g = self.kernel(q, *[source.at(now) for source in self._takes.values()]).tolist()
-        scales, dampings, frictions = self._current
+            self.current = Gains(*map(tuple, self._gains.at(now).tolist()))
+        g = self.gravity_torques(q, now).tolist()
+        scales, dampings, frictions = self.current
         joints = self._joints
         if not self._all_joints:
             g, rates = [g[k] for k in joints], [rates[k] for k in joints]

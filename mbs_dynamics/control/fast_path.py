@@ -1,0 +1,221 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The usual case of a loop, decided by compiled kernels: nothing is wrong, and no limit is reached.
+
+For an arm of seven joints some three hundred numbers are compared in every period, which takes 15
+us in Python and 0.3 us in machine code. Each check says in ``holds``, for symbols, what is so of
+states that it passes. Where all of that is so, the checks only note the state. Where anything is
+not, they judge by themselves, and say what is wrong: the kernels refuse nothing. It is the same
+with frames of motors, and with the limits of commands.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from array import array
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import Kernel, less, select, trace
+from mbs_dynamics.control.motors import Frame, Motors, in_si
+
+
+def _numbers(count: int) -> tuple[Any, array[float], FloatArray]:
+    """Return a function that packs so many numbers, an array that it packs them into, and that.
+
+    The last is the same memory, for a kernel.
+    """
+    memory = array("d", bytes(8 * count))
+    return struct.Struct(f"{count}d").pack_into, memory, np.frombuffer(memory)
+
+
+def size(x: Any) -> Any:
+    """Return absolute values of symbols."""
+    return select(less(x, 0.0), -x, x)
+
+
+def all_hold(*conditions: Any) -> Any:
+    """Return 1 where all of these arrays of conditions hold, 0 elsewhere. None holds of NaN."""
+    found: Any = 1.0
+    for condition in np.concatenate(conditions):
+        found = select(condition, found, 0.0)
+    return found
+
+
+# -- states ----------------------------------------------------------------------------------------
+
+
+class Compared(NamedTuple):
+    """What checks compare: arrays of symbols, (n,) by coordinate or (m,) by commanded joint."""
+
+    joints: list[int]
+    """(m,) coordinates of the commanded joints."""
+    positions: Any
+    """(n,) in rad or m, as the four that follow."""
+    before: Any
+    """Of the state before."""
+    first: Any
+    """Of the first state of the window over which speeds are averaged."""
+    low: Any
+    high: Any
+    rates: Any
+    """(n,) in rad/s or m/s."""
+    fastest: Any
+    """(n,) velocity limits."""
+    reach: Any
+    """Time in s since the first state of the window; infinite until the window is full."""
+    moving: Any
+    """(m,) speeds above which a position must change."""
+    efforts: Any
+    """(m,) measured, in N m or N, as the two that follow."""
+    asked: Any
+    tolerance: Any
+
+
+class FastStates:
+    """States of an arm with n coordinates, of which ``joints`` (m,) are commanded.
+
+    ``checks`` are classes with the function ``holds``.
+    """
+
+    def __init__(self, n: int, joints: Sequence[int], checks: Iterable[Any]) -> None:
+        self._kernel = _kernel_of_states(n, tuple(joints), tuple(checks))
+        m = self._m = len(joints)
+        self.of_coordinates = np.zeros((5, n))
+        """Rows: lowest and highest positions, with and without springs, and velocity limits."""
+        self.of_joints = np.zeros((6, m))
+        """Rows: ``moving`` and ``tolerance`` of :class:`Compared`, limits of efforts and of their
+        rates, scale of gravity torques, damping."""
+        self._pack, self._memory, self._previous = _numbers(2 + 2 * n + 2 * m)
+
+    def evaluate(
+        self,
+        state: tuple[FloatArray, FloatArray, FloatArray],
+        gravity: FloatArray,
+        reach: float,
+        before: Sequence[float],
+        first: Sequence[float],
+        asked: Sequence[float],
+        elapsed: float,
+        latest: Sequence[float],
+    ) -> tuple[bool, bool, list[float], list[float], list[float]]:
+        """Return whether a state passes all checks, and its torques are usual, and these.
+
+        ``state`` are positions, velocities and efforts (n,). Torques (m,) are those of gravity, of
+        damping and their sum; it is usual that the sum is within all limits, and that no spring
+        near a position limit acts.
+
+        ``gravity`` (n,) are torques, ``elapsed`` and ``latest`` (m,) are time in s since the latest
+        command, and its torques. For the others see :class:`Compared`.
+        """
+        self._pack(self._memory, 0, reach, elapsed, *before, *first, *asked, *latest)
+        found: list[float] = self._kernel(
+            *state, gravity, self._previous, self.of_coordinates, self.of_joints
+        ).tolist()
+        m = self._m
+        return found[0] == 1.0, found[1] == 1.0, found[2 : m + 2], found[m + 2 : -m], found[-m:]
+
+
+@lru_cache
+def _kernel_of_states(n: int, joints: tuple[int, ...], checks: tuple[Any, ...]) -> Kernel:
+    m, rows = len(joints), list(joints)
+
+    def usual(
+        q: Any, qd: Any, tau: Any, g: Any, previous: Any, of_coordinates: Any, of_joints: Any
+    ) -> Any:
+        reach, elapsed = previous[:2]
+        before, first, asked, latest = np.split(previous[2:], [n, 2 * n, 2 * n + m])
+        low, high, softly_low, softly_high, fastest = of_coordinates
+        moving, tolerance, effort, rate, scale, coefficients = of_joints
+        compared = Compared(
+            rows, q, before, first, low, high, qd, fastest, reach, moving, tau[rows], asked,
+            tolerance,
+        )  # fmt: skip
+        passes = all_hold(*(each for check in checks for each in check.holds(compared)))
+        gravity, damping = scale * g[rows], -coefficients * qd[rows]
+        command = gravity + damping
+        limited = all_hold(
+            less(softly_low, q),
+            less(q, softly_high),
+            less(size(command), effort),
+            less(size(command - latest), rate * elapsed),
+        )
+        return np.concatenate([[passes, limited], gravity, damping, command])
+
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("q", "qd", "tau", "g"), (n,))
+    shapes |= {"previous": (2 + 2 * n + 2 * m,), "of_coordinates": (5, n), "of_joints": (6, m)}
+    return Kernel(trace(usual, shapes, name="usual_states"))
+
+
+# -- frames ----------------------------------------------------------------------------------------
+
+
+class FastFrames:
+    """Frames of all motors of a table in which each joint has one motor.
+
+    ``hottest`` is the highest temperature in degrees Celsius.
+    """
+
+    def __init__(self, motors: Motors, hottest: float) -> None:
+        m = len(motors.motors)
+        self._kernel = _kernel_of_frames(m)
+        self._motors, self._hottest = motors, hottest
+        self._pack, self._memory, self._given = _numbers(2 + 6 * m)
+
+    def read(
+        self,
+        frames: Sequence[Frame],
+        at: Sequence[float],
+        before: Sequence[float],
+        slack: float,
+        latest: float,
+    ) -> tuple[Any, ...] | None:
+        """Return positions, velocities, efforts, stamps and reported positions, or None.
+
+        All are (m,), the first three in SI units, the last in the units of the drives. None if
+        anything is unusual. It is usual that stamps are after those ``before`` (m,) and not after
+        ``latest``, that positions are within ``slack`` of those ``at`` (m,), and that no drive
+        reports an error or is too hot.
+        """
+        try:
+            names, stamps, positions, velocities, efforts, *rest = zip(*frames, strict=True)
+            pick, rows, zeros, factors, unknown = self._motors.layout(names)
+            if unknown or len(rows) != len(at) or (rest and any(rest[0])):
+                return None
+            if self._hottest < math.inf and not max(rest[1]) <= self._hottest:
+                return None
+            times, reported = pick(stamps), pick(positions)
+            self._pack(
+                self._memory, 0, slack, latest, *times, *reported, *pick(velocities),
+                *pick(efforts), *at, *before,
+            )  # fmt: skip
+        except (IndexError, TypeError, ValueError, OverflowError, struct.error):
+            return None
+        found: list[float] = self._kernel(self._given, zeros, factors).tolist()
+        if found[0] != 1.0:
+            return None
+        m = len(at)
+        return found[1 : m + 1], found[m + 1 : -m], found[-m:], times, reported
+
+
+@lru_cache
+def _kernel_of_frames(m: int) -> Kernel:
+    def usual(given: Any, zeros: Any, factors: Any) -> Any:
+        slack, latest = given[:2]
+        stamps, positions, velocities, efforts, at, before = given[2:].reshape(6, m)
+        q, qd, tau = in_si(positions, velocities, efforts, zeros, factors)
+        usual = all_hold(
+            less(before, stamps),
+            less(stamps, latest),
+            less(size(np.subtract(q, at)), slack),
+            less(size(np.array(qd)), math.inf),
+        )
+        return np.concatenate([[usual], q, qd, tau])
+
+    shapes = {"given": (2 + 6 * m,), "zeros": (m,), "factors": (3, m)}
+    return Kernel(trace(usual, shapes, name="usual_frames"))
