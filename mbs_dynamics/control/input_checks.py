@@ -392,6 +392,7 @@ class Tracking:
         bounds = self.bounds
         for k, most in enumerate(self._limits):
             asked = [min(most, max(-most, each[k])) for each in self.asked]
+            asked.append(self.asked[-1][k])  # drives that hold may exert more than the limit
             if min(asked) - bounds[k] > measured[k] or measured[k] > max(asked) + bounds[k]:
                 self._deviations[k] += 1
                 if self._deviations[k] >= DEVIATIONS:

@@ -354,8 +354,7 @@ class JointInput:
         for k, q, qd, tau, at in columns:
             self._positions[k], self._velocities[k], self._torques[k] = q, qd, tau
             self.received[k] = at
-        merged: tuple[list[float], list[float], list[float]]
-        merged = self._positions.tolist(), self._velocities.tolist(), self._torques.tolist()
+        merged: Any = self._positions.tolist(), self._velocities.tolist(), self._torques.tolist()
         return self._q, *merged, False
 
     def stale(self, now: float) -> list[str]:

@@ -1,0 +1,183 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The fast path beside the checks that it spares: the same commands, faults and events."""
+
+import math
+
+import numpy as np
+import pytest
+from guarded_bench import MODEL, Q, table
+
+from mbs_dynamics.control import Frame, GuardedArm, Motors, laws
+from mbs_dynamics.control.guard import Guard
+from mbs_dynamics.control.policy import CommandPolicy
+from mbs_dynamics.control.settings import ArmSettings
+
+SEEDS, STEPS, PERIOD = range(10), 600, 0.004
+MOTORS = Motors(table(), MODEL)
+M = MODEL.n
+NEARBY = (0.5, 0.9, 1.0 - 1e-12, 1.0, 1.0 + 1e-12, 1.1, 3.0)
+"""Shares of limits, at which most perturbations are."""
+
+
+def judged(guard):
+    """Return a guard whose checks and policy judge every state."""
+    guard._fast.evaluate = lambda *_: (False, False, [], [], [])
+    return guard
+
+
+def counted(policy):
+    """Return a list of the times at which a policy was spared."""
+    times, follow = [], policy.follow
+    policy.follow = lambda now, *values: (times.append(now), follow(now, *values))
+    return times
+
+
+class States:
+    """States of an arm that wanders slowly, and now and then reaches the limits of a check."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+        self.q, self.qd, self.t = Q.copy(), np.zeros(M), 10.0
+        self.frozen, self.last = 0, Q
+
+    def next(self, expected):
+        """Return time, stamps, positions, velocities and efforts, which follow ``expected``."""
+        rng = self.rng
+        self.t += PERIOD
+        self.qd = 0.98 * self.qd + rng.normal(0.0, 0.05, M)
+        self.q = self.q + PERIOD * self.qd
+        self.q += np.clip(self.q, MODEL.lower + 0.2, MODEL.upper - 0.2) - self.q
+        q, qd, tau = self.q.copy(), self.qd + rng.normal(0.0, 0.01, M), np.array(expected)
+        stamps, t = np.full(M, self.t), self.t
+        k, share, sign = rng.integers(M), rng.choice(NEARBY), rng.choice((-1.0, 1.0))
+        match rng.integers(400):
+            case 0:
+                self.q[k] = q[k] = (MODEL.upper if sign > 0.0 else MODEL.lower)[k]
+                q[k] += sign * 0.05 * share
+            case 1:
+                qd[k] = sign * share * MODEL.velocity_limits[k]
+            case 2:
+                q[k] += sign * share * 0.05
+            case 3:
+                self.q[k] += sign * share * 0.05
+            case 4:
+                tau[k] += sign * share * 0.05 * MOTORS.limits[k]
+            case 5:
+                (q, qd, tau, stamps)[rng.integers(4)][k] = rng.choice((math.nan, math.inf))
+            case 6:
+                stamps[k] += sign * share * MOTORS.max_age
+            case 7:
+                self.t += share * MOTORS.max_age
+            case 8:
+                self.qd[k] = sign * share * 2.0
+            case 9:
+                tau[:] = math.nan
+            case 10:
+                self.frozen = 30
+        if self.frozen:
+            q, qd, self.frozen = self.last, np.full(M, 0.3), self.frozen - 1
+        self.last = q
+        return t, stamps, q, qd, tau
+
+
+def frames_of(stamps, q, qd, tau):
+    rows = zip(MOTORS.motors, stamps, q, qd, tau, strict=True)
+    return [
+        Frame(
+            motor.motor,
+            float(stamp),
+            float(motor.zero + motor.sign * motor.position_per_radian * q),
+            float(motor.sign * motor.velocity_per_radian * qd),
+            float(motor.sign * motor.feedback_per_newton_metre * tau),
+        )
+        for motor, stamp, q, qd, tau in rows
+    ]
+
+
+def events(states, arms):
+    """Let something happen at times, to both arms alike."""
+    rng, t = states.rng, states.t
+    match rng.integers(400):
+        case 0:
+            for arm in arms:
+                arm.disable(t)
+        case 1:
+            link, mass = MODEL.body_names[-1], float(rng.choice((0.0, 0.5)))
+            for arm in arms:
+                arm.load(link, mass, time=0.1)
+    if rng.random() < 0.1:
+        problems = []
+        for arm in arms:
+            arm.clear(t)
+            problems.append(arm.enable(t))
+        assert problems[0] == problems[1]
+
+
+LAWS = {
+    "damping": {"damping": 0.5, "settle_time": 0.05},
+    "gravity alone": {"settle_time": 0.0, "limit_zone": 0.0},
+    "friction": {"friction": 0.4, "friction_scale": 0.5, "settle_time": 0.0},
+    "filtered": {"damping": 0.5, "velocity_filter": 0.01, "settle_time": 0.0},
+}
+NEVER = ("friction", "filtered")
+"""Laws that the policy is always asked for."""
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_an_arm_does_what_its_checks_and_its_policy_would_do(law):
+    spared = []
+    for seed in SEEDS:
+        fast, slow = (
+            GuardedArm(MODEL, laws.Gravity(**LAWS[law]), MOTORS, effort_check="off")
+            for _ in range(2)
+        )
+        judged(slow.guard)
+        slow._fast = None
+        spared.append(counted(fast.policy))
+        states, asked = States(seed), fast.guard.tracking.asked
+        for _ in range(STEPS):
+            events(states, (fast, slow))
+            t, stamps, q, qd, tau = states.next(asked[-1] if asked else np.zeros(M))
+            frames = frames_of(stamps, q, qd, tau)
+            if states.rng.random() < 0.02:
+                frames = frames[: states.rng.integers(M)]
+            found, wanted = fast.step(t, frames), slow.step(t, frames)
+            assert (found.mode, found.event) == (wanted.mode, wanted.event)
+            assert fast.policy.state is slow.policy.state
+            np.testing.assert_allclose(found.torques, wanted.torques, rtol=1e-13, atol=1e-13)
+            for one, other in zip(found.motors, wanted.motors, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+    share = sum(map(len, spared)) / (len(SEEDS) * STEPS)
+    assert share == 0.0 if law in NEVER else 0.1 < share < 0.9
+
+
+@pytest.mark.parametrize("frozen_timeout", [0.0, 0.03])
+def test_a_guard_answers_messages_as_its_checks_and_its_policy_would(frozen_timeout):
+    spared = []
+    for seed in SEEDS:
+        settings = ArmSettings.of(
+            MODEL.joint_names, damping=0.5, settle_time=0.0, frozen_timeout=frozen_timeout
+        )
+        fast = Guard(MODEL, settings, CommandPolicy("ramp_down"))
+        slow = judged(Guard(MODEL, settings, CommandPolicy("ramp_down")))
+        spared.append(counted(fast.policy))
+        states, guards = States(100 + seed), (fast, slow)
+        for _ in range(STEPS):
+            t, stamps, q, qd, tau = states.next(np.zeros(M))
+            if states.rng.random() < 0.1:
+                problems = [guard.problems(t) for guard in guards]
+                assert problems[0] == problems[1]
+                if not problems[0] and not fast.policy.engaged:
+                    for guard in guards:
+                        guard.enable(t, guard.limits)
+            stamp = 0 if math.isnan(stamps[0]) else int(1e9 * min(stamps[0], 1e6))
+            given = MODEL.joint_names, q.tolist(), qd.tolist(), tau.tolist()
+            found, wanted = (guard.receive(*given, stamp=stamp, now=t) for guard in guards)
+            assert found.rejected == wanted.rejected
+            assert (fast.policy.state, fast.policy.fault) == (slow.policy.state, slow.policy.fault)
+            assert (found.command is None) == (wanted.command is None)
+            if found.command is not None:
+                np.testing.assert_allclose(found.command, wanted.command, rtol=1e-13, atol=1e-13)
+            assert fast.due_in(t) == pytest.approx(slow.due_in(t))
+    assert 0.1 < sum(map(len, spared)) / (len(SEEDS) * STEPS) < 0.9
