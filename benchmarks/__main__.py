@@ -25,6 +25,7 @@ BENCHMARKS = {
     "passes": "Effect of each optional pass of the compiler.",
     "sizes": "Longer chains and humanoids: time to compile and time to evaluate.",
     "view": "The page in the browser: start, slider, scenes per second, load on a node.",
+    "guarded_arm": "A step of an arm behind a bus of motors, by what it is doing.",
     "identification": "Held-out torques of real arms, trials with known parameters, and speed.",
     "simulation": "Simulation steps per second: one arm and a batch, compared with MuJoCo.",
     "accuracy": "Largest difference from Pinocchio.",

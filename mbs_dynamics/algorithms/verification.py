@@ -11,6 +11,7 @@ import numpy as np
 
 from mbs_dynamics.algorithms._algorithm import algorithm_of
 from mbs_dynamics.algorithms.kernels import MODEL_INPUTS
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import BackendError
 from mbs_dynamics.model.model import Model
@@ -40,12 +41,24 @@ def verify(kernel: Kernel, algorithm: Callable[..., Any], model: Model, output: 
         tree = Tree(model, *(given.get(name) for name in MODEL_INPUTS))
         arrays = [given[name] for name in algorithm_of(algorithm).required]
         expected = np.asarray(algorithm(tree, *arrays, representation="body_fixed"), dtype=float)
-        error = np.abs(found - expected).max(initial=0.0)
-        error /= 1.0 + np.abs(expected).max(initial=0.0)
-        if not error <= AGREEMENT:  # NaN is an error, too
-            raise BackendError(
-                f"{output or kernel.name}: the compiled code (back end {kernel.backend}) differs "
-                f"from the equations by {error:.2g} of the largest value; valid is at most "
-                f"{AGREEMENT:g}. Delete the cache of compiled code (MBS_CACHE_DIR), or set "
-                "MBS_BACKEND=python"
-            )
+        _check(output or kernel.name, kernel, found, expected)
+
+
+def verify_program(kernel: Kernel) -> None:
+    """Raise BackendError if a kernel differs from its program in plain Python at random inputs."""
+    plain = Kernel(kernel.program, backend="python")
+    rng = np.random.default_rng(0)
+    for _ in range(STATES):
+        given = [rng.uniform(-1.0, 1.0, port.shape) for port in kernel.inputs]
+        _check(kernel.name, kernel, kernel(*given), plain(*given))
+
+
+def _check(name: str, kernel: Kernel, found: FloatArray, expected: FloatArray) -> None:
+    error = np.abs(found - expected).max(initial=0.0)
+    error /= 1.0 + np.abs(expected).max(initial=0.0)
+    if not error <= AGREEMENT:  # NaN is an error, too
+        raise BackendError(
+            f"{name}: the compiled code (back end {kernel.backend}) differs from the equations by "
+            f"{error:.2g} of the largest value; valid is at most {AGREEMENT:g}. Delete the cache "
+            "of compiled code (MBS_CACHE_DIR), or set MBS_BACKEND=python"
+        )

@@ -14,12 +14,13 @@ from __future__ import annotations
 import math
 import struct
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from mbs_dynamics.algorithms.verification import verify_program
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, less, select, trace
 from mbs_dynamics.control.motors import Frame, Motors, in_si
@@ -32,6 +33,14 @@ def _numbers(count: int) -> tuple[Any, array[float], FloatArray]:
     """
     memory = array("d", bytes(8 * count))
     return struct.Struct(f"{count}d").pack_into, memory, np.frombuffer(memory)
+
+
+def _verified(
+    function: Callable[..., Any], shapes: dict[str, tuple[int, ...]], name: str
+) -> Kernel:
+    kernel = Kernel(trace(function, shapes, name=name))
+    verify_program(kernel)
+    return kernel
 
 
 def size(x: Any) -> Any:
@@ -149,7 +158,7 @@ def _kernel_of_states(n: int, joints: tuple[int, ...], checks: tuple[Any, ...]) 
 
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("q", "qd", "tau", "g"), (n,))
     shapes |= {"previous": (2 + 2 * n + 2 * m,), "of_coordinates": (5, n), "of_joints": (6, m)}
-    return Kernel(trace(usual, shapes, name="usual_states"))
+    return _verified(usual, shapes, "usual_states")
 
 
 # -- frames ----------------------------------------------------------------------------------------
@@ -217,5 +226,5 @@ def _kernel_of_frames(m: int) -> Kernel:
         )
         return np.concatenate([[usual], q, qd, tau])
 
-    shapes = {"given": (2 + 6 * m,), "zeros": (m,), "factors": (3, m)}
-    return Kernel(trace(usual, shapes, name="usual_frames"))
+    shapes: dict[str, tuple[int, ...]] = {"given": (2 + 6 * m,), "zeros": (m,), "factors": (3, m)}
+    return _verified(usual, shapes, "usual_frames")
