@@ -392,6 +392,8 @@ class Guard:
         if passes:
             self._note(state)
             if plain and limited and (not until or now < min(until)):
+                if 0.0 in command:
+                    command = [x + 0.0 for x in command]  # without any -0.0
                 self.q = state.positions
                 self._smooth, self._smoothed_at = state.rates, state.stamp
                 usual = Torques(gravity, damping if self._damps else [], [])

@@ -147,6 +147,7 @@ class Envelope:
     def __init__(self, model: Model, joints: Sequence[int], margin: float) -> None:
         self._rows = []
         self.low, self.high = [-math.inf] * model.n, [math.inf] * model.n
+        """(n,) infinite where there is no limit."""
         for k in joints:
             lower, upper = float(model.lower[k]), float(model.upper[k])
             if lower < upper:

@@ -40,6 +40,10 @@ class States:
         self.rng = np.random.default_rng(seed)
         self.q, self.qd, self.t = Q.copy(), np.zeros(M), 10.0
         self.frozen, self.last = 0, Q
+        self.near, self.side = self.rng.integers(M), self.rng.choice((-1.0, 1.0))
+        self.edge = (MODEL.upper if self.side > 0.0 else MODEL.lower)[self.near]
+        if seed % 2:
+            self.q[self.near] = self.edge + self.side * 0.04
 
     def next(self, expected):
         """Return time, stamps, positions, velocities and efforts, which follow ``expected``."""
@@ -47,14 +51,14 @@ class States:
         self.t += PERIOD
         self.qd = 0.98 * self.qd + rng.normal(0.0, 0.05, M)
         self.q = self.q + PERIOD * self.qd
-        self.q += np.clip(self.q, MODEL.lower + 0.2, MODEL.upper - 0.2) - self.q
+        self.q = np.clip(self.q, MODEL.lower - 0.1, MODEL.upper + 0.1)
         q, qd, tau = self.q.copy(), self.qd + rng.normal(0.0, 0.01, M), np.array(expected)
         stamps, t = np.full(M, self.t), self.t
         k, share, sign = rng.integers(M), rng.choice(NEARBY), rng.choice((-1.0, 1.0))
         match rng.integers(400):
             case 0:
-                self.q[k] = q[k] = (MODEL.upper if sign > 0.0 else MODEL.lower)[k]
-                q[k] += sign * 0.05 * share
+                if abs(q[self.near] - self.edge) < 0.1:
+                    self.q[self.near] = q[self.near] = self.edge + self.side * 0.05 * share
             case 1:
                 qd[k] = sign * share * MODEL.velocity_limits[k]
             case 2:
@@ -146,6 +150,7 @@ def test_an_arm_does_what_its_checks_and_its_policy_would_do(law):
             assert (found.mode, found.event) == (wanted.mode, wanted.event)
             assert fast.policy.state is slow.policy.state
             np.testing.assert_allclose(found.torques, wanted.torques, rtol=1e-13, atol=1e-13)
+            assert not np.signbit(np.array(found.torques)[np.array(found.torques) == 0.0]).any()
             for one, other in zip(found.motors, wanted.motors, strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
     share = sum(map(len, spared)) / (len(SEEDS) * STEPS)
