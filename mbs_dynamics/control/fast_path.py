@@ -15,8 +15,8 @@ import math
 import struct
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from mbs_dynamics.algorithms.verification import verify_program
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, less, select, trace
 from mbs_dynamics.control.motors import Frame, Motors, in_si
+
+T = TypeVar("T", bound=tuple[Any, ...])
 
 
 def _numbers(count: int) -> tuple[Any, array[float], FloatArray]:
@@ -33,6 +35,11 @@ def _numbers(count: int) -> tuple[Any, array[float], FloatArray]:
     """
     memory = array("d", bytes(8 * count))
     return struct.Struct(f"{count}d").pack_into, memory, np.frombuffer(memory)
+
+
+def maker(kind: type[T]) -> Callable[[tuple[Any, ...]], T]:
+    """Return what makes named tuples of tuples, in half the time."""
+    return partial(tuple.__new__, kind)
 
 
 def _verified(

@@ -18,7 +18,7 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.control.environment import Load, under_load
-from mbs_dynamics.control.fast_path import FastStates
+from mbs_dynamics.control.fast_path import FastStates, maker
 from mbs_dynamics.control.input_checks import (
     LAG,
     MOVING,
@@ -65,6 +65,9 @@ class Answer(NamedTuple):
     """Torques in the order of ``joints``; None: no command."""
     rejected: Rejection | None = None
     """Why the message was not used; None if it was."""
+
+
+_answer, _torques = maker(Answer), maker(Torques)
 
 
 class LawState(NamedTuple):
@@ -365,7 +368,7 @@ class Guard:
         policy = self.policy
         self.watch.feed(now)
         settled = policy.settled
-        resting = not settled and policy.at_rest
+        engaged, resting = settled or policy.engaged, not settled and policy.at_rest
         if resting:  # a robot may be moved, as simulated ones are
             self._doubts.clear()
             self.measured = efforts
@@ -388,19 +391,24 @@ class Guard:
             and not self._assists
             and not self.settings.velocity_filter
         )
-        passes, limited, gravity, damping, command = self._usual(state, efforts, plain, now)
+        passes, limited, gravity, damping, command = self._usual(
+            state, efforts, engaged, plain, now
+        )
         if passes:
-            self._note(state)
+            for note in self._notes:
+                note(state)
+            if engaged and self.tracking is not None:
+                self.tracking.note()
             if plain and limited and (not until or now < min(until)):
                 if 0.0 in command:
                     command = [x + 0.0 for x in command]  # without any -0.0
                 self.q = state.positions
                 self._smooth, self._smoothed_at = state.rates, state.stamp
-                usual = Torques(gravity, damping if self._damps else [], [])
+                usual = _torques((gravity, damping if self._damps else [], []))
                 policy.follow(now, usual, command, until)
                 if self.tracking is not None:
                     self.tracking.commanded(command)
-                return Answer(command)
+                return _answer((command, None))
         trouble = None if passes else self._trouble(state, efforts, resting)
         damped = self.damped_rates(state.rates, state.stamp, self.settings.velocity_filter)
         rejection = None
@@ -419,13 +427,13 @@ class Guard:
         return Answer(asked, rejection)
 
     def _usual(
-        self, state: JointStates, efforts: list[float], plain: bool, now: float
+        self, state: JointStates, efforts: list[float], engaged: bool, plain: bool, now: float
     ) -> tuple[bool, bool, list[float], list[float], list[float]]:
         """Return what the fast path finds of a state; of torques where the law is ``plain``."""
         policy, law, tracking = self.policy, self.law, self.tracking
         elapsed, first = self.speeds.since(state)
         asked: Sequence[float] = self._commanded(efforts)
-        if tracking is not None and policy.engaged and len(tracking.asked) == LAG:
+        if tracking is not None and engaged and len(tracking.asked) == LAG:
             asked = tracking.asked[-1]
         before, self._before = self._before or state.positions, state.positions
         return self._fast.evaluate(
@@ -457,13 +465,6 @@ class Guard:
         ):
             fast.of_joints[row] = values
         self._damps, self._assists = any(gains.damping), any(gains.friction)
-
-    def _note(self, state: JointStates) -> None:
-        """Store a state that passes all checks."""
-        for note in self._notes:
-            note(state)
-        if self.tracking is not None and self.policy.engaged:
-            self.tracking.note()
 
     def _trouble(self, state: JointStates, efforts: list[float], resting: bool) -> Fault | None:
         """Return the first fault that a state shows, and note what all of them make doubtful."""

@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mbs_dynamics.control.environment import Load, check_load, replaced
-from mbs_dynamics.control.fast_path import FastFrames
+from mbs_dynamics.control.fast_path import FastFrames, maker
 from mbs_dynamics.control.guard import Guard, Law
 from mbs_dynamics.control.input_checks import SLACK, JointStates
 from mbs_dynamics.control.laws.gravity import Gravity
@@ -61,6 +61,9 @@ class Command(NamedTuple):
     """What the drives take, in their units; empty while nothing is commanded."""
     event: str
     """What has changed with this step; empty if nothing."""
+
+
+_command, _states = maker(Command), maker(JointStates)
 
 
 class GuardedArm:
@@ -241,7 +244,7 @@ class GuardedArm:
                 joints, positions, velocities, efforts, stamps
             )
             if whole or guard.input.fresh_for(t) > 0.0:
-                states = JointStates(positions, velocities, int(1e9 * max(stamps)), ())
+                states = _states((positions, velocities, int(1e9 * max(stamps)), ()))
                 torques = guard.answer(states, q, efforts, self._stamps, t).command
             else:
                 torques = guard.tick(t)
@@ -351,7 +354,7 @@ class GuardedArm:
                 return Command("off", (0.0,) * len(self._at), (), event)
         if grip == 0.0:
             commands = self.motors.commands(torques, self._at, reported=self._reported)
-            return Command("torque", torques, commands, event)
+            return _command(("torque", torques, commands, event))
         held = [guard.held[k] for k in self._coordinates]
         fault = None if policy.engaged else policy.fault
         if fault is not None and fault.doubt is Doubt.MOTOR:

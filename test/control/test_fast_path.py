@@ -40,6 +40,7 @@ class States:
         self.rng = np.random.default_rng(seed)
         self.q, self.qd, self.t = Q.copy(), np.zeros(M), 10.0
         self.frozen, self.last = 0, Q
+        self.deviating, self.off = 0, np.zeros(M)
         self.near, self.side = self.rng.integers(M), self.rng.choice((-1.0, 1.0))
         self.edge = (MODEL.upper if self.side > 0.0 else MODEL.lower)[self.near]
         if seed % 2:
@@ -66,7 +67,7 @@ class States:
             case 3:
                 self.q[k] += sign * share * 0.05
             case 4:
-                tau[k] += sign * share * 0.05 * MOTORS.limits[k]
+                self.off[k], self.deviating = sign * share * 0.05 * MOTORS.limits[k], 8
             case 5:
                 (q, qd, tau, stamps)[rng.integers(4)][k] = rng.choice((math.nan, math.inf))
             case 6:
@@ -79,6 +80,8 @@ class States:
                 tau[:] = math.nan
             case 10:
                 self.frozen = 30
+        if self.deviating:
+            tau, self.deviating = tau + self.off, self.deviating - 1
         if self.frozen:
             q, qd, self.frozen = self.last, np.full(M, 0.3), self.frozen - 1
         self.last = q
