@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Friction of joints as data, and its compensation, which takes less than friction does.
 
-    assist = 0.9 share F(v, g) (s + (1 - |s|) (p + d)),    s = tanh(v / speed)
+    assist = share F(v, g) (s + (1 - |s|) (p + d)),    s = tanh(v / speed)
 
-F is :func:`mbs_dynamics.model.friction.friction_bound` at the measured rate v and the gravity
-torque g. A joint that moves is helped in its direction; a slow one is helped to break away in the
-direction p, -1 to 1, of the effort beyond gravity or of the operator's push, and on request by a
-dither d. The bracket stays within -1 and 1. So the power of the assist is at most 0.9 F |v| at any
-rate and in any direction, which friction dissipates, as long as the identified F is less than a
-ninth too large: held over a period it adds at most what v and F change meanwhile.
+with a share of at most 0.9. F is :func:`mbs_dynamics.model.friction.friction_bound` at the measured
+rate v and the gravity torque g. A joint that moves is helped in its direction; a slow one is helped
+to break away in the direction p, -1 to 1, of the effort beyond gravity or of the operator's push,
+and on request by a dither d. The bracket stays within -1 and 1. So the power of the assist is at
+most 0.9 F |v| at any rate and in any direction, which friction dissipates, as long as the
+identified F is less than a ninth too large: held over a period it adds at most what v and F change
+meanwhile.
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ class FrictionCompensation:
     """Torques that help joints against friction, smooth in time.
 
     ``speed`` in rad/s or m/s: at this rate s is 76 %. ``dead_band`` in N m or N: effort beyond
-    gravity up to which a joint at rest is not helped; at twice as much it is helped fully. ``rise``
+    gravity up to which a joint at rest is not helped, infinite where it never is; at twice as much
+    it is helped fully. ``rise``
     in s is the time constant of p. ``dither`` is the share d of 0 to 1 at ``dither_frequency`` Hz.
     Raises ArgumentError for numbers that are not positive, or not in range.
     """
@@ -100,10 +102,14 @@ class FrictionCompensation:
             raise ArgumentError(f"dither must be between 0 and 1; got {dither:g}")
         self.dither = float(dither)
         bands = np.full(n, dead_band) if np.ndim(dead_band) == 0 else dead_band
-        bands = checks.numbers("dead_band", bands, (n,))
+        bands = np.asarray(checks.real("dead_band", bands), dtype=float)
+        if bands.shape != (n,):
+            raise ArgumentError(f"dead_band must be of {n} joints; got shape {bands.shape}")
         if not (bands > 0.0).all():
             raise ArgumentError(f"dead_band must be positive; got {bands.tolist()}")
         terms = friction.coulomb, friction.stribeck, friction.stribeck_speed, friction.load
+        self.loaded = bool(friction.load.any())
+        """Whether friction depends on the load."""
         self._rows = list(zip(bands.tolist(), *(x.tolist() for x in terms), strict=True))
         self.reset()
 
@@ -120,6 +126,7 @@ class FrictionCompensation:
         gravity: Sequence[float],
         now: float,
         shares: Sequence[float],
+        coulomb: Sequence[float] | None = None,
         pushes: Sequence[float] | None = None,
     ) -> list[float]:
         """Return the assist (n,) in N m or N at a time in s of one steady clock.
@@ -127,8 +134,9 @@ class FrictionCompensation:
         ``rates``, measured ``efforts`` and ``gravity`` torques are those of the joints; an effort
         that is NaN helps no joint break away. The own assist of the call before is taken off the
         efforts, so that the law does not follow itself. ``pushes`` are estimated external torques,
-        in place of these differences. ``shares`` (n,), 0 to 1, scale the assist of each joint;
-        if none is positive nothing is computed.
+        in place of these differences. ``shares`` (n,) of the friction are compensated, at most
+        LARGEST_SHARE; if none is positive nothing is computed. ``coulomb`` (n,) is in place of the
+        identified friction, as on the way from one to another.
         """
         if not any(shares):
             return self._assist if self._time is None else self._ended()
@@ -138,7 +146,7 @@ class FrictionCompensation:
         wave = self.dither and self.dither * math.sin(2.0 * math.pi * self.frequency * now)
         tanh, speed, push, assist = math.tanh, self.speed, self._push, self._assist
         found: list[float] = []
-        for k, (band, coulomb, stribeck, turn, load) in enumerate(self._rows):
+        for k, (band, own, stribeck, turn, load) in enumerate(self._rows):
             g, v = gravity[k], rates[k]
             beyond = efforts[k] - g - assist[k] if pushes is None else pushes[k]
             goal = 0.0
@@ -151,8 +159,9 @@ class FrictionCompensation:
             help_ = p + wave
             if help_ > 1.0 or help_ < -1.0:
                 help_ = 1.0 if help_ > 0.0 else -1.0
-            bound = friction_bound(coulomb, stribeck, turn, load, v, g if g > 0.0 else -g)
-            level = LARGEST_SHARE * shares[k] * bound
+            dry = own if coulomb is None else coulomb[k]
+            bound = friction_bound(dry, stribeck, turn, load, v, g if g > 0.0 else -g)
+            level = min(LARGEST_SHARE, shares[k]) * bound
             found.append(level * (s + (1.0 - s if s > 0.0 else 1.0 + s) * help_))
         self._assist = found
         return found

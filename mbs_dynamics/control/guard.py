@@ -19,6 +19,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.control.environment import Load, under_load
 from mbs_dynamics.control.fast_path import FastStates, maker
+from mbs_dynamics.control.friction import Friction, FrictionCompensation
 from mbs_dynamics.control.input_checks import (
     LAG,
     MOVING,
@@ -115,7 +116,7 @@ class Guard:
         self._all = self.joints == list(range(model.n))
         gains, springs = self.gains(settings), self._springs(settings)
         self.law = GravityLaw(
-            model, self.joints, gains, settings.friction_speed, springs, settings.algorithm
+            model, self.joints, gains, self._friction(settings), springs, settings.algorithm
         )
         self._law = law
         self.input = JointInput.of_model(
@@ -177,7 +178,7 @@ class Guard:
         self.input.stale_timeout = settings.stale_timeout
         self.input.others_timeout = settings.other_joints_timeout
         self.input.velocity_from_position = settings.velocity_from_position
-        self.law.speed = settings.friction_speed
+        self.law.friction = self._friction(settings)
         self.law.springs = self._springs(settings)
         self.envelope = Envelope(self.model, self.joints, settings.position_margin)
         self.checks: list[Check] = [self.envelope, *self._jumps, self.speeds]
@@ -227,10 +228,28 @@ class Guard:
     def gains(self, settings: ArmSettings) -> Gains:
         """Return the gains that the settings ask for; friction that is not set is the URDF's."""
         friction = tuple(
-            settings.friction_scale * (self.model.joints[k].friction if own < 0.0 else own)
+            self.model.joints[k].friction if own < 0.0 else own
             for own, k in zip(settings.friction, self.joints, strict=True)
         )
-        return Gains(settings.gravity_scale, settings.damping, friction)
+        shares = (settings.friction_scale,) * len(self.joints)
+        return Gains(settings.gravity_scale, settings.damping, friction, shares)
+
+    def _friction(self, settings: ArmSettings) -> FrictionCompensation:
+        m = len(self.joints)
+        friction = Friction(
+            np.zeros(m),  # that of the gains, which change along a ramp
+            np.zeros(m),
+            np.array(settings.stribeck),
+            np.full(m, settings.stribeck_speed),
+            np.array(settings.load_friction),
+        )
+        return FrictionCompensation(
+            friction,
+            speed=settings.friction_speed,
+            dead_band=[band or math.inf for band in settings.breakaway],
+            dither=settings.dither,
+            dither_frequency=settings.dither_frequency,
+        )
 
     @property
     def ramp(self) -> float:
@@ -464,7 +483,7 @@ class Guard:
             (moving, bounds, limits.effort or 0.0, limits.rate or 0.0, gains.scale, gains.damping)
         ):
             fast.of_joints[row] = values
-        self._damps, self._assists = any(gains.damping), any(gains.friction)
+        self._damps, self._assists = any(gains.damping), any(gains.share)
 
     def _trouble(self, state: JointStates, efforts: list[float], resting: bool) -> Fault | None:
         """Return the first fault that a state shows, and note what all of them make doubtful."""
@@ -502,7 +521,7 @@ class Guard:
         efforts: Sequence[float],
         now: float,
     ) -> Torques:
-        torques = self.law.torques(q, positions, rates, now)
+        torques = self.law.torques(q, positions, rates, now, efforts)
         if Doubt.VELOCITY in self._doubts:
             return torques._replace(damping=[], assist=[])
         if self._law is not None and self.policy.engaged:

@@ -27,6 +27,7 @@ from mbs_dynamics.control.fast_path import FastFrames, maker
 from mbs_dynamics.control.guard import Guard, Law
 from mbs_dynamics.control.input_checks import SLACK, JointStates
 from mbs_dynamics.control.laws.gravity import Gravity
+from mbs_dynamics.control.log import Log, Stream
 from mbs_dynamics.control.motors import Frame, Measured, MotorCommand, Motors
 from mbs_dynamics.control.policy import CommandPolicy, Doubt, Fault, State
 from mbs_dynamics.control.settings import ArmSettings
@@ -74,7 +75,8 @@ class GuardedArm:
     motors, gravity included. ``fixed`` are positions in rad or m of joints that have no motor, by
     name; all others without one must be measured. ``limits`` are further settings of
     :class:`~mbs_dynamics.control.settings.ArmSettings`, such as ``effort_scale``, and
-    ``max_temperature`` in degrees Celsius.
+    ``max_temperature`` in degrees Celsius. ``log`` is an open text file, to which each step in
+    which all motors report writes a row that ``identify`` and ``calibrate-motors`` read.
 
     Raises ArgumentError, ModelError and UnknownJointError for invalid arguments. ``step`` raises
     nothing for what motors report.
@@ -88,6 +90,7 @@ class GuardedArm:
         *,
         fixed: Mapping[str, float] = {},
         max_temperature: float = math.inf,
+        log: Stream | None = None,
         **limits: Any,
     ) -> None:
         options = {
@@ -115,6 +118,7 @@ class GuardedArm:
         )
         self.guard.stiffness, self.guard.drive_damping = motors.stiffness, motors.damping
         self._temperature = max_temperature
+        self._log = None if log is None else Log(log, motors)
         self._loads: list[Load] = []
         m = len(motors.joint_names)
         coordinates = motors.coordinates
@@ -248,7 +252,10 @@ class GuardedArm:
                 torques = guard.answer(states, q, efforts, self._stamps, t).command
             else:
                 torques = guard.tick(t)
-        return self._command(torques)
+        command = self._command(torques)
+        if self._log is not None and found is not None:
+            self._log.write(t, found[1:4], frames, command.motors)
+        return command
 
     def _accepted(self, frames: Sequence[Frame], t: float) -> tuple[Any, ...] | None:
         """Return coordinates, positions, velocities, efforts and stamps to be used, or None."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from mbs_dynamics import checks
 from mbs_dynamics.control.environment import check_gravity
+from mbs_dynamics.control.friction import LARGEST_SHARE
 from mbs_dynamics.control.policy import ON_FAULT
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
 from mbs_dynamics.model.description import STANDARD_GRAVITY
@@ -172,8 +173,43 @@ class ArmSettings(InputSettings):
         per="joint",
     )
     friction_scale: float = setting(
-        0.0, "Share of the Coulomb friction that is compensated.", range=(0.0, 1.0)
+        0.0,
+        f"Share of the friction that is compensated, at most {LARGEST_SHARE:g} whatever is set: "
+        "compensation must take less than friction does.",
+        range=(0.0, 1.0),
     )
+    stribeck: tuple[float, ...] = setting(
+        0.0,
+        "Share by which static friction of this joint exceeds Coulomb friction.",
+        range=(0.0, 10.0),
+        per="joint",
+    )
+    stribeck_speed: float = setting(
+        0.05,
+        "Speed at which half of that share is left.",
+        "rad/s or m/s",
+        range=(0.001, 10.0),
+    )
+    load_friction: tuple[float, ...] = setting(
+        0.0,
+        "Friction of this joint over its gravity torque, in addition to Coulomb friction.",
+        range=(0.0, 1.0),
+        per="joint",
+    )
+    breakaway: tuple[float, ...] = setting(
+        0.0,
+        "Measured effort beyond gravity from which this joint is helped to break away, in the "
+        "direction of that effort; at twice as much, fully. 0: not at all.",
+        "N m or N",
+        range=(0.0, 1e4),
+        per="joint",
+    )
+    dither: float = setting(
+        0.0,
+        "Amplitude of a sine wave on joints at rest, as a share of the compensated friction.",
+        range=(0.0, 1.0),
+    )
+    dither_frequency: float = setting(20.0, "Frequency of the dither.", "Hz", range=(1.0, 200.0))
     friction_speed: float = setting(
         0.05,
         "Speed at which 76 % of the friction compensation is reached; it is smooth at zero.",

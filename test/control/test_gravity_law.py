@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control.friction import Friction, FrictionCompensation
 from mbs_dynamics.control.laws.gravity import Gains, GravityLaw, Slew, Springs
 from mbs_dynamics.errors import BackendError
 
@@ -28,7 +29,10 @@ def robot(mass):
 
 def law_of(model, damping=(0.0, 0.0), friction=(0.0, 0.0)):
     springs = Springs(model, [0, 1], ZONE, FREQUENCY)
-    return GravityLaw(model, [0, 1], Gains((1.0, 1.0), damping, friction), SPEED, springs)
+    gains = Gains((1.0, 1.0), damping, friction, (1.0, 1.0))
+    none = np.zeros(2)
+    law = FrictionCompensation(Friction(none, none, none, none + 1.0, none), speed=SPEED)
+    return GravityLaw(model, [0, 1], gains, law, springs)
 
 
 @pytest.mark.parametrize("side", [-1.0, 1.0])
@@ -60,7 +64,7 @@ def test_nothing_assists_or_damps_without_gains():
     assert (found.damping, found.assist) == ([], [])
     found = law_of(model, (2.0, 0.0), (0.0, 3.0)).torques(np.zeros(2), [0.0] * 2, [0.4, -0.3], 0.0)
     np.testing.assert_allclose(found.damping, [-0.8, 0.0], atol=1e-12)
-    np.testing.assert_allclose(found.assist, [0.0, -3.0 * np.tanh(1.5)], atol=1e-12)
+    np.testing.assert_allclose(found.assist, [0.0, -2.7 * np.tanh(1.5)], atol=1e-12)
 
 
 @pytest.mark.parametrize("duration", [0.25, 1.0, 4.0])

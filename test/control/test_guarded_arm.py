@@ -7,11 +7,13 @@ import math
 import numpy as np
 import pytest
 from bus import frozen, nan, once, reports, shifted, silent
-from guarded_bench import MODEL, PERIOD, Loop, Q, table
+from guarded_bench import JOINTS, MODEL, PERIOD, Loop, Q, table
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import GuardedArm, Motors, laws, linked
+from mbs_dynamics.control.poses import read_poses
 from mbs_dynamics.errors import ArgumentError, MbsError
+from mbs_dynamics.identification.readers import read_recording
 
 MOTOR = 0x11
 """That of joint2, which carries most."""
@@ -237,3 +239,18 @@ def test_a_joint_without_motor_must_be_fixed():
 def test_options_that_are_none_are_refused(options):
     with pytest.raises(MbsError, match=next(iter(options)) if "j9" not in str(options) else "j9"):
         GuardedArm(MODEL, laws.Gravity(**options), Loop().motors)
+
+
+def test_the_log_is_read_by_identify_and_calibrate_motors(tmp_path):
+    path = tmp_path / "floating.csv"
+    with path.open("w") as log:
+        loop = Loop(limits={"log": log}).enabled()
+        loop.bus.faults.append(once(silent(MOTOR)))  # no row for an incomplete step
+        loop.run(0.5)
+    recording = read_recording(path)
+    assert recording.joints == JOINTS
+    assert len(recording.t) > 300
+    np.testing.assert_allclose(recording.q[-1], loop.bus.q, atol=1e-3)
+    np.testing.assert_allclose(recording.tau[-1], loop.command.torques, atol=0.5)
+    found = read_poses(path, MODEL)
+    np.testing.assert_allclose(found.commands["joint2"][-1], loop.command.motors[1].effort)

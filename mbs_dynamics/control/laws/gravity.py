@@ -4,7 +4,7 @@
 
     gravity = scale g(q)
     damping = -D qd - s M(q) qd
-    assist  = F tanh(qd / v0) - springs near the position limits
+    assist  = friction compensation - springs near the position limits
 
 Gravity torques hold the arm. Damping only dissipates energy; s fades to zero after enabling. Assist
 can add energy. The three are kept apart, since a robot that is released may have damping, but no
@@ -25,6 +25,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.verification import verify
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
+from mbs_dynamics.control.friction import FrictionCompensation
 from mbs_dynamics.control.policy import Torques
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.model.coordinates import bounded
@@ -46,7 +47,9 @@ class Gains(NamedTuple):
     damping: tuple[float, ...]
     """(n,) in N m s/rad or N s/m."""
     friction: tuple[float, ...]
-    """(n,) Coulomb friction to be compensated, in N m or N."""
+    """(n,) Coulomb friction, in N m or N."""
+    share: tuple[float, ...]
+    """(n,) share of the friction that is compensated."""
 
 
 class Slew:
@@ -122,7 +125,9 @@ class Gravity:
 
     ``options`` are settings of the arm, as one value, one for each joint, or by name of the joint:
     ``gravity_scale``, ``damping`` in N m s/rad, ``friction`` in N m, ``friction_scale``,
-    ``friction_speed``, ``velocity_filter``, ``limit_zone``, ``limit_frequency``, ``settle_time``.
+    ``friction_speed``, ``stribeck``, ``stribeck_speed``, ``load_friction``, ``breakaway``,
+    ``dither``, ``dither_frequency``, ``velocity_filter``, ``limit_zone``, ``limit_frequency``,
+    ``settle_time``.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -132,11 +137,10 @@ class Gravity:
 class GravityLaw:
     """The law of the torques of one robot for its commanded joints.
 
-    Parameters: ``joints`` are the coordinates of the commanded joints, in their order; ``speed`` is
-    v0 in rad/s or m/s, at which friction has reached 76 %. The kernel has inputs for loads at every
-    body, so that a new load compiles nothing. Gravity is standard gravity and there are no loads
-    until they are aimed at. ``algorithm`` is the representation of the recursions. Raises
-    ModelError for a robot without joints.
+    Parameters: ``joints`` are the coordinates of the commanded joints, in their order. The kernel
+    has inputs for loads at every body, so that a new load compiles nothing. Gravity is standard
+    gravity and there are no loads until they are aimed at. ``algorithm`` is the representation of
+    the recursions. Raises ModelError for a robot without joints.
     """
 
     def __init__(
@@ -144,13 +148,13 @@ class GravityLaw:
         model: Model,
         joints: Sequence[int],
         gains: Gains,
-        speed: float,
+        friction: FrictionCompensation,
         springs: Springs,
         algorithm: str = "auto",
     ) -> None:
         if model.n == 0:
             raise ModelError(f"robot {model.name!r} has no joint that moves")
-        self.speed = speed
+        self.friction = friction
         self.springs = springs
         self.gravity = Slew(np.array(STANDARD_GRAVITY, dtype=float))
         self.loads = Slew(np.zeros((model.nb, 10)))
@@ -245,17 +249,22 @@ class GravityLaw:
         return g
 
     def torques(
-        self, q: FloatArray, positions: Sequence[float], rates: Sequence[float], now: float
+        self,
+        q: FloatArray,
+        positions: Sequence[float],
+        rates: Sequence[float],
+        now: float,
+        efforts: Sequence[float] = (),
     ) -> Torques:
         """Return the torques of the commanded joints.
 
-        ``q`` and ``positions`` are the same positions, ``rates`` the velocities, each (n,) for all
-        coordinates of the model.
+        ``q`` and ``positions`` are the same positions, ``rates`` the velocities and ``efforts`` the
+        measured ones, NaN where unknown, each (n,) for all coordinates of the model.
         """
         if self._gains.moving:
             self.current = Gains(*map(tuple, self._gains.at(now).tolist()))
         g = self.gravity_torques(q, now).tolist()
-        scales, dampings, frictions = self.current
+        scales, dampings, frictions, shares = self.current
         joints = self._joints
         if not self._all_joints:
             g, rates = [g[k] for k in joints], [rates[k] for k in joints]
@@ -269,10 +278,9 @@ class GravityLaw:
             before = damping or [0.0] * len(joints)
             damping = [x - y for x, y in zip(before, settled, strict=True)]
         assist: list[float] = []
-        if any(frictions):
-            speed = self.speed
-            pairs = zip(frictions, rates, strict=True)
-            assist = [friction * math.tanh(rate / speed) for friction, rate in pairs]
+        if any(shares) and (self.friction.loaded or any(frictions)):
+            measured = [efforts[k] for k in joints] if efforts else [math.nan] * len(joints)
+            assist = self.friction.torques(rates, measured, g, now, shares, frictions)
         pressed = self.springs.pressed(positions)
         if pressed:
             assist = assist or [0.0] * len(joints)

@@ -452,7 +452,7 @@ def test_an_arm_under_changed_settings_is_as_one_that_began_with_them():
             "stale_timeout": arm.input.stale_timeout,
             "other_joints_timeout": arm.input.others_timeout,
             "velocity_from_position": arm.input.velocity_from_position,
-            "friction_speed": arm.law.speed,
+            "friction_speed": arm.law.friction.speed,
             "springs": arm.law.springs.pressed(near),
             "spring": arm.law.springs.torque(0.1, 0.2, 0.3),
             "position_margin": arm.envelope.check(JointStates(beyond, (), 0, ())),

@@ -369,7 +369,7 @@ def test_friction_compensation_comes_in_with_gravity():
     bench.send()
     assert bench.core.enable(bench.now) == ""
     bench.run(0.25, Q, np.full(7, 0.5))
-    np.testing.assert_allclose(bench.torques[-1], 0.25 * (G + np.tanh(10.0)), atol=1e-9)
+    np.testing.assert_allclose(bench.torques[-1], 0.25 * (G + 0.9 * np.tanh(10.0)), atol=1e-9)
 
 
 def test_states_are_not_followed_after_time_went_back():
