@@ -55,6 +55,9 @@ IDLE_PERIOD = 0.5
 LARGEST_TURN = math.radians(60.0)
 """Largest turn of gravity at once while torques are commanded; an inverted sign exceeds it."""
 
+SWITCHING = 0.03
+"""Time in s in which drives that start or stop to control positions may exert no torque."""
+
 EFFORT_FLOOR = 0.02
 """Largest accepted error of a measured effort, as a share of its limit: noise and friction."""
 
@@ -150,6 +153,9 @@ class Guard:
         self.drive_damping: Sequence[float] = ()
         """Likewise, in N m s/rad or N s/m."""
         self._held_since = -math.inf
+        self._gripped = False
+        self._switched_at = -math.inf
+        """When the drives started or stopped to control positions the last time, in s."""
         self._fed_forward: Torques | None = None
         self._doubts: set[Doubt] = set()
         self._before: Sequence[float] = ()
@@ -440,6 +446,8 @@ class Guard:
             if not resting:
                 torques = self._torques(q, state.positions, damped, efforts, now)
         asked = policy.command(now, self._holding(now) or torques, until)
+        if self._gripped != (policy.grip > 0.0):
+            self._gripped, self._switched_at = not self._gripped, now
         if self.tracking is not None and asked is not None:
             self.tracking.commanded(self._expected(asked, state))
         self._watch_saturation(now)
@@ -478,7 +486,7 @@ class Guard:
             softly[0][k], softly[1][k] = max(low[k], begin), min(high[k], end)
         fast.of_coordinates[:] = low, high, *softly, self._fastest
         moving = MOVING if settings.frozen_timeout else math.inf
-        bounds = math.inf if self.tracking is None else self.tracking.bounds
+        bounds = math.inf if self.tracking is None else self.tracking.small
         for row, values in enumerate(
             (moving, bounds, limits.effort or 0.0, limits.rate or 0.0, gains.scale, gains.damping)
         ):
@@ -496,7 +504,8 @@ class Guard:
                     self._doubts.add(fault.doubt)
                 if fault.doubt is Doubt.STATE:  # else it would count as motion
                     self.speeds.restart()
-        if trouble is None and self.tracking is not None and self.policy.engaged:
+        compared = self.policy.engaged and now - self._switched_at >= SWITCHING
+        if trouble is None and self.tracking is not None and compared:
             trouble = self.tracking.check(self._commanded(efforts))
         return trouble
 

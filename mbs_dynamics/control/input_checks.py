@@ -31,6 +31,10 @@ LAG = 4
 DEVIATIONS = 5
 """Number of successive deviations of an effort after which its motor is doubted."""
 
+SMALL, SMALL_DEVIATIONS = 0.4, 15
+"""Share of the tolerance from which on deviations count that exceed half of what is commanded, and
+their number."""
+
 
 class JointStates(NamedTuple):
     """Merged states of the joints of a model. The lists are not changed later."""
@@ -356,15 +360,20 @@ class Tracking:
 
     A measured effort is accepted within ``tolerance`` times the effort limit of those that the last
     LAG commands ask for. Beyond it in DEVIATIONS successive states, the motor is doubted: it turns
-    the other way, its factor is wrong, or it is dead. Efforts that are not known are accepted.
+    the other way, its factor is wrong, or it is dead. At a joint that bears little such errors are
+    small. So deviations that exceed SMALL times the tolerance and half of what is commanded count
+    as well, in SMALL_DEVIATIONS states. Efforts that are not known are accepted.
     """
 
     def __init__(self, names: Sequence[str], limits: Sequence[float], tolerance: float) -> None:
         self._names, self._limits, self._tolerance = names, limits, tolerance
-        self.bounds = [tolerance * most for most in limits]
+        self._bounds = [tolerance * most for most in limits]
+        self.small = [SMALL * bound for bound in self._bounds]
+        """Deviations (n,) that are accepted at any command."""
         self.asked: deque[Sequence[float]] = deque(maxlen=LAG)
         """The efforts (n,) that the last commands ask for."""
         self._deviations = [0] * len(limits)
+        """In units of 1 / (DEVIATIONS SMALL_DEVIATIONS)."""
 
     def restart(self) -> None:
         """Forget all commands."""
@@ -384,19 +393,21 @@ class Tracking:
     def note(self) -> None:
         """Store that all efforts are as expected."""
         if len(self.asked) == LAG:
-            self._deviations = [0] * len(self.bounds)
+            self._deviations = [0] * len(self._limits)
 
     def check(self, measured: Sequence[float]) -> Fault | None:
         """Return the fault that a motor does not exert its torque, or None."""
         if len(self.asked) < LAG:
             return None
-        bounds = self.bounds
+        bounds, small = self._bounds, self.small
         for k, most in enumerate(self._limits):
             asked = [min(most, max(-most, each[k])) for each in self.asked]
             asked.append(self.asked[-1][k])  # drives that hold may exert more than the limit
-            if min(asked) - bounds[k] > measured[k] or measured[k] > max(asked) + bounds[k]:
-                self._deviations[k] += 1
-                if self._deviations[k] >= DEVIATIONS:
+            low, high = min(asked), max(asked)
+            beyond = max(low - measured[k], measured[k] - high)
+            if beyond > bounds[k] or beyond > max(small[k], 0.5 * max(-low, high)):
+                self._deviations[k] += SMALL_DEVIATIONS if beyond > bounds[k] else DEVIATIONS
+                if self._deviations[k] >= DEVIATIONS * SMALL_DEVIATIONS:
                     return Fault(
                         "tracking",
                         f"{self._names[k]} commanded {asked[-1]:.4g}, measures {measured[k]:.4g}; "

@@ -237,8 +237,7 @@ class ArmSettings(InputSettings):
     )
     gravity: tuple[float, float, float] = setting(
         STANDARD_GRAVITY,
-        "Free-fall acceleration in the axes of the URDF's root link. ~/gravity replaces it; the "
-        "latest setting wins.",
+        "Free-fall acceleration in the axes of the URDF's root link.",
         "m/s^2",
         constraints="Three finite numbers, a length within gravity_tolerance of 9.81.",
     )
@@ -267,13 +266,14 @@ class ArmSettings(InputSettings):
     )
     on_fault: str = setting(
         "ramp_down",
-        "Reaction to a fault: hold (stop publishing), ramp_down, or zero.",
+        "Reaction to a fault where no drive holds the arm: hold (send no further command), "
+        "ramp_down, or zero.",
         choices=ON_FAULT,
     )
     stale_timeout: float = setting(
         0.5,
-        "Time without valid joint_states of the joints (and imu, if used) after which the node "
-        "stops. Damping ends within two periods.",
+        "Time without valid states of the joints (and of an imu, if used) after which torques "
+        "stop. Damping ends within two periods.",
         "s",
         range=(0.005, 10.0),
     )
@@ -292,13 +292,13 @@ class ArmSettings(InputSettings):
     )
     saturation_timeout: float = setting(
         1.0,
-        "Time at its effort limit after which a joint stops the node.",
+        "Time at its effort limit after which a joint is a fault.",
         "s",
         range=(0.01, 3600.0),
     )
     position_margin: float = setting(
         0.05,
-        "Distance beyond its position limit at which a joint stops the node.",
+        "Distance beyond its position limit at which a joint is a fault.",
         "rad or m",
         range=(0.0, 1.0),
     )
@@ -306,14 +306,15 @@ class ArmSettings(InputSettings):
     tracking_tolerance: float = setting(
         0.0,
         "Largest accepted difference of measured from commanded efforts, as a share of the effort "
-        "limit. Beyond it in five successive states, the node stops. 0: not compared, for drivers "
-        "whose efforts are others than those of the motors.",
+        "limit. Beyond it in five successive states is a fault; so is beyond 0.4 of it and half "
+        "of the command in fifteen. 0: not compared, for drivers whose efforts are others than "
+        "those of the motors.",
         range=(0.0, 1.0),
     )
     frozen_timeout: float = setting(
         0.0,
         "Time in which a position stays exactly the same while a velocity is reported, after which "
-        "the node stops. 0: not checked.",
+        "it is a fault. 0: not checked.",
         "s",
         range=(0.0, 10.0),
     )

@@ -183,10 +183,11 @@ class SimulatedBus:
     def advance(self, duration):
         """Let time pass."""
         end = self.time + duration
+        self._drive_again_at = self.time
+        self.data.qfrc_applied[self._order] = self.push
         while self.time < end - 1e-9:
-            self._deliver()
-            self._drive()
-            self.data.qfrc_applied[self._order] = self.push
+            if self._deliver() or self.time >= self._drive_again_at:
+                self._drive()
             mujoco.mj_step(self.mujoco, self.data)
             self.time += self.mujoco.opt.timestep
             self.moved = max(self.moved, np.abs(self.q - self._marked).max())
@@ -199,6 +200,8 @@ class SimulatedBus:
         return self.torque_step * round(torque / self.torque_step) if self.torque_step else torque
 
     def _deliver(self):
+        """Let commands arrive; return whether any did."""
+        count = len(self._queue)
         while self._queue and self._queue[0][0] <= self.time + 1e-9:
             arrived, commands = self._queue.popleft()
             for command in commands:
@@ -207,16 +210,19 @@ class SimulatedBus:
                 if before is not None and (before.kp > 0.0) != (command.kp > 0.0):
                     self._switched[row] = self.time
                 self._commands[row], self._arrived[row] = MotorCommand(*command), arrived
+        return len(self._queue) < count
 
     def _drive(self):
-        """Set what the drives do in the next step."""
+        """Set what the drives do until another command arrives, or a time of theirs is over."""
+        self._drive_again_at = math.inf
         total = np.zeros((len(self.names), 4))  # effort, offset of the position loop, K, D
         q = self.q
         for row, (motor, joint) in enumerate(zip(self.motors.motors, self.joint_of, strict=True)):
             command, jump = self._commands[row], self.encoder_jump[motor.motor]
             if command is None or motor.motor in self.dead:
                 continue
-            if self.time - self._arrived[row] > self.timeout:
+            late = self._arrived[row] + self.timeout
+            if self.time > late:
                 self._arrived[row] = math.inf  # once
                 held = motor.zero + motor.sign * motor.position_per_radian * (q[joint] + jump)
                 kp, kd = {"damp": (0.0, motor.kd), "hold": (motor.kp, motor.kd)}.get(
@@ -225,7 +231,10 @@ class SimulatedBus:
                 if self.motors.when_silent != "last":
                     command = MotorCommand(motor.motor, held, 0.0, kp, kd, 0.0)
                 self._commands[row] = command
-            if self.time - self._switched[row] < self.switching:
+                late = math.inf
+            over = self._switched[row] + self.switching
+            self._drive_again_at = min(self._drive_again_at, over if self.time < over else late)
+            if self.time < over:
                 continue
             K = command.kp / motor.kp * motor.stiffness if motor.kp else 0.0
             D = command.kd / motor.kd * motor.damping if motor.kd else 0.0

@@ -15,6 +15,7 @@ from mbs_dynamics.control.input_checks import (
     JointStates,
     Periods,
     Speeds,
+    Tracking,
 )
 from mbs_dynamics.control.policy import Fault
 
@@ -215,3 +216,42 @@ def test_a_joint_whose_state_is_the_same_one_does_not_jump():
         continuity.check(states([0.0, 0.9], stamps=[1010 * MILLISECOND, 1000 * MILLISECOND]))
         is None
     )
+
+
+# -- commanded and measured efforts ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "measured", "states"),
+    [
+        (10.0, 13.1, 5),  # beyond the tolerance
+        (10.0, 12.9, None),
+        (-2.0, -0.9, None),  # beyond 0.4 of it, not half of the command
+        (1.0, -0.3, 15),
+        (1.0, 4.0, 15),
+        (0.0, 1.3, 15),
+        (0.0, 1.1, None),
+        (70.0, 60.0, None),  # the drive clips
+        (10.0, math.nan, None),
+    ],
+)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_motor_is_doubted_after_few_large_or_some_small_deviations(asked, measured, states, sign):
+    tracking = Tracking(["other", "joint"], [60.0, 60.0], 0.05)
+    found = []
+    for _ in range(30):
+        tracking.commanded([5.0, sign * asked])
+        found.append(tracking.check([5.0, sign * measured]))
+    faults = [k for k, fault in enumerate(found) if fault]
+    assert faults[:1] == ([] if states is None else [3 + states - 1])
+    assert all(found[k].joints == (1,) and "joint" in found[k].reason for k in faults)
+
+
+def test_an_effort_may_be_that_of_the_four_latest_commands_and_one_that_agrees_starts_anew():
+    tracking = Tracking(["joint"], [60.0], 0.05)
+    for k in range(60):
+        tracking.commanded([10.0 * math.sin(0.4 * k)])
+        assert tracking.check([10.0 * math.sin(0.4 * (k - 3))]) is None
+    for k in range(60):
+        tracking.commanded([10.0])
+        assert tracking.check([10.0 if k % 5 == 0 else 20.0]) is None
