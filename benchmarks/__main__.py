@@ -26,6 +26,7 @@ BENCHMARKS = {
     "sizes": "Longer chains and humanoids: time to compile and time to evaluate.",
     "view": "The page in the browser: start, slider, scenes per second, load on a node.",
     "guarded_arm": "A step of an arm behind a bus of motors, by what it is doing.",
+    "guarded_events": "Motion of an arm under guard at every event, on a simulated bus of drives.",
     "identification": "Held-out torques of real arms, trials with known parameters, and speed.",
     "simulation": "Simulation steps per second: one arm and a batch, compared with MuJoCo.",
     "accuracy": "Largest difference from Pinocchio.",

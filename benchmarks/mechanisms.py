@@ -115,8 +115,8 @@ TIPS = {"Panda": "panda_hand", "UR5": "tool0"}
 
 
 def urdf(name: str) -> Path:
-    """Return the URDF of a robot."""
-    below = {**ARMS, **HUMANOIDS, **QUADRUPEDS}[name]
+    """Return the URDF of a robot, or of another one by its path in example-robot-data."""
+    below = {**ARMS, **HUMANOIDS, **QUADRUPEDS}.get(name, name)
     if not below:
         return robot_path(name)
     distribution = importlib.metadata.distribution("example-robot-data")
