@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the pages: topics, services and parameters of nodes, and the commands, from the code.
+"""Tables of the pages, from the code: parts of nodes, settings of guarded arms, commands.
 
 ``python docs/tables.py`` writes them between the lines ``<!-- table: ... -->`` and ``<!-- end -->``
 of all pages; a test compares.
@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from mbs_dynamics.cli import command_line
+from mbs_dynamics.control.guarded_arm import DEFAULTS
+from mbs_dynamics.control.settings import ArmSettings
 from mbs_dynamics.ros.entry_points import interface_of
 from mbs_dynamics.ros.interface import RELIABLE, Service, Topic
-from mbs_dynamics.settings import Parameter
+from mbs_dynamics.settings import Parameter, parameters_of
 
 DOCS = Path(__file__).parent
 
@@ -30,7 +32,12 @@ def filled(page: str) -> str:
 
 
 def _text(kind: str, *node: str) -> str:
-    make = {"topics": _topics, "parameters": _parameters, "commands": _commands}[kind]
+    make = {
+        "topics": _topics,
+        "parameters": _parameters,
+        "settings": _settings,
+        "commands": _commands,
+    }[kind]
     return "".join(f"{line}\n" for line in make(*node))
 
 
@@ -76,6 +83,29 @@ def _parameters(node: str) -> Iterable[str]:
     declared = interface_of(node).parameters
     rows = ((f"`{p.full_name}`", p.type, _default(p), _meaning(p)) for p in declared)
     yield from _table("parameter, type, default, meaning", rows)
+
+
+NOT_SETTINGS = ("joints", "fixed_joints", "fixed_positions", "velocity_from_position", "max_age")
+"""Settings of arms that are arguments of other names, or without effect, where frames are read."""
+
+OF_MOTORS = {
+    "effort_limits": "`limit`",
+    "stale_timeout": "`max_age`",
+    "other_joints_timeout": "`max_age`",
+}
+"""Keys of the table of motors that are the defaults of settings."""
+
+
+def _settings() -> Iterable[str]:
+    rows = []
+    for one in parameters_of(ArmSettings):
+        if one.name not in NOT_SETTINGS:
+            made = one._replace(
+                default=DEFAULTS.get(one.name, one.default), at_rest_only=False, read_only=False
+            )
+            default = OF_MOTORS.get(one.name) or _default(made)
+            rows.append((f"`{one.full_name}`", default, _meaning(made)))
+    yield from _table("setting, default, meaning", rows)
 
 
 def _default(one: Parameter) -> str:

@@ -44,7 +44,9 @@ def test_links_of_a_page_lead_to_files(page):
         assert path.exists() or drawn, f"{page.name} links to {target}"
 
 
-@pytest.mark.parametrize("module", ["", ".integrate", ".identification", ".closed_form", ".view"])
+@pytest.mark.parametrize(
+    "module", ["", ".control", ".integrate", ".identification", ".closed_form", ".view"]
+)
 def test_every_public_name_is_in_the_reference(module):
     module = f"mbs_dynamics{module}"
     documented = set()
@@ -64,7 +66,7 @@ def test_tables_of_the_pages_are_those_of_the_code():
     pages = {page: page.read_text("utf-8") for page in PAGES}
     kinds = {found[2] for text in pages.values() for found in tables.MARKED.finditer(text)}
     of_nodes = {f"{kind} {node}" for kind in ("topics", "parameters") for node in INTERFACES}
-    assert kinds == {"commands", *of_nodes}
+    assert kinds == {"commands", "settings", *of_nodes}
     stale = [str(page) for page, text in pages.items() if tables.filled(text) != text]
     assert not stale, "run python docs/tables.py"
 

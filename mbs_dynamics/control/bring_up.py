@@ -89,7 +89,7 @@ class BringUp:
     """Nudges the joints of an arm one after the other; see the module.
 
     Parameters: ``arm`` must be disabled, and its drives able to hold. It must be free to move by
-    0.15 rad or m. :attr:`problems` is empty if all was as expected.
+    0.15 rad or m. ``problems`` is empty if all was as expected.
     """
 
     def __init__(self, arm: GuardedArm) -> None:

@@ -70,12 +70,11 @@ _command, _states = maker(Command), maker(JointStates)
 class GuardedArm:
     """One arm under guard; see the module.
 
-    Parameters: ``law`` is a :class:`Gravity`, or a function of model and
+    Parameters: ``law`` is a :class:`~mbs_dynamics.control.laws.Gravity`, or a function of model and
     :class:`~mbs_dynamics.control.guard.LawState` that returns the torques (m,) of the joints with
     motors, gravity included. ``fixed`` are positions in rad or m of joints that have no motor, by
-    name; all others without one must be measured. ``limits`` are further settings of
-    :class:`~mbs_dynamics.control.settings.ArmSettings`, such as ``effort_scale``, and
-    ``max_temperature`` in degrees Celsius. ``log`` is an open text file, to which each step in
+    name; all others must have one. ``limits`` are further settings, such as ``effort_scale``, and
+    ``max_temperature`` is in degrees Celsius. ``log`` is an open text file, to which each step in
     which all motors report writes a row that ``identify`` and ``calibrate-motors`` read.
 
     Raises ArgumentError, ModelError and UnknownJointError for invalid arguments. ``step`` raises
