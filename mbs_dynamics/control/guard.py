@@ -434,7 +434,7 @@ class Guard:
                 if self.tracking is not None:
                     self.tracking.commanded(command)
                 return _answer((command, None))
-        trouble = None if passes else self._trouble(state, efforts, resting)
+        trouble = None if passes else self._trouble(state, efforts, resting, now)
         damped = self.damped_rates(state.rates, state.stamp, self.settings.velocity_filter)
         rejection = None
         if trouble is not None:
@@ -493,7 +493,9 @@ class Guard:
             fast.of_joints[row] = values
         self._damps, self._assists = any(gains.damping), any(gains.share)
 
-    def _trouble(self, state: JointStates, efforts: list[float], resting: bool) -> Fault | None:
+    def _trouble(
+        self, state: JointStates, efforts: list[float], resting: bool, now: float
+    ) -> Fault | None:
         """Return the first fault that a state shows, and note what all of them make doubtful."""
         trouble = None
         for check in self.checks:
