@@ -138,7 +138,7 @@ class GuardedArm:
         self._refusing = False
         """Whether there is any."""
         self._unknown: set[int | str] = set()
-        self._remark = ""
+        self._remark = "; ".join(motors.remarks)
         self._linked: list[GuardedArm] = []
         self._now = -math.inf
         self._shown: tuple[State, Fault | None] = (State.DISABLED, None)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from bus import nan, once, silent
-from guarded_bench import EVENTS, JOINTS, MODEL, MOTOR, ODD, PERIOD, Loop, Q, happen, table
+from guarded_bench import EVENTS, MODEL, MOTOR, ODD, PERIOD, Loop, Q, happen, table
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import GuardedArm, Motors, laws, linked
@@ -225,9 +225,15 @@ def test_the_log_is_read_by_identify_and_calibrate_motors(tmp_path):
         loop.bus.faults.append(once(silent(MOTOR)))  # no row for an incomplete step
         loop.run(0.5)
     recording = read_recording(path)
-    assert recording.joints == JOINTS
+    assert recording.joints == MODEL.joint_names
     assert len(recording.t) > 300
     np.testing.assert_allclose(recording.q[-1], loop.bus.q, atol=1e-3)
     np.testing.assert_allclose(recording.tau[-1], loop.command.torques, atol=0.5)
     found = read_poses(path, MODEL)
     np.testing.assert_allclose(found.commands["joint2"][-1], loop.command.motors[1].effort)
+
+
+def test_the_first_step_tells_what_a_user_should_know_of_the_table():
+    loop = Loop(made=table(when_silent="last"))
+    assert "when_silent is 'last'" in loop.arm.step(0.0, loop.bus.read()).event
+    assert loop.arm.step(PERIOD, []).event == ""

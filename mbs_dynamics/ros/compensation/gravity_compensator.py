@@ -229,7 +229,9 @@ class GravityCompensator:
         check_load(load)
         loads = replaced(self.loads, load)
         if self.arm is not None:
-            self.arm.aim_loads(loads, now, check=load.mass > 0.0)
+            own = self.settings.payload_time
+            time = None if own < 0.0 else own
+            self.arm.aim_loads(loads, now, check=load.mass > 0.0, time=time)
         self.loads = loads
 
     def accelerate(

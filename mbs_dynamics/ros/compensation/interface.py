@@ -78,6 +78,13 @@ class GravityCompensationSettings(DescribedSettings, ArmSettings):
         "their signs and zeros. Empty: in SI units.",
         read_only=True,
     )
+    payload_time: float = setting(
+        -1.0,
+        "Time in which a payload takes effect while torques are commanded. -1: ramp_time. A load "
+        "that is taken up at once, as by a gripper, needs a short one.",
+        "s",
+        range=(-1.0, 10.0),
+    )
     use_imu: bool = setting(
         False,
         "Take gravity, and the acceleration of the base, from the topic imu.",

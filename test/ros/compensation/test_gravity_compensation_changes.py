@@ -48,6 +48,16 @@ def test_changes_are_ramped(what):
     assert np.abs(steps).max() <= 1.01 * PERIOD * np.abs(goal - G).max()
 
 
+def test_a_payload_takes_effect_in_a_time_of_its_own():
+    bench = Bench(payload_time=0.1).enabled()
+    bench.core.set_load(load(2.0), bench.now)
+    bench.run(0.05)
+    goal = mbs.gravity_torques(MODEL.with_payload("tool", 2.0, (0.0, 0.02, 0.05)), Q)
+    np.testing.assert_allclose(bench.torques[-1], 0.5 * (G + goal), atol=1e-9)
+    bench.run(0.06)
+    np.testing.assert_allclose(bench.torques[-1], goal, atol=1e-9)
+
+
 def test_a_tool_that_is_always_there_is_part_of_the_arm_and_payloads_come_on_top():
     core = GravityCompensator(settings(loads=(("tool", (1.0, 0.0, 0.02, 0.05)),)))
     assert core.describe(ARM7, 0.0)
