@@ -351,9 +351,11 @@ def _print_errors(errors: Any) -> None:
 
 
 def _print_joints(found: Any) -> None:
-    names = ("Coulomb", "viscous", "motor inertia", "offset")
-    print(f"{'joint':24}" + "".join(f"{name:>15}" for name in names))
-    for joint, values in found.joint_parameters.items():
+    parameters = found.joint_parameters
+    said = {"coulomb": "Coulomb", "inertia": "motor inertia", "stribeck_speed": "at speed"}
+    terms = list(next(iter(parameters.values())))
+    print(f"{'joint':24}" + "".join(f"{said.get(term, term):>15}" for term in terms))
+    for joint, values in parameters.items():
         print(f"{joint:24}" + "".join(f"{value:15.4g}" for value in values.values()))
 
 

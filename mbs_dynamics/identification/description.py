@@ -199,23 +199,34 @@ def link_changes(
 def node_parameters(found: Identification) -> str:
     """Return a YAML file of parameters for gravity_compensation_node and simulator_node."""
     joints = found.joint_parameters
-    friction = ", ".join(f"{name}: {one['coulomb']:.6g}" for name, one in joints.items())
     order = [joints.get(name) for name in found.torque_model.model.joint_names]
+
+    def by_name(term: str) -> str:
+        return ", ".join(f"{name}: {one[term]:.6g}" for name, one in joints.items())
+
+    def in_order(term: str) -> str:
+        return ", ".join(repr(float(f"{one[term]:.6g}")) if one else "0.0" for one in order)
+
+    compensated, simulated = [], []
+    if found.terms is not None and found.terms.any:
+        speed = f"    stribeck_speed: {found.terms.stribeck_speed:g}"
+        pairs = (("stribeck", "stribeck"), ("load_friction", "load"))
+        compensated = [*(f"    {name}: {{{by_name(term)}}}" for name, term in pairs), speed]
+        simulated = [*(f"    {name}: [{in_order(term)}]" for name, term in pairs), speed]
     lines = [
         "# Friction that was identified. Offsets of the torque sensors and inertias of the motors,",
         "# which no parameter takes, are in the comments.",
         "/**/gravity_compensation_node:",
         "  ros__parameters:",
-        f"    friction: {{{friction}}}   # N m or N; compensated by the share friction_scale",
+        f"    friction: {{{by_name('coulomb')}}}   # N m or N; compensated by friction_scale",
         f"    friction_speed: {found.torque_model.friction_speed:g}",
+        *compensated,
         "/**/simulator_node:",
         "  ros__parameters:",
+        f"    joint_damping: [{in_order('viscous')}]",
+        f"    joint_friction: [{in_order('coulomb')}]",
+        *simulated,
     ]
-    for parameter, term in (("joint_damping", "viscous"), ("joint_friction", "coulomb")):
-        values = ", ".join(repr(float(f"{one[term]:.6g}")) if one else "0.0" for one in order)
-        lines.append(f"    {parameter}: [{values}]")
-    lines.append(f"    friction_speed: {found.torque_model.friction_speed:g}")
     for term, unit in (("offset", "N m or N"), ("inertia", "kg m^2 or kg")):
-        listed = ", ".join(f"{name}: {one[term]:.6g}" for name, one in joints.items())
-        lines.append(f"# {term} [{unit}]: {listed}")
+        lines.append(f"# {term} [{unit}]: {by_name(term)}")
     return "\n".join(lines) + "\n"

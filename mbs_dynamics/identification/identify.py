@@ -19,6 +19,7 @@ from mbs_dynamics.identification.estimation import (
     base_estimate,
     friction_estimate,
 )
+from mbs_dynamics.identification.friction_terms import FrictionTerms, columns_of, friction_terms
 from mbs_dynamics.identification.recording import Recording, RecordingError
 from mbs_dynamics.identification.signals import cutoff_of, filtered
 from mbs_dynamics.identification.torque_model import (
@@ -73,6 +74,8 @@ class Identification:
     base: BaseEstimate
     validation: tuple[Equations, ...]
     notes: tuple[str, ...]
+    terms: FrictionTerms | None = None
+    """Stribeck's effect and load-dependent friction of the recorded joints."""
 
     @property
     def model(self) -> Model:
@@ -98,7 +101,11 @@ class Identification:
         """Friction, motor inertia and offset of the recorded joints, by name."""
         rows = self.x[self.torque_model.rigid :].reshape(-1, len(JOINT_TERMS)).tolist()
         pairs = zip(self.torque_model.joints, rows, strict=True)
-        return {joint: dict(zip(JOINT_TERMS, row, strict=True)) for joint, row in pairs}
+        found = {joint: dict(zip(JOINT_TERMS, row, strict=True)) for joint, row in pairs}
+        if self.terms is not None and self.terms.any:
+            for j, one in enumerate(found.values()):
+                one |= self.terms.of_joint(j, one["coulomb"])
+        return found
 
     @property
     def consistent(self) -> bool:
@@ -168,21 +175,43 @@ def identify(
     choice, estimate, known, held = min(candidates, key=lambda one: one[0].best)
     x = estimate.estimate(choice.weight)
     torque_model = estimate.torque_model
+    errors = Errors(
+        relative_error(held, torque_model.described()),
+        relative_error(held, friction_estimate(torque_model, known)),
+        relative_error(held, x),
+    )
+    seen = [
+        [columns_of(torque_model, one, cutoff, x) for one in part] for part in (signals, unseen)
+    ]
+    if not unseen:
+        seen = list(_held_out(seen[0]))
+    coulomb = x[torque_model.rigid :].reshape(-1, len(JOINT_TERMS))[:, 0]
+    terms = friction_terms(torque_model, known, [one.A for one in seen[0]], coulomb)
+    if terms.any:
+        less = [
+            [one.without(terms.torques(C.A)) for one, C in zip(part, columns, strict=True)]
+            for part, columns in zip((known, held), seen, strict=True)
+        ]
+        better = ConsistentEstimate(torque_model, less[0])
+        compared = better.cross_validated()
+        if compared.best < choice.best:
+            choice, (known, held), x = compared, less, better.estimate(compared.weight)
+            errors = replace(errors, identified=relative_error(held, x))
+        else:
+            terms = terms.refused(choice.best, compared.best)
+    notes += terms.notes
     if validation is None:
         notes.append("no recording to validate with was given: three tenths were held out")
     return Identification(
         torque_model,
         x,
         cutoff,
-        Errors(
-            relative_error(held, torque_model.described()),
-            relative_error(held, friction_estimate(torque_model, known)),
-            relative_error(held, x),
-        ),
+        errors,
         choice,
         base_estimate(torque_model, known),
         tuple(held),
         tuple(notes),
+        terms,
     )
 
 
@@ -223,7 +252,8 @@ def fitted_gains(model: Model, recording: Recording) -> dict[str, float]:
 def relative_error(equations: Sequence[Equations], x: FloatArray) -> float:
     """Return the norm of the residuals of parameters over that of the torques, for all joints."""
     A, b = stacked(equations)
-    return float(np.linalg.norm(A @ x - b) / np.linalg.norm(b))
+    measured = np.concatenate([one.measured for one in equations])
+    return float(np.linalg.norm(A @ x - b) / np.linalg.norm(measured))
 
 
 def check_torques(torque_model: TorqueModel, equations: Sequence[Equations], name: str) -> None:

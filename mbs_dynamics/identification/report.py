@@ -105,8 +105,9 @@ def _summary(found: Identification) -> str:
 
 
 def _figures(found: Identification) -> Iterable[str]:
-    A, b = stacked(found.validation)
-    predicted = A @ found.x
+    A, below = stacked(found.validation)
+    b = np.concatenate([one.measured for one in found.validation])
+    predicted = A @ found.x + b - below
     step = max(1, len(b) // POINTS)
     for j, joint in enumerate(found.torque_model.joints):
         y, z = b[::step, j], predicted[::step, j]

@@ -5,8 +5,9 @@
     tau_j = Y_j(q, qd, qdd) pi + I_j qdd_j + d_j qd_j + c_j tanh(qd_j / v) + o_j
 
 Rigid-body torques with the inertial parameters pi, and for each joint motor inertia, viscous and
-Coulomb friction, and an offset. Stribeck's effect and temperature are not modelled: they are not
-linear, and one recording does not separate them from the other terms.
+Coulomb friction, and an offset. Stribeck's effect and friction that depends on load are further
+terms where the data show them, see :mod:`mbs_dynamics.identification.friction_terms`. Temperature
+is not modelled.
 """
 
 from __future__ import annotations
@@ -44,11 +45,23 @@ class Equations(NamedTuple):
     """(N, k) torques of the description against gravity, in N m or N."""
     rate: float
     """Samples per second."""
+    terms: FloatArray | None = None
+    """(N, k) torques of further friction, which were taken off b; None if there are none."""
+
+    @property
+    def measured(self) -> FloatArray:
+        """(N, k) the measured torques."""
+        return self.b if self.terms is None else self.b + self.terms
+
+    def without(self, terms: FloatArray) -> Equations:
+        """Return the equations of the torques without those of further friction."""
+        return self._replace(b=self.b - terms, terms=terms)
 
     def part(self, rows: slice) -> Equations:
         """Return a range of the samples."""
-        A, b, qd, qdd, gravity = (x[rows] for x in self[:-1])
-        return Equations(A, b, qd, qdd, gravity, self.rate)
+        A, b, qd, qdd, gravity = (x[rows] for x in self[:5])
+        terms = None if self.terms is None else self.terms[rows]
+        return Equations(A, b, qd, qdd, gravity, self.rate, terms)
 
 
 @dataclass(frozen=True)
@@ -88,12 +101,12 @@ class TorqueModel:
         rate, v, a = signals.rate, signals.qd, signals.qdd
         A = low_pass(self.regressor(signals.q, v, a), rate, cutoff)
         b = low_pass(signals.tau, rate, cutoff)
-        g = mbs.gravity_torques(self.model, self._whole(signals.q, at_rest=True))[:, self.places]
+        g = mbs.gravity_torques(self.model, self.whole(signals.q, at_rest=True))[:, self.places]
         return Equations(A, b, v, a, low_pass(g, rate, cutoff), rate)
 
     def regressor(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the rows A (N, k, p) of motions (N, k) of the recorded joints."""
-        motion = self._whole(q, at_rest=True), self._whole(qd), self._whole(qdd)
+        motion = self.whole(q, at_rest=True), self.whole(qd), self.whole(qdd)
         Y = mbs.inverse_dynamics_regressor(self.model, *motion)[:, self.places]
         terms = np.stack([np.tanh(qd / self.friction_speed), qd, qdd, np.ones_like(q)], axis=-1)
         count, k, each = terms.shape
@@ -111,7 +124,7 @@ class TorqueModel:
         qd, qdd = rng.uniform(-3.0, 3.0, (2, count, k))
         return independent_columns(self.regressor(q, qd, qdd).reshape(-1, p))
 
-    def _whole(self, part: FloatArray, *, at_rest: bool = False) -> FloatArray:
+    def whole(self, part: FloatArray, *, at_rest: bool = False) -> FloatArray:
         """Return rows for all joints from those of the recorded ones."""
         model = self.model
         rest = (

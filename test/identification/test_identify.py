@@ -23,10 +23,12 @@ from mbs_dynamics.identification import (
     validate,
 )
 from mbs_dynamics.identification.estimation import base_estimate
+from mbs_dynamics.identification.friction_terms import FrictionTerms
 from mbs_dynamics.identification.signals import cutoff_of, filtered
 from mbs_dynamics.identification.torque_model import TorqueModel
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.entry_points import interface_of
 
 pytestmark = pytest.mark.backend_independent
 
@@ -194,6 +196,19 @@ def test_node_parameters_and_the_report(found):
     assert page.count("<svg") == 7
     assert "http" not in page.replace("http-equiv", "")
     assert "prefers-color-scheme: dark" in page
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_node_parameters_are_those_that_the_nodes_have(found, shown):
+    yaml = pytest.importorskip("yaml")
+    k = len(found.torque_model.joints)
+    terms = FrictionTerms(np.full(k, 0.3), 0.1, np.full(k, 0.05), ()) if shown else None
+    given = yaml.safe_load(node_parameters(replace(found, terms=terms)))
+    assert len(given) == 2
+    for node, groups in given.items():
+        known = {one.name for one in interface_of(node.rpartition("/")[2]).parameters}
+        assert set(groups["ros__parameters"]) <= known
+        assert ("stribeck" in groups["ros__parameters"]) == shown
 
 
 def test_validate_compares_the_description(found):
