@@ -37,7 +37,7 @@ check: $(VENV)/.test  ## while editing: ruff, mypy, and the tests of the core an
 	@$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow and not serial" $$($(BIN)/python test/changed.py)
+	$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow and not serial" $$($(BIN)/python tools/changed.py)
 
 test: lint  ## the linters and the tests: some minutes on two cores
 	@echo "== Tests"
@@ -65,10 +65,10 @@ backends: $(VENV)/.test  ## the tests that evaluate kernels, through every other
 	[ -z "$$failed" ] || { echo "make: tests failed through$$failed" >&2; exit 1; }
 
 mutants: $(VENV)/.test  ## mutation testing of the quick suite, on a sample (COUNT=, SEED=): an hour
-	@$(BIN)/python test/mutants.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python tools/mutants.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
 flakes: $(VENV)/.test  ## what may depend on load, fifty times (ROUNDS=) beside two busy loops: a night
-	@$(BIN)/python test/flakes.py $(if $(ROUNDS),--rounds $(ROUNDS))
+	@$(BIN)/python tools/flakes.py $(if $(ROUNDS),--rounds $(ROUNDS))
 
 bench: $(VENV)/.bench  ## measure speed and accuracy: an hour
 	@$(BIN)/python -m benchmarks
@@ -83,7 +83,7 @@ linkcheck: $(VENV)/.docs  ## follow the links of the documentation to other site
 
 PLATFORMS = "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
 	|| { echo "make: $(PYTHON) is no Python >= 3.10; name one by PYTHON=..." >&2; exit 1; }; \
-	"$(PYTHON)" test/platforms/run.py
+	"$(PYTHON)" tools/platforms/run.py
 platforms:  ## the smoke test on every Python, NumPy, llvmlite and ROS 2 that is supported, or ROWS="3.14 kilted"
 	@$(PLATFORMS) $(ROWS)
 

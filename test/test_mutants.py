@@ -3,13 +3,16 @@
 """The mutation tests themselves: what they change, what they leave alone, and how tests find it."""
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from mutant_sites import mutants
 
+TOOLS = Path(__file__).resolve().parents[1] / "tools"
+sys.path.append(str(TOOLS))
+mutants = importlib.import_module("mutant_sites").mutants
 pytestmark = pytest.mark.backend_independent
 
 SOURCE = '''
@@ -130,6 +133,6 @@ def test_test_that_fails_kills_a_mutant(tmp_path: Path, change: str, status: int
     (tmp_path / "test_toy.py").write_text(
         "import toy\n\ndef test_double():\n    assert toy.double(3.0) == 6.0\n"
     )
-    trial = TRIAL.format(tests=str(Path(__file__).parent), place=str(tmp_path), change=change)
+    trial = TRIAL.format(tests=str(TOOLS), place=str(tmp_path), change=change)
     run = [sys.executable, "-c", trial]
     assert subprocess.run(run, cwd=tmp_path, capture_output=True, timeout=60).returncode == status

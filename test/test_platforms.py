@@ -19,7 +19,7 @@ import pytest
 pytestmark = pytest.mark.backend_independent
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "test" / "platforms"))
+sys.path.append(str(ROOT / "tools" / "platforms"))
 debian, environments, run = map(importlib.import_module, ("debian", "environments", "run"))
 
 HUMBLE, JAZZY = (3, 3), (7, 1)  # versions of rclpy

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutation testing: how many small changes of the package does the quick suite find?
 
-    python test/mutants.py                     a sample of all rooms
-    python test/mutants.py --only lie          all mutants of a folder or file, up to the count
-    python test/mutants.py --mutant lie/so3.py:55:12    one mutant, with its tests' output
+    python tools/mutants.py                     a sample of all rooms
+    python tools/mutants.py --only lie          all mutants of a folder or file, up to the count
+    python tools/mutants.py --mutant lie/so3.py:55:12    one mutant, with its tests' output
 
 A run has two parts. First, unless that is known from a run before, each test file runs in a process
 of its own under coverage, which records how long each test takes and which lines it executes. Then

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-TEST = Path(__file__).parent
+TEST = Path(__file__).resolve().parents[1] / "test"
 MODULES = "concurrent|multiprocessing|rclpy|signal|socket|threading|time"
 TIMED = re.compile(rf"^\s*(import|from) ({MODULES})\b|\btimeout=", re.MULTILINE)
 REPORT = re.compile(r"^=+ (ERRORS|FAILURES) =+$", re.MULTILINE)

@@ -7,7 +7,7 @@ enough. The unpacked Python is run by the C library that is unpacked with it, th
 its place; for another processor, the script runs it under qemu. Virtual environments made of it,
 and their scripts, work as usual.
 
-    python3 test/platforms/debian.py 3.15 /tmp/python3.15
+    python3 tools/platforms/debian.py 3.15 /tmp/python3.15
 """
 
 from __future__ import annotations

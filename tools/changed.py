@@ -12,7 +12,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-TEST = Path(__file__).parent
+TEST = Path(__file__).resolve().parents[1] / "test"
 ROOT = TEST.parent
 CORE = (
     "lie",

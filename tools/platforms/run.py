@@ -6,7 +6,7 @@
     make platforms ROWS="3.14 kilted"     rows by name, or by how the name starts
     make arm                              64-bit ARM, in emulation
 
-or ``python3 test/platforms/run.py``, which needs nothing but Python. A row whose Python or wheels
+or ``python3 tools/platforms/run.py``, which needs nothing but Python. A row whose Python or wheels
 cannot be had is not available; that is said with the reason, and is no failure. Everything is kept
 in .venv/platforms; ``make clean`` deletes it.
 """
