@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fast path beside the checks that it spares: the same commands, faults and events."""
 
+import contextlib
 import math
 
 import numpy as np
@@ -12,10 +13,11 @@ from mbs_dynamics.control import Frame, GuardedArm, Motors, laws
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.policy import CommandPolicy
 from mbs_dynamics.control.settings import ArmSettings
+from mbs_dynamics.errors import ModelError
 
 SEEDS, STEPS, PERIOD = range(10), 600, 0.004
 MOTORS = Motors(table(), MODEL)
-M = MODEL.n
+JOINTS, M = list(MODEL.joint_names), MODEL.n
 NEARBY = (0.5, 0.9, 1.0 - 1e-12, 1.0, 1.0 + 1e-12, 1.1, 3.0)
 """Shares of limits, at which most perturbations are."""
 
@@ -112,7 +114,8 @@ def events(states, arms):
         case 1:
             link, mass = MODEL.body_names[-1], float(rng.choice((0.0, 0.5)))
             for arm in arms:
-                arm.load(link, mass, time=0.1)
+                with contextlib.suppress(ModelError):  # where the arm could not be held
+                    arm.load(link, mass, time=0.1)
     if rng.random() < 0.1:
         problems = []
         for arm in arms:
@@ -121,9 +124,11 @@ def events(states, arms):
         assert problems[0] == problems[1]
 
 
+SCARCE = {"effort_limits": {"joint7": 4.0}, "effort_rate_limit": 250.0}
 LAWS = {
-    "damping": {"damping": 0.5, "settle_time": 0.05},
+    "damping": {"damping": 0.5, "settle_time": 0.5},
     "gravity alone": {"settle_time": 0.0, "limit_zone": 0.0},
+    "at the limits": {"damping": 15.0, "settle_time": 0.0, **SCARCE},
     "friction": {"friction": 0.4, "friction_scale": 0.5, "settle_time": 0.0},
     "filtered": {"damping": 0.5, "velocity_filter": 0.01, "settle_time": 0.0},
 }
@@ -153,11 +158,11 @@ def test_an_arm_does_what_its_checks_and_its_policy_would_do(law):
             assert (found.mode, found.event) == (wanted.mode, wanted.event)
             assert fast.policy.state is slow.policy.state
             np.testing.assert_allclose(found.torques, wanted.torques, rtol=1e-13, atol=1e-13)
-            assert not np.signbit(np.array(found.torques)[np.array(found.torques) == 0.0]).any()
+            assert not any(x == 0.0 and math.copysign(1.0, x) < 0.0 for x in found.torques)
             for one, other in zip(found.motors, wanted.motors, strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
     share = sum(map(len, spared)) / (len(SEEDS) * STEPS)
-    assert share == 0.0 if law in NEVER else 0.1 < share < 0.9
+    assert share == 0.0 if law in NEVER else 0.01 < share < 0.9
 
 
 @pytest.mark.parametrize("frozen_timeout", [0.0, 0.03])
@@ -165,7 +170,7 @@ def test_a_guard_answers_messages_as_its_checks_and_its_policy_would(frozen_time
     spared = []
     for seed in SEEDS:
         settings = ArmSettings.of(
-            MODEL.joint_names, damping=0.5, settle_time=0.0, frozen_timeout=frozen_timeout
+            JOINTS, damping=0.5, settle_time=0.0, frozen_timeout=frozen_timeout
         )
         fast = Guard(MODEL, settings, CommandPolicy("ramp_down"))
         slow = judged(Guard(MODEL, settings, CommandPolicy("ramp_down")))
@@ -179,8 +184,9 @@ def test_a_guard_answers_messages_as_its_checks_and_its_policy_would(frozen_time
                 if not problems[0] and not fast.policy.engaged:
                     for guard in guards:
                         guard.enable(t, guard.limits)
+            some = states.rng.integers(1, M) if states.rng.random() < 0.3 else M
             stamp = 0 if math.isnan(stamps[0]) else int(1e9 * min(stamps[0], 1e6))
-            given = MODEL.joint_names, q.tolist(), qd.tolist(), tau.tolist()
+            given = [values[:some] for values in (JOINTS, q.tolist(), qd.tolist(), tau.tolist())]
             found, wanted = (guard.receive(*given, stamp=stamp, now=t) for guard in guards)
             assert found.rejected == wanted.rejected
             assert (fast.policy.state, fast.policy.fault) == (slow.policy.state, slow.policy.fault)
@@ -188,4 +194,4 @@ def test_a_guard_answers_messages_as_its_checks_and_its_policy_would(frozen_time
             if found.command is not None:
                 np.testing.assert_allclose(found.command, wanted.command, rtol=1e-13, atol=1e-13)
             assert fast.due_in(t) == pytest.approx(slow.due_in(t))
-    assert 0.1 < sum(map(len, spared)) / (len(SEEDS) * STEPS) < 0.9
+    assert 0.01 < sum(map(len, spared)) / (len(SEEDS) * STEPS) < 0.9
