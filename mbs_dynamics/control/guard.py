@@ -743,6 +743,10 @@ class Guard:
             self.tracking.restart()
         if self.q:
             self.law.springs.begin(self.q)
+        self.settle(now)
+
+    def settle(self, now: float) -> None:
+        """Damp the momentum of the arm for ``settle_time``, with a coefficient that falls."""
         self.law.settle(now, self.settings.settle_time, self.periods.longest)
 
     def overload(

@@ -223,6 +223,7 @@ class GuardedArm:
         loads = replaced(self._loads, load)
         now = max(self._now, 0.0)
         self.guard.aim_loads(loads, now, check=mass > 0.0, time=time)
+        self.guard.settle(now)  # the arm has begun to move
         self._loads = loads
 
     def trip(self, t: float, fault: Fault) -> None:

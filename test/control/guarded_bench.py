@@ -218,7 +218,7 @@ EVENTS = {
         lambda loop, _: loop.arm.disable(loop.now), options={"switching": 0.02}
     ),
     "enabled twice": Event(lambda loop, _: loop.arm.enable(loop.now), mode="torque"),
-    "load of 2 kg, announced": Event(loaded, None, 0.1, "torque"),
+    "load of 2 kg, announced": Event(loaded, None, 0.05, "torque"),
     "loop dies for 0.2 s, drives hold": Event(dies, "pause", 0.2, table={"when_silent": "hold"}),
     "loop dies for 0.2 s, drives damp": Event(dies, "pause", 0.3),
 }
