@@ -146,6 +146,10 @@ class Guard:
         """(n,) the latest measured efforts while at rest, NaN where unknown."""
         self.held: list[float] = []
         """(n,) positions that the drives hold, where they do."""
+        self.slip: Sequence[float] = ()
+        """(m,) farthest that positions to be held may be from the measured ones."""
+        self.slipped = ""
+        """Which drive did not hold the arm; empty if all do."""
         self.nudge: list[float] = []
         """(m,) torques in addition to gravity while drives hold; empty: none."""
         self.stiffness: Sequence[float] = ()
@@ -550,9 +554,11 @@ class Guard:
             return None
         if self._held_since != policy.since or not self.held:
             self._held_since, self.held = policy.since, list(self.q)
-            self._fed_forward = None
+            self._fed_forward, self.slipped = None, ""
         if policy.engaged or not self.held:
             return None
+        if not self.nudge:
+            self._follow_slip()
         moving = self.law.moving
         if moving or self._fed_forward is None:
             at_rest = [0.0] * len(self.held)
@@ -562,6 +568,24 @@ class Guard:
             gravity = list(map(add, self._fed_forward.gravity, self.nudge))
             return self._fed_forward._replace(gravity=gravity)
         return self._fed_forward
+
+    def _follow_slip(self) -> None:
+        """Let the positions that drives are to hold follow an arm that they do not hold.
+
+        They may be without power, or overcome; they would throw the arm back if they went on with
+        positions far away. A doubted encoder is not followed.
+        """
+        fault = self.policy.fault
+        doubted = fault.joints if fault is not None and fault.doubt is Doubt.ENCODER else ()
+        for place, (k, most) in enumerate(zip(self.joints, self.slip, strict=True)):
+            ahead = self.held[k] - self.q[k]
+            if not -most <= ahead <= most and place not in doubted:
+                self.held[k] = self.q[k] + math.copysign(most, ahead)
+                self.slipped = self.slipped or (
+                    f"the drive of {self.model.joint_names[k]} does not hold it: it is {most:.3g} "
+                    "from where it is to be"
+                )
+                self._fed_forward = None
 
     @property
     def fed_forward(self) -> Sequence[float]:

@@ -13,7 +13,8 @@ The arm always has a holder, where its drives can hold it: their own position lo
 torques fed forward, whenever torques are disabled or a fault has stopped them. They hold the
 positions that were trusted last. Where an encoder is doubted, its drive damps. Where a motor is
 doubted, its drive is given no torque, but a position beyond by as much as its loop needs to exert
-it. Torques ramp down alone only where drives cannot hold.
+it. An arm that its drives do not hold, as without power, is not thrown back: the positions to be
+held follow it. Torques ramp down alone only where drives cannot hold.
 """
 
 from __future__ import annotations
@@ -46,6 +47,10 @@ DEFAULTS: dict[str, Any] = {
 
 HAND_OVER = 0.2
 """Time in s in which the gains of the drives fade once torques hold the arm."""
+
+SLIP, SLIP_SHARE = 0.05, 0.3
+"""How far positions to be held may be from the measured ones, in rad or m: by the first, or by what
+takes this share of the largest torque of the drive."""
 
 APART = 0.1
 """Largest difference of the positions of two motors of one joint, in rad or m."""
@@ -116,6 +121,8 @@ class GuardedArm:
             model, settings, self.policy, source="frames", law=function, from_messages=False
         )
         self.guard.stiffness, self.guard.drive_damping = motors.stiffness, motors.damping
+        pairs = zip(motors.limits, motors.stiffness, strict=True)
+        self.guard.slip = [max(SLIP, SLIP_SHARE * most / K) if K else math.inf for most, K in pairs]
         self._temperature = max_temperature
         self._log = None if log is None else Log(log, motors)
         self._loads: list[Load] = []
@@ -139,6 +146,7 @@ class GuardedArm:
         """Whether there is any."""
         self._unknown: set[int | str] = set()
         self._remark = "; ".join(motors.remarks)
+        self._slipped = ""
         self._linked: list[GuardedArm] = []
         self._now = -math.inf
         self._shown: tuple[State, Fault | None] = (State.DISABLED, None)
@@ -353,6 +361,9 @@ class GuardedArm:
         grip = policy.grip
         shown = self._shown
         same = shown[0] is policy.state and shown[1] is policy.fault
+        if guard.slipped is not self._slipped:
+            self._slipped = guard.slipped
+            self._remark = guard.slipped or self._remark
         event = self._remark if same else self._event()
         self._remark = ""
         if torques is None:

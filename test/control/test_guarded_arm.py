@@ -237,3 +237,24 @@ def test_the_first_step_tells_what_a_user_should_know_of_the_table():
     loop = Loop(made=table(when_silent="last"))
     assert "when_silent is 'last'" in loop.arm.step(0.0, loop.bus.read()).event
     assert loop.arm.step(PERIOD, []).event == ""
+
+
+@pytest.mark.parametrize("reports", [True, False])
+def test_drives_that_come_back_do_not_throw_the_arm(reports):
+    """Without power the arm falls, and is held where it is once the drives are on again."""
+    loop = Loop().enabled()
+    loop.arm.disable(loop.now)
+    loop.run(0.2)
+    loop.bus.dead = set(loop.bus.command_factor)
+    loop.bus.cut = not reports
+    loop.run(0.7)
+    fallen = np.abs(loop.bus.q - Q).max()
+    assert fallen > 1.0
+    loop.bus.cut = False
+    loop.run(2 * PERIOD)  # frames come before the drives are enabled
+    loop.bus.place(loop.bus.q)  # on the ground
+    loop.bus.dead = set()
+    loop.run(1.0)
+    assert loop.bus.moved < 0.5  # of 5.2 without
+    if reports:
+        assert any("does not hold it" in event for event in loop.events)
