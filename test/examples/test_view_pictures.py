@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib.util
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,10 @@ def test_a_picture_shows_the_page(tmp_path, monkeypatch):
     program = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(program)
     monkeypatch.setattr(program, "DRAWN_MS", 1000)
-    program.robot(lambda page, name: page.screenshot(path=tmp_path / f"{name}.png"))
+    with ThreadPoolExecutor(1) as thread:  # other tests may have a browser open in this one
+        thread.submit(
+            program.robot, lambda page, name: page.screenshot(path=tmp_path / f"{name}.png")
+        ).result()
     picture = imageio.v3.imread(tmp_path / "view_robot.png")[..., :3]
     committed = imageio.v3.imread(ROOT / "docs" / "figures" / "view_robot.png")[..., :3]
     assert picture.shape == committed.shape
