@@ -350,7 +350,7 @@ def algorithm(
     ) -> Callable[Concatenate[Model | Tree, P], R]:
         made: Any = Algorithm(equations, invariant, joint_space_only, generic)
         if made.name in equations.__globals__.get("__all__", ()):
-            NAMED[made.name] = made
+            NAMED.setdefault(made.name, made)  # copies of the equations do not replace them
         return made  # type: ignore[no-any-return]
 
     return decorate
