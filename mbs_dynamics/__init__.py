@@ -36,11 +36,11 @@ _LATER = {
     "integrate": "mbs_dynamics.integrate",
     "macro_joints": "mbs_dynamics.model.macro_joints",
 }
-"""What not everybody needs and takes longer to import: modules, and functions in modules."""
+"""Modules, and functions in modules, that are imported when they are first used."""
 
 
 _UNLISTED = {"Algorithm", "algorithm", "algorithm_of", "compile", "integrate"}
-"""What ``from mbs_dynamics import *`` leaves out: for authors of algorithms, or a builtin name."""
+"""Names that ``from mbs_dynamics import *`` leaves out: for authors of algorithms, or builtin."""
 
 if not typing.TYPE_CHECKING:  # type checkers take names imported by * or as themselves for public
     _public = {k for k, x in globals().items() if not (k.startswith("_") or _ismodule(x))}

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What turns equations into an algorithm: tracing, compilation, a cache, and checked arguments.
+"""Turns equations into algorithms: tracing, compilation, a cache, and checked arguments.
 
 The equations of an algorithm are a function of a model, of arrays, and of options that are known
 before any number is. ``@algorithm`` makes it callable with arrays of numbers: the first call of a

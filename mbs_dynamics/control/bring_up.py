@@ -52,7 +52,7 @@ STOP = 3.0
 
 
 class JointResponse(NamedTuple):
-    """What was found for a joint."""
+    """Response of a joint to nudges."""
 
     joint: str
     nudge: float
@@ -64,7 +64,7 @@ class JointResponse(NamedTuple):
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong with the motor; empty if nothing was found."""
+        """Problems with the motor; empty if none was found."""
         found = []
         if abs(self.command) < STILL:
             found.append(

@@ -53,7 +53,7 @@ TURNS = 10.0
 
 
 class Calibrated(NamedTuple):
-    """What poses show of the motor of a joint."""
+    """Sign, zero and factors of the motor of a joint, as poses show them."""
 
     joint: str
     sign: int

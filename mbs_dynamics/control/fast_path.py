@@ -67,7 +67,7 @@ def all_hold(*conditions: Any) -> Any:
 
 
 class Compared(NamedTuple):
-    """What checks compare: arrays of symbols, (n,) by coordinate or (m,) by commanded joint."""
+    """Compared quantities: arrays of symbols, (n,) by coordinate or (m,) by commanded joint."""
 
     joints: list[int]
     """(m,) coordinates of the commanded joints."""

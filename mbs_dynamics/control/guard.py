@@ -47,7 +47,7 @@ IGNORED = frozenset(
 """Kinds of rejections that neither stop nor count: another robot, nothing new, or incomplete."""
 
 DOUBTS = {"time_backwards": Doubt.STATE}
-"""What the other kinds make doubtful: another publisher, or a simulation that was reset."""
+"""Doubts that other kinds raise: another publisher, or a simulation that was reset."""
 
 IDLE_PERIOD = 0.5
 """Longest time in s between two calls of tick."""
@@ -168,7 +168,7 @@ class Guard:
             model.n, self.joints, (Envelope, Continuity, Speeds, Frozen, Tracking)
         )
         self._compared: tuple[Any, ...] = (None,) * 4
-        """What the arrays of the fast path were made of."""
+        """Envelope, limits, gains and springs that the fast path compares with."""
         self._no_torques, self._no_command = np.zeros(model.n), (0.0,) * len(self.joints)
         self._damps = self._assists = False
         self._fastest = model.velocity_limits.tolist()

@@ -57,16 +57,16 @@ APART = 0.1
 
 
 class Command(NamedTuple):
-    """What the motors are to do, and what has changed."""
+    """Commands for the motors, and the latest change."""
 
     mode: str
     """``"off"``: nothing is commanded; ``"hold"``: the drives hold the arm; ``"torque"``."""
     torques: Sequence[float]
     """(m,) commanded torques of the joints with motors, in N m or N."""
     motors: Sequence[MotorCommand]
-    """What the drives take, in their units; empty while nothing is commanded."""
+    """Commands in the units of the drives; empty while nothing is commanded."""
     event: str
-    """What has changed with this step; empty if nothing."""
+    """The change with this step; empty if there is none."""
 
 
 _command, _states = maker(Command), maker(JointStates)

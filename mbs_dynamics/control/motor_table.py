@@ -19,7 +19,7 @@ WHEN_SILENT = {
     "zero": "the drives exert no torque",
     "last": "the drives go on with the last command",
 }
-"""What drives do when commands stop."""
+"""Reactions of drives when commands stop."""
 
 MAX_AGE = 0.02
 """Age in s from which on the frame of a motor is stale, unless the table states another."""
@@ -62,7 +62,7 @@ class Motor(NamedTuple):
     """Gains with which the drive holds, in its units; 0 if it cannot hold."""
     stiffness: float
     damping: float
-    """What kp and kd are at the joint, in N m/rad and N m s/rad, or N/m and N s/m."""
+    """kp and kd as they act at the joint, in N m/rad and N m s/rad, or N/m and N s/m."""
 
 
 def coordinate_of(model: Model, name: object) -> int:

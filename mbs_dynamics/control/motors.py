@@ -49,7 +49,7 @@ PER_UNIT = ("position_per_radian", "velocity_per_radian", "feedback_per_newton_m
 
 
 class Frame(NamedTuple):
-    """What a drive reports, in its own units."""
+    """Measurements of a drive, in its own units."""
 
     motor: int | str
     stamp: float
@@ -64,7 +64,7 @@ class Frame(NamedTuple):
 
 
 class MotorCommand(NamedTuple):
-    """What a drive takes, in its own units: the contents of an MIT frame."""
+    """A command in the units of a drive: the contents of an MIT frame."""
 
     motor: int | str
     position: float
@@ -199,7 +199,7 @@ class Motors:
         self.can_hold = all(motor.kp > 0.0 for motor in self.motors)
         """Whether all drives can hold their position."""
         self.remarks = tuple(_remarks(self, stated))
-        """What a user should know of the table."""
+        """Warnings about the table."""
 
         self._names = [motor.motor for motor in self.motors]
         self._rows = {name: row for row, name in enumerate(self._names)}

@@ -46,7 +46,7 @@ ENGAGED = (State.RAMPING_IN, State.ENABLED)
 
 
 class Doubt(Enum):
-    """What a fault makes doubtful. The reaction follows from it."""
+    """Quantities that a fault makes doubtful. The reaction follows from them."""
 
     NOTHING = "nothing"
     """The arm is where it is measured, but beyond a limit, or its measurements have ended."""

@@ -21,7 +21,7 @@ STILL = 0.02
 """Largest velocity of a joint in a still pose, in rad/s or m/s."""
 
 RAW = "raw_"
-"""What may precede the names of columns in the units of drives."""
+"""Prefix of columns in the units of drives."""
 
 
 @dataclass

@@ -51,7 +51,7 @@ class FrictionTerms(NamedTuple):
     stribeck_speed: float
     load: FloatArray
     notes: tuple[str, ...]
-    """What was compared, with the errors."""
+    """Comparisons that were made, with the errors."""
 
     @property
     def any(self) -> bool:

@@ -69,7 +69,7 @@ class Course(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What a run has stored: N instants."""
+    """States that a run has stored, at N instants."""
 
     t: FloatArray
     state: State

@@ -10,6 +10,7 @@ Drives that are no laws are held over each step. A law is evaluated once per ste
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -60,7 +61,7 @@ class Task(NamedTuple):
     """Whether there is dry friction."""
 
 
-class Scheme:
+class Scheme(ABC):
     """A state ``x`` that advances by steps of ``h``, one by one."""
 
     def __init__(self, task: Task) -> None:
@@ -83,9 +84,9 @@ class Scheme:
         q, qd, *_ = self.states.parts(x)
         return q, qd
 
+    @abstractmethod
     def once(self, t: float, values: State) -> FloatArray:
         """Return the array after the step that begins at t with these values of the drives."""
-        raise NotImplementedError
 
     def values(self, t: float, x: FloatArray) -> State:
         """Return the values of the drives at t, in the present step."""

@@ -75,19 +75,6 @@ class DynamicsNode(DescribedNode):
         self._enter("active")
         return TransitionCallbackReturn.SUCCESS
 
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Unsubscribe from joint states; the model stays."""
-        self._unsubscribe()
-        self._enter("inactive")
-        return TransitionCallbackReturn.SUCCESS
-
-    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """End all activity."""
-        self.on_deactivate(state)
-        self._forget()
-        self._enter("finalized")
-        return TransitionCallbackReturn.SUCCESS
-
     def _forget(self) -> None:
         super()._forget()
         self._outputs.clear()

@@ -595,6 +595,19 @@ class DescribedNode(BaseNode, LifecycleNode):
         self._enter("inactive")
         return TransitionCallbackReturn.SUCCESS
 
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Unsubscribe from the robot's state; the model stays."""
+        self._unsubscribe()
+        self._enter("inactive")
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """End all activity."""
+        self.on_deactivate(state)
+        self._forget()
+        self._enter("finalized")
+        return TransitionCallbackReturn.SUCCESS
+
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Forget the model, gravity and loads."""
         self._forget()

@@ -108,19 +108,6 @@ class WrenchCompensationNode(DescribedNode):
         self._enter("active")
         return TransitionCallbackReturn.SUCCESS
 
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Unsubscribe; model, poses, bias and tool stay."""
-        self._unsubscribe()
-        self._enter("inactive")
-        return TransitionCallbackReturn.SUCCESS
-
-    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """End all activity."""
-        self.on_deactivate(state)
-        self._forget()
-        self._enter("finalized")
-        return TransitionCallbackReturn.SUCCESS
-
     def _forget(self) -> None:
         super()._forget()
         self._mounting, self._input, self._topics, self._refused = None, None, [], ""

@@ -72,7 +72,7 @@ def _error_and_jacobian(model: Tree, q: Any, target: Any, frame: Frame) -> tuple
 
 
 class Task(NamedTuple):
-    """What all searches for poses of one body have in common."""
+    """Base of all searches for poses of one body."""
 
     model: Model
     body: str

@@ -38,7 +38,7 @@ LINE = 8
 """Doubles in a line of the cache, at multiples of which vectors are aligned."""
 
 NO_MEMORY = -1
-"""What a function returns if the heap is exhausted."""
+"""Value that a function returns if the heap is exhausted."""
 
 MALLOC, FREE = builder.Prototype("malloc", PTR, I64), builder.Prototype("free", VOID, PTR)
 MASK_POINTER = builder.Prototype(builder.intrinsic("ptrmask", PTR, I64), PTR, PTR, I64)

@@ -90,7 +90,7 @@ def _within(
 
 
 class Effects(NamedTuple):
-    """What is to be done after a call, beside publishing its command."""
+    """Actions that are due after a call, in addition to publishing its command."""
 
     state: State | None
     """The state of the policy if it has changed since the effects before; else None."""
@@ -335,7 +335,7 @@ class GravityCompensator:
 
     @property
     def command_factors(self) -> list[float]:
-        """What the controller takes for 1 N m or N, in the order of joints; empty: 1."""
+        """Values that the controller takes for 1 N m or N, in the order of joints; empty: 1."""
         if self.motors is None:
             return []
         by_joint = dict(zip(self.motors.joint_names, self.motors.command_factors, strict=True))

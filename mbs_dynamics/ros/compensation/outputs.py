@@ -52,7 +52,7 @@ class CommandOutputs:
         """The full name of the command topic."""
         self._command = Float64MultiArray()
         self.factors: Sequence[float] = ()
-        """What is published for a torque of 1 N m or N; empty: 1."""
+        """Values that are published for 1 N m or N, by joint; empty: 1."""
         self._effort = messages.JointMessage(joints, "effort")
         self._commands: Publisher | None = None
         self._torques: Publisher | None = None

@@ -1,3 +1,3 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What wrench_compensation_node is made of, without ROS."""
+"""Interface of wrench_compensation_node. No ROS is needed."""
