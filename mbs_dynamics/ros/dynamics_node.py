@@ -20,6 +20,7 @@ from mbs_dynamics.control.environment import Gravity, Load
 from mbs_dynamics.control.joint_input import JointInput, Rejection
 from mbs_dynamics.errors import MbsError, listed, quoted
 from mbs_dynamics.ros import messages
+from mbs_dynamics.ros.described_node import DescribedNode
 from mbs_dynamics.ros.dynamics import outputs
 from mbs_dynamics.ros.dynamics.base import BaseInput
 from mbs_dynamics.ros.dynamics.contact import Contact
@@ -27,7 +28,6 @@ from mbs_dynamics.ros.dynamics.feed_forward import FeedForward, check_feed_forwa
 from mbs_dynamics.ros.dynamics.interface import DISPLAY_RATE, DYNAMICS_NODE, DynamicsSettings
 from mbs_dynamics.ros.dynamics.payload_estimation import PayloadEstimation
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Robot
-from mbs_dynamics.ros.node_base import DescribedNode
 from mbs_dynamics.ros.performance import Cost, InputStatistics, RateLimit
 from mbs_dynamics.ros.process import run
 

@@ -35,7 +35,7 @@ from mbs_dynamics.ros.compensation.interface import (
     GRAVITY_COMPENSATION_NODE,
     GravityCompensationSettings,
 )
-from mbs_dynamics.ros.node_base import DescribedNode
+from mbs_dynamics.ros.described_node import DescribedNode
 from mbs_dynamics.ros.performance import InputStatistics
 from mbs_dynamics.ros.process import prefer_udp, run
 

@@ -1,30 +1,21 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Base classes of the nodes: an interface from tables, throttled log lines, and a lifecycle.
-
-A field of the settings is one parameter; or one for each joint of the field ``joints``; or one for
-each link that the user names.
-"""
+"""The base class of the nodes: topics, services and parameters from tables; throttled log lines."""
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import re
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from itertools import pairwise
-from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
-import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
+from rcl_interfaces.msg import FloatingPointRange, SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
@@ -34,16 +25,10 @@ from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
-from mbs_dynamics.control.environment import Gravity, Load
-from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, MbsError, listed, quoted, shortened
-from mbs_dynamics.ros import interface, messages
-from mbs_dynamics.ros.interface import Interface, Quality, Service, Topic, applies, parameter_groups
+from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, MbsError, shortened
+from mbs_dynamics.ros import interface, parameters
+from mbs_dynamics.ros.interface import Interface, Quality, Service, Topic
 from mbs_dynamics.ros.performance import Throttle
-from mbs_dynamics.ros.robot_description import read_robot
-from mbs_dynamics.settings import Parameter as Declared
-from mbs_dynamics.settings import Settings, check_once, parameters_of
-
-S = TypeVar("S", bound=Settings)
 
 LOG_PERIOD = 5.0
 """Shortest time in s between two log lines about the same kind of bad message and reason."""
@@ -55,18 +40,6 @@ REMINDER_PERIOD = 10.0
 """Time in s between two log lines about the same missing input."""
 
 CLOCK = "/clock"
-
-MISSPELT = 0.85
-"""Ratio of difflib above which an unknown name counts as a misspelt parameter."""
-
-FOREIGN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
-"""Parameters, or prefixes of them, that rclpy itself declares."""
-
-DOUBLES = {
-    Parameter.Type.INTEGER: Parameter.Type.DOUBLE,
-    Parameter.Type.INTEGER_ARRAY: Parameter.Type.DOUBLE_ARRAY,
-}
-"""Types of integers, and the types of doubles that they are converted to."""
 
 OVERRIDABLE = QoSOverridingOptions(
     (
@@ -81,178 +54,6 @@ OVERRIDABLE = QoSOverridingOptions(
 # rclpy builds its wait set anew for each message: each event handler costs 2 to 3 % of a message
 QUIET_PUBLISHER = PublisherEventCallbacks(use_default_callbacks=False)
 QUIET_SUBSCRIPTION = SubscriptionEventCallbacks(use_default_callbacks=False)
-
-# -- parameters ------------------------------------------------------------------------------------
-
-
-def names(kind: type[Settings], joints: Sequence[str] = ()) -> list[str]:
-    """Return the names of all parameters of a node with these settings and these ``joints``."""
-    declared = parameters_of(kind)
-    each = [f"{one.name}.{joint}" for one in declared if one.per == "joint" for joint in joints]
-    return [one.name for one in declared if not one.per] + each
-
-
-def declare(node: Node, kind: type[S]) -> S:
-    """Declare all parameters on the node and return their values.
-
-    Integers that are given for doubles become doubles. Raises rclpy's exceptions for a value of the
-    wrong type or out of range, and MbsError for values that contradict each other and for names
-    that are misspelt. Other names that do not exist are logged, since nodes may share a file.
-    """
-    overrides = _overrides(node)
-    declared = parameters_of(kind)
-    for one in declared:
-        if not one.per:
-            _declare(node, one.name, one)
-    by_joint = [one for one in declared if one.per == "joint"]
-    joints = [name for name in node.get_parameter("joints").value if name] if by_joint else []
-    check_once("joints", "joint", joints)
-    known = names(kind, joints)
-    for one in declared:
-        each = joints if one.per == "joint" else []
-        if one.per == "link":
-            named = sorted(name for name in overrides if name.startswith(f"{one.name}."))
-            each = [name.partition(".")[2] for name in named]
-            known += named
-        for owner in each:
-            _declare(node, f"{one.name}.{owner}", one)
-    _check_names(node, known)
-    found = _values(kind, [node.get_parameter_or(name) for name in known], joints)
-    if by_joint:
-        found["joints"] = tuple(joints)
-    return kind(**found)
-
-
-def changed(settings: S, given: Iterable[Parameter]) -> S:
-    """Return the settings with these parameters; the same object if none of them is a setting.
-
-    Raises ArgumentError for invalid values.
-    """
-    found = _values(type(settings), given, getattr(settings, "joints", ()), settings)
-    return settings.changed(found) if found else settings
-
-
-def converted(node: Node, given: Iterable[Parameter]) -> list[Parameter]:
-    """Return parameters with doubles in place of integers where the node has declared doubles."""
-    # an unset parameter has no value to give, but a type that is not to be taken for a double
-    return [
-        _converted(parameter, node.get_parameter_or(parameter.name, parameter).type_)
-        for parameter in given
-    ]
-
-
-def misdirected_files(node: Node, args: Sequence[str]) -> list[str]:
-    """Return messages about parameter files without parameters of this node, which ROS ignores.
-
-    ``args`` are the arguments that ROS was initialised with.
-    """
-    found = []
-    name = node.get_fully_qualified_name()
-    for option, path in pairwise(args):
-        if option != "--params-file":
-            continue
-        try:
-            nodes = [one for one, _ in parameter_groups(Path(path))]
-        except ArgumentError as error:  # valid for ROS, which has read it
-            found.append(str(error))
-            continue
-        if not any(applies(one, name) for one in nodes):
-            others = f"it has those of {', '.join(nodes)}" if nodes else "it has none at all"
-            found.append(f"{path} has no parameters for {name}: {others}")
-    return found
-
-
-def _check_names(node: Node, known: Sequence[str]) -> None:
-    given = [name for name in _overrides(node) if not name.startswith(FOREIGN)]
-    others = [name for name in given if name not in known]
-    for name in others:
-        if difflib.get_close_matches(name, known, n=1, cutoff=MISSPELT) and "." not in name:
-            raise ArgumentError(unknown(known, name))
-    if others:
-        node.get_logger().warning(f"ignored, as they are no parameters: {listed(others)}")
-
-
-def unknown(known: Sequence[str], name: str) -> str:
-    """Return the message about a parameter that does not exist."""
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    return f"no parameter {quoted(name)}{hint}; the parameters are: {listed(known)}"
-
-
-def _overrides(node: Node) -> dict[str, Parameter]:
-    """Return the values from files and the command line."""
-    found: dict[str, Parameter] = getattr(node, "_parameter_overrides", {})  # has no public name
-    return found
-
-
-def _converted(parameter: Parameter, declared: Parameter.Type) -> Parameter:
-    if DOUBLES.get(parameter.type_) is not declared:
-        return parameter
-    return Parameter(parameter.name, declared, np.asarray(parameter.value, dtype=float).tolist())
-
-
-def _declare(node: Node, name: str, declared: Declared) -> None:
-    """Declare one parameter; without a default it has a type only."""
-    about = ParameterDescriptor(
-        description=declared.description + (f" Unit: {declared.unit}." if declared.unit else ""),
-        additional_constraints=declared.remarks,
-        read_only=declared.read_only,
-    )
-    if declared.range is not None:
-        low, high = declared.range
-        about.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
-    kind, default = Parameter.Type[declared.type.upper()], declared.default
-    overrides = _overrides(node)
-    if name in overrides:
-        overrides[name] = _converted(overrides[name], kind)
-    if default is None or declared.per == "link":
-        node.declare_parameter(name, kind, about)
-    elif default != ():
-        value = list(default) if isinstance(default, tuple) else default
-        node.declare_parameter(name, value, about)
-    else:  # rclpy takes an empty list for an array of bytes
-        about.type, about.read_only = kind.value, False
-        node.declare_parameter(name, kind, about)
-        if node.get_parameter_or(name).value is None:
-            node.set_parameters([Parameter(name, kind, [])])
-        if declared.read_only:  # only now: an empty list could not have been set before
-            fixed = copy(about)
-            fixed.name, fixed.read_only = name, True
-            node.set_descriptor(name, fixed)
-
-
-def _values(
-    kind: type[Settings],
-    given: Iterable[Parameter],
-    joints: Sequence[str],
-    before: Settings | None = None,
-) -> dict[str, Any]:
-    """Return those parameters that are settings, as values of ``kind``.
-
-    Arrays become tuples. Empty strings in them are dropped: ``['']`` means none in a file.
-    """
-    declared = {one.name: one for one in parameters_of(kind)}
-    found: dict[str, Any] = {}
-    for parameter in given:
-        group, _, owner = parameter.name.partition(".")
-        one = declared.get(group)
-        if one is None or bool(one.per) != bool(owner):
-            continue
-        value = parameter.value
-        if one.per == "link":
-            found[group] = (*found.get(group, ()), (owner, tuple(value)))
-        elif one.per == "joint" and owner in joints:
-            now = getattr(before, group, None) or [one.default] * len(joints)
-            each = list(found.get(group, now))
-            each[list(joints).index(owner)] = value
-            found[group] = tuple(each)
-        elif not one.per:
-            is_array = one.type.endswith("_array")
-            found[group] = tuple(x for x in value or () if x != "") if is_array else value
-    return found
-
-
-# -- topics and services ---------------------------------------------------------------------------
 
 
 def message_type(name: str) -> Any:
@@ -301,7 +102,7 @@ class BaseNode(Node):
         self._reminders = Throttle(REMINDER_PERIOD)
         self._refusals: dict[str, str] = {}
         """Why the latest payload, gravity and so on was refused, until one is accepted."""
-        self._settings: Any = declare(self, self.interface.settings)
+        self._settings: Any = parameters.declare(self, self.interface.settings)
         self._diagnostics = self.advertise("/diagnostics")
 
     # -- start and end -----------------------------------------------------------------------------
@@ -344,7 +145,9 @@ class BaseNode(Node):
     def _overriding(self, topic: str, end: str) -> dict[str, Any]:
         """Return the option to declare the overrides of a topic, if any were given."""
         prefix = f"qos_overrides.{self.resolve_topic_name(topic)}.{end}."
-        given = self._initialised and any(name.startswith(prefix) for name in _overrides(self))
+        given = self._initialised and any(
+            name.startswith(prefix) for name in parameters.overrides(self)
+        )
         return {"qos_overriding_options": OVERRIDABLE} if given else {}
 
     def advertise(self, declared: str, name: str = "") -> Publisher:
@@ -409,7 +212,7 @@ class BaseNode(Node):
 
     def _on_parameters_given(self, given: list[Parameter]) -> SetParametersResult:
         try:
-            settings = changed(self._settings, given)
+            settings = parameters.changed(self._settings, given)
             if settings is not self._settings:  # else it is a parameter of rclpy
                 self._check(settings)
         except MbsError as error:
@@ -418,7 +221,7 @@ class BaseNode(Node):
 
     def _on_parameters_set(self, given: list[Parameter]) -> None:
         before = self._settings
-        settings = changed(before, given)
+        settings = parameters.changed(before, given)
         for parameter in given:
             self._refusals.pop(parameter.name, None)
         if settings is not before:
@@ -447,10 +250,10 @@ class BaseNode(Node):
         for parameter in parameter_list:
             if not self.has_parameter(parameter.name):
                 own = self.get_parameters_by_prefix("")
-                known = [name for name in own if not name.startswith(FOREIGN)]
-                reason = unknown(known, parameter.name)
+                known = [name for name in own if not name.startswith(parameters.FOREIGN)]
+                reason = parameters.unknown(known, parameter.name)
                 return SetParametersResult(successful=False, reason=reason)
-        return super().set_parameters_atomically(converted(self, parameter_list))
+        return super().set_parameters_atomically(parameters.converted(self, parameter_list))
 
     # -- log lines ---------------------------------------------------------------------------------
 
@@ -533,112 +336,3 @@ class BaseNode(Node):
 def _reason(message: str) -> str:
     """Return a message without its numbers: other ones are no other reason."""
     return re.sub(r"\d[\d.]*", "#", message)
-
-
-class DescribedNode(BaseNode, LifecycleNode):
-    """A lifecycle node for a robot that a URDF describes, under gravity and loads."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._configured: list[Any] = []
-        """Subscriptions in the states inactive and active."""
-        self._activated: list[Any] = []
-        """Subscriptions in the state active."""
-
-    @abstractmethod
-    def _describe(self, text: str) -> bool:
-        """Build the robot of a URDF; False, and a log line, if it is refused."""
-
-    @abstractmethod
-    def _set_gravity(self, gravity: Gravity) -> None:
-        """Apply a gravity. Raises MbsError if it is refused."""
-
-    @abstractmethod
-    def _set_load(self, load: Load) -> None:
-        """Apply a load. Raises MbsError if it is refused."""
-
-    @abstractmethod
-    def _enter(self, state: str) -> None:
-        """Note the state of the lifecycle."""
-
-    def _forget(self) -> None:
-        """Return to the state before it was configured."""
-        self._refusals.clear()
-        while self._configured:
-            self.destroy_subscription(self._configured.pop())
-
-    def _unsubscribe(self) -> None:
-        """Destroy the subscriptions of the state active."""
-        while self._activated:
-            self.destroy_subscription(self._activated.pop())
-
-    def start(self) -> bool:
-        """Configure and activate, if ``autostart`` is true. False if that fails."""
-        if not self._settings.autostart:
-            return True
-        transitions = (self.trigger_configure, self.trigger_activate)
-        return all(change() == TransitionCallbackReturn.SUCCESS for change in transitions)
-
-    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Use the description in the parameters, or subscribe to descriptions."""
-        self._configured = [
-            self.subscribe("~/gravity", self._on_gravity),
-            self.subscribe("~/payload", self._on_payload),
-        ]
-        text, path = self._settings.robot_description, self._settings.robot_description_file
-        if not text and not path:
-            take = self.subscribe("robot_description", lambda one: self._describe(one.data))
-            self._configured.append(take)
-        elif not self._describe_by_parameters(text, path):
-            self._forget()
-            return TransitionCallbackReturn.FAILURE
-        self._enter("inactive")
-        return TransitionCallbackReturn.SUCCESS
-
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Unsubscribe from the robot's state; the model stays."""
-        self._unsubscribe()
-        self._enter("inactive")
-        return TransitionCallbackReturn.SUCCESS
-
-    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """End all activity."""
-        self.on_deactivate(state)
-        self._forget()
-        self._enter("finalized")
-        return TransitionCallbackReturn.SUCCESS
-
-    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Forget the model, gravity and loads."""
-        self._forget()
-        return TransitionCallbackReturn.SUCCESS
-
-    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Return to the state before it was configured after an error in a transition."""
-        # rclpy does not log the error
-        self.get_logger().error(f"an internal error in a transition from {state.label!r}")
-        self.on_deactivate(state)
-        return self.on_cleanup(state)
-
-    def _describe_by_parameters(self, text: str, path: str) -> bool:
-        try:
-            return self._describe(text or read_robot("robot_description_file", path))
-        except MbsError as error:
-            self.get_logger().error(str(error))
-            return False
-
-    def _on_gravity(self, message: Any) -> None:
-        gravity = messages.gravity_of(message, self._settings.frame_prefix)
-        if self._try("gravity", lambda: self._set_gravity(gravity)):
-            self._inform("gravity accepted", messages.gravity_line(gravity))
-
-    def _on_payload(self, message: Any) -> None:
-        load = messages.load_of(message, self._settings.frame_prefix)
-        if self._try("payload", lambda: self._set_load(load)):
-            self._inform("payload accepted", messages.payload_line(load))
-
-    def _waiting_for_description(self, refused: str) -> str:
-        """Return that the node waits for a description, and why the latest was refused."""
-        topic = self.resolve_topic_name("robot_description")
-        why = f"; the latest was refused: {refused}" if refused else ""
-        return f"waiting for a robot_description on {topic}{why}"

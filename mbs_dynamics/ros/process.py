@@ -23,7 +23,8 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import try_shutdown
 
 from mbs_dynamics.errors import MbsError
-from mbs_dynamics.ros.node_base import BaseNode, misdirected_files
+from mbs_dynamics.ros.node_base import BaseNode
+from mbs_dynamics.ros.parameters import misdirected_files
 
 LAST_MOMENTS = 10.0
 """Time limit in s for the end of a process after the shutdown of ROS has begun."""

@@ -41,7 +41,7 @@ from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, quoted
 from mbs_dynamics.files import check_writable
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.ros import messages
-from mbs_dynamics.ros.node_base import DescribedNode
+from mbs_dynamics.ros.described_node import DescribedNode
 from mbs_dynamics.ros.performance import InputStatistics
 from mbs_dynamics.ros.process import run
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about

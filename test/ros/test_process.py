@@ -13,7 +13,7 @@ pytest.importorskip("rclpy")
 
 from rclpy.node import Node
 
-from mbs_dynamics.ros.node_base import misdirected_files
+from mbs_dynamics.ros.parameters import misdirected_files
 
 pytestmark = pytest.mark.backend_independent
 

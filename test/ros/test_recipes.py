@@ -17,7 +17,7 @@ import rclpy
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.interface import parameter_groups
-from mbs_dynamics.ros.node_base import declare, names
+from mbs_dynamics.ros.parameters import declare, names
 
 pytestmark = pytest.mark.backend_independent
 

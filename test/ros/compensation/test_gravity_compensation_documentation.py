@@ -21,7 +21,7 @@ from mbs_dynamics.ros.compensation.interface import (
     CommandWatchdogSettings,
     GravityCompensationSettings,
 )
-from mbs_dynamics.ros.node_base import names
+from mbs_dynamics.ros.parameters import names
 
 pytestmark = pytest.mark.backend_independent
 

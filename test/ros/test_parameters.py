@@ -14,7 +14,7 @@ from rclpy.parameter import Parameter
 
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
-from mbs_dynamics.ros.node_base import changed, converted, declare
+from mbs_dynamics.ros.parameters import changed, converted, declare
 
 pytestmark = pytest.mark.backend_independent
 

@@ -1,0 +1,125 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Lifecycle nodes for a robot that a URDF describes, under gravity and loads."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+
+from mbs_dynamics.control.environment import Gravity, Load
+from mbs_dynamics.errors import MbsError
+from mbs_dynamics.ros import messages
+from mbs_dynamics.ros.node_base import BaseNode
+from mbs_dynamics.ros.robot_description import read_robot
+
+
+class DescribedNode(BaseNode, LifecycleNode):
+    """A lifecycle node for a robot that a URDF describes, under gravity and loads."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._configured: list[Any] = []
+        """Subscriptions in the states inactive and active."""
+        self._activated: list[Any] = []
+        """Subscriptions in the state active."""
+
+    @abstractmethod
+    def _describe(self, text: str) -> bool:
+        """Build the robot of a URDF; False, and a log line, if it is refused."""
+
+    @abstractmethod
+    def _set_gravity(self, gravity: Gravity) -> None:
+        """Apply a gravity. Raises MbsError if it is refused."""
+
+    @abstractmethod
+    def _set_load(self, load: Load) -> None:
+        """Apply a load. Raises MbsError if it is refused."""
+
+    @abstractmethod
+    def _enter(self, state: str) -> None:
+        """Note the state of the lifecycle."""
+
+    def _forget(self) -> None:
+        """Return to the state before it was configured."""
+        self._refusals.clear()
+        while self._configured:
+            self.destroy_subscription(self._configured.pop())
+
+    def _unsubscribe(self) -> None:
+        """Destroy the subscriptions of the state active."""
+        while self._activated:
+            self.destroy_subscription(self._activated.pop())
+
+    def start(self) -> bool:
+        """Configure and activate, if ``autostart`` is true. False if that fails."""
+        if not self._settings.autostart:
+            return True
+        transitions = (self.trigger_configure, self.trigger_activate)
+        return all(change() == TransitionCallbackReturn.SUCCESS for change in transitions)
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Use the description in the parameters, or subscribe to descriptions."""
+        self._configured = [
+            self.subscribe("~/gravity", self._on_gravity),
+            self.subscribe("~/payload", self._on_payload),
+        ]
+        text, path = self._settings.robot_description, self._settings.robot_description_file
+        if not text and not path:
+            take = self.subscribe("robot_description", lambda one: self._describe(one.data))
+            self._configured.append(take)
+        elif not self._describe_by_parameters(text, path):
+            self._forget()
+            return TransitionCallbackReturn.FAILURE
+        self._enter("inactive")
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Unsubscribe from the robot's state; the model stays."""
+        self._unsubscribe()
+        self._enter("inactive")
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """End all activity."""
+        self.on_deactivate(state)
+        self._forget()
+        self._enter("finalized")
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget the model, gravity and loads."""
+        self._forget()
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Return to the state before it was configured after an error in a transition."""
+        # rclpy does not log the error
+        self.get_logger().error(f"an internal error in a transition from {state.label!r}")
+        self.on_deactivate(state)
+        return self.on_cleanup(state)
+
+    def _describe_by_parameters(self, text: str, path: str) -> bool:
+        try:
+            return self._describe(text or read_robot("robot_description_file", path))
+        except MbsError as error:
+            self.get_logger().error(str(error))
+            return False
+
+    def _on_gravity(self, message: Any) -> None:
+        gravity = messages.gravity_of(message, self._settings.frame_prefix)
+        if self._try("gravity", lambda: self._set_gravity(gravity)):
+            self._inform("gravity accepted", messages.gravity_line(gravity))
+
+    def _on_payload(self, message: Any) -> None:
+        load = messages.load_of(message, self._settings.frame_prefix)
+        if self._try("payload", lambda: self._set_load(load)):
+            self._inform("payload accepted", messages.payload_line(load))
+
+    def _waiting_for_description(self, refused: str) -> str:
+        """Return that the node waits for a description, and why the latest was refused."""
+        topic = self.resolve_topic_name("robot_description")
+        why = f"; the latest was refused: {refused}" if refused else ""
+        return f"waiting for a robot_description on {topic}{why}"

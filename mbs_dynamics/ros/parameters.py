@@ -1,0 +1,207 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of nodes: their declaration, and settings from their values.
+
+A field of the settings is one parameter; or one for each joint of the field ``joints``; or one for
+each link that the user names.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from copy import copy
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from mbs_dynamics.errors import ArgumentError, listed, quoted
+from mbs_dynamics.ros.interface import applies, parameter_groups
+from mbs_dynamics.settings import Parameter as Declared
+from mbs_dynamics.settings import Settings, check_once, parameters_of
+
+S = TypeVar("S", bound=Settings)
+
+MISSPELT = 0.85
+"""Ratio of difflib above which an unknown name counts as a misspelt parameter."""
+
+FOREIGN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
+"""Parameters, or prefixes of them, that rclpy itself declares."""
+
+DOUBLES = {
+    Parameter.Type.INTEGER: Parameter.Type.DOUBLE,
+    Parameter.Type.INTEGER_ARRAY: Parameter.Type.DOUBLE_ARRAY,
+}
+"""Types of integers, and the types of doubles that they are converted to."""
+
+
+def names(kind: type[Settings], joints: Sequence[str] = ()) -> list[str]:
+    """Return the names of all parameters of a node with these settings and these ``joints``."""
+    declared = parameters_of(kind)
+    each = [f"{one.name}.{joint}" for one in declared if one.per == "joint" for joint in joints]
+    return [one.name for one in declared if not one.per] + each
+
+
+def declare(node: Node, kind: type[S]) -> S:
+    """Declare all parameters on the node and return their values.
+
+    Integers that are given for doubles become doubles. Raises rclpy's exceptions for a value of the
+    wrong type or out of range, and MbsError for values that contradict each other and for names
+    that are misspelt. Other names that do not exist are logged, since nodes may share a file.
+    """
+    given = overrides(node)
+    declared = parameters_of(kind)
+    for one in declared:
+        if not one.per:
+            _declare(node, one.name, one)
+    by_joint = [one for one in declared if one.per == "joint"]
+    joints = [name for name in node.get_parameter("joints").value if name] if by_joint else []
+    check_once("joints", "joint", joints)
+    known = names(kind, joints)
+    for one in declared:
+        each = joints if one.per == "joint" else []
+        if one.per == "link":
+            named = sorted(name for name in given if name.startswith(f"{one.name}."))
+            each = [name.partition(".")[2] for name in named]
+            known += named
+        for owner in each:
+            _declare(node, f"{one.name}.{owner}", one)
+    _check_names(node, known)
+    found = _values(kind, [node.get_parameter_or(name) for name in known], joints)
+    if by_joint:
+        found["joints"] = tuple(joints)
+    return kind(**found)
+
+
+def changed(settings: S, given: Iterable[Parameter]) -> S:
+    """Return the settings with these parameters; the same object if none of them is a setting.
+
+    Raises ArgumentError for invalid values.
+    """
+    found = _values(type(settings), given, getattr(settings, "joints", ()), settings)
+    return settings.changed(found) if found else settings
+
+
+def converted(node: Node, given: Iterable[Parameter]) -> list[Parameter]:
+    """Return parameters with doubles in place of integers where the node has declared doubles."""
+    # an unset parameter has no value to give, but a type that is not to be taken for a double
+    return [
+        _converted(parameter, node.get_parameter_or(parameter.name, parameter).type_)
+        for parameter in given
+    ]
+
+
+def misdirected_files(node: Node, args: Sequence[str]) -> list[str]:
+    """Return messages about parameter files without parameters of this node, which ROS ignores.
+
+    ``args`` are the arguments that ROS was initialised with.
+    """
+    found = []
+    name = node.get_fully_qualified_name()
+    for option, path in pairwise(args):
+        if option != "--params-file":
+            continue
+        try:
+            nodes = [one for one, _ in parameter_groups(Path(path))]
+        except ArgumentError as error:  # valid for ROS, which has read it
+            found.append(str(error))
+            continue
+        if not any(applies(one, name) for one in nodes):
+            others = f"it has those of {', '.join(nodes)}" if nodes else "it has none at all"
+            found.append(f"{path} has no parameters for {name}: {others}")
+    return found
+
+
+def _check_names(node: Node, known: Sequence[str]) -> None:
+    given = [name for name in overrides(node) if not name.startswith(FOREIGN)]
+    others = [name for name in given if name not in known]
+    for name in others:
+        if difflib.get_close_matches(name, known, n=1, cutoff=MISSPELT) and "." not in name:
+            raise ArgumentError(unknown(known, name))
+    if others:
+        node.get_logger().warning(f"ignored, as they are no parameters: {listed(others)}")
+
+
+def unknown(known: Sequence[str], name: str) -> str:
+    """Return the message about a parameter that does not exist."""
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    return f"no parameter {quoted(name)}{hint}; the parameters are: {listed(known)}"
+
+
+def overrides(node: Node) -> dict[str, Parameter]:
+    """Return the values from files and the command line."""
+    found: dict[str, Parameter] = getattr(node, "_parameter_overrides", {})  # has no public name
+    return found
+
+
+def _converted(parameter: Parameter, declared: Parameter.Type) -> Parameter:
+    if DOUBLES.get(parameter.type_) is not declared:
+        return parameter
+    return Parameter(parameter.name, declared, np.asarray(parameter.value, dtype=float).tolist())
+
+
+def _declare(node: Node, name: str, declared: Declared) -> None:
+    """Declare one parameter; without a default it has a type only."""
+    about = ParameterDescriptor(
+        description=declared.description + (f" Unit: {declared.unit}." if declared.unit else ""),
+        additional_constraints=declared.remarks,
+        read_only=declared.read_only,
+    )
+    if declared.range is not None:
+        low, high = declared.range
+        about.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
+    kind, default = Parameter.Type[declared.type.upper()], declared.default
+    given = overrides(node)
+    if name in given:
+        given[name] = _converted(given[name], kind)
+    if default is None or declared.per == "link":
+        node.declare_parameter(name, kind, about)
+    elif default != ():
+        value = list(default) if isinstance(default, tuple) else default
+        node.declare_parameter(name, value, about)
+    else:  # rclpy takes an empty list for an array of bytes
+        about.type, about.read_only = kind.value, False
+        node.declare_parameter(name, kind, about)
+        if node.get_parameter_or(name).value is None:
+            node.set_parameters([Parameter(name, kind, [])])
+        if declared.read_only:  # only now: an empty list could not have been set before
+            fixed = copy(about)
+            fixed.name, fixed.read_only = name, True
+            node.set_descriptor(name, fixed)
+
+
+def _values(
+    kind: type[Settings],
+    given: Iterable[Parameter],
+    joints: Sequence[str],
+    before: Settings | None = None,
+) -> dict[str, Any]:
+    """Return those parameters that are settings, as values of ``kind``.
+
+    Arrays become tuples. Empty strings in them are dropped: ``['']`` means none in a file.
+    """
+    declared = {one.name: one for one in parameters_of(kind)}
+    found: dict[str, Any] = {}
+    for parameter in given:
+        group, _, owner = parameter.name.partition(".")
+        one = declared.get(group)
+        if one is None or bool(one.per) != bool(owner):
+            continue
+        value = parameter.value
+        if one.per == "link":
+            found[group] = (*found.get(group, ()), (owner, tuple(value)))
+        elif one.per == "joint" and owner in joints:
+            now = getattr(before, group, None) or [one.default] * len(joints)
+            each = list(found.get(group, now))
+            each[list(joints).index(owner)] = value
+            found[group] = tuple(each)
+        elif not one.per:
+            is_array = one.type.endswith("_array")
+            found[group] = tuple(x for x in value or () if x != "") if is_array else value
+    return found
