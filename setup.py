@@ -11,6 +11,14 @@ from setuptools import find_packages, setup
 
 NAME = "mbs_dynamics"
 SHARE = f"share/{NAME}"
+SITE = [
+    "sphinx>=8.1",
+    "myst-parser>=4",
+    "furo",
+    "sphinx-copybutton",
+    "sphinx-design",
+    "latex2mathml",
+]
 
 setup(
     name=NAME,
@@ -82,9 +90,7 @@ setup(
             "playwright",
             # Describes the configuration of Foxglove's panels.
             "foxglove-sdk>=0.30",
-            "sphinx>=8.1",
-            "myst-parser>=4",
-            "furo",
+            *SITE,
             # Linters; ruff and mypy are held so that a new release of theirs breaks nothing here.
             "ruff~=0.17.5",
             "mypy~=2.4",
@@ -95,7 +101,7 @@ setup(
             "colcon-bash",
         ],
         # `make docs`; the newest for Python 3.11 and later, Sphinx 8.1 for 3.10.
-        "docs": ["sphinx>=8.1", "myst-parser>=4", "furo", "matplotlib>=3.7"],
+        "docs": [*SITE, "matplotlib>=3.7"],
         # What `make bench` has beside; Drake has wheels for 64-bit Linux and macOS.
         "bench": [
             "matplotlib",

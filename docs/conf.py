@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration of the documentation site, built by `make docs`."""
 
+import os
 import sys
+from importlib import metadata
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -11,15 +13,32 @@ project = "mbs_dynamics"
 author = "The mbs_dynamics authors"
 copyright = "2026, The mbs_dynamics authors"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "drawing"]
+version = release = metadata.version("mbs_dynamics")
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "code_blocks",
+    "drawing",
+    "mathml",
+]
 exclude_patterns = ["_build"]
 highlight_language = "bash"
+myst_enable_extensions = ["colon_fence", "dollarmath", "substitution"]
+myst_substitutions = {"release": release}
 myst_heading_anchors = 4
+html_math_renderer = "mathml"
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]
 nitpicky = True
 
 html_theme = "furo"
-html_title = "mbs_dynamics"
+html_title = f"mbs_dynamics {release}"
+html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
@@ -34,3 +53,11 @@ toc_object_entries_show_parents = "hide"
 
 linkcheck_ignore = [r"^http://localhost"]
 linkcheck_timeout = 20
+
+# The repository that a page can be edited in is the one that builds it.
+if "GITHUB_REPOSITORY" in os.environ:
+    html_theme_options = {
+        "source_repository": "{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/".format(**os.environ),
+        "source_branch": os.environ["GITHUB_REF_NAME"],
+        "source_directory": "docs/",
+    }

@@ -68,7 +68,10 @@ def _run(source: Path, figures: Iterable[str]) -> None:
     command: list[str | Path] = ["-m", "doctest", source]
     if source.suffix == ".py":
         command = [source, "." if source.stem == "puma_study" else f"{source.stem}.png"]
-    done = subprocess.run([sys.executable, *command], cwd=FIGURES, capture_output=True, text=True)
+    without_screen = {**os.environ, "MPLBACKEND": "Agg"}
+    done = subprocess.run(
+        [sys.executable, *command], cwd=FIGURES, capture_output=True, text=True, env=without_screen
+    )
     if done.returncode:
         for figure in figures:  # drawn in part
             (FIGURES / f"{figure}.png").unlink(missing_ok=True)

@@ -31,6 +31,9 @@ os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 os.environ["ROS_DOMAIN_ID"] = str(domain_of_worker())
 os.environ.pop("ROS_STATIC_PEERS", None)
 
+# Figures need no screen.
+os.environ["MPLBACKEND"] = "Agg"
+
 # All workers of a run share compiled kernels, but neither with the user nor with other runs.
 if "MBS_CACHE" not in os.environ and "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["MBS_CACHE_DIR"] = tempfile.mkdtemp(prefix="mbs_dynamics-test-")
