@@ -1,0 +1,238 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Trajectories of joints: points in time, and the polynomials between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, listed
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.settings import check_once
+
+MOST_POINTS = 1_000_000
+"""Points of the longest trajectory."""
+
+AT_REST = 1e-3
+"""Largest velocity, in rad/s or m/s, with which a trajectory may begin and end."""
+
+SAMPLES = 16
+"""Instants in each segment at which positions and velocities are compared with limits."""
+
+
+class Point(NamedTuple):
+    """The state of m joints at one time."""
+
+    positions: FloatArray
+    """(m,) in rad or m."""
+    velocities: FloatArray
+    """(m,) in rad/s or m/s."""
+    accelerations: FloatArray
+    """(m,) in rad/s^2 or m/s^2."""
+
+
+class Trajectory:
+    """A motion of m joints through N points.
+
+    Parameters: ``names`` (m,) of the joints; ``times`` (N,) in s, increasing; ``positions`` (N, m)
+    in rad or m; ``velocities`` and ``accelerations`` (N, m), as far as they are known. Segments
+    are quintic with both, cubic with velocities. Without them, velocities are those of the cubic
+    spline that begins and ends at rest, with continuous accelerations.
+
+    Raises ArgumentError for names that repeat, other shapes, numbers that are not finite, times
+    that do not increase, and accelerations without velocities.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        times: ArrayLike,
+        positions: ArrayLike,
+        velocities: ArrayLike | None = None,
+        accelerations: ArrayLike | None = None,
+    ) -> None:
+        self.names = tuple(names)
+        check_once("names", "joint", self.names)
+        self.times = checks.real("times", times)
+        N, m = self.times.size, len(self.names)
+        if not (0 < N <= MOST_POINTS and m):
+            raise ArgumentError(
+                f"a trajectory has {N} point(s) of {m} joint(s); valid are 1 to {MOST_POINTS} "
+                "points of at least one joint"
+            )
+        self.times = checks.numbers("times", self.times, (N,))
+        wrong = np.flatnonzero(np.diff(self.times) <= 0.0)
+        if wrong.size:
+            k = int(wrong[0])
+            raise ArgumentError(
+                f"times must increase; got {self.times[k]:g} and then {self.times[k + 1]:g} s at "
+                f"points {k} and {k + 1}"
+            )
+        self.positions = self._of_points("positions", positions)
+        if velocities is None and accelerations is not None:
+            raise ArgumentError("accelerations are given without velocities; valid is with them")
+        self.velocities = (
+            _spline(self.times, self.positions)
+            if velocities is None
+            else self._of_points("velocities", velocities)
+        )
+        self.accelerations = (
+            None if accelerations is None else self._of_points("accelerations", accelerations)
+        )
+        self._coefficients = _coefficients(
+            np.diff(self.times), self.positions, self.velocities, self.accelerations
+        )
+        self._rest = np.zeros(m)
+
+    def _of_points(self, name: str, values: ArrayLike) -> FloatArray:
+        found = checks.real(name, values)
+        shape = (len(self.times), len(self.names))
+        if found.shape != shape:
+            raise ArgumentError(
+                f"{name} has shape {found.shape}; valid is {shape}, by point and joint"
+            )
+        wrong = np.argwhere(~np.isfinite(found))
+        if wrong.size:
+            k, j = map(int, wrong[0])
+            raise ArgumentError(
+                f"{name} must be finite; got {found[k, j]} at point {k}, joint {self.names[j]!r}"
+            )
+        return found
+
+    @property
+    def duration(self) -> float:
+        """The time in s from the first point to the last."""
+        return float(self.times[-1] - self.times[0])
+
+    def at(self, t: float) -> Point:
+        """Return the state at time ``t`` in s; before the first and after the last point, at rest.
+
+        Source: Hermite interpolation, with x = t - t_k in segment k: q = c_0 + c_1 x + ...
+        """
+        times = self.times
+        if t >= times[-1] or t < times[0]:
+            end = self.positions[-1 if t >= times[-1] else 0]
+            return Point(end, self._rest, self._rest)
+        k = int(times.searchsorted(t, side="right")) - 1
+        x = float(t - times[k])
+        q, qd, qdd = np.array(_powers(x)) @ self._coefficients[k]
+        return Point(q, qd, qdd)
+
+    def ordered(self, names: Sequence[str]) -> Trajectory:
+        """Return the trajectory with its joints in another order.
+
+        Raises ArgumentError unless these are its joints.
+        """
+        missing = [name for name in names if name not in self.names]
+        other = [name for name in self.names if name not in names]
+        if missing or other:
+            raise ArgumentError(
+                f"the trajectory is of other joints: it lacks {listed(missing)}, and has "
+                f"{listed(other)} in addition; valid are {listed(names)}"
+            )
+        order = [self.names.index(name) for name in names]
+        accelerations = None if self.accelerations is None else self.accelerations[:, order]
+        return Trajectory(
+            names, self.times, self.positions[:, order], self.velocities[:, order], accelerations
+        )
+
+    def check(self, model: Model) -> None:
+        """Raise ArgumentError or UnknownJointError unless this arm can play it.
+
+        It must begin and end at rest, and stay within the limits of positions and velocities that
+        the model states: a faster segment is a jump.
+        """
+        for end, k in (("begin", 0), ("end", -1)):
+            for name, speed in zip(self.names, self.velocities[k], strict=True):
+                if abs(speed) > AT_REST:
+                    raise ArgumentError(
+                        f"the trajectory must {end} at rest; the velocity of {name!r} is {speed:g}"
+                    )
+        columns = [model.velocities(name).start for name in self.names]
+        places = [model.positions(name).start for name in self.names]
+        low, high = model.lower[places], model.upper[places]
+        free = ~(low < high)
+        low, high = np.where(free, -np.inf, low), np.where(free, np.inf, high)
+        fastest = model.velocity_limits[columns]
+        q, qd = self.positions[None], self.velocities[None]
+        if len(self.times) > 1:
+            x = np.linspace(0.0, 1.0, SAMPLES)[:, None] * np.diff(self.times)
+            one = np.ones_like(x)
+            powers = np.array([[y * one for y in row] for row in _powers(x)])
+            found = np.einsum("dcsk,kcm->dskm", powers, self._coefficients)
+            q, qd = found[0], found[1]
+        for what, values, bounds in (
+            ("position", q, (low, high)),
+            ("velocity", qd, (-fastest, fastest)),
+        ):
+            beyond = (values < bounds[0] - 1e-9) | (values > bounds[1] + 1e-9)
+            if beyond.any():
+                s, k, j = map(int, np.argwhere(beyond)[0])
+                raise ArgumentError(
+                    f"the trajectory jumps or leaves the limits: the {what} of {self.names[j]!r} "
+                    f"is {values[s, k, j]:.4g} after {self.times[k]:g} s; valid is "
+                    f"{bounds[0][j]:.4g} to {bounds[1][j]:.4g}"
+                )
+
+
+def _powers(x: Any) -> list[list[Any]]:
+    """Return (3, 6): what the coefficients are multiplied with for q, qd and qdd."""
+    x2 = x * x
+    x3 = x2 * x
+    return [
+        [1.0, x, x2, x3, x2 * x2, x2 * x3],
+        [0.0, 1.0, 2.0 * x, 3.0 * x2, 4.0 * x3, 5.0 * x2 * x2],
+        [0.0, 0.0, 2.0, 6.0 * x, 12.0 * x2, 20.0 * x3],
+    ]
+
+
+def _coefficients(
+    h: FloatArray, q: FloatArray, qd: FloatArray, qdd: FloatArray | None
+) -> FloatArray:
+    """Return the coefficients (N - 1, 6, m) of the segments of lengths h (N - 1,)."""
+    h = h[:, None]
+    d, v0, v1 = np.diff(q, axis=0), qd[:-1] * h, qd[1:] * h
+    if qdd is None:
+        zero = np.zeros_like(d)
+        c = (q[:-1], v0, 3 * d - 2 * v0 - v1, v0 + v1 - 2 * d, zero, zero)
+    else:
+        a0, a1 = 0.5 * qdd[:-1] * h * h, 0.5 * qdd[1:] * h * h
+        c = (
+            q[:-1],
+            v0,
+            a0,
+            10 * d - 6 * v0 - 4 * v1 - 3 * a0 + a1,
+            -15 * d + 8 * v0 + 7 * v1 + 3 * a0 - 2 * a1,
+            6 * d - 3 * v0 - 3 * v1 - a0 + a1,
+        )
+    return np.stack([x / h**k for k, x in enumerate(c)], axis=1)
+
+
+def _spline(times: FloatArray, q: FloatArray) -> FloatArray:
+    """Return the velocities (N, m) of the cubic spline that begins and ends at rest.
+
+    Source: de Boor, A Practical Guide to Splines, chapter IV: slopes from a tridiagonal system,
+    here solved by elimination without pivots, since the diagonal dominates.
+    """
+    N = len(times)
+    v = np.zeros_like(q)
+    if N < 3:
+        return v
+    h = np.diff(times)
+    slope = np.diff(q, axis=0) / h[:, None]
+    diagonal = 2.0 * (h[:-1] + h[1:])
+    v[1:-1] = 3.0 * (h[1:, None] * slope[:-1] + h[:-1, None] * slope[1:])
+    # rows k = 1 .. N - 2: h_k v_(k-1) + diagonal v_k + h_(k-1) v_(k+1)
+    for k in range(1, N - 2):
+        share = h[k + 1] / diagonal[k - 1]
+        diagonal[k] -= share * h[k - 1]
+        v[k + 1] -= share * v[k]
+    for k in range(N - 2, 0, -1):
+        v[k] = (v[k] - (h[k - 1] * v[k + 1] if k < N - 2 else 0.0)) / diagonal[k - 1]
+    return v
