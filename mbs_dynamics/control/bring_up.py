@@ -118,12 +118,12 @@ class BringUp:
         self._positions: list[float] = []
         self._efforts: list[float] = []
         m = len(self._limits)
-        self.arm.guard.nudge = [nudge if k == self._joint else 0.0 for k in range(m)]
+        self.arm.guard.drives.nudge = [nudge if k == self._joint else 0.0 for k in range(m)]
 
     def _stop(self, *problems: str) -> None:
         self.done = True
         self.problems += problems
-        self.arm.guard.nudge = []
+        self.arm.guard.drives.nudge = []
 
     def step(self, t: float, frames: Sequence[Frame] = ()) -> Command:
         """Return the command for the motors, as the step of the arm does."""
@@ -150,9 +150,9 @@ class BringUp:
         coordinate = guard.joints[k]
         position = guard.q[coordinate]
         name = self.arm.motors.joint_names[k]
-        if abs(position - guard.held[coordinate]) > STOP * LARGEST_MOTION:
+        if abs(position - guard.drives.held[coordinate]) > STOP * LARGEST_MOTION:
             self._stop(
-                f"{name} moved by {position - guard.held[coordinate]:.3g} under a nudge of "
+                f"{name} moved by {position - guard.drives.held[coordinate]:.3g} under a nudge of "
                 f"{self._nudge:.3g}; expected was {self._nudge / self._stiffness[k]:.3g}: are "
                 "stiffness and units of its drive as in the table?"
             )
@@ -181,7 +181,7 @@ class BringUp:
             self._at = self._at[:1]
             self._start_phase(t, min(self._trials[0] * self._limits[k], most))
             return
-        gravity = self.arm.guard.fed_forward[k]
+        gravity = self.arm.guard.drives.fed_forward(self.arm.policy)[k]
         shown = abs(gravity) >= SHOWN * self._limits[k]
         feedback = self._effort / gravity if shown else math.nan
         name = self.arm.motors.joint_names[k]

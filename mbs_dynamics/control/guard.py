@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
+from mbs_dynamics.control.drive_hold import DriveHold
 from mbs_dynamics.control.environment import Load, under_load
 from mbs_dynamics.control.fast_path import FastStates, maker
 from mbs_dynamics.control.friction import Friction, FrictionCompensation
@@ -54,9 +54,6 @@ IDLE_PERIOD = 0.5
 
 LARGEST_TURN = math.radians(60.0)
 """Largest turn of gravity at once while torques are commanded; an inverted sign exceeds it."""
-
-SWITCHING = 0.03
-"""Time in s in which drives that start or stop to control positions may exert no torque."""
 
 EFFORT_FLOOR = 0.02
 """Largest accepted error of a measured effort, as a share of its limit: noise and friction."""
@@ -144,23 +141,7 @@ class Guard:
         """(n,) the latest trusted positions; empty before the first."""
         self.measured: list[float] = []
         """(n,) the latest measured efforts while at rest, NaN where unknown."""
-        self.held: list[float] = []
-        """(n,) positions that the drives hold, where they do."""
-        self.slip: Sequence[float] = ()
-        """(m,) farthest that positions to be held may be from the measured ones."""
-        self.slipped = ""
-        """Which drive did not hold the arm; empty if all do."""
-        self.nudge: list[float] = []
-        """(m,) torques in addition to gravity while drives hold; empty: none."""
-        self.stiffness: Sequence[float] = ()
-        """Of the drives' position loops, for the commanded joints, in N m/rad or N/m."""
-        self.drive_damping: Sequence[float] = ()
-        """Likewise, in N m s/rad or N s/m."""
-        self._held_since = -math.inf
-        self._gripped = False
-        self._switched_at = -math.inf
-        """When the drives started or stopped to control positions the last time, in s."""
-        self._fed_forward: Torques | None = None
+        self.drives = DriveHold(settings.joints, self.joints)
         self._doubts: set[Doubt] = set()
         self._before: Sequence[float] = ()
         """(n,) positions of the latest state, trusted or not."""
@@ -449,11 +430,11 @@ class Guard:
             self.q = state.positions
             if not resting:
                 torques = self._torques(q, state.positions, damped, efforts, now)
-        asked = policy.command(now, self._holding(now) or torques, until)
-        if self._gripped != (policy.grip > 0.0):
-            self._gripped, self._switched_at = not self._gripped, now
+        held = self.drives.torques(policy, self.q, self.law, now)
+        asked = policy.command(now, held or torques, until)
+        self.drives.switched(policy, now)
         if self.tracking is not None and asked is not None:
-            self.tracking.commanded(self._expected(asked, state))
+            self.tracking.commanded(self.drives.expected(policy, asked, state))
         self._watch_saturation(now)
         return Answer(asked, rejection)
 
@@ -510,7 +491,7 @@ class Guard:
                     self._doubts.add(fault.doubt)
                 if fault.doubt is Doubt.STATE:  # else it would count as motion
                     self.speeds.restart()
-        compared = self.policy.engaged and now - self._switched_at >= SWITCHING
+        compared = self.policy.engaged and not self.drives.switching(now)
         if trouble is None and self.tracking is not None and compared:
             trouble = self.tracking.check(self._commanded(efforts))
         return trouble
@@ -518,15 +499,6 @@ class Guard:
     def _commanded(self, values: list[float]) -> list[float]:
         """Return those of values (n,) that belong to commanded joints."""
         return values if self._all else [values[k] for k in self.joints]
-
-    def _expected(self, command: list[float], state: JointStates) -> list[float]:
-        """Return the efforts that follow from a command, with the position loops of the drives."""
-        grip = self.policy.grip
-        if grip == 0.0 or not self.held:
-            return command
-        positions, rates, held = state.positions, state.rates, self.held
-        rows = zip(command, self.joints, self.stiffness, self.drive_damping, strict=True)
-        return [x + grip * (K * (held[k] - positions[k]) - D * rates[k]) for x, k, K, D in rows]
 
     def _torques(
         self,
@@ -546,51 +518,6 @@ class Guard:
                 pairs = zip(asked, torques.gravity, strict=True)
                 torques = torques._replace(assist=[x - g for x, g in pairs])
         return torques
-
-    def _holding(self, now: float) -> Torques | None:
-        """Return the torques that drives which hold the arm are given; None if they do not."""
-        policy = self.policy
-        if policy.grip == 0.0:
-            return None
-        if self._held_since != policy.since or not self.held:
-            self._held_since, self.held = policy.since, list(self.q)
-            self._fed_forward, self.slipped = None, ""
-        if policy.engaged or not self.held:
-            return None
-        if not self.nudge:
-            self._follow_slip()
-        moving = self.law.moving
-        if moving or self._fed_forward is None:
-            at_rest = [0.0] * len(self.held)
-            torques = self.law.torques(np.array(self.held), self.held, at_rest, now)
-            self._fed_forward = torques._replace(damping=[], assist=[])
-        if self.nudge:
-            gravity = list(map(add, self._fed_forward.gravity, self.nudge))
-            return self._fed_forward._replace(gravity=gravity)
-        return self._fed_forward
-
-    def _follow_slip(self) -> None:
-        """Let the positions that drives are to hold follow an arm that they do not hold.
-
-        They may be without power, or overcome; they would throw the arm back if they went on with
-        positions far away. A doubted encoder is not followed.
-        """
-        fault = self.policy.fault
-        doubted = fault.joints if fault is not None and fault.doubt is Doubt.ENCODER else ()
-        for place, (k, most) in enumerate(zip(self.joints, self.slip, strict=True)):
-            ahead = self.held[k] - self.q[k]
-            if not -most <= ahead <= most and place not in doubted:
-                self.held[k] = self.q[k] + math.copysign(most, ahead)
-                self.slipped = self.slipped or (
-                    f"the drive of {self.model.joint_names[k]} does not hold it: it is {most:.3g} "
-                    "from where it is to be"
-                )
-                self._fed_forward = None
-
-    @property
-    def fed_forward(self) -> Sequence[float]:
-        """The gravity torques of the commanded joints where drives hold the arm."""
-        return self.policy.latest if self._fed_forward is None else self._fed_forward.gravity
 
     def _asked(self, law: Law, state: LawState, now: float) -> list[float]:
         """Return the torques of a law, or none and a fault if they cannot be used."""
@@ -632,7 +559,8 @@ class Guard:
     def tick(self, now: float) -> list[float] | None:
         """Return the command that is due without a new state of the robot; None: no command."""
         self._watch(now)
-        return self.policy.command(now, self._holding(now))
+        held = self.drives.torques(self.policy, self.q, self.law, now)
+        return self.policy.command(now, held)
 
     def due_in(self, now: float) -> float:
         """Return in how many seconds :meth:`tick` must be called, if nothing else happens."""

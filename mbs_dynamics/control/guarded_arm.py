@@ -23,6 +23,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from mbs_dynamics.control.drive_hold import DriveHold
 from mbs_dynamics.control.environment import Load, check_load, replaced
 from mbs_dynamics.control.fast_path import FastFrames, maker
 from mbs_dynamics.control.guard import Guard, Law
@@ -120,9 +121,11 @@ class GuardedArm:
         self.guard = Guard(
             model, settings, self.policy, source="frames", law=function, from_messages=False
         )
-        self.guard.stiffness, self.guard.drive_damping = motors.stiffness, motors.damping
         pairs = zip(motors.limits, motors.stiffness, strict=True)
-        self.guard.slip = [max(SLIP, SLIP_SHARE * most / K) if K else math.inf for most, K in pairs]
+        slip = [max(SLIP, SLIP_SHARE * most / K) if K else math.inf for most, K in pairs]
+        self.guard.drives = DriveHold(
+            motors.joint_names, self.guard.joints, motors.stiffness, motors.damping, slip
+        )
         self._temperature = max_temperature
         self._log = None if log is None else Log(log, motors)
         self._loads: list[Load] = []
@@ -361,9 +364,10 @@ class GuardedArm:
         grip = policy.grip
         shown = self._shown
         same = shown[0] is policy.state and shown[1] is policy.fault
-        if guard.slipped is not self._slipped:
-            self._slipped = guard.slipped
-            self._remark = guard.slipped or self._remark
+        drives = guard.drives
+        if drives.slipped is not self._slipped:
+            self._slipped = drives.slipped
+            self._remark = drives.slipped or self._remark
         event = self._remark if same else self._event()
         self._remark = ""
         if torques is None:
@@ -373,11 +377,11 @@ class GuardedArm:
         if grip == 0.0:
             commands = self.motors.commands(torques, self._at, reported=self._reported)
             return _command(("torque", torques, commands, event))
-        held = [guard.held[k] for k in self._coordinates]
+        held = [drives.held[k] for k in self._coordinates]
         fault = None if policy.engaged else policy.fault
         if fault is not None and fault.doubt is Doubt.MOTOR:
             for k in fault.joints:  # what its torque would hold, through its position loop
-                held[k] += guard.fed_forward[k] / self.motors.stiffness[k]
+                held[k] += drives.fed_forward(policy)[k] / self.motors.stiffness[k]
         motors = self.motors.commands(torques, held, grip, grip)
         if fault is not None and fault.doubt is Doubt.ENCODER:
             names = [self.motors.joint_names[k] for k in fault.joints]
