@@ -15,8 +15,8 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.contact import ToolWrench
 from mbs_dynamics.lie.so3 import to_quaternion
-from mbs_dynamics.ros.dynamics.contact import ToolWrench
 from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.view import layers
 from mbs_dynamics.view.drawings import Arrows, Discs, Drawing, Ellipsoids

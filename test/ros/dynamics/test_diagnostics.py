@@ -12,10 +12,11 @@ pytest.importorskip("rclpy")
 from diagnostic_msgs.msg import DiagnosticStatus
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control.contact import ToolWrench
 from mbs_dynamics.control.joint_input import Rejection
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.contact import Contact, ToolWrench
+from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.feed_forward import DesiredTorques
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.outputs import (

@@ -15,8 +15,8 @@ from ros_bench import NodeProcess, Probe
 from visualization_msgs.msg import Marker, MarkerArray
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control.contact import ToolWrench
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.contact import ToolWrench
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.markers import Markers
 from mbs_dynamics.ros.dynamics.robot import Robot

@@ -9,12 +9,12 @@ import pytest
 from robots import robot
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control.contact import MomentumObserver
 from mbs_dynamics.control.environment import Load
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, SingularError
 from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.contact import MomentumObserver
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.ros.simulator.interface import SimulatorSettings

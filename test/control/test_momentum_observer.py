@@ -9,10 +9,10 @@ import pytest
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import GeneralizedMomentum
+from mbs_dynamics.control.contact import MomentumObserver, tool_wrench
 from mbs_dynamics.control.joint_input import JointInput, Reading
 from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.contact import MomentumObserver, tool_wrench
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 N, NB = ARM.n, ARM.nb
