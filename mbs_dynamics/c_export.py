@@ -36,6 +36,7 @@ MEANING = {
     "wrenches": "applied wrenches on the bodies, one row (moment N m, force N) each",
     "base_twist": "body-fixed twist of the base (angular rad/s, linear m/s)",
     "base_acceleration": "rate of the components of base_twist, rad/s^2 and m/s^2",
+    "damping": "damping of the task, kg^-1/2",
     "point": "a point in the frame of the body, m",
     "screws": "one screw for each of the named joints, angular part first",
     "gravity": "acceleration of free fall in the inertial frame, m/s^2",

@@ -78,6 +78,14 @@ def positive(name: str, value: Any) -> float:
     return found
 
 
+def not_negative(name: str, value: ArrayLike, shape: tuple[int, ...] = ()) -> FloatArray:
+    """Return an array (..., *shape) of finite numbers >= 0, or raise ArgumentError."""
+    found = numbers(name, value, shape, batch=True)
+    if (found < 0.0).any():
+        raise ArgumentError(f"{name} must not be negative; got {shown(found)}")
+    return found
+
+
 def count(name: str, value: Any, least: int = 1) -> int:
     """Return ``value`` as an integer of at least ``least``, or raise ArgumentError."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)

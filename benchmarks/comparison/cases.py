@@ -31,7 +31,20 @@ CHAINS = (30, 60, 100, 200)
 TREE = 100
 BATCH_SIZES = (64, 1000, 10_000)
 
-ADDED = ("difference", "displaced", "position_rates")
+ADDED = (
+    "center_of_mass_jacobian",
+    "center_of_mass_jacobian_rate",
+    "centroidal_momentum_bias",
+    "centroidal_momentum_matrix",
+    "centroidal_momentum_matrix_rate",
+    "difference",
+    "displaced",
+    "dynamically_consistent_inverse",
+    "null_space_projector",
+    "operational_space_bias",
+    "operational_space_inertia",
+    "position_rates",
+)
 """Algorithms that older revisions lack."""
 
 FUNCTIONS = tuple(f.__name__ for f in mbs.ALGORITHMS if f.__name__ not in ADDED)

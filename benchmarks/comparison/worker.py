@@ -11,6 +11,7 @@ internals of the two versions differ.
 from __future__ import annotations
 
 import gc
+import inspect
 import json
 import os
 import random
@@ -50,9 +51,11 @@ ORDER = 3
 
 
 def _leaf(model: Any) -> str:
-    """Return the first body without children, in any version of the package."""
-    parents = {body.parent for body in model.bodies}
-    return next(body.name for i, body in enumerate(model.bodies) if i not in parents)
+    """Return the first of the bodies that most joints move, in any version of the package."""
+    depth = [0]  # of the bodies, and last of the ground
+    for body in model.bodies:
+        depth.insert(-1, 1 + depth[body.parent])
+    return str(model.bodies[int(np.argmax(depth))].name)
 
 
 class Worker:
@@ -213,11 +216,7 @@ def _options(function: str, model: mbs.Model) -> dict[str, Any]:
         return {"joints": tuple(names[i] for i in some)}
     if function.endswith("_sensitivity"):
         return {**body, "joints": tuple(names[i] for i in some)}
-    ends = ("jacobian", "jacobian_rate", "jacobian_second_rate", "kinematic_hessian")
-    others = ("relative_twist", "offset_twist", "point_velocity", "point_acceleration")
-    if function in others or function.endswith(ends):
-        return body
-    return {}
+    return body if "body" in inspect.signature(getattr(mbs, function)).parameters else {}
 
 
 def _arrays(kernel: mbs.Kernel, states: int) -> list[FloatArray]:

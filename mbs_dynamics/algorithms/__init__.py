@@ -34,6 +34,8 @@ from mbs_dynamics.algorithms.derivatives import *
 from mbs_dynamics.algorithms.linearization import *
 from mbs_dynamics.algorithms.torque_sensitivity import *
 from mbs_dynamics.algorithms.energy import *
+from mbs_dynamics.algorithms.centroidal import *
+from mbs_dynamics.algorithms.operational_space import *
 # isort: on
 
 ALGORITHMS: tuple[typing.Callable[..., typing.Any], ...] = tuple(_NAMED.values())

@@ -17,6 +17,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from mbs_dynamics import checks
 from mbs_dynamics.algorithms.kernels import (
     MODEL_INPUTS,
     kernel_of,
@@ -56,6 +57,7 @@ ARRAYS = (
     "q2",
     "motion",
     "wrenches",
+    "damping",
     "point",
     "target",
     "V",
@@ -65,6 +67,9 @@ ARRAYS = (
     "screws",
 )
 """Names of the arguments of equations that are arrays; every other argument is an option."""
+
+GIVEN = object()
+"""In the key of a kernel, in place of an array that can be absent."""
 
 BODY_LEVEL = frozenset({"wrenches"})
 """Arrays whose meaning depends on the representation."""
@@ -89,8 +94,10 @@ class Algorithm(Dispatcher):
         self.joint_space_only = joint_space_only
         self.generic = generic
         parameters = list(signature.parameters.values())[1:]
+        self.positional = tuple(p.name for p in parameters)
+        arrays = [p for p in parameters if p.name in ARRAYS]
+        parameters = [*arrays, *(p for p in parameters if p.name not in ARRAYS)]
         self.parameters = tuple(p.name for p in parameters)
-        arrays = [p for p in parameters if p.name in ARRAYS]  # which come before the options
         self.arrays = tuple(p.name for p in arrays)
         self.required = tuple(p.name for p in arrays if p.default is p.empty)
         self.options = {p.name: p.default for p in parameters[len(arrays) :]}
@@ -136,7 +143,7 @@ class Algorithm(Dispatcher):
 
         It is found again by the number of arguments and the names. Raises ArgumentError.
         """
-        names = self.parameters
+        names = self.positional
         given = [*names[: len(args)], *named]
         wrong = [name for k, name in enumerate(given) if name not in names or name in given[:k]]
         unnamed = [f"{x!r} without a name" for x in args[self.most :]]
@@ -150,7 +157,8 @@ class Algorithm(Dispatcher):
         for name in self.required:
             if name not in given:
                 raise ArgumentError(f"{self.name} needs the argument {name!r}")
-        places = [[*given, *names[self.least :]].index(name) for name in names]
+        order = self.parameters
+        places = [[*given, *order[self.least :]].index(name) for name in order]
         arrange = itemgetter(*places) if len(places) > 1 else tuple
         self._forms[(len(args), *named) if named else len(args)] = arrange
         return arrange
@@ -159,7 +167,7 @@ class Algorithm(Dispatcher):
         """Call the kernel for required arrays, and for optional arrays and options."""
         count = len(self.optional)
         optional, options = rest[:count], rest[count:]
-        given = tuple([None if x is None else True for x in optional])
+        given = tuple([None if x is None else GIVEN for x in optional])
         try:
             kernel = compiled(model).own[self, given + options][0]
         except (KeyError, TypeError, AttributeError):  # new, or lists
@@ -175,6 +183,8 @@ class Algorithm(Dispatcher):
             by_name = dict(zip(self.options, options, strict=True))
             W = wrenches_on(model, optional[0], arrays[0], by_name.get("representation", AUTO))
             optional = W, *optional[1:]
+        if any(given) and self.optional == ("damping",):
+            checks.not_negative("damping", optional[0])
         return kernel(*arrays, *[x for x in optional if x is not None])
 
     def kernel(
@@ -187,7 +197,7 @@ class Algorithm(Dispatcher):
         """Return the kernel for these arrays and options; compiled once for each, and shared."""
         self.check_model(model)
         complete = self.complete(options)
-        given = [True if name in arrays else None for name in self.optional]
+        given = [GIVEN if name in arrays else None for name in self.optional]
         key = self, (*given, *complete.values())
         traced = functools.partial(self.program, model, arrays, complete)
         return kernel_of(model, key, traced, backend=backend, defaults=True)
@@ -268,7 +278,8 @@ class Algorithm(Dispatcher):
         """Return the model to trace, with other frames and inertias if results do not change."""
         if not self.joint_space_only:
             return model
-        keep = tuple(range(model.nb) if BODY_LEVEL.intersection(arrays) else model.payloads.bodies)
+        framed = "body" in self.options or BODY_LEVEL.intersection(arrays)
+        keep = tuple(range(model.nb) if framed else model.payloads.bodies)
         found: Model = compiled(model).get_or_create(
             (equivalent, keep, model.payloads.bodies), lambda: equivalent(model, keep_frames=keep)
         )
@@ -305,6 +316,8 @@ def shape_of(name: str, model: Model, options: Mapping[str, Any]) -> tuple[int, 
         return (options["order"] + 2, model.n)
     if name in ("base_twist", "base_acceleration"):
         return (6,)
+    if name == "damping":
+        return ()
     if name == "point":
         return (3,)
     if name == "target":

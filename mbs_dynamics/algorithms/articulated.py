@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.algorithms.mass_matrix import carried, pivots
+from mbs_dynamics.algorithms.mass_matrix import carried, pivots, symmetric
 from mbs_dynamics.compiler.frontend.domains import ALL, BEYOND, SINCE
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.inertia import Inertia
@@ -94,6 +94,15 @@ class Articulated:
         for i, k, x in self._solutions(lambda i, k: -dtau[i, k], ALL, ALL):
             X[i, k] = x
         return self.model.generalized(X, 2)
+
+    def solution(self, B: Array) -> Array:
+        """Return M^-1 B (n, m) of forces B by coordinate."""
+        none = [np.zeros(body.joint.nv) for body in self.model.model.bodies]
+        return np.array([self.accelerations(column, none) for column in B.T]).T
+
+    def congruence(self, J: Array) -> Array:
+        """Return J M^-1 J^T (m, m), symmetric."""
+        return symmetric(J @ self.solution(J.T))
 
     def inverse(self) -> Array:
         """Return M^-1 (n, n), symmetric, in O(n d)."""

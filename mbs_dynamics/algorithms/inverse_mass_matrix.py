@@ -13,9 +13,11 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.articulated import Articulated
 from mbs_dynamics.algorithms.mass_matrix import (
     factorize,
+    halfway,
     inverted,
     mass_matrix,
     solved,
+    symmetric,
 )
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.arrays import Array
@@ -62,6 +64,15 @@ class Factors:
     def response(self, dtau: Array) -> Array:
         """Return -M^-1 dtau (n, n), of a matrix dtau of the joints of the bodies."""
         return solved(self.U, self.D, -self.model.generalized(dtau, 2), spread=self.spread)
+
+    def solution(self, B: Array) -> Array:
+        """Return M^-1 B (n, m) of forces B by coordinate."""
+        return solved(self.U, self.D, B)
+
+    def congruence(self, J: Array) -> Array:
+        """Return J M^-1 J^T (m, m), symmetric."""
+        Y = halfway(self.U, J.T)
+        return symmetric(Y.T @ (np.array([1.0 / d for d in self.D])[:, None] * Y))
 
     def inverse(self) -> Array:
         """Return M^-1 (n, n), symmetric."""

@@ -148,11 +148,12 @@ def _jacobian(
     J = jacobian(model, q, body, representation="hybrid")
     if not np.isfinite(np.asarray(q, dtype=float)).all():
         raise ArgumentError("q must be finite")
-    chosen, moved = _rows(rows), moving_coordinates(model, body)
+    chosen, moved = task_rows(rows), moving_coordinates(model, body)
     return J[..., chosen, :][..., moved], chosen, moved
 
 
-def _rows(rows: str | Sequence[int]) -> list[int]:
+def task_rows(rows: str | Sequence[int]) -> list[int]:
+    """Return the indices of chosen rows of a Jacobian, or raise ArgumentError."""
     chosen: Any = ROWS.get(rows, ()) if isinstance(rows, str) else rows
     chosen = tuple(chosen) if isinstance(chosen, Iterable) else ()
     valid = all(isinstance(k, (int, np.integer)) and 0 <= k < 6 for k in chosen)

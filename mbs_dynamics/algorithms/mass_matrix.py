@@ -168,20 +168,32 @@ def solved(U: Array, D: list[Any], B: Array, *, spread: bool = False) -> Array:
     branch has entries with the columns before it alone, and the product with its transpose takes
     fewer operations than to solve with U^T.
     """
-    rows = _nonzero(U.T)
     if spread:
-        X = np.array([_before(rows, column) for column in B.T.tolist()]).T
-        W = np.array([_before(rows, column) for column in np.eye(len(D)).tolist()]).T
+        X, W = halfway(U, B), halfway(U, np.eye(len(D)))
         return np.asarray(W.T @ (np.array([1.0 / d for d in D])[:, None] * X))
+    rows = _nonzero(U.T)
     return np.array([_solve(rows, D, column, rows) for column in B.T]).reshape(np.shape(B.T)).T
+
+
+def halfway(U: Array, B: Array) -> Array:
+    """Return U^-1 B (n, m)."""
+    rows = _nonzero(U.T)
+    return np.array([_before(rows, column) for column in B.T.tolist()]).T
 
 
 def inverted(U: Array, D: list[Any], *, spread: bool = False) -> Array:
     """Return the inverse (n, n) of U D U^T, symmetric; ``spread`` is that of :func:`solved`."""
-    inverse = solved(U, D, np.eye(len(D)), spread=spread)
-    for j in range(len(D)):  # the other half is then never computed
-        inverse[j + 1 :, j] = inverse[j, j + 1 :]
-    return inverse
+    return symmetric(solved(U, D, np.eye(len(D)), spread=spread))
+
+
+def symmetric(A: Array) -> Array:
+    """Return A (m, m), known to be symmetric, with one half in place of the other.
+
+    The other half is then never computed.
+    """
+    for j in range(len(A)):
+        A[j + 1 :, j] = A[j, j + 1 :]
+    return A
 
 
 def pivots(model: Tree) -> Callable[[int, Any], Any]:

@@ -51,12 +51,10 @@ def inverse_differential_kinematics(
     W_q = _weights("joint_weights", joint_weights, n)
     V = checks.numbers("V", V, (6,), batch=True)
     free = checks.numbers("null_space_velocity", free, (n,), batch=True)
-    damping = checks.numbers("damping", damping, (), batch=True)
+    damping = checks.not_negative("damping", damping)
     checks.batch_of(
         q=J.shape[:-2], V=V.shape[:-1], damping=damping.shape, null_space_velocity=free.shape[:-1]
     )
-    if (damping < 0.0).any():
-        raise ArgumentError(f"damping must not be negative; got {damping.min()}")
     if (W_q == 0.0).any():
         raise ArgumentError(f"joint_weights must be positive; got {W_q.tolist()}")
     # in the variables W_V^1/2 V and W_q^1/2 qd all weights are one

@@ -1,0 +1,136 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The centroidal momentum matrix, the Jacobian of the centre of mass, and their rates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.algorithms._algorithm import algorithm
+from mbs_dynamics.algorithms.coriolis import composite_gyrations
+from mbs_dynamics.algorithms.energy import center_of_mass
+from mbs_dynamics.algorithms.kinematics import twists_of
+from mbs_dynamics.algorithms.mass_matrix import composite_inertias
+from mbs_dynamics.algorithms.newton_euler import NO_LOADS, recursion
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.lie import so3
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.lie.se3 import InverseAdjoint
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.representation import BodyFixed
+from mbs_dynamics.representation.tree import Tree
+
+__all__ = [
+    "center_of_mass_jacobian",
+    "center_of_mass_jacobian_rate",
+    "centroidal_momentum_bias",
+    "centroidal_momentum_matrix",
+    "centroidal_momentum_matrix_rate",
+]
+
+
+@algorithm(invariant=True)
+def centroidal_momentum_matrix(model: Tree, q: ArrayLike) -> FloatArray:
+    """Return A (..., 6, n) with :func:`centroidal_momentum` A qd, angular part first.
+
+    The momentum is about the centre of mass and resolved in the inertial frame.
+
+    ``q`` (..., nq) in rad or m.
+
+    A_i = Ad_i^-T M^c_i S_i with the composite inertia M^c_i of all that joint i moves, and the pose
+    of body i relative to the centre of mass: Orin, Goswami and Lee, Centroidal dynamics of a
+    humanoid robot (2013), eq. (27).
+
+    Raises SingularError if no moving body has mass; ArgumentError for a wrong shape or type.
+    """
+    rep, c = BodyFixed(model, q), center_of_mass(model, q)
+    Mc, A = composite_inertias(model, rep), model.per_body()
+    for i, _ in model.outward():
+        A[i] = _about(c, rep, i).T @ (Mc[i] @ rep.screw(i))
+    matrix: FloatArray = model.generalized(A)
+    return matrix
+
+
+@algorithm(invariant=True)
+def centroidal_momentum_matrix_rate(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
+    """Return the time derivative (..., 6, n) of :func:`centroidal_momentum_matrix`.
+
+    ``q`` (..., nq) and ``qd`` (..., n) in rad or m and seconds.
+
+    With the rates ad_V S of the screws and B + B^T of the composite inertias, B being those of
+    :func:`coriolis_matrix`: derivations.md, (CM1).
+
+    Raises SingularError if no moving body has mass; ArgumentError for a wrong shape or type.
+    """
+    rep, c = BodyFixed(model, q), center_of_mass(model, q)
+    V = twists_of(model, rep, model.joint_rates(qd))
+    Mc, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
+    velocity, Ad = center_of_mass_velocity(Mc, B), model.per_body()
+    for i, _ in model.outward():
+        S = rep.screw(i)
+        moment = np.concatenate([B[i].transposed(S), np.zeros((3, S.shape[1]))])
+        change = _about(c, rep, i).T @ (Mc[i] @ rep.screw_rate(i, V[i]) + B[i] @ S + moment)
+        linear = rep.R(i) @ (Mc[i] @ S)[3:]
+        change[:3] = change[:3] - so3.hat(velocity) @ linear  # (CM1)
+        Ad[i] = change
+    matrix: FloatArray = model.generalized(Ad)
+    return matrix
+
+
+@algorithm(invariant=True)
+def centroidal_momentum_bias(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
+    """Return Adot qd (..., 6), the rate of the centroidal momentum at qdd = 0, in O(n).
+
+    The rate is A qdd + Adot qd, and the sum of all external wrenches about the centre of mass.
+    Arguments and errors are those of :func:`centroidal_momentum_matrix_rate`.
+
+    The total wrench of the recursion of :func:`inverse_dynamics` without gravity.
+    """
+    rep, falling, rest = BodyFixed(model, q), model.under(np.zeros(3)), np.zeros(model.n)
+    W = recursion(falling, rep, np.asarray(qd), rest, NO_LOADS)[2][GROUND]
+    return np.concatenate([W[:3] - so3.hat(center_of_mass(model, q)) @ W[3:], W[3:]])
+
+
+@algorithm(invariant=True)
+def center_of_mass_jacobian(model: Tree, q: ArrayLike) -> FloatArray:
+    """Return the Jacobian (..., 3, n) of :func:`center_of_mass`, resolved in the inertial frame.
+
+    Its product with qd is the velocity of the centre of mass in m/s.
+
+    ``q`` (..., nq) in rad or m.
+
+    The linear part of :func:`centroidal_momentum_matrix` over the mass.
+
+    Raises SingularError if no moving body has mass; ArgumentError for a wrong shape or type.
+    """
+    return np.asarray(centroidal_momentum_matrix(model, q)[3:] * (1.0 / total_mass(model)))
+
+
+@algorithm(invariant=True)
+def center_of_mass_jacobian_rate(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
+    """Return the time derivative (..., 3, n) of :func:`center_of_mass_jacobian`.
+
+    The acceleration of the centre of mass is J qdd + Jdot qd. ``q`` (..., nq) and ``qd`` (..., n);
+    source and errors are those of :func:`centroidal_momentum_matrix_rate`.
+    """
+    rate = centroidal_momentum_matrix_rate(model, q, qd)
+    return np.asarray(rate[3:] * (1.0 / total_mass(model)))
+
+
+def total_mass(model: Tree) -> Any:
+    """Return the mass of all moving bodies; :func:`center_of_mass` checks that there is some."""
+    return sum(body.inertia.mass for body in model.bodies)
+
+
+def center_of_mass_velocity(Mc: Any, B: Any) -> Array:
+    """Return the velocity (3,) of the centre of mass, the momentum over the mass of all bodies."""
+    velocity: Array = B[GROUND].momentum * (1.0 / Mc[GROUND].mass)
+    return velocity
+
+
+def _about(c: Array, rep: BodyFixed, i: int) -> InverseAdjoint:
+    """Return what takes twists at the centre of mass, in inertial axes, to body i."""
+    return InverseAdjoint(rep.R(i), rep.r(i) - c)
