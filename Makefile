@@ -70,7 +70,7 @@ mutants: $(VENV)/.test  ## mutation testing of the quick suite, on a sample (COU
 flakes: $(VENV)/.test  ## what may depend on load, fifty times (ROUNDS=) beside two busy loops: a night
 	@$(BIN)/python tools/flakes.py $(if $(ROUNDS),--rounds $(ROUNDS))
 
-bench: $(VENV)/.bench  ## measure speed and accuracy: an hour
+bench: $(VENV)/.bench  ## measure speed: an hour
 	@$(BIN)/python -m benchmarks
 
 SPHINX = $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -j auto docs

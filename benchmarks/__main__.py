@@ -14,22 +14,16 @@ from mbs_dynamics.compiler import default_backend
 BENCHMARKS = {
     "suite": "Every algorithm compared with Pinocchio, MuJoCo and Drake: one state and batches.",
     "floating": "The same for robots on a floating base, compared with Pinocchio.",
-    "calls": "Time of one evaluation in microseconds, compared with Pinocchio called from Python.",
-    "batch": "Batches of states in one call, compared with loops.",
-    "first_torque": "From a fresh clone to the first gravity torque on a terminal.",
+    "calls": "Time of one evaluation in microseconds, called in every possible way.",
     "startup": "From a fresh process to compiled kernels.",
     "compilation": "Seconds to trace and to compile every function, for arms and for 500 joints.",
     "operations": "Operations of each algorithm in each representation.",
-    "kinematics_higher": "Higher-order kinematics and all bodies at once, compared with Pinocchio.",
-    "large_trees": "Straight-line code compared with chunks; long chains compared with Pinocchio.",
     "passes": "Effect of each optional pass of the compiler.",
-    "sizes": "Longer chains and humanoids: time to compile and time to evaluate.",
     "view": "The page in the browser: start, slider, scenes per second, load on a node.",
     "guarded_arm": "A step of an arm behind a bus of motors, by what it is doing.",
     "guarded_events": "Motion of an arm under guard at every event, on a simulated bus of drives.",
     "identification": "Held-out torques of real arms, trials with known parameters, and speed.",
     "simulation": "Simulation steps per second: one arm and a batch, compared with MuJoCo.",
-    "accuracy": "Largest difference from Pinocchio.",
 }
 
 

@@ -1,20 +1,17 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The mechanisms that are measured, each with its twin in Pinocchio."""
+"""The mechanisms that are measured."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import inspect
-import re
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 import mbs_dynamics as mbs
@@ -45,13 +42,6 @@ QUADRUPEDS = {
     "Solo": "solo_description/robots/solo12.urdf",
 }
 
-FRAMES = {
-    "body_fixed": pin.LOCAL,
-    "spatial": pin.WORLD,
-    "hybrid": pin.LOCAL_WORLD_ALIGNED,
-}
-"""Pinocchio's name of a representation; it has none for the mixed one."""
-
 OPTIONS: dict[str, Callable[[mbs.Model], Any]] = {
     "body": lambda model: leaves(model)[0],
     "joints": lambda model: (model.joint_names[0], model.joint_names[model.n // 2]),
@@ -60,54 +50,11 @@ OPTIONS: dict[str, Callable[[mbs.Model], Any]] = {
 """A value for each option that an algorithm cannot do without."""
 
 
-@dataclass
-class Twins:
-    """One mechanism in both libraries."""
-
-    name: str
-    model: mbs.Model
-    pin_model: Any
-    pin_data: Any
-
-    def joint_ids(self) -> list[int]:
-        """Return Pinocchio's index of the joint of each body."""
-        return [self.pin_model.getJointId(body.joint.name) for body in self.model.bodies]
-
-    def velocity(self, x: FloatArray) -> FloatArray:
-        """Return rates or torques (n,) in the order of Pinocchio's velocity vector."""
-        v = np.zeros(self.pin_model.nv)
-        v[self.columns()] = x
-        return v
-
-    def columns(self) -> list[int]:
-        """Return the index in Pinocchio's velocity vector of each coordinate."""
-        joints = [self.pin_model.getJointId(name) for name in self.model.joint_names]
-        return [self.pin_model.joints[joint].idx_v for joint in joints]
-
-    def configuration(self, q: FloatArray) -> FloatArray:
-        """Return q (n,) as Pinocchio wants it."""
-        neutral = pin.neutral(self.pin_model)
-        return np.asarray(pin.integrate(self.pin_model, neutral, self.velocity(q)))
-
-
-def robot(name: str) -> Twins:
-    """Return one of ARMS or HUMANOIDS, with its base fixed; mimic joints on both sides."""
-    path = urdf(name)
+def robot(name: str) -> mbs.Model:
+    """Return one of ARMS or HUMANOIDS, with its base fixed and its mimic joints."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mbs.ModelWarning)
-        model = mbs.Model.from_urdf(path)
-    pin_model = pin.buildModelFromUrdf(str(path), mimic=True)
-    return Twins(name, model, pin_model, pin_model.createData())
-
-
-def panda_without_fingers() -> Twins:
-    """Return the Panda with its fingers fixed, for what Pinocchio refuses to mimic joints."""
-    text = urdf("Panda").read_text(encoding="utf-8")
-    text = text.replace('type="prismatic"', 'type="fixed"')
-    text = re.sub(r"<mimic[^>]*/>", "", text)
-    pin_model = pin.buildModelFromXML(text)
-    name = "Panda with fixed fingers"
-    return Twins(name, mbs.Model.from_urdf(text), pin_model, pin_model.createData())
+        return mbs.Model.from_urdf(urdf(name))
 
 
 TIPS = {"Panda": "panda_hand", "UR5": "tool0"}
@@ -155,20 +102,6 @@ def chain(n: int, *, generic: bool = True, seed: int = 0) -> mbs.Model:
         inertias[i] = mbs.spatial_inertia(mass, com, tensor)
     z = np.tile([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], (n, 1))
     return mbs.Model.from_screws(range(-1, n - 1), homes, z, inertias, frame="body_fixed")
-
-
-def chain_twins(n: int) -> Twins:
-    """Return a generic chain of n joints in both libraries."""
-    model = chain(n)
-    pin_model = pin.Model()
-    for body in model.bodies:
-        B, inertia = body.home_rel, body.inertia
-        placement = pin.SE3(B[:3, :3], B[:3, 3])
-        joint = pin_model.addJoint(body.parent + 1, pin.JointModelRZ(), placement, body.joint.name)
-        own = pin.Inertia(inertia.mass, inertia.com, inertia.tensor_at_com)
-        pin_model.appendBodyToJoint(joint, own, pin.SE3.Identity())
-        pin_model.addFrame(pin.Frame(body.name, joint, 0, pin.SE3.Identity(), pin.FrameType.BODY))
-    return Twins(f"chain of {n}", model, pin_model, pin_model.createData())
 
 
 def program(function: Callable[..., Any], model: mbs.Model, representation: str) -> Program:

@@ -27,7 +27,7 @@ NOTE = (
 def operations() -> Iterator[Table]:
     """Yield the table of the robots, then those of two kinds of random chains."""
     names = (*ARMS, *HUMANOIDS)
-    models = [robot(name).model for name in names]
+    models = [robot(name) for name in names]
     table = Table("Robots", ("operations", "representation", *names))
     for function, name in _algorithms():
         totals = [program(function, model, name).operations.total for model in models]

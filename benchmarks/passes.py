@@ -100,7 +100,7 @@ def passes() -> Iterator[Table]:
 
 def _compared(each: Pass, name: str, algorithm: str, states: int) -> tuple[float, ...]:
     """Return seconds to compile, microseconds with the pass and without, and seconds without."""
-    model = robot(name).model
+    model = robot(name)
     traced = program(getattr(mbs, algorithm), model, AUTO)
     batch = (states,) if states > 1 else ()
     rng = np.random.default_rng(0)

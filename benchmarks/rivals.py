@@ -20,12 +20,18 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 import mbs_dynamics as mbs
-from benchmarks.mechanisms import FRAMES
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.joint import Joint
 
 FloatArray = NDArray[np.float64]
 Calls = Mapping[str, Callable[[], Any]]
+
+FRAMES = {
+    "body_fixed": pin.LOCAL,
+    "spatial": pin.WORLD,
+    "hybrid": pin.LOCAL_WORLD_ALIGNED,
+}
+"""Pinocchio's name of a representation; it has none for the mixed one."""
 
 NOTES = """Each library is called from Python with existing model, data and arrays, as its users
 call it. Pinocchio: one function, which leaves the result in its data and one half of symmetric

@@ -74,7 +74,7 @@ def _fresh(name: str, *, cached: bool) -> Table:
 
 def _kernels(name: str) -> Table:
     """Time the stages of making a kernel, for each algorithm and representation."""
-    model = robot(name).model
+    model = robot(name)
     defaults = {"gravity": model.gravity, "payload": model.payloads.parameters}
     columns = ("milliseconds", "representation", "operations", "trace", "compile", "of this: IR")
     table = Table(f"{name}: time of each kernel", columns)

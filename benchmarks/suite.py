@@ -82,8 +82,7 @@ def subjects(body: str) -> list[Subject]:
 
 
 OTHERWISE_ORDERED = ("inverse_dynamics_regressor", "kinematic_hessian")
-"""What Pinocchio returns with parameters or axes in another order; the tests and
-``kinematics_higher`` compare them."""
+"""What Pinocchio returns with parameters or axes in another order; the tests compare them."""
 
 AMBIGUOUS = "coriolis_matrix"
 """Several matrices are right for joints with several degrees of freedom; the tests compare them."""

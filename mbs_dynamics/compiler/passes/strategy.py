@@ -40,7 +40,7 @@ FAR = 150
 LARGEST_BLOCK = {"llvm": 35_000, "llvm vectors": 20_000, "c": 6000}
 """Programs of more nodes than this are cut into chunks.
 
-Measured with LLVM for humanoids, TIAGo and chains (``python -m benchmarks large_trees``): chunks
+Measured with LLVM for humanoids, TIAGo and chains (``benchmarks passes``): chunks
 take 0.9 to 1.2 of the time of one block, and 0.5 to 1.05 of the time to compile. With gcc -O1, for
 an arm and a humanoid, they take 0.7 of the time to compile with 4,000 nodes, 0.5 with 6,000 and
 0.35 with 9,000, and as long to run.
