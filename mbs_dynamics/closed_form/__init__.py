@@ -6,7 +6,7 @@ The twists of all bodies are stacked in one column V (6 nb,). A recursion over t
 one equation of block matrices, and its solution a product of them. The functions are slow. They
 are for reading beside the papers, and an independent reference for the algorithms, whose recursions
 they do not use: poses are products of exponentials of the screws at q = 0, and all other matrices
-are assembled block by block. The equations of one body are in rigid_body.py.
+are assembled block by block.
 """
 
 from mbs_dynamics.closed_form.accelerations import MovingSystem

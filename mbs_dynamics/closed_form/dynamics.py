@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
-from mbs_dynamics.closed_form import rigid_body
 from mbs_dynamics.closed_form.accelerations import MovingSystem
 from mbs_dynamics.closed_form.kinematics import turn
 from mbs_dynamics.lie import se3, so3
@@ -75,9 +74,7 @@ class DynamicSystem(MovingSystem):
     @cached_property
     def W_b(self) -> Array:
         """(6 nb,) M_i^b Vd_i^b - ad_{V_i}^T M_i^b V_i^b of all bodies: (41), in (77)."""
-        V, Vd = self.bodies(self.V_b), self.bodies(self.Vd_b)
-        of_bodies = zip(self.M_body, V, Vd, strict=True)
-        return np.concatenate([rigid_body.body_fixed_wrench(*of_body) for of_body in of_bodies])
+        return self.M_b @ self.Vd_b - self.b_b.T @ self.M_b @ self.V_b
 
     @cached_property
     def W_joints(self) -> Array:
@@ -102,13 +99,9 @@ class DynamicSystem(MovingSystem):
 
     @cached_property
     def Pid_s(self) -> Array:
-        """(6 nb,) d/dt Pi_i^s, from (37): (36), in (79)."""
-        V, Vd = self.bodies(self.V_s), self.bodies(self.Vd_s)
-        rates = []
-        for i in range(self.model.nb):
-            M = self.M_s[6 * i : 6 * i + 6, 6 * i : 6 * i + 6]
-            rates.append(rigid_body.spatial_momentum_rate(M, V[i], Vd[i]))
-        return np.concatenate(rates)
+        """(6 nb,) d/dt Pi_i^s, with d/dt M_i^s = -ad_V^T M - M ad_V of (37): (36), in (79)."""
+        rate = -self.b_s.T @ self.M_s - self.M_s @ self.b_s
+        return self.M_s @ self.Vd_s + rate @ self.V_s
 
     @cached_property
     def torques_from_momenta(self) -> Array:

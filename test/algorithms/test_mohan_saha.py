@@ -13,11 +13,11 @@ from functools import lru_cache
 import numpy as np
 import pytest
 from reference import assert_close
+from rigid_body_equations import hybrid_wrench
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.mass_matrix import composite_inertias, factorize, solve
 from mbs_dynamics.closed_form import DynamicSystem
-from mbs_dynamics.closed_form.rigid_body import hybrid_wrench
 from mbs_dynamics.lie import so3
 from mbs_dynamics.model.dh import PUMA, DHRow, DHTable
 from mbs_dynamics.representation import moves

@@ -8,6 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
+from bracket_sums import bracket
 from mechanisms import MECHANISMS, pose, screw
 from reference import Reference, assert_close, exponential, hat
 
@@ -16,7 +17,6 @@ from mbs_dynamics.algorithms.energy import momenta
 from mbs_dynamics.closed_form import MovingSystem, System
 from mbs_dynamics.closed_form.accelerations import angular, linear
 from mbs_dynamics.closed_form.kinematics import shift, turn
-from mbs_dynamics.closed_form.sums import bracket
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.se3 import Ad, ad, inverse
 from mbs_dynamics.model.inertia import Inertia

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import bracket_sums as sums
 import numpy as np
 import pytest
 from mechanisms import MECHANISMS, POSITIONS
 from reference import Reference, assert_close
 
 import mbs_dynamics as mbs
-from mbs_dynamics.closed_form import MovingSystem, System, sums
+from mbs_dynamics.closed_form import MovingSystem, System
 from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.lie.se3 import Ad, inverse
 from mbs_dynamics.model.orders import leaves, path

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import rigid_body_equations as rigid_body
 from moving_bodies import Ad, Motion, frames, local, twist_in
+from moving_reference import swapped
 from reference import assert_close
 
-from mbs_dynamics.closed_form import rigid_body
 from mbs_dynamics.lie import se3, so3
-from mbs_dynamics.lie.moving_reference import swapped
 
 pytestmark = pytest.mark.backend_independent
 

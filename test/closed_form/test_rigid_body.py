@@ -6,18 +6,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from backends import BACKENDS, compiled
-from mechanisms import rotation
+import rigid_body_equations as rigid_body
 from moving_bodies import Ad, Motion, frames, twist_in
 from reference import assert_close, exponential, hat, twist
 
-from mbs_dynamics.closed_form import rigid_body
 from mbs_dynamics.closed_form.accelerations import angular, linear
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.representation import convert_wrench
 
-pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
+pytestmark = pytest.mark.backend_independent
 
 TOLERANCE = 1e-13
 
@@ -108,7 +106,7 @@ def test_mixed(scene):
 def test_mixed_at_the_centre_of_mass(centred):
     """(58)."""
     M = centred.M_b
-    W = rigid_body.mixed_components_at_com(M[5, 5], M[:3, :3], *centred.twist("mixed"))
+    W = rigid_body.hybrid_components_at_com(M[5, 5], M[:3, :3], *centred.twist("mixed"))
     assert_close(W, centred.wrench("mixed"), TOLERANCE)
 
 
@@ -209,52 +207,3 @@ def test_wrench_in_another_frame(scene):
     moment = W[:3] - np.cross(S[:3, 3], W[3:])  # about the origin of frame 2
     assert_close(W_2, [*(scene.R.T @ moment), *(scene.R.T @ W[3:])], TOLERANCE)
     assert_close(convert_wrench(W, S, source="spatial", target="body_fixed"), W_2, TOLERANCE)
-
-
-# -- symbols ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_the_equations_can_be_traced(backend):
-    rng = np.random.default_rng(5)
-    given = {
-        "M": rng.normal(size=(6, 6)),
-        "V": rng.normal(size=6),
-        "Vd": rng.normal(size=6),
-        "P": rng.normal(size=6),
-        "R": rotation(rng),
-        "mass": rng.normal(size=10),
-    }
-
-    def equations(M, V, Vd, P, R, mass):
-        inertia = Inertia.from_parameters(mass)
-        m, Theta = inertia.mass, inertia.tensor
-        C = se3.pose(R, P[:3])
-        W = [
-            rigid_body.spatial_momentum_rate(M, V, Vd),
-            rigid_body.spatial_wrench(M, V, Vd),
-            rigid_body.body_fixed_wrench(M, V, Vd),
-            rigid_body.body_fixed_components(inertia, V, Vd),
-            rigid_body.body_fixed_wrench_at_com(M, V, Vd),
-            rigid_body.body_fixed_components_at_com(m, Theta, V, Vd),
-            rigid_body.hybrid_wrench_at_com(M, V, Vd),
-            rigid_body.hybrid_components_at_com(m, Theta, V, Vd),
-            rigid_body.hybrid_wrench_from_momentum(P, Vd, V),
-            rigid_body.hybrid_wrench(M, V, Vd),
-            rigid_body.hybrid_components(inertia, V, Vd),
-            rigid_body.mixed_components(inertia, R, V, Vd),
-            rigid_body.mixed_components_at_com(m, Theta, V, Vd),
-            rigid_body.wrench_in_frame(M, V, Vd, P),
-            rigid_body.wrench_at_and_in(M, V, Vd, P, P[:3]),
-            rigid_body.general_wrench(M, M.T, V, Vd, P),
-            rigid_body.own_wrench(M, V, Vd),
-            rigid_body.own_wrench_at_com(m, Theta, V, Vd),
-            *rigid_body.spatial_inertia_rate(M, V),
-            *rigid_body.inertia_in_frame(M, C),
-            *rigid_body.inertia_at_and_in(M, C, R),
-        ]
-        return np.array(W)
-
-    shapes = {name: value.shape for name, value in given.items()}
-    found = compiled(equations, backend, shapes)(*given.values())
-    assert_close(found, equations(**given), TOLERANCE)

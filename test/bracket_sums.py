@@ -9,24 +9,19 @@ joint j precedes joint k on it. Where a printed equation is wrong, the docstring
 correction.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
 import numpy as np
 
-from mbs_dynamics.closed_form.accelerations import MovingSystem, angular, linear
+from mbs_dynamics.closed_form.accelerations import angular, linear
 from mbs_dynamics.closed_form.kinematics import shift
 from mbs_dynamics.lie import so3
-from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad
 
 
-def body_fixed_acceleration(moving: MovingSystem) -> Array:
+def body_fixed_acceleration(moving):
     """Vd_i = sum_{j<=i} J_j qdd_j + sum_{j<k<=i} [J_j, J_k] qd_j qd_k, with J_j = J_i,j^b: (6)."""
     rate, rate2 = moving.rate, moving.rate2
 
-    def of_body(i: int) -> Array:
+    def of_body(i):
         J, path = _columns(moving, moving.A_b @ moving.X_b, i), moving.paths[i]
         total = sum(J[j] * rate2[j] for j in path)
         for j, k in _pairs(path):
@@ -36,7 +31,7 @@ def body_fixed_acceleration(moving: MovingSystem) -> Array:
     return _stacked(moving, of_body)
 
 
-def body_fixed_jerk(moving: MovingSystem) -> Array:
+def body_fixed_jerk(moving):
     """Vdd_i = sum J_j qddd_j + sum_{j<k} [J_j, J_k] (2 qdd_j qd_k + qd_j qdd_k) + ...: (13).
 
     The rest is the sum over j < k <= r <= i of w [[J_j, J_k], J_r] qd_j qd_k qd_r. Corrected: w is
@@ -44,7 +39,7 @@ def body_fixed_jerk(moving: MovingSystem) -> Array:
     """
     rate, rate2, rate3 = moving.rate, moving.rate2, moving.rate3
 
-    def of_body(i: int) -> Array:
+    def of_body(i):
         J, path = _columns(moving, moving.A_b @ moving.X_b, i), moving.paths[i]
         total = sum(J[j] * rate3[j] for j in path)
         for j, k in _pairs(path):
@@ -58,14 +53,14 @@ def body_fixed_jerk(moving: MovingSystem) -> Array:
     return _stacked(moving, of_body)
 
 
-def spatial_acceleration(moving: MovingSystem) -> Array:
+def spatial_acceleration(moving):
     """Vd_i = sum_{j<=i} (J_j qdd_j + [V_j, J_j] qd_j), with J_j = J_j^s and V_j = V_j^s: (17)."""
     J, V = moving.screws_s, moving.bodies(moving.V_s)
     rate, rate2 = moving.rate, moving.rate2
     return _sum_over_paths(moving, lambda i, j: J[j] * rate2[j] + bracket(V[j], J[j]) * rate[j])
 
 
-def spatial_jerk(moving: MovingSystem) -> Array:
+def spatial_jerk(moving):
     """Vdd_i = sum_{j<=i} (J_j qddd_j + 2 [V_j, J_j] qdd_j + ...), in the first form: (21).
 
     The rest is sum_{k<=j} [J_k qdd_k, J_j] qd_j + [V_{j-1} + V_j - V_i, [V_j, J_j]] qd_j.
@@ -74,7 +69,7 @@ def spatial_jerk(moving: MovingSystem) -> Array:
     J, V = moving.screws_s, _with_ground(moving.bodies(moving.V_s))
     rate, rate2, rate3 = moving.rate, moving.rate2, moving.rate3
 
-    def term(i: int, j: int) -> Array:
+    def term(i, j):
         p, VJ = moving.model.parents[j], bracket(V[j], J[j])
         pushed = sum(J[k] * rate2[k] for k in moving.paths[j])
         return (
@@ -87,7 +82,7 @@ def spatial_jerk(moving: MovingSystem) -> Array:
     return _sum_over_paths(moving, term)
 
 
-def spatial_jerk_nested(moving: MovingSystem) -> Array:
+def spatial_jerk_nested(moving):
     """Vdd_i = sum_{j<=i} (J_j qddd_j + [[V_j, J_j], V_i - 2 V_j] qd_j + ...), second form: (22).
 
     The rest is [sum_{k<=j} J_k qdd_k + [V_j, J_j] qd_j, J_j] qd_j + 2 [V_j, J_j] qdd_j.
@@ -95,7 +90,7 @@ def spatial_jerk_nested(moving: MovingSystem) -> Array:
     J, V = moving.screws_s, moving.bodies(moving.V_s)
     rate, rate2, rate3 = moving.rate, moving.rate2, moving.rate3
 
-    def term(i: int, j: int) -> Array:
+    def term(i, j):
         VJ = bracket(V[j], J[j])
         pushed = sum(J[k] * rate2[k] for k in moving.paths[j])
         return (
@@ -108,7 +103,7 @@ def spatial_jerk_nested(moving: MovingSystem) -> Array:
     return _sum_over_paths(moving, term)
 
 
-def hybrid_jacobian_rate(moving: MovingSystem) -> Array:
+def hybrid_jacobian_rate(moving):
     """Jd_i,j = [J_i,j, v(V_i - Ad_{r_i,j-1} V_j-1)] + [w V_j-1, J_i,j], all hybrid: (26).
 
     v and w select the linear and the angular part of a twist. Corrected: the second bracket, for
@@ -117,7 +112,7 @@ def hybrid_jacobian_rate(moving: MovingSystem) -> Array:
     V, r = _with_ground(moving.bodies(moving.V_h)), _with_ground(moving.r)
     J = moving.A_h @ moving.X_h
 
-    def entry(i: int, j: int) -> Array:
+    def entry(i, j):
         p, S = moving.model.parents[j], _columns(moving, J, i)[j]
         relative = V[i] - shift(r[p] - r[i]) @ V[p]
         return (bracket(S, linear(relative)) + bracket(angular(V[p]), S))[:, None]
@@ -126,7 +121,7 @@ def hybrid_jacobian_rate(moving: MovingSystem) -> Array:
     return moving.matrix(rates, 1) @ moving.N
 
 
-def hybrid_acceleration(moving: MovingSystem) -> Array:
+def hybrid_acceleration(moving):
     """Vd_i = sum_{j<=i} J_j qdd_j + sum_{j<=k} [J_j, v J_k] qd_j qd_k + sum_{k<j} [w J_k, J_j] ...
 
     with J_j = J_i,j^h, v for the linear and w for the angular part: (28). Corrected: the last sum,
@@ -134,7 +129,7 @@ def hybrid_acceleration(moving: MovingSystem) -> Array:
     """
     rate, rate2 = moving.rate, moving.rate2
 
-    def of_body(i: int) -> Array:
+    def of_body(i):
         J, path = _columns(moving, moving.A_h @ moving.X_h, i), moving.paths[i]
         total = sum(J[j] * rate2[j] for j in path)
         for j in path:
@@ -147,20 +142,20 @@ def hybrid_acceleration(moving: MovingSystem) -> Array:
     return _stacked(moving, of_body)
 
 
-def hybrid_jacobian_second_rate(moving: MovingSystem) -> Array:
+def hybrid_jacobian_second_rate(moving):
     """Jdd_i,j = (ad_rdd + 2 ad_rd ad_w + Ad_r (ad_wd + ad_w ad_w)) 0X_j^j: (30).
 
     r = r_i,j with its derivatives, w and wd the angular velocity omega_j^s and its derivative.
     """
 
-    def factor(i: int, j: int) -> Array:
+    def factor(i, j):
         r, ad_rd, ad_rdd, ad_w, ad_wd = _relative(moving, i, j)
         return ad_rdd + 2.0 * ad_rd @ ad_w + shift(r) @ (ad_wd + ad_w @ ad_w)
 
     return moving.over_paths(factor) @ moving.X_h @ moving.N
 
 
-def hybrid_jerk(moving: MovingSystem) -> Array:
+def hybrid_jerk(moving):
     """Vdd_i = sum_{j<=i} (J_i,j qddd_j + {...} 0X_j^j), with r, w as in (30): (31), (32).
 
     {...} = 2 ad_rd qdd_j + (ad_rdd + 2 ad_rd ad_w) qd_j + Ad_r (2 ad_w qdd_j + (ad_wd + ad_w ad_w)
@@ -168,7 +163,7 @@ def hybrid_jerk(moving: MovingSystem) -> Array:
     """
     rate, rate2, rate3 = moving.rate, moving.rate2, moving.rate3
 
-    def factor(i: int, j: int) -> Array:
+    def factor(i, j):
         r, ad_rd, ad_rdd, ad_w, ad_wd = _relative(moving, i, j)
         return (
             shift(r) * rate3[j]
@@ -180,7 +175,7 @@ def hybrid_jerk(moving: MovingSystem) -> Array:
     return moving.over_paths(factor) @ moving.X_h @ np.ones(moving.model.nb)
 
 
-def mixed_jerk(moving: MovingSystem) -> Array:
+def mixed_jerk(moving):
     """Vdd^m = diag(R^T, I) Vdd^h - (omega^b~ R^T omegadot^s, 0): (33).
 
     Corrected: the second term, for the rate of R^T, is missing in print.
@@ -193,7 +188,7 @@ def mixed_jerk(moving: MovingSystem) -> Array:
     return moving.to_mixed @ hybrid_jerk(moving) - np.concatenate(turning)
 
 
-def bracket(X: Array, Y: Array) -> Array:
+def bracket(X, Y):
     """Return the screw product [X, Y] = ad_X Y (6,): (114)."""
     return ad(X) @ Y
 
@@ -201,31 +196,31 @@ def bracket(X: Array, Y: Array) -> Array:
 # -- sums ------------------------------------------------------------------------------------------
 
 
-def _columns(moving: MovingSystem, J: Array, i: int) -> dict[int, Array]:
+def _columns(moving, J, i):
     """Return the columns of body i of a matrix (6 nb, nb), by joint on its path."""
     return {j: J[6 * i : 6 * i + 6, j] for j in moving.paths[i]}
 
 
-def _pairs(path: list[int]) -> list[tuple[int, int]]:
+def _pairs(path):
     return [(j, k) for position, j in enumerate(path) for k in path[position + 1 :]]
 
 
-def _relative(moving: MovingSystem, i: int, j: int) -> tuple[Array, Array, Array, Array, Array]:
+def _relative(moving, i, j):
     """Return r_i,j, and the ad of its two derivatives and of omega_j^s and its derivative."""
     V, Vd = moving.bodies(moving.V_h), moving.bodies(moving.Vd_h)
     ad_rd, ad_rdd = ad(linear(V[j] - V[i])), ad(linear(Vd[j] - Vd[i]))
     return moving.r_rel(i, j), ad_rd, ad_rdd, ad(angular(V[j])), ad(angular(Vd[j]))
 
 
-def _with_ground(rows: Array) -> Array:
+def _with_ground(rows):
     """Return the rows with a row of zeros appended, for the index GROUND (-1)."""
     return np.concatenate([rows, np.zeros((1, rows.shape[1]))])
 
 
-def _stacked(moving: MovingSystem, of_body: Callable[[int], Array]) -> Array:
+def _stacked(moving, of_body):
     return np.concatenate([of_body(i) for i in range(moving.model.nb)])
 
 
-def _sum_over_paths(moving: MovingSystem, term: Callable[[int, int], Array]) -> Array:
+def _sum_over_paths(moving, term):
     """Return for each body i the sum of ``term(i, j)`` over j <= i."""
     return _stacked(moving, lambda i: sum(term(i, j) for j in moving.paths[i]))
