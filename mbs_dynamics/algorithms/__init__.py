@@ -21,7 +21,6 @@ from mbs_dynamics.algorithms.points import *
 from mbs_dynamics.algorithms.sensitivity import *
 from mbs_dynamics.algorithms.partials import *
 from mbs_dynamics.algorithms.inverse_kinematics import *
-from mbs_dynamics.algorithms.joint_rates import *
 from mbs_dynamics.algorithms.manipulability import *
 from mbs_dynamics.algorithms.newton_euler import *
 from mbs_dynamics.algorithms.mass_matrix import *

@@ -45,7 +45,11 @@ def state(name, where="generic"):
 
 def of_form(system, what, representation):
     """Return the matrix or column of this name in a representation, such as J_b."""
-    return getattr(system, f"{what}_{LETTERS[representation]}")
+    return getattr(system, of_letter(what, representation))
+
+
+def of_letter(what, representation):
+    return f"{what}_{LETTERS[representation]}"
 
 
 def depth(model):
@@ -179,6 +183,21 @@ def test_joint_rates_come_back(name, representation, where):
     _, system, _, (qd, *_), _ = state(name, where)
     V = of_form(system, "V", representation)
     assert_close(system.rates_from_twists(V, representation), qd)
+
+
+@every_representation
+@every_mechanism
+def test_what_the_rates_minimise(name, representation):
+    """Of twists that do not fit, (26) minimises the squares of A^-1 V - X N qd, not of V - J qd."""
+    _, system, *_ = state(name)
+    V = np.random.default_rng(1).normal(size=6 * system.model.nb)
+    X = (system.X_b if representation in ("body_fixed", "spatial") else system.X_h) @ system.N
+    inverse = INVERSES["A_sb" if representation == "spatial" else of_letter("A", representation)]
+    qd = system.rates_from_twists(V, representation)
+    assert_close(X.T @ (getattr(system, inverse) @ V - X @ qd), np.zeros(system.model.n))
+    if system.model.nb > 1:
+        J = of_form(system, "J", representation)
+        assert np.abs(J.T @ (V - J @ qd)).max() > 0.1
 
 
 # -- accelerations and jerks -----------------------------------------------------------------------
