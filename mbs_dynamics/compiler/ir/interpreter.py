@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The meaning of programs of the intermediate representation: evaluation statement by statement.
 
-It is slow, and simple enough to be obviously right: passes and printers are tested against it.
+It is slow, and simple enough to be obviously right: passes and printers are tested against it. It
+also evaluates programs on the scalars of other systems, given what the operations mean for them.
 """
 
 from __future__ import annotations
@@ -47,27 +48,43 @@ def evaluate(module: ir.Module, inputs: Mapping[str, Any]) -> tuple[dict[str, Ar
     Scratch memory and outputs are NaN at first, so that reads before writes show.
     Raises IndexError for an address out of bounds.
     """
-    return _Evaluation(module, inputs).run()
+    failed: list[int] = []
+
+    def check(value: float, status: int) -> None:
+        if not value > 0.0:
+            failed.append(status)
+
+    flat = {name: np.asarray(x, dtype=np.float64).reshape(-1) for name, x in inputs.items()}
+    outputs = evaluate_on(module, flat, MEANING, check)
+    return {name: np.array(x, dtype=np.float64) for name, x in outputs.items()}, [*failed, 0][0]
+
+
+def evaluate_on(
+    module: ir.Module,
+    inputs: Mapping[str, Sequence[Any]],
+    meaning: Mapping[str, Callable[..., Any]],
+    check: Callable[[Any, int], None] = lambda value, status: None,
+) -> dict[str, list[Any]]:
+    """Return the outputs, flat, by name, on scalars for which operations mean ``meaning``.
+
+    ``check`` is called with each value that must be positive, and the status if it is not.
+    """
+    return _Evaluation(module, inputs, meaning, check).run()
 
 
 class _Evaluation:
     """The memory of one evaluation."""
 
-    def __init__(self, module: ir.Module, inputs: Mapping[str, Any]) -> None:
-        self.module = module
-        self.memory: dict[ir.Buffer, Array] = {}
-        for buffer in module.inputs:
-            given: Array = np.asarray(inputs[buffer.name], dtype=np.float64).reshape(-1)
-            self.memory[buffer] = given
+    def __init__(self, module: ir.Module, inputs: Any, meaning: Any, check: Any) -> None:
+        self.module, self.meaning, self.check = module, meaning, check
+        self.memory: dict[ir.Buffer, Any] = {x: inputs[x.name] for x in module.inputs}
         for buffer in (*module.outputs, *module.buffers(ir.SCRATCH)):
-            self.memory[buffer] = np.full(buffer.size, math.nan)
+            self.memory[buffer] = [math.nan] * buffer.size
         self.values: dict[int, Any] = {}
-        self.status = 0
 
-    def run(self) -> tuple[dict[str, Array], int]:
+    def run(self) -> dict[str, list[Any]]:
         self.body(self.module.body, {})
-        outputs = {buffer.name: self.memory[buffer] for buffer in self.module.outputs}
-        return outputs, self.status
+        return {buffer.name: self.memory[buffer] for buffer in self.module.outputs}
 
     def body(self, body: Sequence[ir.Statement], variables: Mapping[ir.Variable, int]) -> None:
         for statement in body:
@@ -85,21 +102,21 @@ class _Evaluation:
     def statement(self, statement: ir.Statement, variables: Mapping[ir.Variable, int]) -> None:
         match statement:
             case ir.Let(value, op, args):
-                self.values[value] = MEANING[op](*(self.operand(x) for x in args))
+                self.values[value] = self.meaning[op](*(self.operand(x) for x in args))
             case ir.Load(value, buffer, at):
                 entries = buffer.data if buffer.data is not None else self.memory[buffer]
-                self.values[value] = float(entries[self.place(buffer, at, variables)])
+                entry = entries[self.place(buffer, at, variables)]
+                self.values[value] = float(entry) if buffer.data is not None else entry
             case ir.Store(buffer, at, x):
                 self.memory[buffer][self.place(buffer, at, variables)] = self.operand(x)
             case ir.Fill(buffer, first, entries):
-                self.memory[buffer][first : first + entries] = 0.0
+                self.memory[buffer][first : first + entries] = [0.0] * entries
             case ir.Sines(buffer, first, angles, width):
                 for k, angle in enumerate(map(self.operand, angles)):
-                    self.memory[buffer][first + k] = math.sin(angle)
-                    self.memory[buffer][first + width + k] = math.cos(angle)
+                    self.memory[buffer][first + k] = self.meaning[ops.SIN](angle)
+                    self.memory[buffer][first + width + k] = self.meaning[ops.COS](angle)
             case ir.Check(value, status):
-                if not self.status and not self.operand(value) > 0.0:
-                    self.status = status
+                self.check(self.operand(value), status)
             case ir.For():
                 rows = range(statement.begin.value(variables), statement.end.value(variables))
                 for k in reversed(rows) if statement.backwards else rows:

@@ -1,0 +1,113 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reverse-mode differentiation of programs: from a program to one that computes gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.compiler.frontend.functions import atan2, cos, less, positive, select, sin, sqrt
+from mbs_dynamics.compiler.frontend.graph import Node, Symbol
+from mbs_dynamics.compiler.frontend.program import Program, trace
+from mbs_dynamics.compiler.ir import operations as ops
+from mbs_dynamics.compiler.ir.interpreter import evaluate_on
+
+ON_SYMBOLS: dict[str, Callable[..., Any]] = {
+    ops.ADD: lambda a, b: a + b,
+    ops.SUB: lambda a, b: a - b,
+    ops.MUL: lambda a, b: a * b,
+    ops.DIV: lambda a, b: a / b,
+    ops.NEG: lambda a: -a,
+    ops.SIN: sin,
+    ops.COS: cos,
+    ops.SQRT: sqrt,
+    ops.ATAN2: atan2,
+    ops.LESS: less,
+    ops.LESS_EQUAL: lambda a, b: a <= b,
+    ops.SELECT: select,
+}
+
+WEIGHT, GRADIENT = "weight_{}", "gradient_{}"
+"""Names of the weight of an output, and of the gradient by an input."""
+
+
+def pullback(program: Program, wrt: Sequence[str]) -> Program:
+    """Return the program of (dy/dx)^T w for the inputs x that are named in ``wrt``.
+
+    Its inputs are those of the program, and then a weight ``weight_y`` of the shape of each output
+    y. Its outputs ``gradient_x`` are the gradients of the weighted sum of all outputs by x. Where a select does not take an operand, that operand must be finite and
+    have finite derivatives. The program's conditions on quantities to be positive are kept.
+    """
+    weights = {WEIGHT.format(port.name): port.shape for port in program.outputs}
+    shapes = {port.name: port.shape for port in program.inputs}
+
+    def gradients(**symbols: Any) -> dict[str, Any]:
+        def check(value: Any, status: int) -> None:
+            positive(value, program.guards[status - 1])
+
+        flat = {name: symbols[name].ravel() for name in shapes}
+        outputs = evaluate_on(program.module, flat, ON_SYMBOLS, check)
+        seeds = {name: symbols[WEIGHT.format(name)].ravel() for name in outputs}
+        pairs = [pair for name, y in outputs.items() for pair in zip(y, seeds[name], strict=True)]
+        found = _gradients(pairs)
+        return {
+            GRADIENT.format(name): np.array(
+                [found.get(x.id, 0.0) for x in flat[name]], dtype=object
+            ).reshape(shapes[name])
+            for name in wrt
+        }
+
+    return trace(gradients, shapes | weights, name=f"{program.name}_pullback")
+
+
+def _gradients(outputs: Sequence[tuple[Any, Any]]) -> dict[int, Any]:
+    """Return the gradients of sum w y by all nodes, from pairs of an output y and its weight w."""
+    found: dict[int, Any] = {}
+
+    def add(x: Any, w: Any) -> None:
+        if isinstance(x, Symbol):
+            found[x.id] = found[x.id] + w if x.id in found else w
+
+    nodes: list[Node] = []
+    for y, w in outputs:
+        add(y, w)
+        if isinstance(y, Symbol):
+            nodes = y.graph.nodes
+    for node in nodes[::-1]:  # those that are made meanwhile come later
+        w = found.get(node.id)
+        if w is not None and node.op in BACKWARD:
+            for x, change in zip(node.args, BACKWARD[node.op](w, node, *node.args), strict=True):
+                add(x, change)
+    return found
+
+
+def _of_quotient(w: Any, y: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    by_a = w / b
+    return by_a, -(by_a * y)
+
+
+def _of_atan2(w: Any, angle: Any, y: Any, x: Any) -> tuple[Any, Any]:
+    scaled = w / (x * x + y * y)
+    return scaled * x, -(scaled * y)
+
+
+def _of_select(w: Any, _: Any, condition: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
+    return None, select(condition, w, 0.0), select(condition, 0.0, w)
+
+
+BACKWARD: dict[str, Callable[..., tuple[Any, ...]]] = {
+    ops.ADD: lambda w, _, a, b: (w, w),
+    ops.SUB: lambda w, _, a, b: (w, -w),
+    ops.MUL: lambda w, _, a, b: (w * b, w * a),
+    ops.DIV: _of_quotient,
+    ops.NEG: lambda w, _, a: (-w,),
+    ops.SIN: lambda w, _, a: (w * cos(a),),
+    ops.COS: lambda w, _, a: (-(w * sin(a)),),
+    ops.SQRT: lambda w, y, a: (0.5 * w / y,),
+    ops.ATAN2: _of_atan2,
+    ops.SELECT: _of_select,
+}
+"""Gradients by the operands, from that by the result w, the result and the operands."""
