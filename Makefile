@@ -24,7 +24,7 @@ FIND_ROS := import importlib.util, platform, sys; \
 .DELETE_ON_ERROR:
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help demo check test test-all backends mutants flakes platforms arm bench docs linkcheck lint clean
+.PHONY: help demo check test test-all backends mutants flakes platforms dist arm bench docs linkcheck lint clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -87,6 +87,12 @@ PLATFORMS = "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
 platforms:  ## the smoke test on every Python, NumPy, llvmlite and ROS 2 that is supported, or ROWS="3.14 kilted"
 	@$(PLATFORMS) $(ROWS)
 
+dist: $(VENV)/.dist  ## build dist/*.tar.gz and dist/*.whl, and try the wheel on every supported Python without the checkout
+	@rm -rf dist
+	$(BIN)/python -m build --outdir dist >/dev/null
+	$(BIN)/twine check --strict dist/*
+	"$(PYTHON)" tools/platforms/run.py --wheel dist/*.whl 3.10 3.11 3.12 3.13 3.14
+
 arm:  ## the smoke test and tests of kernels on 64-bit ARM, in emulation: a quarter of an hour
 	@$(PLATFORMS) --arm
 
@@ -98,7 +104,7 @@ lint: $(VENV)/.test  ## ruff, mypy --strict, and the layers with import-linter
 	$(BIN)/lint-imports
 
 clean:  ## delete all that make, pip and colcon made here, .venv too
-	@rm -rf $(VENV) build install log *.egg-info
+	@rm -rf $(VENV) build dist install log *.egg-info
 	rm -rf .mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
@@ -140,6 +146,10 @@ $(VENV)/.test: $(VENV)/.run
 $(VENV)/.docs: $(VENV)/.run
 	@echo "== Installing Sphinx, its theme, the viewer and SciPy, some 100 MB"
 	$(INSTALL) --editable ".[docs,view,identify]" | $(PROGRESS)
+	touch $@
+
+$(VENV)/.dist: $(VENV)/.run
+	@$(INSTALL) --quiet --editable ".[dist]"
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test

@@ -6,6 +6,7 @@ The tests compare the version and the dependencies with those in package.xml.
 """
 
 from glob import glob
+from pathlib import Path
 
 from setuptools import find_packages, setup
 
@@ -24,6 +25,16 @@ setup(
     name=NAME,
     version="0.1.0",
     description="Kinematics and dynamics of multibody systems on Lie groups, for ROS 2",
+    long_description=Path("README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Science/Research",
+        "Operating System :: OS Independent",
+        "Programming Language :: Python :: 3 :: Only",
+        "Topic :: Scientific/Engineering",
+        "Typing :: Typed",
+    ],
     author="The mbs_dynamics authors",
     maintainer="The mbs_dynamics authors",
     maintainer_email="maintainers@mbs-dynamics.invalid",
@@ -102,6 +113,8 @@ setup(
         ],
         # `make docs`; the newest for Python 3.11 and later, Sphinx 8.1 for 3.10.
         "docs": [*SITE, "matplotlib>=3.7"],
+        # `make dist`
+        "dist": ["build>=1.2", "twine>=6"],
         # What `make bench` has beside; Drake has wheels for 64-bit Linux and macOS.
         "bench": [
             "matplotlib",

@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / ".venv" / "platforms"
 SOURCES = (
     "LICENSE",
+    "README.md",
     "config",
     "launch",
     "mbs_dynamics",

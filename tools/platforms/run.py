@@ -202,13 +202,14 @@ def main() -> int:
         help="a few rows, of Pythons that are installed; none is downloaded",
     )
     parser.add_argument("--arm", action="store_true", help="64-bit ARM in emulation, and no row")
+    parser.add_argument("--wheel", type=Path, help="the wheel to install; by default one is built")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     given = parser.parse_args()
     rows = chosen(given.rows)
     if given.at_hand and not given.rows:
         rows = [row for row in rows if row.quick]
     try:
-        package = wheel()
+        package = given.wheel or wheel()
     except NotAvailableError as error:
         sys.exit(f"platforms: {error}\nplatforms: no platform can be tested without the package")
     if given.arm:
