@@ -10,5 +10,19 @@ from mbs_dynamics.control import laws
 from mbs_dynamics.control.bring_up import BringUp
 from mbs_dynamics.control.guarded_arm import Command, GuardedArm, linked
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
+from mbs_dynamics.control.references import JointTarget, PoseTarget
+from mbs_dynamics.control.trajectory import Trajectory
 
-__all__ = ["BringUp", "Command", "Frame", "GuardedArm", "MotorCommand", "Motors", "laws", "linked"]
+__all__ = [
+    "BringUp",
+    "Command",
+    "Frame",
+    "GuardedArm",
+    "JointTarget",
+    "MotorCommand",
+    "Motors",
+    "PoseTarget",
+    "Trajectory",
+    "laws",
+    "linked",
+]

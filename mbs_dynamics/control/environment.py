@@ -15,6 +15,7 @@ from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, listed, quo
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.payloads import Payload, Payloads
 
 Vector = tuple[float, float, float]
 
@@ -144,6 +145,16 @@ def under_load(model: Model, load: Load) -> Model:
     """
     check_load(load)
     return model.with_payload(load.link, load.mass, load.com, load.inertia_at_com)
+
+
+def in_force(model: Model, gravity: FloatArray, loads: FloatArray) -> Model:
+    """Return a model under a gravity (3,), with the parameters (nb, 10) of loads of its bodies.
+
+    All such models share their kernels.
+    """
+    rows = zip(model.body_names, range(model.nb), loads, strict=True)
+    payloads = Payloads(Payload(*row) for row in rows)
+    return model._sharing_kernels(gravity=gravity, payloads=payloads)
 
 
 def replaced(loads: list[Load], load: Load) -> list[Load]:

@@ -42,9 +42,8 @@ def maker(kind: type[T]) -> Callable[[tuple[Any, ...]], T]:
     return partial(tuple.__new__, kind)
 
 
-def _verified(
-    function: Callable[..., Any], shapes: dict[str, tuple[int, ...]], name: str
-) -> Kernel:
+def verified(function: Callable[..., Any], shapes: dict[str, tuple[int, ...]], name: str) -> Kernel:
+    """Return a function of arrays of symbols, compiled, and compared with its equations."""
     kernel = Kernel(trace(function, shapes, name=name))
     verify_program(kernel)
     return kernel
@@ -165,7 +164,7 @@ def _kernel_of_states(n: int, joints: tuple[int, ...], checks: tuple[Any, ...]) 
 
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("q", "qd", "tau", "g"), (n,))
     shapes |= {"previous": (2 + 2 * n + 2 * m,), "of_coordinates": (5, n), "of_joints": (6, m)}
-    return _verified(usual, shapes, "usual_states")
+    return verified(usual, shapes, "usual_states")
 
 
 # -- frames ----------------------------------------------------------------------------------------
@@ -234,4 +233,4 @@ def _kernel_of_frames(m: int) -> Kernel:
         return np.concatenate([[usual], q, qd, tau])
 
     shapes: dict[str, tuple[int, ...]] = {"given": (2 + 6 * m,), "zeros": (m,), "factors": (3, m)}
-    return _verified(usual, shapes, "usual_frames")
+    return verified(usual, shapes, "usual_frames")

@@ -9,7 +9,8 @@ steady clock.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +18,9 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.control.drive_hold import DriveHold
-from mbs_dynamics.control.environment import Load, under_load
+from mbs_dynamics.control.environment import Load, in_force, under_load
 from mbs_dynamics.control.fast_path import FastStates, maker
+from mbs_dynamics.control.following import Followed, Following
 from mbs_dynamics.control.friction import Friction, FrictionCompensation
 from mbs_dynamics.control.input_checks import (
     LAG,
@@ -36,8 +38,10 @@ from mbs_dynamics.control.input_checks import (
 )
 from mbs_dynamics.control.joint_input import JointInput, Rejection
 from mbs_dynamics.control.laws.gravity import Gains, GravityLaw, Springs
+from mbs_dynamics.control.laws.law import Law, LawState
 from mbs_dynamics.control.policy import CommandPolicy, Doubt, Fault, Limits, Torques
-from mbs_dynamics.control.settings import RATE_SHARE, ArmSettings
+from mbs_dynamics.control.references import Target
+from mbs_dynamics.control.settings import RATE_SHARE, ArmSettings, MotionSettings
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
 from mbs_dynamics.model.model import Model
 
@@ -71,28 +75,11 @@ class Answer(NamedTuple):
 _answer, _torques = maker(Answer), maker(Torques)
 
 
-class LawState(NamedTuple):
-    """The state of an arm of which a law is a function. The arrays are not to be changed."""
-
-    q: FloatArray
-    """(n,) positions in rad or m."""
-    qd: FloatArray
-    """(n,) velocities in rad/s or m/s, within the velocity limits."""
-    efforts: FloatArray
-    """(n,) measured efforts in N m or N, NaN where they are unknown."""
-    time: float
-    """In s."""
-
-
-Law = Callable[[Model, LawState], Sequence[float]]
-"""Torques of the commanded joints, gravity included, from a model and a state."""
-
-
 class Guard:
     """Computes the commands of an arm from its states.
 
     Parameters: ``settings`` name the commanded joints, ``source`` is what the states come from, for
-    messages. ``law`` gives the torques while they are enabled, None: gravity compensation.
+    messages. Torques are those of gravity compensation until :meth:`switch`.
     ``from_messages`` is false where states that jump or are old are not passed on. After each
     call, :meth:`due_in` returns when :meth:`tick` must be called.
 
@@ -107,7 +94,6 @@ class Guard:
         policy: CommandPolicy | None = None,
         *,
         source: str = "states",
-        law: Law | None = None,
         from_messages: bool = True,
     ) -> None:
         self.model, self.settings, self.source = model, settings, source
@@ -118,7 +104,11 @@ class Guard:
         self.law = GravityLaw(
             model, self.joints, gains, self._friction(settings), springs, settings.algorithm
         )
-        self._law = law
+        self.following = Following(model, self.joints, _motion(settings))
+        """The law that acts beside gravity compensation."""
+        self.period = 0.0
+        """Mean time in s between two states; 0: not known yet."""
+        self._model_in_force: tuple[Any, ...] = (None, None, model)
         self.input = JointInput.of_model(
             model,
             stale_timeout=settings.stale_timeout,
@@ -195,6 +185,7 @@ class Guard:
     def change(self, settings: ArmSettings, now: float) -> None:
         """Apply settings that :meth:`check` accepts."""
         self._adapt(settings)
+        self.following.apply(_motion(settings))
         self.law.aim(self.gains(settings), now, self.ramp)
 
     def largest_values(self, settings: ArmSettings) -> dict[str, float]:
@@ -385,6 +376,7 @@ class Guard:
         until: Sequence[float] = ()
         if self._from_messages:
             until = self.periods.note(received, self.settings.stale_timeout)
+            self.period = self.periods.longest
         envelope, limits, gains, rows = self._compared
         if (
             envelope is not self.envelope
@@ -395,7 +387,7 @@ class Guard:
             self._compare()
         plain = (
             settled
-            and self._law is None
+            and self.following.idle
             and not self._doubts
             and self.law.steady
             and not self._assists
@@ -511,30 +503,65 @@ class Guard:
         torques = self.law.torques(q, positions, rates, now, efforts)
         if Doubt.VELOCITY in self._doubts:
             return torques._replace(damping=[], assist=[])
-        if self._law is not None and self.policy.engaged:
-            state = LawState(q, np.array(rates), np.array(efforts), now)
-            asked = self._asked(self._law, state, now)
-            if asked:
-                pairs = zip(asked, torques.gravity, strict=True)
-                torques = torques._replace(assist=[x - g for x, g in pairs])
+        if not self.following.idle and self.policy.engaged:
+            state = self._law_state(q, np.array(rates), np.array(efforts), now)
+            try:
+                added = self.following.added(self.model_in_force(now), state, torques.gravity)
+            except ArgumentError as error:
+                self.policy.trip(now, Fault("law", str(error)))
+            else:
+                assist = list(map(add, torques.assist, added)) if torques.assist else added
+                torques = torques._replace(assist=assist)
         return torques
 
-    def _asked(self, law: Law, state: LawState, now: float) -> list[float]:
-        """Return the torques of a law, or none and a fault if they cannot be used."""
-        name = getattr(law, "__name__", type(law).__name__)
-        try:
-            asked = np.asarray(law(self.model, state), dtype=float)
-        except Exception as error:  # whatever it is, the arm must be held
-            said = f"law {name!r} raised {type(error).__name__}: {error}"
-        else:
-            if asked.shape == (len(self.joints),) and np.isfinite(asked).all():
-                return list(asked.tolist())
-            said = (
-                f"law {name!r} returned {asked.tolist()}; valid are {len(self.joints)} finite "
-                "torques"
+    # -- laws and references -----------------------------------------------------------------------
+
+    def _law_state(
+        self, q: FloatArray, qd: FloatArray, efforts: FloatArray, now: float
+    ) -> LawState:
+        g = self.law.gravity_torques(q, now)
+        return LawState(q, qd, efforts, now, self.joints, g, self.period)
+
+    def _at_rest(self, now: float) -> LawState:
+        """Return the state of an arm at rest at the latest positions, or within its limits."""
+        q = np.array(self.q) if self.q else self.model.neutral(within_limits=True)
+        return self._law_state(q, np.zeros_like(q), np.full(len(q), math.nan), now)
+
+    def model_in_force(self, now: float) -> Model:
+        """Return the model under the gravity and with the loads at a time."""
+        gravity, loads = self.law.gravity.at(now), self.law.loads.at(now)
+        before = self._model_in_force
+        if gravity is not before[0] or loads is not before[1]:
+            self._model_in_force = gravity, loads, in_force(self.model, gravity, loads)
+        found: Model = self._model_in_force[2]
+        return found
+
+    def prepare(self, law: Law | None, now: float) -> Followed:
+        """Compile what a law needs, call it once, and return what :meth:`switch` takes.
+
+        Raises MbsError for a law that fails, or that the arm cannot bear.
+        """
+        return self.following.prepared(law, self.model_in_force(now), self._at_rest(now))
+
+    def switch(self, law: Law | Followed | None, now: float) -> None:
+        """Let a law take over, in ``switch_time`` while torques are enabled; None: the arm floats.
+
+        Raises what :meth:`prepare` raises; the law before then stays in force.
+        """
+        to = law if isinstance(law, Followed) else self.prepare(law, now)
+        self.following.switch(to, now, self.policy.engaged)
+
+    def aim(self, target: Target | None, now: float) -> None:
+        """Let the law follow another reference, while torques are enabled; None: come to rest.
+
+        Raises MbsError for one that is invalid; the reference before then stays in force.
+        """
+        if not self.policy.engaged:
+            raise ArgumentError(
+                f"the state is {self.policy.state.value!r}; valid are references while torques "
+                "are enabled"
             )
-        self.policy.trip(now, Fault("law", said))
-        return []
+        self.following.aim(target, np.array(self.q), now)
 
     def refuse(self, fault: Fault, now: float) -> None:
         """Store the problem with the latest states; it is a fault while engaged."""
@@ -644,6 +671,10 @@ class Guard:
             found.append(trouble)
         elif limited and self.q and self.policy.at_rest:
             q = np.array(self.q)
+            try:
+                self.following.check(self.model_in_force(now), self._at_rest(now))
+            except ArgumentError as error:
+                found.append(str(error))
             found += [said for said in (self.overload(q), self._mismatch(q, held)) if said]
         return found
 
@@ -689,6 +720,7 @@ class Guard:
         if self.settings.start_from == "effort" and self.policy.at_rest:
             start = [self.measured[k] for k in self.joints]
         self.policy.enable(now, limits, start)
+        self.following.restart()
         self._doubts.clear()
         self._fresh_until = -math.inf
         if self.tracking is not None:
@@ -741,6 +773,12 @@ class Guard:
         """Return whether measured efforts (n,) are next to nothing."""
         rows = zip(self.joints, self.efforts, strict=True)
         return all(abs(efforts[k]) <= EFFORT_FLOOR * most for k, most in rows)
+
+
+def _motion(settings: ArmSettings) -> MotionSettings:
+    return (
+        settings if isinstance(settings, MotionSettings) else MotionSettings(joints=settings.joints)
+    )
 
 
 def _coordinate(model: Model, name: str) -> int:

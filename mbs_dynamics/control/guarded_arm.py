@@ -26,13 +26,16 @@ from typing import Any, NamedTuple
 from mbs_dynamics.control.drive_hold import DriveHold
 from mbs_dynamics.control.environment import Load, check_load, replaced
 from mbs_dynamics.control.fast_path import FastFrames, maker
-from mbs_dynamics.control.guard import Guard, Law
+from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.input_checks import SLACK, JointStates
 from mbs_dynamics.control.laws.gravity import Gravity
+from mbs_dynamics.control.laws.law import Law
 from mbs_dynamics.control.log import Log, Stream
 from mbs_dynamics.control.motors import Frame, Measured, MotorCommand, Motors
 from mbs_dynamics.control.policy import CommandPolicy, Doubt, Fault, State
-from mbs_dynamics.control.settings import ArmSettings
+from mbs_dynamics.control.references import Target
+from mbs_dynamics.control.settings import MotionSettings
+from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.coordinates import endless
 from mbs_dynamics.model.model import Model
@@ -76,12 +79,13 @@ _command, _states = maker(Command), maker(JointStates)
 class GuardedArm:
     """One arm under guard; see the module.
 
-    Parameters: ``law`` is a :class:`~mbs_dynamics.control.laws.Gravity`, or a function of model and
-    :class:`~mbs_dynamics.control.guard.LawState` that returns the torques (m,) of the joints with
-    motors, gravity included. ``fixed`` are positions in rad or m of joints that have no motor, by
-    name; all others must have one. ``limits`` are further settings, such as ``effort_scale``, and
-    ``max_temperature`` is in degrees Celsius. ``log`` is an open text file, to which each step in
-    which all motors report writes a row that ``identify`` and ``calibrate-motors`` read.
+    Parameters: ``law`` is one of :mod:`mbs_dynamics.control.laws`, or any function of model,
+    :class:`~mbs_dynamics.control.laws.LawState` and reference that returns the torques (m,) of the
+    joints with motors, gravity included; it is called once at the start. ``fixed`` are positions in
+    rad or m of joints that have no motor, by name; all others must have one. ``limits`` are further
+    settings, such as ``effort_scale``, and ``max_temperature`` is in degrees Celsius. ``log`` is an
+    open text file, to which each step in which all motors report writes a row that ``identify`` and
+    ``calibrate-motors`` read.
 
     Raises ArgumentError, ModelError and UnknownJointError for invalid arguments. ``step`` raises
     nothing for what motors report.
@@ -115,12 +119,10 @@ class GuardedArm:
                 "fixed"
             )
         self.model, self.motors = model, motors
-        settings = ArmSettings.of(motors.joint_names, **options)
+        settings = MotionSettings.of(motors.joint_names, **options)
         self.policy = CommandPolicy(settings.on_fault, drives_hold=motors.can_hold)
-        function = None if isinstance(law, Gravity) else law
-        self.guard = Guard(
-            model, settings, self.policy, source="frames", law=function, from_messages=False
-        )
+        self.guard = Guard(model, settings, self.policy, source="frames", from_messages=False)
+        self.guard.switch(None if isinstance(law, Gravity) else law, 0.0)
         pairs = zip(motors.limits, motors.stiffness, strict=True)
         slip = [max(SLIP, SLIP_SHARE * most / K) if K else math.inf for most, K in pairs]
         self.guard.drives = DriveHold(
@@ -237,6 +239,42 @@ class GuardedArm:
         self.guard.settle(now)  # the arm has begun to move
         self._loads = loads
 
+    def switch(self, t: float, law: Law | None) -> None:
+        """Let another law take over from time ``t`` on, without a jump; None: the arm floats.
+
+        Another law of the same kind, as one of another stiffness, goes on with the reference; else
+        the present state is the reference. The first call of a law may compile for a second: switch
+        to it once before torques are enabled. Raises MbsError, and changes nothing, for a law that
+        fails, or of a stiffness that the period of the loop cannot bear.
+        """
+        self.guard.switch(law, t)
+
+    def aim(self, t: float, reference: Target | None) -> None:
+        """Let the law follow another reference from time ``t`` on; None: come to rest.
+
+        It is approached within the ``reference_velocity`` and ``reference_acceleration`` of the
+        settings, and a trajectory is played from its first point on. Raises MbsError, and changes
+        nothing, while torques are disabled and for a reference that is invalid or out of reach.
+        """
+        self.guard.aim(reference, t)
+
+    @property
+    def trajectory(self) -> Trajectory | None:
+        """The trajectory that is approached or played; None if there is none."""
+        return self.guard.following.trajectory
+
+    @property
+    def elapsed(self) -> float | None:
+        """Its time in s since its first point; None while that is approached, or without one."""
+        return self.guard.following.elapsed
+
+    def pace(self, rate: float) -> None:
+        """Play the trajectory at a share of its speed along the same path; 0: pause, 1: go on.
+
+        Raises ArgumentError unless it is from 0 to 1.
+        """
+        self.guard.following.pace(rate)
+
     def trip(self, t: float, fault: Fault) -> None:
         """Stop for an external reason, as an emergency button."""
         self.policy.trip(t, fault)
@@ -249,6 +287,8 @@ class GuardedArm:
         gap, self._now = t - self._now, t
         found = self._accepted(frames, t) if frames else None
         most = self.motors.max_age
+        if gap < most:
+            guard.period += 0.05 * (gap - guard.period) if guard.period else gap
         if (gap >= most or t - min(self._stamps) >= most) and policy.engaged:
             self._stop_waiting(t, gap)
         if found is None:
@@ -368,6 +408,8 @@ class GuardedArm:
         if drives.slipped is not self._slipped:
             self._slipped = drives.slipped
             self._remark = drives.slipped or self._remark
+        if not guard.following.idle:
+            self._remark = guard.following.remark() or self._remark
         event = self._remark if same else self._event()
         self._remark = ""
         if torques is None:

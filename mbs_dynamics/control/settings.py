@@ -349,6 +349,48 @@ class ArmSettings(InputSettings):
         check_earthly("gravity", self.gravity, self.gravity_tolerance)
 
 
+@dataclass(frozen=True)
+class MotionSettings(ArmSettings):
+    """Settings of an arm under guard whose law follows references."""
+
+    switch_time: float = setting(
+        0.3,
+        "Time in which one law takes over from another, and in which changes of stiffness and "
+        "damping ratio take effect.",
+        "s",
+        range=(0.05, 10.0),
+    )
+    reference_velocity: tuple[float, ...] = setting(
+        0.5,
+        "Velocity within which this joint approaches references; at most its velocity limit.",
+        "rad/s or m/s",
+        range=(1e-3, 100.0),
+        per="joint",
+    )
+    reference_acceleration: tuple[float, ...] = setting(
+        2.0, "Likewise, acceleration.", "rad/s^2 or m/s^2", range=(1e-2, 1e4), per="joint"
+    )
+    reference_linear_velocity: float = setting(
+        0.25, "Velocity within which a link approaches poses.", "m/s", range=(1e-3, 100.0)
+    )
+    reference_linear_acceleration: float = setting(
+        1.0, "Likewise, acceleration.", "m/s^2", range=(1e-2, 1e4)
+    )
+    reference_angular_velocity: float = setting(
+        1.0, "Angular velocity within which a link approaches poses.", "rad/s", range=(1e-3, 100.0)
+    )
+    reference_angular_acceleration: float = setting(
+        4.0, "Likewise, acceleration.", "rad/s^2", range=(1e-2, 1e4)
+    )
+    reference_timeout: float = setting(
+        0.2,
+        "Time after which joints that were to move on with the velocities of a target come to "
+        "rest, if no other has come.",
+        "s",
+        range=(0.005, 10.0),
+    )
+
+
 def check_earthly(name: str, value: Any, tolerance: float) -> None:
     """Raise ArgumentError unless the length of a gravity (3,) is 9.81 m/s^2, within a share."""
     length = math.hypot(*check_gravity(name, value))

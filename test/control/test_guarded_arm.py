@@ -86,7 +86,7 @@ def test_a_law_of_the_user_replaces_gravity_compensation():
     """A spring to a posture, as an example: the arm goes there."""
     goal = Q + np.array([0.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
 
-    def spring(model, state):
+    def spring(model, state, reference):
         return mbs.gravity_torques(model, state.q) + 60.0 * (goal - state.q) - 12.0 * state.qd
 
     loop = Loop(spring).enabled().run(2.0)
@@ -108,7 +108,7 @@ def test_a_law_of_the_user_replaces_gravity_compensation():
 def test_a_law_that_fails_is_a_fault_that_names_it_and_drives_hold(returned, said):
     failing = []
 
-    def my_law(model, state):
+    def my_law(model, state, reference):
         good = mbs.gravity_torques(model, state.q)
         return returned(good) if failing else good
 

@@ -1,0 +1,213 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The law of an arm and what it follows: references, and changes from one law to another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.laws.law import Law, LawState
+from mbs_dynamics.control.references import Follower, JointFollower, PoseFollower, Target
+from mbs_dynamics.control.settings import MotionSettings
+from mbs_dynamics.control.trajectory import Trajectory
+from mbs_dynamics.errors import ArgumentError, MbsError
+from mbs_dynamics.model.model import Model
+
+
+def name_of(law: Law) -> str:
+    """Return the name of a law for messages."""
+    return getattr(law, "__name__", type(law).__name__)
+
+
+class Followed(NamedTuple):
+    """A law with its reference."""
+
+    law: Law | None
+    """None: gravity compensation alone, the arm floats."""
+    follower: Follower | None
+
+
+def _link_of(followed: Followed) -> Any:
+    return getattr(followed.law, "link", None)
+
+
+class Following:
+    """The law in force, with its reference, and the share of the one before that is left.
+
+    A law begins with the present state as its reference. Torques go from those of the law before
+    to its own along a straight line in ``switch_time``, both computed at each state, so that
+    neither a switch nor a change of stiffness is a jump. One that is asked for meanwhile begins
+    when that has ended, and only the latest one.
+    """
+
+    def __init__(self, model: Model, joints: Sequence[int], settings: MotionSettings) -> None:
+        self._model, self._joints, self.settings = model, list(joints), settings
+        self._now = Followed(None, None)
+        self._before: Followed | None = None
+        self._next: Followed | None = None
+        self._begun_at = 0.0
+
+    @property
+    def law(self) -> Law | None:
+        """The law in force, or about to be."""
+        return (self._next or self._now).law
+
+    @property
+    def follower(self) -> Follower | None:
+        """The reference of the law in force; None where the arm floats."""
+        return self._now.follower
+
+    @property
+    def idle(self) -> bool:
+        """Whether gravity compensation alone acts."""
+        return self._now.law is None and self._before is None
+
+    def apply(self, settings: MotionSettings) -> None:
+        """Use other limits of references."""
+        self.settings = settings
+        for each in (self._now, self._before, self._next):
+            if each is not None and each.follower is not None:
+                each.follower.apply(settings)
+
+    def prepared(self, law: Law | None, model: Model, state: LawState) -> Followed:
+        """Return a law to be switched to, once it has been called at a state.
+
+        That compiles what it needs. Raises MbsError for a law that fails, or that the arm cannot
+        bear.
+        """
+        if law is None:
+            return Followed(None, None)
+        if not callable(law):
+            raise ArgumentError(
+                f"the law is a {type(law).__name__}; valid is a function of model, state and "
+                "reference"
+            )
+        link = getattr(law, "link", None)
+        follower: Follower = (
+            JointFollower(self._model, self._joints, self.settings)
+            if link is None
+            else PoseFollower(self._model, self._joints, self.settings, link)
+        )
+        follower.begin(state.q, state.qd, state.time)
+        self._torques(Followed(law, follower), model, state)
+        check = getattr(law, "check", None)
+        if check is not None:
+            check(model, state)
+        follower.joints.begun = False
+        return Followed(law, follower)
+
+    def switch(self, to: Followed, now: float, engaged: bool) -> None:
+        """Let another law take over from now on, at once unless torques are ``engaged``."""
+        present = self._now
+        if None not in (to.law, present.law) and _link_of(to) == _link_of(present):
+            to = to._replace(follower=present.follower)  # other gains for the same reference
+        if engaged and self._before is not None:
+            self._next = to
+        elif engaged:
+            self._before, self._now, self._begun_at = self._now, to, now
+        else:
+            self._before, self._next, self._now = None, None, to
+
+    def restart(self) -> None:
+        """Forget all references. They begin anew with the next state."""
+        if self._next is not None:
+            self._now = self._next
+        self._before = self._next = None
+        if self._now.follower is not None:
+            self._now.follower.joints.begun = False
+
+    def aim(self, target: Target | None, q: FloatArray, now: float) -> None:
+        """Go to a target; None: come to rest. Raises MbsError, and changes nothing, if invalid."""
+        follower = self._now.follower
+        if follower is None:
+            raise ArgumentError("the arm floats; valid are references while a law follows them")
+        if not follower.joints.begun:
+            follower.begin(q, np.zeros_like(q), now)
+        if target is None:
+            follower.stop(now)
+        else:
+            follower.aim(target, q, now)
+
+    def remark(self) -> str:
+        """Return what has happened to the reference since the last call; empty if nothing."""
+        follower = self._now.follower
+        if follower is None or not follower.joints.remark:
+            return ""
+        said, follower.joints.remark = follower.joints.remark, ""
+        return said
+
+    def check(self, model: Model, state: LawState) -> None:
+        """Raise ArgumentError if the arm cannot bear the law at a state."""
+        check = getattr(self.law, "check", None)
+        if check is not None:
+            check(model, state)
+
+    def added(self, model: Model, state: LawState, gravity: Sequence[float]) -> list[float]:
+        """Return the torques (m,) in addition to those of gravity compensation (m,).
+
+        Raises ArgumentError for a law that fails.
+        """
+        before, elapsed = self._before, state.time - self._begun_at
+        share = min(1.0, max(0.0, elapsed / self.settings.switch_time))
+        found = self._added(self._now, model, state, gravity)
+        if before is not None:
+            found = share * found + (1.0 - share) * self._added(before, model, state, gravity)
+            if share == 1.0:
+                self._before, following = None, self._next
+                if following is not None:
+                    self._next = None
+                    self.switch(following, state.time, engaged=True)
+        added: list[float] = found.tolist()
+        return added
+
+    def _added(
+        self, followed: Followed, model: Model, state: LawState, gravity: Sequence[float]
+    ) -> FloatArray:
+        if followed.law is None:
+            return np.zeros(len(self._joints))
+        if followed.follower is not None and not followed.follower.joints.begun:
+            followed.follower.begin(state.q, state.qd, state.time)
+        return self._torques(followed, model, state) - gravity
+
+    def _torques(self, followed: Followed, model: Model, state: LawState) -> FloatArray:
+        law, follower = followed
+        assert law is not None
+        assert follower is not None
+        reference: Any = follower.at(state.q, state.time)
+        name = name_of(law)
+        try:
+            torques = np.asarray(law(model, state, reference), dtype=float)
+        except MbsError as error:
+            raise ArgumentError(f"law {name!r}: {error}") from error
+        except Exception as error:  # whatever it is, the arm must be held
+            said = f"law {name!r} raised {type(error).__name__}: {error}"
+            raise ArgumentError(said) from error
+        if torques.shape == (len(self._joints),) and np.isfinite(torques).all():
+            return torques
+        raise ArgumentError(
+            f"law {name!r} returned {torques.tolist()}; valid are {len(self._joints)} finite "
+            "torques"
+        )
+
+    # -- trajectories ------------------------------------------------------------------------------
+
+    @property
+    def trajectory(self) -> Trajectory | None:
+        """The trajectory that is approached or played; None if there is none."""
+        return None if self.follower is None else self.follower.joints.trajectory
+
+    @property
+    def elapsed(self) -> float | None:
+        """Its time in s since its first point; None while that is approached, or without one."""
+        return None if self.follower is None else self.follower.joints.elapsed
+
+    def pace(self, rate: float) -> None:
+        """Play the trajectory at a share of its speed, from 0 to 1, along the same path."""
+        if not 0.0 <= rate <= 1.0:
+            raise ArgumentError(f"the pace is {rate:g}; valid is 0 to 1")
+        if self.follower is not None:
+            self.follower.joints.pace(rate)

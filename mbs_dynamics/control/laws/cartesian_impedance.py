@@ -1,0 +1,165 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Cartesian impedance: a link is held by springs and dampers at a pose that moves."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+import mbs_dynamics as mbs
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import Kernel
+from mbs_dynamics.control.fast_path import verified
+from mbs_dynamics.control.laws.impedance import (
+    Modes,
+    by_joint,
+    checked_ratio,
+    fastest_mode,
+    not_negative,
+)
+from mbs_dynamics.control.laws.law import LawState
+from mbs_dynamics.control.references import PoseReference
+from mbs_dynamics.errors import ArgumentError, quoted
+from mbs_dynamics.lie import so3
+from mbs_dynamics.lie.arrays import blocks
+from mbs_dynamics.model.model import Model
+
+AXES = ("root", "target")
+"""Axes in which the stiffness of a link is given: those of the root link, or of the target."""
+
+SINGULAR = 1e-3
+"""Share of the largest eigenvalue of W below which the projector counts a mode as singular."""
+
+
+class CartesianImpedance:
+    """Impedance of a link, as a law of a guarded arm.
+
+        tau = g + J^T (K e + D (V_d - V)) + N^T M (w^2 (q_p - q) - 2 zeta w qd)
+
+    e are the rotation vector and the difference of positions from the pose of the link to its
+    reference. ``linear`` in N/m and ``angular`` in N m/rad are the stiffness along and about the
+    ``axes`` of the root link or of the target, one value or three. K e is the gradient of the
+    energy e^T K e / 2. D damps every mode with the ``damping_ratio``, at the present inertia.
+
+    N is the dynamically consistent projector (Khatib 1987) to motions that leave the link where
+    it is; with ``posture_frequency`` w in rad/s they return to the posture q_p of the reference.
+    Directions without stiffness belong to them, and near a singularity those in which the link
+    can hardly move: there the projector is damped, and the posture moves the link a little.
+
+    ``armature`` is that of :class:`JointImpedance`. Raises ArgumentError for values out of range.
+    """
+
+    def __init__(
+        self,
+        link: str,
+        linear: Any = 500.0,
+        angular: Any = 30.0,
+        damping_ratio: float = 1.0,
+        *,
+        axes: str = "root",
+        posture_frequency: float = 2.0,
+        armature: Any = 0.0,
+    ) -> None:
+        self.link, self.armature = link, armature
+        self.damping_ratio = checked_ratio(damping_ratio)
+        self.posture_frequency = float(not_negative("posture_frequency", posture_frequency))
+        if axes not in AXES:
+            raise ArgumentError(f"axes is {quoted(axes)}; valid is one of {', '.join(AXES)}")
+        self._in_target = float(axes == "target")
+        parts = []
+        for name, value in (("angular", angular), ("linear", linear)):
+            part = not_negative(f"{name} stiffness", value)
+            if part.shape not in ((), (3,)):
+                raise ArgumentError(
+                    f"{name} stiffness has shape {part.shape}; valid is one value, or (3,)"
+                )
+            parts.append(np.broadcast_to(part, (3,)))
+        self._root = np.sqrt(np.concatenate(parts))
+        self._of: tuple[Any, ...] = ()
+        self._model: Model | None = None
+
+    def _prepare(self, model: Model, state: LawState) -> tuple[FloatArray, ...]:
+        """Return the pose of the link, its Jacobian (6, m), the inertia (m, m) and its inverse."""
+        if tuple(state.joints) != self._of:
+            names = [model.joint_names[k] for k in state.joints]
+            self._rotors = np.diag(by_joint(self.armature, names, "armature"))
+            self._block = np.ix_(state.joints, state.joints)
+            self._of = tuple(state.joints)
+        if model is not self._model:
+            functions = [
+                mbs.mass_matrix,
+                (mbs.jacobian, {"body": self.link, "representation": "hybrid"}),
+                (mbs.forward_kinematics, {"bodies": [self.link]}),
+            ]
+            self._kernel: Kernel = mbs.compile_together(functions, model)
+            self._stretch = _stretched()
+            self._model = model
+        M, J, C = self._kernel(state.q)
+        M = M[self._block] + self._rotors
+        return C[0], J[:, list(self._of)], M, np.linalg.inv(M)
+
+    def check(self, model: Model, state: LawState) -> None:
+        """Raise ArgumentError if the period of the loop cannot bear the stiffness at a state."""
+        C, J, _, inverse = self._prepare(model, state)
+        J = self._stretch(C, C, self._root, self._in_target)[:, 7:] @ J
+        share, period = Modes.of(J, inverse).share(self.damping_ratio, state.period), state.period
+        said = f"which a period of {1e3 * period:.3g} ms cannot bear at this posture; valid is at"
+        if share < 1.0:
+            K = self._root**2
+            most = [(share * part).round(2).tolist() for part in (K[3:], K[:3])]
+            raise ArgumentError(
+                f"the linear stiffness is {K[3:].round(2).tolist()} and the angular one "
+                f"{K[:3].round(2).tolist()}, {said} most {most[0]} and {most[1]}"
+            )
+        fastest = fastest_mode(self.damping_ratio)
+        if self.posture_frequency * period > fastest:
+            raise ArgumentError(
+                f"posture_frequency is {self.posture_frequency:g} rad/s, {said} most "
+                f"{fastest / period:.3g}"
+            )
+
+    def __call__(self, model: Model, state: LawState, reference: PoseReference) -> FloatArray:
+        """Return the torques (m,)."""
+        C, J, M, inverse = self._prepare(model, state)
+        joints, ratio = list(self._of), self.damping_ratio
+        qd = state.qd[joints]
+        stretched = self._stretch(C, reference.pose, self._root, self._in_target)
+        J = stretched[:, 7:] @ J
+        modes = Modes.of(J, inverse)
+        rate = stretched[:, 1:7] @ reference.twist - J @ qd
+        forces = modes.forces(stretched[:, 0], rate, ratio, state.period)
+        found: FloatArray = state.gravity[joints]
+        w = self.posture_frequency
+        if w:
+            v = w * (w * (reference.posture - state.q)[joints] - 2.0 * ratio * qd)
+            w2, U = modes.w2, modes.U
+            least = (SINGULAR * w2[-1]) ** 2 + 1e-30
+            forces = forces - U @ (w2 / (w2 * w2 + least) * ((J @ v) @ U))
+            found = found + M @ v
+        found = found + J.T @ forces
+        return found
+
+
+@lru_cache
+def _stretched() -> Kernel:
+    """Return a kernel: the error x (6,) of stiffness one, and matrices of its rate (6, 6) each.
+
+    x = sqrt(K) B^T (log(R_d R^T), p_d - p), xdot = E_d V_d - E V, with the axes B of the stiffness,
+    d/dt log(R_d R^T) = dexp^-1 w_d - dexp^-T w. Columns: x, E_d, E. The rate of B is left out.
+    """
+
+    def stretched(C: Any, target: Any, root: Any, in_target: Any) -> Any:
+        R, R_d = C[:3, :3], target[:3, :3]
+        angle = so3.log(R_d @ R.T)
+        e = np.concatenate([angle, target[:3, 3] - C[:3, 3]])
+        D, zero, one = so3.dexp_inv(angle), np.zeros((3, 3)), np.eye(3)
+        B = (one + in_target * (R_d - one)).T
+        stretch = root[:, None] * blocks([[B, zero], [zero, B]])
+        E_d, E = blocks([[D, zero], [zero, one]]), blocks([[D.T, zero], [zero, one]])
+        return np.concatenate([(stretch @ e)[:, None], stretch @ E_d, stretch @ E], axis=1)
+
+    shapes: dict[str, tuple[int, ...]] = {"C": (4, 4), "target": (4, 4), "root": (6,)}
+    return verified(stretched, {**shapes, "in_target": ()}, "stretched_error")

@@ -1,0 +1,114 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The algebra of impedance laws: springs with dampers by ratio, for any error of a posture.
+
+With the error x = sqrt(K) e of stiffness one, its Jacobian J with xdot = -J qd, and the inertia M
+of the joints, the torques are
+
+    tau = J^T (x + D xdot),    D = 2 zeta W^(-1/2),    W = J M^-1 J^T.
+
+The eigenvalues of W are the squared natural frequencies of the arm on its springs, and D damps
+each of these modes with the ratio zeta: Albu-Schaeffer et al., Cartesian impedance control of
+redundant robots (2003), double diagonalisation. At singularities, eigenvalues go to zero, and with
+them all torques of such modes. A mode that is faster than the period of the loop bears is made as
+slow as that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, UnknownJointError
+
+RATIOS = 0.1, 2.0
+"""Valid damping ratios."""
+
+GAIN_MARGIN = 2.0
+"""Factor of stiffness and damping with which a sampled loop must be stable still."""
+
+SLOWEST = 1e-9
+"""Eigenvalues of W below this share of the largest are zero."""
+
+
+def checked_ratio(value: Any) -> float:
+    """Return a damping ratio, or raise ArgumentError."""
+    ratio, (low, high) = checks.number("damping_ratio", value), RATIOS
+    if not low <= ratio <= high:
+        raise ArgumentError(f"damping_ratio is {ratio:g}; valid is {low:g} to {high:g}")
+    return ratio
+
+
+def not_negative(name: str, value: Any) -> FloatArray:
+    """Return an array of any shape that is finite and not negative, or raise ArgumentError."""
+    found = checks.real(name, value)
+    if not (np.isfinite(found).all() and (found >= 0.0).all()):
+        raise ArgumentError(f"{name} is {found.tolist()}; valid are finite numbers from 0")
+    return found
+
+
+def by_joint(values: Any, names: Sequence[str], name: str) -> FloatArray:
+    """Return (m,) of one value for all joints, one for each, or those of some joints, else 0."""
+    if isinstance(values, Mapping):
+        for joint in values:
+            if joint not in names:
+                raise UnknownJointError(joint, names)
+        values = [values.get(joint, 0.0) for joint in names]
+    found = not_negative(name, values)
+    if found.shape not in ((), (len(names),)):
+        raise ArgumentError(f"{name} has shape {found.shape}; valid is one, or ({len(names)},)")
+    return np.broadcast_to(found, (len(names),))
+
+
+@lru_cache
+def fastest_mode(ratio: float) -> float:
+    """Return the largest natural frequency times period that a loop bears at a damping ratio.
+
+    The loop holds each torque for one period, and has a delay of one; it must be stable still with
+    GAIN_MARGIN times the stiffness and damping. Eigenvalues of the sampled mode, by bisection.
+    """
+
+    def stable(w: float) -> bool:
+        k, d = GAIN_MARGIN * w * w, GAIN_MARGIN * 2.0 * ratio * w
+        sampled = np.array([[1.0, 1.0, 0.5], [0.0, 1.0, 1.0], [-k, -d, 0.0]])
+        return float(abs(np.linalg.eigvals(sampled)).max()) < 1.0
+
+    low, high = 1e-4, 2.0
+    while high - low > 1e-4 * low:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if stable(middle) else (low, middle)
+    return low
+
+
+class Modes(NamedTuple):
+    """The modes of an arm on its springs."""
+
+    U: FloatArray
+    """(k, k) with one mode in each column."""
+    w2: FloatArray
+    """(k,) squared natural frequencies in 1/s^2, ascending."""
+
+    @classmethod
+    def of(cls, J: FloatArray, inverse_inertia: FloatArray) -> Modes:
+        """Return the modes of an error with Jacobian J (k, m), for M^-1 (m, m)."""
+        w2, U = np.linalg.eigh(J @ inverse_inertia @ J.T)
+        return cls(U, w2)
+
+    def forces(self, x: FloatArray, xd: FloatArray, ratio: float, period: float) -> FloatArray:
+        """Return x + D xd (k,), of an error x (k,) and its rate, within what the period bears."""
+        w2 = np.maximum(self.w2, SLOWEST * self.w2[-1] + 1e-30)
+        slowed = np.minimum(1.0, (fastest_mode(ratio) / max(period, 1e-9)) ** 2 / w2)
+        damping = 2.0 * ratio * np.sqrt(slowed / w2)
+        found: FloatArray = self.U @ (slowed * (x @ self.U) + damping * (xd @ self.U))
+        return found
+
+    def share(self, ratio: float, period: float) -> float:
+        """Return the share of the stiffness that a loop with this period in s bears."""
+        if period <= 0.0 or self.w2[-1] <= 0.0:
+            return 1.0
+        return float((fastest_mode(ratio) / period) ** 2 / self.w2[-1])

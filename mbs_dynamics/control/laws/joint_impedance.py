@@ -1,0 +1,87 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Joint impedance: each joint is a spring with a damper about a reference that moves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import mbs_dynamics as mbs
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import Kernel
+from mbs_dynamics.control.laws.impedance import (
+    Modes,
+    by_joint,
+    checked_ratio,
+    not_negative,
+)
+from mbs_dynamics.control.laws.law import LawState
+from mbs_dynamics.control.references import JointReference
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.model.model import Model
+
+
+class JointImpedance:
+    """Impedance of the joints, as a law of a guarded arm.
+
+        tau = g + M qdd_d + C qd_d + K (q_d - q) + D (qd_d - qd)
+
+    ``stiffness`` in N m/rad or N/m and ``armature`` in kg m^2 or kg, the inertia of the motor's
+    rotor at the joint, are one value for all joints, one for each, or a mapping from names of
+    joints. D damps every mode of the springs with the ``damping_ratio``, at the present inertia.
+
+    Raises ArgumentError for values out of range, and when it is used for other joints.
+    """
+
+    def __init__(
+        self, stiffness: Any = 50.0, damping_ratio: float = 1.0, *, armature: Any = 0.0
+    ) -> None:
+        self.stiffness, self.armature = stiffness, armature
+        self.damping_ratio = checked_ratio(damping_ratio)
+        for name, value in (("stiffness", stiffness), ("armature", armature)):
+            not_negative(name, list(value.values()) if isinstance(value, Mapping) else value)
+        self._of: tuple[Any, ...] = ()
+        self._model: Model | None = None
+
+    def _prepare(self, model: Model, state: LawState) -> tuple[FloatArray, ...]:
+        if tuple(state.joints) != self._of:
+            names = [model.joint_names[k] for k in state.joints]
+            self._root = np.sqrt(by_joint(self.stiffness, names, "stiffness"))
+            self._rotors = np.diag(by_joint(self.armature, names, "armature"))
+            self._block = np.ix_(state.joints, state.joints)
+            self._of = tuple(state.joints)
+        if model is not self._model:
+            functions = [mbs.mass_matrix, mbs.coriolis_matrix]
+            self._kernel: Kernel = mbs.compile_together(functions, model)
+            self._model = model
+        M, C = self._kernel(state.q, state.qd)
+        inverse = np.linalg.inv(M[self._block] + self._rotors)
+        return M, C, inverse
+
+    def check(self, model: Model, state: LawState) -> None:
+        """Raise ArgumentError if the period of the loop cannot bear the stiffness at a state."""
+        inverse = self._prepare(model, state)[2]
+        share = Modes.of(np.diag(self._root), inverse).share(self.damping_ratio, state.period)
+        if share < 1.0:
+            rows = zip(state.joints, self._root, strict=True)
+            most = ", ".join(f"{model.joint_names[k]} {share * r * r:.3g}" for k, r in rows)
+            raise ArgumentError(
+                f"the stiffness is {(self._root**2).round(3).tolist()}, which a period of "
+                f"{1e3 * state.period:.3g} ms cannot bear at this posture; valid is at most {most}"
+            )
+
+    def __call__(self, model: Model, state: LawState, reference: JointReference) -> FloatArray:
+        """Return the torques (m,)."""
+        M, C, inverse = self._prepare(model, state)
+        joints, root = list(self._of), self._root
+        modes = Modes.of(np.diag(root), inverse)
+        e, rate = reference.q - state.q, reference.qd - state.qd
+        forces = modes.forces(
+            root * e[joints], root * rate[joints], self.damping_ratio, state.period
+        )
+        ahead = M @ reference.qdd + C @ reference.qd + state.gravity
+        found: FloatArray = ahead[joints] + self._rotors @ reference.qdd[joints] + root * forces
+        return found
