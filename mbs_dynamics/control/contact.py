@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Contact with the surroundings: external torques, tool wrench, and detection of collisions."""
+"""Contact with the surroundings, from efforts of joints: external torques and the tool wrench."""
 
 from __future__ import annotations
 
