@@ -20,6 +20,7 @@ from mbs_dynamics.cli_identify import add_identification
 from mbs_dynamics.cli_motors import add_motors
 from mbs_dynamics.cli_simulate import add_commands, add_part, add_robot, robot_of
 from mbs_dynamics.cli_simulate import robot as _robot
+from mbs_dynamics.cli_teaching import add_teaching
 from mbs_dynamics.cli_view import add_view
 from mbs_dynamics.compiler import Operations, default_backend, way_of_calling
 from mbs_dynamics.errors import UnknownAlgorithmError
@@ -115,6 +116,7 @@ def command_line() -> argparse.ArgumentParser:
     add_commands(commands)
     add_identification(commands)
     add_motors(commands)
+    add_teaching(commands)
     add_view(commands)
     return parser
 

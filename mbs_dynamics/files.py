@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import codecs
 import csv
+import json
 import os
 import re
+import shutil
+import tempfile
 import zipfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbs_dynamics.errors import ArgumentError, quoted, shortened
+from mbs_dynamics.errors import ArgumentError, MbsError, quoted, shortened
 
 LARGEST, MOST_COMPRESSED = 2**30, 100
 """Bytes of the arrays that are read from any archive, or else as a multiple of the file's size."""
@@ -277,6 +281,44 @@ def _array(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any
             )
     with archive.open(member) as file:
         return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def trajectory_yaml(
+    names: Sequence[str], times: Iterable[float], motion: Mapping[str, Iterable[Sequence[float]]]
+) -> str:
+    """Return a trajectory_msgs/JointTrajectory as YAML, as ``ros2 topic pub`` takes it.
+
+    ``motion`` are fields of its points, such as ``positions``, with a row for each time in s.
+    """
+    lines = [f"joint_names: {json.dumps(list(names))}", "points:"]
+    for t, *rows in zip(times, *motion.values(), strict=True):
+        seconds, rest = divmod(round(1e9 * t), 10**9)
+        lines.append(f"- time_from_start: {{sec: {seconds}, nanosec: {rest}}}")
+        for name, values in zip(motion, rows, strict=True):
+            lines.append(f"  {name}: [" + ", ".join(f"{x:.8f}" for x in values) + "]")
+    return "\n".join(lines) + "\n"
+
+
+@contextmanager
+def mcap_written(option: str, out: Path) -> Iterator[tuple[Any, Any]]:
+    """Yield a writer and the types of rosbags; afterwards ``out`` is a bag of rosbag2, in one file.
+
+    Raises ArgumentError, naming the option, for a name that does not end in .mcap, or if it cannot
+    be written there; MbsError without rosbags.
+    """
+    try:
+        from rosbags.rosbag2 import StoragePlugin, Writer
+        from rosbags.typesys import Stores, get_typestore
+    except ImportError as error:
+        raise MbsError(f"bags need rosbags ({error}): install the extra 'identify'") from error
+    if out.suffix != ".mcap":
+        raise ArgumentError(f"{option} {out}: valid is a file that ends in .mcap")
+    check_writable(option, out)
+    with tempfile.TemporaryDirectory() as folder:
+        written = Path(folder) / out.stem
+        with Writer(written, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+            yield writer, get_typestore(Stores.ROS2_JAZZY)
+        shutil.copyfile(written / f"{out.stem}.mcap", out.expanduser())
 
 
 def read_yaml_file(path: Path) -> Any:

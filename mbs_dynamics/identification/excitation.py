@@ -10,7 +10,6 @@ not checked.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -20,6 +19,7 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.files import trajectory_yaml
 from mbs_dynamics.identification.torque_model import TorqueModel
 from mbs_dynamics.model.body import Frame
 from mbs_dynamics.model.model import Model
@@ -99,14 +99,9 @@ class Excitation:
         rows = np.append(
             np.arange(0, len(self.t) - 1, max(1, round(rate / KNOTS))), len(self.t) - 1
         )
-        lines = [f"joint_names: {json.dumps(self.joints)}", "points:"]
-        motion = self.t + self.approach, self.q, self.qd, self.qdd
-        for t, q, qd, qdd in zip(*(x[rows] for x in motion), strict=True):
-            seconds, rest = divmod(round(1e9 * t), 10**9)
-            lines.append(f"- time_from_start: {{sec: {seconds}, nanosec: {rest}}}")
-            for name, values in (("positions", q), ("velocities", qd), ("accelerations", qdd)):
-                lines.append(f"  {name}: [" + ", ".join(f"{x:.8f}" for x in values) + "]")
-        return "\n".join(lines) + "\n"
+        fields = {"positions": self.q, "velocities": self.qd, "accelerations": self.qdd}
+        points = {name: x[rows] for name, x in fields.items()}
+        return trajectory_yaml(self.joints, self.t[rows] + self.approach, points)
 
 
 def plan_excitation(

@@ -9,8 +9,6 @@ its publications are written to a file.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +22,7 @@ from builtin_interfaces.msg import Time
 from rclpy.exceptions import ParameterException
 
 from mbs_dynamics.errors import ArgumentError, MbsError
+from mbs_dynamics.files import mcap_written
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.dynamics.interface import THROTTLE
 from mbs_dynamics.ros.dynamics_node import DynamicsNode
@@ -119,55 +118,47 @@ def replay(
     """
     try:
         from rosbags.highlevel import AnyReader, AnyReaderError
-        from rosbags.rosbag2 import StoragePlugin, Writer
-        from rosbags.typesys import Stores, get_typestore
     except ImportError as error:
         raise MbsError(f"replay needs rosbags ({error}): install the extra 'identify'") from error
-    if out.suffix != ".mcap":
-        raise ArgumentError(f"--out {out}: valid is a file that ends in .mcap")
     for path in (robot, bag, *([params_file] if params_file else [])):
         if not path.exists():
             raise ArgumentError(f"there is no file {path}")
-    store = get_typestore(Stores.ROS2_JAZZY)
     counts: dict[str, int] = {}
     read = 0
-    with tempfile.TemporaryDirectory() as folder:
-        written = Path(folder) / out.stem
-        with Writer(written, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-            connections: dict[str, Any] = {}
+    with mcap_written("--out", out) as (writer, store):
+        connections: dict[str, Any] = {}
 
-            def write(topic: str, kind: str, message: Any, when: int) -> None:
-                if topic not in connections:
-                    connections[topic] = writer.add_connection(topic, kind, typestore=store)
-                data = store.serialize_cdr(_plain(message, store.types), kind)
-                writer.write(connections[topic], when, data)
-                counts[topic] = counts.get(topic, 0) + 1
+        def write(topic: str, kind: str, message: Any, when: int) -> None:
+            if topic not in connections:
+                connections[topic] = writer.add_connection(topic, kind, typestore=store)
+            data = store.serialize_cdr(_plain(message, store.types), kind)
+            writer.write(connections[topic], when, data)
+            counts[topic] = counts.get(topic, 0) + 1
 
-            try:
-                with (
-                    AnyReader([bag], default_typestore=store) as reader,
-                    _node(write, robot, params_file, params) as node,
-                ):
-                    states = _topic(reader.connections, joint_states)
-                    names = {states: node.resolve_topic_name("joint_states")}
-                    due = 0
-                    for connection, when, data in reader.messages():
-                        node.now = when
-                        if not due:
-                            _started(node)
-                            due = when + SECOND
-                        while when >= due:  # as its timer does
-                            node.now = due
-                            node.publish_diagnostics()
-                            due += SECOND
-                        node.now = when
-                        name = names.get(connection.topic, connection.topic)
-                        if name in node.callbacks:
-                            node.callbacks[name](bytes(data))
-                            read += 1
-            except AnyReaderError as error:
-                raise ArgumentError(f"{bag}: cannot be read as a bag: {error}") from error
-        shutil.copyfile(written / f"{out.stem}.mcap", out)
+        try:
+            with (
+                AnyReader([bag], default_typestore=store) as reader,
+                _node(write, robot, params_file, params) as node,
+            ):
+                states = _topic(reader.connections, joint_states)
+                names = {states: node.resolve_topic_name("joint_states")}
+                due = 0
+                for connection, when, data in reader.messages():
+                    node.now = when
+                    if not due:
+                        _started(node)
+                        due = when + SECOND
+                    while when >= due:  # as its timer does
+                        node.now = due
+                        node.publish_diagnostics()
+                        due += SECOND
+                    node.now = when
+                    name = names.get(connection.topic, connection.topic)
+                    if name in node.callbacks:
+                        node.callbacks[name](bytes(data))
+                        read += 1
+        except AnyReaderError as error:
+            raise ArgumentError(f"{bag}: cannot be read as a bag: {error}") from error
     return Replayed(read, counts)
 
 

@@ -1,0 +1,88 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command of ``mbs-dynamics`` that makes a trajectory of a taught motion."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from mbs_dynamics.cli_simulate import add_part, add_reading, add_robot, robot_of
+from mbs_dynamics.control.teaching import Demonstration, Rig
+from mbs_dynamics.control.trajectory_files import check_kind, write_trajectory
+
+
+def add_teaching(commands: Any) -> None:
+    """Add the command to the parser's subcommands."""
+    command = commands.add_parser(
+        "retime", help="smooth a taught motion, and time it within the limits of an arm"
+    )
+    add_robot(command)
+    add = command.add_argument
+    add("recording", type=Path, help="bag, .csv or .npz file")
+    add("--out", type=Path, required=True, help=".yaml of a JointTrajectory, .npz, or .mcap")
+    timing = command.add_mutually_exclusive_group()
+    timing.add_argument("--speed", type=float, default=1.0, help="times that taught (default: 1)")
+    timing.add_argument("--fastest", action="store_true", help="the fastest within the limits")
+    add("--joints", nargs="+", default=(), metavar="JOINT", help="those to play (default: all)")
+    add("--tolerance", type=float, default=0.003, help="of smoothing, rad or m (default: 0.003)")
+    add("--velocity", type=float, default=0.9, help="share of the velocity limits (default: 0.9)")
+    add("--acceleration", type=float, default=20.0, help="rad/s^2 or m/s^2 (default: 20)")
+    add("--torque", type=float, default=0.8, help="share of the effort limits (default: 0.8)")
+    add(
+        "--load", type=_load, action="append", default=[], metavar="LINK=MASS[,X,Y,Z]",
+        help="load in kg, with its centre of mass in m in the frame of the link",
+    )  # fmt: skip
+    add(
+        "--lead", type=float, default=5.0,
+        help="s for the way to the first point, in .yaml and .mcap (default: 5)",
+    )  # fmt: skip
+    add(
+        "--gravity", type=float, nargs=3, metavar=("X", "Y", "Z"),
+        help="free-fall acceleration in the axes of the root link, m/s^2 (default: 0 0 -9.81)",
+    )  # fmt: skip
+    add_reading(command)
+    add_part(command)
+    command.set_defaults(run=_run)
+
+
+def _load(text: str) -> tuple[str, list[float]]:
+    link, _, values = text.rpartition("=")
+    try:
+        numbers = [float(x) for x in values.split(",")]
+    except ValueError:
+        numbers = []
+    if not link or len(numbers) not in (1, 4):
+        raise argparse.ArgumentTypeError(f"{text!r} is not LINK=MASS or LINK=MASS,X,Y,Z")
+    return link, numbers
+
+
+def _run(options: argparse.Namespace) -> int:
+    from mbs_dynamics.identification import read_recording
+
+    check_kind("--out", options.out)
+    model = robot_of(options)
+    if options.gravity is not None:
+        model = model.with_gravity(options.gravity)
+    for link, (mass, *com) in options.load:
+        model = model.with_payload(link, mass, com or (0.0, 0.0, 0.0))
+    shares = {name: getattr(options, name) for name in ("velocity", "acceleration", "torque")}
+    rig = Rig(model, options.joints, **shares)
+    columns = dict(options.columns)
+    found = read_recording(options.recording, columns=columns, topic=options.topic, torques=False)
+    if options.joints:
+        found = found.columns([k for k, name in enumerate(found.joints) if name in rig.names])
+    names = found.joints or model.joint_names
+    taught = Demonstration(rig, names, found.t, found.q, tolerance=options.tolerance)
+    trajectory = taught.fastest() if options.fastest else taught.as_taught(options.speed)
+    write_trajectory("--out", options.out, trajectory, options.lead)
+    print(
+        f"wrote {options.out}: {trajectory.duration:.3f} s, taught in {taught.knots[-1]:.3f} s, "
+        f"within {taught.deviation:.2g} of the recorded positions"
+    )
+    largest, what = taught.largest_speed
+    print(f"the taught timing is valid at up to {largest:.3g} times its speed, by {what}")
+    print("warning: collisions are not checked; try it slowly, or in simulation", file=sys.stderr)
+    return 0

@@ -1,0 +1,402 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Motions that an arm is taught by hand: from recorded positions to a trajectory within limits.
+
+    rig = Rig(model)
+    taught = Demonstration(rig, recording.joints, recording.t, recording.q)
+    playback = Playback(rig, taught.as_taught(speed=2.0))    # or taught.fastest()
+    motion = playback.start(now(), positions)                # the approach, then the trajectory
+
+A recording is thinned and smoothed at once: it becomes the quintic spline with the fewest knots
+that is within a tolerance of all samples, begins and ends at rest, and stays within the position
+limits. Trajectories have a point at each knot, so that their quintic segments are this spline.
+
+Needs SciPy, and ``toppra`` for the fastest timing: the extra ``teaching`` of this package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+import mbs_dynamics as mbs
+from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.input_checks import SLACK
+from mbs_dynamics.control.trajectory import Trajectory
+from mbs_dynamics.errors import ArgumentError, MbsError, UnknownJointError, listed
+from mbs_dynamics.model.coordinates import endless, resistance_of
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.settings import check_once
+
+DEGREE = 5
+"""Of the splines."""
+
+SHORTEST = 0.5
+"""Least duration of a recording in s."""
+
+GAP = 0.25
+"""Longest time between two samples in s."""
+
+FASTEST_HAND = 20.0
+"""Speed in rad/s or m/s above which a joint without a velocity limit has jumped."""
+
+EASE = 0.2
+"""Time in s at both ends of a recording that takes twice as long, to begin and end at rest."""
+
+BEYOND = 0.02
+"""How far recorded positions may be beyond the limits, in rad or m: they are moved to the limit."""
+
+STILL = 0.01
+"""Motion in rad or m below which nothing was taught."""
+
+SPACINGS = 0.8, 0.4, 0.2, 0.1, 0.05, 0.025
+"""Times in s between the knots of a spline that are tried."""
+
+ROUGHNESS = 1e-6
+"""Weight of the third differences of the coefficients, for stretches with few samples."""
+
+SPURT = 300.0
+"""Bound of the acceleration of the path coordinate in 1/s, where the path stands still."""
+
+HASTE = 20.0
+"""How many times as fast as taught the fastest timing is at most; pauses end by it."""
+
+RATE = 100.0
+"""Instants per second at which limits are checked."""
+
+BLEND, FINE = 0.02, 0.001
+"""Time in s over which the fastest timing is averaged, twice, since its acceleration jumps; and the
+time between two of the instants of that."""
+
+POINTS = 50.0
+"""Points per second where a trajectory is no spline of its own."""
+
+
+class Rig:
+    """The joints of an arm that move, its model in force, and the limits of its motions.
+
+    Parameters: ``model``, under its gravity and with its loads; ``names`` of the joints that move,
+    all by default; ``fixed`` positions in rad or m of the others by name, zero where none are
+    given. ``velocity`` and ``torque`` are shares of the limits of the model, ``acceleration`` is in
+    rad/s^2 or m/s^2. Torques are those of gravity, inertia, and friction by the description.
+
+    Raises UnknownJointError, ModelError, and ArgumentError for names that repeat and limits that
+    are not positive.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        names: Sequence[str] = (),
+        *,
+        fixed: Mapping[str, float] = {},
+        velocity: float = 0.9,
+        acceleration: float = 20.0,
+        torque: float = 0.8,
+    ) -> None:
+        model.check_single("teaching", instead="a model with a fixed base")
+        self.model = model.loaded()
+        self.names = tuple(names) or model.joint_names
+        check_once("names", "joint", self.names)
+        for name in (*self.names, *fixed):
+            if name not in model.joint_names:
+                raise UnknownJointError(name, model.joint_names)
+        self.places = [model.joint_names.index(name) for name in self.names]
+        self._others = np.array([fixed.get(name, 0.0) for name in model.joint_names])
+        self.lower, self.upper = model.lower[self.places], model.upper[self.places]
+        free = ~(self.lower < self.upper)
+        self.lower[free], self.upper[free] = -np.inf, np.inf
+        self.velocity = checks.positive("velocity", velocity) * model.velocity_limits[self.places]
+        self.effort = checks.positive("torque", torque) * model.effort_limits[self.places]
+        self.acceleration = checks.positive("acceleration", acceleration)
+        self.turning = np.array(endless(model.joints, model.lower, model.upper))[self.places]
+        """(m,) whether joints have unlimited angles, which sensors may wrap."""
+        resistance = resistance_of(model.joints, model.n)
+        self.damping, self.friction = (x[self.places] for x in resistance)
+
+    def torques(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+        """Return the torques (N, m) of a motion (N, m) in N m or N, without friction."""
+        whole = np.zeros((3, len(q), self.model.n))
+        whole[0] = self._others
+        whole[:, :, self.places] = q, qd, qdd
+        tau: FloatArray = mbs.inverse_dynamics(self.model, *whole)[:, self.places]
+        return tau
+
+    def largest_speed(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> tuple[float, str]:
+        """Return the largest factor of speed within limits of a motion (N, m), and what limits it.
+
+        At the factor k the torque is g + F sign(qd) + k D qd + k^2 (M qdd + C qd).
+        """
+        rest = self.torques(q, 0.0 * q, 0.0 * q)
+        steady = rest + self.friction * np.sign(qd)
+        moving, viscous = self.torques(q, qd, qdd) - rest, self.damping * qd
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factors = {
+                "velocity": self.velocity / np.abs(qd),
+                "acceleration": np.sqrt(self.acceleration / np.abs(qdd)),
+                "torque": np.minimum(
+                    _until(moving, viscous, steady - self.effort),
+                    _until(-moving, -viscous, -steady - self.effort),
+                ),
+            }
+        least = {what: float(np.min(each)) for what, each in factors.items()}
+        what = min(least, key=least.__getitem__)
+        joint = self.names[int(np.argmin(factors[what]) % len(self.names))]
+        return least[what], f"the {what} of {joint!r}"
+
+
+def _until(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
+    """Return the smallest k >= 0 above which a k^2 + b k + c > 0; 0 if c > 0, inf if there is none.
+
+    Source: the roots of a quadratic in the form without cancellation.
+    """
+    root = np.sqrt(np.maximum(b * b - 4.0 * a * c, 0.0))
+    sum_ = -0.5 * (b + np.where(b < 0.0, -root, root))
+    found = np.stack([sum_ / a, c / sum_])
+    crosses = np.isfinite(found) & (found > 0.0) & (b * b >= 4.0 * a * c)
+    least: FloatArray = np.where(crosses, found, np.inf).min(axis=0)
+    return np.where(c > 0.0, 0.0, np.where(np.isfinite(c), least, np.inf))
+
+
+def _checked(
+    rig: Rig, names: Sequence[str], times: ArrayLike, positions: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Return times from zero on and positions (N, m) of the joints of the rig, within limits."""
+    check_once("recording", "joint", names)
+    missing = [name for name in rig.names if name not in names]
+    others = [name for name in names if name not in rig.names]
+    if missing or others:
+        raise ArgumentError(
+            f"the recording is of another robot: it lacks {listed(missing)}, and has "
+            f"{listed(others)} in addition; valid are {listed(rig.names)}, or fewer by joints"
+        )
+    t, q = checks.real("t", times), checks.real("q", positions)
+    if t.ndim != 1 or q.shape != (len(t), len(names)):
+        raise ArgumentError(f"t is {t.shape} and q {q.shape}; valid are (N,) and (N, {len(names)})")
+    q = q[:, [list(names).index(name) for name in rig.names]]
+    wrong = ~np.isfinite(np.column_stack([t, q]))
+    if wrong.any():
+        row, column = map(int, np.argwhere(wrong)[0])
+        what, value = ("t", t[row]) if column == 0 else (rig.names[column - 1], q[row, column - 1])
+        raise ArgumentError(f"the recording must be finite; {what} is {value} in sample {row}")
+    steps = np.diff(t, prepend=-np.inf)
+    t, q = t[steps != 0.0] - t[:1], q[steps != 0.0]
+    steps = np.diff(t)
+    if len(t) < 3 or t[-1] < SHORTEST:
+        raise ArgumentError(
+            f"the recording has {len(t)} samples in {np.ptp(t) if len(t) else 0.0:.3g} s; valid is "
+            f"at least {SHORTEST:g} s"
+        )
+    for what, bad in (("goes back by", steps < 0.0), ("leaves a gap of", steps > GAP)):
+        if bad.any():
+            k = int(np.argmax(bad))
+            raise ArgumentError(
+                f"the time of the recording {what} {abs(steps[k]):.4g} s after {t[k]:.4g} s; valid "
+                f"are times that increase by at most {GAP:g} s"
+            )
+    q = np.where(rig.turning, np.unwrap(q, axis=0), q)
+    fastest = np.minimum(rig.model.velocity_limits[rig.places], FASTEST_HAND)
+    moved = np.diff(q, axis=0, prepend=q[:1])
+    jumps = np.abs(moved) > SLACK + 2.0 * fastest * np.append(0.0, steps)[:, None]
+    beyond = np.maximum(rig.lower - q, q - rig.upper) > BEYOND
+    for bad, what in ((jumps, "jumps"), (beyond, "is beyond its limits")):
+        if bad.any():
+            k, j = map(int, np.argwhere(bad)[0])
+            raise ArgumentError(
+                f"the recording is of another robot, or disturbed: {rig.names[j]!r} {what}, by "
+                f"{moved[k, j]:.4g} to {q[k, j]:.4g} at {t[k]:.4g} s; valid is {rig.lower[j]:.4g} "
+                f"to {rig.upper[j]:.4g}, at up to {fastest[j]:.4g} per second"
+            )
+    if np.ptp(q, axis=0).max() < STILL:
+        raise ArgumentError(
+            f"no joint of the recording moves by {STILL:g} rad or m: nothing was taught"
+        )
+    return _eased(t), np.clip(q, rig.lower, rig.upper)
+
+
+def _eased(t: FloatArray) -> FloatArray:
+    """Return times (N,) over which the same positions begin and end at rest.
+
+    Time runs at a rate that grows linearly to 1 over the first EASE s of the recording, which take
+    twice as long by it, and falls likewise at the end.
+    """
+    ease, end = min(EASE, 0.5 * float(t[-1])), float(t[-1])
+    first = np.where(t < ease, 2.0 * np.sqrt(ease * t), t + ease)
+    last = 2.0 * np.sqrt(ease * np.maximum(end - t, 0.0))
+    found: FloatArray = np.where(end - t < ease, end + 2.0 * ease - last, first)
+    return found
+
+
+class Demonstration:
+    """A taught motion, thinned and smoothed.
+
+    Parameters: ``rig``; the recording of joints ``names`` (k,) at ``times`` (N,) in s, with
+    ``positions`` (N, k) in rad or m; ``tolerance`` in rad or m, the largest distance of a sample
+    from the spline. Repeated times are dropped.
+
+    Raises ArgumentError for what this arm cannot play: joints that are missing or not those of the
+    rig, numbers that are not finite, times that go back or leave gaps, jumps, positions beyond the
+    limits, recordings that are too short, do not move, or are not within the tolerance.
+    """
+
+    def __init__(
+        self,
+        rig: Rig,
+        names: Sequence[str],
+        times: ArrayLike,
+        positions: ArrayLike,
+        *,
+        tolerance: float = 0.003,
+    ) -> None:
+        self.rig = rig
+        t, q = _checked(rig, names, times, positions)
+        checks.positive("tolerance", tolerance)
+        self.deviation = np.inf
+        """Largest distance of a sample from the spline, in rad or m."""
+        for spacing in SPACINGS:
+            spline, found = _smoothed(rig, t, q, spacing)
+            if found < self.deviation:
+                self.spline, self.deviation = spline, found
+            if found <= tolerance:
+                break
+        else:
+            raise ArgumentError(
+                f"tolerance is {tolerance:g}; the smoothed recording is within "
+                f"{self.deviation:.3g} of its samples: they are noisy or jump. Valid is more"
+            )
+        self.knots: FloatArray = np.unique(self.spline.t)
+        """(K,) in s, from the beginning to the end."""
+
+    def motion(self, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return positions, velocities and accelerations (N, m) at taught times (N,) in s."""
+        return self.spline(t), self.spline(t, 1), self.spline(t, 2)
+
+    @cached_property
+    def largest_speed(self) -> tuple[float, str]:
+        """The largest factor of the taught speed within limits, and what limits it."""
+        end = self.knots[-1]
+        return self.rig.largest_speed(*self.motion(np.linspace(0.0, end, int(RATE * end) + 2)))
+
+    def as_taught(self, speed: float = 1.0) -> Trajectory:
+        """Return the trajectory at the taught timing, ``speed`` times as fast.
+
+        Raises ArgumentError, with the largest speed, if limits are exceeded.
+        """
+        checks.positive("speed", speed)
+        largest, what = self.largest_speed
+        if speed > largest:
+            raise ArgumentError(
+                f"speed is {speed:g}; valid is at most {largest:.3g} of the taught speed, by {what}"
+                if largest
+                else f"{what} exceeds its limit at any speed: this arm cannot hold the posture"
+            )
+        q, qd, qdd = self.motion(self.knots)
+        return Trajectory(self.rig.names, self.knots / speed, q, speed * qd, speed**2 * qdd)
+
+    def fastest(self) -> Trajectory:
+        """Return the trajectory along the taught path that is the fastest within limits.
+
+        Path velocities are those of TOPP-RA (Pham and Pham, 2018) with the taught time s as path
+        coordinate: torques M(q) q' s'' + (M q'' + C q') s'^2 + g + friction are linear in the path
+        acceleration and the squared path velocity. Viscous friction is bounded by that of the
+        largest velocity. Raises ArgumentError if there is no such trajectory.
+        """
+        from scipy.ndimage import uniform_filter1d
+
+        t, s = _fastest(self)
+        T = np.arange(-BLEND, t[-1] + BLEND, FINE)
+        x = np.interp(T, t, s)
+        for _ in range(2):
+            x = uniform_filter1d(x, round(BLEND / FINE), mode="nearest")
+        sd = np.gradient(x, FINE)
+        sdd = np.gradient(sd, FINE)[:, None]
+        q, q1, q2 = self.motion(x)
+        motion = q, q1 * sd[:, None], q2 * sd[:, None] ** 2 + q1 * sdd
+        slower = min(1.0, self.rig.largest_speed(*motion)[0])
+        rows = np.unique(np.append(np.arange(0, len(T), round(1.0 / (POINTS * FINE))), len(T) - 1))
+        q, qd, qdd = (each[rows] for each in motion)
+        times = (T[rows] - T[0]) / slower
+        return Trajectory(self.rig.names, times, q, slower * qd, slower**2 * qdd)
+
+
+def _smoothed(rig: Rig, t: FloatArray, q: FloatArray, spacing: float) -> tuple[Any, float]:
+    """Return the least-squares spline with knots about ``spacing`` s apart, and its deviation.
+
+    Equal first and last coefficients make it begin and end at rest. Its coefficients, and hence the
+    spline, are within the limits.
+    """
+    from scipy.interpolate import BSpline
+    from scipy.sparse import csr_array, diags_array
+    from scipy.sparse.linalg import splu
+
+    inner = np.linspace(0.0, t[-1], max(2, round(t[-1] / spacing)) + 1)
+    knots = np.concatenate([[0.0] * DEGREE, inner, [t[-1]] * DEGREE])
+    A = csr_array(BSpline.design_matrix(t, knots, DEGREE))
+    n = A.shape[1]
+    equal = np.clip(np.arange(n) - 2, 0, n - 5)  # the first three, and the last three
+    expand = csr_array((np.ones(n), (np.arange(n), equal)))
+    third = diags_array([-1.0, 3.0, -3.0, 1.0], offsets=[0, 1, 2, 3], shape=(n - 3, n))
+    rough, near = third @ expand, A @ expand
+    weight = ROUGHNESS * len(t) / n
+    normal = (near.T @ near + weight * rough.T @ rough).tocsc()
+    c = np.clip(expand @ splu(normal).solve(near.T @ q), rig.lower, rig.upper)
+    return BSpline(knots, c, DEGREE), float(np.abs(A @ c - q).max())
+
+
+def _fastest(taught: Demonstration) -> tuple[FloatArray, FloatArray]:
+    """Return times (N,) in s at which the path coordinate, the taught time, is (N,)."""
+    try:
+        import toppra
+        from toppra.constraint import LinearConstraint
+    except ImportError as error:
+        raise MbsError(
+            f"the fastest timing needs toppra ({error}): install the extra 'teaching'"
+        ) from error
+    rig, end = taught.rig, float(taught.knots[-1])
+    s = np.linspace(0.0, end, int(RATE * end) + 2)
+    q, q1, q2 = taught.motion(s)
+    with np.errstate(divide="ignore"):
+        quickest = np.minimum((rig.velocity / np.abs(q1)).min(axis=1), HASTE)
+    rest = rig.torques(q, 0.0 * q, 0.0 * q)
+    resisted = rig.friction * np.sign(q1) + rig.damping * q1 * quickest[:, None]
+    effort = np.minimum(rig.effort, 1e9)
+    a = np.hstack([(rig.torques(q, 0.0 * q, q1) - rest) / effort, q1 / rig.acceleration])
+    b = np.hstack([(rig.torques(q, q1, q2) - rest) / effort, q2 / rig.acceleration])
+    c = np.hstack([(rest + resisted) / effort, 0.0 * q])
+    over = np.abs(rest / effort).max(axis=0)
+    if over.max() > 1.0:
+        name = rig.names[int(over.argmax())]
+        raise ArgumentError(
+            f"gravity takes {over.max():.3g} of the torque that is allowed for {name!r}: this arm "
+            "cannot hold the posture; valid is a smaller load, or a larger share of the limit"
+        )
+
+    class Bounds(LinearConstraint):  # type: ignore[misc]
+        """|a u + b x + c| <= 1 for torques and accelerations, and bounds of x."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.identical = True
+
+        def compute_constraint_params(self, path: Any, gridpoints: Any) -> tuple[Any, ...]:
+            """Return the coefficients at the path coordinates."""
+            F = np.vstack([np.eye(a.shape[1]), -np.eye(a.shape[1])])
+            squares = np.stack([0.0 * quickest, quickest**2], axis=1)
+            rates = np.full_like(squares, SPURT) * [-1.0, 1.0]
+            return a, b, c, F, np.ones(len(F)), rates, squares
+
+    path = toppra.SplineInterpolator([0.0, end], [[0.0], [end]])  # only its interval is used
+    solver = toppra.algorithm.TOPPRA([Bounds()], path, gridpoints=s, solver_wrapper="seidel")
+    _, rate, _ = solver.compute_parameterization(0.0, 0.0)
+    if rate is None or not np.isfinite(rate).all():
+        raise ArgumentError(
+            "no timing keeps the taught path within the limits; valid are larger limits, or the "
+            "taught timing"
+        )
+    h = np.diff(s)
+    return np.concatenate([[0.0], np.cumsum(2.0 * h / (rate[1:] + rate[:-1]))]), s

@@ -1,0 +1,81 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Files of trajectories: arrays of NumPy, messages as YAML, and bags of ROS 2. No ROS is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.control.trajectory import Trajectory
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.files import check_writable, mcap_written, trajectory_yaml, write_at_once
+
+KINDS = (".npz", ".yaml", ".mcap")
+
+STATE, TRAJECTORY = "sensor_msgs/msg/JointState", "trajectory_msgs/msg/JointTrajectory"
+
+RATE = 100.0
+"""Joint states per second in bags."""
+
+
+def check_kind(option: str, path: Path) -> None:
+    """Raise ArgumentError, naming the option, if no trajectory can be written to this path."""
+    if path.suffix not in KINDS:
+        raise ArgumentError(f"{option} {path}: valid are files that end in {', '.join(KINDS)}")
+    check_writable(option, path)
+
+
+def write_trajectory(option: str, path: Path, trajectory: Trajectory, lead: float = 0.0) -> None:
+    """Write a trajectory: ``.npz``, ``.yaml`` or ``.mcap``.
+
+    ``.npz`` holds ``joints``, ``t``, ``q``, ``qd`` and ``qdd``, sampled; ``.yaml`` is a
+    JointTrajectory, as MoveIt and ``ros2 topic pub`` take it, whose first point is due after
+    ``lead`` s; ``.mcap`` is a bag with that message on ``joint_trajectory``, and the same samples
+    on ``joint_states``. All but ``.yaml`` can be read as a recording.
+
+    Raises ArgumentError, naming the option, for another name or place.
+    """
+    check_kind(option, path)
+    begin = trajectory.times[0]
+    t = np.linspace(0.0, trajectory.duration, round(RATE * trajectory.duration) + 1)
+    samples = np.swapaxes([trajectory.at(begin + x) for x in t], 0, 1)
+    if path.suffix == ".npz":
+        arrays = dict(zip(("q", "qd", "qdd"), samples, strict=True))
+        np.savez(path.expanduser(), joints=np.array(trajectory.names), t=t, **arrays)
+        return
+    fields = ("positions", "velocities", "accelerations")
+    motion = np.swapaxes([trajectory.at(x) for x in trajectory.times], 0, 1)
+    points, due = dict(zip(fields, motion, strict=True)), trajectory.times - begin + lead
+    if path.suffix == ".yaml":
+        write_at_once(option, path, trajectory_yaml(trajectory.names, due, points))
+        return
+    with mcap_written(option, path) as (writer, store):
+        kinds, names, none = store.types, list(trajectory.names), np.zeros(0)
+
+        def write(topic: str, kind: str, messages: Iterable[tuple[float, Any]]) -> None:
+            connection = writer.add_connection(topic, kind, typestore=store)
+            for t, message in messages:
+                writer.write(connection, round(1e9 * t), store.serialize_cdr(message, kind))
+
+        def time(t: float, kind: str) -> Any:
+            return kinds[f"builtin_interfaces/msg/{kind}"](*divmod(round(1e9 * t), 10**9))
+
+        def header(t: float) -> Any:
+            return kinds["std_msgs/msg/Header"](time(t, "Time"), "")
+
+        point = kinds[f"{TRAJECTORY}Point"]
+        each = [
+            point(*rows, none, time(x, "Duration")) for x, *rows in zip(due, *motion, strict=True)
+        ]
+        message = kinds[TRAJECTORY](header(0.0), names, each)
+        write("/joint_trajectory", TRAJECTORY, [(0.0, message)])
+        states = zip(t, *samples[:2], strict=True)
+        write(
+            "/joint_states",
+            STATE,
+            ((x, kinds[STATE](header(x), names, *row, none)) for x, *row in states),
+        )
