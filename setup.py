@@ -61,10 +61,8 @@ setup(
         "plot": ["matplotlib>=3.7"],
         # Robots in the browser; pycollada reads meshes in .dae.
         "view": ["viser>=1.0", "trimesh>=4.5", "pycollada", "imageio"],
-        # Identification from recordings; rosbags reads bags without ROS.
+        # Identification, and smooth trajectories, from recordings; rosbags reads bags without ROS.
         "identify": ["scipy>=1.11", "rosbags>=0.10"],
-        # The fastest timing of taught motions.
-        "teaching": ["toppra>=0.6.4", "scipy>=1.11", "rosbags>=0.10"],
         # ROS 2 Jazzy as wheels, for machines where no ROS 2 is installed (x86-64 Linux).
         "ros": [
             "ros-jazzy-rclpy",
@@ -96,7 +94,6 @@ setup(
             "matplotlib>=3.7",
             "scipy>=1.11",
             "rosbags>=0.10",
-            "toppra>=0.6.4",
             # The viewer, and what opens its page in a browser without a screen.
             "viser>=1.0",
             "trimesh>=4.5",

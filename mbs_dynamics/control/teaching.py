@@ -11,7 +11,7 @@ A recording is thinned and smoothed at once: it becomes the quintic spline with 
 that is within a tolerance of all samples, begins and ends at rest, and stays within the position
 limits. Trajectories have a point at each knot, so that their quintic segments are this spline.
 
-Needs SciPy, and ``toppra`` for the fastest timing: the extra ``teaching`` of this package.
+Needs SciPy: the extra ``identify`` of this package.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.input_checks import SLACK
 from mbs_dynamics.control.trajectory import Trajectory
-from mbs_dynamics.errors import ArgumentError, MbsError, UnknownJointError, listed
+from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
 from mbs_dynamics.model.coordinates import endless, resistance_of
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.settings import check_once
@@ -60,8 +60,8 @@ SPACINGS = 0.8, 0.4, 0.2, 0.1, 0.05, 0.025
 ROUGHNESS = 1e-6
 """Weight of the third differences of the coefficients, for stretches with few samples."""
 
-SPURT = 300.0
-"""Bound of the acceleration of the path coordinate in 1/s, where the path stands still."""
+SMALLEST = 1e-9
+"""Smallest coefficient of the path acceleration that is not zero."""
 
 HASTE = 20.0
 """How many times as fast as taught the fastest timing is at most; pauses end by it."""
@@ -304,7 +304,7 @@ class Demonstration:
         Path velocities are those of TOPP-RA (Pham and Pham, 2018) with the taught time s as path
         coordinate: torques M(q) q' s'' + (M q'' + C q') s'^2 + g + friction are linear in the path
         acceleration and the squared path velocity. Viscous friction is bounded by that of the
-        largest velocity. Raises ArgumentError if there is no such trajectory.
+        largest velocity. Raises ArgumentError for postures that motors cannot hold.
         """
         from scipy.ndimage import uniform_filter1d
 
@@ -349,14 +349,12 @@ def _smoothed(rig: Rig, t: FloatArray, q: FloatArray, spacing: float) -> tuple[A
 
 
 def _fastest(taught: Demonstration) -> tuple[FloatArray, FloatArray]:
-    """Return times (N,) in s at which the path coordinate, the taught time, is (N,)."""
-    try:
-        import toppra
-        from toppra.constraint import LinearConstraint
-    except ImportError as error:
-        raise MbsError(
-            f"the fastest timing needs toppra ({error}): install the extra 'teaching'"
-        ) from error
+    """Return times (N,) in s at which the path coordinate, the taught time, is (N,).
+
+    Rows |a u + b x + c| <= 1 bound the path acceleration u and the squared path velocity x by
+    torques and accelerations. Since |c| <= 1, the path can always be followed slowly: the squared
+    velocities from which its end can be reached begin at zero.
+    """
     rig, end = taught.rig, float(taught.knots[-1])
     s = np.linspace(0.0, end, int(RATE * end) + 2)
     q, q1, q2 = taught.motion(s)
@@ -364,39 +362,53 @@ def _fastest(taught: Demonstration) -> tuple[FloatArray, FloatArray]:
         quickest = np.minimum((rig.velocity / np.abs(q1)).min(axis=1), HASTE)
     rest = rig.torques(q, 0.0 * q, 0.0 * q)
     resisted = rig.friction * np.sign(q1) + rig.damping * q1 * quickest[:, None]
-    effort = np.minimum(rig.effort, 1e9)
-    a = np.hstack([(rig.torques(q, 0.0 * q, q1) - rest) / effort, q1 / rig.acceleration])
-    b = np.hstack([(rig.torques(q, q1, q2) - rest) / effort, q2 / rig.acceleration])
-    c = np.hstack([(rest + resisted) / effort, 0.0 * q])
-    over = np.abs(rest / effort).max(axis=0)
-    if over.max() > 1.0:
-        name = rig.names[int(over.argmax())]
+    a = np.hstack([(rig.torques(q, 0.0 * q, q1) - rest) / rig.effort, q1 / rig.acceleration])
+    b = np.hstack([(rig.torques(q, q1, q2) - rest) / rig.effort, q2 / rig.acceleration])
+    c = np.hstack([(rest + resisted) / rig.effort, 0.0 * q])
+    k, j = np.unravel_index(np.abs(c).argmax(), c.shape)
+    if abs(c[k, j]) > 1.0:
         raise ArgumentError(
-            f"gravity takes {over.max():.3g} of the torque that is allowed for {name!r}: this arm "
-            "cannot hold the posture; valid is a smaller load, or a larger share of the limit"
+            f"gravity and friction take {abs(c[k, j]):.3g} of the torque that is allowed for "
+            f"{rig.names[j]!r}: valid is a smaller load, or a larger share of the limit"
         )
+    rate = np.sqrt(_squared_velocities(a, b, c, quickest**2, s[1]))
+    return np.append(0.0, np.cumsum(2.0 * s[1] / (rate[1:] + rate[:-1]))), s
 
-    class Bounds(LinearConstraint):  # type: ignore[misc]
-        """|a u + b x + c| <= 1 for torques and accelerations, and bounds of x."""
 
-        def __init__(self) -> None:
-            super().__init__()
-            self.identical = True
+def _squared_velocities(
+    a: FloatArray, b: FloatArray, c: FloatArray, most: FloatArray, step: float
+) -> FloatArray:
+    """Return the largest x (N,) <= ``most``, zero at both ends, with |a u + b x + c| <= 1 (N, R).
 
-        def compute_constraint_params(self, path: Any, gridpoints: Any) -> tuple[Any, ...]:
-            """Return the coefficients at the path coordinates."""
-            F = np.vstack([np.eye(a.shape[1]), -np.eye(a.shape[1])])
-            squares = np.stack([0.0 * quickest, quickest**2], axis=1)
-            rates = np.full_like(squares, SPURT) * [-1.0, 1.0]
-            return a, b, c, F, np.ones(len(F)), rates, squares
-
-    path = toppra.SplineInterpolator([0.0, end], [[0.0], [end]])  # only its interval is used
-    solver = toppra.algorithm.TOPPRA([Bounds()], path, gridpoints=s, solver_wrapper="seidel")
-    _, rate, _ = solver.compute_parameterization(0.0, 0.0)
-    if rate is None or not np.isfinite(rate).all():
-        raise ArgumentError(
-            "no timing keeps the taught path within the limits; valid are larger limits, or the "
-            "taught timing"
+    A row is a strip of u about a line in x; so is x_(k+1) = x_k + 2 u step between zero and its
+    bound. The gap between the lowest top and the highest bottom of all strips is concave in x:
+    Newton's method finds its root from above in a few steps.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alone = np.where(b > 0.0, 1.0 - c, -1.0 - c) / b  # where a = 0
+        strips = np.abs(a) > SMALLEST
+        most = np.minimum(most, np.where(strips | (b == 0.0), np.inf, alone).min(axis=1))
+        middle, slope, half = (
+            np.where(strips, -c / a, 0.0),
+            np.where(strips, -b / a, 0.0),
+            np.where(strips, 1.0 / np.abs(a), np.inf),
         )
-    h = np.diff(s)
-    return np.concatenate([[0.0], np.cumsum(2.0 * h / (rate[1:] + rate[:-1]))]), s
+    last = np.full((len(a), 1), 0.5 / step)
+    slope = np.hstack([slope, -last])
+    top, bottom = np.hstack([middle + half, last]), np.hstack([middle - half, 0.0 * last])
+    reach = np.zeros(len(a))
+    for k in range(len(a) - 2, -1, -1):
+        top[k, -1] *= reach[k + 1]
+        x = most[k]
+        while True:
+            i, j = (top[k] + slope[k] * x).argmin(), (bottom[k] + slope[k] * x).argmax()
+            gap, fall = top[k, i] - bottom[k, j], slope[k, j] - slope[k, i]
+            if fall * x <= gap + 1e-9 * abs(gap):
+                break
+            x = gap / fall
+        reach[k] = x
+    found = np.zeros(len(a))
+    for k in range(len(a) - 1):
+        u = (top[k] + slope[k] * found[k]).min()
+        found[k + 1] = min(max(found[k] + 2.0 * step * u, 0.0), reach[k + 1])
+    return found
