@@ -350,10 +350,11 @@ def algorithm(
 
     ``invariant`` says that the result does not depend on the representation of twists, so that
     ``representation="auto"`` may choose the cheapest. For other algorithms auto means body_fixed.
-    ``joint_space_only`` says that it depends only on tau(q, qd, qdd), so that an equivalent model
-    may be traced: see :mod:`mbs_dynamics.model.equivalent`. ``generic`` says that the equations can
-    be traced with one body in place of all of its kind, so that the loops of large models stay
-    loops: see :mod:`mbs_dynamics.representation.generic_tree`.
+    ``joint_space_only`` says that it depends only on tau(q, qd, qdd), and on the pose of its
+    ``body`` if it has one, so that an equivalent model may be traced: see
+    :mod:`mbs_dynamics.model.equivalent`. ``generic`` says that the equations can be traced with one
+    body in place of all of its kind, so that the loops of large models stay loops: see
+    :mod:`mbs_dynamics.representation.generic_tree`.
 
     It is public, and can be compiled by its name, if ``__all__`` of its module contains the name.
     """

@@ -71,6 +71,15 @@ PINNED = {
     "momenta": (377, 137),
     "generalized_momentum": (656, 221),
     "centroidal_momentum": (645, 302),
+    "centroidal_momentum_matrix": (695, 336),
+    "centroidal_momentum_matrix_rate": (1920, 933),
+    "centroidal_momentum_bias": (1299, 602),
+    "center_of_mass_jacobian": (231, 92),
+    "center_of_mass_jacobian_rate": (601, 319),
+    "operational_space_inertia": (1421, 773),
+    "dynamically_consistent_inverse": (2137, 1325),
+    "null_space_projector": (2673, 1553),
+    "operational_space_bias": (2682, 1453),
 }
 """Operations of all kinds on the Panda and on the UR5."""
 
@@ -86,7 +95,9 @@ FLOATING = {
 }
 """The same on Solo, a quadruped of 12 joints, with a floating base."""
 
-OF_JOINTS = [f for f in mbs.ALGORITHMS if algorithm_of(f).joint_space_only]
+OF_JOINTS = [
+    f for f in mbs.ALGORITHMS if algorithm_of(f).joint_space_only and algorithm_of(f).invariant
+]
 
 MANY = (
     "a1.urdf",

@@ -135,6 +135,22 @@ def dynamics(expected: set[str]) -> None:
 
 
 @check
+def task_space(expected: set[str]) -> None:
+    """The inertia that a wrench on the tool feels, and momenta about the centre of mass."""
+    q, qd, *_ = state()
+    J, M = mbs.jacobian(arm(), q, "tool"), mbs.mass_matrix(arm(), q)
+    inertia = mbs.operational_space_inertia(arm(), q, "tool")
+    close(inertia @ J @ np.linalg.solve(M, J.T), np.eye(6), 1e-9)
+    close(J @ mbs.dynamically_consistent_inverse(arm(), q, "tool"), np.eye(6), 1e-9)
+    A, bias = (
+        mbs.centroidal_momentum_matrix(arm(), q),
+        mbs.centroidal_momentum_bias(arm(), q, qd),
+    )
+    close(A @ qd, mbs.centroidal_momentum(arm(), q, qd))
+    close(mbs.centroidal_momentum_matrix_rate(arm(), q, qd) @ qd, bias)
+
+
+@check
 def closed_form(expected: set[str]) -> None:
     """The equations of the papers as matrices, beside the recursions."""
     q, qd, qdd, qddd = state()

@@ -1,0 +1,220 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Task space: Pinocchio on trees with all joints and floating robots, identities, bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from mechanisms import MECHANISMS
+from reference import assert_close
+from test_joints import ANGULAR_FIRST, FRAMES, every_twin, twin
+
+import mbs_dynamics as mbs
+from benchmarks.mechanisms import chain
+from mbs_dynamics.model.orders import path
+from mbs_dynamics.resources import robot_path
+
+pytestmark = pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
+REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
+TASK = (
+    mbs.operational_space_inertia,
+    mbs.dynamically_consistent_inverse,
+    mbs.null_space_projector,
+)
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return mbs.Model.from_urdf(robot_path("arm7"))
+
+
+def deepest(model):
+    return max(model.body_names, key=lambda name: len(path(model, model.frames[name].body)))
+
+
+def evaluated(model, function, *arrays, **options):
+    """Evaluate without the limits of large robots: as plain Python, which compiles soonest."""
+    return mbs.compile(function, model, backend="python", **options)(*arrays)
+
+
+@every_twin
+def test_centroidal_matrices_are_those_of_pinocchio(t):
+    t = twin(t)
+    for seed in range(2):
+        (q, v, vd), (pq, pv, _) = t.state(seed)
+        pin.computeCentroidalMap(t.pin, t.data, pq)
+        A = ANGULAR_FIRST @ t.data.Ag @ t.T
+        assert_close(evaluated(t.model, mbs.centroidal_momentum_matrix, q), A, 1e-11)
+        pin.dccrba(t.pin, t.data, pq, pv)
+        Ad = ANGULAR_FIRST @ t.data.dAg @ t.T
+        found = evaluated(t.model, mbs.centroidal_momentum_matrix_rate, q, v)
+        assert_close(found, Ad, 1e-11)
+        bias = evaluated(t.model, mbs.centroidal_momentum_bias, q, v)
+        assert_close(bias, Ad @ v, 1e-11)
+        J = pin.jacobianCenterOfMass(t.pin, t.data, pq) @ t.T
+        assert_close(evaluated(t.model, mbs.center_of_mass_jacobian, q), J, 1e-11)
+        pin.centerOfMass(t.pin, t.data, pq, pv, t.T @ vd)
+        Jd = evaluated(t.model, mbs.center_of_mass_jacobian_rate, q, v)
+        assert_close(J @ vd + Jd @ v, t.data.acom[0], 1e-11)
+
+
+@every_twin
+def test_operational_space_is_that_of_pinocchio(t):
+    t = twin(t)
+    (q, v, _), (pq, pv, _) = t.state(3)
+    body = deepest(t.model)
+    frame = t.pin.getFrameId(body)
+    Mi = t.T.T @ pin.computeMinverse(t.pin, t.data, pq) @ t.T
+    h = t.T.T @ pin.nonLinearEffects(t.pin, t.data, pq, pv)
+    pin.computeJointJacobiansTimeVariation(t.pin, t.data, pq, pv)
+    pin.updateFramePlacements(t.pin, t.data)
+    for representation, kind in FRAMES.items():
+        J, Jd = (
+            ANGULAR_FIRST @ of(t.pin, t.data, frame, kind) @ t.T
+            for of in (pin.getFrameJacobian, pin.getFrameJacobianTimeVariation)
+        )
+        rank = np.linalg.matrix_rank(J)
+        damping = None if rank == 6 else 0.3
+        asked = {"body": body, "representation": representation}
+        given = (q, v) if damping is None else (q, v, damping)
+        if damping:
+            asked["damping"] = True
+        inertia = np.linalg.inv(J @ Mi @ J.T + (damping or 0.0) ** 2 * np.eye(6))
+        inverse = Mi @ J.T @ inertia
+        # Pinocchio's rounding: iCub's mass matrix has a condition of 1e8 (test_joints.py)
+        tolerance = 1e-14 * np.linalg.cond(inertia) + 1e-16 * np.linalg.cond(Mi) + 1e-10
+        only_q = given[:1] + given[2:]
+        for function, expected in zip(
+            TASK, (inertia, inverse, np.eye(len(v)) - inverse @ J), strict=True
+        ):
+            assert_close(evaluated(t.model, function, *only_q, **asked), expected, tolerance)
+        bias = inertia @ (J @ Mi @ h - Jd @ v)
+        found = evaluated(t.model, mbs.operational_space_bias, *given, **asked)
+        assert_close(found, bias, tolerance)
+
+
+def state_and_tasks(model, body, rows="all"):
+    """Return a state, J and M^-1 of a model, and the damping that its task needs."""
+    q, qd, _ = model.random_state(5)
+    chosen = [*range(6)] if rows == "all" else list(rows)
+    J = mbs.jacobian(model, q, body, representation="hybrid")[chosen]
+    damping = None if np.linalg.matrix_rank(J) == len(chosen) else 0.2
+    return q, qd, J, mbs.inverse_mass_matrix(model, q), damping
+
+
+@pytest.mark.parametrize("rows", ["all", (3, 5, 4), (0,)])
+@pytest.mark.parametrize("name", ["tree", "forest", "mimics", "revolute chain", "chain of 20"])
+def test_identities_hold_for_any_rows_and_trees(name, rows):
+    """Mimic joints are solved by the mass matrix, chains of 20 joints by articulated bodies."""
+    model = chain(20) if name == "chain of 20" else MECHANISMS[name].model
+    body = deepest(model)
+    q, qd, J, Mi, damping = state_and_tasks(model, body, rows)
+    asked = {"rows": rows, "representation": "hybrid", "damping": damping}
+    inertia, inverse, N = (function(model, q, body, **asked) for function in TASK)
+    m, n = J.shape
+    A = J @ Mi @ J.T + (damping or 0.0) ** 2 * np.eye(m)
+    tolerance = 1e-14 * np.linalg.cond(A) * np.linalg.cond(Mi) + 1e-12
+    assert_close(inertia @ A, np.eye(m), tolerance)
+    assert (inertia == inertia.T).all()
+    assert_close(inverse, Mi @ J.T @ inertia, tolerance)
+    assert_close(N, np.eye(n) - inverse @ J, tolerance)
+    if damping is None:
+        assert_close(J @ inverse, np.eye(m), tolerance)
+        assert_close(N @ N, N, tolerance)
+        assert_close(J @ Mi @ N.T, 0.0 * J, tolerance)
+        F, tau = np.arange(1.0, m + 1.0), np.cos(np.arange(n))
+        bias = mbs.operational_space_bias(model, q, qd, body, **asked)
+        qdd = mbs.forward_dynamics(model, q, qd, J.T @ F + N.T @ tau)
+        Vd = mbs.accelerations(model, q, qd, qdd, bodies=[body], representation="hybrid")[0]
+        assert_close(Vd[[*range(6)] if rows == "all" else list(rows)], A @ (F - bias), tolerance)
+
+
+def test_representations_are_seen_from_other_frames(arm):
+    q = arm.random_state(1).q
+    C = mbs.forward_kinematics(arm, q, bodies=["tool"])[0]
+    body_fixed = mbs.operational_space_inertia(arm, q, "tool")
+    for representation in REPRESENTATIONS:
+        D = mbs.convert_twist(np.eye(6), C, source=representation, target="body_fixed").T
+        found = mbs.operational_space_inertia(arm, q, "tool", representation=representation)
+        assert_close(found, D.T @ body_fixed @ D, 1e-11)
+
+
+def test_loads_and_gravity_are_inputs_of_the_kernels(arm):
+    q, qd, _ = arm.random_state(1)
+    held = arm.with_payload("tool", 3.0, com=(0.1, 0.0, 0.2))
+    for model in (held, held.with_gravity((1.0, 2.0, 3.0))):
+        loaded = model.loaded()
+        for function, rest in (
+            *((f, ("tool",)) for f in TASK),
+            (mbs.operational_space_bias, (qd, "tool")),
+            (mbs.centroidal_momentum_matrix, ()),
+            (mbs.centroidal_momentum_matrix_rate, (qd,)),
+        ):
+            assert_close(function(model, q, *rest), function(loaded, q, *rest), 1e-11)
+
+
+def test_damping_is_an_input_with_batches(arm):
+    q = arm.random_state(1).q
+    damping = np.array([0.0, 0.1, 1.0])
+    found = mbs.operational_space_inertia(arm, q, "tool", damping=damping)
+    plain = np.linalg.inv(mbs.operational_space_inertia(arm, q, "tool"))
+    for k, d in enumerate(damping):
+        assert_close(found[k], np.linalg.inv(plain + d * d * np.eye(6)))
+        one = mbs.operational_space_inertia(arm, q, "tool", damping=d)
+        assert (one == found[k]).all()
+    batch = mbs.null_space_projector(arm, np.stack([q, q]), "tool", damping=damping[:2])
+    assert_close(batch[1], mbs.null_space_projector(arm, q, "tool", damping=0.1))
+    kernel = mbs.compile("operational_space_inertia", arm, body="tool", damping=True)
+    assert (kernel(q, 1.0) == found[2]).all()
+
+
+@pytest.mark.parametrize("function", [*TASK, mbs.operational_space_bias])
+def test_singular_postures_name_the_damping(function, arm):
+    """Stretched out, moved by fewer joints than rows, and of no mass."""
+    stretched = np.zeros(arm.n)
+    more = (stretched,) if function is mbs.operational_space_bias else ()
+    with pytest.raises(mbs.SingularError, match=r"'tool'.*damping="):
+        function(arm, stretched, *more, "tool")
+    assert np.isfinite(function(arm, stretched, *more, "tool", damping=0.05)).all()
+    with pytest.raises(mbs.SingularError, match=r"'link4'.*6 rows 4 coordinates.*rows="):
+        function(arm, arm.random_state(0).q, *more, "link4")
+    function(arm, arm.random_state(0).q, *more, "link4", rows="angular")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"damping": -0.1}, mbs.ArgumentError, r"damping.*-0\.1"),
+        ({"damping": np.nan}, mbs.ArgumentError, "damping.*nan"),
+        ({"damping": "little"}, mbs.ArgumentError, "damping"),
+        ({"rows": "lateral"}, mbs.ArgumentError, "rows.*'lateral'"),
+        ({"rows": (0, 6)}, mbs.ArgumentError, r"rows.*\(0, 6\)"),
+        ({"rows": ()}, mbs.ArgumentError, r"rows.*\(\)"),
+        ({"representation": "world"}, mbs.UnknownRepresentationError, "world"),
+        ({"body": "gripper"}, mbs.UnknownBodyError, "gripper"),
+        ({"body": "base_link"}, mbs.ArgumentError, "base_link"),
+    ],
+    ids=str,
+)
+def test_bad_options_are_named(options, error, said, arm):
+    options = {"body": "tool", **options}
+    for function in TASK:
+        with pytest.raises(error, match=said):
+            function(arm, arm.random_state(0).q, **options)
+
+
+def test_a_massless_mechanism_has_no_centre_of_mass():
+    massless = mbs.Model.from_screws(
+        [-1], np.eye(4)[None], [[0, 0, 1, 0, 0, 0]], np.zeros((1, 6, 6)), frame="spatial"
+    )
+    for function, given in (
+        (mbs.centroidal_momentum_matrix, 1),
+        (mbs.centroidal_momentum_matrix_rate, 2),
+        (mbs.centroidal_momentum_bias, 2),
+        (mbs.center_of_mass_jacobian, 1),
+        (mbs.center_of_mass_jacobian_rate, 2),
+    ):
+        with pytest.raises(mbs.SingularError, match="mass"):
+            function(massless, *[[0.3]] * given)
