@@ -1,0 +1,130 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of algorithms for other systems, with properties of the model as inputs if asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.algorithms import compile, inertial_parameters
+from mbs_dynamics.algorithms._algorithm import Algorithm, asked_of, shape_of
+from mbs_dynamics.algorithms.kernels import MODEL_INPUTS, kernel_of, traced_on
+from mbs_dynamics.compiler import Kernel, Port, Program
+from mbs_dynamics.compiler.frontend.reverse import pullback
+from mbs_dynamics.compiler.ir.interpreter import evaluate_on
+from mbs_dynamics.errors import ArgumentError, BackendError
+from mbs_dynamics.model import Model
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.representation.tree import Tree
+
+INERTIAL = "inertial_parameters"
+
+
+def missing(package: str) -> BackendError:
+    """Return what to raise if a package is not installed."""
+    return BackendError(
+        f"mbs_dynamics.bridges.{package} needs {package}: pip install 'mbs_dynamics[{package}]'"
+    )
+
+
+def kernel_for(
+    function: Callable[..., Any] | str, model: Model, options: Mapping[str, Any]
+) -> Kernel:
+    """Return the kernel of an algorithm, of which properties of the model are defaults.
+
+    ``options`` are those of :func:`mbs_dynamics.compile`; ``inertial_parameters=True`` makes those
+    of all bodies an input, loads included, in place of the payload.
+    """
+    others = {name: x for name, x in options.items() if name != INERTIAL}
+    if not options.get(INERTIAL, False):
+        return compile(function, model, **others)
+    found, arrays, chosen = asked_of(function, others)
+    found.check_model(model)
+    complete = found.complete(chosen)
+
+    def on_tree(tree: Tree, entries: Any) -> None:
+        rows = zip(tree.bodies, entries.reshape(-1, 10), strict=True)
+        tree.bodies = [replace(body, inertia=Inertia.from_parameters(row)) for body, row in rows]
+
+    def traced() -> Program:
+        return program_with(found, model, arrays, complete, (INERTIAL, 10 * model.nb), on_tree)
+
+    kernel = kernel_of(model, (found, INERTIAL, arrays, *complete.values()), traced)
+    return kernel.with_defaults({INERTIAL: inertial_parameters(model), "gravity": model.gravity})
+
+
+def program_with(
+    algorithm: Algorithm,
+    model: Model,
+    arrays: Iterable[str],
+    options: Mapping[str, Any],
+    extra: tuple[str, int],
+    on_tree: Callable[[Tree, Any], None],
+) -> Program:
+    """Return an algorithm traced on a tree that ``on_tree`` changes by entries of a further input.
+
+    ``extra`` is the name and the size of that input.
+    """
+    name, size = extra
+
+    def equations(tree: Tree, **symbols: Any) -> Any:
+        on_tree(tree, symbols.pop(name))
+        return algorithm.equations(tree, **symbols, **asked)
+
+    asked = algorithm.candidates(tuple(arrays), options)[0]
+    shapes = {each: shape_of(each, model, options) for each in arrays} | {name: (size,)}
+    return traced_on(model, equations, shapes, name=algorithm.name)
+
+
+def split(kernel: Kernel, **wanted: bool) -> tuple[list[Port], dict[str, Any]]:
+    """Return the inputs of a kernel that stay inputs, and the values of those that do not.
+
+    ``wanted`` are properties of the model that stay, or else are constants. Raises ArgumentError
+    for one that the kernel does not take.
+    """
+    values = kernel.signature.optional
+    for name, asked in wanted.items():
+        if asked and name not in values:
+            inputs = ", ".join(port.name for port in kernel.inputs)
+            raise ArgumentError(f"{kernel.name} does not depend on {name}; its inputs are: {inputs}")
+    constants = {name: values[name] for name in wanted if name in values and not wanted[name]}
+    ports = [port for port in kernel.inputs if port.name not in constants]
+    return ports, constants
+
+
+def evaluated(
+    program: Program, inputs: Mapping[str, Any], meaning: Mapping[str, Callable[..., Any]]
+) -> dict[str, Any]:
+    """Return the outputs by name as object arrays of other scalars."""
+    flat = {name: np.asarray(x, dtype=object).reshape(-1).tolist() for name, x in inputs.items()}
+    outputs = evaluate_on(program.module, flat, meaning)
+    found = {}
+    for port in program.outputs:
+        array = found[port.name] = np.empty(port.shape, dtype=object)
+        for k, x in enumerate(outputs[port.name]):
+            array.flat[k] = x
+    return found
+
+
+def check_size(program: Program, most: int, cost: str) -> None:
+    """Raise ArgumentError if a program has more operations than another system can take."""
+    total = program.operations.total
+    if total > most:
+        raise ArgumentError(
+            f"model: {program.name} takes {total} operations, {cost}; valid are at most {most}"
+        )
+
+
+class Pullbacks(dict[tuple[str, ...], Kernel]):
+    """Kernels of gradients of a program by some of its inputs, compiled when first needed."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__()
+        self.program = program
+
+    def __missing__(self, wrt: tuple[str, ...]) -> Kernel:
+        return self.setdefault(wrt, Kernel(pullback(self.program, wrt)))
