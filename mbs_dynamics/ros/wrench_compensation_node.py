@@ -70,7 +70,7 @@ class WrenchCompensationNode(DescribedNode):
         if self._path is not None:
             self._read(self._path)
         self._topics: list[tuple[Any, messages.ScrewMessage]] = []
-        self._publishers = [self.advertise(topic.name) for topic in self.interface.published[:3]]
+        self._outgoing = [self.advertise(topic.name) for topic in self.interface.published[:3]]
         self._statistics = InputStatistics(time.monotonic())
         self._enter("unconfigured")
         for name, action in {
@@ -151,7 +151,7 @@ class WrenchCompensationNode(DescribedNode):
         self._configure(time.monotonic())
         frames = (mounting.sensor, mounting.tool, fixed_links(model)[0])
         outgoing = [messages.wrench_message(settings.frame_prefix + frame) for frame in frames]
-        self._topics = list(zip(self._publishers, outgoing, strict=True))
+        self._topics = list(zip(self._outgoing, outgoing, strict=True))
         self._enter(self._state)
         line = f"model {quoted(model.name)}: sensor {mounting.sensor!r}, tool {mounting.tool!r}"
         self._log_model(line, [*remarks, *remarks_about(model)])

@@ -5,25 +5,19 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 
 import numpy as np
+from gravity_bench import JOINTS, MODEL, REST, G, Q
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from ros_bench import NodeProcess, Probe
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import SetBool
 
-import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 
 ARM7 = robot_path("arm7")
-MODEL = mbs.Model.from_urdf(ARM7)
-JOINTS = MODEL.joint_names
-Q = np.array([0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1])
-REST = np.zeros(7)
-G = mbs.gravity_torques(MODEL, Q)
 
 READY = {
     "joints": f"[{','.join(JOINTS)}]",
@@ -40,14 +34,10 @@ READY = {
 class GravityProcess(NodeProcess):
     """The gravity compensation node, run as a user runs it; ready to be enabled by default."""
 
-    def __init__(self, *arguments, **parameters):
-        given = {"robot_description_file": ARM7} | READY | parameters
-        super().__init__(*arguments, **{k: v for k, v in given.items() if v is not None})
-        self.name = f"{self.namespace}/gravity_compensation_node"
+    executable = "gravity_compensation_node"
 
-    def command(self, *arguments):
-        module = ["-m", "mbs_dynamics.ros.gravity_compensation_node", "--ros-args"]
-        return [sys.executable, *module, "-r", f"__ns:={self.namespace}", *arguments]
+    def __init__(self, *arguments, **parameters):
+        super().__init__(*arguments, **{"robot_description_file": ARM7} | READY | parameters)
 
 
 class Driver(Probe):

@@ -16,25 +16,19 @@ from pathlib import Path
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import (
-    InertiaStamped,
-    PointStamped,
-    TwistStamped,
-    Vector3Stamped,
-    VelocityStamped,
-    WrenchStamped,
-)
+from geometry_msgs.msg import InertiaStamped, Vector3Stamped
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
-from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
-from rclpy.context import Context
+from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, String
-from trajectory_msgs.msg import JointTrajectory
+from std_msgs.msg import String
+
+from mbs_dynamics.ros.entry_points import interface_of
+from mbs_dynamics.ros.node_base import message_type
 
 PATIENCE = 120.0
 """Seconds to wait for what must come; nothing is measured by it."""
@@ -46,15 +40,17 @@ _numbers = itertools.count()
 
 
 class NodeProcess:
-    """The dynamics node, run as a user runs it, in a namespace of its own."""
+    """A node, run as a user runs it, in a namespace of its own unless told otherwise."""
 
-    def __init__(self, *arguments, **parameters):
-        self.namespace = f"/test_{os.getpid()}_{next(_numbers)}"
-        self.name = f"{self.namespace}/dynamics_node"
+    executable = "dynamics_node"
+
+    def __init__(self, *arguments, namespace="", **parameters):
+        self.namespace = namespace or f"/test_{os.getpid()}_{next(_numbers)}"
+        self.name = f"{self.namespace}/{self.executable}"
         self._log = tempfile.NamedTemporaryFile("w+", suffix=".log")  # noqa: SIM115
         command = self.command(*arguments)
         for name, value in parameters.items():
-            command += ["-p", f"{name}:={value}"]
+            command += ["-p", f"{name}:={value}"] if value is not None else []
         self.process = subprocess.Popen(
             command,
             stdout=self._log,
@@ -65,7 +61,7 @@ class NodeProcess:
         )
 
     def command(self, *arguments):
-        module = ["-m", "mbs_dynamics.ros.dynamics_node", "--ros-args"]
+        module = ["-m", f"mbs_dynamics.ros.{self.executable}", "--ros-args"]
         return [sys.executable, *module, "-r", f"__ns:={self.namespace}", *arguments]
 
     @property
@@ -103,8 +99,6 @@ class Probe:
         self.node = Node(f"probe_{next(_numbers)}", namespace=node_process.namespace)
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.node)
-        self._informed = self.node
-        self._contexts = contextlib.ExitStack()
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._description = self.node.create_publisher(String, "robot_description", latched)
         self._joint_states = self.node.create_publisher(
@@ -131,29 +125,8 @@ class Probe:
         return self
 
     def __exit__(self, *_):
-        self._contexts.close()
         self.executor.shutdown()
         self.node.destroy_node()
-
-    def informed(self):
-        """Return a node that knows of the target as a node, not only of its topics.
-
-        What node an endpoint belongs to is told once. Beside many other processes a participant
-        misses that now and then, and is not told again; then another one asks.
-        """
-        namespace, name = self.target.name.rsplit("/", 1)
-        for _ in range(int(PATIENCE / 10)):
-            end = time.monotonic() + 10.0
-            while time.monotonic() < end:
-                if (name, namespace) in self._informed.get_node_names_and_namespaces():
-                    return self._informed
-                self.spin(0.1)
-            context = Context()
-            context.init()
-            self._contexts.callback(context.try_shutdown)
-            self._informed = Node(f"probe_{next(_numbers)}", context=context)
-            self._contexts.callback(self._informed.destroy_node)
-        raise AssertionError(f"{self.target.name} is in no list of nodes\n{self.target.log}")
 
     def _hear_health(self, message):
         for status in message.status:
@@ -163,24 +136,11 @@ class Probe:
 
     def hear(self, *topics):
         """Subscribe to outputs of the node, such as "gravity_torques" or "twist/tool"."""
-        kinds = {
-            "twist": TwistStamped,
-            "velocity": VelocityStamped,
-            "center_of_mass": PointStamped,
-            "payload_estimate": InertiaStamped,
-            "desired_trajectory_torques": JointTrajectory,
-            "jacobian": Float64MultiArray,
-            "mass_matrix": Float64MultiArray,
-            "energy": Float64MultiArray,
-            "base_wrench": WrenchStamped,
-            "joint_wrench": WrenchStamped,
-            "tool_wrench": WrenchStamped,
-            "wrench": WrenchStamped,
-            "root_wrench": WrenchStamped,
-        }
+        published = interface_of(self.target.executable).published
+        types = {one.name.removeprefix("~/").partition("/")[0]: one.type for one in published}
         for topic in topics:
             self.node.create_subscription(
-                kinds.get(topic.split("/")[0], JointState),
+                message_type(types[topic.partition("/")[0]]),
                 f"{self.target.name}/{topic}",
                 lambda message, topic=topic: self.latest.__setitem__(topic, message),
                 10,
@@ -292,10 +252,6 @@ class Probe:
     def get(self, name):
         request = GetParameters.Request(names=[name])
         return self.call(GetParameters, "get_parameters", request).values[0]
-
-    def described(self, *names):
-        request = DescribeParameters.Request(names=names)
-        return self.call(DescribeParameters, "describe_parameters", request).descriptors
 
     def transition(self, label):
         request = ChangeState.Request(transition=Transition(label=label))

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
@@ -22,16 +20,13 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 class SimulatorProcess(NodeProcess):
     """The simulator node, with the shipped arm unless told otherwise."""
 
+    executable = "simulator_node"
+
     def __init__(self, *arguments, **parameters):
-        if not {"robot_description", "robot_description_file"} & set(parameters):
-            parameters["robot_description_file"] = robot_path("arm7")
-        super().__init__(*arguments, **parameters)
-        self.name = f"{self.namespace}/simulator_node"
+        super().__init__(*arguments, **{"robot_description_file": robot_path("arm7")} | parameters)
 
     def command(self, *arguments):
-        module = ["-m", "mbs_dynamics.ros.simulator_node", "--ros-args"]
-        named = ["-r", f"__ns:={self.namespace}", "-p", f"command_topic:={self.topic}"]
-        return [sys.executable, *module, *named, *arguments]
+        return super().command("-p", f"command_topic:={self.topic}", *arguments)
 
     @property
     def topic(self):

@@ -7,18 +7,13 @@ from __future__ import annotations
 import math
 import re
 import signal
-import sys
-from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from documented import declared, found, qualities, quality, says, types
 from geometry_msgs.msg import WrenchStamped
 from rclpy.qos import qos_profile_sensor_data
 from ros_bench import SETTLING, NodeProcess, Probe, wrench_of
@@ -52,14 +47,11 @@ def reading(q, model=HELD, push=None):
 class SensorProcess(NodeProcess):
     """The node for a sensor at the flange of the shipped arm."""
 
+    executable = "wrench_compensation_node"
+
     def __init__(self, **parameters):
         given = {"robot_description_file": robot_path("arm7"), "sensor_frame": "flange"}
         super().__init__(**given | {"tool_frame": "tool", "zero_time": 0.0} | parameters)
-        self.name = f"{self.namespace}/{NODE}"
-
-    def command(self, *arguments):
-        module = ["-m", f"mbs_dynamics.ros.{NODE}", "--ros-args"]
-        return [sys.executable, *module, "-r", f"__ns:={self.namespace}", *arguments]
 
 
 class Sensor(Probe):
@@ -214,13 +206,6 @@ def test_a_bad_file_is_named_and_the_node_goes_on(tmp_path, text):
     assert path.read_text() == text
 
 
-def test_a_sensor_that_is_not_there_ends_the_start():
-    for frame, said in (("", "sensor_frame is not set"), ("flang", "did you mean 'flange'")):
-        with SensorProcess(sensor_frame=f"'{frame}'") as process:
-            assert process.wait() == 1
-            assert said in process.log
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -236,43 +221,3 @@ def test_a_sensor_that_is_not_there_ends_the_start():
 def test_settings_that_contradict_each_other_are_refused(change, said):
     with pytest.raises(ArgumentError, match=re.escape(said)):
         WrenchCompensationSettings(**{"sensor_frame": "flange"} | change)
-
-
-def test_the_parameter_file_holds_the_defaults():
-    path = Path(__file__).parents[2] / "config" / "wrench_compensation.yaml"
-    given = yaml.safe_load(path.read_text())["/**"]["ros__parameters"]
-    defaults = {one.name: one.default for one in fields(WrenchCompensationSettings)}
-    for name, value in given.items():
-        value = tuple(x for x in value if x != "") if isinstance(value, list) else value
-        assert value == defaults[name], name
-    text = path.read_text()
-    assert not [
-        name for name in defaults if f"{name}: " not in text and name != "robot_description"
-    ]
-
-
-def test_topics_services_and_diagnostics_are_those_of_the_page(tmp_path):
-    path, q = tmp_path / "sensor.json", np.ones(7)
-    Calibration(BIAS, MASS, np.array(COM)).write(path, "flange")
-    given = {"robot_description_file": "''", "calibration_file": path}
-    with SensorProcess(**given) as process, Sensor(process) as probe:
-        probe.describe(robot_path("arm7").read_text(encoding="utf-8"))
-        probe.left(q, reading(q))
-        probe.until(
-            lambda: probe.input_value("latency computed median [ms]"),
-            again=lambda: probe.read(q, reading(q)),
-        )
-        there, entries = {}, declared(NODE)
-        for kind in ("publishers", "subscribers", "services"):
-            there |= found(probe, kind)
-        life = re.compile(r"~/(transition_event|\w*state\w*|\w*transition\w*)$")
-        expected = {name: kind for name, kind in types(entries).items() if name != "imu"}
-        assert {k: v for k, v in there.items() if not life.match(k)} == expected
-        for kind in ("publishers", "subscribers"):
-            for name, value in qualities(probe, kind).items():
-                assert name not in entries or value == quality(entries[name])
-        values = [pair.key for status in probe.health.values() for pair in status.values]
-        assert [value for value in values if not says(NODE, value)] == []
-    page = Path(__file__).parents[2] / "docs" / "reference" / "nodes" / f"{NODE}.md"
-    path.write_text(re.search(r"```json\n(.*?)```", page.read_text("utf-8"), re.DOTALL)[1])
-    assert Calibration.read(path, "tool0").mass == 1.0

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import subprocess
 import sys
@@ -15,7 +14,6 @@ pytest.importorskip("rclpy")
 
 from controller_manager_bench import StandIn
 from diagnostic_msgs.msg import DiagnosticStatus
-from documented import declared, found, qualities, quality, says, types
 from ros_bench import NodeProcess, Probe
 from std_msgs.msg import Float64MultiArray
 
@@ -44,14 +42,11 @@ rclpy.spin(node)
 class WatchdogProcess(NodeProcess):
     """The watchdog of two controllers."""
 
-    def __init__(self, *arguments, **parameters):
-        given = {"command_topic": TOPIC, "position_controller": "holder"} | parameters
-        super().__init__(*arguments, **{k: v for k, v in given.items() if v is not None})
-        self.name = f"{self.namespace}/{NAME}"
+    executable = NAME
 
-    def command(self, *arguments):
-        module = ["-m", f"mbs_dynamics.ros.{NAME}", "--ros-args"]
-        return [sys.executable, *module, "-r", f"__ns:={self.namespace}", *arguments]
+    def __init__(self, *arguments, **parameters):
+        given = {"command_topic": TOPIC, "position_controller": "holder"}
+        super().__init__(*arguments, **given | parameters)
 
 
 class Arm(Probe):
@@ -118,18 +113,6 @@ def test_sigkill_of_the_commander_deactivates_its_controller_and_activates_the_o
         assert process.stop() == 0
 
 
-def test_a_commander_that_ends_with_zero_keeps_its_controller():
-    with WatchdogProcess(command_timeout=0.2) as process, Arm(process) as arm:
-        publisher = arm.publisher()
-        arm.command(publisher, 0.0, 0.0)
-        arm.spin(1.5)
-        assert arm.value("state") == "idle"
-        assert arm.there.requests == []
-        arm.command(publisher, 1.0, 0.0)  # and a single one that is not zero is enough
-        arm.waits_for(Watch.DEACTIVATED)
-        assert len(arm.there.requests) == 1
-
-
 def test_it_tries_until_the_manager_is_there_and_does_not_refuse():
     with WatchdogProcess(command_timeout=0.2) as process, Arm(process, there=False) as arm:
         publisher = arm.publisher()
@@ -177,30 +160,6 @@ def test_where_no_controller_takes_over_zeros_come_before_the_deactivation(besid
         arm.until(lambda: len(arm.there.requests) == 2)
 
 
-def test_where_the_hardware_brakes_the_controller_is_deactivated_at_once():
-    braked = {"command_timeout": 0.2, "brakes": True, **ALONE}
-    with WatchdogProcess(**braked) as process, Arm(process) as arm:
-        arm.command(arm.publisher(), 3.0, -1.0)
-        arm.waits_for(Watch.DEACTIVATED)
-        assert arm.there.requests == [([], ["forward_effort_controller"])]
-        assert [0.0, 0.0] not in arm.heard
-
-
-def test_a_release_that_ends_on_a_torque_is_no_alarm():
-    with WatchdogProcess(command_timeout=0.2) as process, Arm(process) as arm:
-        assert arm.there.there.switch(["holder"], ["forward_effort_controller"]) == ""
-        arm.command(arm.publisher(), 3.0, -1.0)
-        arm.waits_for(Watch.IDLE)
-        assert arm.value("deactivations") == "0"
-        assert "deactivates the controller" not in process.log
-
-
-def test_a_controller_that_does_not_exist_is_reported_before_it_is_needed():
-    with WatchdogProcess(position_controller="hodler") as process, Arm(process) as arm:
-        arm.until(lambda: "'hodler' is not loaded; those loaded:" in arm.said("watchdog"))
-        assert arm.level("watchdog") == DiagnosticStatus.ERROR
-
-
 def test_the_timeout_changes_at_run_time_and_bad_values_are_refused():
     with WatchdogProcess(command_timeout=60.0) as process, Arm(process) as arm:
         assert arm.set(command_timeout=0.0)
@@ -211,12 +170,6 @@ def test_the_timeout_changes_at_run_time_and_bad_values_are_refused():
         assert arm.there.requests == []
         assert arm.set(command_timeout=0.2) == ""
         arm.waits_for(Watch.DEACTIVATED)
-
-
-def test_bad_settings_end_it_with_a_reason():
-    with WatchdogProcess(command_topic="/commands") as process:
-        assert process.wait() == 1
-        assert "cannot start: effort_controller is empty" in process.log
 
 
 def test_without_the_messages_it_does_not_start():
@@ -233,27 +186,3 @@ def test_without_the_messages_it_does_not_start():
         assert process.wait() == 1
         (line,) = process.log.strip().splitlines()
         assert "cannot start: the package controller_manager_msgs is not installed" in line
-
-
-def test_topics_are_those_declared_and_states_and_diagnostics_are_documented():
-    assert all(says(NAME, state.value) for state in Watch)
-    with WatchdogProcess() as process, Arm(process) as arm:
-        arm.until(lambda: arm.health)
-        there = found(arm, "publishers") | found(arm, "subscribers")
-        entries = declared(NAME, command_topic=TOPIC)
-        assert there == types(entries)
-        for topic, words in (qualities(arm, "publishers") | qualities(arm, "subscribers")).items():
-            assert words == quality(entries[topic]), topic
-        keys = [pair.key for status in arm.health.values() for pair in status.values]
-        assert [key for key in keys if not says(NAME, key)] == []
-        assert found(arm, "services") == {}
-
-
-def test_the_log_says_at_the_start_what_it_will_do():
-    with WatchdogProcess() as process, Arm(process) as arm:
-        arm.until(lambda: "unless that is zero" in process.log)
-        said = (
-            rf"deactivates 'forward_effort_controller' of {process.namespace}/controller_manager, "
-            rf"and activates 'holder', 1 s after the last command on {arm.topic}"
-        )
-        assert re.search(said, process.log)

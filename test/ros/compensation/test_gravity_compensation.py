@@ -15,7 +15,6 @@ OTHER = ARM7.replace('effort="180"', 'effort="170"', 1)
 BEYOND = np.where(np.arange(7) == 1, 2.06, Q)
 FAST = np.where(np.arange(7) == 3, 99.0, REST)
 NAN = np.where(np.arange(7) == 2, np.nan, Q)
-INF = np.where(np.arange(7) == 6, np.inf, REST)
 
 
 def late(bench):
@@ -84,17 +83,6 @@ def test_stops_on(kind, on_fault):
     bench.run(1.5)
     assert bench.state == "enabled"
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("q", "qd"), [(NAN, REST), (Q, INF), (-np.inf * np.ones(7), REST), (Q, np.nan * Q)]
-)
-def test_no_number_that_is_none_becomes_a_torque(q, qd):
-    bench = Bench(on_fault="hold").enabled()
-    count = len(bench.commands)
-    assert bench.send(q, qd).rejected is not None
-    assert bench.state == "fault"
-    assert len(bench.commands) == count
 
 
 @pytest.mark.parametrize("kind", ["no_joints", "repeated_stamp"])
@@ -214,16 +202,6 @@ def test_the_law():
     rubbed = 0.8 * np.array([MODEL.joints[0].friction, 0.5, 0, 0, 0, 0, 0])
     expected = 0.1 * values * G - values * qd + rubbed * np.tanh(qd / 0.1)
     np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-12)
-
-
-def test_friction_compensation_is_smooth_at_zero_speed():
-    bench = Bench(friction_scale=1.0, effort_rate_limit=1e6).enabled()
-    torques = []
-    for speed in np.linspace(-1e-3, 1e-3, 21):
-        bench.run(PERIOD, Q, np.full(7, speed))
-        torques.append(bench.torques[-1] - G)
-    steps = np.diff(torques, axis=0)
-    np.testing.assert_allclose(steps, np.broadcast_to(steps[0], steps.shape), rtol=1e-3)
 
 
 def test_commands_stand_in_the_order_of_joints():

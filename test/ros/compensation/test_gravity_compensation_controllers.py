@@ -57,13 +57,6 @@ def test_enable_switches_the_controllers_and_disable_switches_them_back(arm):
     enabled(arm)
 
 
-def test_a_fault_switches_the_controllers_back(arm):
-    enabled(arm)
-    arm.until(lambda: arm.faults(), every=0.01)  # no states
-    arm.waits(lambda: arm.manager.state("positions") == "active")
-    arm.waits(lambda: "positions holds the arm" in arm.target.log)
-
-
 def test_sigint_switches_the_controllers_back(arm):
     enabled(arm)
     arm.target.process.send_signal(signal.SIGINT)
@@ -78,35 +71,6 @@ def test_a_controller_that_is_deactivated_is_a_fault(arm):
     arm.waits(lambda: any("'efforts' is inactive" in said for said in arm.faults()))
     arm.waits(lambda: arm.manager.state("positions") == "active")
     assert arm.manager.requests[-1] == (["positions"], [])
-
-
-def test_a_release_that_is_refused_is_tried_again_until_it_succeeds(arm):
-    enabled(arm)
-    arm.manager.there.refusal = lambda activate: "not now"
-    assert arm.ask(False).success
-    arm.waits(lambda: "positions does not hold the arm" in arm.target.log)
-    assert any(arm.named[-1].effort)
-    arm.waits(lambda: "does not hold the arm: " in arm.said("command"))
-    arm.manager.there.refusal = lambda activate: ""
-    arm.waits(lambda: arm.manager.state("positions") == "active")
-    arm.waits(lambda: not any(arm.named[-1].effort))  # the topic does not end on a torque
-
-
-def test_a_position_controller_that_would_leap_is_refused_with_the_line_to_set(arm):
-    arm.manager.starts_from_command = True
-    line = f"`ros2 param set {arm.target.namespace}/positions set_last_command"
-    arm.waits(lambda: line in arm.ask(True).message)
-    assert arm.manager.requests == []
-    assert arm.set(resets_position_command=True) == ""
-    enabled(arm)
-
-
-def test_the_wrong_controller_is_refused(arm):
-    there = arm.manager.there.all
-    there["efforts"] = there["efforts"]._replace(command_interfaces=EFFORTS[::-1])
-    arm.waits(lambda: "has other order" in (arm.value("would be refused because") or ""))
-    assert "controller 'efforts' has other order" in arm.ask(True).message
-    assert arm.manager.requests == []
 
 
 def test_torques_beside_a_position_controller_switch_nobody_and_stay_if_it_is_lost():

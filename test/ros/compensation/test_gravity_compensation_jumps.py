@@ -6,75 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gravity_bench import JOINTS, MODEL, PERIOD, Bench, Q
-
-import mbs_dynamics as mbs
-from mbs_dynamics.control.input_checks import SLACK, Continuity, JointStates
-
-FASTEST = np.array([joint.limits.velocity for joint in MODEL.joints])
-WHEEL = """<robot name="wheel"><link name="base"/><link name="rim"><inertial><mass value="1"/>
-  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="axle" type="continuous"><parent link="base"/><child link="rim"/>
-  <axis xyz="0 0 1"/><limit effort="10" {limit}/></joint></robot>"""
-
-
-def states(q, stamps):
-    """Return states that were measured at these stamps."""
-    return JointStates(q, (), 0, stamps)
+from gravity_bench import PERIOD, Bench, Q
 
 
 def seconds(t):
     return round(1e9 * t)
-
-
-def stamps(t):
-    """Return the stamps of the joints, all measured at the same time."""
-    return [seconds(t)] * MODEL.n
-
-
-def wheel(limit='velocity="2"'):
-    return Continuity(mbs.Model.from_urdf(WHEEL.format(limit=limit)))
-
-
-def test_what_the_speed_limits_allow_is_no_jump():
-    continuity = Continuity(MODEL)
-    assert continuity.check(states(Q, stamps(1.0))) is None
-    q = Q + FASTEST * 0.01
-    assert continuity.check(states(q, stamps(1.01))) is None
-    # messages may get lost on the way
-    assert continuity.check(states(q + FASTEST * 0.2, stamps(1.21))) is None
-
-
-@pytest.mark.parametrize("k", range(7))
-def test_what_they_do_not_allow_is_a_jump_of_that_joint(k):
-    continuity = Continuity(MODEL)
-    continuity.check(states(Q, stamps(1.0)))
-    least = SLACK + 2.0 * FASTEST[k] * 0.01
-    assert continuity.check(states(Q + 0.999 * least * np.eye(7)[k], stamps(1.01))) is None
-    continuity.check(states(Q, stamps(2.0)))
-    fault = continuity.check(states(Q - 1.001 * least * np.eye(7)[k], stamps(2.01)))
-    assert fault.kind == "position_jump"
-    assert fault.reason.startswith(f"{JOINTS[k]} jumped by -")
-
-
-def test_a_joint_without_limits_may_turn_over():
-    continuity = wheel()
-    continuity.check(states(np.array([3.14]), stamps(1.0)))
-    assert continuity.check(states(np.array([-3.14]), stamps(1.01))) is None
-    assert continuity.check(states(np.array([0.0]), stamps(1.02))).kind == "position_jump"
-
-
-def test_a_joint_without_velocity_limit_is_not_watched():
-    continuity = wheel("")
-    continuity.check(states(np.array([0.0]), stamps(1.0)))
-    assert continuity.check(states(np.array([1.5]), stamps(1.01))) is None
-
-
-def test_after_time_went_back_it_begins_anew():
-    continuity = wheel()
-    continuity.check(states(np.array([0.0]), stamps(5.0)))
-    assert continuity.check(states(np.array([1.0]), stamps(1.0))) is None
-    assert continuity.check(states(np.array([2.0]), stamps(1.01))).kind == "position_jump"
 
 
 def test_two_publishers_of_joint_states_are_a_fault_while_enabled():

@@ -61,10 +61,3 @@ def test_launch_with_a_xacro_file_and_parameters_and_ramp_out_at_the_end(install
         torques = np.array([command for _, command in arm.commands])
         assert not torques[-1].any()
         assert len(torques) > 5
-
-
-def test_the_default_file_cannot_be_enabled(installed):
-    with Launched() as process, Driver(process) as arm:
-        arm.describe(ARM7.read_text(encoding="utf-8"))
-        arm.waits(lambda: "compensates_itself is not set" in arm.ask(True).message)
-        assert process.stop(signal.SIGINT) == 0

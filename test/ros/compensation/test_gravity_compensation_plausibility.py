@@ -71,13 +71,6 @@ def test_max_payload_bounds_the_sum_of_loads_on_all_links():
     assert sum(one.mass for one in bench.core.loads) == 3.0
 
 
-def test_max_payload_replaces_the_mass_of_the_robot():
-    bench = Bench(max_payload=1.0)
-    bench.core.set_load(load(1.0), bench.now)
-    with pytest.raises(ModelError, match=r"1.1 kg; valid is at most 1,"):
-        bench.core.set_load(load(1.1), bench.now)
-
-
 def test_a_payload_that_the_arm_cannot_hold_is_refused():
     bench = Bench(effort_limits=(0.0, 40.0, *(0.0,) * 5)).enabled()
     needed = mbs.gravity_torques(MODEL.with_payload("tool", 2.0, (0.0, 0.0, 0.05)), Q)[1]
@@ -126,24 +119,6 @@ def test_a_gravity_that_the_arm_cannot_be_held_in_is_refused():
     with pytest.raises(ModelError, match="could not be held: joint2 needs"):
         bench.core.set_gravity(Gravity("", (0.0, 0.0, -12.0)), bench.now)
     bench.core.check(bench.core.settings.changed({"gravity": (0.0, 0.0, -9.0)}))
-
-
-def test_weightlessness_and_gravity_again_are_no_turn():
-    bench = Bench(gravity_tolerance=1.0).enabled()
-    for vector in ((0.0, 0.0, 0.0), (0.0, -9.81, 0.0)):
-        bench.core.set_gravity(Gravity("", vector), bench.now)
-        bench.run(2.0)
-        expected = mbs.gravity_torques(MODEL.with_gravity(vector), Q)
-        np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-9)
-
-
-def test_joint_without_an_effort_limit_is_the_only_problem_that_is_said():
-    bench = Bench(describe=None)
-    bench.core.describe(ARM7.replace('effort="180"', "", 1), bench.now)
-    bench.core.adopt(bench.now)
-    bench.send(efforts=tuple(3.0 * G))
-    (problem,) = bench.core.problems(bench.now)
-    assert problem.startswith("joint1 has no effort limit: ")
 
 
 def test_postures_and_efforts_are_not_judged_once_torques_are_commanded():
@@ -224,18 +199,6 @@ def test_one_sample_of_a_quantised_velocity_stops_nothing():
 
 
 @pytest.mark.parametrize("k", range(7))
-def test_a_joint_that_stays_too_fast_is_a_fault_within_the_window_and_damped(k):
-    bench = Bench(damping=(1.0,) * 7).enabled()
-    q, qd = Q.copy(), 1.1 * FASTEST * ONE[k]
-    for _ in range(7):
-        q += PERIOD * qd
-        bench.run(PERIOD, q, qd)
-    assert bench.fault == "velocity_limit"
-    assert JOINTS[k] in bench.core.policy.fault.reason
-    assert bench.torques[-1][k] < mbs.gravity_torques(MODEL, q)[k] - 0.5 * FASTEST[k]
-
-
-@pytest.mark.parametrize("k", range(7))
 def test_a_velocity_that_the_positions_contradict_is_a_fault_and_damps_nothing(k):
     bench = Bench(damping=(1.0,) * 7).enabled()
     bench.run(7 * PERIOD, Q, 1.3 * FASTEST * ONE[k])
@@ -250,23 +213,6 @@ def test_a_velocity_that_the_positions_contradict_is_a_fault_and_damps_nothing(k
     assert bench.core.enable(bench.now) == ""
     bench.run(1.2, Q, 0.5 * FASTEST * ONE[k])
     np.testing.assert_allclose(bench.torques[-1], G - 0.5 * FASTEST * ONE[k], atol=1e-9)
-
-
-@pytest.mark.parametrize("k", range(7))
-def test_a_velocity_that_is_stuck_at_zero_hides_no_runaway(k):
-    bench = Bench().enabled()
-    q = Q.copy()
-    for _ in range(6):
-        q += 1.2 * FASTEST * PERIOD * ONE[k]
-        bench.run(PERIOD, q, REST)
-    assert bench.fault == "velocity_limit"
-    assert f"{JOINTS[k]} moved by" in bench.core.policy.fault.reason
-    slower = Bench().enabled()
-    q = Q.copy()
-    for _ in range(20):
-        q += 0.9 * FASTEST * PERIOD * ONE[k]
-        slower.run(PERIOD, q, REST)
-    assert slower.state == "enabled"
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -372,39 +318,7 @@ def test_friction_compensation_comes_in_with_gravity():
     np.testing.assert_allclose(bench.torques[-1], 0.25 * (G + 0.9 * np.tanh(10.0)), atol=1e-9)
 
 
-def test_states_are_not_followed_after_time_went_back():
-    bench = Bench().enabled()
-    begin = bench.now
-    there = 0.5 * Q
-    for k in range(1, 60):  # another robot, or a simulation that was reset
-        bench.now += PERIOD
-        bench.send(there, stamp=k * 10**7)
-    assert bench.fault == "time_backwards"
-    left = 1.0 - (bench.now - begin - PERIOD)
-    np.testing.assert_allclose(bench.torques[-1], left * G, atol=1e-9)
-
-
 # -- springs ---------------------------------------------------------------------------------------
-
-
-def test_springs_hold_a_joint_back_at_its_limits_and_nowhere_else():
-    bench = Bench(limit_frequency=10.0, limit_zone=0.1).enabled()
-    low, high = MODEL.joints[1].limits.lower, MODEL.joints[1].limits.upper
-    for at, sign in ((high - 0.05, -1.0), (low + 0.05, 1.0)):
-        bench = Bench().enabled()
-        there = np.where(np.arange(7) == 1, at, Q)
-        bench.move(Q, there, 1.5)
-        bench.run(0.1, there)
-        depth = at - (high - 0.1 if sign < 0.0 else low + 0.1)
-        inertia = 1.0 / mbs.inverse_mass_matrix(MODEL, there)[1, 1]
-        spring = -100.0 * inertia * depth
-        assert np.sign(spring) == sign
-        expected = mbs.gravity_torques(MODEL, there) + spring * ONE[1]
-        np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-9)
-        off = bench.core.settings.changed({"limit_frequency": 0.0})
-        bench.core.change(off, bench.now)
-        bench.run(0.1, there)
-        np.testing.assert_allclose(bench.torques[-1], mbs.gravity_torques(MODEL, there), atol=1e-9)
 
 
 def test_springs_of_a_narrow_joint_leave_half_of_its_range_free():
@@ -415,20 +329,6 @@ def test_springs_of_a_narrow_joint_leave_half_of_its_range_free():
         there = np.where(np.arange(7) == 1, at, Q).tolist()
         found = [spring for spring in springs.pressed(there) if spring[0] == 1]
         assert [spring[1] for spring in found] == pytest.approx([] if depth is None else [depth])
-
-
-def test_springs_are_damped_the_more_the_deeper_they_are_pressed():
-    high = MODEL.joints[1].limits.upper
-    for depth in (0.03, 0.08):
-        bench = Bench(effort_rate_limit=1e6).enabled()
-        there = np.where(np.arange(7) == 1, high - 0.1 + depth, Q)
-        bench.move(Q, there, 1.5)
-        bench.run(0.1, there)
-        at_rest = bench.torques[-1]
-        bench.run(PERIOD, there, 0.2 * ONE[1])
-        inertia = 1.0 / mbs.inverse_mass_matrix(MODEL, there)[1, 1]
-        expected = -2.0 * 10.0 * 0.2 * inertia * depth / 0.1
-        np.testing.assert_allclose(bench.torques[-1] - at_rest, expected * ONE[1], atol=1e-9)
 
 
 def test_a_joint_that_stands_at_a_limit_when_it_is_enabled_stays_there():
@@ -550,20 +450,6 @@ def test_an_arm_and_its_gripper_report_in_messages_of_their_own():
     bench.run(0.6)
     assert bench.fault == "stale"
     assert bench.core.policy.fault.reason == "no valid joint_states of gripper for 0.500 s"
-
-
-def test_timeout_of_other_joints_can_be_changed_while_enabled():
-    bench = Bench(TWO, other_joints_timeout=0.5)
-    bench.send()
-    gripper(bench)
-    bench.run(PERIOD)
-    assert bench.core.enable(bench.now) == ""
-    bench.core.change(bench.core.settings.changed({"other_joints_timeout": 2.0}), bench.now)
-    bench.run(1.5)
-    assert bench.state == "enabled"
-    bench.core.change(bench.core.settings.changed({"other_joints_timeout": 1.0}), bench.now)
-    bench.run(PERIOD)
-    assert "no valid joint_states of gripper" in bench.core.policy.fault.reason
 
 
 def test_a_joint_that_nobody_reports_can_be_fixed():

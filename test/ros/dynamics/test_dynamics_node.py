@@ -1,10 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics node as a process of its own, over DDS: what it publishes, beside Pinocchio."""
+"""The dynamics node as a process of its own, over DDS: each of its paths, from start to end."""
 
 from __future__ import annotations
 
-import sys
+import signal
 
 import numpy as np
 import pytest
@@ -15,31 +15,30 @@ pytest.importorskip("pinocchio")
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import TwistStamped
 from rcl_interfaces.srv import ListParameters
+from rclpy.qos import qos_profile_sensor_data
 from robots import robot
-from ros_bench import NodeProcess, Probe, about, jacobian_of, twist_of
+from ros_bench import NodeProcess, Probe, about, jacobian_of, twist_of, wrench_of
 from ros_reference import Reference
+from sensor_msgs.msg import Imu
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import mbs_dynamics as mbs
-from mbs_dynamics.model.orders import tools
 from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.usefixtures("ros")
 
-ARM7 = robot_path("arm7").read_text(encoding="utf-8")
+FILE = robot_path("arm7")
+ARM7 = FILE.read_text(encoding="utf-8")
+MODEL = mbs.Model.from_urdf(ARM7)
+JOINTS = MODEL.joint_names
 PANDA = robot("panda_description/urdf/panda.urdf").read_text(encoding="utf-8")
-JOINTS = mbs.Model.from_urdf(ARM7).joint_names
 TORQUES = ["gravity_torques", "bias_torques"]
-ALL = [*TORQUES, "twist/tool", "jacobian/tool"]
 Q = np.array([0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4])
 QD = np.array([0.5, -0.2, 0.8, -1.0, 1.5, -0.7, 0.3])
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
-
-
-def shuffled(names, q, qd):
-    """Return names, positions and velocities in another order, with joints of others among them."""
-    names, q, qd = [*names, "wheel", "gripper"], [*q, np.nan, 5.0], [*qd, np.inf, np.nan]
-    order = np.random.default_rng(3).permutation(len(names))
-    return [names[k] for k in order], [q[k] for k in order], [qd[k] for k in order]
+PUSH = np.array([0.3, -0.2, 0.5, 10.0, -6.0, 4.0])
+"""A wrench on the tool, moment first."""
 
 
 @pytest.fixture
@@ -49,43 +48,27 @@ def own(request):
         yield probe
 
 
-class Again(NodeProcess):
-    """The node in a namespace that another one was in."""
-
-    def __init__(self, namespace, *arguments):
-        self._again = namespace
-        super().__init__(*arguments)
-        self.namespace, self.name = namespace, f"{namespace}/dynamics_node"
-
-    def command(self, *arguments):
-        module = ["-m", "mbs_dynamics.ros.dynamics_node", "--ros-args"]
-        return [sys.executable, *module, "-r", f"__ns:={self._again}", *arguments]
-
-
 def started_with(**parameters):
     return pytest.mark.parametrize("own", [parameters], indirect=True, ids=[""])
 
 
-@pytest.mark.parametrize(
-    ("name", "bodies"),
-    [
-        # merged links and a mimic joint; a tree; joints without limits
-        ("panda_description/urdf/panda.urdf", ("panda_hand_tcp", "panda_link4")),
-        ("baxter_description/urdf/baxter.urdf", ()),
-        ("kinova_description/robots/kinova.urdf", ()),
-    ],
-)
-def test_all_outputs_equal_pinocchio(own, name, bodies):
-    text = robot(name).read_text(encoding="utf-8")
-    model = mbs.Model.from_urdf(text)
-    reference = Reference(text, model.joint_names)
-    own.describe(text)
-    if bodies:
-        assert own.set(bodies=list(bodies)) == ""
-    links = bodies or tools(model)
-    topics = [*TORQUES, *(f"twist/{link}" for link in links), *(f"jacobian/{k}" for k in links)]
+def shuffled(names, q, qd):
+    """Return names, positions and velocities in another order, with joints of others among them."""
+    names, q, qd = [*names, "wheel", "gripper"], [*q, np.nan, 5.0], [*qd, np.inf, np.nan]
+    order = np.random.default_rng(3).permutation(len(names))
+    return [names[k] for k in order], [q[k] for k in order], [qd[k] for k in order]
+
+
+def test_outputs_equal_pinocchio_in_all_representations(own):
+    """With merged links, a mimic joint and joints without limits."""
+    model = mbs.Model.from_urdf(PANDA)
+    reference = Reference(PANDA, model.joint_names)
+    links = ("panda_hand_tcp", "panda_link4")
+    own.describe(PANDA)
+    assert own.set(bodies=list(links)) == ""
+    topics = [*TORQUES, *(f"{kind}/{link}" for kind in ("twist", "jacobian") for link in links)]
     own.hear(*topics)
-    for seed, representation in enumerate(("hybrid", "spatial", "body_fixed", "auto")):
+    for seed, representation in enumerate(("hybrid", "spatial", "body_fixed")):
         assert own.set(representation=representation) == ""
         own.quiet()  # answers to the state before
         state = model.random_state(seed)
@@ -93,16 +76,15 @@ def test_all_outputs_equal_pinocchio(own, name, bodies):
         assert tuple(gravity.name) == tuple(bias.name) == model.joint_names
         np.testing.assert_allclose(gravity.effort, reference.gravity_torques(state.q), **CLOSE)
         np.testing.assert_allclose(bias.effort, reference.bias_torques(state.q, state.qd), **CLOSE)
-        rep = "body_fixed" if representation == "auto" else representation
         for link in links:
             J, names = jacobian_of(own.latest[f"jacobian/{link}"])
             assert tuple(names) == model.joint_names
-            expected = reference.jacobian(state.q, link, rep)
+            expected = reference.jacobian(state.q, link, representation)
             np.testing.assert_allclose(J, expected, **CLOSE)
             twist = own.latest[f"twist/{link}"]
             np.testing.assert_allclose(twist_of(twist), expected @ state.qd, **CLOSE)
             root = next(iter(model.frames))
-            assert twist.header.frame_id == (link if rep == "body_fixed" else root)
+            assert twist.header.frame_id == (link if representation == "body_fixed" else root)
 
 
 @started_with(
@@ -114,7 +96,7 @@ def test_messages_say_what_they_are(own):
     topics = ["velocity/tool", "center_of_mass", "twist/tool", "jacobian/tool", "gravity_torques"]
     own.describe(ARM7)
     own.hear(*topics)
-    model = mbs.Model.from_urdf(ARM7).with_payload("tool", 1.5, (0.0, 0.02, 0.05))
+    model = MODEL.with_payload("tool", 1.5, (0.0, 0.02, 0.05))
     frames = {"hybrid": "left/tool", "body_fixed": "left/tool", "spatial": "left/base_link"}
     for representation, frame in frames.items():
         assert own.set(representation=representation) == ""
@@ -150,25 +132,18 @@ def test_messages_say_what_they_are(own):
         own.payload(frame, 0.0)
 
 
-@started_with(**{"loads.tool": "[1.5, 0.0]"})
-def test_a_load_with_too_few_numbers_ends_the_node(own):
-    assert own.target.wait() == 1
-    assert "loads.tool has 2 number(s); valid are 4" in own.target.log
-
-
 def test_the_quality_of_service_is_overridden_by_parameters():
     """rclpy writes into the profile that it is given: other topics must not change with it."""
     with NodeProcess() as process:
-        prefix = f"qos_overrides.{process.namespace}"
+        namespace = process.namespace
+    prefix = f"qos_overrides.{namespace}"
     overrides = {
         f"{prefix}/dynamics_node/gravity_torques.publisher.reliability": "best_effort",
         f"{prefix}/joint_states.subscription.depth": 50,
     }
-    command = [f"{name}:={value}" for name, value in overrides.items()]
-    arguments = [word for one in command for word in ("-p", one)]
-    with Again(process.namespace, *arguments) as process, Probe(process) as probe:
+    with NodeProcess(namespace=namespace, **overrides) as process, Probe(process) as probe:
         probe.describe(ARM7)
-        topics = [f"{process.name}/{name}_torques" for name in ("gravity", "bias")]
+        topics = [f"{process.name}/{name}" for name in TORQUES]
         publishers = probe.node.get_publishers_info_by_topic
         probe.until(lambda: all(map(publishers, topics)))  # each is discovered by itself
         (info,), (other,) = map(publishers, topics)
@@ -183,69 +158,6 @@ def test_the_quality_of_service_is_overridden_by_parameters():
         assert "no parameter" not in process.log
 
 
-def test_every_algorithm_publishes_the_same_torques(own):
-    """Changed at run time, beside Pinocchio; what is published for bodies does not change."""
-    own.describe(ARM7)
-    topics = [*TORQUES, "mass_matrix", "twist/tool"]
-    assert own.set(publish_mass_matrix=True) == ""
-    own.hear(*topics)
-    reference = Reference(ARM7, JOINTS)
-    operations = set()
-    for algorithm in ("auto", "body_fixed", "spatial", "hybrid", "mixed"):
-        assert own.set(algorithm=algorithm) == ""
-        gravity, bias, mass, twist = own.answer(topics, JOINTS, Q, QD)
-        np.testing.assert_allclose(gravity.effort, reference.gravity_torques(Q), **CLOSE)
-        np.testing.assert_allclose(bias.effort, reference.bias_torques(Q, QD), **CLOSE)
-        M = np.reshape(mass.data, (7, 7))
-        np.testing.assert_allclose(M, mbs.mass_matrix(mbs.Model.from_urdf(ARM7), Q), **CLOSE)
-        expected = reference.jacobian(Q, "tool", "hybrid") @ QD
-        np.testing.assert_allclose(twist_of(twist), expected, **CLOSE)
-        own.until(lambda shown=algorithm: own.model_value("algorithm") == shown)
-        own.until(lambda: own.model_value("operations"))  # not before the first answer
-        operations.add(own.model_value("operations"))
-        assert float(own.model_value("evaluation time [us]")) > 0.0
-    assert len(operations) == 4, operations  # auto is body_fixed
-    refused = own.set(algorithm="bodyfixed")
-    assert "'bodyfixed'" in refused
-    assert "auto, body_fixed, spatial, hybrid, mixed" in refused
-
-
-def test_answers_bear_the_stamp_of_the_question(own):
-    own.describe(ARM7)
-    own.hear(*ALL)
-    own.answer(ALL, JOINTS, Q, QD)
-    own.latest.clear()
-    sent = own.send(JOINTS, Q, QD)
-    own.until(lambda: all(topic in own.latest for topic in ALL))
-    for topic in ALL[:3]:
-        assert own.latest[topic].header.stamp == sent.header.stamp
-
-
-@started_with(representation="mixed", publish_twists=False, bodies="[tool]")
-def test_jacobian_in_mixed_representation(own):
-    own.describe(ARM7)
-    own.hear("jacobian/tool")
-    (message,) = own.answer(["jacobian/tool"], JOINTS, Q)
-    expected = Reference(ARM7, JOINTS).jacobian(Q, "tool", "mixed")
-    np.testing.assert_allclose(jacobian_of(message)[0], expected, **CLOSE)
-    assert "one frame" in own.set(publish_twists=True)
-    assert own.set(publish_twists=True, representation="hybrid") == ""
-
-
-@started_with(robot_description_file=str(robot_path("arm7")), root="link1", tip="link5")
-def test_part_of_a_robot_from_a_file(own):
-    joints = ("joint2", "joint3", "joint4", "joint5")
-    own.hear(*TORQUES, "twist/link5")
-    topics = [*TORQUES, "twist/link5"]
-    gravity, bias, twist = own.answer(topics, JOINTS, Q, QD)
-    with pytest.warns(mbs.ModelWarning, match="dropped"):
-        model = mbs.Model.from_urdf(ARM7, root="link1", tip="link5")
-    assert tuple(gravity.name) == joints
-    np.testing.assert_allclose(gravity.effort, mbs.gravity_torques(model, Q[1:5]), **CLOSE)
-    np.testing.assert_allclose(bias.effort, mbs.bias_torques(model, Q[1:5], QD[1:5]), **CLOSE)
-    assert twist.header.frame_id == "link1"
-
-
 def test_a_new_description_replaces_the_robot_and_a_bad_one_does_not(own):
     own.describe(ARM7)
     own.hear(*TORQUES, "twist/panda_hand_tcp")
@@ -253,10 +165,9 @@ def test_a_new_description_replaces_the_robot_and_a_bad_one_does_not(own):
     own.describe("<robot name='broken'><link name='a'/>")
     own.until(lambda: "refused" in own.said("model"))
     assert own.level("model") == DiagnosticStatus.ERROR
-    assert "the model before it stays in force" in own.said("model")
     assert "robot_description refused" in own.target.log
     tau = own.answer(TORQUES, JOINTS, Q, QD)[1].effort
-    np.testing.assert_allclose(tau, Reference(ARM7, JOINTS).bias_torques(Q, QD), **CLOSE)
+    np.testing.assert_allclose(tau, mbs.bias_torques(MODEL, Q, QD), **CLOSE)
     model = mbs.Model.from_urdf(PANDA)
     own.describe(PANDA)
     own.until(lambda: own.model_value("model") == "panda")
@@ -264,67 +175,233 @@ def test_a_new_description_replaces_the_robot_and_a_bad_one_does_not(own):
     state = model.random_state()
     topics = [*TORQUES, "twist/panda_hand_tcp"]
     tau = own.answer(topics, model.joint_names, state.q, state.qd)[1].effort
-    expected = Reference(PANDA, model.joint_names).bias_torques(state.q, state.qd)
-    np.testing.assert_allclose(tau, expected, **CLOSE)
+    np.testing.assert_allclose(tau, mbs.bias_torques(model, state.q, state.qd), **CLOSE)
     own.describe(PANDA)
     own.spin(0.3)
     assert own.target.log.count("model 'panda'") == 1
 
 
-def test_gravity(own):
-    reference = Reference(ARM7, JOINTS, (1.0, 2.0, -3.0))
-    own.describe(ARM7)
+@started_with(robot_description_file=FILE)
+def test_gravity_and_outputs_change_at_run_time(own):
+    def torques():
+        return own.answer(TORQUES[:1], JOINTS, Q)[0].effort
+
+    def publishers():
+        topics = ("gravity_torques", "bias_torques", "twist/tool", "jacobian/tool", "twist/link7")
+        return [own.node.count_publishers(f"{own.target.name}/{topic}") for topic in topics]
+
     own.hear(*TORQUES)
-    own.answer(TORQUES, JOINTS, Q, QD)
     own.until(
         lambda: own.model_value("gravity [m/s^2]") == "1, 2, -3",
         again=lambda: own.gravity((1, 2, -3)),
     )
-    gravity, bias = own.answer(TORQUES, JOINTS, Q, QD)
-    np.testing.assert_allclose(gravity.effort, reference.gravity_torques(Q), **CLOSE)
-    np.testing.assert_allclose(bias.effort, reference.bias_torques(Q, QD), **CLOSE)
-    for vector, frame in (((0, 0, np.nan), ""), ((0, 0, -9810), ""), ((0, 0, -9.81), "link3")):
-        own.gravity(vector, frame)
-    own.until(lambda: "gravity refused: gravity must be finite" in own.target.log)
-    (gravity,) = own.answer(TORQUES[:1], JOINTS, Q, QD)
-    np.testing.assert_allclose(gravity.effort, reference.gravity_torques(Q), **CLOSE)
-    own.gravity((0, 0, 5), "base_link")
-    own.until(lambda: own.model_value("gravity [m/s^2]") == "0, 0, 5")
+    expected = mbs.gravity_torques(MODEL.with_gravity((1.0, 2.0, -3.0)), Q)
+    np.testing.assert_allclose(torques(), expected, **CLOSE)
+    own.gravity((0, 0, -9810))
+    own.until(lambda: "gravity refused: " in own.target.log)
+    np.testing.assert_allclose(torques(), expected, **CLOSE)
     assert own.set(gravity=[0.0, 0.0, -9.81]) == ""
-    (gravity,) = own.answer(TORQUES[:1], JOINTS, Q, QD)
-    expected = Reference(ARM7, JOINTS).gravity_torques(Q)
-    np.testing.assert_allclose(gravity.effort, expected, **CLOSE)
+    np.testing.assert_allclose(torques(), mbs.gravity_torques(MODEL, Q), **CLOSE)
+    own.until(lambda: publishers() == [1, 1, 1, 1, 0])
+    assert own.set(publish_bias_torques=False, publish_jacobians=False, bodies=["link7"]) == ""
+    own.until(lambda: publishers() == [1, 0, 0, 0, 1])
 
 
-def test_payload(own):
+# -- outputs on request ----------------------------------------------------------------------------
+
+
+@started_with(
+    **{"robot_description_file": FILE, "publish_external_torques": True, "tool_body": "tool"},
+    **{"publish_tool_wrench": True, "observer_gain": 100.0},
+)
+def test_a_push_shows_and_joints_without_effort_are_said(own):
+    J = mbs.jacobian(MODEL, Q, "tool", representation="body_fixed")
+    external = J.T @ PUSH
+    held = mbs.gravity_torques(MODEL, Q) - external  # what the drives exert in equilibrium
+    own.hear("external_torques", "tool_wrench")
+    time = [10**18]
+
+    def feed(efforts):
+        for _ in range(5):
+            time[0] += 10_000_000
+            own.send(JOINTS, Q, np.zeros(7), stamp=time[0], efforts=efforts)
+            own.spin(0.01)
+
+    def settled():
+        shown = {"external_torques", "tool_wrench"} <= own.latest.keys()
+        return shown and np.allclose(own.latest["external_torques"].effort, external, atol=1e-6)
+
+    own.until(settled, again=lambda: feed(held))
+    assert tuple(own.latest["external_torques"].name) == JOINTS
+    wrench = own.latest["tool_wrench"]
+    assert wrench.header.frame_id == "tool"
+    np.testing.assert_allclose(wrench_of(wrench), [*PUSH[3:], *PUSH[:3]], atol=1e-3)
+    own.until(lambda: own.level("effort") == DiagnosticStatus.OK, again=lambda: feed(held))
+    lacking = np.where(np.arange(7) == 4, np.nan, held)
+    own.until(lambda: "joint5" in own.said("effort"), again=lambda: feed(lacking))
+    assert tuple(own.latest["external_torques"].name) == (*JOINTS[:4], *JOINTS[5:])
+
+
+@started_with(robot_description_file=FILE, publish_desired_torques=True)
+def test_desired_points_and_trajectories_are_answered_and_malformed_ones_refused(own):
+    own.hear("desired_torques", "desired_trajectory_torques")
+    name, make = own.target.name, own.node.create_publisher
+    points = make(JointTrajectoryPoint, f"{name}/desired", 10)
+    trajectories = make(JointTrajectory, f"{name}/desired_trajectory", 10)
+    qdd = np.linspace(1.0, -1.0, 7)
+
+    def point(q=Q, qd=QD, qdd=qdd):
+        values = {"positions": q, "velocities": qd, "accelerations": qdd}
+        return JointTrajectoryPoint(**{k: list(map(float, x)) for k, x in values.items()})
+
+    own.until(lambda: "desired_torques" in own.latest, again=lambda: points.publish(point()))
+    answer = own.latest["desired_torques"]
+    assert tuple(answer.name) == JOINTS
+    np.testing.assert_allclose(answer.effort, mbs.inverse_dynamics(MODEL, Q, QD, qdd), rtol=1e-12)
+    order = [6, *range(6)]
+    names = [JOINTS[k] for k in order]
+    planned = [point((s * Q)[order], QD[order], ()) for s in (1.0, 0.5)]
+    trajectory = JointTrajectory(joint_names=names, points=planned)
+    own.until(
+        lambda: "desired_trajectory_torques" in own.latest,
+        again=lambda: trajectories.publish(trajectory),
+    )
+    answer = own.latest["desired_trajectory_torques"]
+    assert answer.joint_names == names
+    for one, s in zip(answer.points, (1.0, 0.5), strict=True):
+        expected = mbs.bias_torques(MODEL, s * Q, QD)[order]
+        np.testing.assert_allclose(one.effort, expected, rtol=1e-12)
+        np.testing.assert_allclose(one.positions, (s * Q)[order])
+    own.quiet()
+    points.publish(point(q=Q[:-1]))
+    own.until(lambda: own.level("desired") == DiagnosticStatus.WARN)
+    assert "desired point rejected" in own.target.log
+    assert "desired_torques" not in own.latest
+    # some joints only: the others stand where joint_states say
+    assert own.set(desired_joints=["joint3", "joint2"]) == ""
+    standing = Q.copy()
+    standing[[2, 1]] = 0.1, 0.2
+
+    def both():
+        own.send(JOINTS, Q, QD)
+        own.spin(0.05)
+        points.publish(point((0.1, 0.2), (), ()))
+
+    own.until(lambda: "desired_torques" in own.latest, again=both)
+    answer = own.latest["desired_torques"]
+    assert answer.name == ["joint3", "joint2"]
+    expected = mbs.gravity_torques(MODEL, standing)[[2, 1]]
+    np.testing.assert_allclose(answer.effort, expected, rtol=1e-12)
+
+
+@started_with(robot_description_file=FILE, estimate_payload=True, tool_body="tool")
+def test_a_load_is_estimated_from_still_poses_and_not_applied(own):
+    own.hear("payload_estimate", "gravity_torques")
+    loaded = MODEL.with_payload("tool", 1.5, (0.01, -0.02, 0.06))
+
+    def take(once=True):  # asked again, it would take a pose twice
+        return own.call(Trigger, "payload_estimate/take", Trigger.Request(), once=once)
+
+    own.send(JOINTS, Q, QD)
+    own.until(lambda: "stand still for 0.5 s" in take(once=False).message)
+    rng = np.random.default_rng(1)
+    answer = None
+    for q in 0.5 * rng.uniform(MODEL.lower, MODEL.upper, (4, 7)):
+        tau = mbs.gravity_torques(loaded, q)
+        answer = None
+        while answer is None or not answer.success:
+            for _ in range(30):
+                own.send(JOINTS, q, np.zeros(7), efforts=tau)
+                own.spin(0.02)
+            answer = take()
+    assert "4 pose(s) taken: 1.500" in answer.message
+    own.until(lambda: "payload_estimate" in own.latest)
+    load = own.latest["payload_estimate"]
+    assert load.header.frame_id == "tool"
+    com = [load.inertia.com.x, load.inertia.com.y, load.inertia.com.z]
+    np.testing.assert_allclose([load.inertia.m, *com], [1.5, 0.01, -0.02, 0.06], atol=1e-6)
+    (tau,) = own.answer(["gravity_torques"], JOINTS, Q)
+    np.testing.assert_allclose(tau.effort, mbs.gravity_torques(MODEL, Q), rtol=1e-10)
+    assert own.call(Trigger, "payload_estimate/restart", Trigger.Request()).success
+
+
+@started_with(robot_description_file=FILE, floating_base=True, stale_timeout=2.0)
+def test_a_floating_base_comes_from_an_inertial_sensor_and_from_odometry(own):
+    Odometry = pytest.importorskip("nav_msgs.msg").Odometry
+    model = mbs.Model.from_urdf(ARM7, floating_base=True)
+    x = np.array([0.1, -0.7, 0.3, 0.5]) / np.linalg.norm([0.1, -0.7, 0.3, 0.5])
+    p, V = np.array([1.0, -2.0, 0.5]), np.array([0.3, -0.1, 0.2, 0.5, -0.4, 0.6])
+
+    def put(numbers, message):
+        for name, number in zip("xyzw", numbers, strict=False):
+            setattr(message, name, float(number))
+
+    own.hear("bias_torques", "base_wrench")
+    imu, odometry = Imu(), Odometry(child_frame_id=model.body_names[0])
+    put(x, imu.orientation)
+    put(V[:3], imu.angular_velocity)
+    odometry.header.frame_id = "odom"
+    put(p, odometry.pose.pose.position)
+    put(x, odometry.pose.pose.orientation)
+    put(V[:3], odometry.twist.twist.angular)
+    put(V[3:], odometry.twist.twist.linear)
+    for topic, message, v in (("imu", imu, [*V[:3], 0.0, 0.0, 0.0]), ("odom", odometry, V)):
+        publisher = own.node.create_publisher(type(message), topic, qos_profile_sensor_data)
+        h = mbs.bias_torques(model, [*p, *x, *Q], [*v, *QD])
+
+        def answered(h=h):
+            if not {"bias_torques", "base_wrench"} <= own.latest.keys():
+                return False
+            wrench = wrench_of(own.latest["base_wrench"])
+            found = [*wrench[3:], *wrench[:3], *own.latest["bias_torques"].effort]
+            return np.allclose(found, h, rtol=1e-11, atol=1e-11)
+
+        def send(publisher=publisher, message=message):
+            publisher.publish(message)
+            own.send(JOINTS, Q, QD)
+
+        own.until(answered, again=send)
+    assert tuple(own.latest["bias_torques"].name) == JOINTS
+    assert own.latest["base_wrench"].header.frame_id == model.body_names[0]
+
+
+# -- lifecycle and end -----------------------------------------------------------------------------
+
+
+@started_with(autostart=False)
+def test_lifecycle(own):
+    assert own.lifecycle_state() == "unconfigured"
+    own.hear("gravity_torques")
     own.describe(ARM7)
-    own.hear(*TORQUES)
-    own.answer(TORQUES, JOINTS, Q, QD)
-    diagonal = (0.01, 0.02, 0.025)
-    for mass in (0.5, 2.0):
-        reference = Reference(ARM7, JOINTS)
-        reference.add_load("tool", mass, (0.01, 0.02, 0.1), np.diag(diagonal))
-        said = f"{mass:g} kg at tool"
+    for change, state in (("configure", "inactive"), ("activate", "active")) * 2:
+        assert own.transition(change)
+        assert own.lifecycle_state() == state
+        if state == "active":
+            own.answer(["gravity_torques"], JOINTS, Q)
+            assert own.transition("deactivate")
+            own.quiet()
         own.until(
-            lambda said=said: own.model_value("payloads") == said,
-            again=lambda mass=mass: own.payload("tool", mass, (0.01, 0.02, 0.1), diagonal),
+            lambda: own.input_value("lifecycle state") == "inactive",
+            again=lambda: own.send(JOINTS, Q),
         )
-        gravity, bias = own.answer(TORQUES, JOINTS, Q, QD)
-        np.testing.assert_allclose(gravity.effort, reference.gravity_torques(Q), **CLOSE)
-        np.testing.assert_allclose(bias.effort, reference.bias_torques(Q, QD), **CLOSE)
-    own.payload("rope", 1.0)
-    own.until(lambda: "payload refused: no body 'rope'" in own.target.log)
-    assert own.model_value("payloads") == "2 kg at tool"
-    own.payload("tool", 0.0)
-    own.until(lambda: own.model_value("payloads") == "none")
-    (gravity,) = own.answer(TORQUES[:1], JOINTS, Q, QD)
-    expected = Reference(ARM7, JOINTS).gravity_torques(Q)
-    np.testing.assert_allclose(gravity.effort, expected, **CLOSE)
+        assert own.latest == {}
+        if state == "active":
+            assert own.transition("cleanup")
+            assert own.lifecycle_state() == "unconfigured"
+            own.until(lambda: own.said("model") == "no robot_description yet")
+    assert own.transition("shutdown")
+    assert own.lifecycle_state() == "finalized"
+    assert own.target.stop() == 0
 
 
-def test_link_names_that_are_no_topic_names(own):
-    own.describe(ARM7.replace('"tool"', '"7th tool-of/arm"'))
-    own.hear("twist/link_7th_tool_of_arm")
-    (twist,) = own.answer(["twist/link_7th_tool_of_arm"], JOINTS, Q, QD)
-    expected = Reference(ARM7, JOINTS).jacobian(Q, "tool", "hybrid") @ QD
-    np.testing.assert_allclose(twist_of(twist), expected, **CLOSE)
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@started_with(robot_description_file=FILE)
+def test_ends_cleanly_while_messages_arrive(own, how):
+    own.hear("gravity_torques")
+    own.answer(["gravity_torques"], JOINTS, Q)
+    own.target.process.send_signal(how)
+    while own.target.process.poll() is None:
+        own.send(JOINTS, Q, QD)
+        own.spin(0.001)
+    assert own.target.wait() == 0
+    assert "rror" not in own.target.log

@@ -4,17 +4,33 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import islice, permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+pytest.importorskip("rclpy")
+
+from builtin_interfaces.msg import Time
+from std_msgs.msg import Header
+from trajectory_msgs.msg import JointTrajectoryPoint
+
 import mbs_dynamics as mbs
 from mbs_dynamics.control.joint_input import Rejection
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.feed_forward import DesiredInput, DesiredTorques, Motion
+from mbs_dynamics.ros.dynamics.feed_forward import (
+    DesiredInput,
+    DesiredTorques,
+    FeedForward,
+    Motion,
+    check_feed_forward,
+)
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
+from mbs_dynamics.ros.node_base import message_type
 
 ALL = DesiredInput(("a", "b"))
 ONE = DesiredInput(("a", "b", "c"), ("c", "a"))
@@ -140,3 +156,46 @@ def test_trajectories_with_ever_other_names_take_no_more_memory():
     assert len(desired._inputs) < 50
     (own,) = desired.answers((), [([0.1] * 7, [], [], [])], np.zeros(7))
     np.testing.assert_array_equal([own[model.joint_names.index(name)] for name in names], tau)
+
+
+def test_controller_states_need_their_messages(monkeypatch):
+    monkeypatch.setitem(sys.modules, "control_msgs.msg", None)  # as if it were not installed
+    asked = DynamicsSettings(publish_desired_torques=True, controller_state="jtc/controller_state")
+    with pytest.raises(ArgumentError, match="needs the package control_msgs"):
+        check_feed_forward(asked)
+    check_feed_forward(asked.changed({"publish_desired_torques": False}))
+
+
+def test_controller_states_are_answered_with_their_joints_and_stamp(monkeypatch):
+    """Without DDS, as control_msgs is on no package index: its message has these fields."""
+    kind = type("JointTrajectoryControllerState", (), {})
+    there = SimpleNamespace(JointTrajectoryControllerState=kind)
+    monkeypatch.setitem(sys.modules, "control_msgs.msg", there)
+    topics, published, warned, Q = {}, [], [], np.linspace(-0.5, 0.5, 7)
+    node = SimpleNamespace(
+        advertise=lambda declared: SimpleNamespace(publish=published.append),
+        subscribe=lambda declared, hear, name="": topics.update({name or declared: hear}),
+        warn=lambda *line: warned.append(line),
+    )
+    asked = DynamicsSettings(publish_desired_torques=True, controller_state="jtc/controller_state")
+    model = mbs.Model.from_urdf(robot_path("arm7"))
+    robot = Robot(model, asked)
+    feed = FeedForward(node, lambda: robot, lambda: Q)
+    feed.adopt(robot)
+    feed.listen(asked, True)
+    answer = topics["jtc/controller_state"]
+    assert message_type("control_msgs/msg/JointTrajectoryControllerState") is kind
+    state = kind()
+    state.header = Header(stamp=Time(sec=77))
+    state.joint_names = ["joint7", "joint2"]
+    state.reference = JointTrajectoryPoint(positions=[0.3, 0.4], effort=[1.0, 2.0])
+    answer(state)
+    (torques,) = published
+    assert (torques.header.stamp.sec, torques.name) == (77, ["joint7", "joint2"])
+    q = Q.copy()
+    q[[6, 1]] = 0.3, 0.4
+    np.testing.assert_allclose(torques.effort, mbs.gravity_torques(model, q)[[6, 1]], rtol=1e-12)
+    state.joint_names = ["joint7", "elbow"]
+    answer(state)
+    assert len(published) == 1
+    assert "no joint 'elbow'" in warned[0][1]

@@ -11,8 +11,7 @@ pytest.importorskip("rclpy")
 pytest.importorskip("visualization_msgs")
 
 from builtin_interfaces.msg import Time
-from ros_bench import NodeProcess, Probe
-from visualization_msgs.msg import Marker, MarkerArray
+from visualization_msgs.msg import Marker
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.contact import ToolWrench
@@ -104,14 +103,3 @@ def test_all_are_in_the_frame_of_the_root_with_the_prefix_and_the_stamp():
     for marker in drawn(frame_prefix="left/"):
         assert marker.header.frame_id == "left/base_link"
         assert marker.header.stamp.sec == 7
-
-
-def test_the_node_draws_at_most_thirty_times_a_second(ros):
-    given = {"robot_description_file": robot_path("arm7"), "publish_markers": True}
-    with NodeProcess(**given) as process, Probe(process) as probe:
-        heard = []
-        topic = f"{process.name}/markers"
-        probe.node.create_subscription(MarkerArray, topic, heard.append, 10)
-        probe.until(lambda: heard, again=lambda: probe.send(MODEL.joint_names, Q, QD))
-        namespaces = {marker.ns for marker in heard[-1].markers}
-        assert {"inertia", "center_of_mass", "joint_torques", "screw_axis"} <= namespaces

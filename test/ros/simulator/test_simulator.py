@@ -186,19 +186,6 @@ def test_damping_and_friction_are_those_of_the_description_or_of_the_parameters(
     assert (told.damping.tolist(), told.friction.tolist()) == ([2.0], [0.0])
 
 
-def test_damping_and_friction_change_while_it_runs():
-    model = mbs.Model.from_urdf(PENDULUM).with_gravity((0.0, 0.0, 0.0))
-    simulated = World(model, settings(**FREE, initial_velocities=(1.0,)))
-    run(simulated, 0.1)
-    assert simulated.state[1, 0] == pytest.approx(1.0)
-    simulated.change(settings(joint_stops=False, joint_damping=(6.0,), joint_friction=(0.0,)))
-    run(simulated, 0.1)
-    assert simulated.state[1, 0] == pytest.approx(np.exp(-6.0 / 0.6 * 0.1), rel=0.01)
-    with pytest.raises(ArgumentError, match="joint_damping has shape"):
-        simulated.change(settings(joint_damping=(1.0, 2.0)))
-    assert simulated.settings.joint_damping == (6.0,)
-
-
 def test_the_algorithm_changes_while_it_runs_and_the_motion_does_not():
     """Under gravity, motors and a push; each switches from another one halfway."""
     ends = []
@@ -223,13 +210,6 @@ def test_a_robot_with_a_mimic_joint_and_limits_that_exclude_zero():
     q, qd = run(simulated, 1.0)
     assert np.abs(q - simulated.initial[0]).max() > 0.1
     assert np.abs(qd).max() < 50.0
-
-
-def test_resistance_is_what_the_momentum_observer_takes_off():
-    rates = np.linspace(-0.05, 0.05, N)
-    forces = JointForces.of(ARM, friction_speed=0.02)
-    expected = -forces.damping * rates - forces.friction * np.tanh(rates / 0.02)
-    np.testing.assert_allclose(forces.resistance(rates), expected, rtol=1e-12)
 
 
 def test_a_push_acts_in_the_frame_of_its_link_for_its_duration():

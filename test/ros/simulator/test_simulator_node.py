@@ -4,27 +4,19 @@
 
 from __future__ import annotations
 
-import re
 import signal
-from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 pytest.importorskip("rclpy")
 
-from diagnostic_msgs.msg import DiagnosticStatus
-from documented import declared, found, qualities, quality, says, types
-from ros_bench import Probe
 from rosgraph_msgs.msg import Clock
 from simulator_bench import SimulatorProcess, Watcher
 from std_srvs.srv import SetBool
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.simulator.interface import SimulatorSettings
 
 pytestmark = pytest.mark.usefixtures("ros")
 
@@ -120,37 +112,6 @@ def test_brakes_hold_the_arm_until_commands_carry_it_or_the_service_releases_it(
         assert "held by brakes" in probe.reset().message
 
 
-def test_bad_input_is_refused_and_said():
-    with SimulatorProcess(rate=100.0) as process, Watcher(process) as probe:
-        good = np.arange(7.0)
-        probe.until(
-            lambda: probe.states and np.array_equal(probe.tau, good),
-            again=lambda: probe.effort(good),
-        )
-        for bad in (good[:-1], np.full(7, np.nan)):
-            probe.effort(bad)
-        probe.effort_of(joint9=1.0)
-        probe.push("wing", (1.0, 0.0, 0.0))
-        probe.push("base_link", (1.0, 0.0, 0.0))
-        probe.hang("rope", 1.0)
-        for said in (
-            "commands refused: 6 efforts for 7 joints",
-            "commands refused: effort is not finite: joint1 = nan",
-            "commands refused: no joints joint9",
-            "disturbance refused: no body 'wing'",
-            "payload refused: no body 'rope'",
-        ):
-            probe.until(lambda said=said: said in process.log)
-        probe.until(lambda: probe.level("input") == DiagnosticStatus.WARN)
-        probe.until(lambda: probe.value("input", "commands refused") == "3")
-        np.testing.assert_array_equal(probe.tau, good)
-        assert "no parameter 'realtime_fctor' (did you mean 'realtime_factor'?)" in probe.set(
-            realtime_fctor=1.0
-        )
-        assert probe.set(rate=100.0) != ""  # read only
-        assert probe.set(realtime_factor=0.0) != ""
-
-
 @pytest.mark.backend_independent
 def test_time_and_its_pace():
     parameters = {"publish_clock": True, "rate": 100.0, "realtime_factor": 0.5}
@@ -172,82 +133,3 @@ def test_time_and_its_pace():
         assert float(probe.value("simulation", "wanted rate [Hz]")) == pytest.approx(50.0)
         assert probe.set(realtime_factor=2.0) == ""
         probe.until(lambda: probe.value("simulation", "wanted rate [Hz]") == "200.0")
-
-
-@pytest.mark.backend_independent
-def test_the_last_command_holds_unless_it_may_lapse():
-    with SimulatorProcess(rate=100.0) as process, Watcher(process) as probe:
-        good = np.arange(7.0)
-        probe.until(
-            lambda: probe.states and np.array_equal(probe.tau, good),
-            again=lambda: probe.effort(good),
-        )
-        probe.spin(1.0)
-        np.testing.assert_array_equal(probe.tau, good)
-        assert probe.set(command_timeout=0.3) == ""
-        probe.until(lambda: not probe.tau.any())
-        probe.until(lambda: "efforts are zero" in probe.said("input"))
-        assert probe.level("input") == DiagnosticStatus.WARN
-
-
-@pytest.mark.backend_independent
-@pytest.mark.parametrize(
-    ("parameters", "said"),
-    [
-        (
-            {"robot_description_file": "/nowhere.urdf"},
-            "robot_description_file names '/nowhere.urdf', which is no file",
-        ),
-        ({"robot_description": "arm.urdf"}, "begins with 'arm.urdf'"),
-        ({"integrator": "verlet"}, "valid is one of semi_implicit_euler"),
-        ({"joints": "[joint9]"}, "no joint 'joint9'"),
-        ({"initial_positions": "[1.0, 2.0]"}, "initial_positions has shape (2,)"),
-    ],
-)
-def test_it_does_not_start_with_what_cannot_be(parameters, said):
-    with SimulatorProcess(**parameters) as process, Probe(process):
-        assert process.wait() == 1
-        assert said in process.log
-
-
-def test_a_simulation_that_cannot_keep_up_says_so():
-    impossible = {"rate": 10000.0, "step": 1e-5, "realtime_factor": 100.0}  # 1e7 steps a second
-    with SimulatorProcess(**impossible) as process, Probe(process) as probe:
-        probe.until(lambda: probe.said("simulation").startswith("too slow: "))
-        assert probe.level("simulation") == DiagnosticStatus.WARN
-
-
-@pytest.mark.backend_independent
-def test_the_parameter_file_holds_the_defaults():
-    file = Path(__file__).parents[3] / "config" / "simulation.yaml"
-    text = file.read_text(encoding="utf-8")
-    given = yaml.safe_load(text)["/**"]["ros__parameters"]
-    told = set(re.findall(r"^    (?:# )?([a-z_]+): ", text, re.MULTILINE))
-    assert told == {item.name for item in fields(SimulatorSettings)} - {"robot_description"}
-    for item in fields(SimulatorSettings):
-        value = given.get(item.name, item.default)
-        if isinstance(value, list):
-            value = tuple(one for one in value if one != "")
-        assert value == item.default, item.name
-    # rcl reads it as well
-    with SimulatorProcess("--params-file", str(file)) as process, Watcher(process) as probe:
-        probe.until(lambda: probe.states)
-        assert "no parameter" not in process.log
-
-
-@pytest.mark.backend_independent
-def test_topics_and_services_are_those_declared_and_diagnostics_are_documented():
-    with SimulatorProcess(publish_clock=True, rate=100.0) as process, Watcher(process) as probe:
-        probe.until(lambda: probe.states and "simulation" in probe.health)
-        probe.spin(0.5)
-        there = {}
-        for kind in ("publishers", "subscribers", "services"):
-            there |= found(probe, kind)
-        entries = declared("simulator_node", command_topic="controller/commands")
-        assert there == types(entries)
-        for topic, words in (
-            qualities(probe, "publishers") | qualities(probe, "subscribers")
-        ).items():
-            assert words == quality(entries[topic]), topic
-        values = [pair.key for status in probe.health.values() for pair in status.values]
-        assert [value for value in values if not says("simulator_node", value)] == []

@@ -1,0 +1,306 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Each node beside its tables, its page and its parameter file, in this process."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import yaml
+
+pytest.importorskip("rclpy")
+
+from gravity_bench import JOINTS, REST, Q
+from rclpy.exceptions import ParameterException
+from rclpy.parameter import Parameter
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+
+from mbs_dynamics.control.force_sensor import Calibration
+from mbs_dynamics.errors import MbsError
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.command_watchdog_node import CommandWatchdogNode
+from mbs_dynamics.ros.dynamics_node import DynamicsNode
+from mbs_dynamics.ros.entry_points import INTERFACES, interface_of
+from mbs_dynamics.ros.gravity_compensation_node import GravityCompensationNode
+from mbs_dynamics.ros.node_base import message_type, profile
+from mbs_dynamics.ros.simulator_node import SimulatorNode
+from mbs_dynamics.ros.wrench_compensation_node import WrenchCompensationNode
+
+pytestmark = [
+    pytest.mark.backend_independent,
+    pytest.mark.usefixtures("ros", "controller_manager_msgs"),
+]
+
+ROOT = Path(__file__).parents[2]
+ARM7 = robot_path("arm7")
+NODES = {
+    "command_watchdog_node": CommandWatchdogNode,
+    "dynamics_node": DynamicsNode,
+    "gravity_compensation_node": GravityCompensationNode,
+    "simulator_node": SimulatorNode,
+    "wrench_compensation_node": WrenchCompensationNode,
+}
+TEXT = {"robot_description": ARM7.read_text(encoding="utf-8")}
+NEEDED = {
+    "command_watchdog_node": {},
+    "dynamics_node": TEXT,
+    "gravity_compensation_node": TEXT | {"joints": JOINTS, "compensates_itself": False},
+    "simulator_node": TEXT,
+    "wrench_compensation_node": TEXT | {"sensor_frame": "flange"},
+}
+"""Parameters with which each node starts."""
+
+
+def starter():
+    """Yield a function that makes and starts a node, and returns None if it does not start."""
+    made = []
+
+    def make(name, needed=None, **values):
+        given = (NEEDED[name] if needed is None else needed) | values
+        overrides = [Parameter(k.replace("__", "."), value=v) for k, v in given.items()]
+        made.append(NODES[name](namespace="nodes", parameter_overrides=overrides))
+        return made[-1] if made[-1].start() else None
+
+    yield make
+    for node in made:
+        node.destroy_node()
+
+
+start = pytest.fixture(starter)
+
+
+@pytest.fixture(scope="module")
+def running(ros, controller_manager_msgs):
+    """Return a function that returns the one running node of a name."""
+    for make in starter():
+        yield functools.cache(make)
+
+
+# -- tables and pages ------------------------------------------------------------------------------
+
+OTHERS = re.compile(r"/(rosout|parameter_events|clock|\w*parameters?\w*|get_type_description)$")
+
+
+def ends(node):
+    """Return topics and services of a node by name, with types and qualities as declared."""
+    namespace, full = node.get_namespace(), node.get_fully_qualified_name()
+
+    def short(name):
+        name = name.replace(f"{full}/", "~/", 1).removeprefix(f"{namespace}/")
+        name = re.sub(r"^(~/(?:twist|velocity|jacobian))/\w+", r"\1/<body>", name)
+        return re.sub(r"^(~/joint_wrench)/\w+", r"\1/<joint>", name)
+
+    topics = [(one, one.msg_type) for one in node.publishers]
+    topics += [(one, one.msg_type) for one in node.subscriptions]
+    found = {short(x.topic_name): (kind, x.qos_profile) for x, kind in topics}
+    found |= {short(one.service_name): (one.srv_type, None) for one in node.services}
+    return {k: v for k, v in found.items() if not OTHERS.search(f"/{k}") or k == "/clock"}
+
+
+def without_description(name):
+    """Return the parameters of a node that subscribes to its description if it can."""
+    return {k: v for k, v in NEEDED[name].items() if k not in TEXT or name == "simulator_node"}
+
+
+REQUESTED = {
+    "dynamics_node": {
+        **{f"publish_{one}": True for one in ("velocities", "mass_matrix", "energy", "markers")},
+        **{f"publish_{one}": True for one in ("external_torques", "tool_wrench", "center_of_mass")},
+        "publish_desired_torques": True,
+        "estimate_payload": True,
+        "joint_wrenches": ["joint4"],
+    },
+    "gravity_compensation_node": {"use_imu": True},
+    "simulator_node": {"publish_clock": True},
+    "wrench_compensation_node": {"use_imu": True},
+}
+ABSENT = {
+    "dynamics_node": {"<controller_state>", "odom", "imu", "~/base_wrench"},
+    "command_watchdog_node": {"<command_topic>"},
+}
+"""Topics of other settings: these exist on a floating base, or while torques end."""
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_topics_services_and_diagnostics_are_declared_and_documented(start, name, tmp_path):
+    given = dict(REQUESTED.get(name, {}))
+    if name == "wrench_compensation_node":
+        path = tmp_path / "sensor.json"
+        Calibration(np.zeros(6), 1.0, np.zeros(3)).write(path, "flange")
+        given["calibration_file"] = str(path)
+    node = start(name, without_description(name), **given)
+    interface = interface_of(name)
+    callbacks = {Path(one.topic_name).name: one.callback for one in node.subscriptions}
+    if "robot_description" in callbacks:
+        callbacks["robot_description"](
+            serialize_message(message_type("std_msgs/msg/String")(data=ARM7.read_text("utf-8")))
+        )
+        node._on_time() if name.startswith("gravity") else None
+        message = JointState(name=JOINTS, position=Q, velocity=REST, effort=REST)
+        message.header.stamp = node.get_clock().now().to_msg()
+        callbacks["joint_states"](serialize_message(message))
+    found, parameters = ends(node), {one.name: one.default for one in interface.parameters}
+    entries = {
+        parameters[one.name[1:-1]] if one.name.startswith("<") else one.name: one
+        for one in (*interface.subscribed, *interface.published, *interface.services)
+        if one.name not in ABSENT.get(name, ()) or one in interface.subscribed[:1]
+    }
+    lifecycle = {k for k, (kind, _) in found.items() if kind.__module__.startswith("lifecycle")}
+    assert bool(lifecycle) == interface.lifecycle
+    assert found.keys() - lifecycle == entries.keys()
+    for topic, one in entries.items():
+        kind, quality = found[topic]
+        assert kind is message_type(one.type)
+        if quality is not None:
+            expected = profile(one.quality)
+            assert quality.reliability == expected.reliability
+            assert quality.durability == expected.durability
+    statuses = []
+    node._diagnostics = SimpleNamespace(publish=lambda array: statuses.extend(array.status))
+    for timer in node.timers:
+        if timer.timer_period_ns == 10**9:
+            timer.callback()
+    page = " ".join((ROOT / f"docs/reference/nodes/{name}.md").read_text("utf-8").split())
+    keys = {pair.key for status in statuses for pair in status.values}
+    keys = {re.sub(r"^last command: .*", "last command: <joint>", key) for key in keys}
+    assert len(keys) > 3
+    named = lifecycle | {key for key in keys if not key.startswith("latency")}
+    assert [name for name in named if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_parameters_are_described_to_ros_as_declared(start, name):
+    node = start(name, without_description(name))
+    for one in interface_of(name).parameters:
+        if one.per == "link":
+            continue
+        full = f"{one.name}.{JOINTS[2]}" if one.per else one.name
+        found = node.describe_parameter(full)
+        assert found.description == one.description + (f" Unit: {one.unit}." if one.unit else "")
+        assert (found.additional_constraints, found.read_only) == (one.remarks, one.read_only)
+        ranges = [(x.from_value, x.to_value) for x in found.floating_point_range]
+        assert ranges == ([one.range] if one.range else [])
+        if one.name not in NEEDED[name] and not one.per:
+            value = node.get_parameter(one.name).value
+            assert (tuple(value) if isinstance(value, list) else value) == one.default
+
+
+def test_ranges_end_at_the_limits_of_the_arm_once_it_is_known(running):
+    node = running("gravity_compensation_node")
+    node._on_time()
+    ends = {"effort_limits.joint3": 110.0, "damping.joint3": 50.0, "effort_rate_limit": 9000.0}
+    for name, high in ends.items():
+        (found,) = node.describe_parameter(name).floating_point_range
+        assert found.to_value == pytest.approx(high)
+
+
+FILES = {
+    "dynamics": "dynamics_node",
+    "gravity_compensation": "gravity_compensation_node",
+    "simulation": "simulator_node",
+    "wrench_compensation": "wrench_compensation_node",
+}
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_parameter_files_are_complete_and_hold_the_defaults(file):
+    text = (ROOT / "config" / f"{file}.yaml").read_text(encoding="utf-8")
+    declared = {one.name: one for one in interface_of(FILES[file]).parameters}
+    named = set(re.findall(r"^    (?:# )?([a-z_]+): ", text, re.MULTILINE))
+    assert named & declared.keys() == declared.keys() - {"robot_description"}
+    given = yaml.safe_load(text)["/**"]["ros__parameters"]
+    for name, value in given.items():
+        if name == "joints":
+            continue
+        values = value.values() if declared[name].per else [value]
+        for one in values:
+            one = tuple(x for x in one if x != "") if isinstance(one, list) else one
+            assert one == declared[name].default, name
+
+
+def test_the_tables_are_those_of_all_nodes():
+    assert sorted(INTERFACES) == sorted(NODES)
+
+
+# -- values that are refused -----------------------------------------------------------------------
+
+FILE = {"robot_description_file": str(ARM7)}
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("command_watchdog_node", {"command_topic": "/commands"}, "effort_controller"),
+        ("dynamics_node", {"representation": "hybird"}, "did you mean 'hybrid'"),
+        ("dynamics_node", {"max_rate": -5.0}, "max_rate"),
+        ("dynamics_node", {"max_rat": 5.0}, "did you mean 'max_rate'"),
+        ("dynamics_node", {"max_rate": "5"}, "max_rate"),
+        ("dynamics_node", {"robot_description_file": "/no/such.urdf"}, "/no/such.urdf"),
+        ("dynamics_node", {"robot_description_file": __file__}, "no XML"),
+        ("dynamics_node", FILE | {"bodies": ["tol"]}, "did you mean 'tool'"),
+        ("dynamics_node", {"loads__tool": [1.5, 0.0]}, "loads.tool has 2"),
+        ("dynamics_node", {"fixed_joints": ["joint7"]}, "fixed_positions has 0"),
+        ("gravity_compensation_node", {"on_fault": "explode"}, "explode"),
+        ("gravity_compensation_node", {"compensates_itself": "maybe"}, "compensates_itself"),
+        ("gravity_compensation_node", {"joints": ["joint1", "joint1"]}, "joint1"),
+        ("gravity_compensation_node", FILE | {"joints": ["elbow"]}, "no joint 'elbow'"),
+        ("simulator_node", {"robot_description": "arm.urdf"}, "arm.urdf"),
+        ("simulator_node", FILE | {"integrator": "verlet"}, "verlet"),
+        ("simulator_node", FILE | {"joints": ["joint9"]}, "no joint 'joint9'"),
+        ("simulator_node", FILE | {"initial_positions": [1.0, 2.0]}, "initial_positions"),
+        ("wrench_compensation_node", {"sensor_frame": ""}, "sensor_frame"),
+        ("wrench_compensation_node", FILE | {"sensor_frame": "flang"}, "did you mean 'flange'"),
+    ],
+)
+def test_bad_parameters_end_the_start_and_are_named(start, capfd, name, values, said):
+    try:
+        assert start(name, {}, **values) is None
+        found = capfd.readouterr().err
+    except (MbsError, ParameterException) as error:
+        found = str(error)
+    assert said in found
+
+
+def test_parameters_of_other_nodes_are_ignored_and_named(start, capfd):
+    assert start("dynamics_node", publish_twists=False, ramp_time=1.0)
+    assert "no parameters: ramp_time" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("command_watchdog_node", {"timeout": 1.0}, "no parameter 'timeout'"),
+        ("dynamics_node", {"representation": "mixed"}, "publish_twists"),
+        ("dynamics_node", {"bodies": ["base_link"]}, "base_link"),
+        ("dynamics_node", {"gravity": [0.0, -9.81]}, "gravity has shape"),
+        ("dynamics_node", {"max_rate": "20"}, "DOUBLE"),
+        ("dynamics_node", {"publish_twist": True}, "did you mean 'publish_twists'"),
+        ("dynamics_node", {"root": "link1"}, "read-only"),
+        ("gravity_compensation_node", {"stale_timeout": 0.0}, "out of range"),
+        ("gravity_compensation_node", {"ramp_time": float("nan")}, "ramp_time"),
+        ("gravity_compensation_node", {"damping__joint2": 91.0}, "out of range"),
+        ("gravity_compensation_node", {"damping__joint9": 1.0}, "damping.joint9"),
+        ("gravity_compensation_node", {"command_topic": "/elsewhere"}, "read-only"),
+        ("simulator_node", {"realtime_fctor": 1.0}, "did you mean 'realtime_factor'"),
+        ("wrench_compensation_node", {"inertial": True}, "cutoff"),
+        ("wrench_compensation_node", {"tool_inertia": [1.0, 0.0, 0.0, 9.0, 0.0, 1.0]}, "inertia"),
+    ],
+)
+def test_bad_values_are_refused_and_change_nothing(running, name, values, said):
+    node = running(name)
+    node._on_time() if name.startswith("gravity") else None
+    before = node._settings
+    given = [Parameter(k.replace("__", "."), value=v) for k, v in values.items()]
+    result = node.set_parameters_atomically(given)
+    assert not result.successful
+    assert said in result.reason
+    assert node._settings is before
+    for one in given:
+        if node.has_parameter(one.name):
+            assert node.get_parameter(one.name).value != one.value
