@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from mbs_dynamics.control.environment import LARGEST_GRAVITY, check_gravity
 from mbs_dynamics.control.settings import algorithm_setting
 from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError
 from mbs_dynamics.representation import REPRESENTATIONS
+from mbs_dynamics.ros.dynamics.results import EFFORTS, OUTPUTS, Output
 from mbs_dynamics.ros.interface import (
     DESCRIPTION,
     DIAGNOSTICS,
@@ -42,8 +44,27 @@ ACCELERATIONS = ("zero", "effort")
 """Valid values of ``joint_wrench_acceleration``."""
 
 
+if TYPE_CHECKING:
+    Switches = DescribedSettings
+else:
+    Switches = make_dataclass(
+        "Switches",
+        [
+            (
+                one.asked_by,
+                bool,
+                setting(one.default, f"Publish ~/{one.topic}. {one.about}".rstrip()),
+            )
+            for one in OUTPUTS
+            if not one.parameter
+        ],
+        bases=(DescribedSettings,),
+        frozen=True,
+    )
+
+
 @dataclass(frozen=True)
-class DynamicsSettings(DescribedSettings):
+class DynamicsSettings(Switches):
     """Values of the parameters of dynamics_node. Raises ArgumentError for invalid values."""
 
     representation: str = setting(
@@ -80,30 +101,6 @@ class DynamicsSettings(DescribedSettings):
         "Frame in which odometry states the pose of a floating base. Hybrid twists and gravity are "
         "resolved in its axes.",
         read_only=True,
-    )
-    publish_gravity_torques: bool = setting(True, "Publish ~/gravity_torques.")
-    publish_bias_torques: bool = setting(
-        True, "Publish ~/bias_torques (gravity, Coriolis and centrifugal torques)."
-    )
-    publish_twists: bool = setting(True, "Publish ~/twist/<body>.")
-    publish_jacobians: bool = setting(True, "Publish ~/jacobian/<body>.")
-    publish_velocities: bool = setting(
-        False, "Publish ~/velocity/<body>: the twist with its frames, which tf2 can transform."
-    )
-    publish_center_of_mass: bool = setting(
-        False, "Publish ~/center_of_mass, that of all moving bodies."
-    )
-    publish_mass_matrix: bool = setting(False, "Publish ~/mass_matrix.")
-    publish_energy: bool = setting(
-        False, "Publish ~/energy: kinetic and potential energy, and the power of the efforts."
-    )
-    publish_external_torques: bool = setting(
-        False,
-        "Publish ~/external_torques: torques that the surroundings exert on the joints, by a "
-        "momentum observer. Needs efforts in joint_states.",
-    )
-    publish_tool_wrench: bool = setting(
-        False, "Publish ~/tool_wrench: the wrench on tool_body that explains the external torques."
     )
     publish_desired_torques: bool = setting(
         False,
@@ -192,7 +189,7 @@ class DynamicsSettings(DescribedSettings):
         super().__post_init__()
         if self.representation not in CHOICES:
             raise UnknownRepresentationError(self.representation, CHOICES)
-        if self.representation == "mixed" and self.publish_twists:
+        if self.representation == "mixed" and self.asks("twists"):
             raise ArgumentError(
                 "representation mixed resolves angular velocity in the body's frame and linear "
                 "velocity in the root's, but a TwistStamped has one frame: valid is another "
@@ -217,23 +214,23 @@ class DynamicsSettings(DescribedSettings):
         return "body_fixed" if self.representation == "auto" else self.representation
 
     @cached_property
+    def asked(self) -> tuple[Output, ...]:
+        """The results that are published."""
+        return tuple(one for one in OUTPUTS if getattr(self, one.asked_by))
+
+    def asks(self, name: str) -> bool:
+        """Return whether a result is published."""
+        return any(one.name == name for one in self.asked)
+
+    @cached_property
     def observes(self) -> bool:
         """Whether the momentum observer runs."""
         return bool(self.observed)
 
     @cached_property
     def needing_velocity(self) -> tuple[str, ...]:
-        """The published quantities that need velocities, in words."""
-        asked = {
-            "bias torques": self.publish_bias_torques,
-            "twists": self.publish_twists,
-            "velocities": self.publish_velocities,
-            "energy": self.publish_energy,
-            "joint wrenches": bool(self.joint_wrenches),
-            "external torques": self.publish_external_torques,
-            "tool wrench": self.publish_tool_wrench,
-        }
-        return _wanted(asked)
+        """The published results that need velocities, in words."""
+        return tuple(one.name.replace("_", " ") for one in self.asked if one.velocity)
 
     @cached_property
     def accelerates(self) -> bool:
@@ -243,14 +240,14 @@ class DynamicsSettings(DescribedSettings):
     @cached_property
     def observed(self) -> tuple[str, ...]:
         """The published topics of the momentum observer."""
-        torques, wrench = self.publish_external_torques, self.publish_tool_wrench
-        return _wanted({"~/external_torques": torques, "~/tool_wrench": wrench})
+        return tuple(f"~/{one.topic}" for one in self.asked if one.observed)
 
     @cached_property
     def needing_effort(self) -> tuple[str, ...]:
         """The other published topics that need efforts, in words."""
         power, wrench = "the power on ~/energy", "~/joint_wrench/<joint>"
-        return _wanted({power: self.publish_energy, wrench: self.accelerates})
+        asked = {power: self.asks("energy"), wrench: self.accelerates}
+        return tuple(name for name, wanted in asked.items() if wanted)
 
     @cached_property
     def needs_effort(self) -> bool:
@@ -258,23 +255,11 @@ class DynamicsSettings(DescribedSettings):
         return bool(self.observed or self.needing_effort)
 
 
-def _wanted(asked: dict[str, bool]) -> tuple[str, ...]:
-    return tuple(name for name, wanted in asked.items() if wanted)
-
-
-EFFORTS, ARRAY = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray"
-WRENCH, TRAJECTORY = "geometry_msgs/msg/WrenchStamped", "trajectory_msgs/msg/JointTrajectory"
 DESIRED, ESTIMATE = "publish_desired_torques", "estimate_payload"
-
-DISPLAYED = {
-    "~/gravity_torques": EFFORTS,
-    "~/external_torques": EFFORTS,
-    "~/tool_wrench": WRENCH,
-}
-"""Topics, by type, that are offered at a low rate as well."""
+TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
 
 THROTTLE = "_throttle"
-"""Suffix of their names, as topic_tools uses it."""
+"""Suffix of topics at a low rate for displays, as topic_tools uses it."""
 
 DISPLAY_RATE = 30.0
 """Largest rate in Hz of topics for displays."""
@@ -324,80 +309,9 @@ DYNAMICS_NODE = Interface(
         ),
     ),
     published=(
-        Topic(
-            "~/gravity_torques",
-            EFFORTS,
-            "Torques in N m or N that hold the robot against gravity.",
-            condition="publish_gravity_torques",
-        ),
-        Topic(
-            "~/bias_torques",
-            EFFORTS,
-            "Gravity, Coriolis and centrifugal torques in N m or N: those that keep the "
-            "velocities constant.",
-            condition="publish_bias_torques",
-        ),
-        Topic(
-            "~/base_wrench",
-            WRENCH,
-            "Wrench on a floating base that goes with ~/bias_torques, or without velocities "
-            "~/gravity_torques, in N and N m.",
-            condition="floating_base",
-        ),
-        Topic(
-            "~/twist/<body>",
-            "geometry_msgs/msg/TwistStamped",
-            "Twist of the body in rad/s and m/s, resolved in the axes of header.frame_id.",
-            condition="publish_twists",
-        ),
-        Topic(
-            "~/velocity/<body>",
-            "geometry_msgs/msg/VelocityStamped",
-            "Twist of the body with its frames, measured at the origin of header.frame_id and "
-            "resolved in its axes.",
-            condition="publish_velocities",
-        ),
-        Topic(
-            "~/jacobian/<body>",
-            ARRAY,
-            "Jacobian J (6, n) row by row, linear part first: twist = J qd.",
-            condition="publish_jacobians",
-        ),
-        Topic(
-            "~/mass_matrix",
-            ARRAY,
-            "Mass matrix (n, n) row by row, in kg m^2, kg m or kg.",
-            condition="publish_mass_matrix",
-        ),
-        Topic(
-            "~/center_of_mass",
-            "geometry_msgs/msg/PointStamped",
-            "Centre of mass of all moving bodies in m, in the frame of the root link.",
-            condition="publish_center_of_mass",
-        ),
-        Topic(
-            "~/energy",
-            ARRAY,
-            "Kinetic and potential energy in J, and the power of the efforts in W.",
-            condition="publish_energy",
-        ),
-        Topic(
-            "~/external_torques",
-            EFFORTS,
-            "Torques in N m or N that the surroundings exert on the joints.",
-            condition="publish_external_torques",
-        ),
-        Topic(
-            "~/tool_wrench",
-            WRENCH,
-            "Wrench on tool_body that explains the external torques, in N and N m.",
-            condition="publish_tool_wrench",
-        ),
-        Topic(
-            "~/joint_wrench/<joint>",
-            WRENCH,
-            "Wrench that the joint transmits to the body that it moves, in N and N m.",
-            condition="joint_wrenches",
+        *(
+            Topic(f"~/{one.topic}", one.type, one.description, condition=one.asked_by)
+            for one in OUTPUTS
         ),
         Topic(
             "~/markers",
@@ -407,12 +321,13 @@ DYNAMICS_NODE = Interface(
         ),
         *(
             Topic(
-                f"{name}{THROTTLE}",
-                kind,
-                f"{name}, at most {DISPLAY_RATE:.0f} messages per second, for displays.",
-                condition=f"publish_{name[2:]}",
+                f"~/{one.topic}{THROTTLE}",
+                one.type,
+                f"~/{one.topic}, at most {DISPLAY_RATE:.0f} messages per second, for displays.",
+                condition=one.asked_by,
             )
-            for name, kind in DISPLAYED.items()
+            for one in OUTPUTS
+            if one.displayed
         ),
         Topic(
             "~/payload_estimate",

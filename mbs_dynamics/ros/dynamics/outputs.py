@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -17,12 +17,8 @@ from mbs_dynamics.errors import quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.feed_forward import DesiredTorques
-from mbs_dynamics.ros.dynamics.interface import (
-    DISPLAYED,
-    DYNAMICS_NODE,
-    THROTTLE,
-    DynamicsSettings,
-)
+from mbs_dynamics.ros.dynamics.interface import THROTTLE, DynamicsSettings
+from mbs_dynamics.ros.dynamics.results import Output
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Results, Robot
 from mbs_dynamics.ros.performance import Cost, Report
 
@@ -35,17 +31,21 @@ MARKERS = "~/markers"
 class Channel(NamedTuple):
     """A topic of results, and the message that is filled for it."""
 
-    declared: str
-    """Name in the interface, with placeholders."""
-    name: str
+    output: Output
+    row: int | None
+    """Number of the body or joint in the result; None if there is one for all."""
     message: Any
-    select: Callable[[Results, Contact], Any]
-    """Returns what the message holds; None if there is nothing to publish."""
+    publishers: list[Publisher]
+    """Of the topic, and of the one for displays if there is one."""
 
-    @property
-    def topics(self) -> tuple[str, ...]:
-        """Names of the topic, and of the one for displays if there is one."""
-        return (self.name, self.name + THROTTLE) if self.name in DISPLAYED else (self.name,)
+    def value(self, results: Results, contact: Contact) -> Any:
+        """Return what the message holds; None if there is nothing to publish."""
+        if self.output.name == "external_torques":
+            return None if contact.torques is None else (contact.joints, contact.torques)
+        if self.output.name == "tool_wrench":
+            return None if contact.wrench is None else contact.wrench.W
+        found = results[self.output.name]
+        return found if found is None or self.row is None else found[self.row]
 
 
 class Outputs:
@@ -57,25 +57,23 @@ class Outputs:
 
     def arrange(self, robot: Robot) -> None:
         """Create the publishers and messages for this robot and its settings."""
-        on = {
-            topic.name
-            for topic in DYNAMICS_NODE.published
-            if getattr(robot.settings, topic.condition, False)
-        }
-        channels = [one for one in _channels(robot) if one.declared in on]
-        wanted = {name: name for one in channels for name in one.topics[1:]}
-        wanted |= {one.name: one.declared for one in channels}
-        wanted |= {MARKERS: MARKERS} if MARKERS in on else {}
-        for name in set(self._publishers) - set(wanted):
+        wanted = {name: one for one, k, name in _topics(robot)}
+        declared = {name: f"~/{one.topic}" for name, one in wanted.items()}
+        declared |= {f"{x}{THROTTLE}": f"{x}{THROTTLE}" for x in wanted if wanted[x].displayed}
+        declared |= {MARKERS: MARKERS} if robot.settings.publish_markers else {}
+        for name in set(self._publishers) - set(declared):
             self._node.destroy_publisher(self._publishers.pop(name))
-        for name, declared in wanted.items():
+        for name, topic in declared.items():
             if name not in self._publishers:
-                self._publishers[name] = self._node.advertise(declared, name)
-        self._channels = [
-            (one, [self._publishers[name] for name in one.topics]) for one in channels
-        ]
+                self._publishers[name] = self._node.advertise(topic, name)
+        self._channels = []
+        for one, k, name in _topics(robot):
+            names = [name, f"{name}{THROTTLE}"] if one.displayed else [name]
+            publishers = [self._publishers[each] for each in names]
+            message = one.message(messages, robot, k or 0)
+            self._channels.append(Channel(one, k, message, publishers))
         self._markers: Markers | None = None
-        if MARKERS in on:
+        if MARKERS in declared:
             from mbs_dynamics.ros.dynamics.markers import Markers  # rarely needed, and not small
 
             self._markers = Markers(robot)
@@ -88,10 +86,10 @@ class Outputs:
         ``display`` includes the topics for displays.
         """
         ready: list[tuple[Publisher, Any]] = []
-        for channel, publishers in self._channels:
-            due = publishers if display else publishers[:1]
+        for channel in self._channels:
+            due = channel.publishers if display else channel.publishers[:1]
             subscribed = [one for one in due if one.get_subscription_count()]
-            value = channel.select(results, contact) if subscribed else None
+            value = channel.value(results, contact) if subscribed else None
             if value is not None:
                 message = channel.message.fill(stamp, value)
                 ready += [(one, message) for one in subscribed]
@@ -109,61 +107,18 @@ class Outputs:
             self._node.destroy_publisher(self._publishers.popitem()[1])
 
 
-def _channels(robot: Robot) -> Iterator[Channel]:
-    """Yield all topics of results that a robot can have."""
-    settings, model, joints = robot.settings, robot.model, robot.model.velocity_names
-    prefix, rep = settings.frame_prefix, settings.body_representation
-    root = prefix + robot.root
-    for name in ("gravity_torques", "bias_torques"):
-        yield _whole(name, messages.JointMessage(robot.joint_names, "effort", frame_id=root))
-    base = messages.wrench_message(prefix + robot.model.body_names[0])
-    yield _whole("base_wrench", base)
-    names = messages.topic_names(robot.bodies)
-    for k, body in enumerate(robot.bodies):
-        twist = messages.twist_message(prefix + robot.twist_frame(body))
-        yield _row("~/twist/<body>", names[body], "twists", k, twist)
-        frame = prefix + robot.velocity_frame(body)
-        velocity = messages.velocity_message(prefix + body, root, frame)
-        yield _row("~/velocity/<body>", names[body], "velocities", k, velocity)
-        jacobian = messages.JacobianMessage(joints, body, rep)
-        yield _row("~/jacobian/<body>", names[body], "jacobians", k, jacobian)
-    yield _whole("center_of_mass", messages.PointMessage(root))
-    yield _whole("mass_matrix", messages.matrix_message(joints))
-    yield _whole("energy", messages.EnergyMessage())
-    names = messages.topic_names(settings.joint_wrenches, "joint")
-    for k, (joint, i) in enumerate(zip(settings.joint_wrenches, robot.wrench_bodies, strict=True)):
-        wrench = messages.wrench_message(prefix + model.bodies[i].name)
-        yield _row("~/joint_wrench/<joint>", names[joint], "joint_wrenches", k, wrench)
-    yield _of_contact(
-        "~/external_torques",
-        messages.KnownEffortsMessage(root),
-        lambda contact: None if contact.torques is None else (contact.joints, contact.torques),
-    )
-    yield _of_contact(
-        "~/tool_wrench",
-        messages.wrench_message(prefix + robot.tool_body),
-        lambda contact: None if contact.wrench is None else contact.wrench.W,
-    )
-
-
-def _of_contact(name: str, message: Any, select: Callable[[Contact], Any]) -> Channel:
-    """Return the channel of a result of the momentum observer."""
-    return Channel(name, name, message, lambda _, contact: select(contact))
-
-
-def _whole(field: str, message: Any) -> Channel:
-    """Return the channel of one of the results."""
-    return Channel(f"~/{field}", f"~/{field}", message, lambda results, _: getattr(results, field))
-
-
-def _row(declared: str, owner: str, field: str, k: int, message: Any) -> Channel:
-    """Return the channel of one entry of the results."""
-
-    def select(results: Results, _: Contact) -> Any:
-        rows = getattr(results, field)
-        return None if rows is None else rows[k]
-
-    return Channel(declared, f"{declared.partition('<')[0]}{owner}", message, select)
+def _topics(robot: Robot) -> Iterator[tuple[Output, int | None, str]]:
+    """Yield the outputs that are asked for, the number of the body or joint, and the topic."""
+    owners = {
+        "<body>": messages.topic_names(robot.bodies).values(),
+        "<joint>": messages.topic_names(robot.settings.joint_wrenches, "joint").values(),
+    }
+    for one in robot.settings.asked:
+        group, _, placeholder = one.topic.partition("/")
+        if not placeholder:
+            yield one, None, f"~/{group}"
+        for k, name in enumerate(owners.get(placeholder, ())):
+            yield one, k, f"~/{group}/{name}"
 
 
 # -- diagnostics -----------------------------------------------------------------------------------

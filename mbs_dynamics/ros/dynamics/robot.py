@@ -7,7 +7,8 @@ descriptions, settings, gravity and loads change. No ROS is needed.
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,52 +45,22 @@ if TYPE_CHECKING:
 COMPARED = {"gravity_torques", "bias_torques", "mass_matrix"}
 """Results that may become commands: their code is compared with the equations."""
 
-NAMES = (
-    "gravity_torques",
-    "mass_matrix",
-    "tool_jacobian",
-    "center_of_mass",
-    "bias_torques",
-    "twists",
-    "velocities",
-    "kinetic_energy",
-    "potential_energy",
-    "momentum_p",
-    "momentum_rate",
-    "joint_wrenches",
-)
-"""Results of a kernel in addition to Jacobians; the first four need no velocities."""
 
-
-class Results(NamedTuple):
+@dataclass(slots=True)
+class Results:
     """Results computed from one reading."""
 
-    gravity_torques: FloatArray | None
-    """(n,); None if not asked for."""
-    bias_torques: FloatArray | None
-    """(n,); None if not asked for, or without velocities."""
-    twists: FloatArray | None
-    """(k, 6), one row per body, angular part first; None as for bias torques."""
-    jacobians: tuple[FloatArray, ...]
-    """One (6, n) per body, angular part first; empty if not asked for."""
-    mass_matrix: FloatArray | None = None
-    """(n, n); None if not asked for."""
-    energy: FloatArray | None = None
-    """Kinetic and potential energy in J, and the power of the efforts in W where they are known."""
-    joint_wrenches: FloatArray | None = None
-    """(k, 6), one row per joint, moment first, in the frame of the body that the joint moves."""
+    values: dict[str, Any]
+    """Those that are asked for and known, by name of the output or of the kernel's result."""
     momentum: GeneralizedMomentum | None = None
     """For the momentum observer; None if it does not run, or without velocities."""
     tool_jacobian: FloatArray | None = None
     """(6, n) of ``tool_body``, body-fixed, angular part first; None if no tool wrench is asked."""
-    velocities: FloatArray | None = None
-    """(k, 6), one row per body, angular part first, about the origin of ``velocity_frame``."""
-    center_of_mass: FloatArray | None = None
-    """(3,) in m, in the frame of the root link."""
     missing: str = ""
     """Why results that need efforts are missing."""
-    base_wrench: FloatArray | None = None
-    """(6,) on a floating base, moment first, in its frame: with the bias or gravity torques."""
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values.get(name)
 
 
 class Robot:
@@ -139,39 +110,10 @@ class Robot:
 
     def _compile(self) -> None:
         """Compile all results, except for accelerations, into one kernel."""
-        settings, rep = self.settings, self.settings.body_representation
-        by = {"representation": settings.algorithm}
-        jacobians = self.bodies if settings.publish_jacobians else ()
-        still: dict[str, Any] = {  # what takes no velocities
-            f"jacobian_{k}": (mbs.jacobian, {"body": body, "representation": rep})
-            for k, body in enumerate(jacobians)
-        }
-        moving: dict[str, Any] = {}
-        if settings.publish_gravity_torques:
-            still["gravity_torques"] = mbs.gravity_torques, by
-        if settings.publish_mass_matrix:
-            still["mass_matrix"] = mbs.mass_matrix, by
-        if settings.publish_tool_wrench:
-            tool = {"body": self.tool_body, "representation": "body_fixed"}
-            still["tool_jacobian"] = mbs.jacobian, tool
-        if settings.publish_center_of_mass:
-            still["center_of_mass"] = mbs.center_of_mass
-        if settings.publish_bias_torques:
-            moving["bias_torques"] = mbs.bias_torques, by
-        if settings.publish_twists:
-            moving["twists"] = mbs.twists, {"bodies": self.bodies, "representation": rep}
-        if settings.publish_velocities:
-            form = "spatial" if rep == "spatial" else "body_fixed"
-            moving["velocities"] = mbs.twists, {"bodies": self.bodies, "representation": form}
-        if settings.publish_energy:
-            moving["kinetic_energy"] = mbs.kinetic_energy, by
-            moving["potential_energy"] = mbs.potential_energy
-        if settings.observes:
-            moving["momentum"] = mbs.generalized_momentum, by
-        if self.wrench_bodies:
-            moving["joint_wrenches"] = mbs.joint_wrenches, {"representation": "body_fixed"}
-        self.algorithms = still | moving
-        """The algorithms in the kernel, by the names of the results."""
+        self.algorithms: dict[str, Any] = {}
+        """The algorithms in the kernel, by the names of their results."""
+        for one in self.settings.asked:
+            self.algorithms.update(one.algorithms(self))
         self._kernel = (
             mbs.compile_together(self.algorithms, self.model, defaults=False)
             if self.algorithms
@@ -181,13 +123,12 @@ class Robot:
             for name in COMPARED & self.algorithms.keys():
                 verify(self._kernel, getattr(mbs, name), self.model, name)
         self._inputs = [port.name for port in self._kernel.inputs] if self._kernel else []
-        outputs = [port.name for port in self._kernel.outputs] if self._kernel else []
+        self._outputs = [port.name for port in self._kernel.outputs] if self._kernel else []
+        self._jacobians = [x for x in self._outputs if x.startswith("jacobian_")]
+        still = {x for one in self.settings.asked if not one.velocity for x in one.algorithms(self)}
+        self._moving = set(self._outputs) - still
         # acceleration inputs imply velocity inputs, and these imply positions
         self._takes = sum(name in self._inputs for name in ("q", "qd", "qdd"))
-        self._jacobians = len(jacobians)
-        self._several = len(outputs) > 1
-        places = {name: k for k, name in enumerate(outputs)}
-        self._places = [places.get(name, -1) for name in NAMES]
 
     def _bind(self) -> None:
         """Store the inputs of the kernel that belong to the model."""
@@ -221,6 +162,10 @@ class Robot:
         ground = (self.model.frames[name] for name in fixed_links(self.model))
         return next((x.name for x in ground if (x.placement == np.eye(4)).all()), "")
 
+    def frame(self, link: str = "") -> str:
+        """Return the frame of TF of a link, by default of the root."""
+        return self.settings.frame_prefix + (link or self.root)
+
     def twist_frame(self, body: str) -> str:
         """Return the frame in whose axes the twist of a body is resolved."""
         return body if self.settings.body_representation == "body_fixed" else self.root
@@ -251,27 +196,31 @@ class Robot:
                 missing = failed or missing
         rest = self._rest
         values = self._computed(q, rest if qd is None else qd, rest if qdd is None else qdd)
-        g, M, J, com, h, V, Vs, T, U, p, rate, W = [values[k] for k in self._places]
-        energy, momentum = None, None
         if qd is None:
-            h = V = Vs = W = None
-        else:
-            energy = None if T is None else _energy(T, U, qd[len(qd) - len(reading.q) :], efforts)
-            momentum = None if p is None else GeneralizedMomentum(p, rate)
-        if W is not None:
-            W = None if qdd is None else W[self.wrench_bodies]
-        Js = values[: self._jacobians]
-        wrench = None
+            values = {name: x for name, x in values.items() if name not in self._moving}
+        results = Results(values, None, values.get("tool_jacobian"), missing)
+        if "momentum_p" in values:
+            results.momentum = GeneralizedMomentum(values["momentum_p"], values["momentum_rate"])
+        if self._jacobians:
+            values["jacobians"] = tuple(values[name] for name in self._jacobians)
+        if "kinetic_energy" in values and qd is not None:
+            power = [efforts.tau @ qd[len(qd) - len(reading.q) :]] if efforts.complete else []
+            energies = [values["kinetic_energy"], values["potential_energy"], *power]
+            values["energy"] = np.array(energies, dtype=float)
+        if "joint_wrenches" in values:
+            W = values.pop("joint_wrenches")
+            if qdd is not None:
+                values["joint_wrenches"] = W[self.wrench_bodies]
         if base is not None:
-            wrench = next((tau[:6] for tau in (h, g) if tau is not None), None)
-            g, h = (None if tau is None else tau[6:] for tau in (g, h))
-        return Results(g, h, V, Js, M, energy, W, momentum, J, Vs, com, missing, wrench)
+            torques = {k: values[k] for k in ("bias_torques", "gravity_torques") if k in values}
+            values["base_wrench"] = next((tau[:6] for tau in torques.values()), None)
+            values.update({name: tau[6:] for name, tau in torques.items()})
+        return results
 
     def momentum(self, q: FloatArray, qd: FloatArray) -> GeneralizedMomentum:
         """Return the momentum in a state; only if the observer runs."""
-        values = self._computed(q, qd, self._rest)
-        *_, p, rate, _ = [values[k] for k in self._places]
-        return GeneralizedMomentum(p, rate)
+        found = self._computed(q, qd, self._rest)
+        return GeneralizedMomentum(found["momentum_p"], found["momentum_rate"])
 
     def torques_for(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the torques (n,) of a motion, by inverse dynamics, without friction."""
@@ -287,12 +236,13 @@ class Robot:
         arguments = (q, self._rest, self._rest)[: self._takes]
         return Cost.of(self._kernel, *arguments, *self._of_model)
 
-    def _computed(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> tuple[Any, ...]:
-        """Return the outputs of the kernel, and None at the end, for those that it lacks."""
+    def _computed(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> dict[str, Any]:
+        """Return the outputs of the kernel by name."""
         if self._kernel is None:
-            return (None,)
+            return {}
         found = self._kernel(*(q, qd, qdd)[: self._takes], *self._of_model)
-        return (*found, None) if self._several else (found, None)
+        several = found if len(self._outputs) > 1 else (found,)
+        return dict(zip(self._outputs, several, strict=True))
 
     def _accelerations(
         self, q: FloatArray, qd: FloatArray, efforts: Efforts
@@ -306,15 +256,6 @@ class Robot:
             return mbs.forward_dynamics(self.model, q, qd, tau, representation=by), ""
         except SingularError as error:
             return None, f"no accelerations from efforts: {error}"
-
-
-def _energy(
-    kinetic: FloatArray, potential: FloatArray, qd: FloatArray, efforts: Efforts
-) -> FloatArray:
-    energies = [kinetic, potential]
-    if efforts.complete:
-        energies.append(efforts.tau @ qd)
-    return np.array(energies, dtype=float)
 
 
 class ModelManager:

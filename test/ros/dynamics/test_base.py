@@ -45,16 +45,16 @@ def test_torques_and_the_wrench_on_the_base_are_those_of_the_model(algorithm):
     q, qd = np.concatenate([BASE, Q]), np.concatenate([V, QD])
     close = {"rtol": 1e-11, "atol": 1e-11}
     h, g = mbs.bias_torques(MODEL, q, qd), mbs.gravity_torques(MODEL, q)
-    np.testing.assert_allclose(found.bias_torques, h[6:], **close)
-    np.testing.assert_allclose(found.gravity_torques, g[6:], **close)
-    np.testing.assert_allclose(found.base_wrench, h[:6], **close)
-    np.testing.assert_allclose(found.mass_matrix, mbs.mass_matrix(MODEL, q), **close)
-    assert found.twists.shape == (1, 6)
+    np.testing.assert_allclose(found["bias_torques"], h[6:], **close)
+    np.testing.assert_allclose(found["gravity_torques"], g[6:], **close)
+    np.testing.assert_allclose(found["base_wrench"], h[:6], **close)
+    np.testing.assert_allclose(found["mass_matrix"], mbs.mass_matrix(MODEL, q), **close)
+    assert found["twists"].shape == (1, 6)
     at_rest = robot.evaluate(reading(Q, None), state)
-    np.testing.assert_allclose(at_rest.base_wrench, g[:6], **close)
-    assert at_rest.bias_torques is None
+    np.testing.assert_allclose(at_rest["base_wrench"], g[:6], **close)
+    assert at_rest["bias_torques"] is None
     weight = MODEL.total_mass * 9.81
-    assert np.linalg.norm(at_rest.base_wrench[3:]) == pytest.approx(weight, rel=1e-3)
+    assert np.linalg.norm(at_rest["base_wrench"][3:]) == pytest.approx(weight, rel=1e-3)
 
 
 @pytest.mark.parametrize("name", OF_FIXED_BASES)

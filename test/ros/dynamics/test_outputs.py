@@ -1,11 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is filled and published is what somebody hears."""
+"""Publishers and messages of dynamics_node follow from the declared outputs."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import fields
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,44 +21,23 @@ from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.outputs import Outputs
+from mbs_dynamics.ros.dynamics.results import OUTPUTS
 from mbs_dynamics.ros.dynamics.robot import Results, Robot
 from mbs_dynamics.ros.dynamics_node import DynamicsNode
+from mbs_dynamics.ros.node_base import message_type
 
 pytestmark = pytest.mark.usefixtures("ros")
 
-PATIENCE = 120.0
-
-
-def waits(condition):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
-def test_topics_without_subscribers_are_not_filled():
-    node = DynamicsNode()
-    model = mbs.Model.from_urdf(robot_path("arm7"))
-    robot = Robot(model, DynamicsSettings(publish_energy=True, publish_gravity_torques=True))
-    outputs = Outputs(node)
-    outputs.arrange(robot)
-    results = robot.evaluate(reading(np.full(7, 0.3), np.zeros(7)))
-
-    def filled():
-        return [message for _, message in outputs.filled(Time(sec=1), results, Contact())]
-
-    assert filled() == []
-    heard = node.create_subscription(JointState, "~/gravity_torques", lambda _: None, 10)
-    waits(filled)
-    (message,) = filled()
-    np.testing.assert_array_equal(message.effort, results.gravity_torques)
-    node.destroy_subscription(heard)
-    waits(lambda: not filled())
-    node.destroy_node()
+MODEL = mbs.Model.from_urdf(robot_path("arm7"))
+Q, QD = np.full(7, 0.3), np.full(7, 0.2)
+NOTHING = {one.asked_by: False for one in OUTPUTS if one.default}
+NAMED = {"bodies": ("link7", "tool"), "tool_body": "tool"}
+EACH = {one.name: one for one in OUTPUTS}
+ASKED = {one.asked_by: True for one in OUTPUTS if not one.parameter}
 
 
 class PublishersOnly:
-    """What stands in for a node: its publishers, each of which has a subscriber."""
+    """A stand-in for a node: its publishers, each of which has a subscriber."""
 
     def __init__(self):
         self.topics = {}
@@ -73,126 +51,99 @@ class PublishersOnly:
         del self.topics[publisher.topic]
 
 
-NOTHING = {
-    item.name: False
-    for item in fields(DynamicsSettings)
-    if item.name.startswith("publish_") and item.default
-}
-TOPICS = {
-    "publish_gravity_torques": ["~/gravity_torques", "~/gravity_torques_throttle"],
-    "publish_bias_torques": ["~/bias_torques"],
-    "publish_twists": ["~/twist/link7", "~/twist/tool"],
-    "publish_jacobians": ["~/jacobian/link7", "~/jacobian/tool"],
-    "publish_mass_matrix": ["~/mass_matrix"],
-    "publish_energy": ["~/energy"],
-    "publish_external_torques": ["~/external_torques", "~/external_torques_throttle"],
-    "publish_tool_wrench": ["~/tool_wrench", "~/tool_wrench_throttle"],
-    "publish_velocities": ["~/velocity/link7", "~/velocity/tool"],
-    "publish_center_of_mass": ["~/center_of_mass"],
-    "publish_markers": ["~/markers"],
-}
-
-
-def test_publishers_are_those_that_the_settings_ask_for():
-    assert set(TOPICS) == {
-        x.name for x in fields(DynamicsSettings) if x.name.startswith("publish_")
-    } - {"publish_desired_torques"}  # of the feed-forward
-    model = mbs.Model.from_urdf(robot_path("arm7"))
-    node = PublishersOnly()
+def arranged(**asked):
+    """Return a robot under these settings, its outputs and their node."""
+    robot, node = Robot(MODEL, DynamicsSettings(**NAMED, **NOTHING | asked)), PublishersOnly()
     outputs = Outputs(node)
-    for wanted, topics in TOPICS.items():
-        asked = {**NOTHING, wanted: True, "bodies": ("link7", "tool")}
-        outputs.arrange(Robot(model, DynamicsSettings(**asked)))
-        assert sorted(node.topics) == topics
-    outputs.arrange(Robot(model, DynamicsSettings(**NOTHING)))
+    outputs.arrange(robot)
+    return robot, outputs, node
+
+
+@pytest.mark.parametrize(
+    "name", sorted(EACH.keys() - {"base_wrench"})
+)  # which needs a floating base
+def test_an_output_alone_has_its_topics_and_messages_of_its_type(name):
+    one = EACH[name]
+    asked = {one.asked_by: ("joint6", "joint2") if name == "joint_wrenches" else True}
+    robot, outputs, node = arranged(**asked)
+    owners = {"<body>": ("link7", "tool"), "<joint>": ("joint6", "joint2")}
+    group, _, placeholder = one.topic.partition("/")
+    topics = [f"~/{group}/{owner}" for owner in owners.get(placeholder, ())] or [f"~/{group}"]
+    topics += [f"{topic}_throttle" for topic in topics if one.displayed]
+    assert sorted(node.topics) == sorted(topics)
+    contact = SimpleNamespace(
+        joints=("joint2", "joint5"), torques=np.ones(2), wrench=SimpleNamespace(W=np.arange(6.0))
+    )
+    for qd, known in ((QD, True), (None, one.observed or not one.velocity)):
+        ready = outputs.filled(Time(sec=1), robot.evaluate(reading(Q, qd)), contact, display=True)
+        assert {publisher.topic for publisher, _ in ready} == (set(topics) if known else set())
+        assert {type(message) for _, message in ready} <= {message_type(one.type)}
+    outputs.arrange(Robot(MODEL, DynamicsSettings(**NOTHING)))
     assert node.topics == {}
 
 
-def test_wrenches_of_joints_are_those_on_the_links_that_they_move():
-    model = mbs.Model.from_urdf(robot_path("arm7"))
-    robot = Robot(model, DynamicsSettings(**NOTHING, joint_wrenches=("joint6", "joint2")))
-    outputs = Outputs(PublishersOnly())
-    outputs.arrange(robot)
-    results = robot.evaluate(reading(np.full(7, 0.3), np.full(7, 0.2)))
-    messages = outputs.filled(Time(sec=1), results, Contact())
-    assert [publisher.topic for publisher, _ in messages] == [
-        "~/joint_wrench/joint6",
-        "~/joint_wrench/joint2",
-    ]
-    W = mbs.joint_wrenches(model, np.full(7, 0.3), np.full(7, 0.2), np.zeros(7))
-    for (_, message), link in zip(messages, ("link6", "link2"), strict=True):
-        assert message.header.frame_id == link
-        force = message.wrench.force
-        expected = W[model.body_names.index(link), 3:]
-        np.testing.assert_allclose([force.x, force.y, force.z], expected, atol=1e-9)
-
-
-def test_external_torques_are_published_for_the_joints_that_have_them():
-    model = mbs.Model.from_urdf(robot_path("arm7"))
-    outputs = Outputs(PublishersOnly())
-    asked = {**NOTHING, "publish_external_torques": True, "publish_tool_wrench": True}
-    outputs.arrange(Robot(model, DynamicsSettings(**asked)))
-    contact = SimpleNamespace(joints=(), torques=None, wrench=None)
-    assert outputs.filled(Time(sec=1), Results(None, None, None, ()), contact) == []
-    contact.joints, contact.torques = ("joint2", "joint5"), np.array([1.5, -2.5])
-    contact.wrench = SimpleNamespace(W=np.arange(6.0))
-    (_, torques), (_, wrench) = outputs.filled(Time(sec=1), Results(None, None, None, ()), contact)
-    assert list(torques.name) == ["joint2", "joint5"]
-    np.testing.assert_array_equal(torques.effort, [1.5, -2.5])
-    assert wrench.header.frame_id == Robot(model, DynamicsSettings(**asked)).tool_body
-    assert (wrench.wrench.torque.y, wrench.wrench.force.z) == (1.0, 5.0)
-    none = Results(None, None, None, ())
-    shown = outputs.filled(Time(sec=1), none, contact, display=True)
-    assert [publisher.topic for publisher, _ in shown] == [
-        "~/external_torques",
-        "~/external_torques_throttle",
-        "~/tool_wrench",
-        "~/tool_wrench_throttle",
-    ]
-    assert shown[0][1] is shown[1][1]
-
-
-def test_messages_hold_what_was_computed():
-    model = mbs.Model.from_urdf(robot_path("arm7"))
-    robot = Robot(model, DynamicsSettings(**dict.fromkeys(TOPICS, True), bodies=("link7", "tool")))
-    outputs = Outputs(PublishersOnly())
-    outputs.arrange(robot)
-    q, qd = np.full(7, 0.3), np.full(7, 0.2)
-    results = robot.evaluate(reading(q, qd))
+def test_messages_hold_the_results_in_their_frames():
+    robot, outputs, node = arranged(**ASKED, joint_wrenches=("joint6", "joint2"))
+    results = robot.evaluate(reading(Q, QD))
     ready = outputs.filled(Time(sec=1), results, Contact(), display=True)
     messages = {publisher.topic: one for publisher, one in ready}
-    assert sorted(messages) == sorted(
-        topic
-        for name, topics in TOPICS.items()
-        if name not in ("publish_external_torques", "publish_tool_wrench", "publish_markers")
-        for topic in topics
-    )
+    assert messages["~/gravity_torques"] is messages["~/gravity_torques_throttle"]
     close = np.testing.assert_allclose
-    close(messages["~/gravity_torques"].effort, mbs.gravity_torques(model, q), atol=1e-12)
-    bias = mbs.inverse_dynamics(model, q, qd, np.zeros(7))
-    close(messages["~/bias_torques"].effort, bias, atol=1e-12)
-    close(messages["~/mass_matrix"].data, mbs.mass_matrix(model, q).ravel(), atol=1e-12)
-    energies = [mbs.kinetic_energy(model, q, qd), mbs.potential_energy(model, q)]
+    close(messages["~/gravity_torques"].effort, mbs.gravity_torques(MODEL, Q), atol=1e-12)
+    close(messages["~/bias_torques"].effort, mbs.bias_torques(MODEL, Q, QD), atol=1e-12)
+    close(messages["~/mass_matrix"].data, mbs.mass_matrix(MODEL, Q).ravel(), atol=1e-12)
+    energies = [mbs.kinetic_energy(MODEL, Q, QD), mbs.potential_energy(MODEL, Q)]
     close(messages["~/energy"].data[:2], energies, atol=1e-12)
     for body in ("link7", "tool"):
-        J = mbs.jacobian(model, q, body, representation="hybrid")
-        V = J @ qd
+        J = mbs.jacobian(MODEL, Q, body, representation="hybrid")
+        V = J @ QD
         twist = messages[f"~/twist/{body}"].twist
         close([twist.angular.x, twist.angular.y, twist.angular.z], V[:3], atol=1e-12)
         close([twist.linear.x, twist.linear.y, twist.linear.z], V[3:], atol=1e-12)
         found = np.reshape(messages[f"~/jacobian/{body}"].data, (6, 7))
         close(found, np.vstack([J[3:], J[:3]]), atol=1e-12)  # linear part first
-
-
-def test_publishers_are_made_anew_after_they_were_cleared():
-    robot, node = (
-        Robot(mbs.Model.from_urdf(robot_path("arm7")), DynamicsSettings()),
-        PublishersOnly(),
-    )
-    outputs = Outputs(node)
-    outputs.arrange(robot)
+    W = mbs.joint_wrenches(MODEL, Q, QD, np.zeros(7))
+    for joint, link in (("joint6", "link6"), ("joint2", "link2")):
+        message = messages[f"~/joint_wrench/{joint}"]
+        assert message.header.frame_id == link
+        force = message.wrench.force
+        expected = W[MODEL.body_names.index(link), 3:]
+        close([force.x, force.y, force.z], expected, atol=1e-9)
     before = set(node.topics)
     outputs.clear()
     assert node.topics == {}
     outputs.arrange(robot)
-    assert set(node.topics) == before != set()
+    assert set(node.topics) == before
+
+
+def test_external_torques_are_published_for_the_joints_that_have_them():
+    _, outputs, _ = arranged(publish_external_torques=True, publish_tool_wrench=True)
+    contact = SimpleNamespace(joints=(), torques=None, wrench=None)
+    assert outputs.filled(Time(sec=1), Results({}), contact) == []
+    contact.joints, contact.torques = ("joint2", "joint5"), np.array([1.5, -2.5])
+    contact.wrench = SimpleNamespace(W=np.arange(6.0))
+    (_, torques), (_, wrench) = outputs.filled(Time(sec=1), Results({}), contact)
+    assert list(torques.name) == ["joint2", "joint5"]
+    np.testing.assert_array_equal(torques.effort, [1.5, -2.5])
+    assert wrench.header.frame_id == "tool"
+    assert (wrench.wrench.torque.y, wrench.wrench.force.z) == (1.0, 5.0)
+
+
+def test_topics_without_subscribers_are_not_filled():
+    node = DynamicsNode(namespace="unfilled")
+    outputs, robot = Outputs(node), Robot(MODEL, DynamicsSettings())
+    outputs.arrange(robot)
+    results = robot.evaluate(reading(Q, np.zeros(7)))
+
+    def waits(count):
+        end = time.monotonic() + 120.0
+        while len(outputs.filled(Time(sec=1), results, Contact())) != count:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+    waits(0)
+    heard = node.create_subscription(JointState, "~/gravity_torques", lambda _: None, 10)
+    waits(1)
+    node.destroy_subscription(heard)
+    waits(0)
+    node.destroy_node()

@@ -1,0 +1,227 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The results that dynamics_node publishes for each state of a robot, each declared once.
+
+Parameters, topics, the kernel, publishers and the names in diagnostics follow from :data:`OUTPUTS`.
+No ROS is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import mbs_dynamics as mbs
+
+EFFORTS, ARRAY = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray"
+WRENCH = "geometry_msgs/msg/WrenchStamped"
+
+Algorithms = Mapping[str, Any]
+"""Algorithms, or pairs of an algorithm and its options, by the names of their results."""
+
+
+class Output(NamedTuple):
+    """A result that a topic offers."""
+
+    name: str
+    """Of the result. The parameter that asks for it is ``publish_<name>``, or ``parameter``."""
+    topic: str
+    """Name of the topic in ``~/``, with ``<body>`` or ``<joint>`` where there is one for each."""
+    type: str
+    description: str
+    """Of the topic."""
+    message: Callable[[Any, Any, int], Any]
+    """Returns the message to fill, from the module ``messages``, the robot, and the number of the
+    body or joint."""
+    algorithms: Callable[[Any], Algorithms]
+    """Returns what the kernel of a robot must compute for it."""
+    default: bool = False
+    about: str = ""
+    """Further sentence on the parameter."""
+    velocity: bool = False
+    """Whether it needs velocities."""
+    observed: bool = False
+    """Whether the momentum observer estimates it."""
+    displayed: bool = False
+    """Whether it is offered at a low rate as well."""
+    parameter: str = ""
+
+    @property
+    def asked_by(self) -> str:
+        """The parameter that asks for it."""
+        return self.parameter or f"publish_{self.name}"
+
+
+def _recursion(name: str) -> Callable[[Any], Algorithms]:
+    """Return the algorithm of that name, in the representation of the parameter ``algorithm``."""
+    function = getattr(mbs, name)
+    return lambda robot: {name: (function, {"representation": robot.settings.algorithm})}
+
+
+def _momentum(robot: Any) -> Algorithms:
+    by = {"representation": robot.settings.algorithm}
+    return {"momentum": (mbs.generalized_momentum, by)}
+
+
+def _tool(robot: Any) -> Algorithms:
+    options = {"body": robot.tool_body, "representation": "body_fixed"}
+    return {**_momentum(robot), "tool_jacobian": (mbs.jacobian, options)}
+
+
+def _twists(robot: Any) -> Algorithms:
+    rep = robot.settings.body_representation
+    return {"twists": (mbs.twists, {"bodies": robot.bodies, "representation": rep})}
+
+
+def _velocities(robot: Any) -> Algorithms:
+    rep = "spatial" if robot.settings.body_representation == "spatial" else "body_fixed"
+    return {"velocities": (mbs.twists, {"bodies": robot.bodies, "representation": rep})}
+
+
+def _jacobians(robot: Any) -> Algorithms:
+    rep = robot.settings.body_representation
+    return {
+        f"jacobian_{k}": (mbs.jacobian, {"body": body, "representation": rep})
+        for k, body in enumerate(robot.bodies)
+    }
+
+
+def _energy(robot: Any) -> Algorithms:
+    by = {"representation": robot.settings.algorithm}
+    return {"kinetic_energy": (mbs.kinetic_energy, by), "potential_energy": mbs.potential_energy}
+
+
+def _efforts(of: Any, robot: Any, _: int) -> Any:
+    return of.JointMessage(robot.joint_names, "effort", frame_id=robot.frame())
+
+
+OUTPUTS = (
+    Output(
+        "gravity_torques",
+        "gravity_torques",
+        EFFORTS,
+        "Torques in N m or N that hold the robot against gravity.",
+        _efforts,
+        _recursion("gravity_torques"),
+        default=True,
+        displayed=True,
+    ),
+    Output(
+        "bias_torques",
+        "bias_torques",
+        EFFORTS,
+        "Gravity, Coriolis and centrifugal torques in N m or N: those that keep the velocities "
+        "constant.",
+        _efforts,
+        _recursion("bias_torques"),
+        default=True,
+        velocity=True,
+    ),
+    Output(
+        "base_wrench",
+        "base_wrench",
+        WRENCH,
+        "Wrench on a floating base that goes with ~/bias_torques, or without velocities "
+        "~/gravity_torques, in N and N m.",
+        lambda of, robot, _: of.wrench_message(robot.frame(robot.model.body_names[0])),
+        lambda robot: {},
+        parameter="floating_base",
+    ),
+    Output(
+        "twists",
+        "twist/<body>",
+        "geometry_msgs/msg/TwistStamped",
+        "Twist of the body in rad/s and m/s, resolved in the axes of header.frame_id.",
+        lambda of, robot, k: of.twist_message(robot.frame(robot.twist_frame(robot.bodies[k]))),
+        _twists,
+        default=True,
+        velocity=True,
+    ),
+    Output(
+        "velocities",
+        "velocity/<body>",
+        "geometry_msgs/msg/VelocityStamped",
+        "Twist of the body with its frames, measured at the origin of header.frame_id and resolved "
+        "in its axes.",
+        lambda of, robot, k: of.velocity_message(
+            robot.frame(robot.bodies[k]),
+            robot.frame(),
+            robot.frame(robot.velocity_frame(robot.bodies[k])),
+        ),
+        _velocities,
+        about="The twist with its frames, which tf2 can transform.",
+        velocity=True,
+    ),
+    Output(
+        "jacobians",
+        "jacobian/<body>",
+        ARRAY,
+        "Jacobian J (6, n) row by row, linear part first: twist = J qd.",
+        lambda of, robot, k: of.JacobianMessage(
+            robot.model.velocity_names, robot.bodies[k], robot.settings.body_representation
+        ),
+        _jacobians,
+        default=True,
+    ),
+    Output(
+        "mass_matrix",
+        "mass_matrix",
+        ARRAY,
+        "Mass matrix (n, n) row by row, in kg m^2, kg m or kg.",
+        lambda of, robot, _: of.matrix_message(robot.model.velocity_names),
+        _recursion("mass_matrix"),
+    ),
+    Output(
+        "center_of_mass",
+        "center_of_mass",
+        "geometry_msgs/msg/PointStamped",
+        "Centre of mass of all moving bodies in m, in the frame of the root link.",
+        lambda of, robot, _: of.PointMessage(robot.frame()),
+        lambda robot: {"center_of_mass": mbs.center_of_mass},
+    ),
+    Output(
+        "energy",
+        "energy",
+        ARRAY,
+        "Kinetic and potential energy in J, and the power of the efforts in W.",
+        lambda of, robot, _: of.EnergyMessage(),
+        _energy,
+        velocity=True,
+    ),
+    Output(
+        "joint_wrenches",
+        "joint_wrench/<joint>",
+        WRENCH,
+        "Wrench that the joint transmits to the body that it moves, in N and N m.",
+        lambda of, robot, k: of.wrench_message(
+            robot.frame(robot.model.bodies[robot.wrench_bodies[k]].name)
+        ),
+        lambda robot: {"joint_wrenches": (mbs.joint_wrenches, {"representation": "body_fixed"})},
+        velocity=True,
+        parameter="joint_wrenches",
+    ),
+    Output(
+        "external_torques",
+        "external_torques",
+        EFFORTS,
+        "Torques in N m or N that the surroundings exert on the joints.",
+        lambda of, robot, _: of.KnownEffortsMessage(robot.frame()),
+        _momentum,
+        about="A momentum observer estimates them, and needs efforts in joint_states.",
+        velocity=True,
+        observed=True,
+        displayed=True,
+    ),
+    Output(
+        "tool_wrench",
+        "tool_wrench",
+        WRENCH,
+        "Wrench on tool_body that explains the external torques, in N and N m.",
+        lambda of, robot, _: of.wrench_message(robot.frame(robot.tool_body)),
+        _tool,
+        about="It needs efforts in joint_states.",
+        velocity=True,
+        observed=True,
+        displayed=True,
+    ),
+)
