@@ -42,6 +42,7 @@ MEANING = {
     "gravity": "acceleration of free fall in the inertial frame, m/s^2",
     "payload": "one row per payload: mass kg, m c (x, y, z) kg m, "
     "inertia about the body's origin (xx, xy, xz, yy, yz, zz) kg m^2",
+    "armature": "rotor inertia as seen by each joint, kg m^2 or kg",
 }
 """Meanings and units of the inputs."""
 
@@ -139,6 +140,7 @@ class _Library:
                 ("char *const", "body_names", self.model.nb),
                 (self.kind, "gravity", 3),
                 (self.kind, "payload", 10 * len(self.model.payloads.bodies)),
+                (self.kind, "armature", self.model.armature.any() * self.model.n),
             )
             if size
         ]
@@ -157,6 +159,8 @@ class _Library:
         model = self.model
         names = {"joint_names": model.joint_names, "body_names": model.body_names}
         constants = {"gravity": model.gravity, "payload": model.payloads.parameters}
+        if model.armature.any():
+            constants["armature"] = model.armature
         return "\n".join(
             [
                 f'#include "{self.prefix}.h"\n\n#include <math.h>\n',
@@ -204,7 +208,7 @@ extern "C" {{
 #define {upper}_JOINTS {joints}
 #define {upper}_BODIES {bodies}
 
-/* Names in the order of all arrays; the gravity (m/s^2) and the payloads of the model. */
+/* Names in the order of all arrays; the gravity (m/s^2), payloads and armature of the model. */
 {constants}
 {functions}
 #ifdef __cplusplus

@@ -281,7 +281,7 @@ class Algorithm(Dispatcher):
         framed = "body" in self.options or BODY_LEVEL.intersection(arrays)
         keep = tuple(range(model.nb) if framed else model.payloads.bodies)
         found: Model = compiled(model).get_or_create(
-            (equivalent, keep, model.payloads.bodies), lambda: equivalent(model, keep_frames=keep)
+            (equivalent, keep, model.variables), lambda: equivalent(model, keep_frames=keep)
         )
         return found
 
@@ -399,11 +399,12 @@ def compile(
 
     ``options`` are those of the algorithm (``representation=``, ``body=``, ...). Arrays that the
     algorithm can do without, such as ``wrenches``, become inputs of the kernel if they are named
-    here as True: ``compile(inverse_dynamics, arm, wrenches=True)``. Gravity and the payloads of the
-    model are further inputs, named ``gravity`` (3,) and ``payload`` (k, 10), which default to the
-    model's. Models that differ in gravity or in the loads of the same bodies share the machine
-    code: a kernel for another one takes microseconds. ``backend`` is ``"llvm"`` or ``"python"``; by
-    default the environment variable MBS_BACKEND, else llvm if llvmlite is installed, else python.
+    here as True: ``compile(inverse_dynamics, arm, wrenches=True)``. Gravity, payloads and armature
+    of the model are further inputs, named ``gravity`` (3,), ``payload`` (k, 10) and ``armature``
+    (n,), which default to the model's. Models that differ in gravity, in the loads of the same
+    bodies or in armature share the machine code: a kernel for another one takes microseconds.
+    ``backend`` is ``"llvm"`` or ``"python"``; by default the environment variable MBS_BACKEND, else
+    llvm if llvmlite is installed, else python.
 
     Raises UnknownAlgorithmError for an unknown name, ArgumentError for other objects that are no
     algorithm and for unknown options, UnknownBodyError, UnknownRepresentationError,

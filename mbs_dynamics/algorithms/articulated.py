@@ -39,15 +39,20 @@ class ArticulatedInertias:
         With the screws S_1, ..., S_k eliminated from the last one on, as if each were that of a
         joint of its own: U_c = M S_c, d_c = S_c^T U_c, and M - U_c U_c^T / d_c is left for the next
         one, in the end M - U D^-1 U^T with U = M S and D = S^T U of all together. An ``armature``
-        (n,) is added to d. Raises SingularError, naming the joint, if one d_c is not positive.
+        (n,), and that of the model, are added to d. Raises SingularError, naming the joint, if one
+        d_c is not positive.
         """
-        rest, armature = self.M[i], self.armature
-        columns = list(zip(self.model.bodies[i].joint.velocities, self.rep.screw(i).T, strict=True))
+        rest, armature, rotor = self.M[i], self.armature, self.model.rotor(i).diagonal().tolist()
+        free = armature is None and not self.model.has_armature
+        columns = zip(
+            self.model.bodies[i].joint.velocities, self.rep.screw(i).T, rotor, strict=True
+        )
         U, d = [], []
-        for k, S in reversed(columns):
+        for k, S, own in reversed(list(columns)):
             U.append(rest @ S)
-            d.append(self.pivot(k, S @ U[-1] if armature is None else S @ U[-1] + armature[k]))
-            rest = without(rest, S, U[-1], d[-1], free=armature is None)
+            added = own if armature is None else own + armature[k]
+            d.append(self.pivot(k, S @ U[-1] + added))
+            rest = without(rest, S, U[-1], d[-1], free=free)
         self.M[p] = plus(self.M[p], carried(self.rep.carry(i), rest))
         return np.array(U[::-1]), np.array(d[::-1]), rest
 

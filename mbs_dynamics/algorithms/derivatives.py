@@ -117,11 +117,16 @@ def forward_dynamics_derivatives(
     qdd = factors.accelerations(tau, h)
     own = model.free_roots()
     dq, dqd, _ = _derivatives(model, q, qd, qdd, wrenches, own)
+    for i, found in own.items():  # (11a): M Z is left out, of which the armature has no part
+        inverse = np.linalg.inv(model.bodies[i].joint.screws)
+        own[i] = [inverse @ x for x in found]
+        for matrix, x in zip((dq, dqd), own[i], strict=True):
+            matrix[i, i] = matrix[i, i] - model.rotor(i) @ x
     by_q, by_qd = factors.response(dq), factors.response(dqd)
-    for i, found in own.items():  # (11a)
+    for i, found in own.items():
         at = np.ix_(*[model.bodies[i].joint.velocities] * 2)
         for matrix, x in zip((by_q, by_qd), found, strict=True):
-            matrix[at] = matrix[at] - np.linalg.inv(model.bodies[i].joint.screws) @ x
+            matrix[at] = matrix[at] - x
     return ForwardDynamicsDerivatives(by_q, by_qd, factors.inverse())
 
 
@@ -203,6 +208,7 @@ def _derivatives(
         by_qd = 2.0 * (B[i] @ S_i + M[i] @ X[i])  # (7)
         by_qdd = M[i] @ S_i
         dq[i, i], dqd[i, i], dqdd[i, i] = S_i.T @ by_q, S_i.T @ by_qd, S_i.T @ by_qdd
+        dqdd[i, i] = dqdd[i, i] + model.rotor(i)
         # bodies before the joint do not turn with it: (8)
         loads = by_q + ad_dual(W[i]) @ S_i, by_qd, by_qdd, 2.0 * B[i].transposed(S_i)
         for j, (F_q, F_qd, F_qdd, m) in pairs.carried_inward(i, *loads):

@@ -34,7 +34,7 @@ class GeneralizedMomentum(NamedTuple):
     """Result of :func:`generalized_momentum`, each (..., n)."""
 
     p: FloatArray
-    """M qd, in N m s or N s."""
+    """M qd, in N m s or N s, with armature in M."""
     rate: FloatArray
     """C^T qd - g, in N m or N: with the torques at the joints, the rate of ``p``."""
 
@@ -43,7 +43,7 @@ class GeneralizedMomentum(NamedTuple):
 def kinetic_energy(
     model: Tree, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
 ) -> FloatArray:
-    """Return the kinetic energy T = 1/2 sum V_i^T M_i V_i (...) in J.
+    """Return the kinetic energy T = 1/2 sum V_i^T M_i V_i (...) in J, with that of armature.
 
     ``q`` and ``qd`` (..., n) in rad or m and seconds. ``representation`` is ``"body_fixed"``,
     ``"spatial"``, ``"hybrid"`` or ``"mixed"``, or ``"auto"``.
@@ -51,8 +51,11 @@ def kinetic_energy(
     Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     rep = moves(representation, model, q)
-    V = twists_of(model, rep, model.joint_rates(qd))
-    return np.asarray(0.5 * sum(V[i] @ (rep.inertia(i) @ V[i]) for i in range(model.nb)))
+    rate = model.joint_rates(qd)
+    V = twists_of(model, rep, rate)
+    of_bodies = sum(V[i] @ (rep.inertia(i) @ V[i]) for i in range(model.nb))
+    rotors = sum(rate[i] @ (model.rotor(i) @ rate[i]) for i in range(model.nb))
+    return np.asarray(0.5 * (of_bodies + rotors))
 
 
 @algorithm(invariant=True)
@@ -119,8 +122,8 @@ def generalized_momentum(
 
     Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
-    rep = moves(representation, model, q)
-    V = twists_of(model, rep, model.joint_rates(qd))
+    rep, qdot = moves(representation, model, q), model.joint_rates(qd)
+    V = twists_of(model, rep, qdot)
     fall = model.per_body(np.concatenate([np.zeros(3), -np.asarray(model.gravity)]))
     P, W = model.per_body(np.zeros(6)), model.per_body(np.zeros(6))
     for i, parent in model.outward():
@@ -128,7 +131,7 @@ def generalized_momentum(
         P[i], W[i] = rep.inertia(i) @ V[i], rep.inertia(i) @ fall[i]
     p, rate = model.per_body(), model.per_body()
     for i, parent in model.inward():
-        p[i] = rep.screw(i).T @ P[i]  # (M1)
+        p[i] = rep.screw(i).T @ P[i] + model.rotor(i) @ qdot[i]  # (M1)
         rate[i] = rep.screw_rate(i, V[i]).T @ P[i] - rep.screw(i).T @ W[i]  # (M2)
         P[parent] = P[parent] + rep.carry(i).T @ P[i]
         W[parent] = W[parent] + rep.carry(i).T @ W[i]

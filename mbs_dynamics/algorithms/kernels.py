@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of a model: equations traced with its gravity and loads as inputs, compiled once."""
+"""Kernels of a model: equations traced with gravity, loads and armature as inputs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from mbs_dynamics.representation.tree import Tree
 MODEL_INPUTS: dict[str, Callable[[Model], FloatArray]] = {
     "gravity": attrgetter("gravity"),
     "payload": attrgetter("payloads.parameters"),
+    "armature": attrgetter("armature"),
 }
 """The last inputs of a kernel, if it takes them: properties of the model."""
 
@@ -32,12 +33,12 @@ def traced_on(
 ) -> Program:
     """Return ``function(tree, **inputs)`` traced body by body, with the model's inputs as its last.
 
-    ``inputs`` maps the names of the arrays to their shapes. The tree has gravity and loads as
-    symbols; those that nothing depends on are no inputs.
+    ``inputs`` maps the names of the arrays to their shapes. The tree has gravity, loads and
+    armature as symbols; those that nothing depends on are no inputs.
     """
 
-    def on_symbols(gravity: Any, payload: Any, **symbols: Any) -> Any:
-        return function(Tree(model, gravity, payload), **symbols)
+    def on_symbols(gravity: Any, payload: Any, armature: Any, **symbols: Any) -> Any:
+        return function(Tree(model, gravity, payload, armature), **symbols)
 
     every = {**inputs, **shapes_of_model_inputs(model)}
     return trace(on_symbols, every, name=name, droppable=frozenset(MODEL_INPUTS), large=large)
@@ -62,11 +63,12 @@ def compiled_on(
 
 def shapes_of_model_inputs(model: Model) -> dict[str, tuple[int, ...]]:
     """Return the shapes of the inputs that are properties of the model."""
-    return {"gravity": (3,), "payload": (len(model.payloads.bodies), 10)}
+    rotors = model.n if model.armature.any() else 0
+    return {"gravity": (3,), "payload": (len(model.payloads.bodies), 10), "armature": (rotors,)}
 
 
 def model_inputs(model: Model, kernel: Kernel) -> tuple[FloatArray, ...]:
-    """Return gravity (3,) and loads (k, 10) of a model, as far as the kernel takes them."""
+    """Return gravity (3,), loads (k, 10) and armature (n,), as far as the kernel takes them."""
     return tuple(_inputs_by_name(model, kernel).values())
 
 
@@ -85,11 +87,11 @@ def kernel_of(
 ) -> Kernel:
     """Return a program compiled for a model, once for each key and back end.
 
-    Models that differ in nothing but gravity and the loads of the same bodies share its machine
-    code. With ``defaults`` its last inputs default to the gravity and loads of the model.
+    Models that differ in nothing but gravity, the loads of the same bodies and armature share its
+    machine code. With ``defaults`` its last inputs default to those of the model.
     """
     backend = default_backend() if backend is None else checked_backend(backend)
-    kept, shared = compiled(model), (key, model.payloads.bodies)
+    kept, shared = compiled(model), (key, model.variables)
     with kept.lock:
         found = kept.own.get((key, backend)) if defaults else None
         if found is not None:

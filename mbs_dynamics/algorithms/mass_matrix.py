@@ -42,6 +42,7 @@ def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> F
 
     M_ij = S_i^T M^c_i S_j, blocks (k_i, k_j), with the composite inertia M^c_i of all bodies that
     joint i moves, in O(n d): the recursive evaluation of M = J^T M J, Mueller (dynamics), eq. (81).
+    The armature of the model is added to the diagonal.
 
     Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
@@ -50,7 +51,7 @@ def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> F
     S = pairs.screws()
     for i, _ in model.inward():
         F_i = Mc[i] @ rep.screw(i)
-        M[i, i] = rep.screw(i).T @ F_i
+        M[i, i] = rep.screw(i).T @ F_i + model.rotor(i)
         for j, (F_j,) in pairs.carried_inward(i, F_i):
             M[j, i] = S[j].T @ F_j
             M[i, j] = M[j, i].T

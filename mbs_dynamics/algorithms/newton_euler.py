@@ -130,11 +130,11 @@ def joint_torques(
     model: Tree, q: Array, qd: Array, qdd: Array, representation: str, loads: Loads = NO_LOADS
 ) -> Any:
     """Return the torque of the joint of each body."""
-    rep = dynamic_moves(representation, model, q)
+    rep, acceleration = dynamic_moves(representation, model, q), model.joint_rates(qdd)
     _, _, W = recursion(model, rep, qd, qdd, loads)
     tau = model.per_body()
-    for i, _ in model.inward():
-        tau[i] = rep.screw(i).T @ W[i]  # (67b) (71c) (76c)
+    for i, _ in model.inward():  # (67b) (71c) (76c), with armature
+        tau[i] = rep.screw(i).T @ W[i] + model.rotor(i) @ acceleration[i]
     return tau
 
 

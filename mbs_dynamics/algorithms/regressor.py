@@ -31,7 +31,8 @@ def inverse_dynamics_regressor(
     """Return the regressor Y (..., n, 10 nb) with tau = Y pi for :func:`inertial_parameters` pi.
 
     The ten parameters of a body are m, m d (3) and xx, xy, xz, yy, yz, zz of the tensor about the
-    body's origin. Y does not depend on them and shows which of them a motion excites.
+    body's origin. Y does not depend on them and shows which of them a motion excites. If the model
+    has armature, n columns follow, those of its coordinates: Y is (..., n, 10 nb + n).
 
     ``q``, ``qd``, ``qdd`` (..., n) in rad or m and seconds.
 
@@ -51,13 +52,18 @@ def inverse_dynamics_regressor(
         Y[i, i] = rep.screw(i).T @ W
         for j, (W_j,) in pairs.carried_inward(i, W):
             Y[j, i] = S[j].T @ W_j
-    return np.asarray(model.generalized_rows(Y))
+    rows = model.generalized_rows(Y)
+    return np.asarray(model.beside(rows, qdd) if model.has_armature else rows)
 
 
 def inertial_parameters(model: Model) -> FloatArray:
-    """Return the inertial parameters pi (10 nb,) of a model in SI units, loads included."""
+    """Return the inertial parameters pi (10 nb,) of a model in SI units, loads included.
+
+    If it has armature, that of the n coordinates follows.
+    """
     parameters = [body.inertia.parameters for body in model.loaded().bodies]
-    return np.array(parameters, dtype=np.float64).reshape(-1)
+    own = model.armature if model.armature.any() else np.zeros(0)
+    return np.concatenate([np.array(parameters, dtype=np.float64).reshape(-1), own])
 
 
 class BaseParameters(NamedTuple):
@@ -66,7 +72,7 @@ class BaseParameters(NamedTuple):
     columns: tuple[int, ...]
     """Indices into pi of a largest set of independent columns of the regressor."""
     combination: FloatArray
-    """(b, 10 nb) matrix K with beta = K pi; its columns ``columns`` are the identity."""
+    """(b, p) matrix K with beta = K pi, p = len(pi); its columns ``columns`` are the identity."""
 
 
 def base_parameters(model: Model, *, states: int = 0, seed: int = 0) -> BaseParameters:
@@ -84,8 +90,8 @@ def base_parameters(model: Model, *, states: int = 0, seed: int = 0) -> BasePara
     count = max(states, 30 * model.nb // max(model.n, 1) + 10)
     q = rng.uniform(-np.pi, np.pi, (count, model.nq))  # quaternions of any length
     qd, qdd = rng.uniform(-3.0, 3.0, (2, count, model.n))
-    Y = inverse_dynamics_regressor(model, q, qd, qdd).reshape(count * model.n, 10 * model.nb)
-    return independent_columns(Y)
+    Y = inverse_dynamics_regressor(model, q, qd, qdd)
+    return independent_columns(Y.reshape(count * model.n, Y.shape[-1]))
 
 
 def independent_columns(Y: FloatArray) -> BaseParameters:

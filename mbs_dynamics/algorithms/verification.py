@@ -28,14 +28,14 @@ def verify(kernel: Kernel, algorithm: Callable[..., Any], model: Model, output: 
 
     ``algorithm`` is one with a ``representation``, which makes no difference to its result, and
     ``model`` the one that the kernel was compiled for. ``output`` names the result of a kernel with
-    several. States, gravity and loads are random, masses of loads positive. The equations are
-    evaluated body-fixed on NumPy arrays, which takes 1 ms for an arm of 7 joints.
+    several. States and inputs of the model are random, masses and armature positive. The equations
+    are evaluated body-fixed on NumPy arrays, which takes 1 ms for an arm of 7 joints.
     """
     rng = np.random.default_rng(0)
     for _ in range(STATES):
         given = {port.name: rng.uniform(-1.0, 1.0, port.shape) for port in kernel.inputs}
-        if "payload" in given:  # other results of the kernel may divide by the mass
-            given["payload"] = np.abs(given["payload"])
+        for name in {"payload", "armature"} & given.keys():  # results may divide by them
+            given[name] = np.abs(given[name])
         results: Any = kernel(**given)
         found = getattr(results, output) if len(kernel.outputs) > 1 else results
         tree = Tree(model, *(given.get(name) for name in MODEL_INPUTS))

@@ -28,7 +28,6 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import less, select
 from mbs_dynamics.errors import ArgumentError, SimulationError
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.coordinates import resistance_of
 from mbs_dynamics.model.friction import friction_bound
 from mbs_dynamics.model.model import Model
 
@@ -219,7 +218,6 @@ class JointForces:
         positive.
         """
         time = checks.positive("stop_time", stop_time)
-        stated = resistance_of([body.joint for body in model.bodies], model.n)
         lower, upper = np.full(model.n, -np.inf), np.full(model.n, np.inf)
         inertia = np.zeros(model.n)
         if stops:
@@ -227,8 +225,8 @@ class JointForces:
             q = model.with_singles(model.neutral(), middle(lower, upper))
             inertia = np.diag(mass_matrix(model, q)).copy()
         return cls(
-            _each(model, "damping", stated.damping if damping is None else damping),
-            _each(model, "friction", stated.friction if friction is None else friction),
+            _each(model, "damping", model.damping if damping is None else damping),
+            _each(model, "friction", model.friction if friction is None else friction),
             _each(model, "friction_speed", friction_speed),
             lower,
             upper,

@@ -109,12 +109,13 @@ class Step:
         stribeck, speed, load = self.joints[7:]
         return np.asarray(friction_bound(self.joints[1], stribeck, speed, load, v, torque))
 
-    def _inertia(self) -> FloatArray:
+    def _inertia(self) -> Array:
         """Return the inertia (n,) that each joint moves in the reference configuration."""
         own = self.model.model
-        M = mass_matrix(Tree(own), own.neutral(), representation="body_fixed")
+        M = mass_matrix(Tree(own, armature=()), own.neutral(), representation="body_fixed")
         found = np.diag(np.asarray(M, dtype=float))
-        return np.asarray(np.where(found > 0.0, found, found.max() or 1.0))
+        least = np.where(found > 0.0, found, found.max() or 1.0)
+        return np.asarray(least + self.model.armature if self.model.has_armature else least)
 
     def acceleration(self, q: Array, v: Array, held: Held = (None, None)) -> Array:
         """Return qdd (n,) under motors, wrenches, gravity and the forces of the joints."""

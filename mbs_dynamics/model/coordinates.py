@@ -1,9 +1,9 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Limits, damping and friction of joints in terms of the coordinates that drive them.
+"""Limits, armature, damping and friction of joints in terms of the coordinates that drive them.
 
 A joint is at ``ratio * q + offset`` and moves at ``ratio * qd``. The limits of a mimic joint
-therefore bound the coordinate that drives it, and its friction acts on that coordinate.
+therefore bound the coordinate that drives it, and its rotor and friction act on that coordinate.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ class CoordinateLimits(NamedTuple):
     """N m or N, of the joints that own the coordinates: mimic joints have no motor."""
 
 
-class Resistance(NamedTuple):
-    """Damping and friction of the n coordinates, each (n,)."""
+class Drivetrain(NamedTuple):
+    """Armature, damping and friction of the n coordinates, each (n,)."""
 
+    armature: FloatArray
+    """Inertia of the rotors, kg m^2 or kg."""
     damping: FloatArray
     """Viscous damping, N m s/rad or N s/m."""
     friction: FloatArray
@@ -88,16 +90,18 @@ def endless(joints: Sequence[Joint], lower: FloatArray, upper: FloatArray) -> li
     return [joint.kind == "revolute" and bool(free[joint.coordinate]) for joint in joints]
 
 
-def resistance_of(joints: Sequence[Joint], n: int) -> Resistance:
-    """Return damping and friction of n coordinates, from all joints that they drive.
+def drivetrain_of(joints: Sequence[Joint], n: int) -> Drivetrain:
+    """Return armature, damping and friction of n coordinates, from all joints that they drive.
 
-    A joint dissipates the power d v^2 + F |v| at the rate v = ratio qd.
+    At the rate v = ratio qd the rotor of a joint has the energy 1/2 a v^2, and the joint dissipates
+    the power d v^2 + F |v|.
     """
-    damping, friction = np.zeros(n), np.zeros(n)
+    armature, damping, friction = np.zeros(n), np.zeros(n), np.zeros(n)
     for joint in joints:
+        armature[joint.velocities] += joint.ratio**2 * joint.armature
         damping[joint.velocities] += joint.ratio**2 * joint.damping
         friction[joint.velocities] += abs(joint.ratio) * joint.friction
-    return Resistance(_fixed(damping), _fixed(friction))
+    return Drivetrain(_fixed(armature), _fixed(damping), _fixed(friction))
 
 
 def _fixed(values: FloatArray) -> FloatArray:

@@ -7,12 +7,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.subgroup import Subgroup
-from mbs_dynamics.model.values import Value
+from mbs_dynamics.model.values import Value, frozen
 
 
 class Limits(NamedTuple):
@@ -52,6 +54,9 @@ class Joint(Value):
     """Viscous damping, N m s/rad or N s/m."""
     friction: float = 0.0
     """Coulomb friction, N m or N."""
+    armature: float | FloatArray = 0.0
+    """Inertia of the rotor as seen by the joint, gear ratio squared times its own, in kg m^2 or kg:
+    one number, or one for each velocity."""
 
     def __post_init__(self) -> None:
         group: Any = self.group
@@ -62,6 +67,13 @@ class Joint(Value):
                 f"joint {self.name!r} is {self.kind} and cannot mimic another one: it has "
                 f"{self.nv} degrees of freedom"
             )
+        if np.any(self.armature):
+            shape = () if np.ndim(self.armature) == 0 else (self.nv,)
+            armature = checks.numbers(f"armature of joint {self.name!r}", self.armature, shape)
+            if armature.min() < 0.0:
+                came = armature.tolist()
+                raise ModelError(f"armature of joint {self.name!r} is negative; got {came}")
+            object.__setattr__(self, "armature", frozen(armature) if shape else float(armature))
 
     @property
     def nv(self) -> int:

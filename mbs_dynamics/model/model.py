@@ -21,7 +21,13 @@ from mbs_dynamics.lie import se3
 from mbs_dynamics.model import dh, macro_joints, screws, urdf
 from mbs_dynamics.model.body import GROUND, Body, Frame, Frames
 from mbs_dynamics.model.compiled import Compiled
-from mbs_dynamics.model.coordinates import CoordinateLimits, bounded, limits_of
+from mbs_dynamics.model.coordinates import (
+    CoordinateLimits,
+    Drivetrain,
+    bounded,
+    drivetrain_of,
+    limits_of,
+)
 from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
 from mbs_dynamics.model.diagnostics import Diagnostic, warn
 from mbs_dynamics.model.inertia import Inertia
@@ -67,8 +73,8 @@ class Model(Value):
     :meth:`from_joints` and :meth:`from_dh`. A parent always precedes its children. A mimic joint
     shares the coordinate of another joint, so that nb can exceed n. ``print(model)`` shows the
     tree. Models are immutable, compared by content, and can be copied and pickled;
-    :meth:`with_gravity`, :meth:`with_payload` and :meth:`with_frame` return new ones, of which the
-    first two share the compiled kernels.
+    :meth:`with_gravity`, :meth:`with_payload`, :meth:`with_armature` and :meth:`with_frame` return
+    new ones, of which the first three share the compiled kernels.
     """
 
     name: str
@@ -91,6 +97,7 @@ class Model(Value):
     """Number of entries of positions q."""
     nv: int = field(init=False)
     """Number of entries of velocities, accelerations and torques."""
+    _drivetrain: Drivetrain = field(init=False)
     _compiled: Compiled = field(init=False)
     """See :func:`mbs_dynamics.model.compiled.compiled`."""
 
@@ -167,6 +174,8 @@ class Model(Value):
         object.__setattr__(self, "nv", sum(joint.nv for joint in owners))
         object.__setattr__(self, "nq", sum(joint.nq for joint in owners))
         object.__setattr__(self, "parents", tuple(body.parent for body in self.bodies))
+        every = [body.joint for body in self.bodies]
+        object.__setattr__(self, "_drivetrain", drivetrain_of(every, self.nv))
         object.__setattr__(self, "_compiled", Compiled())
 
     def __getstate__(self) -> dict[str, Any]:
@@ -326,6 +335,21 @@ class Model(Value):
         return limits_of([body.joint for body in self.bodies], self.n)
 
     @property
+    def armature(self) -> FloatArray:
+        """(n,) rotor inertia in kg m^2 or kg on the diagonal of M, with that of mimic joints."""
+        return self._drivetrain.armature
+
+    @property
+    def damping(self) -> FloatArray:
+        """(n,) viscous damping in N m s/rad or N s/m, that of mimic joints included."""
+        return self._drivetrain.damping
+
+    @property
+    def friction(self) -> FloatArray:
+        """(n,) Coulomb friction in N m or N, that of mimic joints included."""
+        return self._drivetrain.friction
+
+    @property
     def total_mass(self) -> float:
         """Total mass in kg of the moving bodies and the loads."""
         return float(sum(body.inertia.mass for body in self.loaded().bodies))
@@ -481,6 +505,30 @@ class Model(Value):
         """Return this model without loads."""
         return self._sharing_kernels(payloads=Payloads())
 
+    def with_armature(self, by_joint: Mapping[str, ArrayLike]) -> Model:
+        """Return this model with other rotor inertias, as the named joints see them.
+
+        ``by_joint`` maps names of joints, mimic joints included, to rotor inertia times gear ratio
+        squared, in kg m^2 or kg: a number, or k for a joint with k degrees of freedom. Other joints
+        keep theirs. They are added to the diagonal of M; gyroscopic torques of the rotors are left
+        out. Kernels are compiled again only if the model had no armature at all.
+
+        Raises UnknownJointError; ArgumentError for values that are no numbers; ModelError for
+        negative ones.
+        """
+        if not isinstance(by_joint, Mapping):
+            raise ArgumentError(f"by_joint must be a mapping of joint names; got {by_joint!r}")
+        own = {body.joint.name: body.joint for body in self.bodies}
+        for name, armature in by_joint.items():
+            given: Any = armature
+            own[name] = replace(self.joint(name), armature=given)
+        bodies = tuple(replace(body, joint=own[body.joint.name]) for body in self.bodies)
+        return self._sharing_kernels(
+            bodies=bodies,
+            joints=tuple(own[joint.name] for joint in self.joints),
+            _drivetrain=drivetrain_of(list(own.values()), self.n),
+        )
+
     def with_frame(self, name: str, parent: str, pose: ArrayLike) -> Model:
         """Return this model with an additional frame, such as a tool centre point, on a link.
 
@@ -496,8 +544,13 @@ class Model(Value):
         frame = Frame(name, base.body, base.placement @ C)
         return replace(self, frames={**self.frames, name: frame})
 
+    @property
+    def variables(self) -> tuple[tuple[int, ...], bool]:
+        """Which bodies have loads, and whether there is armature: inputs of kernels."""
+        return self.payloads.bodies, bool(self.armature.any())
+
     def _sharing_kernels(self, **changes: Any) -> Model:
-        """Return this model with gravity or loads replaced, which are inputs of its kernels."""
+        """Return this model with other gravity, loads or armature, which are kernels' inputs."""
         model = object.__new__(type(self))
         model.__dict__.update(self.__dict__, **changes, _compiled=Compiled(self._compiled))
         return model

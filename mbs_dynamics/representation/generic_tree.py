@@ -42,6 +42,7 @@ ROWS = {
     "motion": ("coordinate", 1),
     "wrenches": ("body", 0),
     "payload": ("load", 0),
+    "armature": ("coordinate", 0),
 }
 """Arrays with entries for the bodies: in which order, and along which axis."""
 
@@ -56,7 +57,7 @@ def traced_in_loops(
 ) -> Program:
     """Return equations traced as loops over the bodies, or if one is named those on the path to it.
 
-    The last inputs are gravity and the payload. Raises NoLoopNest if equations, or bodies, are not
+    The last inputs are those of the model. Raises NoLoopNest if equations, or bodies, are not
     alike enough.
     """
     whole = "body" not in options
@@ -77,8 +78,9 @@ def traced_in_loops(
     loads = {i: k for k, i in enumerate(model.payloads.bodies)} if whole else {}
     loaded = {k for k, i in enumerate(order) if i in loads}
 
-    def on_generic(loops: Loops, gravity: Any, payload: Any, **symbols: Any) -> Any:
+    def on_generic(loops: Loops, gravity: Any, payload: Any, armature: Any, **symbols: Any) -> Any:
         tree = GenericTree(ordered, loops, gravity, payload, loaded)
+        tree.armature, tree.has_armature = armature, rotors
         tree.n = model.n  # of which those on a path are some
         if head:
             tree.of_head = model.positions_of(joints[0])
@@ -91,7 +93,9 @@ def traced_in_loops(
         "body": [*before, *order],
         "load": [*before, *(loads.get(i, -1) for i in order)],
     }
-    rows = {key: row for key, row in ROWS.items() if key in inputs and (loads or key != "payload")}
+    rotors = inputs["armature"] != (0,)
+    absent = {"armature": not rotors, "payload": not loads}
+    rows = {key: row for key, row in ROWS.items() if key in inputs and not absent.get(key)}
     forest = forest_of(ordered, loaded)
     return trace_loops(on_generic, inputs, rows, places, forest, name=name, droppable=droppable)
 
@@ -181,6 +185,11 @@ class GenericTree(Tree):
                 inertia=Inertia.from_parameters(parameters),
             )
         return self._known[i]
+
+    def rotor(self, i: Row) -> Any:
+        if not self.has_armature:
+            return np.zeros((self.bodies[i].joint.nv,) * 2)
+        return np.diag([self.armature[row] for row in self.loops.columns_of(i)])
 
     # -- loops and paths -------------------------------------------------------------------------
 
@@ -309,6 +318,12 @@ class GenericTree(Tree):
 
     def generalized_rows(self, values: Matrix) -> Any:
         return Result(values, "coordinate", self.n, columns="body")
+
+    def beside(self, rows: Any, diagonal: Any) -> Any:
+        own = self.per_pair()
+        for i, _ in self.outward():
+            own[i, i] = np.diag([diagonal[row] for row in self.loops.columns_of(i)])
+        return Assembled([[rows, Result(own, "coordinate", self.n)]])
 
     def by_body(self, values: Any) -> Any:
         return Result(values, "body", self.nb, by_row=True)

@@ -59,13 +59,20 @@ class Columns(dict[Any, Any]):
 class Tree:
     """The bodies of a model with their loads, and the loops and containers of the equations.
 
-    Gravity (3,) and loads, (10,) for each body that carries some, are numbers or symbols; by
-    default those of the model. A :class:`mbs_dynamics.representation.generic_tree.GenericTree`
-    has one body in place of all of its kind.
+    Gravity (3,), loads, (10,) for each body that carries some, and armature (n,), which may be
+    empty, are numbers or symbols; by default those of the model. A
+    :class:`mbs_dynamics.representation.generic_tree.GenericTree` has one body in place of all of
+    its kind.
     """
 
-    def __init__(self, model: Model, gravity: Any = None, loads: Any = None) -> None:
+    def __init__(
+        self, model: Model, gravity: Any = None, loads: Any = None, armature: Any = None
+    ) -> None:
         self.model = model
+        self.armature: Any = model.armature if armature is None else armature
+        self.has_armature = len(self.armature) > 0 and (
+            armature is not None or model.armature.any()
+        )
         self.n, self.nb, self.joint_names = model.n, model.nb, model.joint_names
         self.gravity: Any = model.gravity if gravity is None else gravity
         self.loads: Any = model.payloads.parameters if loads is None else loads
@@ -82,6 +89,15 @@ class Tree:
         tree = copy.copy(self)
         tree.gravity = gravity
         return tree
+
+    def rotor(self, i: Any) -> Array:
+        """Return the diagonal matrix (k, k) of the armature of the joint that moves body i.
+
+        That of a joint that mimics another one counts for the latter.
+        """
+        joint = self.model.bodies[i].joint
+        driven = not self.has_armature or joint.mimics is not None
+        return np.diag(np.zeros(joint.nv) if driven else self.armature[joint.velocities])
 
     def frame(self, name: str) -> Frame:
         """Return the frame of a body or merged link; UnknownBodyError lists the valid names."""
@@ -286,6 +302,10 @@ class Tree:
             for j in range(self.n):
                 found[j + 1 :, j] = found[j, j + 1 :]
         return found
+
+    def beside(self, rows: Any, diagonal: Any) -> Any:
+        """Return rows (n, m) with the columns of a diagonal matrix (n, n) behind theirs."""
+        return np.hstack([rows, np.diag(diagonal)])
 
     def generalized_rows(self, values: Any) -> Any:
         """Return (n, nb m), blocks (k_i, m) of pairs of bodies, by coordinates of the first."""

@@ -10,7 +10,7 @@ import pytest
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.integrate import JointForces, simulate, stop_events
-from mbs_dynamics.model.coordinates import bounded, endless, limits_of, resistance_of
+from mbs_dynamics.model.coordinates import bounded, drivetrain_of, endless, limits_of
 from mbs_dynamics.model.joint import Joint, Limits
 
 pytestmark = pytest.mark.backend_independent
@@ -94,7 +94,7 @@ def test_resistance_takes_the_power_of_all_joints():
         joint("b", mimics="a", ratio=-0.5, damping=4.0, friction=6.0),
         joint("c", 1, damping=1.0),
     ]
-    found = resistance_of(joints, 2)
+    found = drivetrain_of(joints, 2)
     rate = 0.7
     assert found.damping[0] * rate**2 == pytest.approx(2.0 * rate**2 + 4.0 * (0.5 * rate) ** 2)
     assert found.friction[0] * rate == pytest.approx(3.0 * rate + 6.0 * 0.5 * rate)

@@ -48,20 +48,23 @@ class Result:
             raise NoLoopNest
         return self.of[i]
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of a matrix."""
+        of: Any = self.of
+        return self.count, of.entries * of.columns if of.adjacent else self.count
+
     def mapped(self, function: Callable[[Any], Any]) -> Result:
         """Return the result with what a function makes of the values of the rows."""
         return replace(self, of=PerRow(lambda i: function(self[i])))
 
 
 class Assembled:
-    """An output made of blocks side by side: square results, and matrices of numbers."""
+    """An output made of blocks side by side: results that are matrices, and those of numbers."""
 
     def __init__(self, rows: Sequence[Sequence[Any]]) -> None:
         blocks = [[np.asarray(x)[()] for x in row] for row in rows]
-        zeros = [
-            [np.zeros((x.count,) * 2) if isinstance(x, Result) else x for x in row]
-            for row in blocks
-        ]
+        zeros = [[np.zeros(x.shape) if isinstance(x, Result) else x for x in row] for row in blocks]
         whole = np.block(zeros)
         symbolic = np.vectorize(lambda x: isinstance(x, Symbol), otypes=[bool])(whole)
         self.symbols = {k: whole.flat[k] for k in np.flatnonzero(symbolic).tolist()}
@@ -159,7 +162,8 @@ def _output(loops: Loops, name: str, value: Any) -> Output:
     symbols: dict[int, Any] = {}
     if isinstance(found, Assembled):
         parts, numbers, symbols = found.parts, found.numbers, found.symbols
-        strides = numbers.shape[1], 1, 0
+        width = numbers.shape[1]
+        strides = [(width, x.of.entries if x.of.adjacent else 1, 1) for _, x in parts]
     elif not isinstance(found, Result):
         raise NoLoopNest
     elif not isinstance(found.of, Matrix):
@@ -167,10 +171,9 @@ def _output(loops: Loops, name: str, value: Any) -> Output:
     else:
         matrix, n, size = found.of, found.count, found.of.entries
         matrix.is_result = True
-        strides, shape = (n, 1, n * n), (n, n) if size == 1 else (size, n, n)
+        strides, shape = [(n, 1, n * n)], (n, n) if size == 1 else (size, n, n)
         if matrix.adjacent:
-            width = size * matrix.columns
-            strides, shape = (width, size, 1), (n, width)
+            strides, shape = [(found.shape[1], size, 1)], found.shape
         first = loops.forest.count - matrix.columns
         in_order = loops.in_order(found.order) and loops.in_order(
             found.columns or found.order, first
@@ -183,7 +186,8 @@ def _output(loops: Loops, name: str, value: Any) -> Output:
     out = Buffer(name, ir.OUTPUT, numbers.size)
     for k, x in symbols.items():
         loops.before.store(out, Index((), k), x)
-    copies = [_copy(loops, part, strides, out, first) for first, part in parts]
+    pairs = zip(parts, strides, strict=True)
+    copies = [_copy(loops, part, each, out, first) for (first, part), each in pairs]
     filled: int = sum(part.of.buffer.size for _, part in parts)
     before = _numbers(out, numbers) if filled < out.size else []
     return Output(Port(name, numbers.shape), out, before, copies)

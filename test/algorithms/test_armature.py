@@ -1,0 +1,188 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Rotor inertia in all algorithms: Pinocchio, MuJoCo, and identities."""
+
+from __future__ import annotations
+
+import functools
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+import pytest
+from mechanisms import random_mechanism, with_mimics
+from mujoco_reference import mujoco_model
+from reference import assert_close
+from robots import all_files, robot
+from twins import TO_PIN, Twin, floating, mixed
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import base_parameters, inertial_parameters
+from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
+from mbs_dynamics.integrate import JointForces, simulate
+from mbs_dynamics.model.compiled import compiled
+from mbs_dynamics.resources import robot_path
+
+pytestmark = pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
+METHODS = ("auto", "articulated_body", "udut", "mass_matrix")
+ARM = mbs.Model.from_urdf(robot_path("arm7"))
+
+
+def armed(model, seed=0):
+    """The model with an armature of every joint, that of a joint with k velocities k numbers."""
+    rng = np.random.default_rng(seed)
+    joints = [body.joint for body in model.bodies]
+    return model.with_armature(
+        {x.name: rng.uniform(0.1, 0.5, x.nv if x.nv > 1 else ()) for x in joints}
+    )
+
+
+@functools.cache
+def plain(name):
+    if name == "arm":
+        return ARM
+    if name == "mimics":
+        tree = random_mechanism(3, (-1, 0, 1, 1, 3, 0))
+        driven = (0, 1, 2, 1, 3, 2), (1.0, 1.0, 1.0, -0.7, 1.0, 2.0), np.zeros(6)
+        return with_mimics(tree, *driven).model
+    if name == "chain":  # whose loops stay loops
+        return random_mechanism(1, tuple(range(-1, 47))).model
+    return mixed(int(name[-1])).model
+
+
+@pytest.mark.parametrize("name", ["arm", "mimics", "mixed1", "chain"])
+def test_armature_is_the_diagonal_of_the_mass_matrix(name, monkeypatch):
+    if name == "mixed1":
+        monkeypatch.setenv("MBS_BACKEND", "python")
+    bare = plain(name)
+    m = armed(bare)
+    q, v, a = m.random_state(2)
+    of = {body.joint.name: body.joint for body in m.bodies}
+    A, at = np.zeros(m.n), lambda joint: [*joint.velocities]
+    for joint in of.values():
+        A[at(joint)] += joint.ratio**2 * joint.armature
+    assert_close(m.armature, A, 1e-15)
+    M = mbs.mass_matrix(bare, q) + np.diag(A)
+    tau = mbs.inverse_dynamics(bare, q, v, a) + A * a
+    assert_close(mbs.mass_matrix(m, q), M, 1e-13)
+    assert_close(mbs.inverse_dynamics(m, q, v, a), tau, 1e-13)
+    for method in METHODS[: 3 if name == "chain" else None]:  # the last is slow
+        assert_close(mbs.forward_dynamics(m, q, v, tau, method=method), a, 1e-10, method)
+    assert_close(mbs.inverse_mass_matrix(m, q) @ M, np.eye(m.n), 1e-10)
+    for function in (mbs.bias_torques, mbs.coriolis_matrix):
+        assert_close(function(m, q, v), function(bare, q, v), 1e-13, function.__name__)
+    assert_close(mbs.kinetic_energy(m, q, v), 0.5 * v @ M @ v, 1e-13)
+    p, rate = mbs.generalized_momentum(m, q, v)
+    assert_close(p, M @ v, 1e-13)
+    assert_close(rate, mbs.generalized_momentum(bare, q, v).rate, 1e-13)
+    by = mbs.inverse_dynamics_derivatives(m, q, v, a)
+    assert_close(by.dtau_dqdd, M, 1e-13)
+    inverse = np.linalg.inv(M)
+    for found, part in zip(mbs.forward_dynamics_derivatives(m, q, v, tau), by, strict=True):
+        expected = inverse if part is by.dtau_dqdd else -inverse @ part
+        assert_close(found, expected, 1e-8)
+    B = mbs.linearize(m, q, v, tau).B
+    assert_close(B[m.n :], inverse, 1e-9)
+    Y = mbs.inverse_dynamics_regressor(m, q, v, a)
+    assert_close(Y @ inertial_parameters(m), tau, 1e-12)
+
+
+def test_rates_and_batches():
+    m = armed(ARM)
+    rng = np.random.default_rng(0)
+    motion = rng.uniform(-1.0, 1.0, (5, 4, m.n))
+    found, bare = (mbs.inverse_dynamics_rates(x, *motion) for x in (m, ARM))
+    assert_close(found.taud, bare.taud + m.armature * motion[3], 1e-12)
+    assert_close(found.taudd, bare.taudd + m.armature * motion[4], 1e-12)
+    assert len(base_parameters(m).columns) == len(base_parameters(ARM).columns) + 5
+
+
+@pytest.mark.parametrize("name", ["mixed0", "mixed2", "solo12.urdf", "tiago_no_hand.urdf"])
+def test_dynamics_of_pinocchio(name, monkeypatch):
+    if name.endswith("urdf") and not all_files():
+        pytest.skip("no example-robot-data")
+    monkeypatch.setenv("MBS_BACKEND", "python")
+    t = mixed(int(name[-1])) if name.startswith("mixed") else floating(robot(name))
+    t = Twin(armed(t.model), t.pin)
+    armature = np.zeros(t.pin.nv)
+    for ours, theirs in t.joints:
+        one = TO_PIN.get(ours.kind, np.eye(ours.nv)) @ (ours.armature * np.ones(ours.nv))
+        armature[theirs.idx_v : theirs.idx_v + theirs.nv] = one
+    t.pin.armature, m, T = armature, t.model, t.T
+    (q, v, a), (pq, pv, pa) = t.state(1)
+    M = pin.crba(t.pin, t.data, pq)
+    assert_close(mbs.mass_matrix(m, q), T.T @ (np.triu(M) + np.triu(M, 1).T) @ T, 1e-12)
+    tau = mbs.inverse_dynamics(m, q, v, a)
+    assert_close(tau, T.T @ pin.rnea(t.pin, t.data, pq, pv, pa), 1e-12)
+    if T.shape[0] > T.shape[1]:
+        return  # mimic joints are free in Pinocchio
+    for method in METHODS:
+        back = T @ mbs.forward_dynamics(m, q, v, tau, method=method)
+        assert_close(back, pin.aba(t.pin, t.data, pq, pv, T @ tau), 1e-9, method)
+    pin.computeABADerivatives(t.pin, t.data, pq, pv, T @ tau)
+    ours, back = mbs.forward_dynamics_derivatives(m, q, v, tau), np.linalg.inv(T)
+    for found, theirs in zip(ours, (t.data.ddq_dq, t.data.ddq_dv, t.data.Minv), strict=True):
+        theirs = np.triu(theirs) + np.triu(theirs, 1).T if theirs is t.data.Minv else theirs
+        expected = back @ theirs @ (back.T if theirs is t.data.Minv else T)
+        if found is ours.dqdd_dtau:
+            expected = back @ theirs @ back.T
+        assert_close(found, expected, 1e-9)
+
+
+def test_a_motion_of_mujoco():
+    m, theirs = armed(ARM), mujoco_model(robot_path("arm7"), step=1e-3)
+    theirs.dof_armature[:] = m.armature
+    data = mujoco.MjData(theirs)
+    data.qpos[:], data.qvel[:], tau = *m.random_state(4)[:2], np.linspace(-2.0, 2.0, m.n)
+    data.qfrc_applied[:] = tau
+    q, qd = data.qpos.copy(), data.qvel.copy()
+    for _ in range(200):
+        mujoco.mj_step(theirs, data)
+    found = simulate(m, q, qd, duration=0.2, control=tau, method="rk4")
+    assert_close(found.q[-1], data.qpos, 1e-10)
+    kept = simulate(m, q, qd, duration=0.2, method="implicit_midpoint")
+    energy = kept.kinetic + kept.potential
+    assert np.ptp(energy) < 1e-4 * np.ptp(kept.kinetic)
+
+
+def test_joints_with_large_rotors_stand_under_friction():
+    """Friction holds whatever the armature, also with kernels compiled for a small one."""
+    q = ARM.neutral(within_limits=True)
+    holding = JointForces.of(ARM, friction=2.0 * np.abs(mbs.gravity_torques(ARM, q)) + 1.0)
+    for inertia in (1e-3, 1e4):
+        m = ARM.with_armature(dict.fromkeys(ARM.joint_names, inertia))
+        assert_close(simulate(m, q, duration=0.05, forces=holding).q[-1], q, 1e-12)
+
+
+def test_another_armature_compiles_nothing():
+    m = armed(ARM)
+    before = mbs.compile(mbs.forward_dynamics, m)
+    other = m.with_armature({"joint1": 3.0})
+    kernel = mbs.compile(mbs.forward_dynamics, other)
+    assert kernel.program is before.program
+    assert compiled(m).kernels is compiled(other).kernels
+    q, v, tau = m.random_state(0)
+    one, many = kernel(q, v, tau, armature=m.armature), before(q, v, tau)
+    assert_close(one, many, 1e-14)
+    scales = np.array([1.0, 2.0])[:, None] * m.armature
+    assert_close(kernel(q, v, tau, armature=scales)[0], many, 1e-13)
+    assert "armature" not in [port.name for port in mbs.compile(mbs.mass_matrix, ARM).inputs]
+    assert m.with_armature(dict.fromkeys(m.joint_names, 0.0)) == ARM
+    assert other.armature[0] == 3.0
+    assert other.joints[0].armature == other.joint("joint1").armature == 3.0
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"joint1": -0.1}, ModelError, "joint1.*-0.1"),
+        ({"joint9": 0.1}, UnknownJointError, "joint9"),
+        ({"joint1": [0.1, 0.2]}, ArgumentError, "joint1"),
+        ({"joint1": np.nan}, ArgumentError, "joint1"),
+        ({"joint1": "heavy"}, ArgumentError, "joint1"),
+        ([0.1] * 7, ArgumentError, "by_joint"),
+    ],
+)
+def test_wrong_armature(given, error, said):
+    with pytest.raises(error, match=said):
+        ARM.with_armature(given)
