@@ -71,6 +71,18 @@ def test_tables_of_the_pages_are_those_of_the_code():
     assert not stale, "run python docs/tables.py"
 
 
+def test_code_on_pages_fits_on_a_screen():
+    wide = []
+    for page in [ROOT / "README.md", *DOCS.rglob("*.md")]:
+        for code in re.findall(
+            r"^```(?:(?!\{)\w*\n(.*?)|.*?)^```$", page.read_text("utf-8"), re.M | re.S
+        ):
+            given = (">>>", "...") if ">>>" in code else ""
+            wide += [(page.name, line) for line in code.splitlines() if line.startswith(given)]
+    allowed = "inverse-dynamics-solver/ur10_inverse_dynamics_solver/bagfiles/"  # one path
+    assert not [(name, line) for name, line in wide if len(line) > 76 and allowed not in line]
+
+
 def test_the_site_builds_without_warnings(tmp_path):
     for needed in ("sphinx", "myst_parser", "furo"):
         pytest.importorskip(needed)

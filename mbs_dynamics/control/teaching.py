@@ -29,7 +29,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.input_checks import SLACK
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
-from mbs_dynamics.model.coordinates import endless, resistance_of
+from mbs_dynamics.model.coordinates import endless
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.settings import check_once
 
@@ -116,8 +116,7 @@ class Rig:
         self.acceleration = checks.positive("acceleration", acceleration)
         self.turning = np.array(endless(model.joints, model.lower, model.upper))[self.places]
         """(m,) whether joints have unlimited angles, which sensors may wrap."""
-        resistance = resistance_of(model.joints, model.n)
-        self.damping, self.friction = (x[self.places] for x in resistance)
+        self.damping, self.friction = model.damping[self.places], model.friction[self.places]
 
     def torques(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the torques (N, m) of a motion (N, m) in N m or N, without friction."""
