@@ -18,7 +18,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model import dh, macro_joints, screws, urdf
+from mbs_dynamics.model import dh, macro_joints, mjcf, screws, urdf
 from mbs_dynamics.model.body import GROUND, Body, Frame, Frames
 from mbs_dynamics.model.compiled import Compiled
 from mbs_dynamics.model.coordinates import (
@@ -69,12 +69,12 @@ class Model(Value):
     rate of q, if all joints have one degree of freedom; :mod:`mbs_dynamics.model.subgroup` lists
     what positions and velocities of the other ones are.
 
-    Constructors: :meth:`from_urdf`, :meth:`from_screws`, :meth:`from_joint_frames`,
-    :meth:`from_joints` and :meth:`from_dh`. A parent always precedes its children. A mimic joint
-    shares the coordinate of another joint, so that nb can exceed n. ``print(model)`` shows the
-    tree. Models are immutable, compared by content, and can be copied and pickled;
-    :meth:`with_gravity`, :meth:`with_payload`, :meth:`with_armature` and :meth:`with_frame` return
-    new ones, of which the first three share the compiled kernels.
+    Constructors: :meth:`from_urdf`, :meth:`from_mjcf`, :meth:`from_screws`,
+    :meth:`from_joint_frames`, :meth:`from_joints` and :meth:`from_dh`. A parent always precedes its
+    children. A mimic joint shares the coordinate of another joint, so that nb can exceed n.
+    ``print(model)`` shows the tree. Models are immutable, compared by content, and can be copied
+    and pickled; :meth:`with_gravity`, :meth:`with_payload`, :meth:`with_armature` and
+    :meth:`with_frame` return new ones, of which the first three share the compiled kernels.
     """
 
     name: str
@@ -104,6 +104,7 @@ class Model(Value):
     # -- constructors ----------------------------------------------------------------------------
 
     from_urdf = staticmethod(_made_of(urdf.from_urdf))
+    from_mjcf = staticmethod(_made_of(mjcf.from_mjcf))
     from_screws = staticmethod(_made_of(screws.from_screws))
     from_joint_frames = staticmethod(_made_of(screws.from_joint_frames))
     from_joints = staticmethod(_made_of(macro_joints.from_joints))

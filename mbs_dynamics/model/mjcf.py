@@ -1,0 +1,423 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Models of MJCF, through MuJoCo's own compiler, and MuJoCo's coordinates.
+
+Joints and velocities are in MuJoCo's order. Of each joint:
+
+=========  ==================================  =====================================================
+joint      MuJoCo                              here
+=========  ==================================  =====================================================
+hinge      angle, rate                         the same: revolute
+slide      displacement, rate                  the same: prismatic
+ball       quaternion w, x, y, z;              spherical: quaternion x, y, z, w;
+           angular velocity in the body        the same
+free       position, quaternion w, x, y, z;    free: position, quaternion x, y, z, w;
+           linear velocity in the world,       twist in the body, angular part first
+           angular velocity in the body
+=========  ==================================  =====================================================
+
+:func:`to_mujoco` and :func:`from_mujoco` convert states.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, BackendError, ModelError, quoted
+from mbs_dynamics.lie import se3, so3
+from mbs_dynamics.model.body import GROUND, Body, Frame
+from mbs_dynamics.model.description import Description
+from mbs_dynamics.model.diagnostics import Diagnostic, diagnose
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.joint import Joint, Limits
+from mbs_dynamics.model.macro_joints import macro_joint
+from mbs_dynamics.model.subgroup import Subgroup
+
+UNSUPPORTED = ("equality", "tendon", "flex")
+"""What no tree of rigid bodies has: equality constraints, tendons and soft bodies."""
+
+DOFS = {"hinge": 1, "slide": 1, "ball": 3, "free": 6}
+"""Degrees of freedom of MuJoCo's joints."""
+
+XYZW = (1, 2, 3, 0)
+"""Entries of a quaternion of MuJoCo in the order of this package."""
+
+WXYZ = (3, 0, 1, 2)
+"""The other way around."""
+
+
+def from_mjcf(
+    source: Any, *, leave_out: Collection[str] = (), gravity: ArrayLike | None = None
+) -> Description:
+    """Return the model of an MJCF file, of MJCF text or of a compiled ``mujoco.MjModel``.
+
+    ``source`` is a path (.xml or .mjb), text whose first non-blank character is "<", an MjModel or
+    an MjSpec; the package mujoco reads it (extra ``mjcf``), so that defaults, includes, inertias of
+    geoms and its compiler options count. ``gravity`` (3,) in m/s^2 is by default that of the file.
+
+    Bodies and joints have their names in the file, or ``"body3"`` and ``"joint3"`` with their
+    number. Bodies without joints are merged into their parents; their names and those of sites are
+    frames. Each joint of a body but the last moves a massless body ``"body/joint"``. Armature,
+    damping, friction loss, joint ranges and force limits of joints, the ranges of actuators on
+    joints included, are those of the file. Positions are MuJoCo's, those of ``ref`` included; see
+    this module for quaternions and free joints.
+
+    Contacts and actuators are no part of models. Springs, gravity compensation, forces of a fluid
+    and other passive forces are left out, and a warning lists them. Equality constraints, which
+    close chains, tendons and soft bodies are refused, unless ``leave_out`` contains their kind,
+    ``"equality"``, ``"tendon"`` or ``"flex"``: then a warning lists them.
+
+    Raises ModelError for a file that MuJoCo does not read, and for what is not supported, by name;
+    BackendError if mujoco is not installed; ArgumentError for another source or kind.
+    """
+    mujoco = _mujoco()
+    unknown = [x for x in _names("leave_out", leave_out) if x not in UNSUPPORTED]
+    if unknown:
+        raise ArgumentError(f"leave_out takes {', '.join(UNSUPPORTED)}; got {unknown[0]!r}")
+    m = _compiled(mujoco, source)
+    g = m.opt.gravity if gravity is None else checks.numbers("gravity", gravity, (3,))
+    if gravity is None and m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
+        g = np.zeros(3)
+    return _Assembly(mujoco, m).description(g, leave_out)
+
+
+def _mujoco() -> Any:
+    try:
+        import mujoco
+    except ImportError as error:
+        raise BackendError(
+            f"models of MJCF need the package mujoco, which is not installed ({error}): extra "
+            "'mjcf' of this package"
+        ) from error
+    return mujoco
+
+
+def _names(what: str, value: Any) -> Collection[str]:
+    if isinstance(value, str) or not isinstance(value, Collection):
+        raise ArgumentError(f"{what} must be a sequence of names; got {quoted(value)}")
+    return value
+
+
+def _compiled(mujoco: Any, source: Any) -> Any:
+    """Return the MjModel of a source, or raise ModelError with what MuJoCo says."""
+    if isinstance(source, mujoco.MjModel):
+        return source
+    if not isinstance(source, (str, os.PathLike, mujoco.MjSpec)):
+        raise ArgumentError(
+            "source must be a path, MJCF text, a mujoco.MjModel or a mujoco.MjSpec; got "
+            f"{quoted(source)}"
+        )
+    where = "MJCF"
+    try:
+        if isinstance(source, mujoco.MjSpec):
+            return source.compile()
+        if isinstance(source, str) and source.lstrip().startswith("<"):
+            return mujoco.MjModel.from_xml_string(source)
+        where = os.fspath(source)
+        if not os.path.isfile(where):
+            raise ModelError(f"no MJCF file {where!r}")
+        if where.endswith(".mjb"):
+            return mujoco.MjModel.from_binary_path(where)
+        return mujoco.MjModel.from_xml_path(where)
+    except (ValueError, mujoco.FatalError) as error:
+        raise ModelError(f"{where}: MuJoCo does not read it: {error}") from error
+
+
+class _Assembly:
+    """The bodies, frames and diagnostics that a compiled model becomes."""
+
+    def __init__(self, mujoco: Any, m: Any) -> None:
+        self.mujoco, self.m = mujoco, m
+        self.kinds = {
+            int(getattr(mujoco.mjtJoint, f"mjJNT_{kind}")): kind.lower()
+            for kind in ("HINGE", "SLIDE", "BALL", "FREE")
+        }
+        self.bodies: list[Body] = []
+        self.frames = {"world": Frame("world", GROUND, np.eye(4))}
+        self.at = [self.frames["world"]]
+        """The frame of each body of MuJoCo."""
+        self.diagnostics: list[Diagnostic] = []
+        self.efforts = self._efforts()
+
+    def description(self, gravity: FloatArray, leave_out: Collection[str]) -> Description:
+        self._refuse(leave_out)
+        self._say_what_passive_forces_are_left_out()
+        for i in range(1, self.m.nbody):
+            self._add(i)
+        for k in range(self.m.nsite):
+            pose = _pose(self.m.site_pos[k], self.m.site_quat[k])
+            if name := self._own_name("site", k):
+                on = self.at[self.m.site_bodyid[k]]
+                name = f"{name}_site" if name in self.frames else name
+                self.frames[name] = Frame(name, on.body, on.placement @ pose)
+        name = self.m.names[: self.m.names.index(b"\0")].decode() or "mechanism"
+        self.diagnostics += diagnose(self.bodies)
+        return Description(
+            name, tuple(self.bodies), np.array(gravity), self.frames, tuple(self.diagnostics)
+        )
+
+    # -- bodies and joints -----------------------------------------------------------------------
+
+    def _add(self, i: int) -> None:
+        """Add a body with its joints, or merge it into its parent if it has none."""
+        m, name = self.m, self._name("body", i)
+        on, pose = self.at[m.body_parentid[i]], _pose(m.body_pos[i], m.body_quat[i])
+        R = _pose(np.zeros(3), m.body_iquat[i])[:3, :3]
+        tensor = R @ np.diag(m.body_inertia[i]) @ R.T
+        inertia = Inertia.from_com(m.body_mass[i], m.body_ipos[i], 0.5 * (tensor + tensor.T))
+        first, count = int(m.body_jntadr[i]), int(m.body_jntnum[i])
+        home, parent = on.placement @ pose, on.body
+        if not count:
+            if parent != GROUND:
+                whole = self.bodies[parent].inertia + inertia.transformed(home)
+                self.bodies[parent] = replace(self.bodies[parent], inertia=whole)
+            self.frames[name] = Frame(name, parent, home)
+            self.at.append(self.frames[name])
+            why = "a mocap body, taken to stand still" if m.body_mocapid[i] >= 0 else "no joint"
+            said = f"merged into {self._carrier(parent)}: {why}"
+            self.diagnostics.append(Diagnostic(f"link {name!r}", said, "note"))
+            return
+        for k in range(first, first + count):
+            joint, home_rel = self._joint(k, home)
+            last = k == first + count - 1
+            own = name if last else f"{name}/{joint.name}"
+            self.bodies.append(
+                Body(own, parent, home_rel, joint, inertia if last else Inertia.zero())
+            )
+            parent, home = len(self.bodies) - 1, np.eye(4)
+        self.frames[name] = Frame(name, parent, np.eye(4))
+        self.at.append(self.frames[name])
+
+    def _joint(self, k: int, home: FloatArray) -> tuple[Joint, FloatArray]:
+        """Return a joint and the pose of its body at position zero relative to what carries it."""
+        m, name = self.m, self._name("joint", k)
+        kind = self.kinds[int(m.jnt_type[k])]
+        dof, at, e = int(m.jnt_dofadr[k]), m.jnt_pos[k], m.jnt_axis[k]
+        group: Any
+        if kind == "free":
+            group, home = macro_joint("free"), np.eye(4)
+        elif kind == "ball":
+            group = Subgroup("spherical", macro_joint("spherical").basis, se3.pose(np.eye(3), at))
+        else:
+            angular = kind == "hinge"
+            group = np.concatenate([e, np.cross(at, e)] if angular else [np.zeros(3), e])
+            home = home @ se3.exp_screw(group, -m.qpos0[m.jnt_qposadr[k]])  # ref
+        limits = Limits(effort=self.efforts.get(k))
+        if m.jnt_limited[k] and kind in ("hinge", "slide"):
+            limits = limits._replace(lower=float(m.jnt_range[k, 0]), upper=float(m.jnt_range[k, 1]))
+        elif m.jnt_limited[k]:
+            said = f"is a {kind} joint, whose range is left out"
+            self.diagnostics.append(Diagnostic(f"joint {name!r}", said))
+        dofs = slice(dof, dof + DOFS[kind])
+        armature = m.dof_armature[dofs]
+        if kind == "free":  # linear part in the world, which no body-fixed armature is
+            armature = np.roll(armature, 3)
+            if np.ptp(armature[3:]):
+                raise ModelError(
+                    f"joint {name!r}: the linear armature of a free joint must be the same for all "
+                    f"axes; got {armature[3:].tolist()}"
+                )
+        damping, friction = m.dof_damping[dofs], m.dof_frictionloss[dofs]
+        for what, values in (("damping", damping), ("friction loss", friction)):
+            if np.ptp(values):
+                said = f"has the {what} {values.tolist()}, of which the first counts for all axes"
+                self.diagnostics.append(Diagnostic(f"joint {name!r}", said))
+        joint = Joint(
+            name,
+            group,
+            dof,
+            limits=limits,
+            damping=float(damping[0]),
+            friction=float(friction[0]),
+            armature=armature,
+        )
+        return joint, home
+
+    def _efforts(self) -> dict[int, float]:
+        """Return the force limits of joints, the least that the joint or an actuator states."""
+        m = self.m
+        own = np.flatnonzero(m.jnt_actfrclimited).tolist()
+        found = {k: float(np.abs(m.jnt_actfrcrange[k]).max()) for k in own}
+        direct = int(self.mujoco.mjtTrn.mjTRN_JOINT)
+        for a in np.flatnonzero(m.actuator_forcelimited).tolist():
+            k = int(m.actuator_trnid[a, 0])
+            if m.actuator_trntype[a] == direct:
+                most = float(np.abs(m.actuator_forcerange[a]).max() * abs(m.actuator_gear[a, 0]))
+                found[k] = min(found.get(k, np.inf), most)
+        return found
+
+    # -- names, and what is left out -------------------------------------------------------------
+
+    def _own_name(self, kind: str, k: int) -> str | None:
+        kinds = {"flex": "FLEX", "body": "BODY", "joint": "JOINT", "site": "SITE"}
+        kinds |= {"equality": "EQUALITY", "tendon": "TENDON"}
+        return self.mujoco.mj_id2name(  # type: ignore[no-any-return]
+            self.m, getattr(self.mujoco.mjtObj, f"mjOBJ_{kinds[kind]}"), int(k)
+        )
+
+    def _name(self, kind: str, k: int) -> str:
+        return self._own_name(kind, k) or f"{kind}{k}"
+
+    def _carrier(self, body: int) -> str:
+        return "the ground" if body == GROUND else f"link {self.bodies[body].name!r}"
+
+    def _refuse(self, leave_out: Collection[str]) -> None:
+        """Raise ModelError for what a tree has not, or warn of it if it is left out on request."""
+        what = {"equality": "constraints", "tendon": "tendons", "flex": "soft bodies"}
+        found = {
+            kind: [self._name(kind, k) for k in range(count)]
+            for kind, count in zip(
+                UNSUPPORTED, (self.m.neq, self.m.ntendon, self.m.nflex), strict=True
+            )
+            if count
+        }
+        refused = [kind for kind in found if kind not in leave_out]
+        if refused:
+            said = "; ".join(f"{kind}: {', '.join(found[kind])}" for kind in refused)
+            raise ModelError(
+                f"MJCF with {' and '.join(what[kind] for kind in refused)} is no tree of rigid "
+                f"bodies ({said}); leave_out={tuple(found)!r} leaves them out"
+            )
+        for kind, names in found.items():
+            said = f"left out: {', '.join(names)}"
+            self.diagnostics.append(Diagnostic(f"MJCF {what[kind]}", said))
+
+    def _say_what_passive_forces_are_left_out(self) -> None:
+        m = self.m
+
+        def named(kind: str, *fields: str) -> list[str]:
+            of = [np.asarray(getattr(m, x, [])) for x in fields]  # some are new in MuJoCo 3.5
+            rows = {k for x in of for k in np.unique(np.nonzero(x)[0]).tolist()}
+            rows = {int(m.dof_jntid[k]) for k in rows} if fields[0][:3] == "dof" else rows
+            return [self._name(kind, k) for k in sorted(rows)]
+
+        plugged = [self._name("body", k) for k in np.flatnonzero(m.body_plugin >= 0).tolist()]
+        for what, names in (
+            ("springs of joints", named("joint", "jnt_stiffness", "jnt_stiffnesspoly")),
+            ("nonlinear damping of joints", named("joint", "dof_dampingpoly")),
+            ("gravity compensation of bodies", named("body", "body_gravcomp")),
+            ("forces of a fluid", [x for x in ("density", "viscosity") if getattr(m.opt, x)]),
+            ("plugins of bodies", plugged),
+        ):
+            if names:
+                self.diagnostics.append(Diagnostic(f"MJCF {what}", f"left out: {', '.join(names)}"))
+
+
+def _pose(position: FloatArray, quaternion: FloatArray) -> FloatArray:
+    """Return a pose from a position and a quaternion w, x, y, z."""
+    x = np.array(quaternion)[list(XYZW)]
+    return np.asarray(se3.pose(so3.from_quaternion(x, x @ x), np.array(position)), dtype=float)
+
+
+class MujocoState(NamedTuple):
+    """A state in MuJoCo's coordinates; None for what was not given."""
+
+    qpos: FloatArray
+    """(..., nq)"""
+    qvel: FloatArray | None
+    """(..., nv)"""
+    qacc: FloatArray | None
+    """(..., nv)"""
+    qfrc: FloatArray | None
+    """(..., nv) generalized forces."""
+
+
+class JointState(NamedTuple):
+    """A state in the coordinates of this package; None for what was not given."""
+
+    q: FloatArray
+    """(..., nq)"""
+    qd: FloatArray | None
+    """(..., n)"""
+    qdd: FloatArray | None
+    """(..., n)"""
+    tau: FloatArray | None
+    """(..., n) torques and forces of the joints."""
+
+
+def to_mujoco(
+    model: Any,
+    q: ArrayLike,
+    qd: ArrayLike | None = None,
+    qdd: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+) -> MujocoState:
+    """Return positions, velocities, accelerations and torques in MuJoCo's coordinates.
+
+    Quaternions are w, x, y, z there, and the linear parts of free joints are resolved in the world:
+    v = R v_b, vdot = R (vdot_b + omega x v_b), f = R f_b. All else is the same. Arrays (..., nq)
+    and (..., n), of which those that are None are left out; accelerations need velocities.
+
+    Raises ArgumentError for a wrong shape or type, ModelError for a joint that MuJoCo has not.
+    """
+    return MujocoState(*_converted(model, {"q": q, "qd": qd, "qdd": qdd, "tau": tau}, to=True))
+
+
+def from_mujoco(
+    model: Any,
+    qpos: ArrayLike,
+    qvel: ArrayLike | None = None,
+    qacc: ArrayLike | None = None,
+    qfrc: ArrayLike | None = None,
+) -> JointState:
+    """Return positions, velocities, accelerations and torques from MuJoCo's; see :func:`to_mujoco`.
+
+    With T (n, n), the velocities ``from_mujoco(model, qpos, np.eye(n)).qd.T``, MuJoCo's mass matrix
+    is T^T M T, and its Jacobians are J T.
+    """
+    arrays = {"qpos": qpos, "qvel": qvel, "qacc": qacc, "qfrc": qfrc}
+    return JointState(*_converted(model, arrays, to=False))
+
+
+def _converted(model: Any, arrays: dict[str, Any], *, to: bool) -> list[Any]:
+    """Return positions, velocities, accelerations and forces converted to MuJoCo, or from it."""
+    sizes = (model.nq, model.n, model.n, model.n)
+    given = {
+        name: checks.numbers(name, x, (size,), batch=True)
+        for (name, x), size in zip(arrays.items(), sizes, strict=True)
+        if x is not None
+    }
+    names = list(arrays)
+    if names[2] in given and names[1] not in given:
+        raise ArgumentError(f"{names[2]} needs {names[1]} as well; got None")
+    batch = checks.batch_of(**{name: x.shape[:-1] for name, x in given.items()})
+    old = {name: np.broadcast_to(x, (*batch, x.shape[-1])) for name, x in given.items()}
+    new = [old[name].copy() if name in old else None for name in names]
+    for joint in model.joints:
+        if joint.nv == 1:
+            continue
+        if joint.kind not in ("spherical", "free"):
+            raise ModelError(
+                f"joint {joint.name!r} is {joint.kind}; MuJoCo has revolute, prismatic, spherical "
+                "and free joints"
+            )
+        end, k = model.positions_of(joint).stop, joint.coordinate
+        turn = old[names[0]][..., end - 4 : end]
+        new[0][..., end - 4 : end] = turn[..., WXYZ if to else XYZW]  # type: ignore[index]
+        if joint.kind == "spherical":
+            continue
+        R = so3.from_quaternion(turn if to else turn[..., XYZW])
+        R = (R if to else R.swapaxes(-1, -2)).astype(float)
+        first, last = slice(k, k + 3), slice(k + 3, k + 6)
+        angular, linear = (first, last) if to else (last, first)  # in the result in exchanged order
+        for name, x in zip(names[1:], new[1:], strict=True):
+            if x is not None:
+                x[..., linear] = old[name][..., angular]
+                x[..., angular] = _turned(R, old[name][..., linear])
+        if new[2] is not None:
+            v, omega = old[names[1]][..., linear], old[names[1]][..., angular]
+            turning = _turned(R, np.cross(omega, v)) if to else -np.cross(omega, _turned(R, v))
+            new[2][..., angular] += turning
+    return new
+
+
+def _turned(R: FloatArray, x: FloatArray) -> FloatArray:
+    return np.asarray((R @ x[..., None])[..., 0])
