@@ -22,6 +22,7 @@ BENCHMARKS = {
     "view": "The page in the browser: start, slider, scenes per second, load on a node.",
     "guarded_arm": "A step of an arm behind a bus of motors, by what it is doing.",
     "guarded_events": "Motion of an arm under guard at every event, on a simulated bus of drives.",
+    "collision": "Contacts that are detected in 20 ms, and false alarms, with wrong masses.",
     "identification": "Held-out torques of real arms, trials with known parameters, and speed.",
     "simulation": "Simulation steps per second: one arm and a batch, compared with MuJoCo.",
 }

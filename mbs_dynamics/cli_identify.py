@@ -65,6 +65,14 @@ def add_identification(commands: Any) -> None:
     add("--without", type=Path, help="recording of the arm without the load")
     add = _command(
         commands,
+        "tune-collision",
+        _tune_collision,
+        "find thresholds of collisions from a recording of free motion",
+    )
+    add("recording", type=Path, help="a motion without contact, with velocities and efforts")
+    add("--out", type=Path, help="file of thresholds to write, .yaml")
+    add = _command(
+        commands,
         "excite",
         _excite,
         "plan a motion that excites the parameters of an arm",
@@ -300,6 +308,25 @@ def _identify_payload(options: argparse.Namespace) -> int:
     topic, kind = "/gravity_compensation_node/payload", "geometry_msgs/msg/InertiaStamped"
     print(f"ros2 topic pub --once {topic} {kind} \\")
     print(f'    "{found.message()}"')
+    return 0
+
+
+def _tune_collision(options: argparse.Namespace) -> int:
+    from mbs_dynamics.control.collision import tune
+    from mbs_dynamics.identification.cleaning import cleaned
+
+    job = _Job(options)
+    parts = cleaned(job.read(options.recording).of(job.model), job.model)
+    thresholds, notes = tune(job.model, parts)
+    job.note([*parts[0].notes, *notes])
+    print(f"{'thresholds, N m or N':24}{'sudden':>10}{'sustained':>11}{'at speeds of':>14}")
+    for name, row in thresholds.by_joint.items():
+        sudden, sustained = row.impact + row.impact_speed, row.sustained + row.sustained_speed
+        print(f"{name:24}{sudden:10.3g}{sustained:11.3g}{row.fastest:14.3g}")
+    job.figures({name: row._asdict() for name, row in thresholds.by_joint.items()})
+    if options.out is not None:
+        options.out.write_text(thresholds.yaml(options.recording.name), encoding="utf-8")
+        print(f"wrote {options.out}")
     return 0
 
 

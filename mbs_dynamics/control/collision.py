@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,8 @@ GAIN = 100.0
 half after 17 ms; a filter of second order suppresses the noise of velocities."""
 
 DRIFT = 0.1
-"""Time constant in s of what is taken for an error of the model. An impact is faster."""
+"""Time constant in s of the two high-pass filters that take off the errors of the model: these
+change steadily as the arm moves. An impact is faster."""
 
 SETTLING = 5.0 * DRIFT
 """Time in s from the first state on in which nothing is detected."""
@@ -41,7 +42,7 @@ SETTLING = 5.0 * DRIFT
 LONGEST = 0.1
 """Time in s between two states after which detection starts anew."""
 
-MARGIN, SUSTAINED_MARGIN = 1.5, 2.0
+MARGIN, SUSTAINED_MARGIN = 1.6, 2.0
 """Thresholds over the largest torques of the recording. Those of the second kind contain errors of
 the model, which depend on the posture."""
 
@@ -61,6 +62,13 @@ OUTLIER = 3.0
 """A torque so many times as large as 99.9 % of all is taken for a contact in the recording."""
 
 
+ON_COLLISION = ("stop", "float", "yield")
+"""Reactions to a collision."""
+
+YIELDING = 0.5
+"""Time in s in which an arm that yields goes along with a contact."""
+
+
 class Threshold(NamedTuple):
     """Thresholds of a joint at rest, and what the fastest motion of the recording adds."""
 
@@ -78,7 +86,9 @@ class Thresholds:
     """Thresholds of collisions by joint; those without are not watched.
 
     A threshold is its value at rest plus ``_speed`` times the largest share of the joints' fastest
-    speeds. Raises UnknownJointError for other joints, ArgumentError for invalid values.
+    speeds; beyond these speeds it grows with that share.
+
+    Raises UnknownJointError for other joints, ArgumentError for invalid values.
     """
 
     def __init__(self, model: Model, by_joint: Mapping[str, Threshold]) -> None:
@@ -153,8 +163,8 @@ class Collision(NamedTuple):
 class ContactTorques:
     """External torques of an arm, apart from the errors of its model.
 
-    ``sustained`` is the filtered residual of a :class:`MomentumObserver`, ``impact`` the same less
-    its mean over DRIFT. Friction is that of the description.
+    ``sustained`` is the filtered residual of a :class:`MomentumObserver`, ``impact`` the same
+    behind two high-pass filters. Friction is that of the description.
     """
 
     def __init__(self, model: Model, places: Sequence[int]) -> None:
@@ -174,13 +184,13 @@ class ContactTorques:
         """Forget all states."""
         self._observer.restart()
         self._begin = self._stamp = 0
-        self.sustained = self._drift = np.zeros(len(self._places))
+        self.sustained = self._mean = self._trend = np.zeros(len(self._places))
         """(m,) residuals, filtered."""
 
     @property
     def impact(self) -> FloatArray:
         """External torques (m,) of sudden contacts, in N m or N."""
-        return self.sustained - self._drift
+        return self.sustained - self._mean - self._trend
 
     def update(
         self, stamp: int, q: FloatArray, qd: FloatArray, tau: FloatArray, *of_model: FloatArray
@@ -200,35 +210,37 @@ class ContactTorques:
             return False
         elapsed = 1e-9 * (stamp - self._stamp)
         if not self._stamp:
-            self._begin, self.sustained, self._drift = stamp, r, r
+            self._begin, self.sustained, self._mean, self._trend = stamp, r, r, 0.0 * r
         elif elapsed > 0.0:
             kept = math.exp(-GAIN * elapsed)
             self.sustained = kept * self.sustained + (1.0 - kept) * r
             if not self.frozen:
                 kept = math.exp(-elapsed / DRIFT)
-                self._drift = kept * self._drift + (1.0 - kept) * self.sustained
+                self._mean = kept * self._mean + (1.0 - kept) * self.sustained
+                rest = self.sustained - self._mean
+                self._trend = kept * self._trend + (1.0 - kept) * rest
         self._stamp = stamp
         return 1e-9 * (stamp - self._begin) >= SETTLING
 
 
-class CollisionDetector:
-    """Compares external torques with thresholds. See :class:`ContactTorques` and Thresholds.
+class Collisions:
+    """Compares external torques of an arm with thresholds.
 
-    The wrench is estimated at ``link``, by default the tool.
+    See :class:`ContactTorques` and :class:`Thresholds`. The wrench is estimated at ``link``, by
+    default the tool. After a collision nothing is detected before :meth:`restart`.
     """
 
     def __init__(self, model: Model, thresholds: Thresholds, link: str = "") -> None:
         self.model, self.thresholds = model, thresholds
         self.link = link or tools(model)[0]
         self.torques = ContactTorques(model, thresholds.places)
-        self._names = [*thresholds.by_joint]
         self.found: Collision | None = None
-        """The first collision since :meth:`restart`."""
+        """The latest collision since :meth:`restart`."""
 
     def restart(self) -> None:
-        """Watch anew."""
+        """Forget the collision, and settle anew."""
+        self.found, self.torques.frozen = None, False
         self.torques.restart()
-        self.torques.frozen, self.found = False, None
 
     def update(
         self, stamp: int, q: FloatArray, qd: FloatArray, tau: FloatArray, *of_model: FloatArray
@@ -239,48 +251,40 @@ class CollisionDetector:
             return None
         at_rest, at_speed, sustained, with_speed, fastest = self.thresholds.table
         places, impact = self.thresholds.places, self.torques.impact
-        share = (np.abs(qd[places]) / fastest).max(initial=0.0)
+        share = np.abs(qd[places] / fastest).max()
         bounds = np.array([at_rest + share * at_speed, sustained + share * with_speed])
-        ratios = np.abs([impact, self.torques.sustained]) / bounds
-        if not (ratios > 1.0).any():
+        bounds *= max(1.0, share)
+        both = np.array([impact, self.torques.sustained])
+        ratios = np.abs(both) / bounds
+        if ratios.max() <= 1.0:
             return None
-        kind, k = np.unravel_index(int(ratios.argmax()), ratios.shape)
+        kind, k = divmod(int(ratios.argmax()), len(places))
         torques = np.zeros(self.model.n)
-        torques[places] = impact
+        torques[places] = both[kind]
+        J = mbs.jacobian(self.model, q, self.link, representation="body_fixed")
+        W = tool_wrench(J[:, places], both[kind], DAMPING).W
+        name, torque, bound = self.model.joint_names[places[k]], both[kind, k], bounds[kind, k]
         self.torques.frozen = True
         self.found = Collision(
-            self._names[k], 1e-9 * stamp, float((impact, self.torques.sustained)[kind][k]),
-            float(bounds[kind, k]), torques, self.link, self._wrench(q, impact),
-        )  # fmt: skip
+            name, 1e-9 * stamp, float(torque), float(bound), torques, self.link, W
+        )
         return self.found
 
-    def _wrench(self, q: FloatArray, torques: FloatArray) -> FloatArray:
-        J = mbs.jacobian(self.model, q, self.link, representation="body_fixed")
-        return tool_wrench(J[:, self.thresholds.places], torques, DAMPING).W
-
-    @property
-    def excess(self) -> FloatArray:
-        """Sudden external torques (n,) beyond the thresholds at rest, in N m or N."""
-        found, impact = np.zeros(self.model.n), self.torques.impact
+    def yielded(self, stamp: int, how: str) -> FloatArray | None:
+        """Return torques (n,) along a contact that the arm yields to; None if it does not."""
+        if self.found is None or how != "yield" or 1e-9 * stamp - self.found.time > YIELDING:
+            return None
+        torques, impact = np.zeros(self.model.n), self.torques.impact
         beyond = np.maximum(np.abs(impact) - self.thresholds.table[0], 0.0)
-        found[self.thresholds.places] = np.copysign(beyond, impact)
-        return found
+        torques[self.thresholds.places] = np.copysign(beyond, impact)
+        return torques
 
 
-class Stretch(Protocol):
-    """A stretch of a recording of k joints: N times, and (N, k) in SI units."""
-
-    joints: tuple[str, ...]
-    t: FloatArray
-    q: FloatArray
-    qd: FloatArray | None
-    tau: FloatArray
-
-
-def tune(model: Model, stretches: Sequence[Stretch]) -> tuple[Thresholds, list[str]]:
+def tune(model: Model, stretches: Sequence[Any]) -> tuple[Thresholds, list[str]]:
     """Return thresholds of collisions from recordings of free motion, and what these do not show.
 
-    A threshold is a margin above a line over speed above all external torques of the recordings.
+    A stretch has the names ``joints``, times ``t`` (N,), and ``q``, ``qd`` and ``tau`` (N, k) in SI
+    units, as recordings do. A threshold is a line over speed, a margin above all external torques.
     Joints that never move are not watched.
 
     Raises ArgumentError for recordings that jump, without velocities, of another robot, or with
@@ -332,7 +336,7 @@ def tune(model: Model, stretches: Sequence[Stretch]) -> tuple[Thresholds, list[s
     return Thresholds(model, rows), notes
 
 
-def _external(model: Model, part: Stretch) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _external(model: Model, part: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return external torques without and with drift (N, k) after settling, and velocities."""
     places = [coordinate_of(model, name) for name in part.joints]
     qd = np.full_like(part.q, np.nan) if part.qd is None else part.qd

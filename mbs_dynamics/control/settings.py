@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics import checks
+from mbs_dynamics.control.collision import ON_COLLISION, YIELDING
 from mbs_dynamics.control.environment import check_gravity
 from mbs_dynamics.control.friction import LARGEST_SHARE
 from mbs_dynamics.control.policy import ON_FAULT
@@ -310,6 +311,18 @@ class ArmSettings(InputSettings):
         "of the command in fifteen. 0: not compared, for drivers whose efforts are others than "
         "those of the motors.",
         range=(0.0, 1.0),
+    )
+    collision_file: str = setting(
+        "",
+        "File of thresholds that `mbs-dynamics tune-collision` has written. Empty: collisions are "
+        "not detected. Not for arms that hands guide.",
+        read_only=True,
+    )
+    on_collision: str = setting(
+        "stop",
+        "Reaction to a collision: stop (a fault), float (gravity compensation alone, until torques "
+        f"are enabled again), or yield (float, and for {YIELDING:g} s go along with the contact).",
+        choices=ON_COLLISION,
     )
     frozen_timeout: float = setting(
         0.0,

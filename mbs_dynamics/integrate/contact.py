@@ -24,7 +24,7 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 
 MARGIN = 0.5
-"""Share of the stiffness, or damping, at which held forces become unstable that is accepted."""
+"""Accepted share of the stiffness at which forces that are held over steps become unstable."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ class Plane:
 class ContactPlanes:
     """A function of t, q (..., n) and qd that returns the wrenches (..., nb, 6) of planes on links.
 
-    ``links`` are the links whose origins touch the planes, by default the tools or hands. Where
-    forces are held over a step, as by the method ``rk4``, ``step`` is half the step: the force of
-    the middle of a step keeps the energy. It is 0 for methods that evaluate laws at every stage,
-    and for ``semi_implicit_euler``.
+    ``links`` are the links whose origins touch the planes, by default the tools or hands. ``step``
+    in s is that of methods that hold forces over a step, as ``rk4`` does: the depth is then the one
+    expected at its end, so that a step takes energy rather than adds some. It is 0 for methods that
+    evaluate laws at every stage.
 
     Raises UnknownBodyError for an unknown link, ModelError for one that does not move.
     """
@@ -96,29 +96,23 @@ class ContactPlanes:
         """Return forces (..., k, 3) in N in the inertial axes, and orientations (..., k, 3, 3)."""
         C, V = self._kernel(q, qd)
         inward = -V[..., 3:] @ self._normals.T
-        begin = self._offsets - C[..., :3, 3] @ self._normals.T
-        end = begin + self.step * inward
-        low, high = np.minimum(begin, end), np.maximum(begin, end)
-        share = np.divide(
-            high.clip(0.0) - low.clip(0.0), high - low, where=high > low, out=1.0 * (low > 0.0)
-        )
-        pushed = self._stiffness * 0.5 * (low.clip(0.0) + high.clip(0.0)) + self._damping * inward
-        return (share * pushed.clip(0.0)) @ self._normals, C[..., :3, :3]
+        depth = self._offsets - C[..., :3, 3] @ self._normals.T + self.step * inward
+        pushed = np.maximum(self._stiffness * depth + self._damping * inward, 0.0)
+        return np.where(depth > 0.0, pushed, 0.0) @ self._normals, C[..., :3, :3]
 
-    def check_step(self, q: FloatArray, step: float) -> None:
+    def check_step(self, q: FloatArray) -> None:
         """Raise ArgumentError if forces that are held over steps would be unstable at q (n,).
 
-        A mass m on the plane is stable below k = 4 m / step^2 and c = 2 m / step.
+        A mass m on a plane is stable where 3 k step^2 + 2 c step < 4 m.
         """
         J = np.stack([mbs.jacobian(self.model, q, x, representation="hybrid") for x in self.links])
-        mobility = J[:, 3:] @ mbs.inverse_mass_matrix(self.model, q) @ J[:, 3:].transpose(0, 2, 1)
-        along = np.einsum("pi,kij,pj->pk", self._normals, mobility, self._normals)
-        for plane, each in zip(self.planes, along.max(axis=1, initial=0.0), strict=True):
-            for name, order, unit in (("stiffness", 2, "N/m"), ("damping", 1, "N s/m")):
-                most = MARGIN * 2.0**order / (max(each, 1e-12) * step**order)
-                if getattr(plane, name) > most:
-                    raise ArgumentError(
-                        f"the {name} {getattr(plane, name):g} of the plane with normal "
-                        f"{list(plane.normal)} is more than a step of {step:g} s can bear; valid "
-                        f"is at most {most:.3g} {unit}, or a shorter step"
-                    )
+        J, h = self._normals @ J[:, 3:], self.step
+        mobility = np.einsum("kpi,ij,kpj->kp", J, mbs.inverse_mass_matrix(self.model, q), J)
+        for plane, each in zip(self.planes, mobility.max(axis=0), strict=True):
+            most = (4.0 * MARGIN / max(each, 1e-9) - 2.0 * plane.damping * h) / (3.0 * h * h)
+            if plane.stiffness > most:
+                raise ArgumentError(
+                    f"stiffness is {plane.stiffness:g} N/m for the plane with normal "
+                    f"{list(plane.normal)} and damping {plane.damping:g}; steps of {h:g} s bear at "
+                    f"most {max(most, 0.0):.3g}"
+                )
