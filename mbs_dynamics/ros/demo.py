@@ -16,12 +16,12 @@ import time
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from geometry_msgs.msg import InertiaStamped, Vector3, WrenchStamped
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
@@ -35,49 +35,35 @@ from mbs_dynamics.model import Model
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros import demo_plan as planning
 from mbs_dynamics.ros.demo_plan import LASTING, Plan
-from mbs_dynamics.ros.messages import stamp_of
+from mbs_dynamics.ros.messages import stamp_of, wrench_message
 from mbs_dynamics.ros.node_base import LATCHED
 from mbs_dynamics.ros.process import EndingSignals, ros_with_signals
 
-RAMP = 0.3
-"""Time in s in which torques ramp in and out."""
-
-CALLBACK_TIMEOUT = 0.5
-"""Time in s that a callback may work: a busy machine is no fault here."""
-
-STALE_TIMEOUT = 2.0
-"""Time in s without joint_states that ends the compensation, four times the default: the simulated
-robot shares a computer with other processes, and stands still while it waits for it."""
-
-PATIENCE = 30.0
+TIMEOUT = 30.0
 """Longest wait for an event, in s."""
 
-ATTEMPTS = 3
-"""How often compensation is enabled at most. On a busy machine the node may receive the reset after
-~/enable; it then stops, because the position jumps."""
+COMMANDS = "/forward_effort_controller/commands"
+
+STILL, SEEN = 0.01, 0.05
+"""In rad or m: a robot that moves less is still, one that moves more has moved."""
+
+LONGEST_SETTLE, WATCH = 15.0, 1.5
+"""Time in s in which the robot must come to rest, and for which it must then stay."""
 
 KEPT_STATES = 2000
 """Joint states that are kept until the answer to them arrives."""
 
-COMMANDS = "/forward_effort_controller/commands"
+ATTEMPTS = 3
+"""Number of attempts to enable. On a busy machine the node may receive the reset after ~/enable; it
+then stops, because the position jumps."""
 
-STILL = 0.01
-"""A robot that moves less than this, in rad or m, counts as still."""
-
-SEEN = 0.05
-"""A robot that moves more than this counts as moved."""
-
-LONGEST_SETTLE = 15.0
-"""Time in s in which the robot must come to rest."""
-
-WATCH = 1.5
-"""Time in s for which it must then stay."""
-
-JUMP = "a warning that a joint jumped, since the robot is reset"
-CUT = "a warning that joint_states are stale, and an error that the compensation stopped by a fault"
-
-SHOWN = 12
-"""Largest number of joints in the table."""
+COMPENSATION = (
+    "compensates_itself:=false",
+    "ramp_time:=0.3",
+    "max_age:=0.0",  # a simulation that was cut off goes on with stamps of the past
+    "callback_timeout:=0.5",  # a busy machine is no fault here
+    "stale_timeout:=2.0",  # the robot stands still while it waits for the machine
+)
 
 
 class MissingError(Exception):
@@ -106,7 +92,6 @@ class Stage(Node):
     def __init__(self, model: Model, plan: Plan, signals: EndingSignals) -> None:
         super().__init__("demo")
         self.model, self.plan, self._signals = model, plan, signals
-        self._table_height = 0
         self.q = np.full(model.n, np.nan)
         """(n,) the latest positions."""
         self.now = 0.0
@@ -119,32 +104,25 @@ class Stage(Node):
         """State of the compensation; None before its first message."""
         self.gravity: tuple[FloatArray, FloatArray] | None = None
         """The latest gravity torques of the dynamics node, and their positions."""
-        self.answers = 0
-        """Number of received gravity torques."""
         self._states: OrderedDict[int, FloatArray] = OrderedDict()
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self)
-        best_effort = qos_profile_sensor_data
-        self.create_subscription(JointState, "joint_states", self._on_state, best_effort)
-        self.create_subscription(Float64MultiArray, COMMANDS, self._on_command, 10)
-        self.create_subscription(
-            Bool, "gravity_compensation_node/enabled", self._on_enabled, LATCHED
-        )
-        self.create_subscription(JointState, "dynamics_node/gravity_torques", self._on_gravity, 10)
-        self._disturbances = self.create_publisher(WrenchStamped, "simulator_node/disturbance", 10)
-        nodes = ("simulator_node", "gravity_compensation_node", "dynamics_node")
+        subscribe, publish = self.create_subscription, self.create_publisher
+        subscribe(JointState, "joint_states", self._on_state, qos_profile_sensor_data)
+        subscribe(Float64MultiArray, COMMANDS, self._on_command, 10)
+        subscribe(Bool, "gravity_compensation_node/enabled", self._on_enabled, LATCHED)
+        subscribe(JointState, "dynamics_node/gravity_torques", self._on_gravity, 10)
+        self._disturbances = publish(WrenchStamped, "simulator_node/disturbance", 10)
         self._payloads = {
-            name: self.create_publisher(InertiaStamped, f"{name}/payload", 10) for name in nodes
+            name: publish(InertiaStamped, f"{name}/payload", 10)
+            for name in ("simulator_node", "gravity_compensation_node", "dynamics_node")
         }
         self._reset = self.create_client(Trigger, "simulator_node/reset")
         self._enable = self.create_client(SetBool, "gravity_compensation_node/enable")
 
-    # -- topics ------------------------------------------------------------------------------------
-
     def _on_state(self, message: JointState) -> None:
         stamp = stamp_of(message.header.stamp)
-        self.now = 1e-9 * stamp
-        self.q = np.array(message.position)
+        self.now, self.q = 1e-9 * stamp, np.array(message.position)
         self._states[stamp] = self.q
         if len(self._states) > KEPT_STATES:
             self._states.popitem(last=False)
@@ -157,41 +135,25 @@ class Stage(Node):
         self.enabled = bool(message.data)
 
     def _on_gravity(self, message: JointState) -> None:
-        self.answers += 1
         q = self._states.get(stamp_of(message.header.stamp))
         if q is not None and tuple(message.name) == self.model.joint_names:
             self.gravity = np.array(message.effort), q
 
     # -- time --------------------------------------------------------------------------------------
 
-    def until(self, what: str, condition: Callable[[], bool]) -> None:
-        """Spin until a condition holds; raise MissingError after PATIENCE."""
-        begin = drawn = time.monotonic()
-        since = self.now
-        while not condition():
-            self._spin()
-            now = time.monotonic()
-            if now - begin > PATIENCE:
-                raise MissingError(
-                    f"within {PATIENCE:g} s ({self.now - since:.2f} s of the robot's time, "
-                    f"compensation {'on' if self.enabled else 'off'}): {what}"
-                )
-            if now - drawn > 0.25 and sys.stdout.isatty():
-                self.draw_table()
-                self._table_height = len(self._table())
-                drawn = now
-
-    def _spin(self) -> None:
-        self._executor.spin_once(timeout_sec=0.05)
-        if self._signals.asked:
-            raise KeyboardInterrupt
-
     def soon(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Spin until a condition holds, at most for so many seconds; return whether it does."""
         end = time.monotonic() + seconds
         while not condition() and time.monotonic() < end:
-            self._spin()
+            self._executor.spin_once(timeout_sec=0.05)
+            if self._signals.asked:
+                raise KeyboardInterrupt
         return condition()
+
+    def until(self, what: str, condition: Callable[[], bool]) -> None:
+        """Spin until a condition holds; raise MissingError after TIMEOUT."""
+        if not self.soon(condition, TIMEOUT):
+            raise MissingError(f"within {TIMEOUT:g} s: {what}")
 
     def pause(self, seconds: float) -> None:
         """Spin for so many seconds of the robot's time."""
@@ -200,24 +162,22 @@ class Stage(Node):
 
     def listen(self, seconds: float) -> None:
         """Spin for so many seconds of real time."""
-        end = time.monotonic() + seconds
-        self.until("the end of a pause", lambda: time.monotonic() >= end)
+        self.soon(lambda: False, seconds)
+
+    # -- the nodes ---------------------------------------------------------------------------------
 
     def ready(self) -> None:
         """Wait until all nodes have discovered each other."""
         self.until("joint states of the simulator", lambda: bool(np.isfinite(self.q).all()))
         self.until("the state of the compensation", lambda: self.enabled is not None)
-        self.until("torques of the dynamics node", lambda: self.answers > 0)
+        self.until("torques of the dynamics node", lambda: self.gravity is not None)
         clients = (self._reset, self._enable)
         self.until("services", lambda: all(client.service_is_ready() for client in clients))
         ours = [self._disturbances, *self._payloads.values()]  # each message is sent once only
+        self.until("subscribers", lambda: all(one.get_subscription_count() for one in ours))
         self.until(
-            "subscribers",
-            lambda: (
-                all(publisher.get_subscription_count() for publisher in ours)
-                and self.count_subscribers(COMMANDS) > 0
-                and self.count_publishers(COMMANDS) > 0
-            ),
+            "both ends of the command topic",
+            lambda: self.count_subscribers(COMMANDS) > 1 and self.count_publishers(COMMANDS) > 0,
         )
 
     def reset(self) -> None:
@@ -226,7 +186,7 @@ class Stage(Node):
 
     def enable(self) -> str:
         """Enable compensation; return "", or why it is still refused after a while."""
-        end = time.monotonic() + 0.5 * PATIENCE
+        end = time.monotonic() + 0.5 * TIMEOUT
         while True:  # refused until the node has received enough joint states
             response = self._call(self._enable, SetBool.Request(data=True))
             if response.success or time.monotonic() > end:
@@ -235,18 +195,15 @@ class Stage(Node):
 
     def push(self) -> None:
         """Push the tip."""
-        W = self.plan.push
-        message = WrenchStamped()
-        message.header.frame_id = self.plan.tip
-        message.wrench.torque = Vector3(x=W[0], y=W[1], z=W[2])
-        message.wrench.force = Vector3(x=W[3], y=W[4], z=W[5])
+        message = wrench_message(self.plan.tip).fill(
+            self.get_clock().now().to_msg(), self.plan.push
+        )
         self._disturbances.publish(message)
 
     def payload(self, *nodes: str) -> None:
         """Announce the load to these nodes; the simulator attaches it."""
         message = InertiaStamped()
-        message.header.frame_id = self.plan.tip
-        message.inertia.m = self.plan.load
+        message.header.frame_id, message.inertia.m = self.plan.tip, self.plan.load
         for name in nodes:
             self._payloads[name].publish(message)
 
@@ -254,32 +211,6 @@ class Stage(Node):
         future = client.call_async(request)
         self.until(f"an answer of {client.srv_name}", future.done)
         return future.result()
-
-    # -- the table ---------------------------------------------------------------------------------
-
-    def clear_table(self) -> None:
-        """Erase the table from the terminal, so that a line can be printed in its place."""
-        if self._table_height:
-            print(f"\x1b[{self._table_height}A\x1b[J", end="")
-        self._table_height = 0
-
-    def draw_table(self) -> None:
-        """Print the state of the joints, in place of the table before on a terminal."""
-        self.clear_table()
-        print("\n".join(self._table()), flush=True)
-
-    def _table(self) -> list[str]:
-        state = {None: "unknown", True: "enabled", False: "disabled"}[self.enabled]
-        lines = [f"  compensation {state:9}      position       gravity torque   commanded"]
-        for k, joint in enumerate(self.model.joints[:SHOWN]):
-            length, force = ("m  ", "N  ") if joint.kind == "prismatic" else ("rad", "N m")
-            needed = f"{self.gravity[0][k]:10.3f} {force}" if self.gravity else 14 * " "
-            commanded = f"{self.commanded[k]:10.3f} {force}" if self.enabled else "      none"
-            position = f"{self.q[k]:8.3f} {length}"
-            lines.append(f"  {joint.name:24.24} {position}   {needed}  {commanded}")
-        if self.model.n > SHOWN:
-            lines.append(f"  and {self.model.n - SHOWN} more")
-        return lines
 
 
 def acts(stage: Stage, simulator: Callable[[int], None]) -> list[Act]:
@@ -295,10 +226,8 @@ def acts(stage: Stage, simulator: Callable[[int], None]) -> list[Act]:
         stage.until("a robot at its place", at_its_place)
         stage.pause(0.5)
         fell = _moved(stage, plan.posture)
-        if plan.sags:
-            yield Claim(f"the robot sags: {fell:.2f} rad or m in half a second", fell > SEEN)
-        else:
-            yield Claim("gravity does not move this robot from here", fell < SEEN)
+        said = f"moves by {fell:.2f} rad or m in half a second"
+        yield Claim(f"the robot {said}", fell > SEEN if plan.sags else fell < SEEN)
         yield Claim(f"{stage.commands} commands while disabled", stage.commands == 0)
 
     def float_() -> Iterator[Claim]:
@@ -340,26 +269,27 @@ def acts(stage: Stage, simulator: Callable[[int], None]) -> list[Act]:
             stage.until("a message that it has stopped", lambda: stage.enabled is False)
             stage.until("a last command of zero", lambda: not stage.commanded.any())
             yield Claim("joint states stop: compensation stops, torques ramp to zero", True)
-            heard = stage.commands
+            before = stage.commands
             stage.listen(1.0)
-            silent = stage.commands == heard
-            yield Claim("and it commands nothing any more", silent)
+            yield Claim("and it commands nothing any more", stage.commands == before)
         finally:
             simulator(signal.SIGCONT)
         stage.pause(1.0)
-        latched = stage.enabled is False and stage.commands == heard
+        latched = stage.enabled is False and stage.commands == before
         yield Claim("joint states are back: it stays off until it is enabled again", latched)
 
+    jump = "a warning that a joint jumped, since the robot is reset"
+    stops = "a warning that joint_states are stale, and an error that the compensation stopped by "
     return [
-        Act("without compensation", sag, JUMP),
-        Act("compensation is enabled", float_, JUMP),
+        Act("without compensation", sag, jump),
+        Act("compensation is enabled", float_, jump),
         Act("a push", push),
         Act("a payload", payload),
-        Act("joint_states are cut", cut, CUT),
+        Act("joint_states are cut", cut, stops + "a fault"),
     ]
 
 
-def _moved(stage: Stage, q: np.ndarray) -> float:
+def _moved(stage: Stage, q: FloatArray) -> float:
     return float(np.abs(stage.q - q).max())
 
 
@@ -379,19 +309,16 @@ def _stays(stage: Stage) -> Claim:
 
 
 def _right(stage: Stage, mass: float) -> Claim:
-    """Compare the dynamics node with finite differences of the poses of the loaded robot."""
-    model = stage.model
-    if mass:
-        model = model.with_payload(stage.plan.tip, mass=mass, com=(0.0, 0.0, 0.0)).loaded()
+    """Compare the dynamics node with finite differences of the energy of the loaded robot."""
+    model = stage.model.with_payload(stage.plan.tip, mass=mass, com=(0.0, 0.0, 0.0)).loaded()
     end = stage.now + LONGEST_SETTLE
     while True:  # a load that is new takes the node a moment
         assert stage.gravity is not None
         tau, q = stage.gravity
         error = planning.error(tau, planning.gravity_torques(model, q))
-        good = error <= planning.TOLERANCE
-        if good or stage.now > end:
-            said = f"torques of dynamics_node against finite differences: {error:.0e} off"
-            return Claim(said, good)
+        if error <= planning.TOLERANCE or stage.now > end:
+            said = f"gravity torques of dynamics_node against finite differences: {error:.0e} off"
+            return Claim(said, error <= planning.TOLERANCE)
         stage.pause(0.2)
 
 
@@ -411,58 +338,42 @@ def main(robot: str | None) -> int:
     os.environ["ROS_DOMAIN_ID"] = str(planning.unused_domain())
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     os.environ.pop("ROS_STATIC_PEERS", None)
-    code = 1  # if it is interrupted
-    with (
-        ros_with_signals() as signals,
-        _node("simulator_node", _simulator(path, plan)) as simulator,
-        _node("gravity_compensation_node", _compensation(model, plan)),
-        _node("dynamics_node", []),
-    ):
-        try:
-            code = _play(Stage(model, plan, signals), simulator)
-        except MissingError as error:
-            print(f"FAILED: {error} did not come", file=sys.stderr)
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-    return code
-
-
-def _simulator(path: Path, plan: Plan) -> list[str]:
-    return [
-        f"robot_description_file:={path.resolve()}",
-        f"initial_positions:={_list(plan.posture)}",
-        f"disturbance_duration:={LASTING}",
-        f"joint_damping:={_list(plan.own_damping)}",
-        "brakes:=false",
-    ]
-
-
-def _compensation(model: Model, plan: Plan) -> list[str]:
     names = ", ".join(f"'{name}'" for name in model.joint_names)
     each = [
         f"{what}.{joint}:={value!r}"
         for what, values in (("damping", plan.damping), ("effort_limits", plan.efforts))
         for joint, value in zip(model.joint_names, values.tolist(), strict=True)
     ]
-    return [
-        f"joints:=[{names}]",
-        "compensates_itself:=false",
-        f"ramp_time:={RAMP}",
-        f"max_payload:={plan.load}",
-        "max_age:=0.0",  # a simulation that was cut off goes on with stamps of the past
-        f"callback_timeout:={CALLBACK_TIMEOUT}",
-        f"stale_timeout:={STALE_TIMEOUT}",
-        *each,
-    ]
-
-
-def _list(values: FloatArray) -> str:
-    return "[" + ", ".join(repr(float(x)) for x in values) + "]"
+    nodes = {
+        "simulator_node": [
+            f"robot_description_file:={path.resolve()}",
+            f"initial_positions:={plan.posture.tolist()}",
+            f"disturbance_duration:={LASTING}",
+            f"joint_damping:={plan.own_damping.tolist()}",
+            "brakes:=false",
+        ],
+        "gravity_compensation_node": [
+            *(f"joints:=[{names}]", f"max_payload:={plan.load}"),
+            *COMPENSATION,
+            *each,
+        ],
+        "dynamics_node": [],
+    }
+    with ExitStack() as stack:
+        signals = stack.enter_context(ros_with_signals())
+        running = [stack.enter_context(_node(name, given)) for name, given in nodes.items()]
+        try:
+            return _play(Stage(model, plan, signals), running[0])
+        except MissingError as error:
+            print(f"FAILED: {error} did not come", file=sys.stderr)
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+    return 1
 
 
 @contextmanager
 def _node(name: str, parameters: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a node as a process of its own, and end it in any case; show its log if it fails."""
+    """Run a node as a process of its own, and end it in any case."""
     given = [part for parameter in parameters for part in ("-p", parameter)]
     command = [sys.executable, "-m", f"mbs_dynamics.ros.{name}", "--ros-args", *given]
     process = subprocess.Popen(command)
@@ -489,9 +400,7 @@ def _play(stage: Stage, simulator: subprocess.Popen[bytes]) -> int:
             print(f"  expected in the log: {act.expected}", flush=True)
         for claim in act.play():
             claims.append(claim)
-            stage.clear_table()
             print(f"  {'ok    ' if claim.good else 'FAILED'}  {claim.text}", flush=True)
-        stage.draw_table()
     failed = sum(not claim.good for claim in claims)
     print(f"\n{'FAILED' if failed else 'OK'}: {len(claims)} claims, {failed} of them wrong")
     return 1 if failed else 0

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plan of the demonstration: posture, push, load and ROS domain; and an independent check.
 
-The check takes finite differences of poses, without a kernel. No ROS is needed.
+The check takes finite differences of poses. No ROS is needed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.lie import se3
-from mbs_dynamics.model import GROUND, Model
+from mbs_dynamics.model import Model
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.orders import tools
 
@@ -124,32 +123,15 @@ def _postures(model: Model) -> FloatArray:
 # -- the independent check -------------------------------------------------------------------------
 
 
-def poses(model: Model, q: FloatArray) -> list[FloatArray]:
-    """Return the poses of all bodies: C_i = C_p B_i exp(X_i q_i), Mueller (kinematics), eq. (8)."""
-    C: list[FloatArray] = []
-    for body in model.bodies:
-        joint = body.joint
-        angle = joint.ratio * q[joint.coordinate] + joint.offset
-        parent = np.eye(4) if body.parent == GROUND else C[body.parent]
-        C.append(parent @ body.home_rel @ np.asarray(se3.exp(joint.screw * angle)))
-    return C
-
-
-def potential_energy(model: Model, q: FloatArray) -> float:
-    """Return U = - sum of m_i g . c_i, in J."""
-    C = poses(model, q)
-    weighted = sum(
-        body.inertia.mass * C[i][:3, 3] + C[i][:3, :3] @ body.inertia.moment
-        for i, body in enumerate(model.bodies)
-    )
-    return -float(model.gravity @ weighted)
-
-
 def gravity_torques(model: Model, q: FloatArray) -> FloatArray:
-    """Return the gradient of the potential energy: the torques that hold the robot still."""
-    steps = STEP * np.eye(model.n)
-    rise = [potential_energy(model, q + s) - potential_energy(model, q - s) for s in steps]
-    return np.array(rise) / (2.0 * STEP)
+    """Return the gradient of U = - sum of m_i g . c_i, by central differences of the poses."""
+    states = q + STEP * np.concatenate([np.eye(model.n), -np.eye(model.n)])
+    C = mbs.forward_kinematics(model, states)
+    inertias = [body.inertia for body in model.bodies]
+    masses, coms = np.array([x.mass for x in inertias]), np.array([x.com for x in inertias])
+    centres = C[..., :3, 3] + np.einsum("nbij,bj->nbi", C[..., :3, :3], coms)
+    above, below = np.split(-np.einsum("b,nbi,i->n", masses, centres, model.gravity), 2)
+    return np.asarray((above - below) / (2.0 * STEP))
 
 
 def error(found: FloatArray, expected: FloatArray) -> float:
@@ -161,14 +143,6 @@ def error(found: FloatArray, expected: FloatArray) -> float:
 # -- the ROS domain --------------------------------------------------------------------------------
 
 
-def discovery_port(domain: int) -> int:
-    """Return the UDP port on which the first participant of a domain listens.
-
-    DDSI-RTPS 2.5, section 9.6.2.3: PB + DG domain + d1.
-    """
-    return 7400 + 250 * domain + 10
-
-
 def unused_domain() -> int:
     """Return a random domain without participants on this machine."""
     candidates = random.sample(DOMAINS, len(DOMAINS))
@@ -176,9 +150,10 @@ def unused_domain() -> int:
 
 
 def _is_unused(domain: int) -> bool:
+    """Return whether the port of the first participant is free, DDSI-RTPS 2.5, section 9.6.2.3."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.bind(("", discovery_port(domain)))
+            probe.bind(("", 7400 + 250 * domain + 10))
         except OSError:
             return False
     return True

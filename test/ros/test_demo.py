@@ -40,16 +40,10 @@ PANDA = mbs.Model.from_urdf(robot("panda_description/urdf/panda.urdf"))
 def test_the_independent_check_agrees_with_the_kernels(model):
     for seed in range(3):
         q, _, _ = model.random_state(seed)
-        assert error(mbs.gravity_torques(model, q), gravity_torques(model, q)) < TOLERANCE
-
-
-@pytest.mark.parametrize("joint", range(7))
-def test_the_independent_check_sees_what_is_wrong(joint):
-    q, _, _ = ARM7.random_state(1)
-    tau = mbs.gravity_torques(ARM7, q)
-    tau[joint] *= 1.001
-    tau[joint] += 1e-3
-    assert error(tau, gravity_torques(ARM7, q)) > TOLERANCE
+        tau = mbs.gravity_torques(model, q)
+        assert error(tau, gravity_torques(model, q)) < TOLERANCE
+        for wrong in np.diag(1e-3 * (1.0 + np.abs(tau))):
+            assert error(tau + wrong, gravity_torques(model, q)) > TOLERANCE
 
 
 @pytest.mark.parametrize("model", [ARM7, PANDA, UR5], ids=["arm7", "panda", "ur5"])
@@ -121,25 +115,9 @@ class Puppet:
         self.done.append("push")
 
 
-class Busy(Puppet):
-    """One that is first heard of when the robot has fallen."""
-
-    resets = 0
-
-    def reset(self):
-        self.resets += 1
-        self.now = 1.0 if self.resets == 1 else 0.0
-
-
 def claims(puppet, act):
     titles = {play.title: play for play in acts(puppet, puppet.done.append)}
     return [claim.good for claim in titles[act].play()]
-
-
-def test_a_robot_that_has_fallen_before_it_is_seen_is_put_back_again():
-    busy = Busy(lambda t: t)
-    assert claims(busy, "without compensation") == [True, True]
-    assert busy.resets == 2
 
 
 def test_acts_see_what_goes_wrong():
@@ -180,7 +158,6 @@ def test_the_demonstration():
     done = run()
     assert done.returncode == 0, done.stdout
     assert "OK: 13 claims, 0 of them wrong" in done.stdout
-    assert "gravity torque" in done.stdout
     assert "Traceback" not in done.stdout
     stopped = [act for act in done.stdout.split("\n== ") if "stopped by a fault" in act]
     assert stopped
