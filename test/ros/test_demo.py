@@ -149,7 +149,7 @@ def run(*arguments):
         stderr=subprocess.STDOUT,
         text=True,
         timeout=240,
-        cwd=Path(__file__).parents[3],
+        cwd=Path(__file__).parents[2],
     )
 
 
