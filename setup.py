@@ -79,6 +79,11 @@ setup(
             "ros-jazzy-visualization-msgs",
             "pyyaml",
         ],
+        # Algorithms in other systems, a module of mbs_dynamics.bridges each.
+        "casadi": ["casadi>=3.6"],
+        "jax": ["jax>=0.4.34"],
+        "sympy": ["sympy>=1.12"],
+        "torch": ["torch>=2.1"],
         "test": [
             # References and runner.
             "pytest>=7.4",
@@ -94,6 +99,8 @@ setup(
             "matplotlib>=3.7",
             "scipy>=1.11",
             "rosbags>=0.10",
+            "casadi>=3.6",
+            "sympy>=1.12",
             # The viewer, and what opens its page in a browser without a screen.
             "viser>=1.0",
             "trimesh>=4.5",

@@ -12,7 +12,7 @@ import numpy as np
 
 from mbs_dynamics.algorithms import compile, inertial_parameters
 from mbs_dynamics.algorithms._algorithm import Algorithm, asked_of, shape_of
-from mbs_dynamics.algorithms.kernels import MODEL_INPUTS, kernel_of, traced_on
+from mbs_dynamics.algorithms.kernels import kernel_of, traced_on
 from mbs_dynamics.compiler import Kernel, Port, Program
 from mbs_dynamics.compiler.frontend.reverse import pullback
 from mbs_dynamics.compiler.ir.interpreter import evaluate_on
@@ -90,7 +90,9 @@ def split(kernel: Kernel, **wanted: bool) -> tuple[list[Port], dict[str, Any]]:
     for name, asked in wanted.items():
         if asked and name not in values:
             inputs = ", ".join(port.name for port in kernel.inputs)
-            raise ArgumentError(f"{kernel.name} does not depend on {name}; its inputs are: {inputs}")
+            raise ArgumentError(
+                f"{kernel.name} does not depend on {name}; its inputs are: {inputs}"
+            )
     constants = {name: values[name] for name in wanted if name in values and not wanted[name]}
     ports = [port for port in kernel.inputs if port.name not in constants]
     return ports, constants

@@ -60,7 +60,9 @@ def to_casadi(
     check_size(program, MOST, f"about {seconds:.0f} s as SX, and several times that differentiated")
     ports, constants = split(kernel, gravity=gravity, payload=payload)
     symbols = {port.name: casadi.SX.sym(port.name, *_size(port)) for port in ports}
-    given = {name: np.array(casadi.vec(x.T).elements(), dtype=object) for name, x in symbols.items()}
+    given = {
+        name: np.array(casadi.vec(x.T).elements(), dtype=object) for name, x in symbols.items()
+    }
     results = evaluated(program, {**constants, **given}, ON_SX)
     matrices = [_matrix(results[port.name], port) for port in program.outputs]
     names = [port.name for port in program.outputs]

@@ -111,7 +111,7 @@ class _Recorded(_Value):
     setup_context = staticmethod(torch.autograd.Function.setup_context)
 
     @staticmethod
-    def forward(ctx: Any, of: TorchFunction, *inputs: torch.Tensor) -> Any:
+    def forward(ctx: Any, of: TorchFunction, *inputs: Any) -> Any:  # type: ignore[override]
         _Value.setup_context(ctx, (of, *inputs), None)
         return _Value.forward(of, *inputs)
 

@@ -38,8 +38,9 @@ def pullback(program: Program, wrt: Sequence[str]) -> Program:
     """Return the program of (dy/dx)^T w for the inputs x that are named in ``wrt``.
 
     Its inputs are those of the program, and then a weight ``weight_y`` of the shape of each output
-    y. Its outputs ``gradient_x`` are the gradients of the weighted sum of all outputs by x. Where a select does not take an operand, that operand must be finite and
-    have finite derivatives. The program's conditions on quantities to be positive are kept.
+    y. Its outputs ``gradient_x`` are the gradients of the weighted sum of all outputs by x. Where a
+    select does not take an operand, that operand must be finite and have finite derivatives. The
+    program's conditions on quantities to be positive are kept.
     """
     weights = {WEIGHT.format(port.name): port.shape for port in program.outputs}
     shapes = {port.name: port.shape for port in program.inputs}

@@ -61,12 +61,13 @@ def evaluate(module: ir.Module, inputs: Mapping[str, Any]) -> tuple[dict[str, Ar
 
 def evaluate_on(
     module: ir.Module,
-    inputs: Mapping[str, Sequence[Any]],
+    inputs: Mapping[str, Any],
     meaning: Mapping[str, Callable[..., Any]],
     check: Callable[[Any, int], None] = lambda value, status: None,
 ) -> dict[str, list[Any]]:
     """Return the outputs, flat, by name, on scalars for which operations mean ``meaning``.
 
+    ``inputs`` are sequences of scalars, flat, by name.
     ``check`` is called with each value that must be positive, and the status if it is not.
     """
     return _Evaluation(module, inputs, meaning, check).run()
