@@ -27,7 +27,7 @@ def add_teaching(commands: Any) -> None:
     timing.add_argument("--speed", type=float, default=1.0, help="times that taught (default: 1)")
     timing.add_argument("--fastest", action="store_true", help="the fastest within the limits")
     add("--joints", nargs="+", default=(), metavar="JOINT", help="those to play (default: all)")
-    add("--tolerance", type=float, default=0.003, help="of smoothing, rad or m (default: 0.003)")
+    add("--tolerance", type=float, default=0.002, help="of smoothing, rad or m (default: 0.002)")
     add("--velocity", type=float, default=0.9, help="share of the velocity limits (default: 0.9)")
     add("--acceleration", type=float, default=20.0, help="rad/s^2 or m/s^2 (default: 20)")
     add("--torque", type=float, default=0.8, help="share of the effort limits (default: 0.8)")
@@ -72,8 +72,6 @@ def _run(options: argparse.Namespace) -> int:
     rig = Rig(model, options.joints, **shares)
     columns = dict(options.columns)
     found = read_recording(options.recording, columns=columns, topic=options.topic, torques=False)
-    if options.joints:
-        found = found.columns([k for k, name in enumerate(found.joints) if name in rig.names])
     names = found.joints or model.joint_names
     taught = Demonstration(rig, names, found.t, found.q, tolerance=options.tolerance)
     trajectory = taught.fastest() if options.fastest else taught.as_taught(options.speed)

@@ -2,16 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motions that an arm is taught by hand: from recorded positions to a trajectory within limits.
 
-    rig = Rig(model)
-    taught = Demonstration(rig, recording.joints, recording.t, recording.q)
-    playback = Playback(rig, taught.as_taught(speed=2.0))    # or taught.fastest()
-    motion = playback.start(now(), positions)                # the approach, then the trajectory
+    taught = Demonstration(Rig(model), recording.joints, recording.t, recording.q)
+    arm.aim(now(), taught.as_taught(speed=2.0))     # or taught.fastest()
 
 A recording is thinned and smoothed at once: it becomes the quintic spline with the fewest knots
 that is within a tolerance of all samples, begins and ends at rest, and stays within the position
-limits. Trajectories have a point at each knot, so that their quintic segments are this spline.
-
-Needs SciPy: the extra ``identify`` of this package.
+limits. A trajectory at the taught timing has a point at each knot, so that its quintic segments are
+this spline. Needs SciPy: the extra ``identify`` of this package.
 """
 
 from __future__ import annotations
@@ -33,14 +30,8 @@ from mbs_dynamics.model.coordinates import endless
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.settings import check_once
 
-DEGREE = 5
-"""Of the splines."""
-
-SHORTEST = 0.5
-"""Least duration of a recording in s."""
-
-GAP = 0.25
-"""Longest time between two samples in s."""
+SHORTEST, GAP = 0.5, 0.25
+"""Least duration of a recording, and longest time between two samples, in s."""
 
 FASTEST_HAND = 20.0
 """Speed in rad/s or m/s above which a joint without a velocity limit has jumped."""
@@ -48,42 +39,37 @@ FASTEST_HAND = 20.0
 EASE = 0.2
 """Time in s at both ends of a recording that takes twice as long, to begin and end at rest."""
 
-BEYOND = 0.02
-"""How far recorded positions may be beyond the limits, in rad or m: they are moved to the limit."""
+BEYOND, STILL = 0.02, 0.01
+"""How far recorded positions may be beyond the limits, and the least motion, in rad or m."""
 
-STILL = 0.01
-"""Motion in rad or m below which nothing was taught."""
-
-SPACINGS = 0.8, 0.4, 0.2, 0.1, 0.05, 0.025
-"""Times in s between the knots of a spline that are tried."""
+DEGREE, SPACINGS = 5, (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
+"""Degree of splines, and the times in s between their knots that are tried."""
 
 ROUGHNESS = 1e-6
 """Weight of the third differences of the coefficients, for stretches with few samples."""
 
+RATE, HASTE = 100.0, 20.0
+"""Instants per second at which limits are checked, and the largest factor of the taught speed."""
+
+NEARLY = 0.99
+"""Share of a limit that gravity and friction may take of it."""
+
 SMALLEST = 1e-9
 """Smallest coefficient of the path acceleration that is not zero."""
 
-HASTE = 20.0
-"""How many times as fast as taught the fastest timing is at most; pauses end by it."""
-
-RATE = 100.0
-"""Instants per second at which limits are checked."""
-
-BLEND, FINE = 0.02, 0.001
-"""Time in s over which the fastest timing is averaged, twice, since its acceleration jumps; and the
-time between two of the instants of that."""
-
-POINTS = 50.0
-"""Points per second where a trajectory is no spline of its own."""
+FINE, BLEND, EVERY = 0.001, 20, 20
+"""Of the fastest timing: time in s between its instants, how many of them are averaged, twice,
+since accelerations jump, and every how many-th is a point."""
 
 
 class Rig:
     """The joints of an arm that move, its model in force, and the limits of its motions.
 
     Parameters: ``model``, under its gravity and with its loads; ``names`` of the joints that move,
-    all by default; ``fixed`` positions in rad or m of the others by name, zero where none are
-    given. ``velocity`` and ``torque`` are shares of the limits of the model, ``acceleration`` is in
-    rad/s^2 or m/s^2. Torques are those of gravity, inertia, and friction by the description.
+    chosen from those of recordings, or else all of the model; ``fixed`` positions in rad or m of
+    the others by name, zero where none are given. ``velocity`` and ``torque`` are shares of the
+    limits of the model, ``acceleration`` is in rad/s^2 or m/s^2. Torques are those of gravity,
+    inertia, and friction by the description.
 
     Raises UnknownJointError, ModelError, and ArgumentError for names that repeat and limits that
     are not positive.
@@ -100,30 +86,32 @@ class Rig:
         torque: float = 0.8,
     ) -> None:
         model.check_single("teaching", instead="a model with a fixed base")
-        self.model = model.loaded()
+        self.model, self.chosen = model.loaded(), bool(names)
         self.names = tuple(names) or model.joint_names
         check_once("names", "joint", self.names)
         for name in (*self.names, *fixed):
             if name not in model.joint_names:
                 raise UnknownJointError(name, model.joint_names)
-        self.places = [model.joint_names.index(name) for name in self.names]
-        self._others = np.array([fixed.get(name, 0.0) for name in model.joint_names])
-        self.lower, self.upper = model.lower[self.places], model.upper[self.places]
+        self._places = [model.joint_names.index(name) for name in self.names]
+        self._others = [fixed.get(name, 0.0) for name in model.joint_names]
+        bounds = model.lower, model.upper, model.velocity_limits, model.effort_limits
+        self.lower, self.upper, self.fastest, effort = (x[self._places] for x in bounds)
         free = ~(self.lower < self.upper)
         self.lower[free], self.upper[free] = -np.inf, np.inf
-        self.velocity = checks.positive("velocity", velocity) * model.velocity_limits[self.places]
-        self.effort = checks.positive("torque", torque) * model.effort_limits[self.places]
+        self.velocity = checks.positive("velocity", velocity) * self.fastest
+        self.effort = checks.positive("torque", torque) * effort
         self.acceleration = checks.positive("acceleration", acceleration)
-        self.turning = np.array(endless(model.joints, model.lower, model.upper))[self.places]
+        self.turning = np.array(endless(model.joints, model.lower, model.upper))[self._places]
         """(m,) whether joints have unlimited angles, which sensors may wrap."""
-        self.damping, self.friction = model.damping[self.places], model.friction[self.places]
+        self.damping, self.friction = model.damping[self._places], model.friction[self._places]
 
-    def torques(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
+    def torques(self, q: FloatArray, qd: Any = 0.0, qdd: Any = 0.0) -> FloatArray:
         """Return the torques (N, m) of a motion (N, m) in N m or N, without friction."""
         whole = np.zeros((3, len(q), self.model.n))
         whole[0] = self._others
-        whole[:, :, self.places] = q, qd, qdd
-        tau: FloatArray = mbs.inverse_dynamics(self.model, *whole)[:, self.places]
+        for x, given in zip(whole, (q, qd, qdd), strict=True):
+            x[:, self._places] = given
+        tau: FloatArray = mbs.inverse_dynamics(self.model, *whole)[:, self._places]
         return tau
 
     def largest_speed(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> tuple[float, str]:
@@ -131,7 +119,7 @@ class Rig:
 
         At the factor k the torque is g + F sign(qd) + k D qd + k^2 (M qdd + C qd).
         """
-        rest = self.torques(q, 0.0 * q, 0.0 * q)
+        rest = self.torques(q)
         steady = rest + self.friction * np.sign(qd)
         moving, viscous = self.torques(q, qd, qdd) - rest, self.damping * qd
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -143,10 +131,9 @@ class Rig:
                     _until(-moving, -viscous, -steady - self.effort),
                 ),
             }
-        least = {what: float(np.min(each)) for what, each in factors.items()}
-        what = min(least, key=least.__getitem__)
-        joint = self.names[int(np.argmin(factors[what]) % len(self.names))]
-        return least[what], f"the {what} of {joint!r}"
+        what, found = min(factors.items(), key=lambda each: each[1].min())
+        joint = self.names[int(found.argmin()) % len(self.names)]
+        return float(found.min()), f"the {what} of {joint!r}"
 
 
 def _until(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
@@ -154,81 +141,11 @@ def _until(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
 
     Source: the roots of a quadratic in the form without cancellation.
     """
-    root = np.sqrt(np.maximum(b * b - 4.0 * a * c, 0.0))
-    sum_ = -0.5 * (b + np.where(b < 0.0, -root, root))
-    found = np.stack([sum_ / a, c / sum_])
-    crosses = np.isfinite(found) & (found > 0.0) & (b * b >= 4.0 * a * c)
-    least: FloatArray = np.where(crosses, found, np.inf).min(axis=0)
+    square = b * b - 4.0 * a * c
+    sum_ = -0.5 * (b + np.copysign(np.sqrt(np.maximum(square, 0.0)), b))
+    roots = np.stack([sum_ / a, c / sum_])
+    least: FloatArray = np.where((roots > 0.0) & (square >= 0.0), roots, np.inf).min(axis=0)
     return np.where(c > 0.0, 0.0, np.where(np.isfinite(c), least, np.inf))
-
-
-def _checked(
-    rig: Rig, names: Sequence[str], times: ArrayLike, positions: ArrayLike
-) -> tuple[FloatArray, FloatArray]:
-    """Return times from zero on and positions (N, m) of the joints of the rig, within limits."""
-    check_once("recording", "joint", names)
-    missing = [name for name in rig.names if name not in names]
-    others = [name for name in names if name not in rig.names]
-    if missing or others:
-        raise ArgumentError(
-            f"the recording is of another robot: it lacks {listed(missing)}, and has "
-            f"{listed(others)} in addition; valid are {listed(rig.names)}, or fewer by joints"
-        )
-    t, q = checks.real("t", times), checks.real("q", positions)
-    if t.ndim != 1 or q.shape != (len(t), len(names)):
-        raise ArgumentError(f"t is {t.shape} and q {q.shape}; valid are (N,) and (N, {len(names)})")
-    q = q[:, [list(names).index(name) for name in rig.names]]
-    wrong = ~np.isfinite(np.column_stack([t, q]))
-    if wrong.any():
-        row, column = map(int, np.argwhere(wrong)[0])
-        what, value = ("t", t[row]) if column == 0 else (rig.names[column - 1], q[row, column - 1])
-        raise ArgumentError(f"the recording must be finite; {what} is {value} in sample {row}")
-    steps = np.diff(t, prepend=-np.inf)
-    t, q = t[steps != 0.0] - t[:1], q[steps != 0.0]
-    steps = np.diff(t)
-    if len(t) < 3 or t[-1] < SHORTEST:
-        raise ArgumentError(
-            f"the recording has {len(t)} samples in {np.ptp(t) if len(t) else 0.0:.3g} s; valid is "
-            f"at least {SHORTEST:g} s"
-        )
-    for what, bad in (("goes back by", steps < 0.0), ("leaves a gap of", steps > GAP)):
-        if bad.any():
-            k = int(np.argmax(bad))
-            raise ArgumentError(
-                f"the time of the recording {what} {abs(steps[k]):.4g} s after {t[k]:.4g} s; valid "
-                f"are times that increase by at most {GAP:g} s"
-            )
-    q = np.where(rig.turning, np.unwrap(q, axis=0), q)
-    fastest = np.minimum(rig.model.velocity_limits[rig.places], FASTEST_HAND)
-    moved = np.diff(q, axis=0, prepend=q[:1])
-    jumps = np.abs(moved) > SLACK + 2.0 * fastest * np.append(0.0, steps)[:, None]
-    beyond = np.maximum(rig.lower - q, q - rig.upper) > BEYOND
-    for bad, what in ((jumps, "jumps"), (beyond, "is beyond its limits")):
-        if bad.any():
-            k, j = map(int, np.argwhere(bad)[0])
-            raise ArgumentError(
-                f"the recording is of another robot, or disturbed: {rig.names[j]!r} {what}, by "
-                f"{moved[k, j]:.4g} to {q[k, j]:.4g} at {t[k]:.4g} s; valid is {rig.lower[j]:.4g} "
-                f"to {rig.upper[j]:.4g}, at up to {fastest[j]:.4g} per second"
-            )
-    if np.ptp(q, axis=0).max() < STILL:
-        raise ArgumentError(
-            f"no joint of the recording moves by {STILL:g} rad or m: nothing was taught"
-        )
-    return _eased(t), np.clip(q, rig.lower, rig.upper)
-
-
-def _eased(t: FloatArray) -> FloatArray:
-    """Return times (N,) over which the same positions begin and end at rest.
-
-    Time runs at a rate that grows linearly to 1 over the first EASE s of the recording, which take
-    twice as long by it, and falls likewise at the end.
-    """
-    ease, end = min(EASE, 0.5 * float(t[-1])), float(t[-1])
-    first = np.where(t < ease, 2.0 * np.sqrt(ease * t), t + ease)
-    last = 2.0 * np.sqrt(ease * np.maximum(end - t, 0.0))
-    found: FloatArray = np.where(end - t < ease, end + 2.0 * ease - last, first)
-    return found
 
 
 class Demonstration:
@@ -250,18 +167,14 @@ class Demonstration:
         times: ArrayLike,
         positions: ArrayLike,
         *,
-        tolerance: float = 0.003,
+        tolerance: float = 0.002,
     ) -> None:
-        self.rig = rig
-        t, q = _checked(rig, names, times, positions)
         checks.positive("tolerance", tolerance)
-        self.deviation = np.inf
-        """Largest distance of a sample from the spline, in rad or m."""
+        t, q = _checked(rig, list(names), checks.real("times", times), positions)
+        self.rig, t = rig, _eased(t)
         for spacing in SPACINGS:
-            spline, found = _smoothed(rig, t, q, spacing)
-            if found < self.deviation:
-                self.spline, self.deviation = spline, found
-            if found <= tolerance:
+            self.spline, self.deviation = _smoothed(rig, t, q, spacing)
+            if self.deviation <= tolerance:
                 break
         else:
             raise ArgumentError(
@@ -275,11 +188,16 @@ class Demonstration:
         """Return positions, velocities and accelerations (N, m) at taught times (N,) in s."""
         return self.spline(t), self.spline(t, 1), self.spline(t, 2)
 
+    @property
+    def instants(self) -> FloatArray:
+        """(N,) taught times in s at which limits are checked."""
+        end = float(self.knots[-1])
+        return np.linspace(0.0, end, int(RATE * end) + 2)
+
     @cached_property
     def largest_speed(self) -> tuple[float, str]:
         """The largest factor of the taught speed within limits, and what limits it."""
-        end = self.knots[-1]
-        return self.rig.largest_speed(*self.motion(np.linspace(0.0, end, int(RATE * end) + 2)))
+        return self.rig.largest_speed(*self.motion(self.instants))
 
     def as_taught(self, speed: float = 1.0) -> Trajectory:
         """Return the trajectory at the taught timing, ``speed`` times as fast.
@@ -300,27 +218,103 @@ class Demonstration:
     def fastest(self) -> Trajectory:
         """Return the trajectory along the taught path that is the fastest within limits.
 
-        Path velocities are those of TOPP-RA (Pham and Pham, 2018) with the taught time s as path
-        coordinate: torques M(q) q' s'' + (M q'' + C q') s'^2 + g + friction are linear in the path
-        acceleration and the squared path velocity. Viscous friction is bounded by that of the
+        Path velocities are those of TOPP-RA (Pham and Pham, 2018), with the taught time s as path
+        coordinate. Torques M(q) q' u + (M q'' + C q') x + g + friction are linear in the path
+        acceleration u and the squared path velocity x; viscous friction is bounded by that of the
         largest velocity. Raises ArgumentError for postures that motors cannot hold.
         """
         from scipy.ndimage import uniform_filter1d
 
-        t, s = _fastest(self)
-        T = np.arange(-BLEND, t[-1] + BLEND, FINE)
+        rig, s = self.rig, self.instants
+        q, q1, q2 = self.motion(s)
+        with np.errstate(divide="ignore"):
+            most = np.minimum((rig.velocity / np.abs(q1)).min(axis=1), HASTE)
+        rest = rig.torques(q)
+        resisted = rig.friction * np.sign(q1) + rig.damping * q1 * most[:, None]
+        a = np.hstack([(rig.torques(q, 0.0, q1) - rest) / rig.effort, q1 / rig.acceleration])
+        b = np.hstack([(rig.torques(q, q1, q2) - rest) / rig.effort, q2 / rig.acceleration])
+        c = np.hstack([(rest + resisted) / rig.effort, 0.0 * q])
+        k, j = np.unravel_index(np.abs(c).argmax(), c.shape)
+        if abs(c[k, j]) > NEARLY:
+            raise ArgumentError(
+                f"gravity and friction take {abs(c[k, j]):.3g} of the torque that is allowed for "
+                f"{rig.names[j]!r}: valid is a smaller load, or a larger share of the limit"
+            )
+        rate = np.sqrt(_squared_velocities(a, b, c, most**2, s[1]))
+        t = np.append(0.0, np.cumsum(2.0 * s[1] / (rate[1:] + rate[:-1])))
+        T = np.arange(-BLEND * FINE, t[-1] + BLEND * FINE, FINE)
         x = np.interp(T, t, s)
         for _ in range(2):
-            x = uniform_filter1d(x, round(BLEND / FINE), mode="nearest")
-        sd = np.gradient(x, FINE)
-        sdd = np.gradient(sd, FINE)[:, None]
+            x = uniform_filter1d(x, BLEND, mode="nearest")
+        sd = np.gradient(x, FINE)[:, None]
         q, q1, q2 = self.motion(x)
-        motion = q, q1 * sd[:, None], q2 * sd[:, None] ** 2 + q1 * sdd
-        slower = min(1.0, self.rig.largest_speed(*motion)[0])
-        rows = np.unique(np.append(np.arange(0, len(T), round(1.0 / (POINTS * FINE))), len(T) - 1))
+        motion = q, q1 * sd, q2 * sd**2 + q1 * np.gradient(sd, FINE, axis=0)
+        slower = min(1.0, rig.largest_speed(*motion)[0])
+        rows = np.unique(np.append(np.arange(0, len(T), EVERY), len(T) - 1))
         q, qd, qdd = (each[rows] for each in motion)
-        times = (T[rows] - T[0]) / slower
-        return Trajectory(self.rig.names, times, q, slower * qd, slower**2 * qdd)
+        return Trajectory(rig.names, (T[rows] - T[0]) / slower, q, slower * qd, slower**2 * qdd)
+
+
+def _checked(
+    rig: Rig, names: list[str], t: FloatArray, positions: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Return times from zero on and positions (N, m) of the joints of the rig, within limits."""
+    check_once("the recording", "joint", names)
+    missing = [name for name in rig.names if name not in names]
+    others = [name for name in names if name not in rig.names and not rig.chosen]
+    if missing or others:
+        raise ArgumentError(
+            f"the recording is of another robot: it lacks {listed(missing)}, and has "
+            f"{listed(others)} in addition; valid are {listed(rig.names)}, or some chosen by name"
+        )
+    q = checks.real("positions", positions)
+    if t.ndim != 1 or q.shape != (len(t), len(names)):
+        raise ArgumentError(
+            f"times has shape {t.shape} and positions {q.shape}; valid are (N,), (N, {len(names)})"
+        )
+    q = q[:, [names.index(name) for name in rig.names]]
+    rows = np.argwhere(~np.isfinite(np.column_stack([t, q])))
+    if rows.size:
+        k, j = map(int, rows[0])
+        what, value = (rig.names[j - 1], q[k, j - 1]) if j else ("the time", t[k])
+        raise ArgumentError(f"the recording must be finite; {what} is {value} in sample {k}")
+    new = np.diff(t, prepend=-np.inf) != 0.0
+    t, q = t[new] - t[:1], q[new]
+    steps = np.diff(t, prepend=0.0)
+    if len(t) < 3 or t[-1] < SHORTEST or np.ptp(q, axis=0).max() < STILL:
+        raise ArgumentError(
+            f"the recording has {len(t)} samples up to {t[-1] if len(t) else 0.0:.3g} s; valid is "
+            f"at least {SHORTEST:g} s, in which a joint moves by {STILL:g}"
+        )
+    q = np.where(rig.turning, np.unwrap(q, axis=0), q)
+    moved, fastest = np.diff(q, axis=0, prepend=q[:1]), np.minimum(rig.fastest, FASTEST_HAND)
+    for bad, what in (
+        (np.tile((steps < 0.0) | (steps > GAP), (len(q[0]), 1)).T, "jumps in time"),
+        (np.abs(moved) > SLACK + 2.0 * fastest * steps[:, None], "jumps"),
+        (np.maximum(rig.lower - q, q - rig.upper) > BEYOND, "is beyond its limits"),
+    ):
+        if bad.any():
+            k, j = map(int, np.argwhere(bad)[0])
+            raise ArgumentError(
+                f"the recording is of another robot, or disturbed: {rig.names[j]!r} {what}, by "
+                f"{moved[k, j]:.4g} to {q[k, j]:.4g} in {steps[k]:.4g} s to {t[k]:.4g} s; valid is "
+                f"{rig.lower[j]:.4g} to {rig.upper[j]:.4g}, up to {fastest[j]:.4g} per second, and "
+                f"{GAP:g} s"
+            )
+    return t, np.clip(q, rig.lower, rig.upper)
+
+
+def _eased(t: FloatArray) -> FloatArray:
+    """Return times (N,) over which the same positions begin and end at rest.
+
+    Time runs at a rate that grows linearly to 1 over the first EASE s of the recording, which take
+    twice as long by it, and falls likewise at the end.
+    """
+    end = float(t[-1])
+    ease = min(EASE, 0.5 * end)
+    first = np.where(t < ease, 2.0 * np.sqrt(ease * t), t + ease)
+    last = end + 2.0 * ease * (1.0 - np.sqrt(np.maximum(end - t, 0.0) / ease))
+    return np.where(end - t < ease, last, first)
 
 
 def _smoothed(rig: Rig, t: FloatArray, q: FloatArray, spacing: float) -> tuple[Any, float]:
@@ -347,55 +341,26 @@ def _smoothed(rig: Rig, t: FloatArray, q: FloatArray, spacing: float) -> tuple[A
     return BSpline(knots, c, DEGREE), float(np.abs(A @ c - q).max())
 
 
-def _fastest(taught: Demonstration) -> tuple[FloatArray, FloatArray]:
-    """Return times (N,) in s at which the path coordinate, the taught time, is (N,).
-
-    Rows |a u + b x + c| <= 1 bound the path acceleration u and the squared path velocity x by
-    torques and accelerations. Since |c| <= 1, the path can always be followed slowly: the squared
-    velocities from which its end can be reached begin at zero.
-    """
-    rig, end = taught.rig, float(taught.knots[-1])
-    s = np.linspace(0.0, end, int(RATE * end) + 2)
-    q, q1, q2 = taught.motion(s)
-    with np.errstate(divide="ignore"):
-        quickest = np.minimum((rig.velocity / np.abs(q1)).min(axis=1), HASTE)
-    rest = rig.torques(q, 0.0 * q, 0.0 * q)
-    resisted = rig.friction * np.sign(q1) + rig.damping * q1 * quickest[:, None]
-    a = np.hstack([(rig.torques(q, 0.0 * q, q1) - rest) / rig.effort, q1 / rig.acceleration])
-    b = np.hstack([(rig.torques(q, q1, q2) - rest) / rig.effort, q2 / rig.acceleration])
-    c = np.hstack([(rest + resisted) / rig.effort, 0.0 * q])
-    k, j = np.unravel_index(np.abs(c).argmax(), c.shape)
-    if abs(c[k, j]) > 1.0:
-        raise ArgumentError(
-            f"gravity and friction take {abs(c[k, j]):.3g} of the torque that is allowed for "
-            f"{rig.names[j]!r}: valid is a smaller load, or a larger share of the limit"
-        )
-    rate = np.sqrt(_squared_velocities(a, b, c, quickest**2, s[1]))
-    return np.append(0.0, np.cumsum(2.0 * s[1] / (rate[1:] + rate[:-1]))), s
-
-
 def _squared_velocities(
     a: FloatArray, b: FloatArray, c: FloatArray, most: FloatArray, step: float
 ) -> FloatArray:
     """Return the largest x (N,) <= ``most``, zero at both ends, with |a u + b x + c| <= 1 (N, R).
 
-    A row is a strip of u about a line in x; so is x_(k+1) = x_k + 2 u step between zero and its
-    bound. The gap between the lowest top and the highest bottom of all strips is concave in x:
-    Newton's method finds its root from above in a few steps.
+    Since |c| <= 1, every path can be followed slowly: the velocities from which its end can be
+    reached begin at zero. A row is a strip of u about a line in x; so is x_(k+1) = x_k + 2 u step
+    between zero and its bound. The gap between the lowest top and the highest bottom of all strips
+    is concave in x: Newton's method finds its root from above in a few steps.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        alone = np.where(b > 0.0, 1.0 - c, -1.0 - c) / b  # where a = 0
         strips = np.abs(a) > SMALLEST
-        most = np.minimum(most, np.where(strips | (b == 0.0), np.inf, alone).min(axis=1))
-        middle, slope, half = (
-            np.where(strips, -c / a, 0.0),
-            np.where(strips, -b / a, 0.0),
-            np.where(strips, 1.0 / np.abs(a), np.inf),
-        )
+        alone = np.where(strips | (b == 0.0), np.inf, (1.0 - np.sign(b) * c) / np.abs(b))
+        most = np.minimum(most, alone.min(axis=1))
+        middle, slope, half = (np.where(strips, x / a, 0.0) for x in (-c, -b, np.sign(a)))
+    half[~strips] = np.inf
     last = np.full((len(a), 1), 0.5 / step)
     slope = np.hstack([slope, -last])
     top, bottom = np.hstack([middle + half, last]), np.hstack([middle - half, 0.0 * last])
-    reach = np.zeros(len(a))
+    reach, found = np.zeros((2, len(a)))
     for k in range(len(a) - 2, -1, -1):
         top[k, -1] *= reach[k + 1]
         x = most[k]
@@ -405,8 +370,7 @@ def _squared_velocities(
             if fall * x <= gap + 1e-9 * abs(gap):
                 break
             x = gap / fall
-        reach[k] = x
-    found = np.zeros(len(a))
+        reach[k] = max(x, 0.0)
     for k in range(len(a) - 1):
         u = (top[k] + slope[k] * found[k]).min()
         found[k + 1] = min(max(found[k] + 2.0 * step * u, 0.0), reach[k + 1])

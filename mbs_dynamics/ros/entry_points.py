@@ -26,6 +26,7 @@ INTERFACES = {
     "dynamics_node": "dynamics.interface:DYNAMICS_NODE",
     "gravity_compensation_node": "compensation.interface:GRAVITY_COMPENSATION_NODE",
     "simulator_node": "simulator.interface:SIMULATOR_NODE",
+    "teaching_node": "teaching.interface:TEACHING_NODE",
     "wrench_compensation_node": "wrench_compensation.interface:WRENCH_COMPENSATION_NODE",
 }
 """Module and name of the interface of each node."""
@@ -61,6 +62,7 @@ command_watchdog_node = partial(_run, "command_watchdog_node")
 dynamics_node = partial(_run, "dynamics_node")
 gravity_compensation_node = partial(_run, "gravity_compensation_node")
 simulator_node = partial(_run, "simulator_node")
+teaching_node = partial(_run, "teaching_node")
 wrench_compensation_node = partial(_run, "wrench_compensation_node")
 
 

@@ -1,0 +1,119 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters, topics and services of teaching_node. No ROS is needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mbs_dynamics.errors import ArgumentError, quoted
+from mbs_dynamics.ros.interface import (
+    DESCRIPTION,
+    DIAGNOSTICS,
+    GRAVITY,
+    JOINT_STATES,
+    PAYLOAD,
+    Interface,
+    RobotSettings,
+    Service,
+    Topic,
+)
+from mbs_dynamics.settings import check_once, setting
+
+
+@dataclass(frozen=True)
+class TeachingSettings(RobotSettings):
+    """Values of the parameters of teaching_node. Raises ArgumentError for invalid values."""
+
+    file: str = setting(
+        "taught.npz",
+        "Recording that ~/record writes and ~/play reads: .npz. ~/play reads .csv and bags, too.",
+    )
+    joints: tuple[str, ...] = setting(
+        (),
+        "Joints to record and play. Empty: all joints of the model.",
+        type="string_array",
+        constraints="Names of joints, each at most once.",
+        read_only=True,
+    )
+    speed: float = setting(
+        1.0,
+        "Times the taught speed. 0: the fastest timing within the limits.",
+        range=(0.0, 100.0),
+    )
+    tolerance: float = setting(
+        0.002,
+        "Largest distance of the recorded positions from the smooth motion.",
+        "rad or m",
+        range=(1e-5, 0.1),
+    )
+    velocity: float = setting(0.9, "Share of the velocity limits of the URDF.", range=(0.01, 1.0))
+    acceleration: float = setting(
+        20.0, "Largest acceleration.", "rad/s^2 or m/s^2", range=(0.01, 1000.0)
+    )
+    torque: float = setting(
+        0.8,
+        "Share of the effort limits of the URDF, for gravity, inertia and friction together.",
+        range=(0.01, 1.0),
+    )
+    approach_velocity: float = setting(
+        0.3,
+        "Largest velocity on the way to the first point.",
+        "rad/s or m/s",
+        range=(0.01, 3.0),
+    )
+    trajectory_topic: str = setting(
+        "impedance_control_node/trajectory",
+        "Topic of the trajectories: that of an impedance_control_node, of a "
+        "joint_trajectory_controller, or of dynamics_node, which adds efforts for one.",
+        read_only=True,
+    )
+    other_topics: tuple[str, ...] = setting(
+        (),
+        "Topics of other parts of the robot, each with its joints, such as "
+        "'gripper_controller/joint_trajectory: finger_joint'. All parts begin together.",
+        type="string_array",
+        constraints="A topic, a colon, and names of joints, of which none is named twice.",
+        read_only=True,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_once("joints", "joint", self.joints)
+        check_once("other_topics", "joint", [x for names in self.others.values() for x in names])
+
+    @property
+    def others(self) -> dict[str, list[str]]:
+        """The joints of each topic of other parts."""
+        found = {}
+        for text in self.other_topics:
+            topic, _, names = text.partition(":")
+            if not topic.strip() or not names.split():
+                raise ArgumentError(f"other_topics has {quoted(text)}; valid is 'topic: joint ...'")
+            found[topic.strip()] = names.split()
+        return found
+
+
+TEACHING_NODE = Interface(
+    "teaching_node",
+    "Records the motion of an arm that is guided by hand, and sends it as a trajectory.",
+    TeachingSettings,
+    subscribed=(DESCRIPTION._replace(condition=""), JOINT_STATES, GRAVITY, PAYLOAD),
+    published=(
+        Topic(
+            "<trajectory_topic>",
+            "trajectory_msgs/msg/JointTrajectory",
+            "The taught motion, once for each call of ~/play. Its first point is due after the "
+            "way there.",
+        ),
+        DIAGNOSTICS,
+    ),
+    services=(
+        Service(
+            "~/record",
+            "std_srvs/srv/SetBool",
+            "true: begin a recording. false: end it, and write it if it can be played.",
+        ),
+        Service("~/play", "std_srvs/srv/Trigger", "Send the recording as a trajectory."),
+    ),
+)
