@@ -9,7 +9,6 @@ import importlib
 import io
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import mbs_dynamics as mbs
@@ -18,8 +17,9 @@ from mbs_dynamics.c_export import export_c
 from mbs_dynamics.cli_explain import add_command
 from mbs_dynamics.cli_identify import add_identification
 from mbs_dynamics.cli_motors import add_motors
-from mbs_dynamics.cli_simulate import add_commands, add_part, add_robot, robot_of
-from mbs_dynamics.cli_simulate import robot as _robot
+from mbs_dynamics.cli_options import Command, robot_of
+from mbs_dynamics.cli_options import robot as _robot
+from mbs_dynamics.cli_simulate import add_commands
 from mbs_dynamics.cli_teaching import add_teaching
 from mbs_dynamics.cli_view import add_view
 from mbs_dynamics.compiler import Operations, default_backend, way_of_calling
@@ -37,80 +37,45 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=mbs.__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    info = commands.add_parser(
-        "info", help="print a robot's tree, masses, limits, warnings and operation counts"
-    )
-    add_robot(info)
-    add_part(info)
-    info.set_defaults(run=_info)
+    purpose = "print a robot's tree, masses, limits, warnings and operation counts"
+    info = Command(commands, "info", _info, purpose)
+    info.robot()
+    info.part()
 
-    count = commands.add_parser(
-        "count",
-        help="print operation counts of a robot's algorithms, or of chains with published ones",
-    )
-    count.add_argument("robot", nargs="?", help="path or name, as for info (default: chains)")
-    count.add_argument(
-        "--sizes",
-        type=_size,
-        nargs="+",
-        default=[6, 10, 14],
-        metavar="N",
-        help="numbers of joints of the chains (default: 6 10 14)",
-    )
-    count.set_defaults(run=_count)
+    purpose = "print operation counts of a robot's algorithms, or of chains with published ones"
+    count = Command(commands, "count", _count, purpose)
+    count.add("robot", "path or name, as for info (default: chains)", nargs="?")
+    sizes: dict[str, Any] = {"type": _size, "nargs": "+", "metavar": "N"}
+    text = "numbers of joints of the chains (default: 6 10 14)"
+    count.add("--sizes", text, default=[6, 10, 14], **sizes)
 
-    export = commands.add_parser(
-        "export", help="write algorithms of a robot as C99 without dependencies beyond math.h"
-    )
-    export.add_argument("robot", help="path or name, as for info")
-    export.add_argument(
-        "--functions",
-        type=_functions,
-        required=True,
-        metavar="NAME,...",
-        help="algorithms, such as gravity_torques,inverse_dynamics,jacobian",
-    )
-    export.add_argument(
-        "--out",
-        "--output",
-        dest="output",
-        required=True,
-        metavar="FOLDER",
-        help="folder for the .c and the .h file",
-    )
-    export.add_argument("--prefix", help="first part of all names in C (default: the robot's name)")
-    export.add_argument("--precision", choices=("double", "single"), default="double")
-    export.add_argument("--body", help="body or link, for algorithms that take one")
-    export.add_argument("--representation", choices=mbs.REPRESENTATIONS)
-    export.add_argument(
-        "--wrenches", action="store_true", help="applied wrenches are an argument as well"
-    )
-    export.set_defaults(run=_export)
+    purpose = "write algorithms of a robot as C99 without dependencies beyond math.h"
+    export = Command(commands, "export", _export, purpose)
+    export.add("robot", "path or name, as for info")
+    text = "algorithms, such as gravity_torques,inverse_dynamics,jacobian"
+    export.add("--functions", text, type=_functions, required=True, metavar="NAME,...")
+    folder: dict[str, Any] = {"dest": "output", "required": True, "metavar": "FOLDER"}
+    export.add("--out --output", "folder for the .c and the .h file", **folder)
+    export.add("--prefix", "first part of all names in C (default: the robot's name)")
+    text = "of all numbers (default: double)"
+    export.add("--precision", text, choices=("double", "single"), default="double")
+    export.algorithm()
+    export.flag("--wrenches", "applied wrenches are an argument as well")
 
-    demo = commands.add_parser(
-        "demo",
-        help="an arm held up against gravity, pushed and loaded, by nodes over DDS",
-    )
-    demo.add_argument("--robot", help="path of a URDF (default: the arm shipped here)")
-    demo.set_defaults(run=_demo)
+    purpose = "an arm held up against gravity, pushed and loaded, by nodes over DDS"
+    demo = Command(commands, "demo", _demo, purpose)
+    demo.add("--robot", "path of a URDF (default: the arm shipped here)")
 
-    again = commands.add_parser(
-        "replay", help="write the output of dynamics_node for a recorded bag"
-    )
-    again.add_argument("robot", type=Path, help="path of a URDF")
-    again.add_argument("bag", type=Path, help=".db3, .mcap, or the folder of a bag")
-    again.add_argument("--out", type=Path, required=True, help=".mcap to write")
-    again.add_argument("--params-file", type=Path, help="parameters of dynamics_node, .yaml")
-    again.add_argument(
-        "-p",
-        "--param",
-        action="append",
-        default=[],
-        metavar="NAME:=VALUE",
-        help="a parameter of dynamics_node, such as publish_mass_matrix:=true",
-    )
-    again.add_argument("--joint-states", default="", help="topic in the bag")
-    again.set_defaults(run=_replay)
+    purpose = "write the output of dynamics_node for a recorded bag"
+    again = Command(commands, "replay", _replay, purpose)
+    again.file("robot", "path of a URDF")
+    again.file("bag", ".db3, .mcap, or the folder of a bag")
+    again.file("--out", ".mcap to write", required=True)
+    again.file("--params-file", "parameters of dynamics_node, .yaml")
+    several: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME:=VALUE"}
+    text = "a parameter of dynamics_node, such as publish_mass_matrix:=true"
+    again.add("-p --param", text, **several)
+    again.add("--joint-states", "topic in the bag", default="")
 
     add_command(commands)
     add_commands(commands)

@@ -11,7 +11,7 @@ from typing import Any
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.cli_simulate import robot
+from mbs_dynamics.cli_options import Command, robot
 from mbs_dynamics.compiler import Program
 from mbs_dynamics.compiler.codegen import c, llvm, python
 from mbs_dynamics.compiler.ir.text import text
@@ -22,30 +22,16 @@ from mbs_dynamics.errors import ArgumentError
 
 def add_command(commands: Any) -> None:
     """Add the command to the parser's subcommands."""
-    explain = commands.add_parser(
-        "explain", help="print the stages from the equations of an algorithm to machine code"
-    )
-    explain.add_argument("algorithm", help="such as inverse_dynamics")
-    explain.add_argument("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
-    explain.add_argument(
-        "--stage",
-        choices=STAGES,
-        help="; ".join(f"{name}: {what}" for name, (what, _) in STAGES.items())
-        + " (default: the size of each)",
-    )
-    explain.add_argument(
-        "--after", metavar="PASS", help="with --stage ir: only the program after this pass"
-    )
-    explain.add_argument(
-        "--lanes",
-        type=int,
-        choices=(1, 2, 4, 8),
-        default=1,
-        help="states that are evaluated at once (default: 1)",
-    )
-    explain.add_argument("--body", help="body or link, for algorithms that take one")
-    explain.add_argument("--representation", choices=mbs.REPRESENTATIONS)
-    explain.set_defaults(run=_explain)
+    purpose = "print the stages from the equations of an algorithm to machine code"
+    explain = Command(commands, "explain", _explain, purpose)
+    explain.add("algorithm", "such as inverse_dynamics")
+    explain.add("robot", "path of a URDF, or the name of a robot shipped here: arm7")
+    stages = "; ".join(f"{name}: {what}" for name, (what, _) in STAGES.items())
+    explain.add("--stage", f"{stages} (default: the size of each)", choices=STAGES)
+    explain.add("--after", "with --stage ir: only the program after this pass", metavar="PASS")
+    text = "states that are evaluated at once (default: 1)"
+    explain.add("--lanes", text, type=int, choices=(1, 2, 4, 8), default=1)
+    explain.algorithm()
 
 
 def _explain(options: argparse.Namespace) -> int:

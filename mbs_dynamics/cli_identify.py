@@ -8,12 +8,12 @@ import argparse
 import json
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import mbs_dynamics as mbs
-from mbs_dynamics.cli_simulate import add_reading
+from mbs_dynamics.cli_options import Command, pair
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.files import check_writable
 from mbs_dynamics.model.model import Model
@@ -24,102 +24,72 @@ SHIPPED = "arm7"
 
 def add_identification(commands: Any) -> None:
     """Add the commands to the parser's subcommands."""
-    add = _command(
-        commands, "identify", _identify, "identify inertias and friction, and write a URDF"
+    purpose = "identify inertias and friction, and write a URDF"
+    command = _command(commands, "identify", _identify, purpose)
+    command.file("recordings", "bags, .csv or .npz files", nargs="+")
+    text = "recording to compare torques on (default: three tenths of the others, held out)"
+    command.file("--validate", text, metavar="RECORDING")
+    text = "URDF to write; parameters of the nodes go to a .yaml file of the same name"
+    command.file("--out", text)
+    command.file("--report", "web page to write")
+    text = "factors of efforts that are motor currents, N m/A or N/A"
+    kind = pair(float, "JOINT=GAIN")
+    command.add("--gains", text, type=kind, nargs="+", default=[], metavar="JOINT=GAIN")
+    text = "use the gains with which the currents best fit the masses of the description"
+    command.flag("--fit-gains", text)
+    command.flag("--force", "write the result even if it is no better")
+
+    purpose = "compare the torques of a description with measured ones"
+    _command(commands, "validate", _validate, purpose).file(
+        "recording", "a bag, a .csv or a .npz file"
     )
-    add("recordings", nargs="+", type=Path, help="bags, .csv or .npz files")
-    add(
-        "--validate", type=Path, metavar="RECORDING", help="recording to compare torques on "
-        "(default: three tenths of the others, which are then not used for the estimate)"
-    )  # fmt: skip
-    add(
-        "--out",
-        type=Path,
-        help="URDF to write; parameters of the nodes go to a .yaml file of the same name",
-    )
-    add("--report", type=Path, help="web page to write")
-    add(
-        "--gains", type=_gain, nargs="+", default=[], metavar="JOINT=GAIN",
-        help="factors of efforts that are motor currents, N m/A or N/A",
-    )  # fmt: skip
-    add(
-        "--fit-gains", action="store_true",
-        help="use the gains with which the currents best fit the masses of the description",
-    )  # fmt: skip
-    add("--force", action="store_true", help="write the result even if it is no better")
-    add = _command(
-        commands, "validate", _validate, "compare the torques of a description with measured ones"
-    )
-    add("recording", type=Path, help="a bag, a .csv or a .npz file")
-    add = _command(
-        commands, "identify-static", _identify_static, "identify masses from a few still poses"
-    )
-    add("poses", type=Path, help=".csv with q_<joint> and tau_<joint>, a row for each pose")
-    add("--out", type=Path, help="URDF to write")
-    add("--force", action="store_true", help="write the result even if it is no better")
-    add = _command(
-        commands, "identify-payload", _identify_payload, "identify the load on a link from a motion"
-    )
-    add("recording", type=Path, help="a motion with the load")
-    add("--link", required=True, help="link that carries the load")
-    add("--without", type=Path, help="recording of the arm without the load")
-    add = _command(
-        commands,
-        "tune-collision",
-        _tune_collision,
-        "find thresholds of collisions from a recording of free motion",
-    )
-    add("recording", type=Path, help="a motion without contact, with velocities and efforts")
-    add("--out", type=Path, help="file of thresholds to write, .yaml")
-    add = _command(
-        commands,
-        "excite",
-        _excite,
-        "plan a motion that excites the parameters of an arm",
-        data=False,
-    )
-    add("--duration", type=float, default=20.0, help="seconds (default: 20)")
-    add("--out", type=Path, required=True, help=".csv to write")
-    add(
-        "--trajectory", type=Path,
-        help="JointTrajectory to write, as .yaml, with an approach from any position",
-    )  # fmt: skip
-    add("--rate", type=float, default=100.0, help="samples per second (default: 100)")
-    add("--position", type=float, default=0.9, help="share of the joints' ranges (default: 0.9)")
-    add("--velocity", type=float, default=0.5, help="share of the velocity limits (default: 0.5)")
-    add("--acceleration", type=float, default=3.0, help="rad/s^2 or m/s^2 (default: 3)")
-    add("--torque", type=float, default=0.8, help="share of the effort limits (default: 0.8)")
-    add(
-        "--box", nargs="+", default=[], metavar="FRAME:xmin,xmax,ymin,ymax,zmin,zmax",
-        help="where the origin of a frame must stay, m, in the root link's frame",
-    )  # fmt: skip
-    add("--seed", type=int, default=0, help="of the random search (default: 0)")
+
+    purpose = "identify masses from a few still poses"
+    command = _command(commands, "identify-static", _identify_static, purpose)
+    command.file("poses", ".csv with q_<joint> and tau_<joint>, a row for each pose")
+    command.file("--out", "URDF to write")
+    command.flag("--force", "write the result even if it is no better")
+
+    purpose = "identify the load on a link from a motion"
+    command = _command(commands, "identify-payload", _identify_payload, purpose)
+    command.file("recording", "a motion with the load")
+    command.add("--link", "link that carries the load", required=True)
+    command.file("--without", "recording of the arm without the load")
+
+    purpose = "find thresholds of collisions from a recording of free motion"
+    command = _command(commands, "tune-collision", _tune_collision, purpose)
+    command.file("recording", "a motion without contact, with velocities and efforts")
+    command.file("--out", "file of thresholds to write, .yaml")
+
+    purpose = "plan a motion that excites the parameters of an arm"
+    command = _command(commands, "excite", _excite, purpose, data=False)
+    command.file("--out", ".csv to write", required=True)
+    text = "JointTrajectory to write, as .yaml, with an approach from any position"
+    command.file("--trajectory", text)
+    for name, text, default in (
+        ("--duration", "seconds", 20.0),
+        ("--rate", "samples per second", 100.0),
+        ("--position", "share of the joints' ranges", 0.9),
+        ("--velocity", "share of the velocity limits", 0.5),
+        ("--acceleration", "rad/s^2 or m/s^2", 3.0),
+        ("--torque", "share of the effort limits", 0.8),
+    ):
+        command.add(name, f"{text} (default: {default:g})", type=float, default=default)
+    text = "where the origin of a frame must stay, m, in the root link's frame"
+    form = "FRAME:xmin,xmax,ymin,ymax,zmin,zmax"
+    command.add("--box", text, nargs="+", default=[], metavar=form)
+    command.add("--seed", "of the random search (default: 0)", type=int, default=0)
 
 
-def _command(
-    commands: Any, name: str, run: Any, purpose: str, *, data: bool = True
-) -> Callable[..., Any]:
-    """Add a command on a robot, and options of recordings unless ``data`` is False."""
-    command = commands.add_parser(name, help=purpose)
-    command.set_defaults(run=run)
-    add: Callable[..., Any] = command.add_argument
-    add("robot", help="path of a URDF, or the name of a robot shipped here: arm7")
-    add(
-        "--gravity", type=float, nargs=3, metavar=("X", "Y", "Z"),
-        help="free-fall acceleration in the axes of the root link, m/s^2 (default: 0 0 -9.81)",
-    )  # fmt: skip
+def _command(commands: Any, name: str, run: Any, purpose: str, *, data: bool = True) -> Command:
+    """Return a command on a robot, with options of recordings unless ``data`` is False."""
+    command = Command(commands, name, run, purpose)
+    command.add("robot", "path of a URDF, or the name of a robot shipped here: arm7")
+    command.gravity()
     if data:
-        add("--json", type=Path, metavar="FILE", help="write the figures as JSON")
-        add_reading(command)
-    return add
-
-
-def _gain(text: str) -> tuple[str, float]:
-    name, _, value = text.rpartition("=")
-    try:
-        return name, float(value)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not JOINT=GAIN") from None
+        command.file("--json", "write the figures as JSON")
+        command.reading()
+    return command
 
 
 def _identification() -> Any:

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
-from mbs_dynamics.cli_simulate import add_part, add_robot, robot_of
+from mbs_dynamics.cli_options import Command, pair, robot_of
 from mbs_dynamics.control.calibration import calibrate
 from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.control.poses import read_poses
@@ -18,46 +17,29 @@ from mbs_dynamics.files import check_writable
 
 def add_motors(commands: Any) -> None:
     """Add the command to the parser's subcommands."""
-    command = commands.add_parser(
-        "calibrate-motors", help="find signs and units of motors from still poses of an arm"
-    )
-    add_robot(command)
-    add = command.add_argument
-    add(
-        "poses", type=Path,
-        help="table with a row for each pose, and columns q_<joint> or position_<joint or motor>, "
+    purpose = "find signs and units of motors from still poses of an arm"
+    command = Command(commands, "calibrate-motors", _run, purpose)
+    command.robot()
+    command.file(
+        "poses",
+        "table with a row for each pose, and columns q_<joint> or position_<joint or motor>, "
         "effort_<joint or motor>, and command_<joint or motor> if torques were commanded",
-    )  # fmt: skip
-    add("--out", type=Path, required=True, help="table of motors to write, .yaml")
-    add("--motors", type=Path, help="table of motors to start from, .yaml: names, units and gains")
-    add(
-        "--signs", type=_sign, nargs="+", default=[], metavar="JOINT=SIGN",
-        help="known signs: 1 if the position of the drive increases with that of the joint, or -1",
-    )  # fmt: skip
-    add(
-        "--find-signs", action="store_true",
-        help="find the signs of positions, whatever the table of --motors states",
-    )  # fmt: skip
-    add(
-        "--gravity", type=float, nargs=3, metavar=("X", "Y", "Z"),
-        help="free-fall acceleration in the axes of the root link, m/s^2 (default: 0 0 -9.81)",
-    )  # fmt: skip
-    add_part(command)
-    command.set_defaults(run=_run)
-
-
-def _sign(text: str) -> tuple[str, int]:
-    joint, _, value = text.rpartition("=")
-    if value not in ("1", "+1", "-1"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not JOINT=1 or JOINT=-1")
-    return joint, int(value)
+    )
+    command.file("--out", "table of motors to write, .yaml", required=True)
+    text = "table of motors to start from, .yaml: names, units and gains"
+    command.file("--motors", text)
+    text = "known signs: 1 if the position of the drive increases with that of the joint, or -1"
+    kind = pair({"1": 1, "+1": 1, "-1": -1}.__getitem__, "JOINT=1 or JOINT=-1", named=True)
+    command.add("--signs", text, type=kind, nargs="+", default=[], metavar="JOINT=SIGN")
+    text = "find the signs of positions, whatever the table of --motors states"
+    command.flag("--find-signs", text)
+    command.gravity()
+    command.part()
 
 
 def _run(options: argparse.Namespace) -> int:
     check_writable("--out", options.out)
     model = robot_of(options)
-    if options.gravity is not None:
-        model = model.with_gravity(options.gravity)
     start = None if options.motors is None else Motors.read(options.motors, model)
     poses = read_poses(options.poses, model, start)
     signs = dict(options.signs)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 import math
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -20,149 +19,68 @@ from numpy.typing import ArrayLike
 
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, SimulationError, listed
+from mbs_dynamics.cli_options import (
+    Command,
+    initial_state,
+    model_code,
+    motion_in,
+    part_of,
+    robot,
+    robot_file,
+    robot_of,
+    robot_source,
+)
+from mbs_dynamics.errors import ArgumentError, SimulationError
 from mbs_dynamics.files import check_writable, read_table
 from mbs_dynamics.integrate import (
     METHODS,
     JointForces,
     Motion,
-    load_motion,
     simulate,
     stop_events,
 )
 from mbs_dynamics.integrate.forces import Law
 from mbs_dynamics.integrate.results import MOTIONS, is_motion
-from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.robot_description import read_robot, split_arguments
 from mbs_dynamics.view.figures import ANIMATIONS, FIGURES, write_animation, write_figure
 
 
 def add_commands(commands: Any) -> None:
     """Add the two commands to the parser's subcommands."""
-    run = commands.add_parser("simulate", help="simulate a robot, under gravity and torques")
-    add_robot(run)
-    add_part(run)
-    add_state(run)
-    run.add_argument("--duration", type=float, default=2.0, help="seconds (default: 2)")
-    run.add_argument("--step", type=float, default=1e-3, help="seconds (default: 0.001)")
-    run.add_argument("--every", type=int, default=1, metavar="K",
-                     help="store every K-th state (default: all)")  # fmt: skip
-    run.add_argument("--method", default="rk4", help=f"one of {', '.join(METHODS)} (default: rk4)")
-    run.add_argument(
+    run = Command(commands, "simulate", _simulate, "simulate a robot, under gravity and torques")
+    run.robot()
+    run.part()
+    run.state()
+    run.add("--duration", "seconds (default: 2)", type=float, default=2.0)
+    run.add("--step", "seconds (default: 0.001)", type=float, default=1e-3)
+    text = "store every K-th state (default: all)"
+    run.add("--every", text, type=int, default=1, metavar="K")
+    run.add("--method", f"one of {', '.join(METHODS)} (default: rk4)", default="rk4")
+    run.file(
         "--torques",
-        type=Path,
-        metavar="FILE.csv",
-        help="torques over time: a header 't, JOINT, ...' and rows of numbers; between the rows "
-        "they are interpolated, after the last one held (default: none)",
+        "torques over time: a header 't, JOINT, ...' and rows of numbers; between the rows they "
+        "are interpolated, after the last one held (default: none)",
     )
-    run.add_argument("--gravity", type=float, nargs=3, metavar=("X", "Y", "Z"),
-                     help="free-fall acceleration in m/s^2 (default: 0 0 -9.81)")  # fmt: skip
-    run.add_argument("--friction", action="store_true",
-                     help="with the damping and friction that the URDF states")  # fmt: skip
-    run.add_argument("--damping", type=float, help="viscous damping of each joint, N m s/rad")
-    run.add_argument("--stops", action="store_true", help="with stops at the limits of position")
-    run.add_argument("--out", type=Path, metavar="FILE", help="write the motion: .npz or .csv")
-    run.add_argument("--view", action="store_true", help="show the simulation in the browser")
-    add_page(run)
+    run.gravity()
+    run.flag("--friction", "with the damping and friction that the URDF states")
+    run.add("--damping", "viscous damping of each joint, N m s/rad", type=float)
+    run.flag("--stops", "with stops at the limits of position")
+    run.file("--out", "write the motion: .npz or .csv")
+    run.flag("--view", "show the simulation in the browser")
+    run.page()
     _add_pictures(run)
-    run.set_defaults(run=_simulate)
 
-    plot = commands.add_parser("plot", help="draw a motion that simulate wrote, or a recording")
-    plot.add_argument("file", type=Path, help="the file of simulate, a bag, or a table")
-    add_reading(plot)
-    plot.add_argument("--robot", help="the robot, for an animation")
-    add_part(plot)
+    purpose = "draw a motion that simulate wrote, or a recording"
+    plot = Command(commands, "plot", _plot, purpose)
+    plot.file("file", "the file of simulate, a bag, or a table")
+    plot.reading()
+    plot.add("--robot", "the robot, for an animation")
+    plot.part()
     _add_pictures(plot)
-    plot.set_defaults(run=_plot)
 
 
-def add_robot(parser: argparse.ArgumentParser, **more: Any) -> None:
-    """Add the argument of a robot, and that of a .xacro file."""
-    parser.add_argument(
-        "robot", help="path of a URDF or .xacro, or the name of a robot shipped here: arm7", **more
-    )
-    parser.add_argument(
-        "--xacro-args",
-        default="",
-        metavar="ARGS",
-        help='arguments of the .xacro, such as "ur_type:=ur5e name:=ur"',
-    )
-
-
-def add_part(parser: argparse.ArgumentParser) -> None:
-    """Add the options that select a part of a robot and its base."""
-    parser.add_argument("--root", help="link to take as the ground (default: the root link)")
-    parser.add_argument("--tip", help="keep only the chain from the root to this link")
-    parser.add_argument("--floating-base", action="store_true",
-                        help="move the root link by a free joint")  # fmt: skip
-
-
-def part_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of :func:`add_part`, as ``Model.from_urdf`` takes them."""
-    every = {name: getattr(options, name) for name in ("root", "tip", "floating_base")}
-    return {name: value for name, value in every.items() if value}
-
-
-def add_state(parser: argparse.ArgumentParser) -> None:
-    """Add the options of an initial state; see :func:`initial_state`."""
-    parser.add_argument(
-        "--q",
-        type=_setting,
-        nargs="+",
-        default=[],
-        metavar="JOINT=VALUE",
-        help="initial posture, in rad or m: JOINT=VALUE of any joints, such as elbow=0.5, while "
-        "others start at zero or the nearest limit; or one VALUE for each joint, in the order that "
-        "info prints",
-    )
-    parser.add_argument("--qd", type=_setting, nargs="+", default=[], metavar="JOINT=VALUE",
-                        help="initial rates, in the same way (default: at rest)")  # fmt: skip
-
-
-def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Add the options of reading a recording."""
-    parser.add_argument("--topic", default="", help="topic of the joint states in bags")
-    parser.add_argument(
-        "--columns", type=_column, nargs="+", default=[], metavar="NAME=MEANING",
-        help="other names and units of columns, such as Time=t[ms] J1_pos=q_joint1 J1=tau_joint1",
-    )  # fmt: skip
-
-
-def _column(text: str) -> tuple[str, str]:
-    name, equals, meaning = text.rpartition("=")
-    if not equals or not name or not meaning:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=MEANING")
-    return name, meaning
-
-
-def add_page(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a page in the browser."""
-    parser.add_argument("--port", type=int, help="of the page (default: 8080 or the next free)")
-    parser.add_argument("--no-browser", action="store_true", help="only print the address")
-
-
-def model_code(path: Path, options: argparse.Namespace) -> str:
-    """Return a Python expression for the model of a command line."""
-    chain = "".join(f", {name}={x!r}" for name, x in part_of(options).items())
-    source = repr(str(path))
-    if path.suffix == ".xacro":
-        given = split_arguments("xacro_args", options.xacro_args)
-        source = f"xacro.process_file({source}, mappings={given}).toxml()"
-    return f"mbs.Model.from_urdf({source}{chain})"
-
-
-def initial_state(model: mbs.Model, options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
-    """Return the initial positions (nq,) and rates (n,)."""
-    q = _vector("--q", model.position_names, options.q, model.neutral(within_limits=True))
-    return q, _vector("--qd", model.velocity_names, options.qd, np.zeros(model.n))
-
-
-def motion_in(path: Path) -> Motion:
-    """Return the motion in a file; ArgumentError if it is missing."""
-    try:
-        return load_motion(path)
-    except FileNotFoundError as error:
-        raise ArgumentError(f"no file {path}") from error
+def _add_pictures(command: Command) -> None:
+    command.file("--figure", "draw it: .png, .svg or .pdf")
+    command.file("--animation", "animate it: .gif")
 
 
 def _recorded(options: argparse.Namespace) -> Motion:
@@ -188,66 +106,6 @@ def _recorded(options: argparse.Namespace) -> Motion:
     )
 
 
-def _add_pictures(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--figure", type=Path, metavar="FILE", help="draw it: .png, .svg or .pdf")
-    parser.add_argument("--animation", type=Path, metavar="FILE", help="animate it: .gif")
-
-
-def robot(name: str, xacro_args: str = "", **part: Any) -> mbs.Model:
-    """Return the model of a URDF or .xacro, or of a robot shipped here, without warnings."""
-    source = robot_source(robot_file(name), xacro_args)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mbs.ModelWarning)
-        return mbs.Model.from_urdf(source, **part)
-
-
-def robot_of(options: argparse.Namespace) -> mbs.Model:
-    """Return the model of a command line."""
-    return robot(options.robot, options.xacro_args, **part_of(options))
-
-
-def robot_source(path: Path, xacro_args: str) -> Path | str:
-    """Return the path of a URDF, or the text of the URDF that a .xacro becomes."""
-    if path.suffix != ".xacro" and not xacro_args:
-        return path
-    return read_robot("the robot", str(path), xacro_args)
-
-
-def robot_file(name: str) -> Path:
-    """Return the path of a URDF, given as such or as the name of a robot shipped here."""
-    is_name = not Path(name).exists() and "/" not in name and "." not in name
-    return robot_path(name) if is_name else Path(name)
-
-
-def _setting(text: str) -> tuple[str, float]:
-    """Return joint and value of JOINT=VALUE; the joint is empty for a mere value."""
-    joint, _, value = text.rpartition("=")
-    try:
-        return joint, float(value)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be JOINT=VALUE or VALUE; got {text!r}") from None
-
-
-def _vector(
-    option: str, names: Sequence[str], given: Sequence[tuple[str, float]], x: FloatArray
-) -> FloatArray:
-    """Return x with the settings of a command line in it."""
-    if not all(joint for joint, _ in given):
-        if len(given) != len(names) or any(joint for joint, _ in given):
-            got = " ".join(f"{joint}={x:g}" if joint else f"{x:g}" for joint, x in given)
-            raise ArgumentError(
-                f"{option} takes JOINT=VALUE of any joints, or {len(names)} values, those of "
-                f"{listed(names)}; got {got}"
-            )
-        return np.array([value for _, value in given])
-    x = x.copy()
-    for joint, value in given:
-        if joint not in names:
-            raise mbs.UnknownJointError(joint, names)
-        x[names.index(joint)] = value
-    return x
-
-
 def _check_files(options: argparse.Namespace, out: Path | None) -> None:
     """Refuse files of unknown kinds, or in missing folders, before anything is computed."""
     for option, path, kinds in (
@@ -264,8 +122,6 @@ def _check_files(options: argparse.Namespace, out: Path | None) -> None:
 def _simulate(options: argparse.Namespace) -> int:
     _check_files(options, options.out)
     model = robot_of(options)
-    if options.gravity is not None:
-        model = model.with_gravity(options.gravity)
     q, qd = initial_state(model, options)
     if options.view:
         return _view(model, q, qd, options)

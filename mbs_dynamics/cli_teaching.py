@@ -6,46 +6,39 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
-from mbs_dynamics.cli_simulate import add_part, add_reading, add_robot, robot_of
+from mbs_dynamics.cli_options import Command, robot_of
 from mbs_dynamics.control.teaching import Demonstration, Rig
 from mbs_dynamics.control.trajectory_files import check_kind, write_trajectory
 
 
 def add_teaching(commands: Any) -> None:
     """Add the command to the parser's subcommands."""
-    command = commands.add_parser(
-        "retime", help="smooth a taught motion, and time it within the limits of an arm"
-    )
-    add_robot(command)
-    add = command.add_argument
-    add("recording", type=Path, help="bag, .csv or .npz file")
-    add("--out", type=Path, required=True, help=".yaml of a JointTrajectory, .npz, or .mcap")
-    timing = command.add_mutually_exclusive_group()
+    purpose = "smooth a taught motion, and time it within the limits of an arm"
+    command = Command(commands, "retime", _run, purpose)
+    command.robot()
+    command.file("recording", "bag, .csv or .npz file")
+    command.file("--out", ".yaml of a JointTrajectory, .npz, or .mcap", required=True)
+    timing = command.parser.add_mutually_exclusive_group()
     timing.add_argument("--speed", type=float, default=1.0, help="times that taught (default: 1)")
     timing.add_argument("--fastest", action="store_true", help="the fastest within the limits")
-    add("--joints", nargs="+", default=(), metavar="JOINT", help="those to play (default: all)")
-    add("--tolerance", type=float, default=0.002, help="of smoothing, rad or m (default: 0.002)")
-    add("--velocity", type=float, default=0.9, help="share of the velocity limits (default: 0.9)")
-    add("--acceleration", type=float, default=20.0, help="rad/s^2 or m/s^2 (default: 20)")
-    add("--torque", type=float, default=0.8, help="share of the effort limits (default: 0.8)")
-    add(
-        "--load", type=_load, action="append", default=[], metavar="LINK=MASS[,X,Y,Z]",
-        help="load in kg, with its centre of mass in m in the frame of the link",
-    )  # fmt: skip
-    add(
-        "--lead", type=float, default=5.0,
-        help="s for the way to the first point, in .yaml and .mcap (default: 5)",
-    )  # fmt: skip
-    add(
-        "--gravity", type=float, nargs=3, metavar=("X", "Y", "Z"),
-        help="free-fall acceleration in the axes of the root link, m/s^2 (default: 0 0 -9.81)",
-    )  # fmt: skip
-    add_reading(command)
-    add_part(command)
-    command.set_defaults(run=_run)
+    text = "those to play (default: all)"
+    command.add("--joints", text, nargs="+", default=(), metavar="JOINT")
+    for name, text, default in (
+        ("--tolerance", "of smoothing, rad or m", 0.002),
+        ("--velocity", "share of the velocity limits", 0.9),
+        ("--acceleration", "rad/s^2 or m/s^2", 20.0),
+        ("--torque", "share of the effort limits", 0.8),
+        ("--lead", "s for the way to the first point, in .yaml and .mcap", 5.0),
+    ):
+        command.add(name, f"{text} (default: {default:g})", type=float, default=default)
+    text = "load in kg, with its centre of mass in m in the frame of the link"
+    several: dict[str, Any] = {"action": "append", "default": [], "metavar": "LINK=MASS[,X,Y,Z]"}
+    command.add("--load", text, type=_load, **several)
+    command.gravity()
+    command.reading()
+    command.part()
 
 
 def _load(text: str) -> tuple[str, list[float]]:
@@ -64,8 +57,6 @@ def _run(options: argparse.Namespace) -> int:
 
     check_kind("--out", options.out)
     model = robot_of(options)
-    if options.gravity is not None:
-        model = model.with_gravity(options.gravity)
     for link, (mass, *com) in options.load:
         model = model.with_payload(link, mass, com or (0.0, 0.0, 0.0))
     shares = {name: getattr(options, name) for name in ("velocity", "acceleration", "torque")}

@@ -7,14 +7,10 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mbs_dynamics.cli_simulate import (
-    add_page,
-    add_part,
-    add_robot,
-    add_state,
+from mbs_dynamics.cli_options import (
+    Command,
     initial_state,
     model_code,
     motion_in,
@@ -31,48 +27,26 @@ if TYPE_CHECKING:
 
 def add_view(commands: Any) -> None:
     """Add the subcommand."""
-    view = commands.add_parser("view", help="show a robot in the browser, on this machine only")
-    add_robot(view, nargs="?")
-    add_part(view)
-    add_state(view)
-    view.add_argument(
-        "--package-path",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="FOLDER",
-        help="folder of packages for package:// URIs, or such a package",
-    )
-    view.add_argument(
-        "--motion",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="play a motion written by simulate, .npz or .csv; a second one is drawn as a ghost",
-    )
-    view.add_argument(
-        "--layers",
-        type=lambda text: [name.strip() for name in text.split(",")],
-        metavar="NAME,...",
-        help="layers switched on, or 'all'",
-    )
-    add_page(view)
-    view.add_argument("--dark", action="store_true", help="dark mode")
-    view.add_argument(
+    view = Command(commands, "view", _view, "show a robot in the browser, on this machine only")
+    view.robot(nargs="?")
+    view.part()
+    view.state()
+    several: dict[str, Any] = {"action": "append", "default": []}
+    text = "folder of packages for package:// URIs, or such a package"
+    view.file("--package-path", text, metavar="FOLDER", **several)
+    text = "play a motion written by simulate, .npz or .csv; a second one is drawn as a ghost"
+    view.file("--motion", text, **several)
+    names = lambda text: [name.strip() for name in text.split(",")]  # noqa: E731
+    view.add("--layers", "layers switched on, or 'all'", type=names, metavar="NAME,...")
+    view.page()
+    view.flag("--dark", "dark mode")
+    view.file(
         "--write",
-        type=Path,
-        metavar="FILE",
-        help="write .html, .png or, of a motion, .gif, and exit; .png and .gif need Chromium or "
+        "write .html, .png or, of a motion, .gif, and exit; .png and .gif need Chromium or "
         "Chrome, but no screen",
     )
-    view.add_argument(
-        "--ros",
-        action="store_true",
-        help="show the live robot of robot_description and joint_states",
-    )
-    view.add_argument("--namespace", default="", help="ROS namespace of the robot, with --ros")
-    view.set_defaults(run=_view)
+    view.flag("--ros", "show the live robot of robot_description and joint_states")
+    view.add("--namespace", "ROS namespace of the robot, with --ros", default="")
 
 
 def _view(options: argparse.Namespace) -> int:
