@@ -243,12 +243,11 @@ class Demonstration:
         rate = np.sqrt(_squared_velocities(a, b, c, most**2, s[1]))
         t = np.append(0.0, np.cumsum(2.0 * s[1] / (rate[1:] + rate[:-1])))
         T = np.arange(-BLEND * FINE, t[-1] + BLEND * FINE, FINE)
-        x = np.interp(T, t, s)
+        q = self.spline(np.interp(T, t, s))
         for _ in range(2):
-            x = uniform_filter1d(x, BLEND, mode="nearest")
-        sd = np.gradient(x, FINE)[:, None]
-        q, q1, q2 = self.motion(x)
-        motion = q, q1 * sd, q2 * sd**2 + q1 * np.gradient(sd, FINE, axis=0)
+            q = uniform_filter1d(q, BLEND, axis=0, mode="nearest")
+        qd = np.gradient(q, FINE, axis=0)
+        motion = q, qd, np.gradient(qd, FINE, axis=0)
         slower = min(1.0, rig.largest_speed(*motion)[0])
         rows = np.unique(np.append(np.arange(0, len(T), EVERY), len(T) - 1))
         q, qd, qdd = (each[rows] for each in motion)

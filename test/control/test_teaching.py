@@ -1,0 +1,227 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Taught motions: what is refused, smoothness, limits, files, and how well an arm repeats them."""
+
+import io
+import re
+
+import numpy as np
+import pytest
+import yaml
+from guarded_bench import ARMATURE, MODEL, PERIOD, Loop, Q
+from scipy.interpolate import CubicSpline
+
+import mbs_dynamics as mbs
+from mbs_dynamics import identification
+from mbs_dynamics.control import laws
+from mbs_dynamics.control.teaching import Demonstration, Rig
+from mbs_dynamics.control.trajectory import Trajectory
+from mbs_dynamics.control.trajectory_files import KINDS, write_trajectory
+from mbs_dynamics.errors import MbsError
+from mbs_dynamics.resources import robot_path
+
+NAMES = MODEL.joint_names
+RIG = Rig(MODEL)
+
+
+def hand(seed=0, seconds=8.0, rate=125.0, noise=1e-4):
+    """Return times and positions of a hand that waits in the middle, and does not end at rest."""
+    rng = np.random.default_rng(seed)
+    way = Q + rng.uniform(-0.6, 0.6, (6, 7))
+    way[3] = way[2]
+    spline = CubicSpline(np.array([0.0, 0.25, 0.45, 0.55, 0.75, 1.0]) * seconds, way)
+    t = np.arange(0.0, seconds, 1.0 / rate)
+    return t, np.clip(spline(t), MODEL.lower, MODEL.upper) + noise * rng.normal(size=(len(t), 7))
+
+
+def sampled(trajectory, count=5000):
+    """Return positions, velocities and accelerations (N, m) of a trajectory."""
+    times = np.linspace(*trajectory.times[[0, -1]], count + 2)[1:-1]
+    return np.swapaxes([trajectory.at(t) for t in times], 0, 1)
+
+
+# -- recordings ------------------------------------------------------------------------------------
+
+
+def changed(row, column, value):
+    t, q = hand()
+    whole = np.column_stack([t, q])
+    whole[row, column] = value
+    return NAMES, whole[:, 0], whole[:, 1:]
+
+
+T, H = hand()
+REFUSED = {
+    "of another robot": ((*NAMES[:6], "elbow"), T, H, "elbow"),
+    "of fewer joints": (NAMES[:6], T, H[:, :6], "joint7"),
+    "of more joints": ((*NAMES, "joint8"), T, np.hstack([H, H[:, :1]]), "joint8"),
+    "a joint twice": ((*NAMES[:6], "joint1"), T, H, "joint1"),
+    "NaN": (*changed(50, 3, np.nan), "joint3 is nan in sample 50"),
+    "a time that is not finite": (*changed(50, 0, np.inf), "inf in sample 50"),
+    "a jump": (*changed(50, 3, H[50, 2] + 0.4), "'joint3' jumps"),
+    "beyond the limits": (NAMES, T, np.clip(H, None, 1.0) + [0, 2, 0, 0, 0, 0, 0], "'joint2' is"),
+    "a time that goes back": (*changed(50, 0, T[45]), "jumps in time"),
+    "a gap": (NAMES, T + np.where(T > 2.0, 1.0, 0.0), H, "jumps in time, by"),
+    "too short": (NAMES, T[:40], H[:40], "40 samples"),
+    "nothing taught": (NAMES, T, np.tile(Q, (len(T), 1)), "moves by"),
+    "empty": (NAMES, [], np.zeros((0, 7)), "0 samples"),
+    "another shape": (NAMES, T, H[:, :6], "(1000, 6)"),
+    "noise": (NAMES, T, H + 0.01 * np.random.default_rng(0).normal(size=H.shape), "tolerance"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_recording_that_cannot_be_played_is_refused_by_name(case):
+    *recording, said = REFUSED[case]
+    with pytest.raises(MbsError, match=re.escape(said)):
+        Demonstration(RIG, *recording)
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments", "said"),
+    [
+        (MODEL, {"names": ["joint1", "elbow"]}, "elbow"),
+        (MODEL, {"velocity": 0.0}, "velocity"),
+        (MODEL, {"torque": -1.0}, "torque"),
+    ],
+)
+def test_a_rig_of_other_joints_or_without_limits_is_refused(model, arguments, said):
+    with pytest.raises(MbsError, match=said):
+        Rig(model, **arguments)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_smooth_motion_is_near_the_samples_at_rest_at_its_ends_and_within_limits(seed):
+    t, q = hand(seed)
+    order = np.random.default_rng(seed).permutation(7)
+    twice = np.sort(np.append(np.arange(len(t)), [3, 700]))  # repeated states
+    taught = Demonstration(RIG, [NAMES[k] for k in order], t[twice], q[np.ix_(twice, order)])
+    assert taught.deviation < 0.002
+    assert len(taught.knots) < len(t) / 5  # it is thinned
+    ways = taught.spline(np.linspace(0.0, taught.knots[-1], 20000))
+    assert max(np.abs(ways - x).max(axis=1).min() for x in q[::20]) < 0.002  # along the path
+    trajectory = taught.as_taught()
+    trajectory.check(MODEL)
+    own = np.array([trajectory.at(x).positions for x in taught.instants[1:-1]])
+    np.testing.assert_allclose(own, taught.spline(taught.instants[1:-1]), atol=1e-9)
+    assert not np.any([trajectory.velocities[k] for k in (0, -1)])
+    assert trajectory.duration == pytest.approx(t[-1] + 0.4)
+
+
+def test_wrapped_angles_and_joints_that_stay_are_played():
+    free = mbs.Model.from_urdf(
+        robot_path("arm7").read_text("utf-8").replace('type="revolute"', 'type="continuous"')
+    )
+    t, q = hand()
+    rig = Rig(free, ["joint1", "joint2"], fixed={"joint4": 1.0})
+    q[:, 0] = 3.0 + t / 8.0
+    wrapped = np.column_stack([np.remainder(q[:, 0] + np.pi, 2.0 * np.pi) - np.pi, q[:, 1:]])
+    taught = Demonstration(rig, NAMES, t, wrapped)
+    assert np.ptp(taught.spline(taught.instants)[:, 0]) == pytest.approx(1.0, abs=0.01)
+    posture = np.array([*q[0, :2], 0.0, 1.0, 0.0, 0.0, 0.0])
+    held = mbs.gravity_torques(free, posture)[:2]
+    np.testing.assert_allclose(rig.torques(q[:1, :2])[0], held, atol=1e-9)
+
+
+# -- timing ----------------------------------------------------------------------------------------
+
+
+def shares(rig, trajectory):
+    """Return the largest shares of limits that a trajectory takes, by MuJoCo-checked dynamics."""
+    q, qd, qdd = sampled(trajectory)
+    tau = mbs.inverse_dynamics(rig.model, q, qd, qdd)
+    tau = tau + rig.friction * np.sign(qd) + rig.damping * qd
+    used = np.abs(qd) / rig.velocity, np.abs(qdd) / rig.acceleration, np.abs(tau) / rig.effort
+    return np.max(used, axis=(0, 2))
+
+
+WEAK = Rig(MODEL.with_payload("tool", 2.0, (0.0, 0.0, 0.1)), torque=0.45, acceleration=40.0)
+
+
+@pytest.mark.parametrize("rig", [RIG, WEAK, Rig(MODEL, velocity=0.2)], ids=["arm", "load", "slow"])
+@pytest.mark.parametrize("seed", range(2))
+def test_both_timings_are_as_fast_as_the_limits_allow(rig, seed):
+    taught = Demonstration(rig, NAMES, *hand(seed))
+    largest, what = taught.largest_speed
+    assert shares(rig, taught.as_taught(largest)).max() == pytest.approx(1.0, abs=0.01)
+    with pytest.raises(MbsError, match=f"speed is .*{largest:.3g}.*{what}"):
+        taught.as_taught(1.01 * largest)
+    fastest = taught.fastest()
+    fastest.check(rig.model)
+    used = shares(rig, fastest)
+    assert used.max() < 1.03
+    assert np.mean(used > 0.9) > 0.5  # some limit is reached for most of the time
+    assert fastest.duration < taught.knots[-1] / largest
+
+
+SLIDE = """<robot name="slide"><link name="rail"/><link name="cart"><inertial><mass value="2"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="x" type="prismatic"><parent link="rail"/><child link="cart"/><axis xyz="1 0 0"/>
+<limit lower="-5" upper="5" velocity="{v}" effort="{effort}"/>
+<dynamics friction="{friction}"/></joint></robot>"""
+
+
+@pytest.mark.parametrize(
+    ("v", "effort", "acceleration", "friction", "lowest"),
+    [
+        (100.0, 1000.0, 3.0, 0.0, 2.0 * np.sqrt(1.0 / 3.0)),  # half of it speeding up
+        (100.0, 4.0, 50.0, 0.0, 2.0 * np.sqrt(1.0 / 2.0)),  # a = F / m
+        (0.5, 1000.0, 2.0, 0.0, 1.0 / 0.5 + 0.5 / 2.0),  # a trapezoid
+        (100.0, 4.0, 50.0, 2.0, np.sqrt(2.0 / (1.0 * 3.0)) * 2.0),  # (F - R) / m, then (F + R) / m
+    ],
+)
+def test_the_fastest_motion_of_a_cart_is_that_of_a_bang_and_a_bang(
+    v, effort, acceleration, friction, lowest
+):
+    text = SLIDE.format(v=v, effort=effort, friction=friction)
+    rig = Rig(mbs.Model.from_urdf(text), velocity=1.0, acceleration=acceleration, torque=1.0)
+    t = np.linspace(0.0, 4.0, 400)
+    found = Demonstration(rig, ["x"], t, (np.sin(np.pi * (t / 4.0 - 0.5)) / 2.0)[:, None]).fastest()
+    assert lowest < found.duration < 1.08 * lowest
+
+
+def test_postures_that_motors_cannot_hold_are_refused():
+    heavy = Rig(MODEL.with_payload("tool", 30.0, (0.0, 0.0, 0.1)))
+    taught = Demonstration(heavy, NAMES, *hand())
+    for timing in (taught.as_taught, taught.fastest):
+        with pytest.raises(MbsError, match="joint"):
+            timing()
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_hold_the_trajectory(kind, tmp_path):
+    taught = Demonstration(RIG, NAMES, *hand())
+    trajectory, path = taught.as_taught(), tmp_path / f"taught{kind}"
+    write_trajectory("--out", path, trajectory, lead=3.0)
+    if kind == ".yaml":
+        found = yaml.safe_load(path.read_text("utf-8"))
+        t = [x["time_from_start"]["sec"] + 1e-9 * x["time_from_start"]["nanosec"] - 3.0
+             for x in found["points"]]  # fmt: skip
+        rows = [[x[k] for x in found["points"]] for k in ("positions", "velocities")]
+        again = Trajectory(found["joint_names"], t, *rows)
+    else:
+        recording = identification.read_recording(path, torques=False)
+        again = Trajectory(recording.joints, recording.t, recording.q, recording.qd)
+        Demonstration(RIG, recording.joints, recording.t, recording.q)
+    assert again.names == NAMES
+    for x in np.linspace(0.01, trajectory.duration - 0.01, 50):
+        np.testing.assert_allclose(again.at(x).positions, trajectory.at(x).positions, atol=1e-4)
+    if kind == ".mcap":
+        highlevel = pytest.importorskip("rosbags.highlevel")
+        with highlevel.AnyReader([path]) as bag:
+            (one,) = [each for each in bag.connections if each.topic == "/joint_trajectory"]
+            ((_, _, data),) = bag.messages([one])
+            message = bag.deserialize(data, one.msgtype)
+        assert len(message.points) == len(trajectory.times)
+        last = message.points[-1]
+        np.testing.assert_array_equal(last.positions, trajectory.positions[-1])
+        due = last.time_from_start.sec + 1e-9 * last.time_from_start.nanosec
+        assert due == pytest.approx(trajectory.duration + 3.0)
+
+
+def test_a_trajectory_is_written_to_known_files_only(tmp_path):
+    with pytest.raises(MbsError, match=r"--out .*\.txt.*\.mcap"):
+        write_trajectory("--out", tmp_path / "a.txt", None)
