@@ -18,33 +18,11 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.algorithms import Algorithm, algorithm_of, compile
+from mbs_dynamics.algorithms.arguments import MEANINGS
 from mbs_dynamics.compiler import Port, Program
 from mbs_dynamics.compiler.codegen.c import PRECISIONS, CFunction, c_constant, c_function
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model import Model
-
-MEANING = {
-    "q": "positions of the joints, rad or m",
-    "q2": "other positions of the joints, rad or m",
-    "v": "displacements of the joints, velocities times a time, rad or m",
-    "qd": "velocities of the joints, rad/s or m/s",
-    "qdd": "accelerations of the joints, rad/s^2 or m/s^2",
-    "qddd": "jerks of the joints, rad/s^3 or m/s^3",
-    "qdddd": "fourth derivatives of the positions of the joints, rad/s^4 or m/s^4",
-    "tau": "torques or forces of the joints, N m or N",
-    "motion": "positions of the joints and their time derivatives, one row each",
-    "wrenches": "applied wrenches on the bodies, one row (moment N m, force N) each",
-    "base_twist": "body-fixed twist of the base (angular rad/s, linear m/s)",
-    "base_acceleration": "rate of the components of base_twist, rad/s^2 and m/s^2",
-    "damping": "damping of the task, kg^-1/2",
-    "point": "a point in the frame of the body, m",
-    "screws": "one screw for each of the named joints, angular part first",
-    "gravity": "acceleration of free fall in the inertial frame, m/s^2",
-    "payload": "one row per payload: mass kg, m c (x, y, z) kg m, "
-    "inertia about the body's origin (xx, xy, xz, yy, yz, zz) kg m^2",
-    "armature": "rotor inertia as seen by each joint, kg m^2 or kg",
-}
-"""Meanings and units of the inputs."""
 
 WIDTH = 96
 
@@ -188,7 +166,7 @@ class _Library:
         if options:
             yield "With " + ", ".join(f"{name} = {value}" for name, value in options.items()) + "."
         yield "\n".join(
-            f"{port.name}{_shape(port)}: {MEANING[port.name]}" for port in program.inputs
+            f"{port.name}{_shape(port)}: {MEANINGS[port.name][1]}" for port in program.inputs
         )
         yield "\n".join(f"out_{port.name}{_shape(port)}: the result" for port in program.outputs)
         yield f"{program.operations}."

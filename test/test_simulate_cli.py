@@ -153,7 +153,7 @@ def test_bad_profiles(text, message, tmp_path, capsys):
 def test_settings_that_are_no_numbers(capsys):
     with pytest.raises(SystemExit):
         main(["simulate", "arm7", "--q", "joint1=far"])
-    assert "must be JOINT=VALUE or VALUE; got 'joint1=far'" in capsys.readouterr().err
+    assert "'joint1=far'" in capsys.readouterr().err
 
 
 def test_figures_and_animations(arm, tmp_path, capsys):

@@ -18,6 +18,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from mbs_dynamics import checks
+from mbs_dynamics.algorithms.arguments import described
 from mbs_dynamics.algorithms.kernels import (
     MODEL_INPUTS,
     kernel_of,
@@ -106,6 +107,7 @@ class Algorithm(Dispatcher):
         """Of what follows the required arrays."""
         self.least = len(self.required)
         self.most = sum(p.kind is not p.KEYWORD_ONLY for p in parameters)
+        self.__doc__ = described(self.__doc__, self.arrays, self.options, invariant=invariant)
         self._forms: dict[Any, Callable[[tuple[Any, ...]], tuple[Any, ...]]] = {}
 
     def __get__(self, instance: Any, owner: Any = None) -> Algorithm:

@@ -30,8 +30,7 @@ def displaced(model: Tree, q: ArrayLike, v: ArrayLike) -> FloatArray:
 
     Canonical coordinates of the first kind: Mueller (kinematics), Remark 4; (dynamics), eq. (88).
 
-    Raises ArgumentError for a wrong shape or type; SingularError, which names the joint, for a
-    quaternion of length zero.
+    Raises SingularError, which names the joint, for a quaternion of length zero.
     """
     return _of_joints(model, "displaced", q, v)
 
@@ -43,8 +42,7 @@ def difference(model: Tree, q: ArrayLike, q2: ArrayLike) -> FloatArray:
     The inverse of :func:`displaced`. Rotations about all axes have an angle of at most pi, and
     planar motions leave out whole turns.
 
-    ``q`` and ``q2`` (..., nq). Raises ArgumentError for a wrong shape or type; SingularError, which
-    names the joint, for a quaternion of length zero.
+    Raises SingularError, which names the joint, for a quaternion of length zero.
     """
     return _of_joints(model, "difference", q, q2)
 

@@ -30,13 +30,9 @@ def coriolis_matrix(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
 
     C qd is the Coriolis and centrifugal part of :func:`bias_torques`.
 
-    ``q`` and ``qd`` (..., n) in rad or m and seconds.
-
     C_ij = sum_k Gamma_ijk qd_k with :func:`christoffel_symbols`, in O(n d) from composite inertias
     and gyrations: derivations.md, (C1) and (C2). Mueller (dynamics), eq. (84), prints another
     matrix with the same C qd, for which Mdot - 2 C is not skew-symmetric.
-
-    Raises ArgumentError for a wrong shape or type.
     """
     return _coriolis(model, q, qd)
 

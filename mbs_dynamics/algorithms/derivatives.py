@@ -74,15 +74,9 @@ def inverse_dynamics_derivatives(
 ) -> InverseDynamicsDerivatives:
     """Return dtau/dq, dtau/dqd and dtau/dqdd = M (..., n, n) of :func:`inverse_dynamics`.
 
-    ``q``, ``qd``, ``qdd`` (..., n). ``wrenches`` (..., nb, 6), moment first, are applied to the
-    bodies and body-fixed, so that they rotate with the bodies; or a mapping from link names to
-    wrenches (..., 6) in the frames of the links.
-
     By composite inertias and gyrations in O(n d): derivations.md, (3) to (10). This is the
     closed form of the sensitivities that Mueller (dynamics), section 6.1, obtains from brackets of
     joint screws.
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
     dq, dqd, dqdd = _derivatives(model, q, qd, qdd, wrenches)
     return InverseDynamicsDerivatives(
@@ -102,15 +96,10 @@ def forward_dynamics_derivatives(
 ) -> ForwardDynamicsDerivatives:
     """Return dqdd/dq, dqdd/dqd and dqdd/dtau = M^-1 (..., n, n) of :func:`forward_dynamics`.
 
-    ``q``, ``qd``, ``tau`` (..., n). ``wrenches`` (..., nb, 6), moment first, are applied to the
-    bodies and body-fixed, so that they rotate with the bodies; or a mapping from link names to
-    wrenches (..., 6) in the frames of the links.
-
     dqdd/dx = -M^-1 dtau/dx, evaluated at the acceleration that tau causes. What a free base needs
     of its own acceleration moves no other joint: derivations.md, (11a).
 
-    Raises SingularError if the mass matrix is not positive definite; ArgumentError for a wrong
-    shape or type, UnknownBodyError.
+    Raises SingularError if the mass matrix is not positive definite.
     """
     factors = factors_of(model, q, "body_fixed")
     h = joint_torques(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
@@ -145,13 +134,8 @@ def inverse_dynamics_rates(
 
     They are needed for the control of robots with elastic joints.
 
-    ``q``, ``qd``, ``qdd``, ``qddd``, ``qdddd`` (..., n) in rad or m and seconds. ``representation``
-    is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``, or ``"auto"``.
-
     The recursion of :func:`inverse_dynamics` in truncated Taylor series: Mueller (dynamics),
     section 6.3.
-
-    Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     motion = q, qd, qdd, qddd, qdddd
     arguments = [model.course(motion[:3]), *(series_of(motion[k : k + 3]) for k in (1, 2))]

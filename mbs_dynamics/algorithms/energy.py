@@ -43,13 +43,7 @@ class GeneralizedMomentum(NamedTuple):
 def kinetic_energy(
     model: Tree, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
 ) -> FloatArray:
-    """Return the kinetic energy T = 1/2 sum V_i^T M_i V_i (...) in J, with that of armature.
-
-    ``q`` and ``qd`` (..., n) in rad or m and seconds. ``representation`` is ``"body_fixed"``,
-    ``"spatial"``, ``"hybrid"`` or ``"mixed"``, or ``"auto"``.
-
-    Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
-    """
+    """Return the kinetic energy T = 1/2 sum V_i^T M_i V_i (...) in J, with that of armature."""
     rep = moves(representation, model, q)
     rate = model.joint_rates(qd)
     V = twists_of(model, rep, rate)
@@ -64,10 +58,6 @@ def potential_energy(model: Tree, q: ArrayLike) -> FloatArray:
 
     U is zero for masses at the height of the inertial origin. Its gradient by q is
     :func:`gravity_torques`. Masses that do not move are not included.
-
-    ``q`` (..., n) in rad or m.
-
-    Raises ArgumentError for a wrong shape or type.
     """
     _, moment = _first_moment(model, q)
     return np.asarray(-(np.asarray(model.gravity) @ moment))
@@ -77,9 +67,7 @@ def potential_energy(model: Tree, q: ArrayLike) -> FloatArray:
 def center_of_mass(model: Tree, q: ArrayLike) -> FloatArray:
     """Return the centre of mass (..., 3) of the moving bodies in m, in the inertial frame.
 
-    ``q`` (..., n) in rad or m.
-
-    Raises SingularError if no moving body has mass; ArgumentError for a wrong shape or type.
+    Raises SingularError if no moving body has mass.
     """
     return _center_of_mass(model, q)
 
@@ -93,12 +81,7 @@ def momenta(
     The angular momentum in N m s is about the point where the twist is measured, the linear one is
     in N s.
 
-    ``q`` and ``qd`` (..., n). ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"``
-    or ``"mixed"``; ``"auto"`` means body-fixed.
-
     Mueller (dynamics), eqs. (36), (41), (51); the mixed form has the matrix of (56), (57).
-
-    Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     rep = moves(representation, model, q)
     V = twists_of(model, rep, model.joint_rates(qd))
@@ -115,12 +98,7 @@ def generalized_momentum(
     momentum observer integrates them. C is :func:`coriolis_matrix` or any other one for which Mdot
     - 2 C is skew-symmetric.
 
-    ``q`` and ``qd`` (..., n) in rad or m and seconds. ``representation`` is ``"body_fixed"``,
-    ``"spatial"``, ``"hybrid"`` or ``"mixed"``, or ``"auto"``.
-
     derivations.md, (M1) and (M2).
-
-    Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     rep, qdot = moves(representation, model, q), model.joint_rates(qd)
     V = twists_of(model, rep, qdot)
@@ -144,9 +122,7 @@ def centroidal_momentum(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
 
     It is resolved in the inertial frame, in N m s and N s.
 
-    ``q`` and ``qd`` (..., n) in rad or m and seconds.
-
-    Raises SingularError if no moving body has mass; ArgumentError for a wrong shape or type.
+    Raises SingularError if no moving body has mass.
     """
     rep = BodyFixed(model, q)
     V = twists_of(model, rep, model.joint_rates(qd))

@@ -15,16 +15,13 @@ from mbs_dynamics.algorithms.articulated import ArticulatedInertias, forces, mot
 from mbs_dynamics.algorithms.inverse_mass_matrix import factors_as_matrices
 from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, ground_motion, joint_torques
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.errors import UnknownMethodError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation import AUTO, dynamic_moves
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["forward_dynamics"]
-
-SHORT = 34
-"""Up to this mean square of the joints that move a body the mass matrix is cheaper: counted for
-chains of 8 to 14 joints and for twelve robots."""
 
 
 @algorithm(invariant=True, joint_space_only=True, generic=True)
@@ -44,12 +41,7 @@ def forward_dynamics(
 
     Damping and friction of the joints are not included.
 
-    ``q``, ``qd``, ``tau`` (..., n) in SI units. ``wrenches`` (..., nb, 6), moment first, are
-    applied to the bodies, in the chosen representation (body-fixed for ``"auto"``); or a mapping
-    from link names to wrenches (..., 6) in the frames of the links. ``base_twist`` and
-    ``base_acceleration`` (..., 6) are those of :func:`inverse_dynamics`. ``representation`` is
-    ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``, or ``"auto"``. ``method`` is one
-    of
+    For a moving base see :func:`inverse_dynamics`. ``method`` is one of
 
     - ``"articulated_body"``: Featherstone's recursion, O(n).
     - ``"udut"``: the recursion of Mohan and Saha, O(n), with the factors of M = U D U^T in closed
@@ -61,9 +53,7 @@ def forward_dynamics(
     The recursions need one coordinate per joint: models with mimic joints are solved by the mass
     matrix, whatever the method.
 
-    Raises SingularError, which names the joint, if the mass matrix is not positive definite;
-    ArgumentError for a wrong shape or type, UnknownBodyError, UnknownMethodError,
-    UnknownRepresentationError.
+    Raises SingularError, which names the joint, if the mass matrix is not positive definite.
     """
     loads = Loads(wrenches, base_twist, base_acceleration)
     return accelerations_of(model, q, qd, tau, loads, method, representation)
@@ -85,7 +75,7 @@ def accelerations_of(
     if method == AUTO:
         # the recursion takes a number of operations for each body, M and its factors so many for
         # the square of the joints that move it
-        short = model.mean_depth(2) <= SHORT
+        short = model.mean_depth(2) <= strategy.BY_MASS_MATRIX
         method = "mass_matrix" if short else "articulated_body"
     solver = METHODS[method if model.positions_are_coordinates else "mass_matrix"]
     return np.asarray(solver(model, q, qd, tau, representation, loads, armature))

@@ -60,13 +60,11 @@ def relative_twist(
     origin of ``measured_at``, as seen from ``relative_to``; both parts are resolved in the axes of
     ``resolved_in``.
 
-    ``q`` and ``qd`` (..., n) in rad or m and seconds. ``body``, ``relative_to``, ``measured_at``
-    and ``resolved_in`` are names of bodies or links; None means the inertial frame.
+    ``body``, ``relative_to``, ``measured_at`` and ``resolved_in`` are names of bodies or links;
+    None means the inertial frame.
 
     With ``relative_to`` None this is ^kV_i^j of Mueller (kinematics), eq. (79); with one other
     frame in place of all three it is eq. (81), the difference of the twists of the two bodies.
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
     own, others = (set(model.path(_frame(model, name).body)) for name in (body, relative_to))
     rate = [float((j in own) - (j in others)) * x for j, x in enumerate(model.joint_rates(qd))]
@@ -99,9 +97,7 @@ def relative_jacobian(
     Columns of joints that move both bodies, or none of them, are zero. With two arms on one base
     this is the Jacobian of one hand relative to the other.
 
-    ``q`` (..., n) in rad or m; the frames are those of :func:`relative_twist`.
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError.
+    The frames are those of :func:`relative_twist`.
     """
     view = _View(model, q, measured_at, resolved_in)
     J = model.zeros_per_joint(6)

@@ -20,6 +20,7 @@ from mbs_dynamics.algorithms.mass_matrix import (
     symmetric,
 )
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.representation import moves
@@ -27,22 +28,15 @@ from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["inverse_mass_matrix"]
 
-DEEP = 12.0
-"""Mean number of joints that move a body from which on articulated bodies take fewer operations."""
-
 
 @algorithm(invariant=True, joint_space_only=True, generic=True)
 def inverse_mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the inverse M^-1 (..., n, n) of the mass matrix, symmetric.
 
-    ``q`` (..., n) in rad or m. ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"``
-    or ``"mixed"``, or ``"auto"``.
-
     By the factorization M = U D U^T: of :func:`mass_matrix`, whose zeros follow the branches of the
     tree, or for deep trees by articulated bodies, in O(n d).
 
-    Raises SingularError, which names the joint, if M is not positive definite; ArgumentError for a
-    wrong shape or type, UnknownRepresentationError.
+    Raises SingularError, which names the joint, if M is not positive definite.
     """
     return np.asarray(factors_of(model, q, representation).inverse())
 
@@ -81,7 +75,7 @@ class Factors:
 
 def factors_of(model: Tree, q: Any, representation: str) -> Factors | Articulated:
     """Return the factors of the mass matrix in the form that takes the fewest operations."""
-    if model.positions_are_coordinates and model.mean_depth() > DEEP:
+    if model.positions_are_coordinates and model.mean_depth() > strategy.ARTICULATED:
         return Articulated(model, moves(representation, model, q))
     return factors_as_matrices(model, q, representation)
 

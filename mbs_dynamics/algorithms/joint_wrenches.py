@@ -30,14 +30,7 @@ def joint_wrenches(
     This is the reading of a force-torque sensor in the joint, actuator and bearing together, at the
     origin of body i, in N m and N.
 
-    ``q``, ``qd``, ``qdd`` (..., n). ``wrenches`` (..., nb, 6), moment first, are applied to the
-    bodies, in the chosen representation (body-fixed for ``"auto"``); or a mapping from link names
-    to wrenches (..., 6) in the frames of the links. ``representation`` is ``"body_fixed"``,
-    ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"`` means body-fixed.
-
     The W_i of :func:`inverse_dynamics`: Mueller (dynamics), eqs. (67a), (71b), (76b).
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     rep = dynamic_moves(representation, model, q)
     transmitted: FloatArray = model.by_body(recursion(model, rep, qd, qdd, Loads(wrenches))[2])

@@ -38,11 +38,7 @@ def forward_kinematics(
 
     C_i maps coordinates in the frame of body i to coordinates in the inertial frame.
 
-    ``q`` (..., n) in rad or m. ``bodies`` is a list of names; None means ``model.body_names``.
-
     C_i = C_p B_i exp(X_i q_i): Mueller (kinematics), eq. (8); Mueller (dynamics), eq. (66a).
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
     rep = BodyFixed(model, q)
     poses = [rep.C(frame.body) @ frame.placement for frame in _frames(model, bodies)]
@@ -62,14 +58,8 @@ def twists(
 
     The angular part in rad/s comes first, then the linear part in m/s.
 
-    ``q`` and ``qd`` (..., n); ``bodies`` is a list of names, None means ``model.body_names``.
-    ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"``
-    means body-fixed.
-
     Mueller (kinematics), eqs. (14), (30), (42) and (52), the last one corrected: R_{i-1} in place
     of R_i.
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     rep = moves(representation, model, q)
     V = twists_of(model, rep, model.joint_rates(qd))
@@ -100,13 +90,7 @@ def jacobian(
     Column j is the instantaneous screw of joint j as measured at the body; columns of joints that
     do not move the body are zero.
 
-    ``q`` (..., n) in rad or m; ``body`` is the name of a body, merged link or added frame.
-    ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"``
-    means body-fixed.
-
     Mueller (kinematics), eqs. (16), (28), (40) and (50).
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     rep = moves(representation, model, q)
     frame = model.frame(body)

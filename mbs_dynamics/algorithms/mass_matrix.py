@@ -37,14 +37,9 @@ PIVOT_TOLERANCE = 1e-14
 def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the mass matrix M(q) (..., n, n) in SI units, symmetric and positive definite.
 
-    ``q`` (..., n) in rad or m. ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"``
-    or ``"mixed"``, or ``"auto"``.
-
     M_ij = S_i^T M^c_i S_j, blocks (k_i, k_j), with the composite inertia M^c_i of all bodies that
     joint i moves, in O(n d): the recursive evaluation of M = J^T M J, Mueller (dynamics), eq. (81).
     The armature of the model is added to the diagonal.
-
-    Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     rep = moves(representation, model, q)
     Mc, pairs, M = composite_inertias(model, rep), meeting(rep), model.per_pair()

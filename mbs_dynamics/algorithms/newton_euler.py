@@ -53,22 +53,14 @@ def inverse_dynamics(
 
     Damping and friction of the joints are not included.
 
-    ``q``, ``qd``, ``qdd`` (..., n) in rad or m and seconds. ``wrenches`` (..., nb, 6), moment
-    first, are applied to the bodies, in the chosen representation (body-fixed for ``"auto"``); or a
-    mapping from link names to wrenches (..., 6) in the frames of the links. ``base_twist`` and
-    ``base_acceleration`` (..., 6) describe a moving base: its body-fixed twist and the time
-    derivative of its components. The inertial frame is then the one that instantaneously coincides
-    with the base, and gravity is resolved in it. ``representation`` is ``"body_fixed"``,
-    ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"`` selects the one with the fewest
-    operations.
+    ``base_twist`` and ``base_acceleration`` (..., 6) describe a moving base: its body-fixed twist
+    and the time derivative of its components. The inertial frame is then the one that
+    instantaneously coincides with the base, and gravity is resolved in it.
 
     Recursive Newton-Euler algorithm: Mueller (dynamics), eqs. (66)-(67), (70)-(71) and (75)-(76);
     the mixed form follows from (56)-(57). Corrected: the backward recursions start at the last
     body, and applied wrenches have the sign of eq. (77). Gravity enters as an acceleration of the
     ground.
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError for a wrench on an unknown
-    link, UnknownRepresentationError.
     """
     loads = Loads(wrenches, base_twist, base_acceleration)
     return newton_euler(model, q, qd, qdd, representation, loads)
@@ -78,12 +70,7 @@ def inverse_dynamics(
 def gravity_torques(model: Tree, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the joint torques g(q) (..., n), in N m or N, that hold the mechanism at rest.
 
-    ``q`` (..., n) in rad or m. ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"``
-    or ``"mixed"``, or ``"auto"``.
-
     :func:`inverse_dynamics` without motion.
-
-    Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     rest = np.zeros(model.n)
     return newton_euler(model, q, rest, rest, representation)
@@ -95,12 +82,9 @@ def bias_torques(
 ) -> FloatArray:
     """Return the torques h(q, qd) (..., n) at qdd = 0: Coriolis, centrifugal and gravity torques.
 
-    ``q`` and ``qd`` (..., n); the result is in N m or N. ``representation`` is ``"body_fixed"``,
-    ``"spatial"``, ``"hybrid"`` or ``"mixed"``, or ``"auto"``.
+    In N m or N.
 
     :func:`inverse_dynamics` without acceleration.
-
-    Raises ArgumentError for a wrong shape or type, UnknownRepresentationError.
     """
     return newton_euler(model, q, qd, np.zeros(model.n), representation)
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
@@ -23,9 +24,6 @@ __all__ = ["jacobian_derivative", "kinematic_hessian"]
 
 Column = tuple[Any, int]
 """A column of a Jacobian: a body, and which of the screws of its joint."""
-
-LONGEST = 23
-"""So many joints are carried from body to body; in longer paths loops over pairs are quicker."""
 
 
 @algorithm(invariant=False)
@@ -39,19 +37,16 @@ def jacobian_derivative(
 ) -> FloatArray:
     """Return a partial derivative (..., 6, n) of the Jacobian of a body by joint coordinates.
 
-    ``q`` (..., n) in rad or m; ``body`` is the name of a body or link. ``joints`` are names of
-    joints or indices of velocities, as many as the order of the derivative, in any order and with
-    repetitions: ``(2, 4)`` is the second derivative by q[2] and q[4]. Derivatives by a column of a
-    joint with several are along g exp(S d). Two along columns of one joint do not commute: that
-    which is listed first is taken first. ``representation`` is
-    ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"`` means body-fixed.
+    ``joints`` are names of joints or indices of velocities, as many as the order of the derivative,
+    in any order and with repetitions: ``(2, 4)`` is the second derivative by q[2] and q[4].
+    Derivatives by a column of a joint with several are along g exp(S d). Two along columns of one
+    joint do not commute: that which is listed first is taken first.
 
     Nested brackets of the columns: Mueller (dynamics), eqs. (5), (12), (14) body-fixed and (15),
     (20), (23) spatial; nested cross products for the linear part of hybrid and mixed columns, (24),
     (25). Corrected: in the last two a column also rotates with the joints before it, k < j.
 
-    Raises ArgumentError for a wrong shape or type, or an index out of range, UnknownJointError,
-    UnknownBodyError, UnknownRepresentationError.
+    Raises ArgumentError for an index out of range.
     """
     directions = coordinates(model, joints)
     of = Columns(model, q, body, representation)
@@ -76,12 +71,7 @@ def kinematic_hessian(
 
     Vdot = J qdd + sum_jk H[:, j, k] qd_j qd_k.
 
-    ``q`` (..., n) in rad or m; ``body`` is the name of a body or link. ``representation`` is
-    ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"`` means body-fixed.
-
     The first order of :func:`jacobian_derivative` for all pairs of joints.
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     of = Columns(model, q, body, representation)
     H = model.per_pair(6)
@@ -91,37 +81,6 @@ def kinematic_hessian(
             H[j, k], H[k, j] = of.by_each_other(j, k)
     hessian: FloatArray = model.generalized(H, 2, weighted=False)
     return hessian
-
-
-def changes(
-    kind: str, first: tuple[Array, Array], second: tuple[Array, Array]
-) -> tuple[Array, Array]:
-    """Return the derivatives (6, a, b) of a first joint's columns by a second one, and vice versa.
-
-    Each argument are columns (6, a) or (6, b) and the screws of their angular parts; the first
-    joint precedes the second one.
-    """
-    (S, own), (S_k, own_k) = first, second
-    pairs = [
-        [_changes(kind, (a, own_a), (b, own_b)) for b, own_b in zip(S_k.T, own_k.T, strict=True)]
-        for a, own_a in zip(S.T, own.T, strict=True)
-    ]
-    of_first, of_second = np.array(pairs).transpose(2, 3, 0, 1)
-    return of_first, of_second.swapaxes(1, 2)
-
-
-def _changes(
-    kind: str, first: tuple[Array, Array], second: tuple[Array, Array]
-) -> tuple[Array, Array]:
-    """Return the same (6,) of two columns."""
-    (S, own), (S_k, own_k) = first, second
-    if kind in ("spatial", "body_fixed"):
-        change, none = se3.ad(own) @ own_k, np.zeros(6)
-    else:
-        velocity = so3.hat(S[:3]) @ S_k[3:]  # by both of them in either order
-        change = np.concatenate([so3.hat(own[:3]) @ own_k[:3], velocity])
-        none = np.concatenate([np.zeros(3), velocity])
-    return (change, none) if kind in ("body_fixed", "mixed") else (none, change)
 
 
 def coordinates(model: Tree, joints: Sequence[int | str]) -> tuple[int, ...]:
@@ -155,17 +114,21 @@ class Columns:
 
     def __init__(self, model: Tree, q: Array, body: str, representation: str) -> None:
         self.frame = model.frame(body)
-        self.kind = moves(representation, model, q).name
-        turning = self.kind in ("hybrid", "mixed")
-        self.rep = moves("hybrid" if turning else self.kind, model, q)
-        self.S = self._per_unit(self.rep)
-        self.of_turning = moves("body_fixed", model, q) if self.kind == "mixed" else self.rep
+        self.of = of = moves(representation, model, q)
+        self.rep = moves("hybrid", model, q) if of.of_origin else of
+        self.of_turning = moves("body_fixed", model, q) if of.in_body else self.rep
         """The representation of the screws of the angular part."""
-        self.turning = self._per_unit(self.of_turning) if self.kind == "mixed" else self.S
+        self.S = self._per_unit(self.rep)
+        self.turning = self._per_unit(self.of_turning) if self.is_mixed else self.S
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether the angular part has a representation of its own."""
+        return self.of.in_body and self.of.of_origin
 
     def _per_unit(self, rep: Representation) -> Any:
         model = rep.model
-        S, of_joints = model.per_body(), screws_at(rep, self.frame, LONGEST)
+        S, of_joints = model.per_body(), screws_at(rep, self.frame, strategy.CARRIED_COLUMNS)
         for i, _ in model.outward_to(self.frame.body):
             S[i] = model.bodies[i].joint.ratio * of_joints[i]
         return S
@@ -176,12 +139,8 @@ class Columns:
 
     def _by(self, j: Column, along: Sequence[Column], ordered: Sequence[Column]) -> Array:
         """Return the same, of columns in the order of :func:`_outwards`, without and with j."""
-        if self.kind == "spatial":
-            return self._spatial(j, along)
-        if self.kind == "body_fixed":
-            return self._body_fixed(j, along)
-        kind = self._body_fixed if self.kind == "mixed" else self._spatial
-        return np.concatenate([kind(j, along)[:3], self._velocity(ordered)])
+        S = (self._body_fixed if self.of.in_body else self._spatial)(j, along)
+        return np.concatenate([S[:3], self._velocity(ordered)]) if self.of.of_origin else S
 
     def by_itself(self, j: int) -> Array:
         """Return the derivatives (6, k, k) of the columns of joint j by joint j."""
@@ -195,7 +154,36 @@ class Columns:
         The first order of :meth:`by`, for joints that need not be known by number.
         """
         own = self.turning
-        return changes(self.kind, (self.S[j], own[j]), (self.S[k], own[k]))
+        return self.changes((self.S[j], own[j]), (self.S[k], own[k]))
+
+    def changes(
+        self, first: tuple[Array, Array], second: tuple[Array, Array]
+    ) -> tuple[Array, Array]:
+        """Return the derivatives (6, a, b) of a first joint's columns by a second one's, and back.
+
+        Each argument are columns (6, a) or (6, b) and the screws of their angular parts; the first
+        joint precedes the second one.
+        """
+        (S, own), (S_k, own_k) = first, second
+        pairs = [
+            [self._changes((a, x), (b, y)) for b, y in zip(S_k.T, own_k.T, strict=True)]
+            for a, x in zip(S.T, own.T, strict=True)
+        ]
+        of_first, of_second = np.array(pairs).transpose(2, 3, 0, 1)
+        return of_first, of_second.swapaxes(1, 2)
+
+    def _changes(
+        self, first: tuple[Array, Array], second: tuple[Array, Array]
+    ) -> tuple[Array, Array]:
+        """Return the same (6,) of two columns."""
+        (S, own), (S_k, own_k) = first, second
+        if self.of.of_origin:
+            velocity = so3.hat(S[:3]) @ S_k[3:]  # by both of them in either order
+            change = np.concatenate([so3.hat(own[:3]) @ own_k[:3], velocity])
+            none = np.concatenate([np.zeros(3), velocity])
+        else:
+            change, none = se3.ad(own) @ own_k, np.zeros(6)
+        return (change, none) if self.of.in_body else (none, change)
 
     def _body_fixed(self, j: Column, along: Sequence[Column]) -> Array:
         """[[J_j, J_a], J_b] ... for j < a <= b ..., else zero: D (5), (12), (14)."""

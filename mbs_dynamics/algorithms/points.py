@@ -44,13 +44,7 @@ def offset_twist(
     The angular part in rad/s comes first, then the linear part in m/s; the spatial twist is the
     same for all points.
 
-    ``q`` and ``qd`` (..., n); ``point`` (..., 3) in m in the frame of the body or link ``body``.
-    ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"``
-    means body-fixed.
-
     Mueller (kinematics), eqs. (18), (20), (29), (42) and (52).
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     frame = frame_at(model, point, body)
     rep = moves(representation, model, q)
@@ -65,7 +59,7 @@ def offset_jacobian(
 ) -> FloatArray:
     """Return the Jacobian J (..., 6, n) of a frame at a point of a body: V = J qd.
 
-    V is :func:`offset_twist`, which has the same arguments and errors.
+    V is :func:`offset_twist`.
 
     Mueller (kinematics), eqs. (16), (20), (30), (40) and (50).
     """
@@ -81,11 +75,7 @@ def point_velocity(
 ) -> FloatArray:
     """Return the velocity (..., 3) in m/s of a point fixed to a body, in the inertial frame.
 
-    ``q`` and ``qd`` (..., n); ``point`` (..., 3) in m in the frame of the body or link ``body``.
-
     The linear part of the hybrid twist, R v^b: Mueller (kinematics), eqs. (14) and (42).
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
     frame, rep = model.frame(body), BodyFixed(model, q)
     V = offset_twist(model, q, qd, point, body, representation="body_fixed")
@@ -103,12 +93,7 @@ def point_acceleration(
 
     It is the time derivative of :func:`point_velocity`, without gravity.
 
-    ``q``, ``qd``, ``qdd`` (..., n); ``point`` (..., 3) in m in the frame of the body or link
-    ``body``.
-
     By truncated Taylor series along the motion.
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
     motion = q, qd, qdd
     velocity = point_velocity(model, model.course(motion[:2]), series_of(motion[1:]), point, body)
@@ -119,7 +104,7 @@ def point_acceleration(
 def point_jacobian(model: Tree, q: ArrayLike, point: ArrayLike, body: str) -> FloatArray:
     """Return the Jacobian (..., 3, n) of a point fixed to a body: its velocity is J qd.
 
-    The velocity is :func:`point_velocity`, which has the same arguments and errors.
+    The velocity is :func:`point_velocity`.
 
     The linear rows of the hybrid Jacobian: Mueller (kinematics), eq. (40).
     """

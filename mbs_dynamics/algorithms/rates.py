@@ -40,13 +40,7 @@ def accelerations(
     then linear part in m/s^2, without gravity. The linear part is the acceleration of the body's
     origin in the hybrid and the mixed representation only.
 
-    ``q``, ``qd``, ``qdd`` (..., n); ``bodies`` is a list of names, None means ``model.body_names``.
-    ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"``
-    means body-fixed.
-
     Mueller (dynamics), eqs. (6), (17), (29), (33), by the recursions (66c), (70d), (75d).
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     return _derivative_of_twists(model, [q, qd, qdd], bodies, representation)
 
@@ -65,9 +59,6 @@ def jerks(
     """Return the second derivatives Vddot_i (..., nb, 6) of all twists, or of the named bodies.
 
     These are the second derivatives of the components of :func:`twists`, in rad/s^3 and m/s^3.
-
-    ``qddd`` (..., n) in rad/s^3 or m/s^3; the other arguments, and the errors, are those of
-    :func:`accelerations`.
 
     Mueller (dynamics), eqs. (13), (21), (31), (33). Corrected: in (13) the factor 2 is 1 for k = r,
     and (33) lacks the rate of R^T.
@@ -88,12 +79,7 @@ def twist_derivatives(
 
     Order 0 returns the twists, 1 the accelerations, 2 the jerks, 3 the snaps, and so on.
 
-    ``motion`` (..., order + 2, n) holds q and its time derivatives up to order + 1, in SI units;
-    ``bodies`` is a list of names, None means ``model.body_names``. ``representation`` is
-    ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"`` means body-fixed.
-
-    Raises ArgumentError for a negative order or a wrong shape or type, UnknownBodyError,
-    UnknownRepresentationError.
+    Raises ArgumentError for a negative order.
     """
     return _derivative_of_twists(model, list(motion), bodies, representation)  # type: ignore[arg-type]
 
@@ -106,12 +92,7 @@ def jacobian_rate(
 
     Vdot = J qdd + Jdot qd.
 
-    ``q`` and ``qd`` (..., n); ``body`` is the name of a body or link. ``representation`` is
-    ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``; ``"auto"`` means body-fixed.
-
     Mueller (dynamics), eqs. (7), (16), (26), (33), the last two as corrected for :func:`jerks`.
-
-    Raises ArgumentError for a wrong shape or type, UnknownBodyError, UnknownRepresentationError.
     """
     return _derivative_of_jacobian(model, [q, qd], body, representation)
 
@@ -128,8 +109,7 @@ def jacobian_second_rate(
 ) -> FloatArray:
     """Return the second time derivative Jddot (..., 6, n) of the Jacobian of a body or link.
 
-    Vddot = J qddd + 2 Jdot qdd + Jddot qd. ``qdd`` (..., n); the other arguments, and the errors,
-    are those of :func:`jacobian_rate`.
+    Vddot = J qddd + 2 Jdot qdd + Jddot qd.
     """
     return _derivative_of_jacobian(model, [q, qd, qdd], body, representation)
 

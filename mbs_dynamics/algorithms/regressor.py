@@ -33,10 +33,6 @@ def inverse_dynamics_regressor(
     The ten parameters of a body are m, m d (3) and xx, xy, xz, yy, yz, zz of the tensor about the
     body's origin. Y does not depend on them and shows which of them a motion excites. If the model
     has armature, n columns follow, those of its coordinates: Y is (..., n, 10 nb + n).
-
-    ``q``, ``qd``, ``qdd`` (..., n) in rad or m and seconds.
-
-    Raises ArgumentError for a wrong shape or type.
     """
     rep = BodyFixed(model, q)
     rate, acceleration = model.joint_rates(qd), model.joint_rates(qdd)

@@ -23,15 +23,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.partials import Columns, changes
+from mbs_dynamics.algorithms.partials import Columns
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.representation import moves, parameters_at
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["jacobian_sensitivity", "pose_sensitivity"]
-
-FEW = 2
-"""Up to this many parameters, carrying them from body to body takes the fewest operations."""
 
 
 @algorithm(invariant=False)
@@ -49,18 +47,13 @@ def pose_sensitivity(
     Column k is the derivative of the pose C by pi_k as a twist: C^-1 dC/dpi_k if body-fixed,
     dC/dpi_k C^-1 if spatial. Columns of joints that do not move the body are zero.
 
-    ``q`` (..., n) in rad or m. ``screws`` (..., m, 6) are the U_k, each in the frame that the body
-    moved by ``joints[k]`` has at position zero; a joint may occur repeatedly. ``body`` is the name
-    of a body or link. ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or
-    ``"mixed"``; ``"auto"`` means body-fixed.
+    ``screws`` (..., m, 6) are the U_k, each in the frame that the body moved by ``joints[k]`` has
+    at position zero; a joint may occur repeatedly.
 
     Mueller (dynamics), section 6.2.
-
-    Raises ArgumentError for a wrong shape or type, UnknownJointError, UnknownBodyError,
-    UnknownRepresentationError.
     """
     rep, moved = moves(representation, model, q), model.moved_by(joints)
-    K = parameters_at(rep, model.frame(body), screws, moved, carried=FEW)
+    K = parameters_at(rep, model.frame(body), screws, moved, carried=strategy.CARRIED_PARAMETERS)
     twists: FloatArray = np.array(K).reshape(-1, 6).T
     return twists
 
@@ -82,19 +75,16 @@ def jacobian_sensitivity(
     With the column K of :func:`pose_sensitivity`, the body-fixed dJ_j/dpi is [J_j, K] for the
     joints j before the parameter on the path to the body, and the spatial one is [K, J_j] for the
     others; compare Mueller (dynamics), eqs. (5) and (15).
-
-    Raises ArgumentError for a wrong shape or type, UnknownJointError, UnknownBodyError,
-    UnknownRepresentationError.
     """
     of, moved = Columns(model, q, body, representation), model.moved_by(joints)
     K = parameters_at(of.rep, of.frame, screws, moved)
-    turning = K if of.kind != "mixed" else parameters_at(of.of_turning, of.frame, screws, moved)
+    turning = parameters_at(of.of_turning, of.frame, screws, moved) if of.is_mixed else K
     dJ: Any = [np.zeros((6, len(moved), body.joint.nv), dtype=object) for body in model.bodies]
     for k, i in model.attached(moved, of.frame.body):
         K_k = K[k][:, None], turning[k][:, None]
         for j, _ in model.supporting(i):
-            dJ[j][:, k] = changes(of.kind, (of.S[j], of.turning[j]), K_k)[0][:, :, 0]
+            dJ[j][:, k] = of.changes((of.S[j], of.turning[j]), K_k)[0][:, :, 0]
         for j in model.since(k, i, of.frame.body):
-            dJ[j][:, k] = changes(of.kind, K_k, (of.S[j], of.turning[j]))[1][:, :, 0]
+            dJ[j][:, k] = of.changes(K_k, (of.S[j], of.turning[j]))[1][:, :, 0]
     derivatives: FloatArray = model.generalized(dJ, weighted=False).swapaxes(-1, -2)
     return derivatives

@@ -35,14 +35,12 @@ def torque_sensitivity(
     tau is that of :func:`mbs_dynamics.inverse_dynamics`; the parameters are those of
     :func:`mbs_dynamics.pose_sensitivity`.
 
-    ``q``, ``qd``, ``qdd`` (..., n). ``screws`` (..., m, 6) are the U_k, each in the frame that the
-    body moved by ``joints[k]`` has at position zero.
+    ``screws`` (..., m, 6) are the U_k, each in the frame that the body moved by ``joints[k]`` has
+    at position zero.
 
     A parameter acts as a joint before joint i, at rest at zero, so that dtau/dpi is the
     column of dtau/dq for that joint: Mueller (dynamics), section 6.2; derivations.md, (16) and
     (17).
-
-    Raises ArgumentError for a wrong shape or type, UnknownJointError.
     """
     rep, moved = BodyAxes(model, q), model.moved_by(joints)
     V, A, M, B, W = motion_of(model, rep, qd, qdd, NO_LOADS)

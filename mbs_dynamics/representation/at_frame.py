@@ -9,23 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.lie import se3, so3
+from mbs_dynamics.compiler.passes import strategy
+from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import Frame
-from mbs_dynamics.representation.conversions import from_body_fixed
 from mbs_dynamics.representation.moves import Operator, Representation, after
-
-LONG = 47
-"""Up to this number of joints, screws are carried from body to body, with two thirds of the
-operations. On longer paths each is computed independently of those after it, as loops require."""
 
 
 def screws_at(rep: Representation, frame: Frame, longest: int | None = None) -> Any:
     """Return the screws (6, k) of the joints on the path to a frame, per body, measured there.
 
-    Up to ``longest`` joints are carried from body to body, by default :data:`LONG`.
+    Up to ``longest`` joints are carried from body to body, by default CARRIED_SCREWS.
     """
-    longest = LONG if longest is None else longest
+    longest = strategy.CARRIED_SCREWS if longest is None else longest
     return (_by_the_ground if rep.model.depth(frame.body) > longest else _inwards)(rep, frame)
 
 
@@ -52,7 +48,7 @@ def _by_the_ground(rep: Representation, frame: Frame) -> Any:
     for i, _ in model.outward_to(frame.body):
         in_ground[i] = se3.Ad(rep.C(i)) @ model.bodies[i].joint.screws
     for i, _ in model.outward_to(frame.body):
-        S[i] = _from_spatial(in_ground[i], rep.C(frame.body) @ frame.placement, rep.name)
+        S[i] = rep.of_space(in_ground[i], rep.C(frame.body) @ frame.placement)
     return S
 
 
@@ -72,30 +68,12 @@ def parameters_at(
     if len(on_path) > carried:
         to_frame = dict(_to_frame(rep, frame))
         for k, i in on_path:
-            K[k] = to_frame[i] @ _now(rep, i, screws[k])
+            K[k] = to_frame[i] @ rep.of_parameter(i, screws[k])
         return K
     for k, i in on_path:
         _, *beyond = model.since(k, i, frame.body)
-        K[k] = _now(rep, i, screws[k])
+        K[k] = rep.of_parameter(i, screws[k])
         for j in beyond:
             K[k] = rep.carry(j) @ K[k]
         K[k] = rep.at(frame) @ K[k]
     return K
-
-
-def _now(rep: Representation, i: int, U: Array) -> Array:
-    """Return a screw that is given as in :func:`parameters_at`, measured at body i."""
-    if rep.name == "spatial":
-        return se3.Ad(rep.C_before(i)) @ U
-    return from_body_fixed(rep.C(i), rep.name) @ (rep.from_zero(i) @ U)
-
-
-def _from_spatial(S: Array, C: Array, representation: str) -> Array:
-    """Return a spatial screw in a representation at a frame with pose C: K Table 3."""
-    if representation == "spatial":
-        return S
-    R, e = C[:3, :3], S[:3]
-    v = S[3:] - so3.hat(C[:3, 3]) @ e
-    if representation == "hybrid":
-        return np.concatenate([e, v])
-    return np.concatenate([R.T @ e, v if representation == "mixed" else R.T @ v])

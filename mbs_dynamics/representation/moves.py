@@ -90,6 +90,10 @@ class Representation(ABC):
     name: ClassVar[str]
     of_origin: ClassVar[bool] = False
     """Whether the linear part of an acceleration is that of the origin of the body."""
+    in_body: ClassVar[bool] = False
+    """Whether the angular part of a twist is resolved in the body."""
+    carries: ClassVar[bool] = True
+    """Whether twists of a parent change on the way to its child."""
     no_inertia: ClassVar[Any] = Inertia.zero()
     """Zero, in the form of :meth:`inertia`."""
 
@@ -145,9 +149,30 @@ class Representation(ABC):
 
     # -- the moves -------------------------------------------------------------------------------
 
-    @abstractmethod
+    @_once
     def screw(self, i: int) -> Array:
         """S_i (6, k): instantaneous screws of joint i, one for each degree of freedom."""
+        return self.of_body(i, self.model.bodies[i].joint.screws)
+
+    @abstractmethod
+    def of_body(self, i: int, X: Array) -> Array:
+        """Take screws (6, k) in the frame of body i to this representation: K (38), Table 3."""
+
+    @abstractmethod
+    def of_space(self, X: Array, C: Array) -> Array:
+        """Take spatial screws (6, k) to this representation at a frame with pose C: K Table 3."""
+
+    def of_parameter(self, i: int, U: Array) -> Array:
+        """Take a screw in the frame of body i with its joint at zero, fixed before that joint."""
+        return self.of_body(i, self.from_zero(i) @ U)
+
+    def from_ground(self, i: int) -> InverseAdjoint:
+        """Take twists of the ground to the origin of body i, resolved as :meth:`in_one_frame`."""
+        return InverseAdjoint(np.eye(3), self.r(i))
+
+    def in_one_frame(self, i: int, X: Array) -> Array:
+        """Resolve both parts of a twist or wrench (6, k) of body i in the same frame."""
+        return X
 
     @abstractmethod
     def carry(self, i: int) -> Operator:
@@ -195,9 +220,17 @@ class BodyFixed(Representation):
     """Measured at the body and resolved in it: constant screws and inertias."""
 
     name = "body_fixed"
+    in_body = True
 
-    def screw(self, i: int) -> Array:
-        return self.model.bodies[i].joint.screws  # X_i, K (5)
+    def of_body(self, i: int, X: Array) -> Array:
+        return X
+
+    def of_space(self, X: Array, C: Array) -> Array:
+        R, e = C[:3, :3], X[:3]
+        return np.concatenate([R.T @ e, R.T @ (X[3:] - so3.hat(C[:3, 3]) @ e)])
+
+    def from_ground(self, i: int) -> InverseAdjoint:
+        return InverseAdjoint(self.R(i), self.r(i))
 
     @_once
     def carry(self, i: int) -> Operator:
@@ -227,10 +260,16 @@ class Spatial(Representation):
     """Measured at the origin of the inertial frame and resolved in it: nothing to carry."""
 
     name = "spatial"
+    carries = False
 
-    @_once
-    def screw(self, i: int) -> Array:
-        return se3.Ad(self.C(i)) @ self.model.bodies[i].joint.screws  # J_i^s, D (70b)
+    def of_body(self, i: int, X: Array) -> Array:
+        return se3.Ad(self.C(i)) @ X  # J_i^s, D (70b)
+
+    def of_space(self, X: Array, C: Array) -> Array:
+        return X
+
+    def of_parameter(self, i: int, U: Array) -> Array:
+        return se3.Ad(self.C_before(i)) @ U
 
     def carry(self, i: int) -> Operator:
         return IDENTITY  # D (70c)
@@ -256,10 +295,12 @@ class Hybrid(Representation):
     name = "hybrid"
     of_origin = True
 
-    @_once
-    def screw(self, i: int) -> Array:
-        X, R = self.model.bodies[i].joint.screws, self.R(i)
+    def of_body(self, i: int, X: Array) -> Array:
+        R = self.R(i)
         return np.concatenate([R @ X[:3], R @ X[3:]])  # Ad_R X, D (75b)
+
+    def of_space(self, X: Array, C: Array) -> Array:
+        return np.concatenate([X[:3], X[3:] - so3.hat(C[:3, 3]) @ X[:3]])
 
     @_once
     def carry(self, i: int) -> Operator:
@@ -291,13 +332,17 @@ class Mixed(Representation):
     """Angular part body-fixed, linear part hybrid: V^m = diag(R^T, I) V^h."""
 
     name = "mixed"
-    of_origin = True
+    of_origin = in_body = True
     no_inertia = np.zeros((6, 6))
 
-    @_once
-    def screw(self, i: int) -> Array:
-        X = self.model.bodies[i].joint.screws
+    def of_body(self, i: int, X: Array) -> Array:
         return np.concatenate([X[:3], self.R(i) @ X[3:]])  # K (50) for j = i
+
+    def of_space(self, X: Array, C: Array) -> Array:
+        return np.concatenate([C[:3, :3].T @ X[:3], X[3:] - so3.hat(C[:3, 3]) @ X[:3]])
+
+    def in_one_frame(self, i: int, X: Array) -> Array:
+        return np.concatenate([self.R(i) @ X[:3], X[3:]])
 
     @_once
     def carry(self, i: int) -> Operator:

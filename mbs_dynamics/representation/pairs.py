@@ -11,19 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.lie.se3 import InverseAdjoint
-from mbs_dynamics.representation.moves import (
-    IDENTITY,
-    BodyFixed,
-    Mixed,
-    Operator,
-    Representation,
-    Spatial,
-)
-
-DEEP = 50
-"""Mean square of the number of joints that move a body above which pairs meet in the ground."""
+from mbs_dynamics.representation.moves import IDENTITY, Operator, Representation
 
 
 class Meeting:
@@ -124,27 +114,16 @@ class MeetingInGround(Meeting):
         return IDENTITY
 
     def wrench(self, i: int, W: Array) -> Array:
-        return self._pose(i).T @ self._resolved(i, W)
+        return self.rep.from_ground(i).T @ self.rep.in_one_frame(i, W)
 
     def twist(self, i: int, V: Array) -> Array:
-        return self._pose(i).undone(self._resolved(i, V))
+        return self.rep.from_ground(i).undone(self.rep.in_one_frame(i, V))
 
     def gyration(self, i: int, B: Any) -> Any:
-        return B.carried(self._pose(i))
+        return B.carried(self.rep.from_ground(i))
 
     def moment(self, i: int, m: Array) -> Array:
-        return self._pose(i).back(m)
-
-    def _pose(self, i: int) -> InverseAdjoint:
-        """Return the map of twists from the ground to the origin of body i, or to its frame."""
-        turned = isinstance(self.rep, BodyFixed)
-        return InverseAdjoint(self.rep.R(i) if turned else np.eye(3), self.rep.r(i))
-
-    def _resolved(self, i: int, X: Array) -> Array:
-        """Return a twist or wrench (6,) of which both parts are resolved in the same frame."""
-        if isinstance(self.rep, Mixed):
-            return np.concatenate([self.rep.R(i) @ X[:3], X[3:]])
-        return X
+        return self.rep.from_ground(i).back(m)
 
 
 def _carried(carry: Operator, load: Any, kind: Any) -> Any:
@@ -155,14 +134,6 @@ def _carried(carry: Operator, load: Any, kind: Any) -> Any:
 
 
 def meeting(rep: Representation) -> Meeting:
-    """Return where the pairs of a model meet: in the bodies, or in the ground if it is deep.
-
-    Carrying a wrench on costs more than the product with a twist, but a body of a shallow tree
-    belongs to few pairs. Neither place suffices alone. In the ground, for the Panda, the UR5 and
-    Talos, the mass matrix takes 1.8 to 2.3 times the operations, the Coriolis matrix 1.4 to 1.5
-    times, the derivatives 1.3 to 1.4 times and the regressor 1.2 to 1.3 times. In the bodies, for
-    a chain of 30 joints, they take 1.5, 1.6, 1.2 and 2.4 times the operations.
-    """
-    if isinstance(rep, Spatial):  # they are in the ground already
-        return Meeting(rep)
-    return MeetingInGround(rep) if rep.model.mean_depth(2) > DEEP else Meeting(rep)
+    """Return where the pairs of a model meet: in the bodies, or in the ground if it is deep."""
+    deep = rep.carries and rep.model.mean_depth(2) > strategy.PAIRS_IN_GROUND
+    return MeetingInGround(rep) if deep else Meeting(rep)

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import sys
 from collections.abc import Callable, Iterator
 
@@ -29,23 +28,14 @@ def young() -> Iterator[None]:
 @pytest.fixture
 def loops(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     """Return a switch: whether loops over bodies stay loops, whatever the model."""
-    from mbs_dynamics.algorithms import partials
     from mbs_dynamics.compiler.passes import strategy
-    from mbs_dynamics.representation import at_frame, pairs
 
-    names = ("forward_dynamics", "inverse_mass_matrix")  # of functions as well
-    forward_dynamics, inverse_mass_matrix = (
-        importlib.import_module(f"mbs_dynamics.algorithms.{name}") for name in names
-    )
     deep = strategy.DEEP
     formulas = {  # of shallow trees, in which something is handed on from body to body
-        (where, name): getattr(where, name)
-        for where, name in (
-            (pairs, "DEEP"),
-            (at_frame, "LONG"),
-            (partials, "LONGEST"),
-            (inverse_mass_matrix, "DEEP"),
-            (forward_dynamics, "SHORT"),
+        name: getattr(strategy, name)
+        for name in (
+            *("PAIRS_IN_GROUND", "CARRIED_SCREWS", "CARRIED_COLUMNS"),
+            *("ARTICULATED", "BY_MASS_MATRIX"),
         )
     }
 
@@ -54,7 +44,7 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
         monkeypatch.setattr(strategy, "DEEP", deep if on else float("inf"))
         for name in ("LONG", "SCATTERED"):
             monkeypatch.setattr(strategy, name, -1 if on else sys.maxsize)
-        for (where, name), usual in formulas.items():
-            monkeypatch.setattr(where, name, 0 if on else usual)
+        for name, usual in formulas.items():
+            monkeypatch.setattr(strategy, name, 0 if on else usual)
 
     return switch

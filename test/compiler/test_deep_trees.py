@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from typing import Any
 
@@ -14,10 +13,7 @@ from mechanisms import random_mechanism
 
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler.passes import strategy
-from mbs_dynamics.representation import pairs
 from mbs_dynamics.representation.tree import Tree
-
-inverse_mass_matrix = importlib.import_module("mbs_dynamics.algorithms.inverse_mass_matrix")
 
 TREES = {
     "chain": (-1, 0, 1, 2),
@@ -39,11 +35,11 @@ def computed(model: mbs.Model) -> list[Any]:
 
 @pytest.mark.parametrize("name", TREES)
 def test_deep_trees_are_solved_otherwise_with_the_same_result(name, monkeypatch):
-    monkeypatch.setattr(inverse_mass_matrix, "DEEP", math.inf)
+    monkeypatch.setattr(strategy, "ARTICULATED", math.inf)
     expected = computed(model_of(name))
-    monkeypatch.setattr(inverse_mass_matrix, "DEEP", 0.0)
+    monkeypatch.setattr(strategy, "ARTICULATED", 0.0)
     for meeting in (math.inf, 0.0):  # pairs of bodies meet in the bodies, or in the ground
-        monkeypatch.setattr(pairs, "DEEP", meeting)
+        monkeypatch.setattr(strategy, "PAIRS_IN_GROUND", meeting)
         found = computed(model_of(name))
         for a, b in zip(found, expected, strict=True):
             np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-11 * np.abs(b).max())
@@ -52,7 +48,7 @@ def test_deep_trees_are_solved_otherwise_with_the_same_result(name, monkeypatch)
 
 @pytest.mark.parametrize("representation", ["spatial", "hybrid", "mixed"])
 def test_in_every_representation(representation, monkeypatch):
-    monkeypatch.setattr(inverse_mass_matrix, "DEEP", 0.0)
+    monkeypatch.setattr(strategy, "ARTICULATED", 0.0)
     model = model_of("branches")
     q = model.random_state(4).q
     inverse = mbs.inverse_mass_matrix(model, q, representation=representation)
@@ -60,7 +56,7 @@ def test_in_every_representation(representation, monkeypatch):
 
 
 def test_a_joint_that_moves_nothing_is_named_in_deep_trees(monkeypatch):
-    monkeypatch.setattr(inverse_mass_matrix, "DEEP", 0.0)
+    monkeypatch.setattr(strategy, "ARTICULATED", 0.0)
     model = model_of("branches", massless=[5])
     with pytest.raises(mbs.SingularError, match="joint6"):
         mbs.inverse_mass_matrix(model, np.zeros(model.n))
@@ -101,8 +97,8 @@ def test_many_small_trees_are_loops(monkeypatch):
 
     chosen, expected = found()
     assert not any(chosen)
-    for formulas in (pairs, inverse_mass_matrix):
-        monkeypatch.setattr(formulas, "DEEP", 0.0)
+    for name in ("ARTICULATED", "PAIRS_IN_GROUND"):
+        monkeypatch.setattr(strategy, name, 0.0)
     monkeypatch.setattr(strategy, "MANY", 10)
     assert not any(found()[0])  # straight code leaves out more zeros
     monkeypatch.setattr(strategy, "SCATTERED", 100)

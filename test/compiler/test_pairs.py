@@ -9,6 +9,7 @@ import pytest
 from mechanisms import MECHANISMS
 
 import mbs_dynamics as mbs
+from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.operation_counts import slender_chain
 from mbs_dynamics.representation import pairs
 from mbs_dynamics.representation.tree import Tree
@@ -35,9 +36,9 @@ def matrices(function, model, state):
 def test_pairs_may_meet_in_the_bodies_or_in_the_ground(name, function, monkeypatch):
     model = MECHANISMS[name].model
     state = model.random_state(3)
-    monkeypatch.setattr(pairs, "DEEP", np.inf)
+    monkeypatch.setattr(strategy, "PAIRS_IN_GROUND", np.inf)
     in_bodies = matrices(function, model, state)
-    monkeypatch.setattr(pairs, "DEEP", 0)
+    monkeypatch.setattr(strategy, "PAIRS_IN_GROUND", 0)
     in_ground = matrices(function, model, state)
     for key, expected in in_bodies.items():
         expected = expected.astype(float)
