@@ -203,43 +203,6 @@ def test_twists_are_jacobians_times_rates(name, representation):
         assert_close(mbs.jacobian(model, q, body, representation=representation) @ qd, V[i])
 
 
-@pytest.mark.parametrize("representation", TORQUES)
-@every_mechanism
-def test_torques_are_affine_in_the_accelerations(name, representation):
-    mechanism, q, qd, qdd, *_, reference = state(name)
-    model, rest = mechanism.model, np.zeros(mechanism.n)
-
-    def tau(*motion):
-        return mbs.inverse_dynamics(model, q, *motion, representation=representation)
-
-    h = mbs.bias_torques(model, q, qd, representation=representation)
-    assert_close(tau(qd, rest), h)
-    assert_close(tau(rest, rest), mbs.gravity_torques(model, q, representation=representation))
-    columns = [tau(qd, e) - h for e in np.eye(mechanism.n)]
-    assert_close(np.array(columns).T, reference.mass_matrix())
-    assert_close(tau(qd, qdd) - h, reference.mass_matrix() @ qdd)
-
-
-@every_mechanism
-def test_power_is_the_rate_of_the_energy(name):
-    mechanism, q, qd, qdd, wrenches, _ = state(name)
-
-    def energy(t):
-        at = Reference(mechanism, q + qd * t + 0.5 * qdd * t**2)
-        rate = qd + qdd * t
-        heights = [(at.C[i] @ [*c, 1.0])[:3] for i, c in enumerate(mechanism.coms)]
-        potential = -np.sum(mechanism.masses * (heights @ mechanism.gravity))
-        return 0.5 * rate @ at.mass_matrix() @ rate + potential
-
-    h = 1e-3
-    weights = {-3: -1, -2: 9, -1: -45, 1: 45, 2: -9, 3: 1}  # of the sixth order
-    rate_of_energy = sum(w * energy(k * h) for k, w in weights.items()) / (60 * h)
-    V = mbs.twists(mechanism.model, q, qd, representation="mixed")
-    for W in (0 * wrenches, wrenches):
-        tau = mbs.inverse_dynamics(mechanism.model, q, qd, qdd, W, representation="mixed")
-        assert_close(tau @ qd + np.sum(W * V), rate_of_energy, 1e-9)
-
-
 # -- mimic joints ---------------------------------------------------------------------------------
 
 
@@ -312,25 +275,6 @@ def test_bodies_may_be_asked_for_in_any_order_and_more_than_once():
     assert mbs.twists(mechanism.model, q, qd, bodies=[]).shape == (0, 6)
 
 
-def test_a_chain_of_sixty_joints():
-    mechanism = random_mechanism(12, range(-1, 59), aligned=True)
-    rng = np.random.default_rng(2)
-    q, qd, qdd = rng.uniform(-1.0, 1.0, (3, 60))
-    W = rng.uniform(-5.0, 5.0, (60, 6))
-    reference, model = Reference(mechanism, q), mechanism.model
-    assert_close(mbs.forward_kinematics(model, q), reference.C[:-1])
-    assert_close(mbs.gravity_torques(model, q), reference.gravity_torques())
-    for name in ("body_fixed", "hybrid"):
-        tau = mbs.inverse_dynamics(model, q, qd, qdd, W, representation=name)
-        assert_close(tau, reference.inverse_dynamics(qd, qdd, W, name))
-    for name in REPRESENTATIONS:
-        J = mbs.jacobian(model, q, "body60", representation=name)
-        assert_close(J, reference.jacobian(59, name))
-        Cd = np.einsum("iklm,k->ilm", reference.dC, qd)
-        V = mbs.twists(model, q, qd, representation=name)
-        assert_close(V, [twist(reference.C[i], Cd[i], name) for i in range(60)])
-
-
 def test_models_can_be_discarded():
     """Compiled code goes with its model, and compiling goes on."""
     for seed in range(3):
@@ -342,48 +286,3 @@ def test_models_can_be_discarded():
 
 
 # -- batches --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["tree", "mimics"])
-def test_a_batch_is_its_states_one_by_one(name):
-    mechanism, *_, wrenches, _ = state(name)
-    model, n = mechanism.model, mechanism.n
-    q, qd, qdd = np.random.default_rng(3).uniform(-3.0, 3.0, (3, 2, 5, n))
-    W = wrenches * np.arange(1.0, 11.0).reshape(2, 5, 1, 1)
-    last = model.body_names[-1]
-    for function, arrays in [
-        (mbs.forward_kinematics, (q,)),
-        (mbs.twists, (q, qd)),
-        (lambda m, q: mbs.jacobian(m, q, last, representation="mixed"), (q,)),
-        (mbs.inverse_dynamics, (q, qd, qdd)),
-        (mbs.inverse_dynamics, (q, qd, qdd, W)),
-        (mbs.gravity_torques, (q,)),
-        (mbs.bias_torques, (q, qd)),
-        (mbs.coriolis_torques, (q, qd)),
-    ]:
-        batch = function(model, *arrays)
-        for at in np.ndindex(2, 5):
-            assert_close(batch[at], function(model, *[array[at] for array in arrays]), 1e-13)
-        some = function(model, *[array[:, ::2] for array in arrays])  # not contiguous
-        assert_close(some, batch[:, ::2], 1e-13)
-        nobody = function(model, *[array[:, :0] for array in arrays])
-        assert nobody.shape == (2, 0, *batch.shape[2:])
-
-
-def test_batch_axes_broadcast():
-    mechanism, q, qd, qdd, W, _ = state("forest")
-    model = mechanism.model
-    scales = np.array([-1.0, 0.5, 2.0])
-    rates, wrenches = scales[:, None] * qd, scales[:, None, None, None] * W
-    tau = mbs.inverse_dynamics(model, q, rates, qdd, wrenches)
-    assert tau.shape == (3, 3, mechanism.n)
-    for j, k in np.ndindex(3, 3):  # wrenches vary along the first axis, rates along the second
-        alone = mbs.inverse_dynamics(model, q, rates[k], qdd, wrenches[j, 0])
-        assert_close(tau[j, k], alone, 1e-13)
-
-
-def test_lists_and_integers_are_numbers():
-    model = MECHANISMS["revolute chain"].model
-    expected = mbs.bias_torques(model, np.arange(6.0), np.ones(6))
-    for q, qd in ((list(range(6)), [1] * 6), (np.arange(6), np.ones(6, dtype=np.float32))):
-        np.testing.assert_array_equal(mbs.bias_torques(model, q, qd), expected)

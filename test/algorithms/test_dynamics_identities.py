@@ -18,7 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from mechanisms import FOREST, TREE, mechanisms_of_their_own, random_mechanism
+from mechanisms import TREE, mechanisms_of_their_own, random_mechanism
 from reference import Reference, assert_close
 from robots import robot
 from urdf_reference import load
@@ -159,43 +159,6 @@ def test_each_method_has_a_program_of_its_own_where_joints_are_free(name, count)
     model = MECHANISMS[name].model
     programs = {mbs.compile(mbs.forward_dynamics, model, method=m).to_python() for m in METHODS}
     assert len(programs) == count
-
-
-@pytest.mark.parametrize("parents", [TREE, FOREST])
-def test_results_do_not_depend_on_the_numbering(parents):
-    mechanism = random_mechanism(21, parents)
-    rng = np.random.default_rng(3)
-    q, qd, tau = rng.uniform(-2.0, 2.0, (3, mechanism.n))
-    W = rng.uniform(-5.0, 5.0, (mechanism.nb, 6))
-    model = mechanism.model
-    M, C = mbs.mass_matrix(model, q), mbs.coriolis_matrix(model, q, qd)
-    reaction = mbs.joint_reactions(model, q, qd, tau, W)
-    dq, dqd, _ = mbs.inverse_dynamics_derivatives(model, q, qd, tau, W)
-    for order in odd_orders(parents):
-        other, at = mechanism.renumbered(order).model, np.ix_(order, order)
-        assert_close(mbs.mass_matrix(other, q[order]), M[at])
-        assert_close(mbs.coriolis_matrix(other, q[order], qd[order]), C[at])
-        args = (q[order], qd[order], tau[order], W[order])
-        assert_close(mbs.joint_reactions(other, *args), reaction[order])
-        by_q, by_qd, _ = mbs.inverse_dynamics_derivatives(other, *args)
-        assert_close(by_q, dq[at])
-        assert_close(by_qd, dqd[at])
-        for method in METHODS:
-            qdd = mbs.forward_dynamics(model, q, qd, tau, W, method=method)
-            assert_close(mbs.forward_dynamics(other, *args, method=method), qdd[order], 1e-10)
-
-
-def odd_orders(parents):
-    """Breadth first, and with the last of the bodies that may come next always first."""
-    depth = [0] * len(parents)
-    for i, p in enumerate(parents):
-        depth[i] = depth[p] + 1 if p >= 0 else 0
-    yield sorted(range(len(parents)), key=lambda i: (depth[i], -i))
-    order = []
-    while len(order) < len(parents):
-        ready = [i for i, p in enumerate(parents) if i not in order and p in (-1, *order)]
-        order.append(ready[-1])
-    yield order
 
 
 # -- energies -------------------------------------------------------------------------------------

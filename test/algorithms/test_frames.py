@@ -20,7 +20,6 @@ from mbs_dynamics.algorithms.frames import (
     relative_jacobian,
     relative_twist,
 )
-from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.lie import se3
 from mbs_dynamics.representation import from_body_fixed
 from mbs_dynamics.representation.tree import Tree
@@ -138,23 +137,6 @@ def test_equation_81_is_the_difference_of_twists_in_the_frame_of_the_second_body
         assert_close(V, to_j @ V_spatial[i] - V_body[j], 1e-12)
 
 
-@every_mechanism
-def test_relative_twists_are_antisymmetric_and_add_up(name):
-    model = MECHANISMS[name].model
-    q, qd, _ = model.random_state(6)
-    rng = np.random.default_rng(7)
-    for _ in range(6):
-        a, b, c, j, k = rng.choice(np.array([*model.body_names, GROUND], dtype=object), 5)
-        frames = {"measured_at": j, "resolved_in": k}
-        ab, bc, ac, ba = (
-            relative_twist(model, q, qd, one, relative_to=other, **frames)
-            for one, other in ((a, b), (b, c), (a, c), (b, a))
-        )
-        assert_close(ab + bc, ac, 1e-12)
-        assert_close(ba, -ab, 1e-13)
-        assert_close(relative_twist(model, q, qd, a, relative_to=a, **frames), np.zeros(6), 0.0)
-
-
 def test_joints_that_move_all_frames_do_not_count_at_all():
     model = random_mechanism(11, TREE).model  # bodies 4 and 7 hang on body 3
     frames = {"relative_to": "body5", "measured_at": "body7", "resolved_in": "body4"}
@@ -166,17 +148,6 @@ def test_joints_that_move_all_frames_do_not_count_at_all():
     assert np.abs(expected).max() > 0.1
     J = relative_jacobian(model, q, "body4", **frames)
     assert np.flatnonzero(np.abs(J).max(axis=0)).tolist() == [3, 4]
-
-
-def test_batch_axes_broadcast():
-    model = MECHANISMS["tree"].model
-    rng = np.random.default_rng(9)
-    q, qd = rng.uniform(-3.0, 3.0, (4, 1, model.n)), rng.uniform(-2.0, 2.0, (3, model.n))
-    frames = {"relative_to": "body2", "measured_at": "body3", "resolved_in": "body4"}
-    V = relative_twist(model, q, qd, "body5", **frames)
-    assert V.shape == (4, 3, 6)
-    assert_close(V[2, 1], relative_twist(model, q[2, 0], qd[1], "body5", **frames), 1e-13)
-    assert relative_jacobian(model, q, "body5", **frames).shape == (4, 1, 6, model.n)
 
 
 @pytest.mark.skipif(not all_files(), reason="example-robot-data is not installed")
@@ -300,21 +271,6 @@ def test_wrenches_change_by_the_inverse_transpose(representation):
     old_origin = C[:3, 3]
     D = change_of_body_frame(C, S, representation)
     assert_close(np.linalg.inv(D).T @ wrench(C), wrench(C @ S), 1e-13)
-
-
-@every_representation
-def test_changes_of_frame_can_be_traced(representation):
-    rng = np.random.default_rng(19)
-    C, S = pose(rng), pose(rng)
-
-    def changes(C, S):
-        body = change_of_body_frame(C, S, representation)
-        return {"body": body, "inertial": change_of_inertial_frame(S, representation)}
-
-    kernel = Kernel(trace(changes, {"C": (4, 4), "S": (4, 4)}, name="changes"))
-    body, inertial = kernel(C, S)
-    assert_close(body, change_of_body_frame(C, S, representation), 1e-14)
-    assert_close(inertial, change_of_inertial_frame(S, representation), 1e-14)
 
 
 # -- bad input -----------------------------------------------------------------------------------

@@ -69,9 +69,3 @@ def test_batches_and_compiled_kernels():
         A_k, B_k = kernel(*[x[k, 0] for x in states], W)
         assert_close(A[k, 0], A_k, 1e-13)
         assert_close(B[k, 0], B_k, 1e-13)
-
-
-def test_bad_input():
-    model, q, qd, tau, _ = state("tree")
-    with pytest.raises(mbs.ArgumentError, match=r"tau has shape \(3,\); valid is \(7,\)"):
-        linearize(model, q, qd, tau[:3])

@@ -128,16 +128,6 @@ def test_gradient_of_mechanisms(name):
             assert_gradient(model, random_q(model), body, rows)
 
 
-@every_arm
-def test_gradient_is_the_trace_with_the_pseudoinverse(name):
-    model, body = model_of(name), ARMS[name]
-    q = random_q(model)
-    J = mbs.jacobian(model, q, body, representation="hybrid")
-    H = mbs.kinematic_hessian(model, q, body, representation="hybrid")
-    expected = manipulability(model, q, body) * np.einsum("jm,mjk->k", np.linalg.pinv(J), H)
-    assert_close(manipulability_gradient(model, q, body), expected, 1e-12)
-
-
 # -- singular configurations ----------------------------------------------------------------------
 
 
@@ -259,10 +249,3 @@ class TestBadInput:
     def test_rows(self, function, rows):
         with pytest.raises(mbs.ArgumentError, match="rows must be 'all', 'angular', 'linear' or"):
             function(two_links(), np.zeros(2), "tip", rows=rows)
-
-
-@pytest.mark.parametrize("length", [0.0, -1.0, np.nan, np.inf, "long", None])
-def test_bad_length(length):
-    for function in (singular_values, inverse_condition_number):
-        with pytest.raises(mbs.ArgumentError, match="length must be"):
-            function(two_links(), np.zeros(2), "tip", length=length)

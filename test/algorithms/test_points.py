@@ -105,13 +105,6 @@ def test_at_the_origin_they_are_those_of_the_body(representation):
         assert_close(V, mbs.twists(model, q, qd, **options)[i], 1e-14)
 
 
-def test_auto_means_body_fixed():
-    model, (q, qd, point) = MECHANISMS["tree"].model, state(MECHANISMS["tree"].n)
-    for function, arrays in ((offset_jacobian, (q, point)), (offset_twist, (q, qd, point))):
-        auto = function(model, *arrays, "body4", representation="auto")
-        assert np.array_equal(auto, function(model, *arrays, "body4"))
-
-
 def test_a_point_is_an_input_of_the_kernel():
     model = MECHANISMS["tree"].model
     q, qd, point = state(model.n)
@@ -127,37 +120,8 @@ def test_a_point_is_an_input_of_the_kernel():
     assert len(compiled(model).kernels) == known
 
 
-def test_points_and_positions_are_batches():
-    model = MECHANISMS["forest"].model
-    rng = np.random.default_rng(0)
-    q, points = rng.uniform(-3.0, 3.0, (5, 1, model.n)), rng.uniform(-1.0, 1.0, (4, 3))
-    J = point_jacobian(model, q, points, "body8")
-    assert J.shape == (5, 4, 3, model.n)
-    for i, k in np.ndindex(5, 4):
-        assert_close(J[i, k], point_jacobian(model, q[i, 0], points[k], "body8"), 1e-15)
-
-
 def test_a_point_of_the_ground_rests():
     model = model_of("panda")
     q, qd, point = state(model.n)
     assert not np.any(point_jacobian(model, q, point, "panda_link0"))
     assert not np.any(point_velocity(model, q, qd, point, "panda_link0"))
-
-
-def test_bad_input():
-    model = MECHANISMS["tree"].model
-    q, qd, point = state(model.n)
-    with pytest.raises(mbs.UnknownBodyError, match="no body 'hand'"):
-        point_jacobian(model, q, point, "hand")
-    with pytest.raises(mbs.UnknownRepresentationError, match="world"):
-        offset_jacobian(model, q, point, "body1", representation="world")
-    with pytest.raises(mbs.ArgumentError, match=r"point has shape \(4,\); valid is \(3,\)"):
-        point_jacobian(model, q, [*point, 1.0], "body1")
-    with pytest.raises(mbs.ArgumentError, match="qd has shape"):
-        point_velocity(model, q, qd[:-1], point, "body1")
-    with pytest.raises(mbs.ArgumentError, match="needs the argument 'body'"):
-        offset_twist(model, q, qd, point)
-    with pytest.raises(mbs.ArgumentError, match="point must be real numbers; got None"):
-        mbs.compile(point_jacobian, model, body="body1")(q, None)
-    with pytest.raises(mbs.ArgumentError, match="batch axes"):
-        point_jacobian(model, np.zeros((2, model.n)), np.zeros((3, 3)), "body1")

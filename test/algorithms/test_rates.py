@@ -67,16 +67,6 @@ def test_derivatives_of_twists_are_rates_of_each_other(name, representation):
         assert_close(found, along(lower), 1e-9)
 
 
-@pytest.mark.parametrize("representation", REPRESENTATIONS)
-def test_the_named_orders_are_those_of_the_general_one(representation):
-    model = MECHANISMS["forest"].model
-    motion = motion_at(model, 0.3, 3)
-    options = {"representation": representation}
-    for order, named in enumerate((mbs.twists, mbs.accelerations, mbs.jerks)):
-        general = mbs.twist_derivatives(model, motion[: order + 2], order, **options)
-        assert_close(named(model, *motion[: order + 2], **options), general)
-
-
 @pytest.mark.parametrize("robot_name", ARMS)
 def test_accelerations_and_jacobian_rates_are_those_of_pinocchio(robot_name):
     _, link = ARMS[robot_name]

@@ -55,21 +55,6 @@ def test_torques_are_the_regressor_times_the_parameters(name):
         assert_close(pi[10 * i + 4 : 10 * i + 10], M[[0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]], 1e-15)
 
 
-@pytest.mark.parametrize("name", ["tree", "mimics"])
-def test_columns_are_the_torques_of_unit_parameters(name):
-    """Whatever the body's own inertia is: also that of no real body."""
-    model = MECHANISMS[name].model
-    q, qd, qdd = motion(model.n)
-    Y = mbs.inverse_dynamics_regressor(model, q, qd, qdd)
-    for k in np.random.default_rng(1).choice(10 * model.nb, 6, replace=False):
-        unit = np.zeros(10 * model.nb)
-        unit[k] = 1.0
-        other = with_parameters(model, unit)
-        kernel = mbs.compile(mbs.inverse_dynamics, other, backend="python")
-        assert_close(kernel(q, qd, qdd), Y[:, k])
-    assert_close(mbs.inverse_dynamics_regressor(other, q, qd, qdd), Y, 1e-15)
-
-
 def test_payload_and_gravity():
     mechanism = random_mechanism(41, TREE)
     q, qd, qdd = motion(mechanism.n)
@@ -165,15 +150,6 @@ def test_base_parameters_determine_the_torques_and_are_determined_by_them(name):
     other = mbs.compile(mbs.inverse_dynamics, with_parameters(model, pi + hidden), backend="python")
     tau = mbs.inverse_dynamics(model, q[0], qd[0], qdd[0])
     assert_close(other(q[0], qd[0], qdd[0]), tau, 1e-8)
-
-
-def test_more_states_find_the_same():
-    model = MECHANISMS["tree"].model
-    few, many = base_parameters(model), base_parameters(model, states=500, seed=3)
-    assert few.columns == many.columns
-    assert_close(few.combination, many.combination, 1e-8)
-    with pytest.raises(mbs.ArgumentError, match="states must not be negative; got -1"):
-        base_parameters(model, states=-1)
 
 
 def test_joints_that_move_together():

@@ -121,18 +121,6 @@ def test_parameters_beside_the_path_have_no_effect():
     assert not jacobian_sensitivity(model, q, U, "body5", joints).any()
 
 
-def test_batch_axes_broadcast():
-    model = MECHANISMS["tree"].model
-    rng = np.random.default_rng(4)
-    q, U = rng.uniform(-3.0, 3.0, (4, 1, model.n)), rng.normal(size=(3, 2, 6))
-    joints = ("joint1", "joint3")
-    K = pose_sensitivity(model, q, U, "body5", joints)
-    assert K.shape == (4, 3, 6, 2)
-    assert_close(K[2, 1], pose_sensitivity(model, q[2, 0], U[1], "body5", joints), 1e-14)
-    dJ = jacobian_sensitivity(model, q, U[0], "body5", joints)
-    assert dJ.shape == (4, 1, 6, model.n, 2)
-
-
 def test_other_screws_compile_nothing():
     model = MECHANISMS["tree"].model
     kernel = mbs.compile(pose_sensitivity, model, body="body5", joints=["joint1"])

@@ -221,7 +221,7 @@ def test_a_leaf_without_mass_under_a_payload(backend):
 # -- arguments that make no sense -----------------------------------------------------------------
 
 
-def test_misspelled_methods_and_representations():
+def test_misspelled_methods():
     model = MECHANISMS["tree"].model
     zeros = np.zeros(model.n)
     methods = r"the methods are: articulated_body, udut, mass_matrix, auto"
@@ -229,22 +229,6 @@ def test_misspelled_methods_and_representations():
         mbs.forward_dynamics(model, zeros, zeros, zeros, method="udu")
     with pytest.raises(mbs.UnknownMethodError, match=methods):
         mbs.compile(mbs.forward_dynamics, model, method=None)
-    named = [
-        (mbs.forward_dynamics, 3),
-        (mbs.mass_matrix, 1),
-        (mbs.inverse_mass_matrix, 1),
-        (mbs.kinetic_energy, 2),
-        (mbs.momenta, 2),
-        (mbs.joint_wrenches, 3),
-        (mbs.joint_reactions, 3),
-        (mbs.inverse_dynamics_rates, 5),
-    ]
-    for function, arrays in named:
-        with pytest.raises(
-            mbs.UnknownRepresentationError,
-            match=r"no representation 'hybird' .*'hybrid'.*: body_fixed, spatial, hybrid, mixed",
-        ):
-            function(model, *[zeros] * arrays, representation="hybird")
 
 
 LOADED = (
@@ -256,25 +240,6 @@ LOADED = (
     mbs.joint_reactions,
     linearize,
 )
-
-
-@every_backend
-@pytest.mark.parametrize("function", LOADED, ids=lambda function: function.__name__)
-def test_wrong_wrenches(function, backend):
-    model = MECHANISMS["mimics"].model  # three coordinates, seven bodies
-    zeros = [np.zeros(model.n)] * 3
-    kernel = mbs.compile(function, model, backend=backend, wrenches=True)
-    kernel(*zeros, np.zeros((7, 6)))
-    for shape in [(3, 6), (7, 5), (6,), (42,), (2, 3, 6), (7, 6, 1)]:
-        said = rf"{function.__name__}: wrenches has shape \({shape[0]},.*\); valid is \(7, 6\), or"
-        with pytest.raises(mbs.ArgumentError, match=said):
-            kernel(*zeros, np.zeros(shape))
-    with pytest.raises(mbs.ArgumentError, match="wrenches must be real numbers; got dtype complex"):
-        kernel(*zeros, np.zeros((7, 6), dtype=complex))
-    with pytest.raises(mbs.ArgumentError, match=r"axes do not broadcast together: .*wrenches"):
-        kernel(np.zeros((3, model.n)), *zeros[1:], np.zeros((2, 7, 6)))
-    with pytest.raises(mbs.ArgumentError, match=r"valid is \(7, 6\)"):
-        function(model, *zeros, np.zeros((3, 6)))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -60,17 +60,6 @@ def test_rows_that_begin_anywhere_in_a_line(lanes):
             assert np.isnan(room[:MARGIN]).all()
 
 
-@pytest.mark.parametrize("lanes", LANES)
-def test_rows_written_from_the_last_to_the_first(lanes):
-    size, states = 16 * lanes + 3, np.arange(1.0, 2 * lanes + 2)
-    table = placed((size + 1) * len(states), 5).reshape(-1, size + 1)
-    rows = [View(states, 8), View(table[::-1], -8 * (size + 1))]
-    assert Vector(program(size), lanes).evaluate(len(states), rows) == 0
-    expected = states[::-1, None] * np.arange(1.0, size + 1.0)
-    np.testing.assert_array_equal(table[:, :size], expected)
-    assert np.isnan(table[:, size:]).all()
-
-
 def repetitive(size: int, several: int) -> Any:
     """Return a program of which the output has each of so many values again and again, and zeros
     of both signs.

@@ -168,12 +168,3 @@ def test_random_expressions_in_c(tmp_path_factory, drawn):
     status, (found,) = c_function(program, tmp_path_factory.mktemp("c"))(point)
     assert status == 0
     check(found, expected)
-
-
-@settings(max_examples=100)
-@given(CASES)
-def test_random_expressions_evaluate_directly_to_the_same(drawn):
-    """The reference itself: the trees on floats, without a trace."""
-    trees, point = drawn
-    expected = [bounded(tree, point) for tree in trees]
-    check([symbolic(tree, point) for tree in trees], expected)

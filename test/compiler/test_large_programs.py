@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 import sys
 from typing import Any
@@ -118,44 +117,6 @@ def test_chunks_in_c_give_what_straight_code_gives(name, large, tmp_path):
             np.testing.assert_array_less(np.abs(a - b), 2e-13 * np.abs(b).max() + 1e-300)
 
 
-@pytest.mark.parametrize("lanes", [2, 4, 8])
-@pytest.mark.parametrize("name", ["aligned", "mimics"])
-def test_lanes_give_what_single_states_give(name, lanes, large):
-    large(True)
-    model = MECHANISMS[name].model
-    for function in (mbs.gravity_torques, mbs.mass_matrix, mbs.coriolis_matrix):
-        program = program_of(function, model)
-        arrays = arrays_of(program, model, lanes)
-        arrays += [
-            np.tile(model.gravity, (lanes, 1)) for port in program.inputs if port.name == "gravity"
-        ]
-        status, found = in_lanes(program, lanes, arrays)
-        assert status == 0
-        expected = flat(kernel_of(program, model)(*arrays))
-        np.testing.assert_allclose(np.concatenate(found, axis=1), expected, rtol=1e-12, atol=1e-12)
-
-
-def in_lanes(program: Program, lanes: int, arrays: list[Any]) -> tuple[int, list[Any]]:
-    """Evaluate a program once for as many states as there are lanes, (lanes, ...)."""
-    code = llvm.MachineCode(llvm_emitter.emit_llvm(program, lanes))
-    function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.address(program.name))
-    tiles = [aligned(np.ascontiguousarray(x.reshape(lanes, -1).T)) for x in arrays]
-    tiles += [aligned(np.full((port.size, lanes), np.nan)) for port in program.outputs]
-    statuses = aligned(np.zeros((1, lanes)))
-    pointers = np.array([x.ctypes.data for x in (*tiles, statuses)], dtype=np.uint64)
-    status = function(pointers.ctypes.data)
-    return status, [x.T for x in tiles[len(arrays) :]]
-
-
-def aligned(array: Any) -> Any:
-    """Return a copy that begins at a multiple of 64 bytes."""
-    room = np.empty(array.nbytes + 64, dtype=np.uint8)
-    begin = -room.ctypes.data % 64
-    copy = room[begin : begin + array.nbytes].view(np.float64).reshape(array.shape)
-    copy[...] = array
-    return copy
-
-
 def test_guards_say_which_state_and_joint(large):
     large(True)
 
@@ -213,16 +174,6 @@ def test_outputs_that_are_numbers_inputs_and_angles(large):
         results.append(Kernel(program, backend="llvm")(np.array([[0.3, 0.7], [0.6, 0.7]])))
     for straight, found in zip(*results, strict=True):
         np.testing.assert_array_equal(straight, found)
-
-
-def test_outputs_that_are_numbers_in_lanes(large):
-    large(True)
-    program = trace(many_outputs, {"x": (2,)}, name="f")
-    expected = Kernel(program, backend="llvm")(np.array([0.3, 0.7]))
-    status, found = in_lanes(program, 4, [np.tile([0.3, 0.7], (4, 1))])
-    assert status == 0
-    for lanes, single in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(lanes, np.tile(single.reshape(-1), (4, 1)))
 
 
 def test_a_large_memory_comes_from_the_heap(large, monkeypatch):

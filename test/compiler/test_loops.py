@@ -116,20 +116,6 @@ def test_batches(name, loops):
                 assert_close(a[k], b, 1e-11 * np.abs(b).max())
 
 
-@pytest.mark.parametrize("representation", mostly_slow(["spatial", "hybrid", "mixed"], ["mixed"]))
-def test_every_representation_gives_the_same(representation, loops):
-    model = made("tree in another order").model
-    of_pairs = mbs.mass_matrix, mbs.inverse_mass_matrix
-    for function in (mbs.inverse_dynamics, mbs.forward_dynamics, *of_pairs):
-        arguments = arrays(function, model)
-        loops(False)
-        expected = mbs.compile(function, model)(*arguments)
-        loops(True)
-        other = made("tree in another order").model
-        found = kernel(function, other, True, representation=representation)(*arguments)
-        assert_close(found, expected, 1e-10 * np.abs(expected).max())
-
-
 def test_wrenches_and_a_base_that_moves(loops):
     expected = []
     for on in (False, True):
@@ -220,16 +206,6 @@ def test_floating_robots_in_loops_are_those_of_pinocchio(loops):
         kernel(mbs.mass_matrix, m, True)(q)
 
 
-def test_gravity_is_an_input(loops):
-    loops(True)
-    model = made("several roots").model
-    q = model.random_state(2).q
-    compiled = kernel(mbs.gravity_torques, model, True)
-    turned = model.with_gravity((1.0, 2.0, 3.0))
-    assert_close(compiled(q, np.array([1.0, 2.0, 3.0])), mbs.gravity_torques(turned, q))
-    assert_close(compiled(q, np.zeros(3)), np.zeros(model.n))
-
-
 def test_a_joint_that_moves_nothing_is_named(loops):
     loops(True)
     model = random_mechanism(11, (-1, 0, 0, 1, -1, 4), massless=[5]).model
@@ -238,15 +214,6 @@ def test_a_joint_that_moves_nothing_is_named(loops):
             said = r"joint6.*(state \[0\]|it is 0)" if batch else "joint6"
             with pytest.raises(mbs.SingularError, match=said):
                 kernel(function, model, True)(*arrays(function, model, *batch))
-
-
-def test_iterate(loops):
-    loops(True)
-    model = made("chain").model
-    compiled = kernel(mbs.gravity_torques, model, True)
-    q = model.random_state(1).q
-    states = compiled.iterate(q, steps=3)
-    assert_close(states[1:], np.array([compiled(x) for x in states[:-1]]))
 
 
 @pytest.mark.parametrize(
@@ -350,16 +317,6 @@ def test_neither_operations_of_a_loop_body_nor_code_grow_with_the_tree():
         checks = len(program.guards)  # of which each has its load, and is a comparison
         sizes.append(len(program.module.statements) - 2 * checks)
     assert sizes[0] == pytest.approx(sizes[1], rel=0.01)  # but for what is equal by accident
-
-
-@pytest.mark.backend_independent
-def test_operations_are_those_of_straight_code(loops):
-    counts = []
-    for on in (False, True):
-        loops(on)
-        model = made("chain of 11").model
-        counts.append(mbs.compile(mbs.mass_matrix, model, backend="python").operations.total)
-    assert counts[0] <= counts[1] < 1.2 * counts[0]  # the first bodies have more zeros
 
 
 @pytest.mark.backend_independent

@@ -141,42 +141,6 @@ def test_the_hessian_of_large_trees_is_a_derivative(parents, representation):
     assert_close(H @ qd, rate, 1e-11 * np.abs(rate).max())
 
 
-def test_the_hessian_of_a_chain_is_that_of_pinocchio():
-    pin = pytest.importorskip("pinocchio")
-    model = random_mechanism(6, range(-1, 39), ("prismatic", "revolute", "revolute")).model
-    theirs, joint, behind = pin.Model(), 0, np.zeros(3)
-    for body in model.bodies:
-        e = body.joint.screw[:3] if body.joint.kind == "revolute" else body.joint.screw[3:]
-        # the origin of the body is moved onto the axis, which changes no Jacobian at the last body
-        x = np.cross(body.joint.screw[:3], body.joint.screw[3:])
-        unaligned = {
-            "revolute": pin.JointModelRevoluteUnaligned,
-            "prismatic": pin.JointModelPrismaticUnaligned,
-        }[body.joint.kind]
-        B = body.home_rel
-        here = pin.SE3(B[:3, :3], B[:3, 3]) * pin.SE3(np.eye(3), x)
-        before = pin.SE3(np.eye(3), -behind)
-        joint = theirs.addJoint(joint, unaligned(*e), before * here, body.name)
-        behind = x
-    frame = theirs.addFrame(
-        pin.Frame("tip", joint, 0, pin.SE3(np.eye(3), -behind), pin.FrameType.OP_FRAME)
-    )
-    data, q = theirs.createData(), model.random_state(1).q
-    pin.computeJointKinematicHessians(theirs, data, q)
-    pin.updateFramePlacements(theirs, data)
-    for representation, reference in {
-        "body_fixed": pin.LOCAL,
-        "spatial": pin.WORLD,
-        "hybrid": pin.LOCAL_WORLD_ALIGNED,
-    }.items():
-        tensor = pin.getFrameKinematicHessian(theirs, data, frame, reference)
-        expected = np.reshape(np.ravel(tensor), (6, model.n, model.n), order="F")
-        options = {"body": model.body_names[-1], "representation": representation}
-        found = mbs.compile(mbs.kinematic_hessian, model, **options)
-        assert found.program.in_loops
-        assert_close(found(q), expected[[3, 4, 5, 0, 1, 2]], 1e-11 * np.abs(expected).max())
-
-
 @pytest.mark.backend_independent
 def test_what_has_no_loops(loops):
     loops(True)
@@ -188,14 +152,6 @@ def test_what_has_no_loops(loops):
         kernel = mbs.compile(function, model, backend="python", **options)
         assert not kernel.program.in_loops
     assert not mbs.kinematic_hessian(fixed, np.zeros(fixed.n), "base").any()
-
-
-@pytest.mark.backend_independent
-def test_payloads_do_not_matter_to_kinematics(loops):
-    loops(True)
-    model = made("chain").with_payload("body6", 2.0)
-    kernel = mbs.compile(mbs.kinematic_hessian, model, backend="python", body="hand")
-    assert kernel.program.in_loops
 
 
 @pytest.mark.backend_independent

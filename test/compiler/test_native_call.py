@@ -11,7 +11,6 @@ import pytest
 from native_bench import (
     DEFAULT,
     PROGRAM,
-    SHAPES,
     Pretender,
     Subclass,
     Watched,
@@ -82,42 +81,6 @@ def test_arrays_of_one_state_take_the_fast_path(kernel):
             np.testing.assert_allclose(found, wanted, rtol=1e-14, atol=1e-14)
         kernel(*arguments)
     assert kernel.slow_calls == before
-
-
-@ordinary
-@pytest.mark.parametrize("rows", [1, 2, 7, 63])
-def test_small_batches_take_the_fast_path(kernel, rows):
-    rng = np.random.default_rng(rows)
-    batched = [rng.normal(size=(rows, *shape)) for shape in SHAPES.values()]
-    x, A, s, g = one_state()
-    before = kernel.slow_calls
-    for arguments in (
-        tuple(batched),
-        tuple(batched[:3]),
-        (batched[0], A, s),
-        (x, batched[1], s, g),
-        (x, A, batched[2], g),
-        (x, A, s, batched[3]),
-    ):
-        found = kernel(*arguments)
-        for k in range(rows):
-            shapes = list(SHAPES.values())[: len(arguments)]
-            one = [
-                np.asarray(a[k] if a.ndim > len(shape) else a)
-                for a, shape in zip(arguments, shapes, strict=True)
-            ]
-            assert same([x[k] for x in found], kernel(*one))
-    assert kernel.slow_calls == before
-
-
-@ordinary
-def test_a_small_batch_names_the_state_where_a_guard_fails(kernel):
-    x, A, s, g = one_state()
-    several = np.repeat(x[None], 9, 0)
-    several[6] = -9.5
-    for _ in range(3):
-        with pytest.raises(SingularError, match=r"state \[6\]"):
-            kernel(several, A, s, g)
 
 
 @ordinary

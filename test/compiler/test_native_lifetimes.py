@@ -60,11 +60,13 @@ def test_no_reference_is_lost_or_kept(kernel):
     assert counts(found) == [own + layout.supported()] * 3  # the kernel's, to use them again
 
 
-def test_batches_lose_and_keep_no_references(kernel):
+@pytest.mark.parametrize("rows", [9, LEAST_STATES + 1])
+def test_batches_lose_and_keep_no_references(kernel, rows):
     x, *others = one_state()
-    several = np.repeat(x[None], 9, 0)
+    several = np.repeat(x[None], rows, 0)
     watched = [several, *others, *kernel.defaults, kernel]
-    kernel(several, *others)
+    for _ in range(10):
+        kernel(several, *others)
     before = counts(watched)
     for _ in range(CALLS // 10):
         found = kernel(several, *others)

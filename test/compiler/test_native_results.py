@@ -46,14 +46,6 @@ def test_a_result_that_nobody_has_comes_again():
     assert len(addresses) == 2  # one is still in found while the next is made
 
 
-def test_results_that_are_held_stay_as_they_are():
-    kernel = kernel_of()
-    held = [kernel(x_of(k)) for k in range(50)]
-    assert len({x.ctypes.data for x in held}) == 50
-    for k, found in enumerate(held):
-        assert np.array_equal(found, 2.0 * x_of(k))
-
-
 def test_results_held_at_random_stay_as_they_are():
     kernel, choose = kernel_of(), random.Random(7)
     held: dict[int, Any] = {}

@@ -9,7 +9,6 @@ from typing import Any
 import exact
 import numpy as np
 import pytest
-from backends import BACKENDS, compiled
 
 from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError
 from mbs_dynamics.lie import se3
@@ -135,26 +134,6 @@ def test_jacobians_convert_as_their_columns(source, target):
     assert convert_jacobian(J[:, :, :0], POSES, source=source, target=target).shape == (COUNT, 6, 0)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_matrices_are_inverses(name):
-    D, inverse = from_body_fixed(POSES, name), to_body_fixed(POSES, name)
-    assert D.shape == inverse.shape == (COUNT, 6, 6)
-    close(D @ inverse, np.broadcast_to(np.eye(6), D.shape))
-    close((D @ twists("body_fixed")[..., None])[..., 0], twists(name))
-    if name == "body_fixed":
-        np.testing.assert_array_equal(D, np.broadcast_to(np.eye(6), D.shape))
-
-
-@pytest.mark.parametrize(("source", "target"), PAIRS)
-def test_there_and_back(source, target):
-    V = random(COUNT, 6, seed=46)
-    there = convert_twist(V, POSES, source=source, target=target)
-    close(convert_twist(there, POSES, source=target, target=source), V)
-    for middle in NAMES:
-        by_way_of = convert_twist(V, POSES, source=source, target=middle)
-        close(convert_twist(by_way_of, POSES, source=middle, target=target), there)
-
-
 def test_batch_axes_broadcast():
     C, V = POSES.reshape(3, 4, 4, 4), random(3, 1, 6, seed=47)
     found = convert_twist(V, C, source="hybrid", target="spatial")
@@ -166,22 +145,6 @@ def test_batch_axes_broadcast():
     close(twist_from_rate(C, RATES.reshape(C.shape), "mixed"), twists("mixed").reshape(3, 4, 6))
     lists = convert_twist(V[0, 0].tolist(), C[0, 0].tolist(), source="spatial", target="mixed")
     close(lists, convert_twist(V[0, 0], C[0, 0], source="spatial", target="mixed"))
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_traced(backend):
-    def all_of_them(C: Any, Cd: Any, W: Any) -> Any:
-        V = {name: twist_from_rate(C, Cd, name) for name in NAMES}
-        loads = {
-            f"W_{name}": convert_wrench(W, C, source="body_fixed", target=name) for name in NAMES
-        }
-        return V | loads
-
-    kernel = compiled(all_of_them, backend, {"C": (4, 4), "Cd": (4, 4), "W": (6,)})
-    found = kernel(POSES, RATES, wrenches("body_fixed"))
-    for k, name in enumerate(NAMES):
-        close(found[k], twists(name))
-        close(found[k + 4], wrenches(name))
 
 
 @pytest.mark.parametrize("wrong", ["world", "Hybrid", "auto", "", None])
