@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.comparison import cases, measure, tables
-from benchmarks.comparison.bounds import BROKEN, Result, Start, merged, suspects, verdicts
+from benchmarks.comparison.bounds import BROKEN, Result, merged, suspects, verdicts
 from benchmarks.comparison.processes import ComparisonError, Versions, installed
 from benchmarks.report import conditions
 
@@ -74,20 +74,21 @@ def main(given: Sequence[str] | None = None) -> int:
     """Compare, print, and return the exit code."""
     asked = arguments(given)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # tidies up
-    begin = time.monotonic()
+    rounds = asked.rounds or (QUICK_ROUNDS if asked.quick else ROUNDS)
     try:
         selection = cases.Selection(asked.quick, asked.only)
         jobs = list(selection.jobs(cases.mechanisms(quick=asked.quick)))
         if not jobs and not selection.wants_start():
-            raise ComparisonError(
-                "nothing is left to measure: --only names what --quick leaves out"
-            )
-        before = conditions()
+            raise ComparisonError("--only names nothing but what --quick leaves out")
         with installed(asked.revision) as versions:
-            heading = tables.heading(versions, asked)
-            print(f"{heading}\n\n{before}\n", flush=True)
-            results = _measured(versions, jobs, asked.rounds or _rounds(asked.quick))
-            starts: list[Start] = []
+            heading = (
+                f"# {versions.new.name} against {versions.old.name}\n\n"
+                f"`python -m benchmarks.against {' '.join(given or sys.argv[1:])}`: ratios are the "
+                f"time of the working tree divided by that of {versions.old.name}; times are the "
+                f"least of all samples.\n\n{conditions()}\n"
+            )
+            print(heading, flush=True)
+            results, starts = _measured(versions, jobs, rounds), {}
             if selection.wants_start():
                 _say("the start of a process")
                 starts = measure.start(versions, QUICK_PROCESSES if asked.quick else PROCESSES)
@@ -95,18 +96,11 @@ def main(given: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     judged = verdicts(results)
-    minutes = (time.monotonic() - begin) / 60.0
     report = tables.report(results, starts, judged)
-    print(f"{report}\nMeasured in {minutes:.0f} minutes.")
+    print(report)
     if asked.write:
-        detailed = tables.details(results)
-        page = f"{heading}\n\n{before} Measured in {minutes:.0f} minutes.\n\n{report}\n{detailed}"
-        asked.write.write_text(page.rstrip() + "\n", encoding="utf-8")
+        asked.write.write_text(f"{heading}\n{report}", encoding="utf-8")
     return int(any(verdict.state == BROKEN for verdict in judged))
-
-
-def _rounds(quick: bool) -> int:
-    return QUICK_ROUNDS if quick else ROUNDS
 
 
 def _measured(versions: Versions, jobs: Sequence[cases.Job], rounds: int) -> list[Result]:

@@ -97,7 +97,7 @@ def test_what_fails_only_now_is_broken() -> None:
 def test_what_neither_version_can_do_is_left_out() -> None:
     absent = replace(ROBOT, left_out="old: AttributeError")
     assert state("every function", absent) == UNMEASURED
-    assert "AttributeError" in tables.report([absent], [], verdicts([absent]))
+    assert "AttributeError" in tables.report([absent], {}, verdicts([absent]))
 
 
 def test_what_breaks_a_bound_is_measured_again_and_the_least_times_count() -> None:
@@ -111,14 +111,11 @@ def test_what_breaks_a_bound_is_measured_again_and_the_least_times_count() -> No
 def test_the_report_names_what_breaks_a_bound() -> None:
     slow = replace(ROBOT, subject="jacobian", new=2e-6, itself=1.02e-6)
     results = [ROBOT, slow, LARGE]
-    report = tables.report(results, [bounds.Start(True, 0.2, 0.1)], verdicts(results))
-    (line,) = [
-        x for x in report.splitlines() if x.startswith("| robots, one state: each") if "us" in x
-    ]
-    assert "UR5: jacobian" in line
-    assert "1.02" in line
-    assert BROKEN in report
-    assert "0.500" in tables.details([replace(ROBOT, new=0.5e-6)])
+    report = tables.report(results, {"with": (0.2, 0.1)}, verdicts(results))
+    lines = [x for x in report.splitlines() if x.startswith("| robots, one state: each")]
+    assert "UR5: jacobian" in lines[0]
+    assert "1.02" in lines[0]
+    assert BROKEN in lines[1]
 
 
 # -- what is measured ------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from benchmarks.comparison.cases import BATCH_SIZES, CUBIC, FUNCTIONS, HUMANOIDS, LARGE
 
@@ -47,30 +47,19 @@ class Result:
         return self.mechanism, self.subject, self.what
 
     @property
-    def ratio(self) -> float:
-        """The time of the new version divided by that of the old one."""
-        return self.new / self.old
-
-    @property
     def name(self) -> str:
         """The mechanism and the function."""
         return f"{self.mechanism}: {self.subject}"
 
     @property
+    def ratio(self) -> float:
+        """The time of the new version divided by that of the old one."""
+        return self.new / self.old
+
+    @property
     def noise(self) -> float | None:
         """The slower process of the old version divided by the other one; 1 is no noise."""
-        if self.itself is None:
-            return None
-        return max(self.itself / self.old, self.old / self.itself)
-
-
-@dataclass(frozen=True)
-class Start:
-    """Seconds of CPU time to the first torque in a fresh process."""
-
-    cached: bool
-    old: float
-    new: float
+        return None if self.itself is None else max(self.itself / self.old, self.old / self.itself)
 
 
 @dataclass(frozen=True)
@@ -80,7 +69,7 @@ class Bound:
     title: str
     limit: float
     applies: Callable[[Result], bool]
-    value: Callable[[Result], float]
+    value: Callable[[Result], float] = lambda x: x.ratio
     over: Callable[[Iterable[float]], float] | None = None
     """What is taken of all values; None for a limit on each."""
     unit: str = "times"
@@ -94,65 +83,49 @@ def mean(ratios: Iterable[float]) -> float:
     return math.exp(sum(logarithms) / len(logarithms))
 
 
-def _small(what: Sequence[str]) -> Callable[[Result], bool]:
-    return lambda x: x.kind != LARGE and x.what in what
+def _of(kinds: str, what: Sequence[str]) -> Callable[[Result], bool]:
+    return lambda x: (x.kind == LARGE) == (kinds == LARGE) and x.what in what
+
+
+def _compiled(mechanisms: Sequence[str], left_out: Sequence[str] = ()) -> Callable[[Result], bool]:
+    return lambda x: x.what == COMPILED and x.mechanism in mechanisms and x.subject not in left_out
+
+
+def _seconds(x: Result) -> float:
+    return x.new
 
 
 def _against_pinocchio(x: Result) -> float:
     return x.new / x.pinocchio if x.pinocchio else math.nan
 
 
+def _fault(x: Result) -> float:
+    return float(bool(x.fault))
+
+
+def _compared(x: Result) -> bool:
+    return _of(LARGE, (ONE,))(x) and (x.pinocchio is not None or bool(x.fault))
+
+
+WORKS = "every function: works where it did, with the same results"
+CHAINS = "compilation: each function of a chain of 100 and of 200, O(n^3) results left out"
 BOUNDS = (
+    Bound(WORKS, 0.0, lambda x: True, _fault, unit="faults"),
+    Bound("robots, one state: each function", 1.10, _of("", (ONE,))),
+    Bound("robots, one state: geometric mean", 1.03, _of("", (ONE,)), over=mean),
+    Bound("robots, batches: each function", 1.25, _of("", BATCHES)),
+    Bound("robots, batches: geometric mean", 1.10, _of("", BATCHES), over=mean),
+    Bound("chains and trees of 60 to 200 joints: each function", 2.0, _of(LARGE, (ONE,))),
+    Bound("the same, against Pinocchio called from Python", 1.0, _compared, _against_pinocchio),
     Bound(
-        "every function: works where it did, with the same results",
-        0.0,
-        lambda x: True,
-        lambda x: float(bool(x.fault)),
-        unit="faults",
-    ),
-    Bound("robots, one state: each function", 1.10, _small((ONE,)), lambda x: x.ratio),
-    Bound("robots, one state: geometric mean", 1.03, _small((ONE,)), lambda x: x.ratio, mean),
-    Bound("robots, batches: each function", 1.25, _small(BATCHES), lambda x: x.ratio),
-    Bound("robots, batches: geometric mean", 1.10, _small(BATCHES), lambda x: x.ratio, mean),
-    Bound(
-        "chains and trees of 60 to 200 joints: each function",
-        2.0,
-        lambda x: x.kind == LARGE and x.what == ONE,
-        lambda x: x.ratio,
+        *("compilation: all functions of the Panda", 2.5, _compiled(["Panda"])),
+        *(_seconds, sum, "s", len(FUNCTIONS)),
     ),
     Bound(
-        "the same, against Pinocchio called from Python",
-        1.0,
-        lambda x: x.kind == LARGE and x.what == ONE and (x.pinocchio is not None or bool(x.fault)),
-        _against_pinocchio,
-    ),
-    Bound(
-        "compilation: all functions of the Panda",
-        2.5,
-        lambda x: x.mechanism == "Panda" and x.what == COMPILED,
-        lambda x: x.new,
-        sum,
-        "s",
-        len(FUNCTIONS),
-    ),
-    Bound(
-        "compilation: each function of a humanoid",
-        3.0,
-        lambda x: x.mechanism in HUMANOIDS and x.what == COMPILED,
-        lambda x: x.new,
+        *("compilation: each function of a humanoid", 3.0, _compiled(HUMANOIDS), _seconds),
         unit="s",
     ),
-    Bound(
-        "compilation: each function of a chain of 100 and of 200, O(n^3) results left out",
-        5.0,
-        lambda x: (
-            x.mechanism in ("chain of 100", "chain of 200")
-            and x.what == COMPILED
-            and x.subject not in CUBIC
-        ),
-        lambda x: x.new,
-        unit="s",
-    ),
+    Bound(*(CHAINS, 5.0, _compiled(["chain of 100", "chain of 200"], CUBIC), _seconds), unit="s"),
 )
 
 
@@ -180,13 +153,14 @@ def judge(bound: Bound, results: Iterable[Result]) -> Verdict:
         return Verdict(bound, BROKEN, None, faults[0], faults)
     worst = max(timed, key=bound.value)
     if bound.over is None:
-        breaking = [x for x in timed if bound.value(x) > bound.limit] + faults
-        state = BROKEN if breaking else OK
-        return Verdict(bound, state, bound.value(worst), worst, breaking)
-    value = bound.over([bound.value(x) for x in timed])
-    broken = value > bound.limit or bool(faults)
-    suspected = timed if broken and bound.over is sum else []
-    return Verdict(bound, BROKEN if broken else OK, value, worst, [*suspected, *faults])
+        value, breaking = bound.value(worst), [x for x in timed if bound.value(x) > bound.limit]
+        broken = bool(breaking)
+    else:
+        value = bound.over([bound.value(x) for x in timed])
+        broken = value > bound.limit
+        breaking = timed if broken and bound.over is sum else []
+    state = BROKEN if broken or faults else OK
+    return Verdict(bound, state, value, worst, [*breaking, *faults])
 
 
 def verdicts(results: Sequence[Result]) -> list[Verdict]:
@@ -204,16 +178,7 @@ def merged(first: Result, again: Result) -> Result:
     """Return the least times of two measurements; noise is that of the second one."""
     if again.fault or again.left_out:
         return again
-    noise = again.noise
     old, new = min(first.old, again.old), min(first.new, again.new)
-    given = [x for x in (first.pinocchio, again.pinocchio) if x is not None]
-    return Result(
-        first.mechanism,
-        first.kind,
-        first.subject,
-        first.what,
-        old,
-        new,
-        None if noise is None else noise * old,
-        min(given, default=None),
-    )
+    theirs = [x for x in (first.pinocchio, again.pinocchio) if x is not None]
+    itself = None if again.noise is None else again.noise * old
+    return replace(first, old=old, new=new, itself=itself, pinocchio=min(theirs, default=None))

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.comparison.bounds import COMPILED, ONE, Result, Start, batch_of
+from benchmarks.comparison.bounds import COMPILED, ONE, Result, batch_of
 from benchmarks.comparison.cases import LARGE, Job
 from benchmarks.comparison.processes import CaseError, Version, Versions, Worker, first_torque
 
@@ -191,24 +191,22 @@ def _agree(a: Sequence[float], b: Sequence[float]) -> bool:
 # -- the start of a process ------------------------------------------------------------------------
 
 
-def start(versions: Versions, processes: int) -> list[Start]:
-    """Return what it takes from the first import to a torque, without and with the cache."""
+def start(versions: Versions, processes: int) -> dict[str, tuple[float, float]]:
+    """Return seconds from the first import to a torque, old and new, without and with the cache."""
     urdf = versions.new.folder / "urdf" / "arm7.urdf"
+    sides = (versions.old, versions.new)
     with tempfile.TemporaryDirectory() as caches:
 
-        def seconds(version: Version, cached: bool) -> float:
-            place = f"{caches}/{version.folder.name}"
-            on = {"MBS_CACHE": "1", "MBS_CACHE_DIR": place}
-            return first_torque(version, urdf, on if cached else {})
+        def seconds(cached: str, version: Version) -> float:
+            place = {"MBS_CACHE": "1", "MBS_CACHE_DIR": f"{caches}/{version.folder.name}"}
+            return first_torque(version, urdf, place if cached == "with" else {})
 
-        ways = [(v, cached) for cached in (False, True) for v in (versions.old, versions.new)]
-        taken: dict[tuple[Version, bool], list[float]] = {way: [] for way in ways}
+        ways = [(cached, version) for cached in ("without", "with") for version in sides]
         for way in ways:  # writes bytecode and objects
             seconds(*way)
+        taken: dict[Any, list[float]] = {way: [] for way in ways}
         for k in range(processes):
             for way in ways if k % 2 else reversed(ways):
                 taken[way].append(seconds(*way))
-    return [
-        Start(cached, min(taken[versions.old, cached]), min(taken[versions.new, cached]))
-        for cached in (False, True)
-    ]
+    old, new = sides
+    return {x: (min(taken[x, old]), min(taken[x, new])) for x in ("without", "with")}

@@ -20,9 +20,6 @@ from typing import Any
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-PREFIX = "mbs-against-"
-"""Of the temporary folder that holds both versions; the number of the process follows."""
-
 LIMIT = 900.0
 """Seconds after which a worker that does not answer is given up."""
 
@@ -58,8 +55,8 @@ def installed(revision: str) -> Iterator[Versions]:
     Raises ComparisonError if git does not know the revision or it has no package.
     """
     commit = resolve(revision)
-    _remove_leftovers()
-    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    _git("worktree", "prune")  # of comparisons that were killed
+    folder = Path(tempfile.mkdtemp(prefix="mbs-against-"))
     old, new = folder / "old", folder / "new"
     try:
         _git("worktree", "add", "--quiet", "--detach", str(old), commit)
@@ -82,42 +79,13 @@ def resolve(revision: str) -> str:
     try:
         return _git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     except ComparisonError as error:
-        if "not a git repository" in str(error) or "git is not installed" in str(error):
-            raise
-        raise ComparisonError(
-            f"git knows no commit {revision!r}: a hash, a branch, a tag or an expression such as "
-            "HEAD~3 is expected (in a shallow clone, run git fetch --unshallow first)"
-        ) from None
+        raise ComparisonError(f"git knows no commit {revision!r} ({error})") from None
 
 
 def _working_tree() -> str:
     name = _git("rev-parse", "--short=7", "HEAD")
     changed = _git("status", "--porcelain", "--", "mbs_dynamics")
     return f"{name} with uncommitted changes" if changed else name
-
-
-def _remove_leftovers() -> None:
-    """Remove the worktrees of comparisons that were killed."""
-    for line in _git("worktree", "list", "--porcelain").splitlines():
-        key, _, path = line.partition(" ")
-        folder = Path(path).parent
-        if key == "worktree" and folder.name.startswith(PREFIX):
-            number = folder.name[len(PREFIX) :].partition("-")[0]
-            if not (number.isdecimal() and _runs(int(number))):
-                with contextlib.suppress(ComparisonError):
-                    _git("worktree", "remove", "--force", "--force", path)
-                shutil.rmtree(folder, ignore_errors=True)
-    _git("worktree", "prune")
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # it is somebody else's
-        return True
-    return True
 
 
 def _git(*arguments: str) -> str:
