@@ -20,7 +20,7 @@ import mbs_dynamics as mbs
 from benchmarks.comparison import cases, worker
 from mbs_dynamics import algorithms
 from mbs_dynamics.algorithms._algorithm import NAMED, Algorithm
-from mbs_dynamics.c_export import MEANING
+from mbs_dynamics.algorithms.arguments import MEANINGS
 from mbs_dynamics.operation_counts import algorithm_counts
 from mbs_dynamics.resources import robot_path
 
@@ -56,7 +56,7 @@ def places_without(found, model, pages, index):
         yield "test/algorithms/test_pinned_counts.py: PINNED"
     if name not in (*cases.FUNCTIONS, *cases.ADDED):
         yield "benchmarks/comparison/cases.py"
-    yield from (f"MEANING of {x} in c_export.py" for x in found.arrays if x not in MEANING)
+    yield from (f"MEANINGS of {x} in arguments.py" for x in found.arrays if x not in MEANINGS)
     for option in needed:
         if f'"{option}":' not in SMOKE:
             yield f"test/smoke/kernels.py: OPTIONS with {option!r}"
