@@ -159,6 +159,8 @@ class _Assembly:
                 name = f"{name}_site" if name in self.frames else name
                 self.frames[name] = Frame(name, on.body, on.placement @ pose)
         name = self.m.names[: self.m.names.index(b"\0")].decode() or "mechanism"
+        if not self.bodies:
+            self.diagnostics.append(Diagnostic(f"MJCF {name!r}", "has no joint that moves"))
         self.diagnostics += diagnose(self.bodies)
         return Description(
             name, tuple(self.bodies), np.array(gravity), self.frames, tuple(self.diagnostics)
@@ -218,13 +220,16 @@ class _Assembly:
             self.diagnostics.append(Diagnostic(f"joint {name!r}", said))
         dofs = slice(dof, dof + DOFS[kind])
         armature = m.dof_armature[dofs]
-        if kind == "free":  # linear part in the world, which no body-fixed armature is
+        if kind == "free":
             armature = np.roll(armature, 3)
             if np.ptp(armature[3:]):
                 raise ModelError(
                     f"joint {name!r}: the linear armature of a free joint must be the same for all "
                     f"axes; got {armature[3:].tolist()}"
                 )
+            if armature[3]:  # constant in the world there, in the body here
+                said = "has linear armature, which is in M, without its torque a omega x v"
+                self.diagnostics.append(Diagnostic(f"joint {name!r}", said))
         damping, friction = m.dof_damping[dofs], m.dof_frictionloss[dofs]
         for what, values in (("damping", damping), ("friction loss", friction)):
             if np.ptp(values):
@@ -264,6 +269,10 @@ class _Assembly:
         )
 
     def _name(self, kind: str, k: int) -> str:
+        """Return the name of an object, or its kind with its number."""
+        if kind == "equality":
+            what = self.mujoco.mjtEq(self.m.eq_type[k]).name.removeprefix("mjEQ_").lower()
+            return self._own_name(kind, k) or f"{what}{k}"
         return self._own_name(kind, k) or f"{kind}{k}"
 
     def _carrier(self, body: int) -> str:
