@@ -30,8 +30,13 @@ PUMA = ("puma_torques", "puma_errors", "puma_eigenvalues", "puma_power")
 
 
 def escape(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Escape what docstrings mean literally and reStructuredText does not: |x| and (n, *shape)."""
+    """Escape what docstrings mean literally and reStructuredText does not: |x| and (n, *shape).
+
+    Fields of named tuples without a docstring have none here either.
+    """
     lines[:] = [re.sub(r"\||(?<=[ (])\*(?=\w+[,)])", r"\\\g<0>", line) for line in lines]
+    if lines[:1] and lines[0].startswith("Alias for field number"):
+        lines.clear()
 
 
 def draw(app: Sphinx) -> None:
