@@ -41,7 +41,10 @@ WRONG = 0.2
 FREE = float(os.environ.get("MBS_COLLISION_MINUTES", "60")) * 60.0
 """Free motion in which false alarms are counted, in s, of all robots together."""
 
-ROBOTS, CONTACTS = 3, 60
+PERIODS = 0.001, 0.004
+"""Of the loop, in s."""
+
+ROBOTS, CONTACTS = 3, 40
 """Number of robots with other wrong masses, and of contacts at each link and robot."""
 
 
@@ -175,7 +178,7 @@ def collision() -> Iterator[Table]:
     columns = ("loop, link", "contacts", "seen in 20 ms", "in 100 ms", "median, ms", "slowest, ms")
     seen = Table(f"Contacts of {FORCE:g} N", columns, note=note)
     alarms = Table("False alarms", ("loop, speed", "simulated, min", "false alarms"))
-    for period in (0.001, 0.004):
+    for period in PERIODS:
         movers = [Mover(PANDA, seed, period) for seed in range(ROBOTS)]
         watches = [Collisions(m.model, tuned(m), "panda_hand") for m in movers]
         name = f"{1.0 / period:g} Hz"

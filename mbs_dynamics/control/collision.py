@@ -55,6 +55,9 @@ NOISE = 1e-3
 SHORTEST, SHORT = 10.0, 50.0
 """Times of motion in s: the shortest that is tuned from, and the shortest without a remark."""
 
+MOVED = 0.1
+"""Motion in rad or m from which on a joint is watched."""
+
 UNEXPLAINED = 0.7
 """Share of the measured torques from which on they are those of another robot."""
 
@@ -65,8 +68,9 @@ OUTLIER = 3.0
 ON_COLLISION = ("stop", "float", "yield")
 """Reactions to a collision."""
 
-YIELDING = 0.5
-"""Time in s in which an arm that yields goes along with a contact."""
+YIELDING, YIELDING_SHARE = 0.5, 0.25
+"""Time in s in which an arm that yields goes along with a contact, and the share of the velocity
+limits up to which it does."""
 
 
 class Threshold(NamedTuple):
@@ -270,10 +274,9 @@ class Collisions:
         )
         return self.found
 
-    def yielded(self, stamp: int, how: str) -> FloatArray | None:
-        """Return torques (n,) along a contact that the arm yields to; None if it does not."""
-        if self.found is None or how != "yield" or 1e-9 * stamp - self.found.time > YIELDING:
-            return None
+    @property
+    def beyond(self) -> FloatArray:
+        """(n,) sudden external torques beyond the thresholds at rest, in N m or N."""
         torques, impact = np.zeros(self.model.n), self.torques.impact
         beyond = np.maximum(np.abs(impact) - self.thresholds.table[0], 0.0)
         torques[self.thresholds.places] = np.copysign(beyond, impact)
@@ -293,13 +296,13 @@ def tune(model: Model, stretches: Sequence[Any]) -> tuple[Thresholds, list[str]]
     joints = stretches[0].joints
     found = [_external(model, each) for each in stretches]
     impact, sustained, rates = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    moved = np.max([np.ptp(each.q, axis=0) for each in stretches], axis=0) > 10.0 * SLACK
+    moved = np.max([np.ptp(each.q, axis=0) for each in stretches], axis=0) > MOVED
     seconds = sum(float(each.t[-1] - each.t[0]) for each in stretches)
     if seconds < SHORTEST or not moved.any():
         named = listed(joints) if not moved.any() else ""
         raise ArgumentError(
             f"the recording has {seconds:.3g} s of motion; valid is at least {SHORTEST:g} s"
-            + (f", in which {named} move by {10.0 * SLACK:g} rad or m" if named else "")
+            + (f", in which {named} move by {MOVED:g} rad or m" if named else "")
         )
     tau = np.concatenate([each.tau for each in stretches])
     unexplained = math.sqrt(float((sustained**2).mean() / (tau**2).mean()))
@@ -368,5 +371,5 @@ def _above(share: FloatArray, torques: FloatArray, margin: float) -> tuple[float
     used = np.unique(bins)
     most = np.array([torques[bins == one].max() for one in used])
     slope = float(np.polyfit(0.1 * used + 0.05, most, 1)[0]) if len(used) > 1 else 0.0
-    slope = max(slope, 0.0)
+    slope = min(max(slope, 0.0), 0.5 * float(torques.max()))  # arms are seldom recorded at rest
     return margin * max(NOISE, float((torques - slope * share).max())), margin * slope

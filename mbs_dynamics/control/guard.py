@@ -17,6 +17,7 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
+from mbs_dynamics.control.collision import YIELDING, YIELDING_SHARE, Collisions, Thresholds
 from mbs_dynamics.control.drive_hold import DriveHold
 from mbs_dynamics.control.environment import Load, in_force, under_load
 from mbs_dynamics.control.fast_path import FastStates, maker
@@ -106,6 +107,11 @@ class Guard:
         )
         self.following = Following(model, self.joints, _motion(settings))
         """The law that acts beside gravity compensation."""
+        self.collisions: Collisions | None = None
+        """What watches for collisions; None without a file of thresholds."""
+        if settings.collision_file:
+            self.collisions = Collisions(model, Thresholds.read(settings.collision_file, model))
+        self._yields_until = -math.inf
         self.period = 0.0
         """Mean time in s between two states; 0: not known yet."""
         self._model_in_force: tuple[Any, ...] = (None, None, model)
@@ -368,6 +374,8 @@ class Guard:
         """
         policy = self.policy
         self.watch.feed(now)
+        if self.collisions is not None:
+            self._feel(self.collisions, state, q, efforts, now)
         settled = policy.settled
         engaged, resting = settled or policy.engaged, not settled and policy.at_rest
         if resting:  # a robot may be moved, as simulated ones are
@@ -392,6 +400,7 @@ class Guard:
             and self.law.steady
             and not self._assists
             and not self.settings.velocity_filter
+            and now >= self._yields_until
         )
         passes, limited, gravity, damping, command = self._usual(
             state, efforts, engaged, plain, now
@@ -512,7 +521,37 @@ class Guard:
             else:
                 assist = list(map(add, torques.assist, added)) if torques.assist else added
                 torques = torques._replace(assist=assist)
+        if now < self._yields_until and self.collisions is not None:
+            left = np.clip(
+                1.0 - np.abs(rates) / np.multiply(YIELDING_SHARE, self._fastest), 0.0, 1.0
+            )
+            along = self._commanded((left * self.collisions.beyond).tolist())
+            assist = list(map(add, torques.assist, along)) if torques.assist else along
+            torques = torques._replace(assist=assist)
         return torques
+
+    def _feel(
+        self, watch: Collisions, state: JointStates, q: FloatArray, efforts: list[float], now: float
+    ) -> None:
+        """React to a collision that begins with this state, if torques are enabled."""
+        law = self.law
+        if law.loads.moving:  # a load is taken up or put off
+            watch.restart()
+        given = state.stamp, q, np.array(state.rates), np.array(efforts)
+        of_model = law.gravity.at(now), law.loads.at(now)
+        if not self.policy.engaged:
+            watch.torques.update(*given, *of_model)
+            return
+        found = watch.update(*given, *of_model)
+        if found is None:
+            return
+        if self.settings.on_collision == "stop":
+            self.policy.trip(now, Fault("collision", str(found)))
+            return
+        self.following.switch(Followed(None, None), now, engaged=False)
+        self.settle(now)
+        if self.settings.on_collision == "yield":
+            self._yields_until = now + YIELDING
 
     # -- laws and references -----------------------------------------------------------------------
 
@@ -549,6 +588,8 @@ class Guard:
         Raises what :meth:`prepare` raises; the law before then stays in force.
         """
         to = law if isinstance(law, Followed) else self.prepare(law, now)
+        if self.collisions is not None:
+            self.collisions.restart()
         self.following.switch(to, now, self.policy.engaged)
 
     def aim(self, target: Target | None, now: float) -> None:
@@ -685,12 +726,13 @@ class Guard:
         known = bool(measured) and all(map(math.isfinite, measured))
         surely = settings.start_from == "effort" or settings.effort_check == "always"
         if not known:
-            wanted = (
-                "start_from is 'effort'"
-                if settings.start_from == "effort"
-                else ("effort_check is 'always'")
-            )
-            return f"{wanted}, but {self.source} hold no efforts of all joints" if surely else ""
+            asked = {
+                "start_from is 'effort'": settings.start_from == "effort",
+                "effort_check is 'always'": settings.effort_check == "always",
+                "collision_file is set": bool(settings.collision_file),
+            }
+            wanted = next((why for why, is_so in asked.items() if is_so), "")
+            return f"{wanted}, but {self.source} hold no efforts of all joints" if wanted else ""
         held = surely or held
         if settings.effort_check == "off" or (not held and self.bears_nothing(efforts)):
             return ""
@@ -721,6 +763,8 @@ class Guard:
             start = [self.measured[k] for k in self.joints]
         self.policy.enable(now, limits, start)
         self.following.restart()
+        if self.collisions is not None:
+            self.collisions.restart()
         self._doubts.clear()
         self._fresh_until = -math.inf
         if self.tracking is not None:

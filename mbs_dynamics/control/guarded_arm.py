@@ -23,6 +23,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.drive_hold import DriveHold
 from mbs_dynamics.control.environment import Load, check_load, replaced
 from mbs_dynamics.control.fast_path import FastFrames, maker
@@ -152,6 +153,7 @@ class GuardedArm:
         self._unknown: set[int | str] = set()
         self._remark = "; ".join(motors.remarks)
         self._slipped = ""
+        self._collision: Collision | None = None
         self._linked: list[GuardedArm] = []
         self._now = -math.inf
         self._shown: tuple[State, Fault | None] = (State.DISABLED, None)
@@ -167,6 +169,11 @@ class GuardedArm:
     def fault(self) -> Fault | None:
         """The fault that stopped the arm, until it is cleared; None if there is none."""
         return self.policy.fault if self.policy.state is State.FAULT else None
+
+    @property
+    def collision(self) -> Collision | None:
+        """The latest collision since torques were enabled, or since :meth:`switch`; else None."""
+        return None if self.guard.collisions is None else self.guard.collisions.found
 
     def problems(self, t: float) -> list[str]:
         """Return all reasons why torques must not be enabled at time ``t``; empty if none."""
@@ -408,6 +415,10 @@ class GuardedArm:
         if drives.slipped is not self._slipped:
             self._slipped = drives.slipped
             self._remark = drives.slipped or self._remark
+        if self.collision is not self._collision:
+            self._collision = self.collision
+            if self._collision is not None:
+                self._remark = f"collision: {self._collision}; the arm floats"
         if not guard.following.idle:
             self._remark = guard.following.remark() or self._remark
         event = self._remark if same else self._event()

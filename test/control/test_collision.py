@@ -1,0 +1,208 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Collisions: thresholds from free motion, what they detect, and what the arm does then."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from guarded_bench import MODEL, Loop, Q
+
+import mbs_dynamics as mbs
+from mbs_dynamics.cli import main
+from mbs_dynamics.control.collision import SETTLING, Collisions, Thresholds, tune
+from mbs_dynamics.errors import MbsError
+from mbs_dynamics.identification.readers import read_recording
+from mbs_dynamics.model.orders import tools
+
+SECONDS = 14.0
+FAST = 0.001
+"""Period of the loop in s."""
+WIDTHS = np.array([0.5, 0.2, 0.5, 0.4, 0.5, 0.3, 0.5])
+RATES = np.array([1.0, 1.3, 0.7, 1.1, 1.6, 0.9, 1.4])
+STIFFNESS = np.array([150.0, 150.0, 100.0, 100.0, 30.0, 20.0, 20.0])
+DOWN = np.array([0.0, 0.0, -10.0])
+
+
+def swing(model, state, reference):
+    """Torques that move all joints to and fro, at up to 0.8 rad/s."""
+    t = RATES * state.time
+    goal, speed = Q + WIDTHS * (np.cos(t) - 1.0), -WIDTHS * RATES * np.sin(t)
+    ahead = mbs.inverse_dynamics(model, goal, speed, -WIDTHS * RATES**2 * np.cos(t))
+    return ahead + STIFFNESS * (goal - state.q) + 0.05 * STIFFNESS * (speed - state.qd)
+
+
+def moving(limits=None, **options):
+    """Return a loop that swings, with masses that are wrong by a fifth each."""
+    limits = {"damping": 0.5, "frozen_timeout": 0.0} | (limits or {})
+    loop = Loop(swing, limits=limits, step=0.001, **options)
+    for k in range(1, loop.bus.mujoco.nbody):
+        factor = 0.8 if k % 4 < 2 else 1.2
+        loop.bus.mujoco.body_mass[k] *= factor
+        loop.bus.mujoco.body_inertia[k] *= factor
+    return loop.enabled()
+
+
+def touch(loop, force, link="tool"):
+    """Let a force (3,) act on a link, until ``push`` is set anew."""
+    J = mbs.jacobian(MODEL, loop.bus.q, link, representation="hybrid")
+    loop.bus.push[:] = J[3:].T @ force
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A recording of free motion, and thresholds that the command line finds."""
+    folder = tmp_path_factory.mktemp("collision")
+    recording, thresholds = folder / "free.csv", folder / "thresholds.yaml"
+    with recording.open("w") as log:
+        moving({"log": log}).run(SECONDS, FAST)
+    assert main(["tune-collision", "arm7", str(recording), "--out", str(thresholds)]) == 0
+    return recording, thresholds
+
+
+@pytest.mark.parametrize("how", ["stop", "float", "yield"])
+def test_a_contact_of_10_newton_is_detected_in_20_ms_and_free_motion_is_not(files, how):
+    loop = moving({"collision_file": str(files[1]), "on_collision": how}, seed=5).run(2.0, FAST)
+    assert loop.arm.collision is None
+    begun = loop.now
+    touch(loop, DOWN)
+    loop.run(0.02, FAST)
+    found = loop.arm.collision
+    assert begun < found.time <= begun + 0.02
+    assert found.joint in loop.events[-1]
+    assert abs(found.torque) > found.threshold
+    loop.run(0.03, FAST)
+    loop.bus.push[:] = 0.0
+    at = loop.bus.q
+    loop.run(0.5, FAST)
+    if how == "stop":
+        assert loop.arm.fault.kind == "collision"
+        assert loop.command.mode == "hold"
+        np.testing.assert_allclose(loop.bus.q, at, atol=0.05)
+        loop.arm.clear(loop.now)
+    else:
+        assert loop.arm.state == "enabled"
+        q, speed = loop.bus.q, np.abs(loop.bus.qd).max()
+        assert speed < 0.4  # it swings no more
+        np.testing.assert_allclose(loop.command.torques, mbs.gravity_torques(MODEL, q), atol=1.0)
+        loop.arm.disable(loop.now)
+    loop.run(0.2, FAST)
+    assert loop.arm.enable(loop.now) == []
+    assert loop.arm.collision is None
+
+
+def test_an_arm_that_yields_gives_way_further_than_one_that_floats(files):
+    fallen = {}
+    for how in ("float", "yield"):
+        loop = moving({"collision_file": str(files[1]), "on_collision": how}).run(0.5, FAST)
+        before = loop.bus.q
+        touch(loop, 3.0 * DOWN, MODEL.body_names[4])
+        loop.run(0.2, FAST)
+        assert loop.arm.state == "enabled"
+        fallen[how] = abs(loop.bus.q - before).max()
+    assert fallen["yield"] > 1.1 * fallen["float"]
+
+
+def test_the_wrench_of_a_contact_is_estimated_once_filters_have_followed(files):
+    """On an exact arm without noise, by the law of the observer itself."""
+    watch = Collisions(MODEL, Thresholds.read(files[1], MODEL), "tool")
+    tau, rest = mbs.gravity_torques(MODEL, Q), np.zeros(7)
+    W = np.array([0.0, 0.0, 0.0, 3.0, -8.0, 5.0])
+    J = mbs.jacobian(MODEL, Q, "tool", representation="body_fixed")
+    stamps = (1_000_000_000 + 1_000_000 * np.arange(800)).tolist()
+    for k, stamp in enumerate(stamps):
+        pushed = 1e-3 * k >= SETTLING + 0.1
+        watch.update(stamp, Q, rest, tau - (J.T @ W if pushed else 0.0))
+    np.testing.assert_allclose(watch.torques.impact, J.T @ W, atol=0.02 * abs(J.T @ W).max())
+    assert watch.found.wrench[3:] @ W[3:] > 0.0
+    assert watch.found.link == tools(MODEL)[0]
+
+
+def test_a_load_that_is_announced_is_no_collision(files):
+    loop = moving({"collision_file": str(files[1])}).run(1.0, FAST)
+    loop.bus.load("tool", 1.0)
+    loop.arm.load("tool", 1.0, time=0.05)
+    loop.run(1.0, FAST)
+    assert loop.arm.collision is None
+
+
+def test_efforts_are_needed(files):
+    loop = Loop(limits={"collision_file": str(files[1])})
+    loop.bus.faults.append(lambda frame: frame._replace(effort=np.nan))
+    loop.arm.step(loop.now, loop.bus.read())
+    assert any("collision_file" in one for one in loop.arm.enable(loop.now))
+
+
+# -- recordings and files that cannot be used ------------------------------------------------------
+
+
+def jumps(one):
+    one.q[5000:, 2] += 1.0
+
+
+def still(one):
+    one.q[:] = one.q[0]
+
+
+def of_another(one):
+    one.tau[:] = one.tau[:, ::-1]
+
+
+def short(one):
+    for name in ("t", "q", "qd", "tau"):
+        setattr(one, name, getattr(one, name)[:4000])
+
+
+def blind(one):
+    one.qd[:, 3] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (jumps, "joint3.*1"),
+        (still, "joint1"),
+        (of_another, "%"),
+        (short, "4.75 s"),
+        (blind, "joint4"),
+    ],
+)
+def test_recordings_that_cannot_be_used_are_refused_by_name(files, spoil, said):
+    one = read_recording(files[0])
+    one = SimpleNamespace(
+        **{name: np.array(getattr(one, name)) for name in ("t", "q", "qd", "tau")},
+        joints=one.joints,
+    )
+    spoil(one)
+    with pytest.raises(MbsError, match=said):
+        tune(MODEL, [one])
+
+
+def test_joints_that_did_not_move_and_speeds_that_were_not_reached_are_named(files):
+    one = read_recording(files[0])
+    q, qd = one.q.copy(), one.qd.copy()
+    q[:, 6], qd[:, 6] = q[0, 6], 0.0
+    parts = [SimpleNamespace(joints=one.joints, t=one.t, q=q, qd=qd, tau=one.tau)]
+    found, notes = tune(MODEL, parts)
+    assert [*found.by_joint] == [*MODEL.joint_names[:6]]
+    assert any("joint7" in note and "not move" in note for note in notes)
+    assert any("joint2" in note and "velocity limit" in note for note in notes)
+
+
+ROW = "{impact: %s, impact_speed: 0, sustained: 1, sustained_speed: 0, fastest: 1}"
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("joint9: {}", "joint9"),
+        ("joint1: {impact: 1.0}", "impact_speed"),
+        ("joint1: " + ROW % -1.0, "-1"),
+        ("joint1: " + ROW % "x", "impact"),
+    ],
+)
+def test_files_of_thresholds_that_are_wrong_name_what_is(tmp_path, rows, said):
+    path = tmp_path / "thresholds.yaml"
+    path.write_text(f"joints:\n  {rows}\n")
+    with pytest.raises(MbsError, match=said):
+        Loop(limits={"collision_file": str(path)})
