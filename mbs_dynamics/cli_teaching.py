@@ -27,7 +27,7 @@ def add_teaching(commands: Any) -> None:
     command.add("--joints", text, nargs="+", default=(), metavar="JOINT")
     for name, text, default in (
         ("--tolerance", "of smoothing, rad or m", 0.002),
-        ("--velocity", "share of the velocity limits", 0.9),
+        ("--velocity", "share of the velocity limits", 0.8),
         ("--acceleration", "rad/s^2 or m/s^2", 20.0),
         ("--torque", "share of the effort limits", 0.8),
         ("--lead", "s for the way to the first point, in .yaml and .mcap", 5.0),

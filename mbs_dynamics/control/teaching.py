@@ -81,7 +81,7 @@ class Rig:
         names: Sequence[str] = (),
         *,
         fixed: Mapping[str, float] = {},
-        velocity: float = 0.9,
+        velocity: float = 0.8,
         acceleration: float = 20.0,
         torque: float = 0.8,
     ) -> None:

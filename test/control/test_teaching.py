@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 import yaml
-from guarded_bench import ARMATURE, MODEL, PERIOD, Loop, Q
+from guarded_bench import MODEL, PERIOD, Loop, Q
 from scipy.interpolate import CubicSpline
 
 import mbs_dynamics as mbs
@@ -59,7 +59,7 @@ REFUSED = {
     "NaN": (*changed(50, 3, np.nan), "joint3 is nan in sample 50"),
     "a time that is not finite": (*changed(50, 0, np.inf), "inf in sample 50"),
     "a jump": (*changed(50, 3, H[50, 2] + 0.4), "'joint3' jumps"),
-    "beyond the limits": (NAMES, T, np.clip(H, None, 1.0) + [0, 2, 0, 0, 0, 0, 0], "'joint2' is"),
+    "beyond the limits": (NAMES, T, H + 2.0 * np.eye(7)[1], "'joint2' is"),
     "a time that goes back": (*changed(50, 0, T[45]), "jumps in time"),
     "a gap": (NAMES, T + np.where(T > 2.0, 1.0, 0.0), H, "jumps in time, by"),
     "too short": (NAMES, T[:40], H[:40], "40 samples"),
@@ -225,3 +225,89 @@ def test_files_hold_the_trajectory(kind, tmp_path):
 def test_a_trajectory_is_written_to_known_files_only(tmp_path):
     with pytest.raises(MbsError, match=r"--out .*\.txt.*\.mcap"):
         write_trajectory("--out", tmp_path / "a.txt", None)
+
+
+# -- how well an arm repeats what it was taught ----------------------------------------------------
+
+FRICTION = np.array([3.0, 3.0, 2.0, 2.0, 1.0, 0.6, 0.5])
+DAMPING = np.array([4.0, 4.0, 2.0, 2.0, 1.0, 0.5, 0.4])
+STIFFNESS = (1200.0, 1200.0, 900.0, 900.0, 450.0, 300.0, 240.0)
+
+
+def arm(model, q, law, log=None, **limits):
+    loop = Loop(
+        law, model=model, q=q, friction=FRICTION, damping=DAMPING, limits={"log": log} | limits
+    )
+    return loop.enabled()
+
+
+def played(loop, trajectory):
+    """Return true positions (N, m) from the first point of a trajectory to rest after the last."""
+    loop.arm.aim(loop.now, trajectory)
+    found = []
+    while loop.arm.trajectory is not None:
+        loop.run(PERIOD)
+        if loop.arm.elapsed is not None:
+            found.append(loop.bus.q)
+        assert loop.arm.state == "enabled", loop.events
+    return np.array([*found, loop.run(0.5).bus.q])
+
+
+@pytest.fixture(scope="module")
+def identified(tmp_path_factory):
+    """The model of the arm with inertias and friction from a log of its motors."""
+    t = np.linspace(0.0, 20.0, 2001)
+    w = 2.0 * np.pi * np.array([0.1, 0.25, 0.4])
+    phase = np.random.default_rng(3).uniform(0.0, 2.0 * np.pi, (3, 7))
+    swing = np.sin(np.pi * t / 20.0)[:, None] ** 2
+    wave = np.sin(t[:, None, None] * w[:, None] + phase).sum(axis=1)
+    q = Q + swing * wave * np.array([0.3, 0.2, 0.3, 0.2, 0.3, 0.3, 0.3])
+    log, path = io.StringIO(), tmp_path_factory.mktemp("identified") / "motion.csv"
+    played(
+        arm(MODEL, q[0], laws.JointImpedance(STIFFNESS), log=log),
+        Trajectory(NAMES, t, np.clip(q, MODEL.lower, MODEL.upper)),
+    )
+    path.write_text(log.getvalue(), encoding="utf-8")
+    made = identification.identify(MODEL, [identification.read_recording(path)])
+    urdf = identification.identified_urdf(robot_path("arm7"), made)
+    return mbs.Model.from_urdf(urdf.decode())
+
+
+def guided(model, seed):
+    """Return times and measured positions of a floating arm that a hand leads along a spline."""
+    loop, rng = arm(model, Q, laws.Gravity(damping=0.5)), np.random.default_rng(seed)
+    ways = np.clip(0.5 * rng.normal(size=(5, 7)), -0.8, 0.8)
+    ways = np.clip(Q + np.vstack([0.0 * Q, ways]), MODEL.lower + 0.1, MODEL.upper - 0.1)
+    hand = CubicSpline(np.linspace(0.0, 14.0, 6), ways, bc_type="clamped")
+    begin, times, positions = loop.now, [], []
+    while (t := loop.now - begin) < 14.0:
+        e, rate = hand(t) - loop.bus.q, hand(t, 1)
+        led = loop.inertias * (100.0 * e + 20.0 * (rate - loop.bus.qd))
+        loop.bus.push[:] = led + FRICTION * np.tanh(rate / 0.05) + DAMPING * rate
+        loop.run(PERIOD)
+        times.append(loop.now)
+        positions.append(list(loop.arm._at))
+    assert loop.arm.state == "enabled", loop.events
+    return times, positions
+
+
+def tool_distance(q, path):
+    """Return the distances (N,) in m of the tool at q (N, m) from its path at positions (K, m)."""
+    p, way = (
+        mbs.forward_kinematics(MODEL, x, bodies=["tool"])[:, 0, :3, 3] for x in (q, np.array(path))
+    )
+    a, d = way[:-1], np.diff(way, axis=0)
+    share = np.einsum("nkx,kx->nk", p[:, None] - a, d) / np.maximum((d * d).sum(axis=1), 1e-18)
+    nearest = a + np.clip(share, 0.0, 1.0)[..., None] * d
+    return np.linalg.norm(nearest - p[:, None], axis=2).min(axis=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_taught_motion_is_repeated_within_5_mm(identified, seed):
+    t, q = guided(identified, seed)
+    taught = Demonstration(Rig(identified), NAMES, t, q)
+    for speed in (1.0, 2.0):
+        motion, law = taught.as_taught(speed), laws.JointImpedance(STIFFNESS)
+        loop = arm(identified, motion.positions[0] + 0.05, law, friction_scale=0.9)
+        assert tool_distance(played(loop, motion), q).max() < 0.005

@@ -47,7 +47,7 @@ class TeachingSettings(RobotSettings):
         "rad or m",
         range=(1e-5, 0.1),
     )
-    velocity: float = setting(0.9, "Share of the velocity limits of the URDF.", range=(0.01, 1.0))
+    velocity: float = setting(0.8, "Share of the velocity limits of the URDF.", range=(0.01, 1.0))
     acceleration: float = setting(
         20.0, "Largest acceleration.", "rad/s^2 or m/s^2", range=(0.01, 1000.0)
     )
