@@ -16,6 +16,7 @@ NODES = (
     "gravity_compensation_node",
     "dynamics_node",
     "command_watchdog_node",
+    "teaching_node",
     "wrench_compensation_node",
 )
 

@@ -101,6 +101,7 @@ def test_help_lists_the_parameters_without_ros(ros, capsys, monkeypatch, node):
             "compensates_itself (None)",
         ),
         "simulator_node": ("brakes (True)", "drive_damping (0.2)"),
+        "teaching_node": ("speed (1.0)", "file ('taught.npz')"),
         "wrench_compensation_node": ("sensor_frame (None)", "zero_time (1.0 s)"),
     }[node]:
         assert f"\n  {name}" in said

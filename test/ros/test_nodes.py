@@ -30,6 +30,7 @@ from mbs_dynamics.ros.entry_points import INTERFACES, interface_of
 from mbs_dynamics.ros.gravity_compensation_node import GravityCompensationNode
 from mbs_dynamics.ros.node_base import message_type, profile
 from mbs_dynamics.ros.simulator_node import SimulatorNode
+from mbs_dynamics.ros.teaching_node import TeachingNode
 from mbs_dynamics.ros.wrench_compensation_node import WrenchCompensationNode
 
 pytestmark = [
@@ -44,6 +45,7 @@ NODES = {
     "dynamics_node": DynamicsNode,
     "gravity_compensation_node": GravityCompensationNode,
     "simulator_node": SimulatorNode,
+    "teaching_node": TeachingNode,
     "wrench_compensation_node": WrenchCompensationNode,
 }
 TEXT = {"robot_description": ARM7.read_text(encoding="utf-8")}
@@ -52,6 +54,7 @@ NEEDED = {
     "dynamics_node": TEXT,
     "gravity_compensation_node": TEXT | {"joints": JOINTS, "compensates_itself": False},
     "simulator_node": TEXT,
+    "teaching_node": {},
     "wrench_compensation_node": TEXT | {"sensor_frame": "flange"},
 }
 """Parameters with which each node starts."""
@@ -254,6 +257,8 @@ FILE = {"robot_description_file": str(ARM7)}
         ("simulator_node", FILE | {"integrator": "verlet"}, "verlet"),
         ("simulator_node", FILE | {"joints": ["joint9"]}, "no joint 'joint9'"),
         ("simulator_node", FILE | {"initial_positions": [1.0, 2.0]}, "initial_positions"),
+        ("teaching_node", {"other_topics": ["gripper"]}, "'topic: joint ...'"),
+        ("teaching_node", {"other_topics": ["a: x", "b: x y"]}, "twice: x"),
         ("wrench_compensation_node", {"sensor_frame": ""}, "sensor_frame"),
         ("wrench_compensation_node", FILE | {"sensor_frame": "flang"}, "did you mean 'flange'"),
     ],
@@ -288,6 +293,7 @@ def test_parameters_of_other_nodes_are_ignored_and_named(start, capfd):
         ("gravity_compensation_node", {"damping__joint9": 1.0}, "damping.joint9"),
         ("gravity_compensation_node", {"command_topic": "/elsewhere"}, "read-only"),
         ("simulator_node", {"realtime_fctor": 1.0}, "did you mean 'realtime_factor'"),
+        ("teaching_node", {"speed": -1.0}, "out of range"),
         ("wrench_compensation_node", {"inertial": True}, "cutoff"),
         ("wrench_compensation_node", {"tool_inertia": [1.0, 0.0, 0.0, 9.0, 0.0, 1.0]}, "inertia"),
     ],

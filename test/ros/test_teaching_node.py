@@ -1,0 +1,166 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The teaching node: what it records, writes, sends and refuses."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+
+from geometry_msgs.msg import InertiaStamped
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
+
+from mbs_dynamics.identification import read_recording
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.teaching_node import TeachingNode
+
+pytestmark = [pytest.mark.usefixtures("ros"), pytest.mark.backend_independent]
+
+TEXT = robot_path("arm7").read_text("utf-8")
+JOINTS = [f"joint{k}" for k in range(1, 8)]
+Q = np.array([0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1])
+
+
+class Taught:
+    """A node in this process, whose joints are where the test says, and what it sends."""
+
+    def __init__(self, path, text=TEXT, **values):
+        given = {"file": str(path / "taught.npz")} | values
+        overrides = [Parameter(name, value=value) for name, value in given.items()]
+        self.node = TeachingNode(namespace="taught", parameter_overrides=overrides)
+        self.sent, self.subscribers = {}, 1
+        for name, (_, joints) in self.node._topics.items():
+            self.node._topics[name] = self._publisher(name), joints
+        self.node._describe(text)
+        self.t = 100.0
+
+    def _publisher(self, name):
+        return SimpleNamespace(
+            publish=lambda message: self.sent.__setitem__(name, message),
+            get_subscription_count=lambda: self.subscribers,
+        )
+
+    def at(self, names, q):
+        message = JointState(name=list(names), position=[float(x) for x in q])
+        stamp = divmod(round(1e9 * self.t), 10**9)
+        message.header.stamp.sec, message.header.stamp.nanosec = stamp
+        self.node._on_joint_states(message)
+
+    def wave(self, *parts, seconds=3.0):
+        """Let joints wave for some seconds, each part in messages of its own."""
+        for y in np.linspace(0.0, 1.0, round(100 * seconds)):
+            self.t += 0.01
+            for names in parts or (JOINTS,):
+                rows = [JOINTS.index(name) if name in JOINTS else 0 for name in names]
+                self.at(names, (Q + 0.2 * np.sin(np.pi * y) ** 2)[rows])
+
+    def ask(self, service, data=None):
+        """Return whether a service succeeds, and its answer."""
+        (serve,) = (x for x in self.node.services if x.service_name.endswith(f"/{service}"))
+        answer = serve.callback(SimpleNamespace(data=data), SimpleNamespace())
+        return answer.success, answer.message
+
+    def record(self, *parts, **how):
+        assert self.ask("record", True)[0]
+        self.wave(*parts, **how)
+        return self.ask("record", False)
+
+
+@pytest.fixture
+def taught(tmp_path):
+    made = []
+
+    def make(**values):
+        made.append(Taught(tmp_path, **values))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.node.destroy_node()
+
+
+def points(message):
+    """Return names, times, positions and velocities of a message."""
+    due = [x.time_from_start.sec + 1e-9 * x.time_from_start.nanosec for x in message.points]
+    rows = [[list(getattr(x, k)) for x in message.points] for k in ("positions", "velocities")]
+    return message.joint_names, np.array(due), *map(np.array, rows)
+
+
+def test_parts_in_messages_of_their_own_are_recorded_and_sent_to_topics_of_their_own(taught):
+    topics = {"a/trajectory": JOINTS[:6], "gripper/joint_trajectory": ["joint7"]}
+    one = taught(trajectory_topic="a/trajectory", other_topics=["gripper/joint_trajectory: joint7"])
+    success, said = one.record(["wheel", *JOINTS[:3]], JOINTS[3:])
+    assert success, said
+    recording = read_recording(one.node._settings.file, torques=False)
+    assert (sorted(recording.joints), len(recording.t)) == (JOINTS, 300)
+    one.at(JOINTS, Q - 0.3)
+    success, said = one.ask("play")
+    assert success, said
+    for topic, names in topics.items():
+        found, due, q, qd = points(one.sent[topic])
+        assert found == names
+        rows = [JOINTS.index(name) for name in names]
+        assert due[0] == pytest.approx(1.875 * 0.3 / 0.3, abs=0.02)  # 0.3 rad at 0.3 rad/s
+        assert due[-1] - due[0] == pytest.approx(2.99 + 0.4, abs=0.01)
+        np.testing.assert_allclose(q[[0, -1]], [Q[rows]] * 2, atol=0.003)
+        np.testing.assert_allclose(q.max(axis=0), Q[rows] + 0.2, atol=0.02)
+        assert not qd[[0, -1]].any()
+
+
+def test_the_speed_is_that_of_the_parameter_and_the_load_counts(taught):
+    one = taught()
+    assert one.record()[0]
+    lengths = {}
+    for speed in (1.0, 2.0, 0.0):
+        one.node.set_parameters([Parameter("speed", value=speed)])
+        assert one.ask("play")[0]
+        _, due, *_ = points(one.sent["impedance_control_node/trajectory"])
+        lengths[speed] = due[-1] - due[0]
+    assert lengths[1.0] == pytest.approx(2.0 * lengths[2.0])
+    assert lengths[0.0] < 1.0
+    load = InertiaStamped()
+    load.header.frame_id, load.inertia.m = "tool", 30.0
+    one.node._on_payload(load)
+    success, said = one.ask("play")
+    assert (success, "joint" in said) == (False, True)
+
+
+def test_a_wrapped_angle_is_sent_in_the_turn_of_the_joint(taught):
+    one = taught(text=TEXT.replace('type="revolute"', 'type="continuous"'))
+    assert one.record()[0]
+    turns = np.array([2.0 * np.pi, 0, 0, 0, 0, 0, -2.0 * np.pi])
+    one.at(JOINTS, Q + turns)
+    assert one.ask("play")[0]
+    _, _, q, _ = points(one.sent["impedance_control_node/trajectory"])
+    np.testing.assert_allclose(q[0] - Q, turns, atol=0.003)
+
+
+def test_what_cannot_be_played_is_refused_with_the_reason_and_nothing_is_sent(taught, tmp_path):
+    one = taught()
+    refused = {}
+    refused["no recording"] = one.ask("play"), "no such file"
+    refused["none begun"] = one.ask("record", False), "no joint_states"
+    refused["a joint never reported"] = one.record(JOINTS[:6]), "joint7"
+    refused["too short"] = one.record(seconds=0.3), "at least 0.5 s"
+    assert not (tmp_path / "taught.npz").exists()
+    assert one.record()[0]
+    one.ask("record", True)
+    refused["while recording"] = one.ask("play"), "is going on"
+    one.wave(seconds=0.1)
+    refused["recorded for an instant"] = one.ask("record", False), "at least 0.5 s"
+    one.subscribers = 0
+    refused["no subscriber"] = one.ask("play"), "impedance_control_node/trajectory"
+    one.subscribers = 1
+    np.savez(tmp_path / "taught.npz", joints=["elbow"], t=np.arange(9.0), q=np.ones((9, 1)))
+    refused["another robot"] = one.ask("play"), "elbow"
+    one.node.set_parameters([Parameter("file", value=str(tmp_path / "no" / "taught.npz"))])
+    refused["no folder"] = one.record(), "no folder"
+    for case, ((success, said), why) in refused.items():
+        assert (case, success) == (case, False)
+        assert why in said, case
+    assert not one.sent
