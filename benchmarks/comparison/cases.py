@@ -43,6 +43,7 @@ ADDED = (
     "null_space_projector",
     "operational_space_bias",
     "operational_space_inertia",
+    "pose",
     "position_rates",
 )
 """Algorithms that older revisions lack."""

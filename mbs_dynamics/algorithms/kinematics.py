@@ -17,7 +17,7 @@ from mbs_dynamics.model.body import Frame
 from mbs_dynamics.representation import BodyFixed, Representation, moves, screws_at
 from mbs_dynamics.representation.tree import Tree
 
-__all__ = ["forward_kinematics", "jacobian", "twists"]
+__all__ = ["forward_kinematics", "jacobian", "pose", "twists"]
 
 
 def _frames(model: Tree, bodies: Sequence[str] | None) -> list[Frame]:
@@ -43,6 +43,18 @@ def forward_kinematics(
     rep = BodyFixed(model, q)
     poses = [rep.C(frame.body) @ frame.placement for frame in _frames(model, bodies)]
     return np.array(poses).reshape(-1, 4, 4)
+
+
+@algorithm(invariant=True)
+def pose(model: Tree, q: ArrayLike, body: str) -> FloatArray:
+    """Return the pose C (..., 4, 4) of a body or link, as :func:`forward_kinematics` of one body.
+
+    ``q`` (..., n) in rad or m; ``body`` is the name of a body, merged link or added frame.
+
+    Raises ArgumentError for a wrong shape or type, UnknownBodyError.
+    """
+    found: FloatArray = forward_kinematics(model, q, bodies=[body])[0]
+    return found
 
 
 @algorithm(invariant=False, generic=True)

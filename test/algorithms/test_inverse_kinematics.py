@@ -25,7 +25,7 @@ from reference import assert_close, exponential, hat
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.inverse_kinematics import descent, inverse_kinematics
 from mbs_dynamics.algorithms.inverse_kinematics.coordinates import reach
-from mbs_dynamics.algorithms.inverse_kinematics.descent import point_residual, pose_residual
+from mbs_dynamics.algorithms.inverse_kinematics.descent import axes_residual, pose_residual
 from mbs_dynamics.model.compiled import compiled
 
 TOLERANCE = 1e-8
@@ -141,22 +141,24 @@ def test_the_error_is_the_logarithm(angle):
     assert gap[1] == pytest.approx(np.linalg.norm(D[:3, 3]), rel=1e-12)
 
 
-@pytest.mark.parametrize("position_only", [False, True])
+@pytest.mark.parametrize("axes", ["pose", None, 0, 1, 2])
 @pytest.mark.parametrize("name", ["tree", "mimics", "screw chain"])
-def test_the_derivative_of_the_error(name, position_only):
+def test_the_derivative_of_the_error(name, axes):
+    """Of whole poses, and along the axes of the target, of which one may be free."""
     model = MECHANISMS[name].model
     body = model.body_names[4]
     h, point = 1e-6, np.array([0.1, -0.2, 0.3])
 
     def residual(q, target):
-        if position_only:
-            return point_residual(model, q, target, point, body)
-        return pose_residual(model, q, target, body)
+        if axes == "pose":
+            return pose_residual(model, q, target, body)[:2]
+        return axes_residual(model, q, target, point, body, free=axes)
 
     for seed in range(5):
         q = np.random.default_rng(seed).uniform(-2.0, 2.0, model.n)
         target = random_poses(1, 1.0, seed)[0]
-        _, J, _ = residual(q, target)
+        e, J = residual(q, target)
+        assert axes in ("pose", None) or abs(e[axes]) < 1e-14
         steps = h * np.eye(model.n)
         ahead, behind = (residual(p, target)[0] for p in (q + steps, q - steps))
         slopes = (behind - ahead).T / (2 * h)

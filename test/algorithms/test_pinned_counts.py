@@ -30,6 +30,7 @@ PINNED = {
     "difference": (8, 6),
     "position_rates": (0, 0),
     "forward_kinematics": (176, 120),
+    "pose": (170, 120),
     "twists": (135, 94),
     "jacobian": (178, 115),
     "accelerations": (314, 234),

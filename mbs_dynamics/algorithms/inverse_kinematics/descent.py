@@ -14,7 +14,7 @@ from mbs_dynamics.algorithms.inverse_kinematics.coordinates import Coordinates, 
 from mbs_dynamics.algorithms.manipulability import moving_coordinates
 from mbs_dynamics.algorithms.points import frame_at
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import sqrt
+from mbs_dynamics.compiler import atan2, less, select, sqrt
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array, square
 from mbs_dynamics.model.body import Frame
@@ -24,6 +24,10 @@ from mbs_dynamics.representation.tree import Tree
 
 FIRST_DAMPING, LEAST_DAMPING = 0.1, 1e-12
 """Damping relative to the mean of the diagonal of J^T J."""
+
+LEAST_TURN = 1e-6
+"""Least share of a turn about a free axis, which is zero where the axis is opposite to that of
+the target."""
 
 HOPELESS_DAMPING = 1e8
 """Where this much is not enough, no step however short comes nearer to the target."""
@@ -48,19 +52,39 @@ def pose_residual(model: Tree, q: ArrayLike, target: ArrayLike, body: str) -> An
 
 
 @algorithm(invariant=True)
-def point_residual(
-    model: Tree, q: ArrayLike, target: ArrayLike, point: ArrayLike, body: str
+def axes_residual(
+    model: Tree,
+    q: ArrayLike,
+    target: ArrayLike,
+    point: ArrayLike,
+    body: str,
+    *,
+    free: int | None = None,
 ) -> Any:
-    """Return the error e (..., 3) of the position of a point, J (..., 3, p) and the gap.
+    """Return the error e (..., 6) along the axes of a target, and J (..., 6, p) with de = -J dq.
 
-    ``point`` (..., 3) is in the frame of the body, and e in its axes. All else is as in
-    :func:`pose_residual`, with an angle of zero.
+    It is log(R^T R_target) and the displacement to the target of a ``point`` (..., 3) in the frame
+    of the body, over :func:`reach`. About a ``free`` axis, 0 to 2, the target turns to where the
+    rotation that is left is the least: that component of e is zero. Swing and twist, as of a
+    quaternion.
     """
-    C_error, J = _error_and_jacobian(model, q, target, frame_at(model, point, body))
-    d, unit = C_error[:3, 3], 1.0 / reach(model.model, body)
-    # the point moves by v and the frame turns by omega: dd = -(v + omega cross d)
-    J = unit * (J[3:] - so3.hat(d) @ J[:3])
-    return {"e": unit * d, "J": J, "gap": [0.0, sqrt(square(d))]}
+    frame = frame_at(model, point, body)
+    C_error, J = _error_and_jacobian(model, q, target, frame)
+    R_error, d = C_error[:3, :3], C_error[:3, 3]
+    unit, R = 1.0 / reach(model.model, body), R_error.T  # of the body in the target
+    linear = unit * (R @ J[3:])
+    if free is not None:
+        i, j = (free + 1) % 3, (free + 2) % 3
+        axis = np.eye(3)[free]
+        angle = atan2(R[j, i] - R[i, j], R[i, i] + R[j, j])
+        R_error = R_error @ so3.exp(axis * angle)
+    x = so3.log(R_error)
+    angular = so3.dexp_inv(x) @ J[:3]
+    if free is not None:  # the turn of the target keeps its component of x at zero
+        turn = so3.dexp_inv(-x)[:, free]
+        share = select(less(turn[free], LEAST_TURN), LEAST_TURN, turn[free])  # opposite axes
+        angular = angular - np.multiply.outer(turn, angular[free] / share)
+    return {"e": np.concatenate([x, unit * (R @ d)]), "J": np.concatenate([angular, linear])}
 
 
 def _error_and_jacobian(model: Tree, q: Any, target: Any, frame: Frame) -> tuple[Array, Array]:
@@ -76,8 +100,8 @@ class Task(NamedTuple):
 
     model: Model
     body: str
-    point: FloatArray | None
-    """(3,) the point, in the frame of the body, that is to be at a position; None for poses."""
+    point: FloatArray
+    """(3,) the point, in the frame of the body, that is to be at the target."""
     coordinates: Coordinates
     """With the p that may move the body."""
     lower: FloatArray
@@ -89,15 +113,22 @@ class Task(NamedTuple):
     tolerance: FloatArray
     """(2,) of the gap, in rad and m."""
     max_iterations: int
+    weights: FloatArray | None = None
+    """(6,) of the squares of the errors along the axes of the target; None for whole poses."""
 
     def residual(self, q: FloatArray, targets: FloatArray) -> tuple[FloatArray, ...]:
         """Return e (N, m), J (N, m, p) and the gap (N, 2); see :func:`pose_residual`."""
-        arrays: tuple[FloatArray, ...]
-        if self.point is None:
-            arrays = pose_residual(self.model, q, targets, self.body)
+        if self.weights is None:
+            e, J, gap = pose_residual(self.model, q, targets, self.body)
         else:
-            arrays = point_residual(self.model, q, targets, self.point, self.body)
-        e, J, gap = arrays
+            counts = self.weights > 0.0
+            off = np.flatnonzero(~counts[:3]).tolist()
+            free = off[0] if len(off) == 1 else None
+            e, J = axes_residual(self.model, q, targets, self.point, self.body, free=free)
+            parts = np.where(counts, e, 0.0).reshape(-1, 2, 3)
+            gap = np.linalg.norm(parts, axis=-1) * (1.0, self.coordinates.reach)
+            scale = np.sqrt(self.weights[counts])
+            e, J = scale * e[:, counts], scale[:, None] * J[:, counts]
         every, moved = moving_coordinates(self.model, self.body), self.coordinates.moved
         return e, J if every == moved else J[..., [every.index(k) for k in moved]], gap
 

@@ -57,6 +57,8 @@ def inverse_kinematics(
     body: str,
     *,
     point: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    position_first: bool = False,
     q0: ArrayLike | None = None,
     held: Sequence[str] = (),
     starts: int = 20,
@@ -75,6 +77,13 @@ def inverse_kinematics(
     (3,) in m in the frame of the body, by default its origin. ``body`` is the name of a body or
     link.
 
+    ``weights`` (6,) >= 0 weigh the squares of the errors along the axes of the target, those of the
+    rotation first, and 0 leaves an axis free: (1, 1, 0, 1, 1, 1) lets a tool turn about its z axis.
+    Errors of the result, and their tolerances, are those along the other axes. With
+    ``position_first`` the position is reached, and the orientation is as near to that of the target
+    as it can then be: arms with fewer than six joints reach few poses. ``success`` and ``reason``
+    then refer to the position, and ``angular_error`` is what is left.
+
     ``q0`` (..., nq), clipped to the limits, is the first start, by default in the middle of them.
     ``held`` names joints that keep their positions in q0: ``("floating_base",)`` holds a base; or
     single velocities of them, by the names of ``model.velocity_names``.
@@ -84,11 +93,14 @@ def inverse_kinematics(
     ``max_iterations`` steps. Coordinates that do not move the body remain at q0. Revolute
     joints end as few turns from q0 as the limits allow.
 
-    Minimises |log(C(q)^-1 C_target)|^2, with lengths divided by that of the arm, by
-    Levenberg-Marquardt steps within the limits, for all targets at once.
+    Minimises |log(C(q)^-1 C_target)|^2, or with weights the weighted squares of the rotation vector
+    and of the displacement, with lengths divided by that of the arm, by Levenberg-Marquardt steps
+    within the limits, for all targets at once. ``position_first`` gives the orientation the weights
+    1e-4 and then 1e-12.
 
-    Raises ArgumentError for a wrong shape or type, non-finite numbers, a target that is not a pose,
-    a point together with a target pose, or a body that no joint moves; ModelError if limits leave a
+    Raises ArgumentError for a wrong shape or type, non-finite numbers, negative weights or zeros
+    alone, a target that is not a pose, a point together with a target pose, weights of rotations or
+    ``position_first`` without one, or a body that no joint moves; ModelError if limits leave a
     joint no position; UnknownBodyError, UnknownJointError.
     """
     if not isinstance(model, Model):
@@ -96,10 +108,13 @@ def inverse_kinematics(
     coordinates = Coordinates.of(model, body, held)
     moved = coordinates.moved
     poses, position_only = _pose_or_position(target)
+    if position_first and position_only:
+        raise ArgumentError("position_first is for targets (..., 4, 4), which have an orientation")
     task = Task(
         model=model,
         body=body,
         point=_point(point, position_only),
+        weights=_weights(weights, position_first, position_only),
         coordinates=coordinates,
         lower=coordinates.lower[moved],
         upper=coordinates.upper[moved],
@@ -125,9 +140,22 @@ def inverse_kinematics(
     values = coordinates.values(first)[:, moved]
     first = task.ahead(first, np.clip(values, task.lower, task.upper))
 
-    found, beyond = _search(task, coordinates, poses, first, random)
+    if position_first:
+        found, beyond = _search(_less(task, 1e-4), coordinates, poses, first, random)
+        last = _less(task, 1e-12)
+        found = _at_position(task, descend(last, poses, found.q))
+        missed = np.flatnonzero(~found.converged)  # where another orientation is too attractive
+        if missed.size:
+            again, beyond[missed] = _search(last, coordinates, poses[missed], first[missed], random)
+            _keep_better(found, _at_position(task, again), missed)
+    else:
+        found, beyond = _search(task, coordinates, poses, first, random)
     q = coordinates.near(found.q, first)
     reasons = np.full(len(q), CONVERGED, dtype=object)
+    for k in np.flatnonzero(found.converged & (found.gap[:, 0] > task.tolerance[0])):
+        reasons[k] = (
+            f"{CONVERGED} to the position; the orientation is off by {found.gap[k, 0]:.3g} rad"
+        )
     for k in np.flatnonzero(~found.converged):
         reasons[k] = _reason(model, coordinates, found.gap[k], beyond[k])
     rest = (found.converged, found.gap[:, 0], found.gap[:, 1], found.iterations, reasons)
@@ -158,13 +186,41 @@ def _pose_or_position(value: ArrayLike) -> tuple[FloatArray, bool]:
     return se3.pose(U @ Vt, C[..., :3, 3]), False
 
 
-def _point(point: ArrayLike | None, position_only: bool) -> FloatArray | None:
-    """Return the point that is to reach a position; None if the target is a pose."""
-    if not position_only:
-        if point is not None:
-            raise ArgumentError("a point is for targets (..., 3) that are positions of it")
-        return None
+def _point(point: ArrayLike | None, position_only: bool) -> FloatArray:
+    """Return the point of the body that is to reach the target."""
+    if point is not None and not position_only:
+        raise ArgumentError("a point is for targets (..., 3) that are positions of it")
     return np.zeros(3) if point is None else checks.numbers("point", point, (3,))
+
+
+def _weights(
+    weights: ArrayLike | None, position_first: bool, position_only: bool
+) -> FloatArray | None:
+    """Return the weights (6,) of the errors along the axes of targets; None for whole poses."""
+    of_position = np.repeat([0.0, 1.0], 3)
+    if weights is None:
+        given = of_position if position_only else np.ones(6)
+        return given if position_only or position_first else None
+    given = checks.numbers("weights", weights, (6,))
+    if (given < 0.0).any() or not given.any():
+        raise ArgumentError(f"weights must not be negative, nor all zero; got {given.tolist()}")
+    if position_only and given[:3].any():
+        raise ArgumentError(
+            "weights of rotations are for targets (..., 4, 4), which have an orientation; got "
+            f"{given.tolist()}"
+        )
+    return given
+
+
+def _at_position(task: Task, found: Found) -> Found:
+    """Return results that count as converged where the position is reached."""
+    return found._replace(converged=found.gap[:, 1] <= task.tolerance[1])
+
+
+def _less(task: Task, share: float) -> Task:
+    """Return a task in which the orientation counts for less."""
+    assert task.weights is not None
+    return task._replace(weights=task.weights * np.repeat([share, 1.0], 3))
 
 
 def _search(
