@@ -71,6 +71,11 @@ class Twin:
         return (q, v, vd), (self.q(q), self.T @ v, self.T @ vd)
 
 
+def fixed(path) -> Twin:
+    """Return a robot of a URDF on a fixed base."""
+    return Twin(Model.from_urdf(path), pin.buildModelFromUrdf(str(path)))
+
+
 def floating(path) -> Twin:
     """Return a robot of a URDF on a floating base."""
     model = Model.from_urdf(path, floating_base=True)

@@ -35,7 +35,7 @@ ROOMS = {
 """Tests of parts of the package that bear another name than the part."""
 LONG = (
     "test_back_ends.py",
-    "test_dynamics_pinocchio.py",
+    "test_joints.py",
     "test_moving_base.py",
     "test_operation_counts.py",
     "test_pinned_counts.py",

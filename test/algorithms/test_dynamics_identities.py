@@ -8,7 +8,7 @@ are theorems of mechanics. Rates along a motion are exact: the equations themsel
 with truncated Taylor series of numbers.
 
 The plain Python back end evaluates, because compiling would take minutes. What llvm makes of these
-algorithms is tested on real robots in test_dynamics_pinocchio.py.
+algorithms is tested on real robots in test_joints.py.
 """
 
 from __future__ import annotations

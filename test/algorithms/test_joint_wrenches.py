@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What joints transmit and what their bearings bear, by hand and by the laws of mechanics.
 
-Pinocchio's joint forces are in test_dynamics_pinocchio.py, momentum balances of the bodies in
+Pinocchio's joint forces are in test_joints.py, momentum balances of the bodies in
 test_dynamics_identities.py.
 """
 

@@ -17,7 +17,7 @@ import pinocchio as pin
 import pytest
 from reference import assert_close
 from robots import all_files, robot
-from twins import MIXED, Twin, floating, mixed
+from twins import MIXED, Twin, fixed, floating, mixed
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
@@ -44,31 +44,48 @@ ROBOTS = {
     "icub": "icub.urdf",
     "tiago": "tiago_no_hand.urdf",
 }
-QUICK = ("mixed0", "mixed1", "mixed2", "solo", "talos")
+FIXED = {
+    "allegro on a fixed base": "allegro_left_hand.urdf",
+    "baxter on a fixed base": "baxter.urdf",
+    "hyq on a fixed base": "hyq_no_sensors.urdf",
+    "kinova on a fixed base": "kinova.urdf",
+    "panda on a fixed base": "panda.urdf",
+    "talos on a fixed base": "talos_reduced.urdf",
+    "ur5 on a fixed base": "ur5_robot.urdf",
+}
+QUICK = (
+    *("mixed0", "mixed1", "mixed2", "solo", "talos"),
+    *("panda on a fixed base", "ur5 on a fixed base"),
+)
+PIN_ORDER = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
+"""Pinocchio orders tensors xx, xy, yy, xz, yz, zz; here it is xx, xy, xz, yy, yz, zz."""
 
 
 @functools.cache
 def twin(name: str) -> Twin:
     if name.startswith("mixed"):
         return mixed(int(name[5:]))
-    return floating(robot(ROBOTS[name]))
+    return fixed(robot(FIXED[name])) if name in FIXED else floating(robot(ROBOTS[name]))
 
 
-every_twin = pytest.mark.parametrize(
-    "t",
-    [
-        pytest.param(
-            name,
-            marks=[
-                *([] if name in QUICK else [pytest.mark.slow]),
-                pytest.mark.skipif(
-                    name in ROBOTS and not all_files(), reason="no example-robot-data"
-                ),
-            ],
-        )
-        for name in (*(f"mixed{k}" for k in range(6)), *ROBOTS)
-    ],
-)
+def twins(*names):
+    """Return parameters that are slow unless they are in QUICK."""
+    without = pytest.mark.skipif(not all_files(), reason="no example-robot-data")
+    return pytest.mark.parametrize(
+        "t",
+        [
+            pytest.param(
+                name,
+                marks=[pytest.mark.slow] * (name not in QUICK) + [without] * ("mixed" not in name),
+            )
+            for name in names
+        ],
+    )
+
+
+every_twin = twins(*(f"mixed{k}" for k in range(6)), *ROBOTS, *FIXED)
+with_groups = twins(*(f"mixed{k}" for k in range(6)), *ROBOTS)
+every_robot = twins(*ROBOTS, *FIXED)
 
 
 @pytest.fixture(autouse=True)
@@ -140,6 +157,37 @@ def test_derivatives_of_pinocchio(t):
         assert_close(found, expected, 1e-10 if np.linalg.cond(ours.dqdd_dtau) < 1e7 else 1e-7)
 
 
+@every_robot
+def test_dynamics_under_wrenches_of_pinocchio(t):
+    t = twin(t)
+    m, T = t.model, t.T
+    (q, v, a), (pq, pv, pa) = t.state(6)
+    W = np.random.default_rng(6).uniform(-10.0, 10.0, (m.nb, 6))
+    forces, ids = pin.StdVec_Force(), [t.pin.getJointId(b.joint.name) for b in m.bodies]
+    forces.extend([pin.Force.Zero()] * len(t.pin.joints))
+    for k, w in zip(ids, W, strict=True):
+        forces[k] = pin.Force(w[3:], w[:3])
+    tau = T.T @ pin.rnea(t.pin, t.data, pq, pv, pa, forces)
+    assert_close(mbs.inverse_dynamics(m, q, v, a, W), tau, 1e-11)
+    f = np.array([ANGULAR_FIRST @ t.data.f[k].vector for k in ids])
+    assert_close(mbs.joint_wrenches(m, q, v, a, W), f, 1e-11)
+    momenta = [ANGULAR_FIRST @ (t.pin.inertias[k] * t.data.v[k]).vector for k in ids]
+    assert_close(mbs.momenta(m, q, v), np.array(momenta), 1e-12)
+    for method in METHODS:
+        assert_close(mbs.forward_dynamics(m, q, v, tau, W, method=method), a, 1e-9, method)
+    dq, dv, M = pin.computeRNEADerivatives(t.pin, t.data, pq, pv, pa, forces)
+    M = np.triu(M) + np.triu(M, 1).T
+    expected = [T.T @ x @ T for x in (dq, dv, M)]
+    for found, by in zip(mbs.inverse_dynamics_derivatives(m, q, v, a, W), expected, strict=True):
+        assert_close(found, by, 1e-10)
+    by_q, by_qd, by_tau = mbs.forward_dynamics_derivatives(m, q, v, tau, W)
+    for found, by in ((by_q, -expected[0]), (by_qd, -expected[1]), (by_tau, np.eye(m.n))):
+        assert_close(expected[2] @ found, by, 1e-8)
+    Y = pin.computeJointTorqueRegressor(t.pin, t.data, pq, pv, pa)
+    columns = [10 * (k - 1) + x for k in ids for x in PIN_ORDER]
+    assert_close(mbs.inverse_dynamics_regressor(m, q, v, a), T.T @ Y[:, columns], 1e-11)
+
+
 def in_extended_precision(function, model, **given):
     """Return the results of equations in 80 bits, of the model itself."""
     shapes = {name: x.shape for name, x in given.items()}
@@ -151,7 +199,7 @@ def in_extended_precision(function, model, **given):
     return [np.array(x, dtype=np.longdouble) for x in meaning["exact"](*inputs)]
 
 
-@every_twin
+@with_groups
 def test_configurations_of_pinocchio(t):
     t = twin(t)
     m, T = t.model, t.T
