@@ -31,13 +31,21 @@ def missing(package: str) -> BackendError:
     )
 
 
+def refused(name: str, system: str) -> BackendError:
+    """Return what to raise for derivatives that a pullback does not have."""
+    return BackendError(
+        f"{name}: second derivatives and forward-mode derivatives are not available in {system}; "
+        "mbs_dynamics.bridges.casadi has them"
+    )
+
+
 def kernel_for(
     function: Callable[..., Any] | str, model: Model, options: Mapping[str, Any]
 ) -> Kernel:
     """Return the kernel of an algorithm, of which properties of the model are defaults.
 
     ``options`` are those of :func:`mbs_dynamics.compile`; ``inertial_parameters=True`` makes those
-    of all bodies an input, loads included, in place of the payload.
+    of all bodies an input, in place of payload and armature, which they include.
     """
     others = {name: x for name, x in options.items() if name != INERTIAL}
     if not options.get(INERTIAL, False):
@@ -47,14 +55,18 @@ def kernel_for(
     complete = found.complete(chosen)
 
     def on_tree(tree: Tree, entries: Any) -> None:
-        rows = zip(tree.bodies, entries.reshape(-1, 10), strict=True)
-        tree.bodies = [replace(body, inertia=Inertia.from_parameters(row)) for body, row in rows]
+        rows = entries[: 10 * model.nb].reshape(-1, 10)
+        pairs = zip(tree.bodies, rows, strict=True)
+        tree.bodies = [replace(body, inertia=Inertia.from_parameters(row)) for body, row in pairs]
+        if tree.has_armature:
+            tree.armature = entries[10 * model.nb :]
 
     def traced() -> Program:
-        return program_with(found, model, arrays, complete, (INERTIAL, 10 * model.nb), on_tree)
+        return program_with(found, model, arrays, complete, (INERTIAL, len(values)), on_tree)
 
+    values = inertial_parameters(model)
     kernel = kernel_of(model, (found, INERTIAL, arrays, *complete.values()), traced)
-    return kernel.with_defaults({INERTIAL: inertial_parameters(model), "gravity": model.gravity})
+    return kernel.with_defaults({INERTIAL: values, "gravity": model.gravity})
 
 
 def program_with(

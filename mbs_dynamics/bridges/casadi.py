@@ -35,6 +35,7 @@ def to_casadi(
     *,
     gravity: bool = False,
     payload: bool = False,
+    armature: bool = False,
     **options: Any,
 ) -> casadi.Function:
     """Return an algorithm of a model as a ``casadi.Function``, which CasADi can differentiate.
@@ -45,11 +46,11 @@ def to_casadi(
     (4 nb, 4). Quaternions of floating bases are entries of q like others; ``displaced`` moves on
     the group.
 
-    ``gravity`` and ``payload`` make these properties of the model the last inputs, (3,) and
-    (k, 10); otherwise they are constants. ``options`` are those of :func:`mbs_dynamics.compile`,
-    and ``inertial_parameters=True`` makes those of all bodies, (10 nb,) as
-    :func:`mbs_dynamics.inertial_parameters` returns them, an input in place of the payload. Results
-    are NaN or infinite where a kernel would raise SingularError.
+    ``gravity``, ``payload`` and ``armature`` make these properties of the model the last inputs,
+    (3,), (k, 10) and (n,); otherwise they are constants. ``options`` are those of
+    :func:`mbs_dynamics.compile`, and ``inertial_parameters=True`` makes what
+    :func:`mbs_dynamics.inertial_parameters` returns an input, in place of payload and armature.
+    Results are NaN or infinite where a kernel would raise SingularError.
 
     Raises what :func:`mbs_dynamics.compile` raises, and ArgumentError for algorithms of so many
     operations that CasADi would take too long.
@@ -58,7 +59,7 @@ def to_casadi(
     program = kernel.program
     seconds = EACH * program.operations.total
     check_size(program, MOST, f"about {seconds:.0f} s as SX, and several times that differentiated")
-    ports, constants = split(kernel, gravity=gravity, payload=payload)
+    ports, constants = split(kernel, gravity=gravity, payload=payload, armature=armature)
     symbols = {port.name: casadi.SX.sym(port.name, *_size(port)) for port in ports}
     given = {
         name: np.array(casadi.vec(x.T).elements(), dtype=object) for name, x in symbols.items()

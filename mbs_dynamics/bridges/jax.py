@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.bridges._programs import Pullbacks, kernel_for, missing
+from mbs_dynamics.bridges._programs import Pullbacks, kernel_for, missing, refused
 from mbs_dynamics.checks import batch_of
 from mbs_dynamics.compiler import Kernel, Port
-from mbs_dynamics.errors import ArgumentError, BackendError
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model import Model
 
 try:
@@ -31,21 +31,21 @@ def function(
     """Return an algorithm of a model as a function of arrays that JAX can transform.
 
     ``function(mbs.inverse_dynamics, arm)`` is called with q, qd and qdd, float64 arrays on the CPU
-    with any leading batch axes, which broadcast. ``gravity`` (..., 3) and ``payload`` (..., k, 10)
-    may be given by name; by default they are those of the model. It returns an array, or a named
-    tuple for algorithms with several results.
+    with any leading batch axes, which broadcast. ``gravity`` (..., 3), ``payload`` (..., k, 10)
+    and ``armature`` (..., n) may be given by name; by default they are those of the model. It
+    returns an array, or a named tuple for algorithms with several results.
 
     ``options`` are those of :func:`mbs_dynamics.compile`, and ``inertial_parameters=True`` makes
-    those of all bodies, (..., 10 nb) as :func:`mbs_dynamics.inertial_parameters` returns them, an
-    input in place of the payload.
+    what :func:`mbs_dynamics.inertial_parameters` returns an input, in place of payload and
+    armature.
 
     ``jit``, ``vmap``, ``grad``, ``vjp`` and ``jacrev`` apply; ``vmap`` makes a batch for one call
     of the kernel. Quaternions of floating bases are entries of q like others; ``displaced`` moves
     on the group.
 
     Raises what :func:`mbs_dynamics.compile` raises. The function raises ArgumentError for arrays of
-    another type, device or shape, and BackendError for derivatives of derivatives. Where a kernel
-    raises SingularError, JAX raises an error of its own with that message.
+    another type, device or shape, and BackendError for second and forward-mode derivatives. Where a
+    kernel raises SingularError, JAX raises an error of its own with that message.
     """
     kernel = kernel_for(function, model, options)
     pullbacks = Pullbacks(kernel.program)
@@ -70,10 +70,8 @@ def function(
         return _called(pullbacks[wrt], arrays, (*kernel.inputs, *kernel.outputs))
 
     @gradient.defjvp
-    def refused(*_: Any) -> Any:
-        raise BackendError(
-            f"{kernel.name}: second derivatives are not available in JAX; those in CasADi are"
-        )
+    def no_more(*_: Any) -> Any:
+        raise refused(kernel.name, "JAX")
 
     value.defvjp(forward, backward, symbolic_zeros=True)
 
@@ -89,10 +87,7 @@ def function(
         except TypeError as error:  # of JAX, which does not name the function
             if "forward-mode" not in str(error):
                 raise
-            raise BackendError(
-                f"{kernel.name}: forward-mode derivatives, of which jax.hessian makes use, are not "
-                "available in JAX; take jax.grad or jax.jacrev"
-            ) from error
+            raise refused(kernel.name, "JAX") from error
         return found[0] if kernel.result_type is None else kernel.result_type._make(found)
 
     on_arrays.__name__ = kernel.name

@@ -52,10 +52,11 @@ def to_sympy(function: Callable[..., Any] | str, model: Model, **options: Any) -
 
     For body i, counted from 1, m<i> is the mass, c<i>x, c<i>y, c<i>z the centre of mass, I<i>xx,
     I<i>xy, ... the tensor about that centre, and r<i>x, r<i>y, r<i>z the position of the body's
-    frame in that of its parent, in SI units; r_<link>_x, ... are those of other links and frames in
-    those of their bodies. Quantities that are zero in the model are zero, and
-    rotations between frames are numbers. g is the acceleration of free fall, or g_x, g_y, g_z are
-    its components if it is along no axis. Loads are part of their bodies.
+    frame in that of its parent, in SI units. r_<link>_x, ... are positions of other links and
+    frames in the frames of their bodies. J<k> is the armature of coordinate k. g is the
+    acceleration of free fall, or g_x, g_y, g_z are its components if it is along no axis.
+    Quantities that are zero in the model are zero, rotations between frames are numbers, and loads
+    are part of their bodies.
 
     ``options`` are those of :func:`mbs_dynamics.compile`. Expressions are simplified as far as the
     trace does it, by zeros, ones and signs; ``sympy.simplify`` does the rest.
@@ -74,17 +75,19 @@ def to_sympy(function: Callable[..., Any] | str, model: Model, **options: Any) -
     constants = ("constants", len(numbers))
     program = program_with(found, model, arrays, complete, constants, on_tree)
     check_size(program, MOST, "and as expressions many times as many")
+    rotors = {f"J{k}": x for k, x in enumerate(model.armature, 1) if x}
     fall = {f"g_{axis}": x for axis, x in zip(AXES, model.gravity, strict=True) if x}
     if len(fall) == 1:
         ((name, x),) = fall.items()
         directed, fall = {name: sympy.Symbol("g") * int(np.sign(x))}, {"g": abs(x)}
     else:
         directed = {name: sympy.Symbol(name) for name in fall}
-    values = {sympy.Symbol(name): float(x) for name, x in (numbers | fall).items()}
+    values = {sympy.Symbol(name): float(x) for name, x in (numbers | rotors | fall).items()}
     inputs = {p.name: _symbols(p) for p in program.inputs if p.name in arrays}
     given = {
         "constants": list(map(sympy.Symbol, numbers)),
         "gravity": [directed.get(f"g_{axis}", 0.0) for axis in AXES],
+        "armature": [sympy.Symbol(f"J{k}") if x else 0.0 for k, x in enumerate(model.armature, 1)],
         **{name: list(x) for name, x in inputs.items()},
     }
     flat = {port.name: given[port.name] for port in program.inputs}

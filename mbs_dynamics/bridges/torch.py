@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mbs_dynamics.bridges._programs import Pullbacks, kernel_for, missing
-from mbs_dynamics.errors import ArgumentError, BackendError
+from mbs_dynamics.bridges._programs import Pullbacks, kernel_for, missing, refused
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model import Model
 
 try:
@@ -23,12 +23,13 @@ def function(function: Callable[..., Any] | str, model: Model, **options: Any) -
     """Return an algorithm of a model as a function of tensors that autograd can differentiate.
 
     ``function(mbs.inverse_dynamics, arm)`` is called with q, qd and qdd, float64 tensors on the
-    CPU with any leading batch axes, which broadcast. ``gravity`` (..., 3) and ``payload``
-    (..., k, 10) may be given by name, as tensors; by default they are those of the model.
+    CPU with any leading batch axes, which broadcast. ``gravity`` (..., 3), ``payload``
+    (..., k, 10) and ``armature`` (..., n) may be given by name; by default they are those of the
+    model.
 
     ``options`` are those of :func:`mbs_dynamics.compile`, and ``inertial_parameters=True`` makes
-    those of all bodies, (..., 10 nb) as :func:`mbs_dynamics.inertial_parameters` returns them, an
-    input in place of the payload. All inputs have gradients.
+    what :func:`mbs_dynamics.inertial_parameters` returns an input, in place of payload and
+    armature. All inputs have gradients.
 
     Raises what :func:`mbs_dynamics.compile` raises.
     """
@@ -45,7 +46,7 @@ class TorchFunction:
     q like others; ``displaced`` moves on the group.
 
     Raises ArgumentError for arguments that are no float64 tensors on the CPU or have wrong shapes,
-    SingularError as kernels do, and BackendError where a gradient is differentiated.
+    SingularError as kernels do, and BackendError for second and forward-mode derivatives.
     """
 
     def __init__(self, function: Any, model: Model, options: dict[str, Any]) -> None:
@@ -67,8 +68,7 @@ class TorchFunction:
         for x, port in zip(args, kernel.inputs, strict=True):
             if type(x) is not torch.Tensor or x.dtype is not torch.float64 or not x.is_cpu:
                 self._check(x, port.name)
-        recorded = torch.is_grad_enabled() and any([x.requires_grad for x in args])
-        found = _first_of(_Recorded.apply if recorded else _Value.forward, _Value, (self, *args))
+        found = _first_of(_Recorded.apply, _Value, (self, *args))
         return found if kernel.result_type is None else kernel.result_type._make(found)
 
     def _check(self, x: Any, name: str) -> None:
@@ -101,6 +101,10 @@ class _Value(torch.autograd.Function):
         return None, *[next(gradients).sum_to_size(x.shape) if need else None for x, need in given]
 
     @staticmethod
+    def jvp(ctx: Any, *directions: Any) -> Any:
+        raise refused(ctx.of.__name__, "torch")
+
+    @staticmethod
     def vmap(info: Any, dims: Any, of: TorchFunction, *inputs: torch.Tensor) -> Any:
         return _over_first_axis(_Value, (of,), dims[1:], inputs, of.kernel.inputs)
 
@@ -130,9 +134,7 @@ class _Gradient(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *weights: torch.Tensor) -> Any:
-        raise BackendError(
-            f"{ctx.of.__name__}: second derivatives are not available in torch; those in CasADi are"
-        )
+        raise refused(ctx.of.__name__, "torch")
 
     @staticmethod
     def vmap(info: Any, dims: Any, of: TorchFunction, needed: Any, *arrays: torch.Tensor) -> Any:

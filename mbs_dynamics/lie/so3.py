@@ -17,6 +17,9 @@ from mbs_dynamics.compiler import atan2, less, select, sqrt
 from mbs_dynamics.lie import series
 from mbs_dynamics.lie.arrays import Array, matrix, square, times
 
+TINY = 1e-24
+"""Squared length of the vector part of a quaternion below which its angle is linear in it."""
+
 
 def hat(x: Array) -> Array:
     """Return the skew matrix x~ (..., 3, 3) with x~ y = x cross y."""
@@ -66,13 +69,13 @@ def quaternion_log(q: Array) -> Array:
     q = np.asarray(q)
     sign = select(less(q[..., 3], 0.0), -1.0, 1.0)
     w, v = sign * q[..., 3], times(sign, q[..., :3], 1)
-    return _log(w, v, 2.0 / w)
+    return _log(w, v, 2.0 / select(less(square(v), TINY), w, 1.0))
 
 
 def _log(w: Array, v: Array, limit: Array) -> Array:
     """Return 2 atan2(n, w) v / n with n = |v|, where ``limit`` is that of the scale for n = 0."""
     n2 = square(v)
-    tiny = less(n2, 1e-24)
+    tiny = less(n2, TINY)
     n = sqrt(select(tiny, 1.0, n2))
     scale = select(tiny, limit, 2.0 * atan2(n, w) / n)
     return times(scale, v, axes=1)
