@@ -259,12 +259,13 @@ class DynamicsNode(DescribedNode):
             self.get_logger().info("valid joint_states arrive again")
         self._stale = stale_for is not None
         stale_joints = self._input.stale(now) if self._input is not None else []
-        statuses = [
-            outputs.model_status(self._manager, self._refusals, self._cost()),
-            outputs.input_status(
-                self._state, settings, statistics.report(now), stale_for, stale_joints
-            ),
-        ]
+        report, without = statistics.report(now), " and ".join(settings.needing_velocity)
+        missing = f"no {without}: {report.without_velocity}" if report.without_velocity else ""
+        skipped = {"skipped by max_rate": report.total_skipped}
+        status = messages.input_status(
+            self._state, report, stale_for, stale_joints, missing=missing, counts=skipped
+        )
+        statuses = [outputs.model_status(self._manager, self._refusals, self._cost()), status]
         if settings.needs_effort and self._state == "active":
             answered = statistics.total_answered
             status = outputs.effort_status(settings, self._contact, self._missing, answered)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mbs_dynamics.control.environment import LARGEST_GRAVITY, check_gravity
 from mbs_dynamics.control.settings import InputSettings
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.files import read_yaml_file
@@ -186,6 +187,29 @@ class DescribedSettings(RobotSettings, InputSettings):
             raise ArgumentError(
                 "robot_description and robot_description_file are both given; valid is one of them"
             )
+
+
+@dataclass(frozen=True)
+class SensedSettings(DescribedSettings):
+    """Parameters of a node that publishes results of measurements under gravity."""
+
+    gravity: tuple[float, float, float] = setting(
+        (0.0, 0.0, -9.81),
+        "Free-fall acceleration in the axes of the URDF's root link. ~/gravity replaces it; the "
+        "latest setting wins.",
+        "m/s^2",
+        constraints=f"Three finite numbers, a length of at most {LARGEST_GRAVITY:g}.",
+    )
+    stale_timeout: float = setting(
+        0.5,
+        "Time without valid messages after which input counts as stale and is not used.",
+        "s",
+        range=(0.001, 3600.0),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_gravity("gravity", self.gravity)
 
 
 # -- parameter files -------------------------------------------------------------------------------

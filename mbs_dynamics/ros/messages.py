@@ -31,6 +31,7 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayou
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.environment import Gravity, Load
 from mbs_dynamics.errors import LONGEST_MESSAGE, quoted, shortened
+from mbs_dynamics.ros.performance import Report
 
 JACOBIAN_ROWS = "linear_xyz_angular_xyz"
 """Label of the rows of a Jacobian message."""
@@ -271,6 +272,41 @@ def status(name: str, level: bytes, message: str, values: Mapping[str, object]) 
     pairs = [KeyValue(key=k, value=shortened(str(v), LONGEST_MESSAGE)) for k, v in values.items()]
     message = shortened(message, LONGEST_MESSAGE)
     return DiagnosticStatus(name=name, level=level, message=message, values=pairs)
+
+
+def input_status(
+    state: str,
+    report: Report,
+    stale_for: float | None,
+    stale_joints: Sequence[str],
+    kind: str = "joint_states",
+    missing: str = "",
+    counts: Mapping[str, int] | None = None,
+) -> DiagnosticStatus:
+    """Return the state of the input of a node in a state of the lifecycle: rates and rejections.
+
+    ``stale_for`` is the age in s of stale input, else None; ``stale_joints`` the stale joints;
+    ``kind`` names the messages; ``missing`` are results that these do not allow; ``counts`` are
+    further values.
+    """
+    values: dict[str, object] = {
+        "lifecycle state": state,
+        "answered": report.total_answered,
+        **(counts or {}),
+        "repeated stamps": report.total_repeated,
+        "joints not fresh": ", ".join(stale_joints) or "none",
+        **report.values(),
+    }
+    level, summary = DiagnosticStatus.OK, f"{report.rate:.1f} Hz"
+    rejected = f"{report.rejected} {kind} rejected: {report.last_rejection}"
+    if state != "active":
+        summary = f"not active: {state}"
+    elif stale_for is not None:
+        level, summary = DiagnosticStatus.ERROR, f"stale: no valid {kind} for {stale_for:.1f} s"
+        summary += f"; {rejected}" * bool(report.rejected)
+    elif report.rejected or missing:
+        level, summary = DiagnosticStatus.WARN, rejected if report.rejected else missing
+    return status("input", level, summary, values)
 
 
 def environment_values(gravity: Iterable[float], loads: Iterable[Load]) -> dict[str, object]:

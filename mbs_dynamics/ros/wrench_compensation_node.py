@@ -290,25 +290,9 @@ class WrenchCompensationNode(DescribedNode):
         self._remind_of_clock()
         report = self._statistics.report(now)
         stale_for = self._statistics.stale_for(now, self._settings.stale_timeout)
-        level, said = DiagnosticStatus.OK, f"{report.rate:.1f} Hz"
-        if self._state != "active":
-            said = f"not active: {self._state}"
-        elif stale_for is not None or report.rejected:
-            rejected = f"{report.rejected} wrenches rejected: {report.last_rejection}"
-            level, said = DiagnosticStatus.WARN, rejected
-            if stale_for is not None:
-                level = DiagnosticStatus.ERROR
-                said = f"stale: no valid wrench for {stale_for:.1f} s"
-                said += f"; {rejected}" * bool(report.rejected)
         stale = self._input.stale(now) if self._input is not None else []
-        values: dict[str, object] = {
-            "lifecycle state": self._state,
-            "answered": report.total_answered,
-            "repeated stamps": report.total_repeated,
-            "joints not fresh": ", ".join(stale) or "none",
-            **report.values(),
-        }
-        statuses = [messages.status("input", level, said, values), self._sensor_status()]
+        status = messages.input_status(self._state, report, stale_for, stale, "wrenches")
+        statuses = [status, self._sensor_status()]
         self._report(statuses, self._mounting.model.name if self._mounting is not None else "")
 
     def _sensor_status(self) -> DiagnosticStatus:

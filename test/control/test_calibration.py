@@ -6,7 +6,6 @@ import functools
 
 import numpy as np
 import pytest
-from bus import SimulatedBus
 from robots import all_files, robot
 
 import mbs_dynamics as mbs
@@ -154,26 +153,6 @@ def test_positions_of_joints_and_drives_together_give_units_zeros_and_signs():
         calibrate(case.model, wrong)
 
 
-def test_poses_that_simulated_drives_hold_show_their_units():
-    case = Case("arm7", 11)
-    start, truth = (
-        case.table(feedback_per_newton_metre=1.0),
-        case.table(stiffness=400.0, damping=10.0),
-    )
-    bus = SimulatedBus(case.model, truth, friction=0.5, noise=(1e-4, 1e-3, 0.1), torque_step=0.06)
-    readings = []
-    for q in case.q:
-        bus.place(q)
-        for _ in range(50):  # without feed-forward: it sags until the drives hold it
-            bus.write(truth.commands([0.0] * case.model.n, q.tolist(), 1.0, 1.0))
-            bus.advance(0.02)
-        readings.append([(frame.position, frame.effort) for frame in bus.read()])
-    positions, efforts = (case.by_joint(x) for x in np.moveaxis(readings, 2, 0))
-    found = calibrate(case.model, Poses(positions=positions, efforts=efforts), start=start)
-    assert case.check(found) >= 5
-    assert "joint1" in found.unseen
-
-
 def written(case, path, columns):
     """Write a table of poses."""
     names, values = list(columns), np.column_stack(list(columns.values()))
@@ -228,9 +207,7 @@ def test_a_table_to_start_from_keeps_what_poses_do_not_show(tmp_path):
     efforts = {names[name]: x for name, x in case.efforts.items()}
     si = columns("q", case.by_joint(9.0 * case.q)) | columns("tau", case.by_joint(case.tau))
     file = written(
-        case,
-        tmp_path / "poses.csv",
-        columns("raw_position", raw) | columns("raw_effort", efforts),
+        case, tmp_path / "poses.csv", columns("raw_position", raw) | columns("raw_effort", efforts)
     )
     out = tmp_path / "motors.yaml"
     assert main(["calibrate-motors", "arm7", file, "--motors", str(start), "--out", str(out)]) == 0

@@ -140,12 +140,6 @@ def test_poses_that_do_not_show_the_weight_are_refused(directions, said):
     assert said in str(raised.value)
 
 
-def test_poses_in_one_plane_of_gravity_suffice():
-    g = np.array([DOWN, SIDE, -DOWN, -SIDE, DOWN + SIDE])
-    found = fit(g, BIAS + np.hstack([np.cross(COM, MASS * g), MASS * g]))
-    np.testing.assert_allclose(found.calibration.com, COM, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
@@ -255,22 +249,6 @@ def test_what_is_left_is_the_wrench_of_the_surroundings_in_three_frames():
         np.testing.assert_allclose(moved(W, bench.mounting.motion(bench.now).pose), spatial)
         at_tool = bench.mounting.to_tool(reading(q))
         np.testing.assert_allclose(bench.mounting.to_sensor("tool", at_tool), reading(q))
-
-
-def test_a_calibration_by_poses_leaves_noise_in_random_postures():
-    rng, bench = np.random.default_rng(6), Bench(None, noise=1.0)
-    for k in range(10):
-        q = rng.uniform(-2.5, 2.5, 7)
-        answer = bench.hold(q, reading(q))
-        assert answer[-1][0] == "uncalibrated"
-        assert bench.sensor.take_pose(bench.now).startswith(f"{k + 1} pose(s) taken")
-    found = bench.sensor.fit(bench.now)
-    assert abs(found.calibration.mass - MASS) < 0.002
-    left = [bench.read(q, reading(q)) for q in rng.uniform(-2.5, 2.5, (500, 7))]
-    np.testing.assert_allclose(np.sqrt(np.mean(np.square(left), axis=0)), NOISE, rtol=0.1)
-    bench.sensor.restart()
-    with pytest.raises(ArgumentError, match=r"0 pose\(s\)"):
-        bench.sensor.fit(bench.now)
 
 
 def test_poses_are_taken_of_a_still_arm_only():

@@ -209,6 +209,13 @@ def test_turns_and_joints_without_a_velocity_limit_do_not_jump(kind, velocity, j
     assert (fault is not None) == jumped
 
 
+def test_after_time_went_back_positions_begin_anew():
+    continuity = Continuity(robot())
+    for at, stamp, jumped in ((0.0, 5000, False), (0.9, 1000, False), (1.8, 1010, True)):
+        fault = continuity.check(states([0.0, at], stamps=[stamp * MILLISECOND] * 2))
+        assert (fault is not None) == jumped
+
+
 def test_a_joint_whose_state_is_the_same_one_does_not_jump():
     continuity = Continuity(robot())
     continuity.check(states([0.0, 0.1], stamps=[1000 * MILLISECOND] * 2))

@@ -150,14 +150,6 @@ def test_friction_of_the_description_is_no_contact():
     assert np.abs(without).max() > 1.0
 
 
-def test_irregular_and_lost_messages_change_little():
-    rng = np.random.default_rng(4)
-    samples = list(moved(1.5, PUSH, pushed_from=0.2, swing=0.0))
-    kept = [sample for sample in samples if rng.uniform() > 0.5] + [samples[-1]]
-    residuals, truth = fed(observer(), kept)
-    np.testing.assert_allclose(residuals[-1], truth[-1], atol=0.03 * np.abs(truth[-1]).max())
-
-
 def test_a_repeated_stamp_changes_nothing_and_a_pause_starts_anew():
     watcher = observer()
     fed(watcher, moved(0.2, PUSH))
@@ -275,28 +267,3 @@ def test_follows_a_push_through_joints_in_two_messages(late):
             alone.append(whole.residual.copy())
     assert np.diff(stamps).min() >= 0
     assert np.abs(np.array(residuals) - np.array(alone)).max() < 0.05 * np.abs(alone).max()
-
-
-def test_friction_opposes_motion_through_mimic_joints_too():
-    text = """<robot name="gripper"><link name="palm"/>
-      <link name="left"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"
-        ixz="0" iyz="0"/></inertial></link>
-      <link name="right"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"
-        ixz="0" iyz="0"/></inertial></link>
-      <joint name="a" type="continuous"><parent link="palm"/><child link="left"/>
-        <axis xyz="0 0 1"/><dynamics damping="2" friction="3"/></joint>
-      <joint name="b" type="continuous"><parent link="palm"/><child link="right"/>
-        <axis xyz="0 0 1"/><mimic joint="a" multiplier="-2"/><dynamics damping="1"/></joint>
-      </robot>"""
-    friction = JointForces.of(mbs.Model.from_urdf(text), friction_speed=0.01)
-    assert friction.resistance(np.zeros(1)) == pytest.approx(0.0)
-    assert friction.resistance(np.array([0.5])) == pytest.approx(-(2.0 * 0.5 + 3.0 + 4.0 * 0.5))
-
-
-def test_fewer_than_six_joints_do_not_feel_all_of_a_tool_wrench():
-    J = mbs.jacobian(ARM, START, "tool")
-    assert tool_wrench(J, np.zeros(7), 0.02).weakest == pytest.approx(np.linalg.svd(J)[1][-1])
-    for torques in (np.zeros(5), np.array([0.0, 0.0, 0.0, 0.0, 0.0, np.nan, np.nan])):
-        found = tool_wrench(J[:, : len(torques)], torques, 0.02)
-        assert found.weakest == 0.0
-        assert found.observed <= 5

@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 import pytest
 import yaml
-from bus import SimulatedBus, frozen, mujoco_of, nan, once, reports, shifted, silent
+from bus import SimulatedBus, mujoco_of
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
@@ -327,57 +327,3 @@ def test_drives_hold_or_fall_when_the_loop_ends_by_what_they_do():
         moved[kind] = bus.moved
     assert moved["last"] < 2e-3
     assert moved["hold"] < 0.3 < moved["damp"] < moved["zero"]
-
-
-def test_stiction_holds_and_frames_are_late_and_coarse():
-    motors = odd()
-    bus = SimulatedBus(ARM, motors, q=POSTURE, friction=3.0, torque_step=0.5, noise=(0, 0, 1e-3))
-    off = mbs.gravity_torques(ARM, POSTURE) + 1.5
-    bus.write(motors.commands(off.tolist(), list(POSTURE)))
-    bus.advance(0.01)
-    bus.mark()
-    bus.advance(0.02)
-    assert bus.moved < 1e-3
-    found = motors.measured(bus.read())
-    np.testing.assert_allclose(found.stamps, bus.time - bus.latency)
-    np.testing.assert_allclose(found.efforts, 0.5 * np.round(off / 0.5), atol=1e-6)
-    np.testing.assert_allclose(found.positions, POSTURE, atol=1e-3)
-
-
-def test_faults_change_what_is_reported():
-    motors = Motors(table(), ARM)
-    bus = SimulatedBus(ARM, motors, q=POSTURE)
-    bus.faults = [
-        silent(1),
-        nan(2, fields=["position"]),
-        once(shifted(3, position=1.0, stamp=-2.0)),
-        reports(4, error=3, temperature=95.0),
-        frozen(5),
-    ]
-    bus.feedback_factor[6], bus.encoder_jump[7] = -1.0, 0.2
-    bus.read()
-    bus.write(motors.commands([2.0] * 7, list(POSTURE)))
-    bus.advance(0.02)
-    frames = {frame.motor: frame for frame in bus.read()}
-    assert sorted(frames) == [2, 3, 4, 5, 6, 7]
-    assert math.isnan(frames[2].position)
-    assert frames[3].stamp == pytest.approx(bus.time - 0.001)
-    assert (frames[4].error, frames[4].temperature) == (3, 95.0)
-    assert frames[5].position == POSTURE[4]
-    assert frames[6].effort == pytest.approx(-2.0)
-    assert frames[7].position == pytest.approx(bus.q[6] + 0.2, abs=0.01)
-    bus.cut = True
-    assert bus.read() == []
-
-
-def test_a_load_and_a_push_act_on_the_simulated_arm():
-    motors = Motors(table(), ARM)
-    bus = SimulatedBus(ARM, motors, q=POSTURE)
-    loaded = ARM.with_payload("tool", mass=2.0, com=(0.0, 0.0, 0.05))
-    bus.load("tool", 2.0, (0.0, 0.0, 0.05))
-    bus.push[:] = -1.0
-    torques = mbs.gravity_torques(loaded, POSTURE) + 1.0
-    for _ in range(20):
-        bus.write(motors.commands(torques.tolist(), list(POSTURE)))
-        bus.advance(0.01)
-    assert bus.moved < 0.02

@@ -64,10 +64,7 @@ START = np.stack([MODEL.neutral(within_limits=True)] * 2)
         ({"accelerations": REST}, "without velocities"),
         ({"velocities": np.add(REST, [[0.0], [0.4]])}, "end at rest.*0.4"),
         ({"positions": np.add(START, [[0.0], [9.0]]), "times": [0.0, 90.0]}, "position of"),
-        (
-            {"positions": np.add(START, [[0.0], [0.2]]), "times": [0.0, 0.01]},
-            "velocity of.*after 0 s",
-        ),
+        ({"positions": np.add(START, [[0.0], [0.2]]), "times": [0.0, 0.01]}, "velocity of.*after"),
         ({"times": [], "positions": np.zeros((0, 7))}, "0 point"),
     ],
 )

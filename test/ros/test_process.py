@@ -1,19 +1,32 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""How a process of ROS ends, whatever the middleware does."""
+"""Transport, start and end of a process of ROS, whatever the middleware does."""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("rclpy")
 
+import rclpy
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
+from mbs_dynamics.ros import process
 from mbs_dynamics.ros.parameters import misdirected_files
+from mbs_dynamics.ros.process import (
+    LOCALHOST_UDP,
+    EndingSignals,
+    prefer_udp,
+    spin_until_shutdown,
+)
 
 pytestmark = pytest.mark.backend_independent
 
@@ -74,7 +87,7 @@ def test_a_process_may_go_on_after_ros():
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "after ROS\n", "")
 
 
-@pytest.mark.parametrize("second", [0.0, 0.02, 0.05, 0.1, 0.2])
+@pytest.mark.parametrize("second", [0.0, 0.05])
 def test_a_second_interrupt_changes_no_exit_code(ros, second):
     """A terminal sends SIGINT to all its processes, and so does launch, to its own."""
     program = NODE.format(pauses=[0.2, second, 0.01, 0.01])
@@ -90,7 +103,7 @@ def test_a_second_interrupt_changes_no_exit_code(ros, second):
         (
             "/**:\n  ros__parameters:\n    gravity: [0, 0, -9.81]\n",
             [],
-            "write all numbers of a list with a point: [0.0, 0.0, -9.81]",
+            "write all numbers of a list",
         ),
         ("max_rate: 3.0\n", [], "Cannot have a value before ros__parameters at line 1"),
         (None, [], "Error opening YAML file"),
@@ -143,3 +156,131 @@ def test_a_file_for_another_node_is_said(ros, tmp_path):
         assert "has none at all" in misdirected_files(node, ["--params-file", str(file)])[0]
     finally:
         node.destroy_node()
+
+
+# -- the transport ---------------------------------------------------------------------------------
+
+LOCAL = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+UDP = {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4"}
+LOCAL_UDP = UDP | {
+    "ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT",
+    "FASTRTPS_DEFAULT_PROFILES_FILE": str(LOCALHOST_UDP),
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "changed"),
+    [
+        ({"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"}, UDP),
+        ({"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}, LOCAL_UDP),
+        ({"ROS_LOCALHOST_ONLY": "1"}, LOCAL_UDP),
+        (LOCAL | {"FASTDDS_BUILTIN_TRANSPORTS": "DEFAULT"}, {}),
+        (LOCAL | {"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp"}, UDP),
+        (LOCAL | {"FASTRTPS_DEFAULT_PROFILES_FILE": "mine.xml"}, UDP),
+        (LOCAL | {"ROS_STATIC_PEERS": "192.168.0.2"}, UDP),
+    ],
+)
+def test_prefer_udp_keeps_the_range_and_other_choices(given, changed):
+    environment = dict(given)
+    prefer_udp(environment)
+    given = {} if given == {"ROS_LOCALHOST_ONLY": "1"} else given
+    assert environment == given | changed
+    assert "<address>127.0.0.1</address>" in LOCALHOST_UDP.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_no_fault_and_no_blocked_publisher_as_participants_come_and_go():
+    # the visitors use shared memory; the driver takes the advice of the documentation
+    arguments = ["--comings", "30", "--driver-env", "FASTDDS_BUILTIN_TRANSPORTS=UDPv4"]
+    settings = ["--set", "stale_timeout:=0.5", "--set", "callback_timeout:=5.0"]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.participants", *arguments, *settings],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+    )
+    assert "0 faults while 30 participants came and went" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0
+
+
+def test_processes_over_udp_open_no_shared_memory():
+    program = (
+        "import os, rclpy; from mbs_dynamics.ros.process import prefer_udp\n"
+        "prefer_udp(os.environ); rclpy.init(); rclpy.create_node('quiet')\n"
+        "print('/dev/shm/fastrtps_' in open('/proc/self/maps').read()); os._exit(0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-u", "-c", program],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == "False", done.stdout + done.stderr
+
+
+# -- spinning and signals --------------------------------------------------------------------------
+
+
+class Reluctant(Node):
+    """Raises an error, and takes three ticks to shut down."""
+
+    def __init__(self):
+        super().__init__("reluctant")
+        self.errors, self.ticks, self.shutting_down, self.spoke = [], 0, False, False
+        self.create_timer(0.01, self.tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def tick(self):
+        if not self.shutting_down:
+            os.kill(os.getpid(), signal.SIGTERM)
+            raise ValueError("spoilt")
+        self.ticks += 1
+
+    def begin_shutdown(self):
+        self.shutting_down = True
+
+    @property
+    def shutdown_complete(self):
+        return self.ticks >= 3
+
+    def fail(self, error):
+        self.errors.append(str(error))
+
+    def flush(self):
+        self.spoke = True
+
+
+def test_an_error_does_not_end_a_node_and_a_signal_lets_it_shut_down(ros):
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    node = Reluctant()
+    try:
+        signals = EndingSignals()
+        assert not signals.asked
+        spin_until_shutdown(node, signals)
+        assert signals.asked
+        late = []
+        signals.listen(lambda: late.append(True))
+        assert late == [True]
+    finally:
+        signal.set_wakeup_fd(-1)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        node.destroy_node()
+    assert set(node.errors) == {"spoilt"}
+    assert node.shutting_down
+    assert node.spoke
+
+
+def test_ros_is_up_without_its_signal_handlers_until_the_end(monkeypatch):
+    """Whatever ends the block: SIGTERM must leave time to bring torques to zero."""
+    calls = []
+    monkeypatch.setattr(rclpy, "init", lambda **given: calls.append(given))
+    monkeypatch.setattr(process, "shut_down", lambda: calls.append("down"))
+    monkeypatch.setattr(process, "EndingSignals", lambda: "signals")
+    up = {"args": ["--ros-args"], "signal_handler_options": SignalHandlerOptions.NO}
+    with process.ros_with_signals(["--ros-args"]) as signals:
+        assert signals == "signals"
+        assert calls == [up]
+    assert calls == [up, "down"]
+    with pytest.raises(ValueError, match="spoilt"), process.ros_with_signals(["--ros-args"]):
+        raise ValueError("spoilt")
+    assert calls == [up, "down"] * 2

@@ -8,7 +8,6 @@ from dataclasses import dataclass, make_dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from mbs_dynamics.control.environment import LARGEST_GRAVITY, check_gravity
 from mbs_dynamics.control.settings import algorithm_setting
 from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError
 from mbs_dynamics.representation import REPRESENTATIONS
@@ -21,8 +20,8 @@ from mbs_dynamics.ros.interface import (
     LATEST,
     PAYLOAD,
     SENSOR_DATA,
-    DescribedSettings,
     Interface,
+    SensedSettings,
     Service,
     Topic,
 )
@@ -40,12 +39,8 @@ OF_FIXED_BASES = (
 )
 """Parameters that must be false with a floating base."""
 
-ACCELERATIONS = ("zero", "effort")
-"""Valid values of ``joint_wrench_acceleration``."""
-
-
 if TYPE_CHECKING:
-    Switches = DescribedSettings
+    Switches = SensedSettings
 else:
     Switches = make_dataclass(
         "Switches",
@@ -58,7 +53,7 @@ else:
             for one in OUTPUTS
             if not one.parameter
         ],
-        bases=(DescribedSettings,),
+        bases=(SensedSettings,),
         frozen=True,
     )
 
@@ -73,7 +68,9 @@ class DynamicsSettings(Switches):
         constraints=f"One of {', '.join(CHOICES)}; auto publishes body_fixed; mixed needs "
         "publish_twists false.",
     )
-    algorithm: str = algorithm_setting("torques, mass matrix, energy, observer and accelerations")
+    algorithm: str = algorithm_setting(
+        "torques, mass matrix, energy and the momentum of the observer"
+    )
     bodies: tuple[str, ...] = setting(
         (),
         "Links whose twists and Jacobians are published. Empty: the tool or hand of each "
@@ -81,19 +78,12 @@ class DynamicsSettings(Switches):
         type="string_array",
         constraints="Names of moving links, each at most once.",
     )
-    gravity: tuple[float, float, float] = setting(
-        (0.0, 0.0, -9.81),
-        "Free-fall acceleration in the axes of the URDF's root link. ~/gravity replaces it; the "
-        "latest setting wins.",
-        "m/s^2",
-        constraints=f"Three finite numbers, a length of at most {LARGEST_GRAVITY:g}.",
-    )
     floating_base: bool = setting(
         False,
         "Move the root link by a free joint. Its pose and twist come on odom, or orientation and "
         "angular rate on imu.",
-        constraints="Not with external torques, tool wrench, desired torques, markers, payload "
-        "estimation and accelerations from efforts.",
+        constraints="Not with external torques, tool wrench, desired torques, markers and payload "
+        "estimation.",
         read_only=True,
     )
     odom_frame: str = setting(
@@ -123,12 +113,6 @@ class DynamicsSettings(Switches):
         type="string_array",
         constraints="Names of joints, each at most once.",
     )
-    joint_wrench_acceleration: str = setting(
-        "zero",
-        "Joint accelerations in joint wrenches: zero, or those that the efforts in joint_states "
-        "cause.",
-        choices=ACCELERATIONS,
-    )
     observer_gain: float = setting(
         20.0,
         "Gain of the momentum observer: external torques pass a low-pass filter of this corner "
@@ -139,7 +123,7 @@ class DynamicsSettings(Switches):
     joint_friction: bool = setting(
         True,
         "Subtract the damping and friction of the robot_description from the efforts before "
-        "accelerations or external torques are computed from them.",
+        "external torques are computed from them.",
     )
     friction_speed: float = setting(
         0.05,
@@ -178,12 +162,6 @@ class DynamicsSettings(Switches):
         "Hz",
         range=(0.0, 10000.0),
     )
-    stale_timeout: float = setting(
-        0.5,
-        "Time without valid joint_states after which the input counts as stale.",
-        "s",
-        range=(0.001, 3600.0),
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -198,15 +176,9 @@ class DynamicsSettings(Switches):
         check_once("bodies", "link", self.bodies)
         check_once("joint_wrenches", "joint", self.joint_wrenches)
         check_once("desired_joints", "joint", self.desired_joints)
-        check_gravity("gravity", self.gravity)
-        if self.floating_base:
-            refused = {
-                **{name: getattr(self, name) for name in OF_FIXED_BASES},
-                "joint_wrench_acceleration effort": self.accelerates,
-            }
-            for name, asked in refused.items():
-                if asked:
-                    raise ArgumentError(f"floating_base does not go with {name}")
+        for name in OF_FIXED_BASES:
+            if self.floating_base and getattr(self, name):
+                raise ArgumentError(f"floating_base does not go with {name}")
 
     @property
     def body_representation(self) -> str:
@@ -233,11 +205,6 @@ class DynamicsSettings(Switches):
         return tuple(one.name.replace("_", " ") for one in self.asked if one.velocity)
 
     @cached_property
-    def accelerates(self) -> bool:
-        """Whether joint wrenches take the accelerations that efforts cause."""
-        return self.joint_wrench_acceleration == "effort" and bool(self.joint_wrenches)
-
-    @cached_property
     def observed(self) -> tuple[str, ...]:
         """The published topics of the momentum observer."""
         return tuple(f"~/{one.topic}" for one in self.asked if one.observed)
@@ -245,9 +212,7 @@ class DynamicsSettings(Switches):
     @cached_property
     def needing_effort(self) -> tuple[str, ...]:
         """The other published topics that need efforts, in words."""
-        power, wrench = "the power on ~/energy", "~/joint_wrench/<joint>"
-        asked = {power: self.asks("energy"), wrench: self.accelerates}
-        return tuple(name for name, wanted in asked.items() if wanted)
+        return ("the power on ~/energy",) if self.asks("energy") else ()
 
     @cached_property
     def needs_effort(self) -> bool:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -20,7 +20,7 @@ from mbs_dynamics.ros.dynamics.feed_forward import DesiredTorques
 from mbs_dynamics.ros.dynamics.interface import THROTTLE, DynamicsSettings
 from mbs_dynamics.ros.dynamics.results import Output
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Results, Robot
-from mbs_dynamics.ros.performance import Cost, Report
+from mbs_dynamics.ros.performance import Cost
 
 if TYPE_CHECKING:
     from mbs_dynamics.ros.dynamics.markers import Markers
@@ -153,42 +153,6 @@ def model_status(
         kept = "the model before it stays in force" if robot else "there is no model"
         summary = f"robot_description refused, {kept}: {manager.refused}"
     return messages.status("model", level, summary, values)
-
-
-def input_status(
-    state: str,
-    settings: DynamicsSettings,
-    report: Report,
-    stale_for: float | None,
-    stale_joints: Sequence[str],
-) -> DiagnosticStatus:
-    """Return the state of the input: rates, latencies and rejections.
-
-    ``stale_for`` is the age in s of stale input, else None; ``stale_joints`` the stale joints.
-    """
-    values: dict[str, object] = {
-        "lifecycle state": state,
-        "answered": report.total_answered,
-        "skipped by max_rate": report.total_skipped,
-        "repeated stamps": report.total_repeated,
-        "joints not fresh": ", ".join(stale_joints) or "none",
-        **report.values(),
-    }
-    level, summary = DiagnosticStatus.OK, f"{report.rate:.1f} Hz"
-    if state != "active":
-        summary = f"not active: {state}"
-    elif stale_for is not None:
-        level = DiagnosticStatus.ERROR
-        summary = f"stale: no valid joint_states for {stale_for:.1f} s"
-        if report.rejected:
-            summary += f"; {report.rejected} rejected: {report.last_rejection}"
-    elif report.rejected:
-        level = DiagnosticStatus.WARN
-        summary = f"{report.rejected} joint_states rejected: {report.last_rejection}"
-    elif report.without_velocity:
-        level = DiagnosticStatus.WARN
-        summary = f"no {' and '.join(settings.needing_velocity)}: {report.without_velocity}"
-    return messages.status("input", level, summary, values)
 
 
 def effort_status(

@@ -30,7 +30,7 @@ from mbs_dynamics.control.environment import (
     under_load,
 )
 from mbs_dynamics.control.joint_input import Efforts, Reading, fixed_coordinates
-from mbs_dynamics.errors import MbsError, ModelError, SingularError, UnknownJointError
+from mbs_dynamics.errors import MbsError, ModelError, UnknownJointError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
@@ -93,7 +93,7 @@ class Robot:
         fixed_coordinates(self.joint_names, settings.fixed)
         self.wrench_bodies = [moved[joint] for joint in settings.joint_wrenches]
         self.friction: JointForces | None = None
-        if settings.joint_friction and (settings.observes or settings.accelerates):
+        if settings.joint_friction and settings.observes:
             from mbs_dynamics.integrate import JointForces  # slow to import, and rarely needed
 
             self.friction = JointForces.of(model, friction_speed=settings.friction_speed)
@@ -109,7 +109,7 @@ class Robot:
             self.torques_for(rest, rest, rest)
 
     def _compile(self) -> None:
-        """Compile all results, except for accelerations, into one kernel."""
+        """Compile all results into one kernel."""
         self.algorithms: dict[str, Any] = {}
         """The algorithms in the kernel, by the names of their results."""
         for one in self.settings.asked:
@@ -180,22 +180,16 @@ class Robot:
     def evaluate(self, reading: Reading, base: BaseState | None = None) -> Results:
         """Return the results that the settings ask for; without velocities, those that need none.
 
-        One kernel computes them all. Without the efforts of all joints there are no power and no
-        joint wrenches that depend on efforts. ``base`` is the state of a floating base.
+        One kernel computes them all. Without the efforts of all joints there is no power. ``base``
+        is the state of a floating base.
         """
         q, qd, efforts = reading.q, reading.qd, reading.efforts
         if base is not None:
             q = np.concatenate([base.q, q])
             qd = None if qd is None else np.concatenate([base.qd, qd])
-        qdd: FloatArray | None = self._rest
-        missing = ""
-        if qd is not None and self.settings.needs_effort:
-            missing = efforts.why_not
-            if self.settings.accelerates:
-                qdd, failed = self._accelerations(q, qd, efforts)
-                missing = failed or missing
+        missing = efforts.why_not if qd is not None and self.settings.needs_effort else ""
         rest = self._rest
-        values = self._computed(q, rest if qd is None else qd, rest if qdd is None else qdd)
+        values = self._computed(q, rest if qd is None else qd, rest)
         if qd is None:
             values = {name: x for name, x in values.items() if name not in self._moving}
         results = Results(values, None, values.get("tool_jacobian"), missing)
@@ -208,9 +202,7 @@ class Robot:
             energies = [values["kinetic_energy"], values["potential_energy"], *power]
             values["energy"] = np.array(energies, dtype=float)
         if "joint_wrenches" in values:
-            W = values.pop("joint_wrenches")
-            if qdd is not None:
-                values["joint_wrenches"] = W[self.wrench_bodies]
+            values["joint_wrenches"] = values["joint_wrenches"][self.wrench_bodies]
         if base is not None:
             torques = {k: values[k] for k in ("bias_torques", "gravity_torques") if k in values}
             values["base_wrench"] = next((tau[:6] for tau in torques.values()), None)
@@ -243,19 +235,6 @@ class Robot:
         found = self._kernel(*(q, qd, qdd)[: self._takes], *self._of_model)
         several = found if len(self._outputs) > 1 else (found,)
         return dict(zip(self._outputs, several, strict=True))
-
-    def _accelerations(
-        self, q: FloatArray, qd: FloatArray, efforts: Efforts
-    ) -> tuple[FloatArray | None, str]:
-        """Return the accelerations (n,) that the efforts cause, or None and why not."""
-        if not efforts.complete:
-            return None, efforts.why_not
-        friction = self.friction.resistance(qd) if self.friction is not None else 0.0
-        try:
-            tau, by = efforts.tau + friction, self.settings.algorithm
-            return mbs.forward_dynamics(self.model, q, qd, tau, representation=by), ""
-        except SingularError as error:
-            return None, f"no accelerations from efforts: {error}"
 
 
 class ModelManager:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.environment import LARGEST_GRAVITY, check_gravity
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.ros.interface import (
@@ -19,8 +18,8 @@ from mbs_dynamics.ros.interface import (
     JOINT_STATES,
     PAYLOAD,
     SENSOR_DATA,
-    DescribedSettings,
     Interface,
+    SensedSettings,
     Service,
     Topic,
 )
@@ -28,7 +27,7 @@ from mbs_dynamics.settings import setting
 
 
 @dataclass(frozen=True)
-class WrenchCompensationSettings(DescribedSettings):
+class WrenchCompensationSettings(SensedSettings):
     """Values of the parameters of wrench_compensation_node. Raises ArgumentError."""
 
     sensor_frame: str = setting(
@@ -56,13 +55,6 @@ class WrenchCompensationSettings(DescribedSettings):
         "Path of a JSON file with bias, mass and centre of mass. It is read at the start, and "
         "written by ~/fit. Empty: none.",
         read_only=True,
-    )
-    gravity: tuple[float, float, float] = setting(
-        (0.0, 0.0, -9.81),
-        "Free-fall acceleration in the axes of the URDF's root link. ~/gravity replaces it; the "
-        "latest setting wins.",
-        "m/s^2",
-        constraints=f"Three finite numbers, a length of at most {LARGEST_GRAVITY:g}.",
     )
     use_imu: bool = setting(
         False,
@@ -105,13 +97,6 @@ class WrenchCompensationSettings(DescribedSettings):
         "s",
         range=(0.0, 60.0),
     )
-    stale_timeout: float = setting(
-        0.5,
-        "Time without valid wrenches after which the input counts as stale, and age of "
-        "joint_states (and imu, if used) beyond which wrenches are refused.",
-        "s",
-        range=(0.001, 10.0),
-    )
     max_stamp_difference: float = setting(
         0.1,
         "Largest difference of the time stamps of wrenches and joint_states. 0: not checked.",
@@ -123,7 +108,6 @@ class WrenchCompensationSettings(DescribedSettings):
         super().__post_init__()
         if not self.sensor_frame:
             raise ArgumentError("sensor_frame is not set; valid is the link of the sensor")
-        check_gravity("gravity", self.gravity)
         if self.inertial and self.cutoff == 0.0:
             raise ArgumentError("inertial needs cutoff above 0, such as 20 Hz; got 0")
         _ = self.wrench_limits, self.inertia_at_com  # or an error

@@ -223,19 +223,3 @@ def test_refuses_settings_with_a_reason(changes, said):
     with pytest.raises(ArgumentError) as caught:
         SETTINGS.changed(changes)
     assert said in str(caught.value)
-
-
-def test_a_named_controller_needs_no_name_in_the_topic():
-    changes = {"command_topic": "/torques", "effort_controller": "mine"}
-    assert SETTINGS.changed(changes).controller == "mine"
-
-
-def test_age_of_the_last_command():
-    bench = Bench()
-    assert bench.core.since_command(bench.now) is None
-    bench.on_command(1.0)
-    assert bench.core.since_command(bench.now + 0.5) == 0.5
-    bench.now += 2.0
-    bench.on_command(0.0)
-    assert bench.core.since_command(bench.now + 0.25) == 0.25
-    assert bench.core.commands == 2

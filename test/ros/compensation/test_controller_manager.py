@@ -102,13 +102,6 @@ def test_lists_controllers_with_joints_in_their_order(bench):
     ]
 
 
-def test_switches_both_controllers_in_one_call(bench):
-    stand_in = bench.stand_in()
-    assert bench.run(bench.manager.switch(["efforts"], ["holder"])) is None
-    assert stand_in.requests == [(["efforts"], ["holder"])]
-    assert (stand_in.state("efforts"), stand_in.state("holder")) == ("active", "inactive")
-
-
 def test_a_refused_switch_raises_with_the_words_of_the_manager(bench):
     stand_in = bench.stand_in()
     stand_in.there.refusal = lambda activate: "the hardware does not want to"

@@ -14,13 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mbs_dynamics.control.environment import Gravity, Load
-from mbs_dynamics.control.policy import (
-    CommandPolicy,
-    Fault,
-    Limits,
-    State,
-    Torques,
-)
+from mbs_dynamics.control.policy import CommandPolicy, Fault, Limits, State, Torques
 from mbs_dynamics.errors import MbsError
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)

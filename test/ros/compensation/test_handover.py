@@ -218,12 +218,6 @@ def test_the_effort_controller_must_take_these_joints_in_this_order(interfaces, 
         assert problem in check(ControllerList(made.listed(), "efforts", "positions"), JOINTS)
 
 
-def test_a_topic_that_names_no_controller_calls_for_the_parameter():
-    done, said = Scene(command_topic="/torques").enable()
-    assert not done
-    assert "set effort_controller" in said
-
-
 def test_a_third_controller_that_moves_the_joints_is_refused_and_is_a_fault():
     made = pair("active", "inactive", third=("active", "joint1/velocity"))
     seen = ControllerList(made.listed(), "efforts", "positions")
@@ -238,11 +232,6 @@ def test_where_a_third_controller_holds_the_arm_only_torques_end():
     made = pair("active", "inactive", third=("active", *POSITIONS))
     seen = ControllerList(made.listed(), "efforts", "positions")
     assert seen.to_position() == Switch((), ("efforts",))
-
-
-def test_commands_name_a_manager_that_is_not_the_default():
-    seen = ControllerList(pair("inactive", "inactive").listed(), "efforts", "", "/left/manager")
-    assert "efforts active -c /left/manager`" in seen.problem(JOINTS)
 
 
 JTC = "joint_trajectory_controller/JointTrajectoryController"
@@ -437,15 +426,6 @@ def test_a_release_gives_the_arm_back_and_ends_with_zero_at_once():
     scene.enabled()
 
 
-def test_a_fault_gives_the_arm_back_and_stays_latched():
-    scene = Scene(stale_timeout=0.2).enabled()
-    scene.silent_until = scene.world.now + 1.0
-    scene.run(0.4)
-    assert scene.bench.fault == "stale"
-    assert scene.states() == ("inactive", "active")
-    assert scene.bench.state == "fault"
-
-
 def lose(scene, how):
     """Take the effort controller away."""
     made = scene.controllers
@@ -461,8 +441,7 @@ def lose(scene, how):
 
 
 @pytest.mark.parametrize(
-    "how",
-    ["inactive", "unconfigured", "finalized", "unloaded", "switched by somebody", "both"],
+    "how", ["inactive", "unconfigured", "finalized", "unloaded", "switched by somebody", "both"]
 )
 def test_a_lost_effort_controller_is_a_fault_and_the_position_controller_holds(how):
     scene = Scene().enabled()
@@ -487,17 +466,6 @@ def test_a_refused_release_is_tried_again_while_torques_hold():
     assert scene.states() == ("inactive", "active")
 
 
-def test_a_hardware_that_blocks_is_waited_for():
-    scene = Scene().enabled()
-    scene.manager.blocks = 2.4
-    scene.disable()
-    scene.run(5.0)
-    assert scene.states() == ("inactive", "active")
-    assert scene.core.policy.at_rest
-    assert scene.released
-    assert not scene.given_up
-
-
 def test_a_release_that_cannot_be_given_back_ends_within_its_limit_and_says_so():
     scene = Scene().enabled()
     scene.controllers.refusal = lambda activate: "never"
@@ -520,20 +488,6 @@ def test_without_states_the_torques_of_a_release_ramp_out_while_it_is_tried():
     np.testing.assert_allclose(scene.bench.torques[-1], 0.5 * G, atol=0.1 * np.abs(G).max())
     scene.controllers.refusal = lambda activate: ""
     scene.run(0.05)
-    assert scene.states() == ("inactive", "active")
-
-
-def test_torques_hold_an_arm_whose_position_controller_fails_to_start():
-    scene = Scene().enabled()
-    scene.controllers.failing["positions"] = "inactive"
-    bare = []
-    scene.each_period = lambda: bare.append("active" not in scene.states())
-    scene.disable()
-    scene.run(2.5)
-    assert bare.count(True) * PERIOD <= 0.2
-    assert "TTTTT" not in "".join("FT"[one] for one in bare)  # 0.05 s
-    del scene.controllers.failing["positions"]
-    scene.run(1.01)
     assert scene.states() == ("inactive", "active")
 
 
@@ -566,16 +520,6 @@ def test_a_request_without_an_answer_that_takes_effect_late_does_not_drop_the_ar
     assert ("active", "inactive") in lists  # it took effect after all
     assert scene.states() == ("inactive", "active")
     assert scene.core.policy.at_rest
-
-
-def test_torques_end_where_the_position_controller_holds_and_the_other_one_stays_active():
-    scene = Scene().enabled()
-    scene.controllers.stuck = {"efforts"}
-    scene.disable()
-    scene.run(0.2)
-    assert scene.released == ["positions holds the arm; efforts is still active"]
-    assert scene.states() == ("active", "active")
-    assert not scene.bench.torques[-1].any()
 
 
 def test_a_fault_while_controllers_are_switched_is_said():

@@ -231,50 +231,25 @@ def test_a_lost_effort_controller_is_a_fault():
     assert scene.controllers.requests == []
 
 
-class AnyEvent:
-    """Controllers, input and the operator, at random; none of them is of the position loop."""
-
-    def __init__(self, scene):
-        self.scene = scene
-
-    def switch(self, name, state):
-        self.scene.controllers.set(name, state)
-
-    def lost(self):
-        self.switch("positions", "inactive")
-
-    def back(self):
-        self.switch("positions", "active")
-
-    def third(self):
-        self.switch("third", "active")
-
-    def alone(self):
-        self.switch("third", "inactive")
-
-    def ended(self):
-        self.switch("efforts", "inactive")
-
-    def restarted(self):
-        self.switch("efforts", "active")
-
-    def slow(self):
-        self.scene.manager.loses += 1
-
-    def nan(self):
-        self.scene.bench.send(np.full(7, np.nan))
-
-    def silent(self):
-        self.scene.silent_until = self.scene.world.now + 0.3
-
-    def disable(self):
-        self.scene.disable()
-
-    def enable(self):
-        self.scene.enable()
+def switched(name, state):
+    return lambda scene: scene.controllers.set(name, state)
 
 
-EVENTS = [name for name in vars(AnyEvent) if not name.startswith("_") and name != "switch"]
+def loses(scene):
+    scene.manager.loses += 1
+
+
+def silent(scene):
+    scene.silent_until = scene.world.now + 0.3
+
+
+EVENTS = (
+    *(switched("positions", state) for state in ("inactive", "active")),
+    *(switched("third", state) for state in ("active", "inactive")),
+    *(switched("efforts", state) for state in ("inactive", "active")),
+    *(loses, silent, Scene.disable, Scene.enable),
+    lambda scene: scene.bench.send(np.full(7, np.nan)),
+)
 HISTORIES = st.lists(
     st.tuples(st.sampled_from(EVENTS), st.floats(0.02, 1.5)), min_size=1, max_size=12
 )
@@ -286,7 +261,7 @@ def test_whatever_happens_nobody_is_switched_and_torques_are_a_share_of_gravity(
     scene = beside(pair("active", "active", third=("inactive", "joint1/velocity"))).enabled()
     scene.run(1.1)
     for event, seconds in history:
-        getattr(AnyEvent(scene), event)()
+        event(scene)
         scene.run(seconds)
     assert scene.controllers.requests == []
     shares = scene.bench.torques @ G / (G @ G)

@@ -10,7 +10,7 @@ from readings import reading
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.joint_input import JointInput
-from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
+from mbs_dynamics.errors import MbsError, ModelError
 from mbs_dynamics.lie import so3
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.base import BaseInput, BaseState
@@ -124,12 +124,3 @@ def test_a_turned_sensor_is_turned_to_the_base():
     q, qd = taken.state(1.0, 0.5)
     np.testing.assert_allclose(so3.from_quaternion(q[3:]), R, atol=1e-14)
     np.testing.assert_allclose(qd[:3], omega, atol=1e-14)
-
-
-def test_accelerations_from_efforts_are_refused():
-    with pytest.raises(ArgumentError, match="joint_wrench_acceleration"):
-        DynamicsSettings(
-            floating_base=True,
-            joint_wrenches=(MODEL.joint_names[1],),
-            joint_wrench_acceleration="effort",
-        )

@@ -9,14 +9,10 @@ import pytest
 from robots import robot
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.contact import MomentumObserver
 from mbs_dynamics.control.environment import Load
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, SingularError
-from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
-from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.ros.simulator.interface import SimulatorSettings
 from mbs_dynamics.ros.simulator.world import World, damping_of_drives
 
@@ -49,18 +45,6 @@ def run(simulated, seconds, commands=None):
         torques = np.zeros(simulated.model.n) if commands is None else commands(simulated.state)
         assert simulated.advance(torques), simulated.halted
     return simulated.state
-
-
-def test_without_friction_and_torques_energy_stays():
-    simulated = world(**FREE, initial_positions=START, integrator="rk4", step=0.001)
-
-    def energy(q, qd):
-        return mbs.kinetic_energy(ARM, q, qd) + mbs.potential_energy(ARM, q)
-
-    before = energy(*simulated.state)
-    q, qd = run(simulated, 1.0)
-    assert mbs.kinetic_energy(ARM, q, qd) > 10.0
-    assert energy(q, qd) == pytest.approx(before, abs=1e-4)
 
 
 def test_gravity_torques_hold_the_robot_where_it_is():
@@ -329,18 +313,6 @@ def test_a_step_that_fails_halts_it_where_it_is(monkeypatch):
     np.testing.assert_array_equal(simulated.state, state)
 
 
-def test_other_damping_of_the_same_joints_takes_effect_at_once():
-    model = mbs.Model.from_urdf(PENDULUM).with_gravity((0.0, 0.0, 0.0))
-    given = {"joint_stops": False, "joint_friction": (0.0,), "initial_velocities": (1.0,)}
-    simulated = World(model, settings(**given, joint_damping=(1.0,)))
-    kernel = simulated._stepper.kernel
-    simulated.change(settings(**given, joint_damping=(6.0,)))
-    assert simulated.forces.damping.tolist() == [6.0]
-    assert simulated._stepper.kernel is kernel  # damping is one of its inputs
-    run(simulated, 0.1)
-    assert simulated.state[1, 0] == pytest.approx(np.exp(-6.0 / 0.6 * 0.1), rel=0.01)
-
-
 def test_gravity_changes_while_it_runs_with_loads_and_algorithms():
     """At the wall, under the torques of that gravity, the arm stays; a load comes meanwhile."""
     wall = (9.81, 0.0, 0.0)
@@ -392,29 +364,3 @@ def test_a_robot_without_joints_is_refused():
         pytest.raises(ModelError, match="no joint that moves"),
     ):
         world(mbs.Model.from_urdf("<robot name='r'><link name='l'/></robot>"))
-
-
-def test_the_momentum_observer_sees_a_push_on_the_simulated_arm_and_nothing_else():
-    simulated = world(initial_positions=START, disturbance_duration=10.0)
-    friction = JointForces.of(ARM, friction_speed=0.05)
-    observer = MomentumObserver(gain=20.0, longest=1.0, friction=friction)
-    robot = Robot(ARM, DynamicsSettings(publish_external_torques=True))
-    push = np.array([0.0, 0.0, 0.0, 15.0, 0.0, 5.0])
-
-    def watch(seconds):
-        for _ in range(round(seconds / simulated.period)):
-            q, qd = simulated.state
-            hold = 300.0 * (START - q) - 5.0 * qd  # else the push moves the wrist into its stop
-            simulated.advance(mbs.gravity_torques(ARM, q) + hold)
-            q, qd = simulated.state
-            stamp = 1 + round(1e9 * simulated.time)
-            observer.update(stamp, q, qd, simulated.efforts, robot.momentum(q, qd))
-
-    watch(0.5)
-    assert np.abs(observer.residual).max() < 0.01
-    simulated.push("tool", push)
-    watch(0.5)
-    J = mbs.jacobian(ARM, simulated.state[0], "tool", representation="body_fixed")
-    expected = J.T @ push
-    borne = friction.friction * (np.abs(simulated.state[1]) < 1e-3)  # by joints that stand
-    assert (np.abs(observer.residual - expected) < borne + 0.05 * np.abs(expected).max()).all()
