@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Taught motions: what is refused, smoothness, limits, files, and how well an arm repeats them."""
 
-import io
 import re
 
 import numpy as np
@@ -13,7 +12,6 @@ from scipy.interpolate import CubicSpline
 
 import mbs_dynamics as mbs
 from mbs_dynamics import identification
-from mbs_dynamics.control import laws
 from mbs_dynamics.control.teaching import Demonstration, Rig
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.control.trajectory_files import KINDS, write_trajectory

@@ -1,10 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the arm does when gravity compensation stops: faults at any moment of any motion.
+"""Motion of the arm when gravity compensation stops: faults at any moment of any motion.
 
-The arm is simulated by this package and by MuJoCo, in the same loop as the compensator. Whatever
-happens, torques beyond the gravity torques that ramp out take energy out of the arm, but for those
-of one period, in which they oppose a motion that may be over.
+MuJoCo simulates the arm, in the same loop as the compensator. Whatever happens, torques beyond the
+gravity torques that ramp out take energy out of the arm, except for those of one period, in which
+they oppose a motion that may be over.
 """
 
 from __future__ import annotations
@@ -18,10 +18,15 @@ from gravity_bench import MODEL, Bench
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
+pytest.importorskip("mujoco")
+
 import mbs_dynamics as mbs
+from benchmarks import mujoco_arm as mujoco
 from mbs_dynamics.control.environment import Load
 from mbs_dynamics.control.policy import Fault
+from mbs_dynamics.resources import robot_path
 
+BARE = mujoco.bare(robot_path("arm7"))
 STEP = 0.001
 RAMP = 0.3
 STALE = 0.05
@@ -32,7 +37,7 @@ TABLE = """<robot name="table"><link name="base"/><link name="top"><inertial><ma
 
 
 class Own:
-    """Torque motors without friction or stops, simulated by this package."""
+    """Torque motors without friction or stops."""
 
     def __init__(self, model):
         self.model = model
@@ -43,24 +48,6 @@ class Own:
             acceleration = mbs.forward_dynamics(self.model, self.q, self.qd, self.command)
             self.qd = self.qd + STEP * acceleration
             self.q = self.q + STEP * self.qd
-
-
-def mujoco_arm(load):
-    """Return the same in MuJoCo."""
-    pytest.importorskip("mujoco")
-    from benchmarks import mujoco_arm as mujoco
-
-    arm = mujoco.MujocoArm(bare7(), load and mujoco.Load(load.link, load.mass))
-    arm.model.jnt_limited[:] = 0
-    return arm
-
-
-@functools.cache
-def bare7():
-    from benchmarks.mujoco_arm import bare
-    from mbs_dynamics.resources import robot_path
-
-    return bare(robot_path("arm7"))
 
 
 class Loop:
@@ -190,7 +177,6 @@ FAULTS = (
 seven = functools.partial(st.lists, min_size=7, max_size=7)
 
 
-@pytest.mark.parametrize("simulator", ["own", "mujoco"])
 @settings(max_examples=60, deadline=None, phases=[Phase.generate])  # shrinking takes minutes
 @given(
     q=seven(st.floats(-1.2, 1.2)),
@@ -204,7 +190,7 @@ seven = functools.partial(st.lists, min_size=7, max_size=7)
     on_fault=st.sampled_from(["ramp_down", "hold", "zero"]),
 )
 def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
-    simulator, q, qd, slowing, friction, mass, period, moment, fault, on_fault
+    q, qd, slowing, friction, mass, period, moment, fault, on_fault
 ):
     # while one joint is silent, but not for too long yet, the others go on as before
     assume(not (friction and fault is one_joint_less))
@@ -226,14 +212,9 @@ def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
     load = Load("link7", mass, (0.0, 0.0, 0.0), ((0.0,) * 3,) * 3) if mass else None
     if load:
         bench.core.set_load(load, bench.now)
-    if simulator == "own":
-        arm = Own(MODEL.with_payload("link7", mass) if mass else MODEL)
-    else:
-        arm = mujoco_arm(load)
-    if simulator == "own":
-        arm.q, arm.qd = q, np.zeros(7)
-    else:
-        arm.place(q)
+    arm = mujoco.MujocoArm(BARE, load and mujoco.Load(load.link, load.mass))
+    arm.model.jnt_limited[:] = 0
+    arm.place(q)
     loop = Loop(arm, bench, period)
     for _ in range(20):  # with brakes
         bench.now += period
