@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -176,31 +176,12 @@ def test_the_demonstration_refuses_what_is_no_robot_that_moves(tmp_path):
 
 # -- the ROS domain --------------------------------------------------------------------------------
 
-SOMEBODY = """
-import sys, rclpy
-rclpy.init(domain_id=int(sys.argv[1]))
-node = rclpy.create_node("somebody")
-print("there", flush=True)
-sys.stdin.read()
-"""
-
-
-@contextmanager
-def participant(number):
-    """Keep a participant of a domain, in a process of its own: each takes the first port there."""
-    command = [sys.executable, "-c", SOMEBODY, str(number)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, **pipes) as process:
-        assert process.stdout.readline() == "there\n"
-        yield
-        process.stdin.close()
-        assert process.wait(20.0) == 0
-
 
 def test_a_domain_with_a_participant_is_not_chosen(monkeypatch):
     quiet = demo_plan.unused_domain()
     assert demo_plan._is_unused(quiet)
-    with participant(quiet):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as somebody:
+        somebody.bind(("", 7400 + 250 * quiet + 10))  # of the first participant
         assert not demo_plan._is_unused(quiet)
         other = demo_plan.unused_domain()
         monkeypatch.setattr(demo_plan, "DOMAINS", range(min(quiet, other), max(quiet, other) + 1))

@@ -14,148 +14,125 @@ from hypothesis import strategies as st
 pytest.importorskip("rclpy")
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Inertia, InertiaStamped, Vector3, Vector3Stamped
+from geometry_msgs.msg import Inertia, InertiaStamped, Vector3, Vector3Stamped, WrenchStamped
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.validate_topic_name import validate_topic_name
 from std_msgs.msg import Header
 
-from mbs_dynamics.ros.messages import (
-    EnergyMessage,
-    JacobianMessage,
-    JointMessage,
-    PointMessage,
-    gravity_of,
-    link_of,
-    load_of,
-    matrix_message,
-    stamp_of,
-    topic_names,
-    twist_message,
-    velocity_message,
-    wrench_message,
-)
+from mbs_dynamics.ros import messages
+from mbs_dynamics.ros.messages import topic_names
 
 pytestmark = pytest.mark.backend_independent
 
 STAMP = Time(sec=12, nanosec=34)
+SCREW = np.arange(1.0, 7.0)
 
 
 def sent(message):
-    """Return what a subscriber gets."""
+    """Return the message as a subscriber receives it."""
     return deserialize_message(serialize_message(message), type(message))
 
 
 def test_efforts():
-    effort = JointMessage(("a", "b"), "effort")
+    effort = messages.JointMessage(("a", "b"), "effort")
     for tau in ([1.0, -2.0], [3.0, 4.0]):
         message = sent(effort.fill(STAMP, np.array(tau)))
-        assert message.header.stamp == STAMP
-        assert message.name == ["a", "b"]
+        assert (message.header.stamp, message.name) == (STAMP, ["a", "b"])
         assert message.effort.tolist() == tau
         assert len(message.position) == len(message.velocity) == 0
 
 
-def test_twist_is_linear_first():
-    message = sent(twist_message("base").fill(STAMP, np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])))
+@pytest.mark.parametrize(
+    ("make", "field", "angular", "linear"),
+    [
+        (messages.twist_message, "twist", "angular", "linear"),
+        (messages.wrench_message, "wrench", "torque", "force"),
+        (lambda frame: messages.velocity_message("b", "r", frame), "velocity", "angular", "linear"),
+    ],
+)
+def test_screws_have_their_angular_part_in_its_field(make, field, angular, linear):
+    message = sent(make("base").fill(STAMP, SCREW))
     assert message.header == Header(stamp=STAMP, frame_id="base")
-    assert message.twist.angular == Vector3(x=1.0, y=2.0, z=3.0)
-    assert message.twist.linear == Vector3(x=4.0, y=5.0, z=6.0)
-
-
-def test_velocity_names_its_three_frames():
-    V = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
-    message = sent(velocity_message("tool", "base", "tool").fill(STAMP, V))
-    assert message.header == Header(stamp=STAMP, frame_id="tool")
-    assert (message.body_frame_id, message.reference_frame_id) == ("tool", "base")
-    assert message.velocity.angular == Vector3(x=1.0, y=2.0, z=3.0)
-    assert message.velocity.linear == Vector3(x=4.0, y=5.0, z=6.0)
+    screw = getattr(message, field)
+    assert getattr(screw, angular) == Vector3(x=1.0, y=2.0, z=3.0)
+    assert getattr(screw, linear) == Vector3(x=4.0, y=5.0, z=6.0)
+    if field == "velocity":
+        assert (message.body_frame_id, message.reference_frame_id) == ("b", "r")
+    if isinstance(message, WrenchStamped):
+        assert messages.wrench_of(message).tolist() == SCREW.tolist()
 
 
 def test_point():
-    message = sent(PointMessage("base").fill(STAMP, np.array([1.0, 2.0, 3.0])))
+    message = sent(messages.PointMessage("base").fill(STAMP, np.array([1.0, 2.0, 3.0])))
     assert message.header == Header(stamp=STAMP, frame_id="base")
-    assert (message.point.x, message.point.y, message.point.z) == (1.0, 2.0, 3.0)
+    assert messages.components(message.point) == [1.0, 2.0, 3.0]
 
 
 def test_jacobian_is_linear_first_and_says_so():
     J = np.arange(24.0).reshape(6, 4)
-    message = sent(JacobianMessage(("a", "b", "c", "d"), "tool", "hybrid").fill(STAMP, J))
+    made = messages.JacobianMessage(("a", "b", "c", "d"), "tool", "hybrid")
+    message = sent(made.fill(STAMP, J))
     rows, columns = message.layout.dim
     said = "linear_xyz_angular_xyz; body=tool; representation=hybrid; stamp=12.000000034"
     assert (rows.label, rows.size, rows.stride) == (said, 6, 24)
     assert (columns.label, columns.size, columns.stride) == ("a,b,c,d", 4, 4)
     assert message.layout.data_offset == 0
-    for row in range(6):
-        for column in range(4):
-            # std_msgs/MultiArrayLayout: multiarray(i, j) = data[offset + dim[1].stride i + j]
-            value = message.data[message.layout.data_offset + columns.stride * row + column]
-            assert value == J[(row + 3) % 6, column]
+    # std_msgs/MultiArrayLayout: multiarray(i, j) = data[offset + dim[1].stride i + j]
+    np.testing.assert_array_equal(np.reshape(message.data, (6, 4)), np.roll(J, 3, axis=0))
 
 
-def test_wrench_is_force_first():
-    message = sent(wrench_message("tool").fill(STAMP, np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])))
-    assert message.header == Header(stamp=STAMP, frame_id="tool")
-    assert message.wrench.torque == Vector3(x=1.0, y=2.0, z=3.0)
-    assert message.wrench.force == Vector3(x=4.0, y=5.0, z=6.0)
+@pytest.mark.parametrize(
+    ("made", "values", "labels", "strides"),
+    [
+        (messages.matrix_message(("a", "b")), [[1.0, 2.0], [3.0, 4.0]], ["a,b", "a,b"], [4, 2]),
+        (messages.EnergyMessage(), [1.0, 2.0, 3.0], ["kinetic_J,potential_J,power_W"], [3]),
+        (messages.EnergyMessage(), [1.0, 2.0], ["kinetic_J,potential_J"], [2]),
+    ],
+)
+def test_arrays_are_labelled_and_row_by_row(made, values, labels, strides):
+    message = sent(made.fill(STAMP, np.array(values)))
+    labels = [f"{labels[0]}; stamp=12.000000034", *labels[1:]]
+    assert [(one.label, one.stride) for one in message.layout.dim] == [
+        *zip(labels, strides, strict=True)
+    ]
+    assert message.data.tolist() == np.ravel(values).tolist()
 
 
-def test_matrix_is_row_by_row():
-    M = np.array([[1.0, 2.0], [3.0, 4.0]])
-    message = sent(matrix_message(("a", "b")).fill(STAMP, M))
-    rows, columns = message.layout.dim
-    assert (rows.label, rows.size, rows.stride) == ("a,b; stamp=12.000000034", 2, 4)
-    assert (columns.label, columns.size, columns.stride) == ("a,b", 2, 2)
-    assert message.data.tolist() == [1.0, 2.0, 3.0, 4.0]
-
-
-def test_energies_are_labelled():
-    stamp = "; stamp=12.000000034"
-    message = sent(EnergyMessage().fill(STAMP, np.array([1.0, 2.0, 3.0])))
-    assert message.layout.dim[0].label == "kinetic_J,potential_J,power_W" + stamp
-    assert message.data.tolist() == [1.0, 2.0, 3.0]
-    message = sent(EnergyMessage().fill(STAMP, np.array([1.0, 2.0])))
-    assert message.layout.dim[0].label == "kinetic_J,potential_J" + stamp
-    assert (message.layout.dim[0].size, message.layout.dim[0].stride) == (2, 2)
-
-
-def test_frames_of_tf_are_links_behind_their_prefix():
-    assert link_of("left/tool", "left/") == "tool"
-    assert link_of("tool", "left/") == "tool"
-    assert link_of("/left/tool", "left/") == "tool"
-    assert link_of("", "left/") == ""
-    assert link_of("left/tool", "") == "left/tool"
-
-
-def test_topic_names_of_joints():
-    assert topic_names(["7/x"], "joint") == {"7/x": "joint_7_x"}
+@pytest.mark.parametrize(
+    ("frame", "prefix", "link"),
+    [
+        ("left/tool", "left/", "tool"),
+        ("tool", "left/", "tool"),
+        ("/left/tool", "left/", "tool"),
+        ("", "left/", ""),
+        ("left/tool", "", "left/tool"),
+    ],
+)
+def test_frames_of_tf_are_links_behind_their_prefix(frame, prefix, link):
+    assert messages.link_of(frame, prefix) == link
+    message = Vector3Stamped(header=Header(frame_id=frame), vector=Vector3(x=1.0, y=2.0, z=3.0))
+    assert messages.gravity_of(message, prefix) == (link, (1.0, 2.0, 3.0))
 
 
 def test_stamps():
-    assert stamp_of(STAMP) == 12_000_000_034
-    assert stamp_of(Time()) == 0
-
-
-def test_gravity():
-    message = Vector3Stamped(header=Header(frame_id="base"), vector=Vector3(x=1.0, y=2.0, z=3.0))
-    assert gravity_of(message) == ("base", (1.0, 2.0, 3.0))
+    assert messages.stamp_of(STAMP) == 12_000_000_034
+    assert messages.stamp_of(Time()) == 0
+    assert messages.time_of(12_000_000_034) == STAMP
 
 
 def test_load():
     inertia = Inertia(m=9.0, com=Vector3(x=7.0, y=8.0, z=9.0))
-    inertia.ixx, inertia.ixy, inertia.ixz, inertia.iyy, inertia.iyz, inertia.izz = map(
-        float, range(6)
-    )
-    load = load_of(InertiaStamped(header=Header(frame_id="tool"), inertia=inertia))
+    for k, name in enumerate(("ixx", "ixy", "ixz", "iyy", "iyz", "izz")):
+        setattr(inertia, name, float(k))
+    load = messages.load_of(InertiaStamped(header=Header(frame_id="tool"), inertia=inertia))
     assert load[:3] == ("tool", 9.0, (7.0, 8.0, 9.0))
     assert load.inertia_at_com == ((0.0, 1.0, 2.0), (1.0, 3.0, 4.0), (2.0, 4.0, 5.0))
 
 
-def test_topic_names_of_the_usual_links_are_the_links():
-    assert topic_names(["panda_hand", "link7"]) == {"panda_hand": "panda_hand", "link7": "link7"}
-
-
-def test_topic_names_of_unusual_links():
-    assert topic_names(["tool-0", "tool 0", "a/b.c", "7th", "_hidden", "grün"]) == {
+def test_topic_names_of_usual_and_unusual_links():
+    assert topic_names(["7/x"], "joint") == {"7/x": "joint_7_x"}
+    assert topic_names(["panda_hand", "tool-0", "tool 0", "a/b.c", "7th", "_hidden", "grün"]) == {
+        "panda_hand": "panda_hand",
         "tool-0": "tool_0",
         "tool 0": "tool_0_2",
         "a/b.c": "a_b_c",

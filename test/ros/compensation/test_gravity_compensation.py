@@ -242,18 +242,6 @@ def test_the_rate_limit_holds():
 # -- two sources of states, and other publishers --------------------------------------------------
 
 
-def test_two_publishers_of_joint_states_are_a_fault_while_enabled():
-    bench = Bench().enabled()
-    bench.now += PERIOD
-    answer = bench.send(np.zeros(7))
-    assert answer.rejected.kind == "position_jump"
-    assert bench.fault == "position_jump"
-    for words in ("two sources", "simulation reset"):
-        assert words in bench.core.policy.fault.reason
-    bench.silence(1.5)
-    assert bench.core.policy.at_rest
-
-
 def test_two_publishers_of_joint_states_are_not_followed_during_the_stop():
     bench = Bench().enabled()
     held = bench.torques[-1]

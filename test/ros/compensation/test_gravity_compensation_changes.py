@@ -76,7 +76,7 @@ def test_a_tool_that_is_always_there_is_part_of_the_arm_and_payloads_come_on_top
         core.arm.law.goal_torques(Q), mbs.gravity_torques(loaded, Q), atol=1e-12
     )
     assert not core.describe(ARM7 + "<!-- the same -->", 0.0)  # it is the same robot with the tool
-    with pytest.raises(ArgumentError, match=r"loads\.tool has 3"):
+    with pytest.raises(ArgumentError, match=r"loads\.tool"):
         settings(loads=(("tool", (1.0, 0.0, 0.0)),))
 
 
@@ -95,7 +95,7 @@ def test_the_algorithm_changes_at_rest_and_the_torques_do_not(algorithm):
     bench.enabled()
     carrying = MODEL.with_gravity((0.0, 6.0, -7.0)).with_payload("tool", 2.0, (0.0, 0.02, 0.05))
     np.testing.assert_allclose(bench.torques[-1], mbs.gravity_torques(carrying, Q), atol=1e-9)
-    with pytest.raises(ArgumentError, match="algorithm can be changed only while no torque"):
+    with pytest.raises(ArgumentError, match="algorithm"):
         bench.core.check(other.changed({"algorithm": "auto"}))
 
 
@@ -156,10 +156,10 @@ def test_the_imu_gives_gravity_and_the_acceleration_of_the_base():
     bench.run(PERIOD)
     share = 1.0 - np.exp(-PERIOD / 0.05)
     np.testing.assert_allclose(bench.torques[-1], expected + share * (G - expected), atol=1e-9)
-    with pytest.raises(ArgumentError, match="gravity comes from the imu alone"):
+    with pytest.raises(ArgumentError, match="imu"):
         bench.core.set_gravity(Gravity("", (0.0, 0.0, -9.81)), bench.now)
     settings = bench.core.settings
-    with pytest.raises(ArgumentError, match="gravity comes from the imu alone"):
+    with pytest.raises(ArgumentError, match="imu"):
         bench.core.check(settings.changed({"gravity": (0.0, 1.0, -9.7)}))
     bench.core.check(settings.changed({"velocity_filter": 0.1}))  # no other one is refused
 
@@ -281,7 +281,7 @@ def test_a_description_of_too_many_joints_is_refused_before_it_is_compiled(monke
     bench.send()
     monkeypatch.setattr(gravity_compensator, "MOST_JOINTS", 6)
     assert bench.core.describe(OTHER, bench.now)
-    with pytest.raises(ModelError, match="7 joints; valid are at most 6"):
+    with pytest.raises(ModelError, match=r"7 joints.*6"):
         bench.adopt()
     assert "7 joints" in bench.core.enable(bench.now)
 
@@ -340,7 +340,7 @@ def test_bad_settings_are_refused_by_name(name, value):
 def test_what_the_limits_stand_on_changes_only_at_rest(values):
     bench = Bench().enabled()
     changed = bench.core.settings.changed(values)
-    with pytest.raises(ArgumentError, match="disable first"):
+    with pytest.raises(ArgumentError, match=next(iter(values))):
         bench.core.check(changed)
     bench.core.disable(bench.now)
     bench.run(1.2)
