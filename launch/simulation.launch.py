@@ -40,6 +40,9 @@ SIMULATED = {
 SHOWN = {"publish_energy": True, "publish_external_torques": True, "publish_tool_wrench": True}
 """Outputs of dynamics_node in addition to its defaults, unless its file sets them."""
 
+TEACHING = "teaching_"
+"""Prefix of the arguments of teaching_node."""
+
 PREFIXES = {"gravity_compensation_node": "gravity_compensation_", "dynamics_node": "dynamics_"}
 
 
@@ -101,6 +104,8 @@ def nodes(given: launching.Given) -> list[Node]:
                 },
             )
         )
+    if given.on("teaching"):
+        started.append(given.node("teaching_node", prefix=TEACHING, fixed=given.time()))
     if given.on("rviz"):
         started.append(given.rviz())
     return [*started, *given.state_publisher(text, wanted=given.on("rviz"))]
@@ -134,6 +139,13 @@ def generate_launch_description() -> LaunchDescription:
             description="Start dynamics_node as well, with energy and external torques.",
         ),
         *launching.parameter_arguments("dynamics_node", "dynamics_"),
+        DeclareLaunchArgument(
+            "teaching",
+            default_value="false",
+            choices=launching.SWITCH,
+            description="Start teaching_node as well, which records and plays motions.",
+        ),
+        *launching.parameter_arguments("teaching_node", TEACHING),
         DeclareLaunchArgument(
             "rviz",
             default_value="false",

@@ -260,8 +260,9 @@ class GuardedArm:
         """Let the law follow another reference from time ``t`` on; None: come to rest.
 
         It is approached within the ``reference_velocity`` and ``reference_acceleration`` of the
-        settings, and a trajectory is played from its first point on. Raises MbsError, and changes
-        nothing, while torques are disabled and for a reference that is invalid or out of reach.
+        settings, and a trajectory is played from its first point on, at the time of that point or
+        later. Raises MbsError, and changes nothing, while torques are disabled and for a reference
+        that is invalid or out of reach.
         """
         self.guard.aim(reference, t)
 

@@ -192,6 +192,7 @@ class JointFollower:
             trajectory.check(self._model)
             self.stop(now)
             self.trajectory, self._target = trajectory, trajectory.positions[0][:, None]
+            self._since = now
             return
         if not isinstance(target, JointTarget):
             raise ArgumentError(
@@ -266,7 +267,8 @@ class JointFollower:
             after = np.where(met, rate, v)
             self._a, self._v = (after - self._v) / dt, after
         if self.trajectory is not None and not (e.any() or self._v.any()):
-            self.elapsed = 0.0
+            if now - self._since >= self.trajectory.times[0]:  # other parts begin then as well
+                self.elapsed = 0.0
 
     def _play(self, dt: float) -> None:
         trajectory, elapsed = self.trajectory, self.elapsed

@@ -251,6 +251,27 @@ def played(loop, trajectory):
     return np.array([*found, loop.run(0.5).bus.q])
 
 
+def test_a_trajectory_begins_when_its_first_point_is_due_pauses_on_its_path_and_goes_on():
+    motion = Demonstration(RIG, NAMES, *hand()).as_taught()
+    late = Trajectory(
+        NAMES, 3.0 + motion.times, motion.positions, motion.velocities, motion.accelerations
+    )
+    loop = arm(MODEL, motion.positions[0], laws.JointImpedance(STIFFNESS))
+    loop.arm.aim(loop.now, late)
+    loop.run(2.9)
+    assert loop.arm.elapsed is None
+    loop.run(2.1)
+    assert loop.arm.elapsed == pytest.approx(2.0, abs=0.01)
+    loop.arm.pace(0.0)
+    at = loop.run(1.0).arm.elapsed
+    assert abs(loop.run(1.0).bus.qd).max() < 0.02
+    assert 2.0 < at == loop.arm.elapsed < 2.3
+    loop.arm.pace(1.0)
+    loop.run(motion.duration)
+    assert loop.arm.trajectory is None
+    assert abs(loop.bus.q - motion.positions[-1]).max() < 0.01
+
+
 @pytest.fixture(scope="module")
 def identified(tmp_path_factory):
     """The model of the arm with inertias and friction from a log of its motors."""
