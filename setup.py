@@ -95,6 +95,7 @@ setup(
             "lxml",
             "urdfdom-py",
             "example-robot-data",
+            "gymnasium",  # small, with MJCF of fourteen robots
             "xacro",
             "matplotlib>=3.7",
             "scipy>=1.11",

@@ -35,7 +35,9 @@ FRAMES = {
 
 NOTES = """Each library is called from Python with existing model, data and arrays, as its users
 call it. Pinocchio: one function, which leaves the result in its data and one half of symmetric
-matrices unfilled; poses, twists and accelerations are forwardKinematics, with results not read.
+matrices unfilled; poses, twists and accelerations are forwardKinematics, with results not read;
+the operational-space inertia is computeMinverse, computeFrameJacobian and two products with an
+inverse in NumPy.
 MuJoCo: the stages that lead to the result (mj_kinematics, mj_comPos and so on), which also
 compute frames and inertias of all bodies about the centre of mass of the tree; forward dynamics
 is mj_forward with contacts and constraints disabled. Drake: setting the state, then one or two
@@ -106,7 +108,15 @@ class Pinocchio:
             "potential_energy": lambda: pin.computePotentialEnergy(m, d, q),
             "center_of_mass": lambda: pin.centerOfMass(m, d, q),
             "centroidal_momentum": lambda: pin.computeCentroidalMomentum(*state),
+            "centroidal_momentum_matrix": lambda: pin.computeCentroidalMap(m, d, q),
+            "centroidal_momentum_matrix_rate": lambda: pin.dccrba(*state),
+            "center_of_mass_jacobian": lambda: pin.jacobianCenterOfMass(m, d, q),
         }
+
+        def operational_space_inertia() -> Any:
+            inverse = pin.computeMinverse(m, d, q)
+            J = pin.computeFrameJacobian(m, d, q, frame, pin.LOCAL)
+            return np.linalg.inv(J @ inverse @ J.T)
 
         def regressor() -> Any:
             return pin.computeJointTorqueRegressor(*state, qdd)
@@ -127,6 +137,7 @@ class Pinocchio:
         return {
             **found,
             "inverse_dynamics_regressor": regressor,
+            "operational_space_inertia": operational_space_inertia,
             "jacobian_rate": rate,
             "kinematic_hessian": hessian,
         }

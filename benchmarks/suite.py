@@ -26,7 +26,7 @@ from benchmarks.report import RESULTS, Table
 from benchmarks.rivals import LIBRARIES, NOTES, Pinocchio
 from benchmarks.timing import Call, interleaved, median, ratio
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.model.orders import leaves
+from mbs_dynamics.model.orders import path
 
 FloatArray = NDArray[np.float64]
 
@@ -78,8 +78,19 @@ def subjects(body: str) -> list[Subject]:
         Subject(mbs.potential_energy, 1),
         Subject(mbs.center_of_mass, 1),
         Subject(mbs.centroidal_momentum, 2),
+        Subject(mbs.centroidal_momentum_matrix, 1),
+        Subject(mbs.centroidal_momentum_matrix_rate, 2),
+        Subject(mbs.center_of_mass_jacobian, 1),
+        Subject(mbs.operational_space_inertia, 1, at),
     ]
 
+
+def last_body(model: mbs.Model) -> str:
+    """Return the body that most joints move."""
+    return max(model.body_names, key=lambda name: len(path(model, model.frames[name].body)))
+
+
+LINEAR_FIRST = [3, 4, 5, 0, 1, 2]
 
 OTHERWISE_ORDERED = ("inverse_dynamics_regressor", "kinematic_hessian")
 """What Pinocchio returns with parameters or axes in another order; the tests compare them."""
@@ -140,7 +151,7 @@ def _one_state(
     ratios = [f"{library.name} / ours" for library in libraries]
     table = Table(f"{name}: {model.n} coordinates", (*columns, "Pinocchio", *ratios))
     state = model.random_state(1)
-    body = leaves(model)[0]
+    body = last_body(model)
     made = {library.name: library(model) for library in libraries}
     order = made[Pinocchio.name].order
     q, qd, qdd = state
@@ -192,7 +203,9 @@ def _compare(what: str, ours: Any, theirs: Any, order: NDArray[np.int64]) -> Non
         theirs = theirs[..., order]
     orders = [theirs]
     if theirs.shape[:1] == (6,):  # others have the linear part first
-        orders.append(theirs[[3, 4, 5, 0, 1, 2]])
+        orders.append(theirs[LINEAR_FIRST])
+    if theirs.shape == (6, 6):
+        orders.append(theirs[np.ix_(LINEAR_FIRST, LINEAR_FIRST)])
     difference = min(np.abs(ours - ordered).max() for ordered in orders)
     if difference > AGREEMENT * np.abs(ours).max():
         raise ArithmeticError(f"{what} differs by {difference:.1e}")
@@ -229,7 +242,7 @@ def _batch(name: str, model: mbs.Model) -> tuple[Table, dict[str, float]]:
         "results with zeros, a lower bound for every library. There are fewer states where the "
         "results would take more than a gigabyte.",
     )
-    body = leaves(model)[0]
+    body = last_body(model)
     rng = np.random.default_rng(2)
     moved, *rates = rng.uniform(-2.0, 2.0, (3, STATES, model.n))
     states = [mbs.displaced(model, model.neutral(), moved), *rates]

@@ -141,10 +141,11 @@ def test_representations_are_seen_from_other_frames(arm):
         assert_close(found, D.T @ body_fixed @ D, 1e-11)
 
 
-def test_loads_and_gravity_are_inputs_of_the_kernels(arm):
+def test_loads_gravity_and_armature_are_inputs_of_the_kernels(arm):
     q, qd, _ = arm.random_state(1)
     held = arm.with_payload("tool", 3.0, com=(0.1, 0.0, 0.2))
-    for model in (held, held.with_gravity((1.0, 2.0, 3.0))):
+    rotors = dict(zip(arm.joint_names, np.arange(1.0, 8.0), strict=True))
+    for model in (held, held.with_gravity((1.0, 2.0, 3.0)), held.with_armature(rotors)):
         loaded = model.loaded()
         for function, rest in (
             *((f, ("tool",)) for f in TASK),
@@ -153,6 +154,9 @@ def test_loads_and_gravity_are_inputs_of_the_kernels(arm):
             (mbs.centroidal_momentum_matrix_rate, (qd,)),
         ):
             assert_close(function(model, q, *rest), function(loaded, q, *rest), 1e-11)
+        J, M = mbs.jacobian(model, q, "tool"), mbs.mass_matrix(model, q)
+        A = J @ np.linalg.solve(M, J.T)
+        assert_close(mbs.operational_space_inertia(model, q, "tool") @ A, np.eye(6), 1e-10)
 
 
 def test_damping_is_an_input_with_batches(arm):
