@@ -2,37 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gravity compensation compared with a bare rclpy relay, its stop without states, and a long run.
 
-Three processes: this one sends joint states and waits for commands; the node computes them; the
-relay answers with a ready Float64MultiArray of the same size. Both are measured in
-turn and restarted for each round.
-
-    python -m benchmarks.gravity_compensation [--messages 2000] [--rounds 5] [--soak SECONDS]
+python -m benchmarks.gravity_compensation [--messages 2000] [--rounds 5] [--soak SECONDS]
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
 import random
 import statistics
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 import numpy as np
 import rclpy
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 
 import mbs_dynamics as mbs
-from benchmarks.ros_latency import memory
+from benchmarks import relays
 from mbs_dynamics.resources import robot_path
 
 MODEL = mbs.Model.from_urdf(robot_path("arm7"))
@@ -47,63 +39,31 @@ SETTINGS = {
 }
 
 
-def relay() -> None:
-    """Answer every message of joint_states with a ready command."""
-    rclpy.init()
-    node = Node("relay", namespace="relay")
-    publisher = node.create_publisher(Float64MultiArray, "commands", 1)
-    ready = Float64MultiArray(data=[0.0] * MODEL.n)
-    node.create_subscription(
-        JointState, "joint_states", lambda _: publisher.publish(ready), qos_profile_sensor_data
-    )
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
-        executor.spin()
+def states() -> JointState:
+    """Return joint states of an arm at rest."""
+    position = [0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1]
+    return JointState(name=JOINTS, position=position, velocity=[0.0] * MODEL.n)
 
 
-def cpu(pid: int) -> float:
-    """Return the seconds that a process has computed."""
-    return time.clock_gettime((~pid << 3) | 2)  # as clock_getcpuclockid does
-
-
-class Driver:
+class Driver(relays.Asker):
     """Sends joint states to one of the two, and receives its commands."""
 
     def __init__(self, node: Node, executor: SingleThreadedExecutor, namespace: str) -> None:
-        self.node, self.executor, self.namespace = node, executor, namespace
+        super().__init__(node, executor, namespace, states())
         self.commands: list[tuple[float, list[float]]] = []
         """(time of arrival, torques)."""
         node.create_subscription(Float64MultiArray, f"/{namespace}/commands", self._hear, 1000)
-        self.publisher = node.create_publisher(
-            JointState, f"/{namespace}/joint_states", qos_profile_sensor_data
-        )
-        self.message = JointState(
-            name=JOINTS, position=[0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1], velocity=[0.0] * MODEL.n
-        )
+        self._before = 0
 
     def _hear(self, message: Float64MultiArray) -> None:
         self.commands.append((time.perf_counter(), list(message.data)))
 
     def send(self) -> float:
-        stamp = self.message.header.stamp
-        stamp.sec, stamp.nanosec = divmod(time.time_ns(), 1_000_000_000)
-        begin = time.perf_counter()
-        self.publisher.publish(self.message)
-        return begin
+        self._before = len(self.commands)
+        return super().send()
 
-    def spin(self, seconds: float) -> None:
-        self.executor.spin_once(timeout_sec=seconds)
-
-    def round_trip(self) -> float | None:
-        """Return the seconds from joint states to a command; None if that takes 0.5 s."""
-        count = len(self.commands)
-        begin = self.send()
-        while len(self.commands) == count:
-            self.spin(0.05)
-            if time.perf_counter() - begin > 0.5:
-                return None
-        return self.commands[-1][0] - begin
+    def answered(self) -> bool:
+        return len(self.commands) > self._before
 
     def enable(self) -> None:
         """Enable the node, and wait until it commands all of the torques."""
@@ -127,28 +87,13 @@ class Driver:
             self.spin(0.01)
 
 
-@contextlib.contextmanager
-def processes(relay_too: bool = True, **settings: str) -> Iterator[dict[str, int]]:
+def processes(relay_too: bool = True, **settings: str) -> AbstractContextManager[dict[str, int]]:
     """Run node and relay, and give their process ids."""
     command = [NODE, "--ros-args", "-r", "__ns:=/node"]
     for name, value in (SETTINGS | settings).items():
         command += ["-p", f"{name}:={value}"]
-    commands = {"node": command}
-    if relay_too:
-        commands["relay"] = ["benchmarks.gravity_compensation", "--relay"]
-    running = {
-        name: subprocess.Popen(
-            [sys.executable, "-m", *one], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-        )
-        for name, one in commands.items()
-    }
-    try:
-        yield {name: process.pid for name, process in running.items()}
-    finally:
-        for process in running.values():
-            process.terminate()
-        for process in running.values():
-            process.wait()
+    other = {"relay": ["benchmarks.gravity_compensation", "--relay"]} if relay_too else {}
+    return relays.running(node=command, **other)
 
 
 class Round(NamedTuple):
@@ -166,23 +111,16 @@ def compare(node: Node, executor: SingleThreadedExecutor, messages: int) -> Roun
     with processes(stale_timeout="5.0", callback_timeout="5.0") as pids:
         drivers = {name: Driver(node, executor, name) for name in pids}
         drivers["node"].enable()
-        deadline = time.perf_counter() + 30.0
-        while drivers["relay"].round_trip() is None:
-            if time.perf_counter() > deadline:
-                raise SystemExit("no answer from the relay within 30 s")
         for driver in drivers.values():
-            for _ in range(200):
-                driver.round_trip()
-        times: dict[str, list[float]] = {name: [] for name in drivers}
-        before = {name: cpu(pid) for name, pid in pids.items()}
-        for _ in range(messages):
-            for name in random.sample(sorted(drivers), len(drivers)):
-                taken = drivers[name].round_trip()
-                if taken is not None:
-                    times[name].append(1e3 * taken)
-        used = {name: 1e3 * (cpu(pid) - before[name]) / messages for name, pid in pids.items()}
+            driver.warm(200)
+        before = {name: relays.cpu(pid) for name, pid in pids.items()}
+        times, lost = relays.in_turn(drivers, messages)
+        used = {
+            name: 1e3 * (relays.cpu(pid) - before[name]) / messages for name, pid in pids.items()
+        }
     medians = {name: statistics.median(taken) for name, taken in times.items()}
-    return Round(medians, used, 2 * messages - sum(map(len, times.values())))
+    cost = {name: 1e3 * seconds / messages for name, seconds in used.items()}
+    return Round(medians, cost, lost)
 
 
 def stops(node: Node, executor: SingleThreadedExecutor, trials: int) -> list[float]:
@@ -251,7 +189,7 @@ def soak(node: Node, executor: SingleThreadedExecutor, seconds: float, rate: flo
                 due = time.perf_counter()
             elapsed = time.perf_counter() - begin
             if elapsed > window * (len(rows) + 1):
-                rows.append((elapsed, memory(pids["node"]), statistics.median(taken)))
+                rows.append((elapsed, relays.memory(pids["node"]), statistics.median(taken)))
                 print(
                     f"{elapsed:7.0f} s  {len(taken) / window:5.0f} Hz  resident "
                     f"{rows[-1][1]:.2f} MB  median latency {rows[-1][2]:.3f} ms",
@@ -290,11 +228,9 @@ def main() -> int:
     parser.add_argument("--relay", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.relay:
-        relay()
+        relays.relay({"commands": Float64MultiArray(data=[0.0] * MODEL.n)})
         return 0
-    os.environ["ROS_DOMAIN_ID"] = str(random.randint(1, 101))
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    rclpy.init()
+    relays.start()
     steady = True
 
     def fresh() -> tuple[Node, SingleThreadedExecutor]:

@@ -38,22 +38,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray, String
 from std_srvs.srv import SetBool
 
-import mbs_dynamics as mbs
-from mbs_dynamics.resources import robot_path
+from benchmarks.gravity_compensation import SETTINGS, states
 from mbs_dynamics.ros import gravity_compensation_node
 from mbs_dynamics.ros.demo_plan import unused_domain
 from mbs_dynamics.ros.process import prefer_udp
 
-JOINTS = list(mbs.Model.from_urdf(robot_path("arm7")).joint_names)
 ENABLE = "/gravity_compensation_node/enable"
 ENABLED = "/gravity_compensation_node/enabled"
-SETTINGS = {
-    "robot_description_file": str(robot_path("arm7")),
-    "joints": f"[{','.join(JOINTS)}]",
-    "compensates_itself": "false",
-    "command_topic": "/commands",
-    "ramp_time": "0.3",
-}
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 LONG = 0.05
 """Seconds from which on a gap or a blocked call is counted."""
@@ -143,12 +134,10 @@ class Driver:
             event_callbacks=PublisherEventCallbacks(use_default_callbacks=False),
         )
         subscribe = self.node.create_subscription
-        subscribe(Float64MultiArray, "/commands", self._on_command, 1, event_callbacks=quiet)
+        subscribe(Float64MultiArray, "commands", self._on_command, 1, event_callbacks=quiet)
         subscribe(Bool, ENABLED, self._on_enabled, LATCHED, event_callbacks=quiet)
         self._client = self.node.create_client(SetBool, ENABLE)
-        self.message = JointState(
-            name=JOINTS, position=[0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1], velocity=[0.0] * len(JOINTS)
-        )
+        self.message = states()
         self._due = time.monotonic()
         self.node.create_timer(self.period, self._on_time)
 
@@ -203,7 +192,7 @@ def visit(number: int) -> None:
             JointState, "/joint_states", lambda _: None, qos_profile_sensor_data
         )
     elif kind == 2:
-        node.create_subscription(Float64MultiArray, "/commands", lambda _: None, 10)
+        node.create_subscription(Float64MultiArray, "commands", lambda _: None, 10)
     elif kind == 3:
         node.create_publisher(String, "/chatter", 10).publish(String(data="hello"))
     spin_for(executor, random.uniform(0.1, 1.0))

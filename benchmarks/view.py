@@ -192,7 +192,8 @@ def _shares(parameters: list[str]) -> tuple[list[float], list[float]]:
     import rclpy
     from rclpy.executors import SingleThreadedExecutor
 
-    from benchmarks.gravity_compensation import SETTINGS, Driver, cpu
+    from benchmarks.gravity_compensation import SETTINGS, Driver
+    from benchmarks.relays import cpu
     from mbs_dynamics.ros.live_view import LiveView
 
     namespace = f"view_{os.getpid()}"

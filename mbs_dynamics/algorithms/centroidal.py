@@ -38,13 +38,11 @@ def centroidal_momentum_matrix(model: Tree, q: ArrayLike) -> FloatArray:
 
     The momentum is about the centre of mass and resolved in the inertial frame.
 
-    ``q`` (..., nq) in rad or m.
-
     A_i = Ad_i^-T M^c_i S_i with the composite inertia M^c_i of all that joint i moves, and the pose
     of body i relative to the centre of mass: Orin, Goswami and Lee, Centroidal dynamics of a
     humanoid robot (2013), eq. (27).
 
-    Raises SingularError if no moving body has mass; ArgumentError for a wrong shape or type.
+    Raises SingularError if no moving body has mass.
     """
     rep, c = BodyFixed(model, q), center_of_mass(model, q)
     Mc, A = composite_inertias(model, rep), model.per_body()
@@ -58,12 +56,10 @@ def centroidal_momentum_matrix(model: Tree, q: ArrayLike) -> FloatArray:
 def centroidal_momentum_matrix_rate(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     """Return the time derivative (..., 6, n) of :func:`centroidal_momentum_matrix`.
 
-    ``q`` (..., nq) and ``qd`` (..., n) in rad or m and seconds.
-
     With the rates ad_V S of the screws and B + B^T of the composite inertias, B being those of
     :func:`coriolis_matrix`: derivations.md, (CM1).
 
-    Raises SingularError if no moving body has mass; ArgumentError for a wrong shape or type.
+    Raises SingularError if no moving body has mass.
     """
     rep, c = BodyFixed(model, q), center_of_mass(model, q)
     V = twists_of(model, rep, model.joint_rates(qd))
@@ -85,7 +81,6 @@ def centroidal_momentum_bias(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatA
     """Return Adot qd (..., 6), the rate of the centroidal momentum at qdd = 0, in O(n).
 
     The rate is A qdd + Adot qd, and the sum of all external wrenches about the centre of mass.
-    Arguments and errors are those of :func:`centroidal_momentum_matrix_rate`.
 
     The total wrench of the recursion of :func:`inverse_dynamics` without gravity.
     """
@@ -100,11 +95,9 @@ def center_of_mass_jacobian(model: Tree, q: ArrayLike) -> FloatArray:
 
     Its product with qd is the velocity of the centre of mass in m/s.
 
-    ``q`` (..., nq) in rad or m.
-
     The linear part of :func:`centroidal_momentum_matrix` over the mass.
 
-    Raises SingularError if no moving body has mass; ArgumentError for a wrong shape or type.
+    Raises SingularError if no moving body has mass.
     """
     return np.asarray(centroidal_momentum_matrix(model, q)[3:] * (1.0 / total_mass(model)))
 
@@ -113,8 +106,8 @@ def center_of_mass_jacobian(model: Tree, q: ArrayLike) -> FloatArray:
 def center_of_mass_jacobian_rate(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     """Return the time derivative (..., 3, n) of :func:`center_of_mass_jacobian`.
 
-    The acceleration of the centre of mass is J qdd + Jdot qd. ``q`` (..., nq) and ``qd`` (..., n);
-    source and errors are those of :func:`centroidal_momentum_matrix_rate`.
+    The acceleration of the centre of mass is J qdd + Jdot qd. Source and errors are those of
+    :func:`centroidal_momentum_matrix_rate`.
     """
     rate = centroidal_momentum_matrix_rate(model, q, qd)
     return np.asarray(rate[3:] * (1.0 / total_mass(model)))

@@ -63,15 +63,11 @@ def operational_space_inertia(
     It is that which a wrench on the body feels with all joints free: its inverse takes the wrench
     to the change of Vdot. Symmetric and positive definite.
 
-    ``q`` (..., nq) in rad or m; ``body`` is the name of a body or link; ``damping`` (...) and
-    ``rows`` as described in the module. ``representation`` is ``"body_fixed"``, ``"spatial"``,
-    ``"hybrid"`` or ``"mixed"``; ``"auto"`` means body-fixed.
-
     Khatib (1987), eq. (18), with J M^-1 J^T = Y^T D^-1 Y and Y = U^-1 J^T from M = U D U^T.
 
     Raises SingularError at a singular posture without damping, and if fewer joints move the body
-    than there are rows; ArgumentError for a wrong shape or type, negative damping, invalid rows or
-    a body that no joint moves; UnknownBodyError, UnknownRepresentationError.
+    than there are rows; ArgumentError for negative damping, invalid rows or a body that no joint
+    moves.
     """
     return np.asarray(Task(model, q, body, damping, rows, representation).inertia())
 
@@ -89,8 +85,7 @@ def dynamically_consistent_inverse(
     """Return the inverse Jbar = M^-1 J^T Lambda (..., n, m) of the Jacobian of a body or link.
 
     J Jbar = I without damping, and Jbar V has the least kinetic energy of all qd with J qd = V. Its
-    transpose takes torques to wrenches. Arguments and errors are those of
-    :func:`operational_space_inertia`.
+    transpose takes torques to wrenches. Errors are those of :func:`operational_space_inertia`.
 
     Khatib (1987), eq. (38).
     """
@@ -110,7 +105,7 @@ def null_space_projector(
     """Return N = I - Jbar J (..., n, n): N qd leaves the twist of a body or link as it is.
 
     Torques N^T tau_0 do not accelerate the body, J M^-1 N^T = 0. With damping that holds up to the
-    directions that are damped. Arguments and errors are those of :func:`operational_space_inertia`.
+    directions that are damped. Errors are those of :func:`operational_space_inertia`.
 
     Khatib (1987), eq. (41), for torques.
     """
@@ -131,9 +126,8 @@ def operational_space_bias(
 ) -> FloatArray:
     """Return the wrench Jbar^T h - Lambda Jdot qd (..., m) of Coriolis, centrifugal and gravity.
 
-    With tau = J^T F the body accelerates by Lambda Vdot = F - bias. ``qd`` (..., n); the other
-    arguments, and the errors, are those of :func:`operational_space_inertia`. Gravity is left out
-    for ``model.with_gravity((0, 0, 0))``.
+    With tau = J^T F the body accelerates by Lambda Vdot = F - bias. Errors are those of
+    :func:`operational_space_inertia`. Gravity is left out for ``model.with_gravity((0, 0, 0))``.
 
     Khatib (1987), eqs. (19), (20): -Lambda times the acceleration without torques.
     """

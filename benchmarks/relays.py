@@ -1,0 +1,136 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""A node compared with a bare rclpy relay of the same messages: processes, and round trips in turn.
+
+Three processes: this one sends joint states and waits for the answers; the node computes them; the
+relay answers with ready messages of the same types and sizes. Node and relay are asked in turn and
+restarted for each round, because the times depend on the cores that they run on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+
+
+def start() -> None:
+    """Start ROS in a domain of its own."""
+    os.environ["ROS_DOMAIN_ID"] = str(random.randint(1, 101))
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    rclpy.init()
+
+
+def relay(answers: Mapping[str, Any], name: str = "relay") -> None:
+    """Answer every message of joint_states with ready messages, by topic."""
+    rclpy.init()
+    node = Node(name, namespace="relay")
+    pairs = [(node.create_publisher(type(m), topic, 10), m) for topic, m in answers.items()]
+
+    def answer(message: JointState) -> None:
+        for publisher, prepared in pairs:
+            if hasattr(prepared, "header"):
+                prepared.header.stamp = message.header.stamp
+            publisher.publish(prepared)
+
+    node.create_subscription(JointState, "joint_states", answer, qos_profile_sensor_data)
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+        executor.spin()
+
+
+@contextlib.contextmanager
+def running(**modules: Sequence[str]) -> Iterator[dict[str, int]]:
+    """Run modules with arguments, and give their process ids by name."""
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    commands = {name: [sys.executable, "-m", *module] for name, module in modules.items()}
+    started = {name: subprocess.Popen(command, **quiet) for name, command in commands.items()}
+    try:
+        yield {name: process.pid for name, process in started.items()}
+    finally:
+        for process in started.values():
+            process.terminate()
+        for process in started.values():
+            process.wait()
+
+
+def memory(pid: int) -> float:
+    """Return the resident memory of a process in MB."""
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+    return next(float(line.split()[1]) / 1024.0 for line in lines if line.startswith("VmRSS"))
+
+
+def cpu(pid: int) -> float:
+    """Return the seconds that a process has computed."""
+    return time.clock_gettime((~pid << 3) | 2)  # as clock_getcpuclockid does
+
+
+class Asker:
+    """Sends joint states to a namespace, and waits for the answers."""
+
+    def __init__(
+        self, node: Node, executor: SingleThreadedExecutor, namespace: str, message: JointState
+    ) -> None:
+        self.node, self.executor, self.namespace = node, executor, namespace
+        self.message = message
+        self.publisher = node.create_publisher(
+            JointState, f"/{namespace}/joint_states", qos_profile_sensor_data
+        )
+
+    def answered(self) -> bool:
+        """Return whether all answers to the last message are there."""
+        raise NotImplementedError
+
+    def send(self) -> float:
+        """Send the message with the present time as its stamp; return when."""
+        stamp = self.message.header.stamp
+        stamp.sec, stamp.nanosec = divmod(time.time_ns(), 1_000_000_000)
+        begin = time.perf_counter()
+        self.publisher.publish(self.message)
+        return begin
+
+    def spin(self, seconds: float) -> None:
+        """Take one message, waiting for at most so long."""
+        self.executor.spin_once(timeout_sec=seconds)
+
+    def round_trip(self) -> float | None:
+        """Return the seconds until all answers were there; None if that takes 0.5 s."""
+        begin = self.send()
+        while not self.answered():
+            self.spin(0.05)
+            if time.perf_counter() - begin > 0.5:
+                return None
+        return time.perf_counter() - begin
+
+    def warm(self, messages: int) -> None:
+        """Wait until it answers, and some messages longer."""
+        deadline = time.perf_counter() + 30.0
+        while self.round_trip() is None:
+            if time.perf_counter() > deadline:
+                raise SystemExit(f"no answer from the {self.namespace} within 30 s")
+        for _ in range(messages):
+            self.round_trip()
+
+
+def in_turn(askers: Mapping[str, Asker], messages: int) -> tuple[dict[str, list[float]], int]:
+    """Ask all of them so many times, in random order; return the ms, and how many were lost."""
+    times: dict[str, list[float]] = {name: [] for name in askers}
+    for _ in range(messages):
+        for name in random.sample(sorted(askers), len(askers)):
+            taken = askers[name].round_trip()
+            if taken is not None:
+                times[name].append(1e3 * taken)
+    return times, len(askers) * messages - sum(map(len, times.values()))
