@@ -17,7 +17,6 @@ import mbs_dynamics as mbs
 from mbs_dynamics.control.joint_input import (
     FIRST_POSITION,
     FIXED,
-    KEPT_LAYOUTS,
     NAN_EFFORT,
     NAN_VELOCITY,
     NO_EFFORTS,
@@ -301,21 +300,6 @@ def test_a_slow_source_needs_only_be_as_fresh_as_is_asked_of_others():
     assert joints.stale(2.055) == ["joint1 for 0.055 s", "joint2 for 0.055 s"]
 
 
-def test_velocities_from_positions_of_two_sources():
-    joints = JointInput(ROBOT, stale_timeout=0.5, velocity_from_position=True)
-    step = SECOND // 100
-    answers = []
-    for k in range(4):
-        stamp, received = SECOND + k * step, 0.01 * k
-        answers.append(read(joints, ARM, (0.01 * k, 0.02 * k), stamp=stamp, received=received))
-        if k % 2 == 0:
-            q = (0.06 * k,)
-            answers.append(read(joints, HAND, q, stamp=stamp + 7, received=received + 0.005))
-    assert answers[1].why_no_velocity == FIRST_POSITION
-    assert answers[2][1:3] == (None, f"no velocity of finger: {FIRST_POSITION}")
-    np.testing.assert_allclose(answers[-1].qd, [1.0, 2.0, 6.0], rtol=1e-9)
-
-
 def test_joints_that_nobody_reports_are_fixed():
     joints = JointInput(ROBOT, fixed={"finger": 0.02})
     assert joints.stale(100.0) == ["joint1 not reported yet", "joint2 not reported yet"]
@@ -344,14 +328,6 @@ def test_refuses_joints_that_cannot_be(options, error, said):
     with pytest.raises(error) as caught:
         JointInput(ROBOT, **options)
     assert said in str(caught.value)
-
-
-def test_lists_of_names_are_forgotten_when_there_are_many():
-    joints = JointInput(ROBOT)
-    for k in range(3 * KEPT_LAYOUTS):
-        names = (f"wheel{k}", *ROBOT)
-        assert accepted(joints, names, (k, 1, 2, 3), stamp=k + 1).q.tolist() == [1.0, 2.0, 3.0]
-    assert len(joints._layouts) == KEPT_LAYOUTS
 
 
 @dataclass

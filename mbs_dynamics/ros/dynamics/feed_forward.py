@@ -7,14 +7,13 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Time
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.joint_input import KEPT_LAYOUTS, LARGEST, Rejection, wild_numbers
+from mbs_dynamics.control.joint_input import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.errors import ArgumentError, listed, quoted
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
@@ -98,10 +97,8 @@ class DesiredTorques:
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
         self._joints = robot.model.joint_names
-        own = DesiredInput(self._joints, robot.settings.desired_joints)
-        self.names = own.names
+        self.names = robot.settings.desired_joints or self._joints
         """The joints of points without names."""
-        self._inputs: dict[tuple[str, ...], DesiredInput] = {(): own}
         self.answered = 0
         self.rejected = 0
         self.last_rejection = ""
@@ -115,47 +112,34 @@ class DesiredTorques:
         ``names`` are the joints of the points, ``desired_joints`` if empty. One bad point rejects
         them all.
         """
-        found = self._motions(names, points, measured)
+        found = self._read(tuple(names) or self.names, points, measured)
         if isinstance(found, Rejection):
             self.rejected += 1
             self.last_rejection = found.reason
             return found
         self.answered += len(points)
-        places = self._inputs[tuple(names)].places
-        return [self.robot.torques_for(*motion)[places] for motion in found]
+        source, motions = found
+        return [self.robot.torques_for(*motion)[source.places] for motion in motions]
 
-    def _motions(
-        self, names: Sequence[str], points: Sequence[Point], measured: FloatArray | None
-    ) -> list[Motion] | Rejection:
+    def _read(
+        self, names: tuple[str, ...], points: Sequence[Point], measured: FloatArray | None
+    ) -> tuple[DesiredInput, list[Motion]] | Rejection:
         if not points:
             return Rejection("no_points", "the trajectory has no points")
-        source = self._input(tuple(names))
-        if isinstance(source, Rejection):
-            return source
-        motions = []
+        unknown = [name for name in names if name not in self._joints]
+        if unknown:
+            said = f"the robot has no joint {quoted(unknown[0])}; its joints are: "
+            return Rejection("unknown_joint", said + listed(self._joints))
+        if len(set(names)) < len(names):
+            return Rejection("duplicate_joints", f"a joint is named twice: {listed(names)}")
+        source, motions = DesiredInput(self._joints, names), []
         for k, point in enumerate(points):
             motion = source.read(*point, measured)
             if isinstance(motion, Rejection):
                 which = f"point {k}: " if len(points) > 1 else ""
                 return motion._replace(reason=which + motion.reason)
             motions.append(motion)
-        return motions
-
-    def _input(self, names: tuple[str, ...]) -> DesiredInput | Rejection:
-        if names not in self._inputs:
-            unknown = [name for name in names if name not in self._joints]
-            if unknown:
-                return Rejection(
-                    "unknown_joint",
-                    f"the robot has no joint {quoted(unknown[0])}; its joints are: "
-                    + listed(self._joints),
-                )
-            if len(set(names)) < len(names):
-                return Rejection("duplicate_joints", f"a joint is named twice: {listed(names)}")
-            if len(self._inputs) > KEPT_LAYOUTS:
-                del self._inputs[next(islice(self._inputs, 1, None))]  # not those without names
-            self._inputs[names] = DesiredInput(self._joints, names)
-        return self._inputs[names]
+        return source, motions
 
     def rejected_since_report(self) -> int:
         """Return how many points were rejected since the call before."""

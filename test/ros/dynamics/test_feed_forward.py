@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import sys
-from itertools import islice, permutations
 from types import SimpleNamespace
 
 import numpy as np
@@ -104,19 +103,6 @@ def test_the_answer_is_the_inverse_dynamics_of_the_desired_joints():
     assert desired.rejected_since_report() == 0
 
 
-def test_points_with_names_are_those_of_their_joints():
-    model = mbs.Model.from_urdf(robot_path("arm7"))
-    desired = DesiredTorques(Robot(model, DynamicsSettings(publish_desired_torques=True)))
-    measured = np.linspace(-1.0, 1.0, 7)
-    points = [([0.1, 0.2], [], [], []), ([0.3, 0.4], [], [], [])]
-    found = desired.answers(("joint4", "joint2"), points, measured)
-    for tau, (positions, *_) in zip(found, points, strict=True):
-        q = measured.copy()
-        q[[3, 1]] = positions
-        np.testing.assert_allclose(tau, mbs.gravity_torques(model, q)[[3, 1]], rtol=1e-12)
-    assert desired.answered == 2
-
-
 @pytest.mark.parametrize(
     ("names", "points", "kind", "said"),
     [
@@ -133,16 +119,6 @@ def test_bad_trajectories_are_refused_as_a_whole(names, points, kind, said):
     assert rejection.kind == kind
     assert said in rejection.reason
     assert (desired.answered, desired.rejected) == (0, 1)
-
-
-def test_trajectories_with_ever_other_names_take_no_more_memory():
-    model = mbs.Model.from_urdf(robot_path("arm7"))
-    desired = DesiredTorques(Robot(model, DynamicsSettings(publish_desired_torques=True)))
-    for names in islice(permutations(model.joint_names), 100):
-        (tau,) = desired.answers(names, [([0.1] * 7, [], [], [])], np.zeros(7))
-    assert len(desired._inputs) < 50
-    (own,) = desired.answers((), [([0.1] * 7, [], [], [])], np.zeros(7))
-    np.testing.assert_array_equal([own[model.joint_names.index(name)] for name in names], tau)
 
 
 def test_controller_states_need_their_messages(monkeypatch):
