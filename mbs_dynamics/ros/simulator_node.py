@@ -68,8 +68,6 @@ class SimulatorNode(BaseNode):
         self._hanging: tuple[Load, Future[Stepper]] | None = None
         self._compiler = ThreadPoolExecutor(1)  # in a thread, so that the simulation continues
         self._joint_states = self.advertise("joint_states")
-        self._touching: set[str] = set()
-        self._contacts = self.advertise("~/contact") if settings.contact_planes else None
         self._clock_messages: Any = None
         if settings.publish_clock:
             self._clock_messages = self.advertise("/clock")
@@ -137,12 +135,6 @@ class SimulatorNode(BaseNode):
             self._clock_messages.publish(ClockMessage(clock=stamp))
         q, qd = world.state
         self._joint_states.publish(self._message.fill(stamp, q, qd, world.efforts))
-        for link, W in world.touched().items() if self._contacts is not None else ():
-            touches = bool(W.any())
-            if touches or link in self._touching:
-                frame = self._settings.frame_prefix + link
-                self._contacts.publish(messages.wrench(stamp, frame, W))
-            (self._touching.add if touches else self._touching.discard)(link)
         return True
 
     # -- input -------------------------------------------------------------------------------------
@@ -240,7 +232,6 @@ def simulation_status(world: World, pace: Pace, refusals: Mapping[str, str]) -> 
         "integrator": world.settings.integrator,
         "algorithm": world.settings.algorithm,
         **(world.cost().values() if not world.halted else {}),
-        "touches a plane": ", ".join(x for x, W in world.touched().items() if W.any()) or "nothing",
         "brakes": "hold the robot" if world.braked else "released",
         "step [s]": f"{world.period / world.steps:.6g}",
         **messages.environment_values(world.model.gravity, world.loads),
