@@ -87,18 +87,18 @@ class ContactPlanes:
 
     def __call__(self, t: float, q: FloatArray, qd: FloatArray) -> FloatArray:
         """Return the wrenches (..., nb, 6), body-fixed, moment first."""
-        forces, R = self.forces(q, qd)
-        moments = np.zeros_like(forces)
-        W = np.concatenate([moments, np.einsum("...ji,...j->...i", R, forces)], axis=-1)
-        return self.model.wrenches({link: W[..., k, :] for k, link in enumerate(self.links)})
+        return self.model.wrenches(self.by_link(q, qd))
 
-    def forces(self, q: FloatArray, qd: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return forces (..., k, 3) in N in the inertial axes, and orientations (..., k, 3, 3)."""
+    def by_link(self, q: FloatArray, qd: FloatArray) -> dict[str, FloatArray]:
+        """Return the wrench (..., 6) on each link at its origin and in its axes, moment first."""
         C, V = self._kernel(q, qd)
         inward = -V[..., 3:] @ self._normals.T
         depth = self._offsets - C[..., :3, 3] @ self._normals.T + self.step * inward
         pushed = np.maximum(self._stiffness * depth + self._damping * inward, 0.0)
-        return np.where(depth > 0.0, pushed, 0.0) @ self._normals, C[..., :3, :3]
+        forces = np.where(depth > 0.0, pushed, 0.0) @ self._normals
+        forces = np.einsum("...ji,...j->...i", C[..., :3, :3], forces)
+        W = np.concatenate([np.zeros_like(forces), forces], axis=-1)
+        return {link: W[..., k, :] for k, link in enumerate(self.links)}
 
     def check_step(self, q: FloatArray) -> None:
         """Raise ArgumentError if forces that are held over steps would be unstable at q (n,).

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rosgraph_msgs.msg import Clock as ClockMessage
@@ -68,6 +69,9 @@ class SimulatorNode(BaseNode):
         self._hanging: tuple[Load, Future[Stepper]] | None = None
         self._compiler = ThreadPoolExecutor(1)  # in a thread, so that the simulation continues
         self._joint_states = self.advertise("joint_states")
+        self._touching: set[str] = set()
+        if settings.contact_planes:
+            self._contacts = self.advertise("~/contact")
         self._clock_messages: Any = None
         if settings.publish_clock:
             self._clock_messages = self.advertise("/clock")
@@ -135,6 +139,11 @@ class SimulatorNode(BaseNode):
             self._clock_messages.publish(ClockMessage(clock=stamp))
         q, qd = world.state
         self._joint_states.publish(self._message.fill(stamp, q, qd, world.efforts))
+        touched = world.touched()
+        for link in self._touching | touched.keys():  # a zero at the end of each contact
+            message = messages.wrench_message(self._settings.frame_prefix + link)
+            self._contacts.publish(message.fill(stamp, touched.get(link, np.zeros(6))))
+        self._touching = set(touched)
         return True
 
     # -- input -------------------------------------------------------------------------------------
@@ -232,6 +241,7 @@ def simulation_status(world: World, pace: Pace, refusals: Mapping[str, str]) -> 
         "integrator": world.settings.integrator,
         "algorithm": world.settings.algorithm,
         **(world.cost().values() if not world.halted else {}),
+        "links at planes": ", ".join(world.touched()) or "none",
         "brakes": "hold the robot" if world.braked else "released",
         "step [s]": f"{world.period / world.steps:.6g}",
         **messages.environment_values(world.model.gravity, world.loads),

@@ -128,6 +128,28 @@ class SimulatorSettings(RobotSettings):
     stop_time: float = setting(
         0.01, "Time constant of the joint stops.", "s", range=(1e-3, 1.0), read_only=True
     )
+    contact_planes: tuple[float, ...] = setting(
+        (),
+        "Planes to touch, as a table or a wall: normal and offset of each, in the axes of the "
+        "root link. Solid is where normal . position < offset. Empty: none.",
+        "m",
+        type="double_array",
+        constraints="Four finite numbers for each plane; no normal is zero.",
+        read_only=True,
+    )
+    contact_stiffness: float = setting(
+        1e4, "Stiffness of the planes.", "N/m", range=(1.0, 1e7), read_only=True
+    )
+    contact_damping: float = setting(
+        100.0, "Damping of the planes.", "N s/m", range=(0.0, 1e5), read_only=True
+    )
+    contact_links: tuple[str, ...] = setting(
+        (),
+        "Links whose origins touch the planes. Empty: the tool or hand of each branch.",
+        type="string_array",
+        constraints="Names of links, each at most once.",
+        read_only=True,
+    )
     limit_efforts: bool = setting(
         True, "Limit the efforts of motors to the effort limits of the description.", read_only=True
     )
@@ -231,6 +253,13 @@ SIMULATOR_NODE = Interface(
             "The given URDF.",
             LATCHED,
             "publish_description",
+        ),
+        Topic(
+            "~/contact",
+            "geometry_msgs/msg/WrenchStamped",
+            "Wrench of the planes in N and N m on the link header.frame_id, in its origin and "
+            "axes, while it touches one; then zero, once.",
+            condition="contact_planes",
         ),
         Topic("/clock", "rosgraph_msgs/msg/Clock", "Simulated time.", LATEST, "publish_clock"),
         DIAGNOSTICS,

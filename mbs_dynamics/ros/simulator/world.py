@@ -16,7 +16,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.environment import Load, replaced, under_load
 from mbs_dynamics.control.joint_input import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJointError, listed
-from mbs_dynamics.integrate import JointForces, Stepper
+from mbs_dynamics.integrate import ContactPlanes, JointForces, Plane, Stepper
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
@@ -79,6 +79,10 @@ class World:
         """Whether brakes hold the robot where it is."""
         self.efforts = np.zeros(n)
         """(n,) efforts of the motors in the latest period, N m or N."""
+        self.contact = contact_of(model, settings, float(self._step))
+        """The planes that the robot may touch; None if there are none."""
+        if self.contact is not None:
+            self.contact.check_step(self.initial[0])
         self._pushes: dict[str, tuple[FloatArray, float]] = {}
         self._wrenches = np.zeros((model.nb, 6))
         self._stepper = self._stepper_of(model)
@@ -106,7 +110,7 @@ class World:
         state = self.state
         try:
             for _ in range(self.steps):
-                state = self._stepper.step(state, efforts, self._step, self._wrenches)
+                state = self._stepper.step(state, efforts, self._step, self._applied(state))
         except MbsError as error:
             self.halted = f"at {self.time:.3f} s: {error}"
             return False
@@ -142,8 +146,19 @@ class World:
     def _accelerations(self, efforts: FloatArray) -> float:
         """Return the largest acceleration from rest under efforts (n,), in rad/s^2 or m/s^2."""
         still = np.array([self.state[0], np.zeros(self.model.n)])
-        after = self._stepper.step(still, efforts, self._step, self._wrenches)
+        after = self._stepper.step(still, efforts, self._step, self._applied(still))
         return float(np.abs(after[1]).max() / self._step)
+
+    def _applied(self, state: FloatArray) -> FloatArray:
+        """Return the wrenches (nb, 6) of disturbances and planes in a state (2, n)."""
+        if self.contact is None:
+            return self._wrenches
+        return self._wrenches + self.contact(self.time, *state)
+
+    def touched(self) -> dict[str, FloatArray]:
+        """Return the wrenches (6,) of planes on links that touch them, moment first, as by_link."""
+        found = {} if self.contact is None else self.contact.by_link(*self.state)
+        return {link: W for link, W in found.items() if W.any()}
 
     def change(self, settings: SimulatorSettings) -> None:
         """Continue under other settings: gravity, algorithm, damping, friction, durations.
@@ -242,6 +257,24 @@ class World:
         joint = int(np.argmax(~(np.abs(state) < LARGEST_STATE).all(axis=0)))
         name, (q, qd) = self.model.joint_names[joint], state[:, joint]
         return f"the state diverged: {name} at {q:g} with a speed of {qd:g}; a smaller step?"
+
+
+def contact_of(model: Model, settings: SimulatorSettings, step: float) -> ContactPlanes | None:
+    """Return the planes of the settings for steps of so many s, or None without any.
+
+    Raises ArgumentError, UnknownBodyError and ModelError for settings that do not fit the model.
+    """
+    numbers, each = settings.contact_planes, (settings.contact_stiffness, settings.contact_damping)
+    if not numbers:
+        return None
+    if len(numbers) % 4:
+        raise ArgumentError(
+            f"contact_planes has {len(numbers)} numbers; valid are four for each plane, its normal "
+            "and its offset"
+        )
+    rows = [numbers[k : k + 4] for k in range(0, len(numbers), 4)]
+    planes = [Plane((x, y, z), offset, *each) for x, y, z, offset in rows]
+    return ContactPlanes(model, planes, settings.contact_links, step=step)
 
 
 def initial_state(model: Model, settings: SimulatorSettings) -> FloatArray:

@@ -364,3 +364,34 @@ def test_a_robot_without_joints_is_refused():
         pytest.raises(ModelError, match="no joint that moves"),
     ):
         world(mbs.Model.from_urdf("<robot name='r'><link name='l'/></robot>"))
+
+
+def test_a_robot_leans_on_a_table_with_what_its_springs_exert():
+    height = mbs.forward_kinematics(ARM, np.array(START), bodies=["tool"])[0, 2, 3] + 0.01
+    given = {**FREE, "joint_damping": (5.0,), "contact_planes": (0.0, 0.0, 2.0, height)}
+    simulated = world(**given, initial_positions=START)
+
+    def springs(state):
+        return mbs.gravity_torques(ARM, state[0]) + 30.0 * (START - state[0])
+
+    q, qd = run(simulated, 4.0, springs)
+    assert abs(qd).max() < 1e-3
+    C = mbs.forward_kinematics(ARM, q, bodies=["tool"])[0]
+    force = C[:3, :3] @ simulated.touched()["tool"][3:]
+    np.testing.assert_allclose(force, [0.0, 0.0, 1e4 * (height - C[2, 3])], rtol=1e-3, atol=1e-6)
+    J = mbs.jacobian(ARM, q, "tool", representation="hybrid")
+    np.testing.assert_allclose(J[3:].T @ force, 30.0 * (q - START), atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"contact_planes": (0.0, 0.0, 1.0)}, "3 numbers"),
+        ({"contact_planes": (0.0, 0.0, 0.0, 1.0)}, "normal"),
+        ({"contact_planes": (0.0, 0.0, 1.0, 0.0), "contact_stiffness": 9e6}, "9e.06"),
+        ({"contact_planes": (0.0, 0.0, 1.0, 0.0), "contact_links": ("nail",)}, "nail"),
+    ],
+)
+def test_planes_that_do_not_fit_are_refused(given, said):
+    with pytest.raises(MbsError, match=said):
+        world(**given)
