@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of `mbs-dynamics view` in a headless browser: the pictures of docs/how_to/view.md.
 
-python examples/view_pictures.py [FOLDER]     writes view_*.png there, by default in docs/figures
+python examples/view_pictures.py [FOLDER]     writes view_*.png and view_film.gif there, by
+                                              default in docs/figures
 
 Needs the extras `view` and `test` (playwright, example-robot-data), and Chromium or Chrome.
 """
@@ -25,7 +26,7 @@ from mbs_dynamics.integrate import Motion, simulate
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view.opening import Opened, open_page
 from mbs_dynamics.view.page import Source
-from mbs_dynamics.view.pictures import WITHOUT_SCREEN, browser
+from mbs_dynamics.view.pictures import WITHOUT_SCREEN, browser, write_picture
 from mbs_dynamics.view.playback import Playback
 from mbs_dynamics.view.posing import Posing
 
@@ -124,8 +125,15 @@ def motion(picture: Callable[..., None]) -> None:
     playback = Playback(opened.page, opened.drawn, swing(0.4), ghost=swing(0.8), parts=parts)
     playback.seek(0.45)
     with shown(opened, playback) as page:
-        page.get_by_role("tab", name="Motion", exact=True).click()
         picture(page, "view_motion")
+
+
+def film(path: Path) -> None:
+    """The arm7 falls under a share of its gravity torques, with the trace of its tool."""
+    urdf = robot_path("arm7")
+    opened = open_page(mbs.Model.from_urdf(urdf), urdf, port=0)
+    write_picture(opened.page, Playback(opened.page, opened.drawn, swing(0.4)), path)
+    opened.page.close()
 
 
 def main() -> None:
@@ -139,6 +147,7 @@ def main() -> None:
 
     for draw in (robot, twist, humanoid, motion):
         draw(picture)
+    film(folder / "view_film.gif")
 
 
 if __name__ == "__main__":

@@ -95,6 +95,8 @@ def _view(options: argparse.Namespace) -> int:
             print(f"wrote {options.write}")
             return 0
         page.refresh(source)
+        if isinstance(source, Playback):
+            source.play()
         with until_interrupt():
             announce(page, browse=not options.no_browser)
             page.run(source)

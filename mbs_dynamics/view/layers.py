@@ -44,8 +44,9 @@ AXIS = 0.5
 LEAST_LENGTH = 0.01
 """Shorter arrows, in m, are not drawn."""
 
-LEAST_SHARE = 0.005
-"""Torques below this share of their limit, which would read 0 %, have no label."""
+LEAST_SHARE, LEAST_OF_LARGEST = 0.005, 0.1
+"""Torques below the first share of their limit, which would read 0 %, or below the second of the
+largest share have no label, so that labels do not cover each other."""
 
 
 def body_frames(scene: Scene) -> list[Drawing]:
@@ -96,14 +97,18 @@ def inertia_ellipsoids(scene: Scene) -> list[Drawing]:
 
 
 def torque_discs(scene: Scene) -> list[Drawing]:
-    """Return a disc about each joint, whose radius and colour show the share of the limit."""
+    """Return a disc about each joint.
+
+    Its radius shows the torque as a share of the limit, its colour as a part of the largest share.
+    """
     joints, shares = scene.drawn.joints, scene.shares
     coordinates = [k for k, _, _ in joints]
     share = np.minimum(shares[coordinates], 1.0)
     C = scene.poses[[i for _, i, _ in joints]]
     turned = C[:, :3, :3] @ np.stack([turned for _, _, turned in joints])
     radii = disc_radius(scene) * (SMALLEST_DISC + (1.0 - SMALLEST_DISC) * share)
-    return [Discs(C[:, :3, 3], turned, radii, between(BLUE, RED, share))]
+    colours = between(BLUE, RED, share / max(float(share.max(initial=0.0)), LEAST_SHARE))
+    return [Discs(C[:, :3, 3], turned, radii, colours)]
 
 
 def torque_labels(scene: Scene) -> list[Drawing]:
@@ -113,9 +118,10 @@ def torque_labels(scene: Scene) -> list[Drawing]:
     do not cover each other.
     """
     shares = scene.shares
+    least = max(LEAST_SHARE, LEAST_OF_LARGEST * float(shares.max(initial=0.0)))
     places, texts = [], []
     for k, i, turned in scene.drawn.joints:
-        if shares[k] < LEAST_SHARE:
+        if shares[k] < least:
             continue
         axis = scene.poses[i, :3, :3] @ turned[:, 2]
         places.append(scene.poses[i, :3, 3] + 0.5 * disc_radius(scene) * axis)
@@ -276,7 +282,15 @@ LAYERS = (
         inertia_ellipsoids,
         ((SKY, "uniform solid with the inertia of the body"),),
     ),
-    Layer("torques", torques, ((BLUE, "zero torque"), (RED, "torque at its limit")), shown=True),
+    Layer(
+        "torques",
+        torques,
+        (
+            (BLUE, "no torque is needed to hold the joint at rest, or measured"),
+            (RED, "largest share of a limit; the size of a disc is the share"),
+        ),
+        shown=True,
+    ),
     Layer(
         "twist",
         twist,

@@ -32,6 +32,7 @@ from mbs_dynamics.view.numbers import as_html, as_python
 from mbs_dynamics.view.scene import Scene
 
 try:
+    import trimesh
     import viser
     import websockets.asyncio.server
 except ImportError as error:
@@ -96,10 +97,16 @@ class Page:
         self._model_code, self._size = model_code, size
         self._numbers_at = 0.0
         self._numbers_due = self._aimed = self._running = False
+        self._parts = appearance.parts
+        self.seen: FloatArray | None = None
+        """Poses (N, nb, 4, 4) that the initial camera shows; None: those of the first scene."""
+        self.panel = True
+        """Whether the initial camera leaves room for the panel."""
         self._messages: dict[str, str] = {}
         self.canvas = Canvas(self.server.scene, size)
         with self.server.atomic():
-            self.server.scene.add_grid("/grid", width=4 * size, height=4 * size, cell_size=0.1)
+            scene, wide = self.server.scene, 4.0 * size
+            self._floor = scene.add_grid("/grid", width=wide, height=wide, cell_size=0.1)
             self.robot = Robot(self.server.scene, "robot", appearance.parts)
             self._add_lights()
             self._add_panels(model, dark)
@@ -118,16 +125,30 @@ class Page:
         scene.add_light_ambient("/light/everywhere", intensity=1.6)
         scene.add_light_directional("/light/above", intensity=1.8, position=(2.0, -3.0, 5.0))
 
-    def aim(self, points: FloatArray) -> None:
-        """Place the initial camera so that the ground and points (k, 3) are left of the panel."""
-        points = np.concatenate([np.zeros((1, 3)), points])
+    def _aim(self, poses: FloatArray) -> None:
+        """Place the initial camera so that bodies at poses (N, nb, 4, 4) are seen, and the floor.
+
+        The floor is below their lowest point, or at the origin.
+        """
+        points = np.concatenate([np.zeros((1, 3)), self._extents(poses)])
         low, high = points.min(axis=0), points.max(axis=0)
+        self._floor.position = (0.0, 0.0, float(low[2]))
         radius = 0.5 * max(float(np.linalg.norm(high - low)), 0.8 * self._size)
         right, back = np.array([0.6, 0.8, 0.0]), np.array([0.75, -0.56, 0.35])
         camera = self.server.initial_camera
-        camera.look_at = 0.5 * (low + high) + 0.45 * radius * right
-        camera.position = camera.look_at + 2.4 * radius * back
+        camera.look_at = 0.5 * (low + high) + 0.45 * self.panel * radius * right
+        camera.position = camera.look_at + (2.4 if self.panel else 1.9) * radius * back
         self._aimed = True
+
+    def _extents(self, poses: FloatArray) -> FloatArray:
+        """Return the corners (k, 3) of the meshes at all poses, and the origins of the bodies."""
+        found = [poses[..., :3, 3].reshape(-1, 3)]
+        for part in self._parts:
+            at = np.eye(4)[None] if part.body == GROUND else poses[:, part.body]
+            corners = trimesh.bounds.corners(part.mesh.bounds)
+            turned = corners @ np.swapaxes(at[:, :3, :3], -1, -2) + at[:, None, :3, 3]
+            found.append(turned.reshape(-1, 3))
+        return np.concatenate(found)
 
     def _add_panels(self, model: Model, dark: bool) -> None:
         gui = self.server.gui
@@ -225,7 +246,7 @@ class Page:
     def show(self, scene: Scene) -> None:
         """Draw a scene, in the selected layers."""
         if not self._aimed:
-            self.aim(scene.poses[:, :3, 3])
+            self._aim(scene.poses[None] if self.seen is None else self.seen)
         drawn = [
             (layer.name, layer.draw(scene) if box.value else []) for layer, box in self._layers
         ]

@@ -107,10 +107,19 @@ def write_gif(page: Page, playback: Playback, path: Path) -> None:
     frames, times = [], _times(playback)
     page.refresh(playback)
     with without_screen(page, width, height) as client:
+
+        def drawn() -> Any:
+            found = client.get_render(height, width, transport_format="png", timeout=PATIENCE)
+            opacity = found[..., 3:] / 255.0
+            return np.uint8(found[..., :3] * opacity + 255.0 * (1.0 - opacity))
+
+        before, first = None, drawn()
+        while before is None or not np.array_equal(before, first):  # meshes and camera arrive
+            before, first = first, drawn()
         for k, t in enumerate(times, 1):
             playback.seek(t)
             page.refresh(playback)
-            frames.append(client.get_render(height, width, timeout=PATIENCE))
+            frames.append(drawn())
             if k % 10 == 0:
                 page.report(f"drew {k} of {len(times)} frames")
     imageio.v3.imwrite(path, np.stack(frames), duration=1000.0 / FRAMES_PER_SECOND, loop=0)
@@ -135,6 +144,7 @@ def _times(playback: Playback) -> list[float]:
 
 def write_picture(page: Page, source: Source, path: Path) -> None:
     """Write a file in the format of its suffix; see :func:`check_picture`."""
+    page.panel = False
     if path.suffix == ".html":
         write_html(page, source, path)
     elif isinstance(source, Playback) and path.suffix == ".gif":

@@ -88,10 +88,10 @@ class Playback:
         if self.ghost is not None:
             shades = [part._replace(mesh=painted(part.mesh.copy(), GHOST)) for part in parts]
             self._second = Robot(page.server.scene, "ghost", shades)
-        with page.tabs.add_tab("Motion"):
+        with page.main:
             self._controls(page.server.gui, motion)
         q = np.concatenate([each.q[_thinned(len(each.t), 100)] for each in courses])
-        page.aim(forward_kinematics(drawn.model, q)[..., :3, 3].reshape(-1, 3))
+        page.seen = forward_kinematics(drawn.model, q)
 
     def _controls(self, gui: Any, motion: Motion) -> None:
         self._play = gui.add_button("play or pause")

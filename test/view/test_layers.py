@@ -71,10 +71,9 @@ def test_discs_and_labels_say_the_share_of_the_limit():
     least = layers.SMALLEST_DISC
     radii = layers.LARGEST_DISC * min(DRAWN.size, 1.0) * (least + (1.0 - least) * share)
     np.testing.assert_allclose(discs.radii, radii)
-    np.testing.assert_allclose(
-        discs.colours, (1 - share[:, None]) * np.array(BLUE) + share[:, None] * np.array(RED)
-    )
-    loaded = [k for k in range(7) if share[k] >= layers.LEAST_SHARE]
+    part = share[:, None] / share.max()
+    np.testing.assert_allclose(discs.colours, (1 - part) * np.array(BLUE) + part * np.array(RED))
+    loaded = [k for k in range(7) if share[k] >= 0.1 * share.max()]
     assert list(labels.texts) == [
         f"{SCENE.torques[k]:.2f} N m ({100 * share[k]:.0f} %)" for k in loaded
     ]

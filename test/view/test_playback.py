@@ -59,7 +59,6 @@ def test_the_state_is_that_of_the_time_line(see, opened, swing):
     playback = Playback(opened.page, opened.drawn, swing)
     with running(opened.page, playback):
         seen = see(opened.page.address)
-        seen.tab("Motion")
         seen.slide("time, s", 0.25)
         assert seen.until(lambda: playback.time() == pytest.approx(0.25))
         seen.tab("Numbers")
