@@ -73,7 +73,12 @@ class GravityCompensationNode(DescribedNode):
         self._simulated_time = False
         self._logged_ready = False
         self._due = 0.0
-        self._outputs = outputs.CommandOutputs(self, settings.command_topic, settings.joints)
+        self._outputs = outputs.CommandOutputs(
+            self,
+            settings.command_topic,
+            settings.joints,
+            collisions=bool(settings.collision_file),
+        )
         self._enabled = self.advertise("~/enabled")
         self._handover = Handover(
             settings,
@@ -271,6 +276,10 @@ class GravityCompensationNode(DescribedNode):
         """Do what the present state of the core asks for."""
         now = time.monotonic()
         effects = self._core.effects(now)
+        if effects.collision is not None and self._core.arm is not None:
+            names, prefix = self._core.arm.model.joint_names, self._settings.frame_prefix
+            self._outputs.collided(effects.collision, names, prefix)
+            self.get_logger().warning(f"collision: {effects.collision}")
         if effects.state is not None:
             self._show(effects.state)
         if effects.came_in is not None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.environment import (
     Gravity,
     Load,
@@ -102,6 +103,8 @@ class Effects(NamedTuple):
     """Whether no torque is commanded or held."""
     adopt: bool
     """Whether a description can be adopted."""
+    collision: Collision | None
+    """One that was detected since the effects before; else None."""
     due_in: float
     """In how many s :meth:`GravityCompensator.tick` must be called."""
 
@@ -130,6 +133,7 @@ class GravityCompensator:
         self.loads: list[Load] = []
         self._text: str | None = None
         self._shown: State | None = None
+        self._collision: Collision | None = None
         self._forget_imu()
 
     def _forget_imu(self) -> None:
@@ -143,6 +147,9 @@ class GravityCompensator:
         policy, state = self.policy, None
         if policy.state is not self._shown:
             state = self._shown = policy.state
+        watch = None if self.arm is None else self.arm.collisions
+        found, before = None if watch is None else watch.found, self._collision
+        self._collision = found
         whole = policy.state is State.ENABLED and not policy.limited.rate
         return Effects(
             state,
@@ -150,6 +157,7 @@ class GravityCompensator:
             not policy.engaged,
             policy.at_rest,
             self.pending is not None and policy.at_rest,
+            None if found is before else found,
             self.due_in(now),
         )
 

@@ -276,6 +276,19 @@ GRAVITY_COMPENSATION_NODE = Interface(
             "out, or to a fault.",
             LATCHED,
         ),
+        Topic(
+            "~/collision",
+            "sensor_msgs/msg/JointState",
+            "External torques in N m or N at a collision, with the stamp of the joint states; that "
+            "of the joint which detects it comes first.",
+            condition="collision_file",
+        ),
+        Topic(
+            "~/contact_wrench",
+            "geometry_msgs/msg/WrenchStamped",
+            "Estimated wrench on the tool in N and N m at a collision, with the same stamp.",
+            condition="collision_file",
+        ),
         DIAGNOSTICS,
     ),
     services=(

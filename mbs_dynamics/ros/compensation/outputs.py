@@ -17,6 +17,7 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.compiler import way_of_calling
+from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.policy import Limited, State
 from mbs_dynamics.errors import quoted
 from mbs_dynamics.ros import messages
@@ -43,9 +44,11 @@ class Traffic(NamedTuple):
 
 
 class CommandOutputs:
-    """Publishes commands, and the same torques by name if that topic has subscribers."""
+    """Publishes commands, the same torques by name if subscribed to, and collisions."""
 
-    def __init__(self, node: Any, topic: str, joints: Sequence[str]) -> None:
+    def __init__(
+        self, node: Any, topic: str, joints: Sequence[str], *, collisions: bool = False
+    ) -> None:
         self._node = node
         self._name = topic
         self.topic: str = node.resolve_topic_name(topic)
@@ -56,12 +59,17 @@ class CommandOutputs:
         self._effort = messages.JointMessage(joints, "effort")
         self._commands: Publisher | None = None
         self._torques: Publisher | None = None
+        self._collisions: list[Publisher] = []
+        self._detects = collisions
         self._counts = [0, 0, 0]
 
     def open(self) -> None:
         """Create the publishers."""
         self._commands = self._node.advertise("<command_topic>", self._name)
         self._torques = self._node.advertise("~/commanded_torques")
+        if self._detects:
+            topics = "~/collision", "~/contact_wrench"
+            self._collisions = [self._node.advertise(topic) for topic in topics]
 
     def close(self) -> None:
         """Destroy the publishers, once the last command has arrived.
@@ -70,10 +78,11 @@ class CommandOutputs:
         controller would hold the command before.
         """
         self.flush()
-        for publisher in (self._commands, self._torques):
+        for publisher in (self._commands, self._torques, *self._collisions):
             if publisher is not None:
                 self._node.destroy_publisher(publisher)
         self._commands = self._torques = None
+        self._collisions = []
 
     def send(
         self, command: Sequence[float] | None, limited: Limited, stamp: Time | None = None
@@ -91,6 +100,17 @@ class CommandOutputs:
         counts[0] += 1
         counts[1] += bool(limited.effort)
         counts[2] += bool(limited.rate)
+
+    def collided(self, found: Collision, names: Sequence[str], prefix: str) -> None:
+        """Publish a collision of the joints ``names`` (n,)."""
+        stamp = messages.time_of(round(1e9 * found.time))
+        watched = [k for k in np.flatnonzero(found.torques) if names[k] != found.joint]
+        order = [names.index(found.joint), *watched]
+        torques = messages.JointMessage([names[k] for k in order], "effort")
+        wrench = messages.wrench_message(prefix + found.link)
+        filled = torques.fill(stamp, found.torques[order]), wrench.fill(stamp, found.wrench)
+        for publisher, message in zip(self._collisions, filled, strict=False):
+            publisher.publish(message)
 
     def flush(self) -> None:
         """Wait until the last command has arrived."""

@@ -3,6 +3,7 @@
 """What gravity compensation publishes: commands, the same torques by name, and how many of each."""
 
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,11 +11,14 @@ import pytest
 pytest.importorskip("rclpy")
 
 import rclpy
+from geometry_msgs.msg import WrenchStamped
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.policy import Limited
+from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation.interface import GRAVITY_COMPENSATION_NODE
 from mbs_dynamics.ros.compensation.outputs import CommandOutputs
 from mbs_dynamics.ros.node_base import BaseNode
@@ -98,3 +102,25 @@ def test_publishers_are_destroyed_once_the_last_command_has_arrived(node, monkey
     before = len([*node.publishers])
     outputs.close()
     assert there == [("/outputs/effort", before)]
+
+
+def test_a_collision_is_published_with_its_joint_first_its_time_and_the_wrench(node):
+    outputs = CommandOutputs(node, "effort", ("a", "b", "c"), collisions=True)
+    outputs.open()
+    received = {}
+    for kind, name in ((JointState, "collision"), (WrenchStamped, "contact_wrench")):
+        topic = f"/outputs/commander/{name}"
+        node.create_subscription(kind, topic, partial(received.__setitem__, name), 1)
+        wait_until(lambda: node.count_publishers(topic) == 1)  # noqa: B023
+    W = np.array([0.1, 0.2, 0.3, 4.0, 5.0, 6.0])
+    found = Collision("b", 12.5, -3.0, 1.0, np.array([0.5, -3.0, 0.0]), "tool", W)
+    outputs.collided(found, ("a", "b", "c"), "left_")
+    wait_until(lambda: len(received) == 2, node)
+    torques, wrench = received["collision"], received["contact_wrench"]
+    assert (torques.name, [*torques.effort]) == (["b", "a"], [-3.0, 0.5])
+    assert messages.stamp_of(torques.header.stamp) == 12_500_000_000
+    assert wrench.header == torques.header.__class__(
+        stamp=torques.header.stamp, frame_id="left_tool"
+    )
+    np.testing.assert_array_equal(messages.wrench_of(wrench), W)
+    outputs.close()
