@@ -267,8 +267,8 @@ class JointFollower:
             after = np.where(met, rate, v)
             self._a, self._v = (after - self._v) / dt, after
         if self.trajectory is not None and not (e.any() or self._v.any()):
-            if now - self._since >= self.trajectory.times[0]:  # other parts begin then as well
-                self.elapsed = 0.0
+            begun = now - self._since >= self.trajectory.times[0]  # as other parts do
+            self.elapsed = 0.0 if begun else None
 
     def _play(self, dt: float) -> None:
         trajectory, elapsed = self.trajectory, self.elapsed

@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Taught motions: what is refused, smoothness, limits, files, and how well an arm repeats them."""
 
+import io
 import re
 
 import numpy as np
 import pytest
 import yaml
-from guarded_bench import MODEL, PERIOD, Loop, Q
+from guarded_bench import ARMATURE, MODEL, PERIOD, Loop, Q
 from scipy.interpolate import CubicSpline
 
 import mbs_dynamics as mbs
 from mbs_dynamics import identification
+from mbs_dynamics.control import laws
 from mbs_dynamics.control.teaching import Demonstration, Rig
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.control.trajectory_files import KINDS, write_trajectory
@@ -256,7 +258,8 @@ def test_a_trajectory_begins_when_its_first_point_is_due_pauses_on_its_path_and_
     late = Trajectory(
         NAMES, 3.0 + motion.times, motion.positions, motion.velocities, motion.accelerations
     )
-    loop = arm(MODEL, motion.positions[0], laws.JointImpedance(STIFFNESS))
+    law = laws.JointImpedance(STIFFNESS, armature=ARMATURE)
+    loop = arm(MODEL, motion.positions[0], law)
     loop.arm.aim(loop.now, late)
     loop.run(2.9)
     assert loop.arm.elapsed is None
