@@ -272,7 +272,7 @@ def test_a_trajectory_begins_when_its_first_point_is_due_pauses_on_its_path_and_
     loop.arm.pace(1.0)
     loop.run(motion.duration)
     assert loop.arm.trajectory is None
-    assert abs(loop.bus.q - motion.positions[-1]).max() < 0.01
+    assert abs(loop.bus.q - motion.positions[-1]).max() < 0.03  # friction
 
 
 @pytest.fixture(scope="module")
