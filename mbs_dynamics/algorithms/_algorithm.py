@@ -83,7 +83,12 @@ class Algorithm(Dispatcher):
     """
 
     def __init__(
-        self, equations: Callable[..., Any], invariant: bool, joint_space_only: bool, generic: bool
+        self,
+        equations: Callable[..., Any],
+        invariant: bool,
+        joint_space_only: bool,
+        frame_free: bool,
+        generic: bool,
     ) -> None:
         super().__init__()
         functools.update_wrapper(self, equations)
@@ -93,6 +98,7 @@ class Algorithm(Dispatcher):
         self.__signature__ = _with_model(signature)
         self.invariant = invariant
         self.joint_space_only = joint_space_only
+        self.frame_free = frame_free
         self.generic = generic
         parameters = list(signature.parameters.values())[1:]
         self.positional = tuple(p.name for p in parameters)
@@ -278,12 +284,14 @@ class Algorithm(Dispatcher):
 
     def equivalent(self, model: Model, arrays: tuple[str, ...]) -> Model:
         """Return the model to trace, with other frames and inertias if results do not change."""
-        if not self.joint_space_only:
+        if not (self.joint_space_only or self.frame_free):
             return model
         framed = "body" in self.options or BODY_LEVEL.intersection(arrays)
         keep = tuple(range(model.nb) if framed else model.payloads.bodies)
+        regroup = self.joint_space_only
         found: Model = compiled(model).get_or_create(
-            (equivalent, keep, model.variables), lambda: equivalent(model, keep_frames=keep)
+            (equivalent, keep, regroup, model.variables),
+            lambda: equivalent(model, keep_frames=keep, regroup=regroup),
         )
         return found
 
@@ -346,14 +354,19 @@ NAMED: dict[str, Algorithm] = {}
 
 
 def algorithm(
-    *, invariant: bool, joint_space_only: bool = False, generic: bool = False
+    *,
+    invariant: bool,
+    joint_space_only: bool = False,
+    frame_free: bool = False,
+    generic: bool = False,
 ) -> Callable[[Callable[Concatenate[Tree, P], R]], Callable[Concatenate[Model | Tree, P], R]]:
     """Make a function of a model, arrays and options an algorithm: traced, compiled, batched.
 
     ``invariant`` says that the result does not depend on the representation of twists, so that
     ``representation="auto"`` may choose the cheapest. For other algorithms auto means body_fixed.
     ``joint_space_only`` says that it depends only on tau(q, qd, qdd), and on the pose of its
-    ``body`` if it has one, so that an equivalent model may be traced: see
+    ``body`` if it has one, so that an equivalent model may be traced; ``frame_free`` that it does
+    not depend on the frames of bodies, which alone may then differ: see
     :mod:`mbs_dynamics.model.equivalent`. ``generic`` says that the equations can be traced with one
     body in place of all of its kind, so that the loops of large models stay loops: see
     :mod:`mbs_dynamics.representation.generic_tree`.
@@ -364,7 +377,7 @@ def algorithm(
     def decorate(
         equations: Callable[Concatenate[Tree, P], R],
     ) -> Callable[Concatenate[Model | Tree, P], R]:
-        made: Any = Algorithm(equations, invariant, joint_space_only, generic)
+        made: Any = Algorithm(equations, invariant, joint_space_only, frame_free, generic)
         if made.name in equations.__globals__.get("__all__", ()):
             NAMED.setdefault(made.name, made)  # copies of the equations do not replace them
         return made  # type: ignore[no-any-return]

@@ -158,7 +158,8 @@ def _trace(
     def equations(tree: Tree, **symbols: Any) -> dict[str, Any]:
         results: dict[str, Any] = {}
         for part in parts:
-            same = part.algorithm.equivalent(model, part.arrays) if own else model
+            apart = own and part.algorithm.joint_space_only
+            same = part.algorithm.equivalent(model, part.arrays) if apart else model
             on = Tree(same, tree.gravity, tree.loads, tree.armature)
             options = part.algorithm.candidates(part.arrays, part.options)[0]
             arrays = {name: symbols[name] for name in part.arrays}

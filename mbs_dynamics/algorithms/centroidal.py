@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, frame_free=True)
 def centroidal_momentum_matrix(model: Tree, q: ArrayLike) -> FloatArray:
     """Return A (..., 6, n) with :func:`centroidal_momentum` A qd, angular part first.
 
@@ -52,7 +52,7 @@ def centroidal_momentum_matrix(model: Tree, q: ArrayLike) -> FloatArray:
     return matrix
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, frame_free=True)
 def centroidal_momentum_matrix_rate(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     """Return the time derivative (..., 6, n) of :func:`centroidal_momentum_matrix`.
 
@@ -76,7 +76,7 @@ def centroidal_momentum_matrix_rate(model: Tree, q: ArrayLike, qd: ArrayLike) ->
     return matrix
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, frame_free=True)
 def centroidal_momentum_bias(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     """Return Adot qd (..., 6), the rate of the centroidal momentum at qdd = 0, in O(n).
 
@@ -89,7 +89,7 @@ def centroidal_momentum_bias(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatA
     return np.concatenate([W[:3] - so3.hat(center_of_mass(model, q)) @ W[3:], W[3:]])
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, frame_free=True)
 def center_of_mass_jacobian(model: Tree, q: ArrayLike) -> FloatArray:
     """Return the Jacobian (..., 3, n) of :func:`center_of_mass`, resolved in the inertial frame.
 
@@ -102,7 +102,7 @@ def center_of_mass_jacobian(model: Tree, q: ArrayLike) -> FloatArray:
     return np.asarray(centroidal_momentum_matrix(model, q)[3:] * (1.0 / total_mass(model)))
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, frame_free=True)
 def center_of_mass_jacobian_rate(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     """Return the time derivative (..., 3, n) of :func:`center_of_mass_jacobian`.
 

@@ -39,7 +39,7 @@ class GeneralizedMomentum(NamedTuple):
     """C^T qd - g, in N m or N: with the torques at the joints, the rate of ``p``."""
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, frame_free=True)
 def kinetic_energy(
     model: Tree, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
 ) -> FloatArray:
@@ -52,7 +52,7 @@ def kinetic_energy(
     return np.asarray(0.5 * (of_bodies + rotors))
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, frame_free=True)
 def potential_energy(model: Tree, q: ArrayLike) -> FloatArray:
     """Return the gravitational potential energy U = - sum m_i g^T c_i (...) of the bodies in J.
 
@@ -63,7 +63,7 @@ def potential_energy(model: Tree, q: ArrayLike) -> FloatArray:
     return np.asarray(-(np.asarray(model.gravity) @ moment))
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, frame_free=True)
 def center_of_mass(model: Tree, q: ArrayLike) -> FloatArray:
     """Return the centre of mass (..., 3) of the moving bodies in m, in the inertial frame.
 
@@ -116,7 +116,7 @@ def generalized_momentum(
     return GeneralizedMomentum(*(np.array(model.generalized(x)) for x in (p, rate)))
 
 
-@algorithm(invariant=True)
+@algorithm(invariant=True, frame_free=True)
 def centroidal_momentum(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     """Return the total momentum (..., 6) about the centre of mass, angular part first.
 

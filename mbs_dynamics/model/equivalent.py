@@ -39,15 +39,17 @@ NEAR = 1e-9
 """Distance in m, or sine, below which a direction is too uncertain to be an axis."""
 
 
-def equivalent(model: Model, *, keep_frames: Collection[int] = ()) -> Model:
+def equivalent(model: Model, *, keep_frames: Collection[int] = (), regroup: bool = True) -> Model:
     """Return a model with the same tau(q, qd, qdd), of bodies with other frames and inertias.
 
     Bodies in ``keep_frames`` keep their frames, for wrenches and payloads that are given there.
     Payloads stay on their bodies. Wrenches between bodies, their twists and momenta are not those
-    of the original, nor are the frames that have names; q, gravity and the joints' names are.
+    of the original, nor are the frames that have names; q, gravity and the joints' names are. If
+    not to ``regroup``, bodies have their inertias, and with them energies and the total momentum.
     """
     keep = set(keep_frames)
-    return regrouped(model if len(keep) == model.nb else _with_frames_on_axes(model, keep))
+    turned = model if len(keep) == model.nb else _with_frames_on_axes(model, keep)
+    return regrouped(turned) if regroup else turned
 
 
 # -- inertias --------------------------------------------------------------------------------------
