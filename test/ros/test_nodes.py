@@ -27,12 +27,6 @@ from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.entry_points import INTERFACES, interface_of
 from mbs_dynamics.ros.node_base import message_type, profile
-<<<<<<< HEAD
-from mbs_dynamics.ros.simulator_node import SimulatorNode
-from mbs_dynamics.ros.teaching_node import TeachingNode
-from mbs_dynamics.ros.wrench_compensation_node import WrenchCompensationNode
-=======
->>>>>>> a907a1c (Test every node of the tables without naming it, and list the parameters of collisions in the parameter file)
 
 pytestmark = [
     pytest.mark.backend_independent,
@@ -41,16 +35,6 @@ pytestmark = [
 
 ROOT = Path(__file__).parents[2]
 ARM7 = robot_path("arm7")
-<<<<<<< HEAD
-NODES = {
-    "command_watchdog_node": CommandWatchdogNode,
-    "dynamics_node": DynamicsNode,
-    "gravity_compensation_node": GravityCompensationNode,
-    "simulator_node": SimulatorNode,
-    "teaching_node": TeachingNode,
-    "wrench_compensation_node": WrenchCompensationNode,
-}
-=======
 
 
 def class_of(name):
@@ -61,13 +45,11 @@ def class_of(name):
 
 
 NODES = {name: class_of(name) for name in INTERFACES}
->>>>>>> a907a1c (Test every node of the tables without naming it, and list the parameters of collisions in the parameter file)
 TEXT = {"robot_description": ARM7.read_text(encoding="utf-8")}
 NEEDED = {
     "dynamics_node": TEXT,
     "gravity_compensation_node": TEXT | {"joints": JOINTS, "compensates_itself": False},
     "simulator_node": TEXT,
-    "teaching_node": {},
     "wrench_compensation_node": TEXT | {"sensor_frame": "flange"},
 }
 """Parameters without which a node does not start, or has no robot."""
@@ -134,7 +116,7 @@ REQUESTED = {
         "joint_wrenches": ["joint4"],
     },
     "gravity_compensation_node": {"use_imu": True},
-    "simulator_node": {"publish_clock": True},
+    "simulator_node": {"publish_clock": True, "contact_planes": [0.0, 0.0, 1.0, -9.0]},
     "wrench_compensation_node": {"use_imu": True},
 }
 ABSENT = {
