@@ -135,6 +135,7 @@ setup(
             f"command_watchdog_node = {NAME}.ros.entry_points:command_watchdog_node",
             f"dynamics_node = {NAME}.ros.entry_points:dynamics_node",
             f"gravity_compensation_node = {NAME}.ros.entry_points:gravity_compensation_node",
+            f"impedance_control_node = {NAME}.ros.entry_points:impedance_control_node",
             f"simulator_node = {NAME}.ros.entry_points:simulator_node",
             f"teaching_node = {NAME}.ros.entry_points:teaching_node",
             f"wrench_compensation_node = {NAME}.ros.entry_points:wrench_compensation_node",

@@ -25,18 +25,6 @@ from mbs_dynamics.ros import launching
 COMMANDS = "forward_effort_controller/commands"
 """Relative, so that each namespace has a topic of its own."""
 
-DESCRIBED_BY_TOPIC = {"robot_description": "", "robot_description_file": ""}
-
-SIMULATED = {
-    "compensates_itself": False,  # the simulated arm does not
-    "position_controller": "",  # there is no controller manager
-    "adds_to_position_control": False,  # nor a position loop
-    "use_imu": False,
-    "max_age": 0.0,  # stamps fall behind the clock where the simulation is too slow
-    **DESCRIBED_BY_TOPIC,
-}
-"""Parameters of gravity compensation that differ from those of a real arm."""
-
 SHOWN = {"publish_energy": True, "publish_external_torques": True, "publish_tool_wrench": True}
 """Outputs of dynamics_node in addition to its defaults, unless its file sets them."""
 
@@ -88,7 +76,7 @@ def nodes(given: launching.Given) -> list[Node]:
                 "gravity_compensation_node",
                 prefix=PREFIXES["gravity_compensation_node"],
                 defaults={"joints": joints, "command_topic": COMMANDS},
-                fixed={**SIMULATED, **common},
+                fixed={**launching.SIMULATED, **common},
             )
         )
     if given.on("dynamics"):
@@ -98,7 +86,7 @@ def nodes(given: launching.Given) -> list[Node]:
                 prefix=PREFIXES["dynamics_node"],
                 defaults=SHOWN,
                 fixed={
-                    **DESCRIBED_BY_TOPIC,
+                    **launching.DESCRIBED_BY_TOPIC,
                     **common,
                     **({"publish_markers": True} if given.on("rviz") else {}),
                 },

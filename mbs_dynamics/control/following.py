@@ -57,6 +57,11 @@ class Following:
         return (self._next or self._now).law
 
     @property
+    def name(self) -> str:
+        """Name of the law, for messages."""
+        return "gravity compensation" if self.law is None else name_of(self.law)
+
+    @property
     def follower(self) -> Follower | None:
         """The reference of the law in force; None where the arm floats."""
         return self._now.follower

@@ -25,6 +25,7 @@ INTERFACES = {
     "command_watchdog_node": "compensation.interface:COMMAND_WATCHDOG_NODE",
     "dynamics_node": "dynamics.interface:DYNAMICS_NODE",
     "gravity_compensation_node": "compensation.interface:GRAVITY_COMPENSATION_NODE",
+    "impedance_control_node": "compensation.impedance:IMPEDANCE_CONTROL_NODE",
     "simulator_node": "simulator.interface:SIMULATOR_NODE",
     "teaching_node": "teaching.interface:TEACHING_NODE",
     "wrench_compensation_node": "wrench_compensation.interface:WRENCH_COMPENSATION_NODE",
@@ -61,6 +62,7 @@ def _run(node: str) -> int:
 command_watchdog_node = partial(_run, "command_watchdog_node")
 dynamics_node = partial(_run, "dynamics_node")
 gravity_compensation_node = partial(_run, "gravity_compensation_node")
+impedance_control_node = partial(_run, "impedance_control_node")
 simulator_node = partial(_run, "simulator_node")
 teaching_node = partial(_run, "teaching_node")
 wrench_compensation_node = partial(_run, "wrench_compensation_node")

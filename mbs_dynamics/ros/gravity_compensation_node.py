@@ -55,6 +55,8 @@ class GravityCompensationNode(DescribedNode):
 
     interface = GRAVITY_COMPENSATION_NODE
     quiet_subscriptions = True
+    controls = "gravity compensation"
+    """What log lines call it."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -280,6 +282,8 @@ class GravityCompensationNode(DescribedNode):
             names, prefix = self._core.arm.model.joint_names, self._settings.frame_prefix
             self._outputs.collided(effects.collision, names, prefix)
             self.get_logger().warning(f"collision: {effects.collision}")
+        if effects.remark:
+            self.get_logger().info(effects.remark)
         if effects.state is not None:
             self._show(effects.state)
         if effects.came_in is not None:
@@ -326,7 +330,7 @@ class GravityCompensationNode(DescribedNode):
             said = f"stopped by a fault ({how}): {fault.reason}"
             self.get_logger().error(shortened(said, LONGEST_MESSAGE))
         elif before is not None:
-            self.get_logger().info(f"gravity compensation is {state.value}")
+            self.get_logger().info(f"{self.controls} is {state.value}")
 
     async def _on_enable(
         self, request: SetBool.Request, response: SetBool.Response
@@ -402,7 +406,7 @@ class GravityCompensationNode(DescribedNode):
     # -- parameters --------------------------------------------------------------------------------
 
     def _check(self, settings: GravityCompensationSettings) -> None:
-        self._core.check(settings)
+        self._core.check(settings, time.monotonic())
 
     def _apply(self, before: GravityCompensationSettings, given: Sequence[str]) -> None:
         self._core.change(self._settings, time.monotonic())

@@ -52,6 +52,18 @@ VALID = {
 }
 """Valid values of parameters of each type."""
 
+DESCRIBED_BY_TOPIC = {"robot_description": "", "robot_description_file": ""}
+
+SIMULATED = {
+    "compensates_itself": False,  # the simulated arm does not
+    "position_controller": "",  # there is no controller manager
+    "adds_to_position_control": False,  # nor a position loop
+    "use_imu": False,
+    "max_age": 0.0,  # stamps fall behind the clock where the simulation is too slow
+    **DESCRIBED_BY_TOPIC,
+}
+"""Parameters of nodes that command a simulated arm, where they differ from those of a real one."""
+
 FOREIGN_NODES = ["rviz", "robot_state_publisher"]
 """Switches that start nodes of other packages."""
 

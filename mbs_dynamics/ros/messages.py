@@ -20,6 +20,7 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from geometry_msgs.msg import (
     InertiaStamped,
     PointStamped,
+    PoseStamped,
     TwistStamped,
     Vector3Stamped,
     VelocityStamped,
@@ -27,10 +28,14 @@ from geometry_msgs.msg import (
 )
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
+from trajectory_msgs.msg import JointTrajectory
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.environment import Gravity, Load
-from mbs_dynamics.errors import LONGEST_MESSAGE, quoted, shortened
+from mbs_dynamics.control.references import JointTarget, PoseTarget
+from mbs_dynamics.control.trajectory import Trajectory
+from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, quoted, shortened
+from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.ros.performance import Report
 
 JACOBIAN_ROWS = "linear_xyz_angular_xyz"
@@ -38,6 +43,9 @@ JACOBIAN_ROWS = "linear_xyz_angular_xyz"
 
 ENVIRONMENT = ("payload", "gravity")
 """Inputs whose refusal stands in the diagnostics until one is accepted."""
+
+UNIT_QUATERNION = 1e-3
+"""How far the length of a quaternion may be from one."""
 
 ENERGIES = ("kinetic_J", "potential_J", "power_W")
 """Labels of an energy message, joined by commas; the power may be missing."""
@@ -245,6 +253,36 @@ def load_of(message: InertiaStamped, prefix: str = "") -> Load:
         I.m,
         (I.com.x, I.com.y, I.com.z),
         ((I.ixx, I.ixy, I.ixz), (I.ixy, I.iyy, I.iyz), (I.ixz, I.iyz, I.izz)),
+    )
+
+
+def joint_target_of(message: JointState) -> JointTarget:
+    """Return the target in a message on ~/target_joint."""
+    return JointTarget(message.name, message.position, message.velocity)
+
+
+def pose_target_of(message: PoseStamped, prefix: str = "") -> PoseTarget:
+    """Return the target in a message on ~/target_pose, or raise ArgumentError if it is no pose."""
+    p, q = message.pose.position, message.pose.orientation
+    quaternion = np.array([q.x, q.y, q.z, q.w])
+    if not abs(float(np.linalg.norm(quaternion)) - 1.0) < UNIT_QUATERNION:
+        raise ArgumentError(
+            f"the orientation is the quaternion {quaternion.tolist()}; valid is one of length 1"
+        )
+    pose = se3.pose(so3.from_quaternion(quaternion), np.array([p.x, p.y, p.z]))
+    return PoseTarget(pose, link_of(message.header.frame_id, prefix))
+
+
+def trajectory_of(message: JointTrajectory) -> Trajectory | None:
+    """Return the trajectory in a message; None without points. Raises ArgumentError."""
+    points = message.points
+    if not points:
+        return None
+    rows = [[list(x) for x in (p.positions, p.velocities, p.accelerations)] for p in points]
+    positions, *rates = zip(*rows, strict=True)
+    times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in points]
+    return Trajectory(
+        message.joint_names, times, positions, *(x if any(x) else None for x in rates)
     )
 
 

@@ -14,6 +14,7 @@ CHECKOUT = Path(__file__).parents[2]
 NODES = (
     "simulator_node",
     "gravity_compensation_node",
+    "impedance_control_node",
     "dynamics_node",
     "command_watchdog_node",
     "teaching_node",

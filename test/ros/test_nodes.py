@@ -48,6 +48,7 @@ NODES = {name: class_of(name) for name in INTERFACES}
 TEXT = {"robot_description": ARM7.read_text(encoding="utf-8")}
 NEEDED = {
     "dynamics_node": TEXT,
+    "impedance_control_node": TEXT | {"joints": JOINTS, "compensates_itself": False},
     "gravity_compensation_node": TEXT | {"joints": JOINTS, "compensates_itself": False},
     "simulator_node": TEXT,
     "wrench_compensation_node": TEXT | {"sensor_frame": "flange"},

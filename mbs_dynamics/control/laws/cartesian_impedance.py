@@ -15,7 +15,6 @@ from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.control.fast_path import verified
 from mbs_dynamics.control.laws.impedance import (
     Modes,
-    by_joint,
     checked_ratio,
     fastest_mode,
     not_negative,
@@ -49,7 +48,7 @@ class CartesianImpedance:
     Directions without stiffness belong to them, and near a singularity those in which the link
     can hardly move: there the projector is damped, and the posture moves the link a little.
 
-    ``armature`` is that of :class:`JointImpedance`. Raises ArgumentError for values out of range.
+    Raises ArgumentError for values out of range.
     """
 
     def __init__(
@@ -61,9 +60,8 @@ class CartesianImpedance:
         *,
         axes: str = "root",
         posture_frequency: float = 2.0,
-        armature: Any = 0.0,
     ) -> None:
-        self.link, self.armature = link, armature
+        self.link = link
         self.damping_ratio = checked_ratio(damping_ratio)
         self.posture_frequency = float(not_negative("posture_frequency", posture_frequency))
         if axes not in AXES:
@@ -84,8 +82,6 @@ class CartesianImpedance:
     def _prepare(self, model: Model, state: LawState) -> tuple[FloatArray, ...]:
         """Return the pose of the link, its Jacobian (6, m), the inertia (m, m) and its inverse."""
         if tuple(state.joints) != self._of:
-            names = [model.joint_names[k] for k in state.joints]
-            self._rotors = np.diag(by_joint(self.armature, names, "armature"))
             self._block = np.ix_(state.joints, state.joints)
             self._of = tuple(state.joints)
         if model is not self._model:
@@ -98,7 +94,7 @@ class CartesianImpedance:
             self._stretch = _stretched()
             self._model = model
         M, J, C = self._kernel(state.q)
-        M = M[self._block] + self._rotors
+        M = M[self._block]
         return C[0], J[:, list(self._of)], M, np.linalg.inv(M)
 
     def check(self, model: Model, state: LawState) -> None:

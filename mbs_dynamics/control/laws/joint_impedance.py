@@ -29,20 +29,17 @@ class JointImpedance:
 
         tau = g + M qdd_d + C qd_d + K (q_d - q) + D (qd_d - qd)
 
-    ``stiffness`` in N m/rad or N/m and ``armature`` in kg m^2 or kg, the inertia of the motor's
-    rotor at the joint, are one value for all joints, one for each, or a mapping from names of
-    joints. D damps every mode of the springs with the ``damping_ratio``, at the present inertia.
+    ``stiffness`` in N m/rad or N/m is one value for all joints, one for each, or a mapping from
+    names of joints. D damps every mode of the springs with the ``damping_ratio``, at the present
+    inertia, to which rotors contribute as ``model.with_armature`` states.
 
     Raises ArgumentError for values out of range, and when it is used for other joints.
     """
 
-    def __init__(
-        self, stiffness: Any = 50.0, damping_ratio: float = 1.0, *, armature: Any = 0.0
-    ) -> None:
-        self.stiffness, self.armature = stiffness, armature
-        self.damping_ratio = checked_ratio(damping_ratio)
-        for name, value in (("stiffness", stiffness), ("armature", armature)):
-            not_negative(name, list(value.values()) if isinstance(value, Mapping) else value)
+    def __init__(self, stiffness: Any = 50.0, damping_ratio: float = 1.0) -> None:
+        self.stiffness, self.damping_ratio = stiffness, checked_ratio(damping_ratio)
+        mapping = isinstance(stiffness, Mapping)
+        not_negative("stiffness", list(stiffness.values()) if mapping else stiffness)
         self._of: tuple[Any, ...] = ()
         self._model: Model | None = None
 
@@ -50,7 +47,6 @@ class JointImpedance:
         if tuple(state.joints) != self._of:
             names = [model.joint_names[k] for k in state.joints]
             self._root = np.sqrt(by_joint(self.stiffness, names, "stiffness"))
-            self._rotors = np.diag(by_joint(self.armature, names, "armature"))
             self._block = np.ix_(state.joints, state.joints)
             self._of = tuple(state.joints)
         if model is not self._model:
@@ -58,7 +54,7 @@ class JointImpedance:
             self._kernel: Kernel = mbs.compile_together(functions, model)
             self._model = model
         M, C = self._kernel(state.q, state.qd)
-        inverse = np.linalg.inv(M[self._block] + self._rotors)
+        inverse = np.linalg.inv(M[self._block])
         return M, C, inverse
 
     def check(self, model: Model, state: LawState) -> None:
@@ -83,5 +79,5 @@ class JointImpedance:
             root * e[joints], root * rate[joints], self.damping_ratio, state.period
         )
         ahead = M @ reference.qdd + C @ reference.qd + state.gravity
-        found: FloatArray = ahead[joints] + self._rotors @ reference.qdd[joints] + root * forces
+        found: FloatArray = ahead[joints] + root * forces
         return found

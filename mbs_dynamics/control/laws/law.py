@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.references import Reference
+from mbs_dynamics.errors import ArgumentError, quoted
 from mbs_dynamics.model.model import Model
 
 
@@ -31,10 +32,36 @@ class LawState(NamedTuple):
     """Mean time in s between two states; 0: not known yet."""
 
 
-Law = Callable[[Model, LawState, Reference], Sequence[float]]
-"""Torques (m,) of the commanded joints, gravity included.
+Law = Callable[[Model, LawState, Any], Any]
+"""Torques (m,) of the commanded joints, gravity included, of a model, a state and a reference.
 
-The model has the gravity and loads in force. A law with an attribute ``link`` follows poses of
-that link, any other one positions of joints. ``check(model, state)``, if it has one, raises
-ArgumentError for what the arm cannot bear at a state.
+The model has the gravity and loads in force; the reference is a
+:class:`~mbs_dynamics.control.references.JointReference` or
+:class:`~mbs_dynamics.control.references.PoseReference`. A law with an
+attribute ``link`` follows poses of that link, any other one positions of joints. If it has a
+``check(model, state)``, that raises ArgumentError for what the arm cannot bear at a state.
 """
+
+
+def law_from(path: str) -> Law:
+    """Return the law at an import path ``module:name``, an instance where that is a class.
+
+    Raises ArgumentError for a path that leads to nothing that can be called.
+    """
+    module, _, name = path.partition(":")
+    if not module or not name:
+        raise ArgumentError(f"law is {quoted(path)}; valid is module:name")
+    try:
+        found = getattr(importlib.import_module(module), name)
+        law = found() if isinstance(found, type) else found
+    except Exception as error:  # whatever the module of a user does
+        raise ArgumentError(
+            f"law {quoted(path)} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+    if not callable(law):
+        raise ArgumentError(
+            f"law {quoted(path)} is a {type(law).__name__}; valid is a function of model, state "
+            "and reference, or a class of them"
+        )
+    made: Law = law
+    return made

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The robot of gravity_compensation_node: descriptions, gravity, loads and settings. No ROS here.
+"""The robot of nodes that command an arm: descriptions, gravity, loads, laws and settings. No ROS.
 
 What is received becomes calls of the guard of the arm, and what that commands is published. Every
 call has the time as an argument, in s of one steady clock, so that the same calls give the same
@@ -29,10 +29,12 @@ from mbs_dynamics.control.guard import IDLE_PERIOD, Answer, Guard
 from mbs_dynamics.control.input_checks import Freshness
 from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.control.policy import CommandPolicy, Fault, Limits, State
+from mbs_dynamics.control.references import Target
 from mbs_dynamics.control.settings import check_earthly
 from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, MbsError, ModelError, shortened
 from mbs_dynamics.model.body import Body
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.ros.compensation.impedance import MODES, OF_LAWS, ImpedanceControlSettings
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
 from mbs_dynamics.ros.performance import Cost
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
@@ -51,11 +53,6 @@ def plain(text: str) -> str:
         return text
     begin, *parts = text.split("<!--")  # a pattern would search for each missing "-->" to the end
     return "".join([begin, *(part.partition("-->")[2] for part in parts)]).strip()
-
-
-AT_REST_ONLY = tuple(
-    one.name for one in parameters_of(GravityCompensationSettings) if one.at_rest_only
-)
 
 
 def same_robot(one: Model, other: Model) -> bool:
@@ -105,6 +102,8 @@ class Effects(NamedTuple):
     """Whether a description can be adopted."""
     collision: Collision | None
     """One that was detected since the effects before; else None."""
+    remark: str
+    """What has happened to the reference of a law; empty if nothing."""
     due_in: float
     """In how many s :meth:`GravityCompensator.tick` must be called."""
 
@@ -158,6 +157,7 @@ class GravityCompensator:
             policy.at_rest,
             self.pending is not None and policy.at_rest,
             None if found is before else found,
+            "" if self.arm is None else self.arm.following.remark(),
             self.due_in(now),
         )
 
@@ -203,7 +203,11 @@ class GravityCompensator:
                 motors = Motors.read(settings.motors_file, model)
                 motors.check_single(settings.joints)
             within = _within(settings, motors)
+            if isinstance(settings, ImpedanceControlSettings):
+                rotors = dict(zip(settings.joints, settings.armature, strict=True))
+                model = model.with_armature(rotors)
             arm = Guard(model, within, self.policy, source="joint_states")
+            self._follow(arm, settings, now, every=True)
             initial = Gravity("", settings.gravity)
             gravity, loads, dropped = carried_over(
                 model, self.gravity, initial, self.loads, arm.loads_goal
@@ -220,6 +224,29 @@ class GravityCompensator:
         if settings.use_imu:
             arm.watches.append(self.imu_watch)
         return True
+
+    def _follow(
+        self, arm: Guard, settings: GravityCompensationSettings, now: float, *, every: bool = False
+    ) -> None:
+        """Let an arm follow the law of the mode; ``every``: compile those of all modes before."""
+        if not isinstance(settings, ImpedanceControlSettings):
+            return
+        for mode in MODES if every else ():
+            if mode != "law" or settings.law:
+                arm.prepare(settings.law_of(mode, arm.model), now)
+        arm.switch(settings.law_of(settings.mode, arm.model), now)
+
+    def aim(self, target: Target | None, now: float, *, stamp: int = 0, clock: int = 0) -> None:
+        """Let the law follow another reference. Raises MbsError, and changes nothing, if invalid.
+
+        ``stamp`` and ``clock`` as for :meth:`accelerate`.
+        """
+        if self.arm is None:
+            raise ArgumentError("there is no robot_description yet")
+        aged = self.arm.aged(stamp, clock)
+        if aged:
+            raise ArgumentError(aged)
+        self.arm.aim(target, now)
 
     # -- gravity and loads ------------------------------------------------------------------------
 
@@ -285,20 +312,22 @@ class GravityCompensator:
 
     # -- settings ---------------------------------------------------------------------------------
 
-    def check(self, settings: GravityCompensationSettings) -> None:
+    def check(self, settings: GravityCompensationSettings, now: float = 0.0) -> None:
         """Raise ArgumentError, ModelError or BackendError if these settings cannot be applied."""
         changed = [
-            name
-            for name in sorted(AT_REST_ONLY)
-            if getattr(settings, name) != getattr(self.settings, name)
+            one.name
+            for one in parameters_of(type(settings))
+            if one.at_rest_only and getattr(settings, one.name) != getattr(self.settings, one.name)
         ]
         if changed and not self.policy.at_rest:
             raise ArgumentError(
-                f"{', '.join(changed)} can be changed only while no torque is commanded or held: "
-                f"the state is {self.policy.state.value!r}; disable first"
+                f"{', '.join(sorted(changed))} can be changed only while no torque is commanded or "
+                f"held: the state is {self.policy.state.value!r}; disable first"
             )
         if self.arm is not None:
             self.arm.check(_within(settings, self.motors))
+            if isinstance(settings, ImpedanceControlSettings) and self._law_differs(settings):
+                self.arm.prepare(settings.law_of(settings.mode, self.arm.model), now)
         if settings.gravity != self.settings.gravity:
             if settings.use_imu:
                 raise ArgumentError("use_imu is true: gravity comes from the imu alone")
@@ -308,15 +337,21 @@ class GravityCompensator:
     def change(self, settings: GravityCompensationSettings, now: float) -> None:
         """Apply settings that :meth:`check` accepts."""
         gravity = settings.gravity != self.settings.gravity
+        differs = self._law_differs(settings)
         self.settings = settings
         self.policy.on_fault = settings.on_fault
         if self.arm is not None:
             self.arm.change(_within(settings, self.motors), now)
+            if differs:
+                self._follow(self.arm, settings, now)
         if gravity:
             self.gravity = Gravity("", settings.gravity)
             if self.arm is not None:
                 goal = root_gravity(self.arm.model, self.gravity)
                 self.arm.law.gravity.aim(goal, now, self.arm.ramp)
+
+    def _law_differs(self, settings: GravityCompensationSettings) -> bool:
+        return any(getattr(settings, k, 0) != getattr(self.settings, k, 0) for k in OF_LAWS)
 
     # -- commands ---------------------------------------------------------------------------------
 
@@ -428,8 +463,9 @@ class GravityCompensator:
         problems = self.problems(now, rivals)
         if not problems and self.arm is not None:
             try:
+                self._follow(self.arm, self.settings, now)  # a collision may have let it float
                 self.arm.enable(now, self.limits)
-            except ArgumentError as error:
+            except MbsError as error:
                 problems.append(str(error))
         return "; ".join(problems)
 

@@ -204,6 +204,7 @@ def command_status(
     fault = policy.fault
     values: dict[str, object] = {
         "state": policy.state.value,
+        **({"law": core.arm.following.name} if core.arm is not None else {}),
         "fault": fault.kind if fault else "none",
         "fault reason": fault.reason if fault else "none",
         "would be refused because": "; ".join(problems) or "nothing",

@@ -1,0 +1,73 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Start the impedance control node. Torques are enabled by its service alone.
+
+ros2 launch mbs_dynamics impedance.launch.py params_file:=/path/to/my_arm.yaml
+
+With a simulated arm: ros2 launch mbs_dynamics impedance.launch.py simulation:=true
+"""
+
+from __future__ import annotations
+
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument
+from launch.substitutions import PathJoinSubstitution
+from launch_ros.actions import Node
+from launch_ros.substitutions import FindPackageShare
+
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros import launching
+
+NODE = "impedance_control_node"
+
+
+def nodes(given: launching.Given) -> list[Node]:
+    if not given.on("simulation"):
+        return launching.described_node(given, NODE, "command_topic", "algorithm")
+    asked = given.in_file(NODE)
+    text = given.description(asked.get("robot_description_file") or str(robot_path("arm7")))
+    topic = given["command_topic"] or asked.get("command_topic", "")
+    simulated = {
+        "robot_description": text,
+        "robot_description_file": "",
+        "joints": asked.get("joints", [""]),
+        **({"command_topic": topic} if topic else {}),
+    }
+    controlled = {
+        **launching.SIMULATED,
+        **given.texts("command_topic", "algorithm"),
+        **given.time(),
+    }
+    return [
+        given.node("simulator_node", prefix="simulator_", fixed=simulated),
+        given.node(NODE, fixed=controlled),
+    ]
+
+
+def generate_launch_description() -> LaunchDescription:
+    share = FindPackageShare("mbs_dynamics")
+    defaults = PathJoinSubstitution([share, "config", "impedance_control.yaml"])
+    arguments = [
+        *launching.parameter_arguments("impedance_control_node", default=defaults),
+        DeclareLaunchArgument(
+            "command_topic",
+            default_value="",
+            description="Topic of the commands; without a slash in front it is in the namespace. "
+            "Empty: as in params_file.",
+        ),
+        launching.algorithm_argument(),
+        *launching.urdf_arguments(
+            "as in params_file, or the topic robot_description, as robot_state_publisher "
+            "publishes it."
+        ),
+        DeclareLaunchArgument(
+            "simulation",
+            default_value="false",
+            choices=launching.SWITCH,
+            description="Start simulator_node as well, as the arm.",
+        ),
+        *launching.parameter_arguments("simulator_node", "simulator_"),
+        launching.time_argument(),
+    ]
+    namespace = "Namespace of the node and of robot_description, joint_states and imu."
+    return launching.launch_file(__file__, namespace, arguments, nodes)

@@ -1,0 +1,159 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters, topics and laws of impedance_control_node. No ROS is needed.
+
+The node is gravity_compensation_node with laws beside gravity compensation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mbs_dynamics.control.laws.cartesian_impedance import AXES, CartesianImpedance
+from mbs_dynamics.control.laws.impedance import RATIOS, not_negative
+from mbs_dynamics.control.laws.joint_impedance import JointImpedance
+from mbs_dynamics.control.laws.law import Law, law_from
+from mbs_dynamics.control.settings import MotionSettings
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.ros.compensation.interface import (
+    GRAVITY_COMPENSATION_NODE,
+    GravityCompensationSettings,
+)
+from mbs_dynamics.ros.interface import Topic
+from mbs_dynamics.settings import setting
+
+MODES = ("floating", "joint", "cartesian", "law")
+"""Valid values of ``mode``."""
+
+OF_LAWS = (
+    "mode",
+    "link",
+    "stiffness",
+    "linear_stiffness",
+    "angular_stiffness",
+    "stiffness_axes",
+    "damping_ratio",
+    "posture_frequency",
+)
+"""Settings of which another law follows."""
+
+
+@dataclass(frozen=True)
+class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
+    """Values of the parameters of impedance_control_node. Raises ArgumentError for invalid ones."""
+
+    mode: str = setting(
+        "joint",
+        "Law that commands the arm: gravity compensation alone, impedance of the joints or of "
+        "link, or the law that the parameter law names. Changes take switch_time, without a jump.",
+        choices=MODES,
+    )
+    law: str = setting(
+        "",
+        "Python import path of a law, module:name, for the mode law: a function of model, state "
+        "and reference, or a class that is called without arguments and makes one.",
+        read_only=True,
+    )
+    link: str = setting(
+        "",
+        "Link that the mode cartesian moves. Empty: the last body of the robot.",
+        at_rest_only=True,
+    )
+    stiffness: tuple[float, ...] = setting(
+        20.0,
+        "Stiffness of this joint in the mode joint. What the period of joint_states cannot bear is "
+        "refused.",
+        "N m/rad or N/m",
+        range=(0.0, 1e5),
+        per="joint",
+    )
+    linear_stiffness: tuple[float, float, float] = setting(
+        (300.0, 300.0, 300.0),
+        "Stiffness of the link along the axes of stiffness_axes, in the mode cartesian.",
+        "N/m",
+        constraints="Three numbers from 0.",
+    )
+    angular_stiffness: tuple[float, float, float] = setting(
+        (10.0, 10.0, 10.0),
+        "Likewise, about these axes.",
+        "N m/rad",
+        constraints="Three numbers from 0.",
+    )
+    stiffness_axes: str = setting(
+        "root", "Axes of the stiffness of the link: root link, or target.", choices=AXES
+    )
+    damping_ratio: float = setting(
+        1.0, "Damping ratio of every mode of the arm on its springs.", range=RATIOS
+    )
+    posture_frequency: float = setting(
+        2.0,
+        "Natural frequency with which joints return to the posture, as far as that does not move "
+        "the link. 0: not at all.",
+        "rad/s",
+        range=(0.0, 50.0),
+    )
+    armature: tuple[float, ...] = setting(
+        0.0,
+        "Inertia of the rotor of this joint, times gear ratio squared.",
+        "kg m^2 or kg",
+        range=(0.0, 1e3),
+        read_only=True,
+        per="joint",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("linear_stiffness", "angular_stiffness"):
+            if not_negative(name, getattr(self, name)).shape != (3,):
+                raise ArgumentError(f"{name} is {getattr(self, name)}; valid are three numbers")
+        if self.mode == "law" and not self.law:
+            raise ArgumentError("mode is 'law', and law is empty; valid is an import path")
+        if self.adds_to_position_control:
+            raise ArgumentError(
+                "adds_to_position_control is true, which adds gravity torques alone; valid for "
+                "impedance control is false"
+            )
+
+    def law_of(self, mode: str, model: Model) -> Law | None:
+        """Return the law of a mode; None for floating. Raises ArgumentError if there is none."""
+        if mode == "joint":
+            return JointImpedance(self.stiffness, self.damping_ratio)
+        if mode == "cartesian":
+            return CartesianImpedance(
+                self.link or model.body_names[-1],
+                self.linear_stiffness,
+                self.angular_stiffness,
+                self.damping_ratio,
+                axes=self.stiffness_axes,
+                posture_frequency=self.posture_frequency,
+            )
+        return law_from(self.law) if mode == "law" else None
+
+
+IMPEDANCE_CONTROL_NODE = GRAVITY_COMPENSATION_NODE._replace(
+    node="impedance_control_node",
+    description="Lets an arm follow references as on springs, once its service has enabled it.",
+    settings=ImpedanceControlSettings,
+    subscribed=(
+        *GRAVITY_COMPENSATION_NODE.subscribed,
+        Topic(
+            "~/target_joint",
+            "sensor_msgs/msg/JointState",
+            "Positions to go to, of some or all joints; in the mode cartesian the posture to "
+            "prefer. With velocities they go on moving for reference_timeout.",
+        ),
+        Topic(
+            "~/target_pose",
+            "geometry_msgs/msg/PoseStamped",
+            "Pose for the link to go to, in the fixed link header.frame_id; empty: the root link.",
+        ),
+        Topic(
+            "~/trajectory",
+            "trajectory_msgs/msg/JointTrajectory",
+            "Motion of all joints, played once its first point is reached. Without points: come to "
+            "rest.",
+            largest=2**24,
+        ),
+    ),
+)
