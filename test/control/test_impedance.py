@@ -4,11 +4,13 @@
 
 import numpy as np
 import pytest
-from guarded_bench import ARMATURE, Loop, Q
+from guarded_bench import ARMATURE, EVENTS, Loop, Q, happen
 from guarded_bench import MODEL as LINKS
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control import PoseTarget, laws
+from mbs_dynamics.control import JointTarget, PoseTarget, Trajectory, laws
+from mbs_dynamics.control.laws.impedance import fastest_mode
+from mbs_dynamics.errors import MbsError
 from mbs_dynamics.lie import se3, so3
 
 MODEL = LINKS.with_armature(dict.fromkeys(LINKS.joint_names, ARMATURE))
@@ -106,3 +108,219 @@ def test_the_force_against_a_wall_is_that_of_the_spring(depth):
     e = target[:3, 3] - pose_of(loop.bus.q)[:3, 3]
     assert loop.bus.contact > 0.9 * 800.0 * depth
     assert loop.bus.contact == pytest.approx(-800.0 * e[2], rel=0.02)
+
+
+@pytest.mark.parametrize("contacts", [24, pytest.param(1000, marks=pytest.mark.slow)])
+def test_a_contact_gets_back_at_most_the_energy_that_it_has_put_in(contacts):
+    """Plus one period's work. Pushes of the tool, from rest at the reference, without friction."""
+    rng, worst, put_in = np.random.default_rng(contacts), 0.0, 0.0
+    for posture in range(contacts // 8):
+        q = MODEL.lower + (0.25 + 0.5 * rng.random(7)) * (MODEL.upper - MODEL.lower)
+        law = cartesian(ratio=rng.uniform(0.4, 1.0)) if posture % 2 else joint()
+        loop = Loop(law, q=q, limits={"settle_time": 0.0}, step=0.001, **IDEAL).enabled()
+        for _ in range(8):
+            while abs(loop.bus.qd).max() > 2e-3:
+                loop.run(0.05)
+                assert loop.now < 100.0
+            force, ends, begun = rng.normal(size=3) * 8.0, rng.uniform(0.03, 0.5), loop.now
+            work = most = 0.0
+            while loop.now < begun + ends:
+                J = mbs.jacobian(MODEL, loop.bus.q, TOOL, representation="hybrid")[3:]
+                loop.bus.push[:] = J.T @ force * np.sin(10.0 * (loop.now - begun))
+                before = loop.bus.q
+                loop.run(0.004)
+                done = loop.bus.push @ (loop.bus.q - before)
+                work, most = work + done, max(most, abs(done))
+                worst, put_in = max(worst, -work - most), max(put_in, work)
+            loop.bus.push[:] = 0.0
+            assert loop.arm.state == "enabled"
+    assert put_in > 0.05
+    assert worst < 1e-5
+
+
+@pytest.mark.parametrize("seconds", [10.0, pytest.param(600.0, marks=pytest.mark.slow)])
+def test_a_cartesian_hold_drifts_by_less_than_1_mm(seconds):
+    loop = Loop(cartesian(1000.0), step=0.001, model=MODEL).enabled(2.0)
+    start, farthest = pose_of(loop.bus.q)[:3, 3], 0.0
+    for _ in range(round(seconds)):
+        loop.run(1.0)
+        farthest = max(farthest, np.linalg.norm(pose_of(loop.bus.q)[:3, 3] - start))
+    assert loop.arm.state == "enabled"
+    assert farthest < 1e-3
+
+
+@pytest.mark.parametrize("frequency", [0.0, 4.0])
+def test_the_posture_returns_without_a_motion_of_the_link(frequency):
+    loop = Loop(cartesian(1000.0, posture_frequency=frequency), **IDEAL).enabled(2.0)
+    q, C = loop.bus.q, pose_of(loop.bus.q)
+    J = mbs.jacobian(MODEL, q, TOOL, representation="hybrid")
+    null = np.linalg.svd(J)[2][-1]
+    loop.bus.push[:] = 4.0 * mbs.mass_matrix(MODEL, q) @ null
+    loop.run(0.5)
+    pushed = null @ (loop.bus.q - q)
+    loop.bus.push[:] = 0.0
+    off = recorded(loop, 2.0, 0.1, lambda loop: np.linalg.norm((pose_of(loop.bus.q) - C)[:3, 3]))
+    assert pushed > 0.05
+    assert (null @ (loop.bus.q - q) < 0.1 * pushed) == (frequency > 0.0)
+    assert off.max() < 1e-3
+
+
+# -- modes and references --------------------------------------------------------------------------
+
+MODES = {"floating": None, "joint": joint(), "stiff": joint(35.0, 0.5), "cartesian": cartesian()}
+
+
+def test_no_switch_is_a_jump_of_torque():
+    """While the arm is pushed away from its reference, which the laws before pull back to."""
+    loop = Loop(MODES["joint"], **IDEAL).enabled()
+    for law in MODES.values():
+        loop.arm.guard.prepare(law, loop.now)
+    rng, names = np.random.default_rng(0), list(MODES)
+    loop.bus.push[1], before = 4.0, "joint"
+    loop.run(0.5)
+    for _ in range(12):
+        name = names[rng.integers(len(names))]
+        first = np.array(loop.command.torques)
+        loop.arm.switch(loop.now, MODES[name])
+        torques = recorded(loop, 0.4, 0.004, lambda loop: loop.command.torques)
+        steps = np.abs(np.diff(np.vstack([first, torques]), axis=0)).max()
+        assert steps < 0.5, (before, name)
+        before = name
+        loop.bus.push[1] = rng.uniform(-6.0, 6.0) * (name != "floating")
+        loop.run(0.3)
+        assert loop.arm.state == "enabled"
+
+
+def test_references_that_jump_are_approached_within_limits_and_held():
+    loop = Loop(MODES["joint"], **IDEAL).enabled()
+    loop.arm.aim(loop.now, JointTarget(["joint2"], [1.0]))
+    way = recorded(
+        loop, 2.5, 0.004, lambda loop: loop.arm.guard.following.follower.at(loop.bus.q, loop.now)
+    )[:, :, 1]
+    assert abs(way[:, 1]).max() <= 0.5 + 1e-9
+    assert abs(np.diff(way[:, 1])).max() <= 2.0 * 0.004 + 1e-9
+    assert way[-1, 0] == 1.0
+    loop.arm.aim(loop.now, JointTarget(["joint2"], [1.0], [-0.2]))
+    loop.run(1.0)
+    assert any("0.2 s old" in event for event in loop.events)
+    assert loop.bus.q[1] == pytest.approx(0.96, abs=0.02)
+    loop.arm.switch(loop.now, MODES["cartesian"])
+    loop.run(0.5)
+    C = pose_of(loop.bus.q)
+    turned = se3.pose(so3.exp(np.array([0.0, 0.0, 0.3])) @ C[:3, :3], C[:3, 3] - [0.0, 0.0, 0.1])
+    loop.arm.aim(loop.now, PoseTarget(turned))
+    poses = recorded(loop, 3.0, 0.004, lambda loop: pose_of(loop.bus.q)[:3, 3])
+    assert np.linalg.norm(np.diff(poses, axis=0), axis=1).max() < 0.3 * 0.004
+    np.testing.assert_allclose(pose_of(loop.bus.q), turned, atol=2e-3)
+
+
+def test_a_trajectory_is_approached_played_paused_and_held():
+    loop = Loop(MODES["joint"], **IDEAL).enabled()
+    points = loop.bus.q + np.outer([0.1, 0.3, 0.2], np.ones(7))
+    loop.arm.aim(loop.now, Trajectory(NAMES, [0.0, 1.0, 2.0], points))
+    while loop.arm.elapsed is None:
+        loop.run(0.004)
+        assert loop.now < 5.0
+    assert loop.bus.q == pytest.approx(points[0], abs=0.02)
+    begun = loop.now
+    loop.run(1.0)
+    loop.arm.pace(0.0)
+    loop.run(1.0)
+    np.testing.assert_allclose(loop.bus.q, points[1], atol=0.03)
+    loop.arm.pace(1.0)
+    while loop.arm.trajectory is not None:
+        loop.run(0.004)
+        assert loop.now < 9.0
+    assert 3.0 < loop.now - begun < 3.6
+    loop.run(0.5)
+    np.testing.assert_allclose(loop.bus.q, points[-1], atol=0.01)
+    assert any("ended" in event for event in loop.events)
+
+
+TWISTED = np.diag([1.0, 1.0, -1.0, 1.0])
+POSE = pose_of(Q)
+
+
+@pytest.mark.parametrize(
+    ("mode", "target", "said"),
+    [
+        ("floating", JointTarget(["joint2"], [0.5]), "floats"),
+        ("joint", JointTarget(["elbow"], [0.5]), "elbow"),
+        ("joint", JointTarget(["joint2"], [9.0]), "joint2.* out of reach at 9"),
+        ("joint", JointTarget(["joint2"], [np.nan]), "nan"),
+        ("joint", JointTarget(["joint2"], [0.5], [9.0]), "joint2.* 9; its velocity limit"),
+        ("joint", JointTarget(["joint2", "joint2"], [0.5, 0.5]), "joint2, joint2"),
+        ("joint", PoseTarget(POSE), "PoseTarget"),
+        ("joint", Trajectory(["a"], [0.0], [[0.0]]), "other joints.*lacks joint1.*has a"),
+        ("cartesian", Trajectory(NAMES, [0.0], [Q]), "Trajectory"),
+        ("cartesian", PoseTarget(TWISTED), "no rotation"),
+        ("cartesian", PoseTarget(np.eye(3)), r"shape \(3, 3\)"),
+        ("cartesian", PoseTarget(POSE, "camera"), "camera"),
+        ("cartesian", PoseTarget(POSE, TOOL), TOOL),
+        ("cartesian", PoseTarget(moved(POSE, 3.0, 0.0, 0.0)), "out of reach.*off by"),
+        ("cartesian", "home", "str"),
+        ("joint", joint(5000.0), "5000.* valid is at most joint1"),
+        ("joint", cartesian(1e6), "1000000.* valid is at most"),
+    ],
+)
+def test_what_an_arm_cannot_follow_is_refused_by_name_and_nothing_moves(mode, target, said):
+    loop = Loop(MODES[mode], **IDEAL).enabled()
+    ask = loop.arm.switch if callable(target) else loop.arm.aim
+    with pytest.raises(MbsError, match=said):
+        ask(loop.now, target)
+    loop.run(0.3)
+    assert loop.arm.state == "enabled"
+    assert loop.bus.moved < 2e-3
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: joint(ratio=0.0), "damping_ratio is 0; valid is 0.1 to 2"),
+        (lambda: joint(-1.0), "-1.0"),
+        (lambda: cartesian([1.0, 2.0]), r"linear stiffness has shape \(2,\)"),
+        (lambda: cartesian(axes="tool"), "root, target"),
+        (lambda: Loop(laws.CartesianImpedance("hand")), "hand"),
+        (lambda: Loop(laws.JointImpedance({"elbow": 1.0})), "elbow"),
+        (lambda: Loop(lambda model, state: state.q), "TypeError"),
+        (lambda: Loop(joint()).arm.aim(0.0, JointTarget(["joint2"], [0.5])), "disabled"),
+        (lambda: laws.law_from("laws"), "module:name"),
+        (lambda: laws.law_from("no_such_package.laws:Law"), "no_such_package"),
+        (lambda: laws.law_from("math:floot"), "floot"),
+        (lambda: laws.law_from("math:pi"), "float"),
+    ],
+)
+def test_laws_that_cannot_be_are_refused_by_name(make, said):
+    with pytest.raises(MbsError, match=said):
+        make()
+
+
+def test_the_largest_stiffness_that_is_named_is_stable_and_twice_as_much_would_be_refused():
+    loop = Loop(MODES["joint"], **IDEAL).enabled()
+    share = fastest_mode(1.0) / loop.arm.guard.period
+    inverse = mbs.inverse_mass_matrix(MODEL, loop.bus.q)
+    most = 0.999 * share**2 / np.linalg.eigvalsh(inverse)[-1]
+    loop.arm.switch(loop.now, joint(most))
+    loop.bus.push[:] = 2.0
+    loop.run(0.5)
+    loop.bus.push[:] = 0.0
+    rates = recorded(loop, 2.0, 0.004, lambda loop: abs(loop.bus.qd).max())
+    assert loop.arm.state == "enabled"
+    assert rates[-20:].max() < 0.01 * rates.max()
+    with pytest.raises(MbsError, match="cannot bear"):
+        loop.arm.switch(loop.now, joint(2.0 * most))
+
+
+SOME = ("NaN for good", "pause of the loop, 80 ms", "drive error", "disable", "one jump")
+
+
+@pytest.mark.parametrize(
+    "name", [*SOME, *(pytest.param(x, marks=pytest.mark.slow) for x in EVENTS)]
+)
+@pytest.mark.parametrize("law", [MODES["joint"], MODES["cartesian"]], ids=["joint", "cartesian"])
+def test_an_event_moves_an_arm_on_springs_by_as_little_as_one_that_floats(law, name):
+    event = EVENTS[name]
+    loop = happen(event, law=law)
+    assert loop.bus.moved < event.most
+    assert (loop.arm.fault.kind if loop.arm.fault else None) == event.kind
+    assert loop.command.mode == event.mode

@@ -5,6 +5,6 @@
 from mbs_dynamics.control.laws.cartesian_impedance import CartesianImpedance
 from mbs_dynamics.control.laws.gravity import Gravity
 from mbs_dynamics.control.laws.joint_impedance import JointImpedance
-from mbs_dynamics.control.laws.law import Law, LawState
+from mbs_dynamics.control.laws.law import Law, LawState, law_from
 
-__all__ = ["CartesianImpedance", "Gravity", "JointImpedance", "Law", "LawState"]
+__all__ = ["CartesianImpedance", "Gravity", "JointImpedance", "Law", "LawState", "law_from"]

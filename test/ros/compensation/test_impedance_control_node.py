@@ -1,0 +1,121 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""impedance_control_node over DDS, with simulator_node as the arm: modes, references, refusals."""
+
+import pytest
+from geometry_msgs.msg import PoseStamped
+from gravity_node_bench import ARM7, JOINTS, READY
+from ros_bench import NodeProcess, Probe
+from sensor_msgs.msg import JointState
+from simulator_bench import SimulatorProcess, Watcher
+from std_srvs.srv import SetBool
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+import mbs_dynamics as mbs
+from mbs_dynamics.lie import so3
+
+pytestmark = pytest.mark.backend_independent
+
+MODEL = mbs.Model.from_urdf(ARM7)
+
+
+class ImpedanceProcess(NodeProcess):
+    """The impedance control node, ready to be enabled."""
+
+    executable = "impedance_control_node"
+
+
+class Operator(Probe):
+    """Sends references to the node."""
+
+    def __init__(self, process):
+        super().__init__(process)
+        self.ends = {
+            kind: self.node.create_publisher(kind, f"{process.name}/{topic}", 1)
+            for kind, topic in (
+                (JointState, "target_joint"),
+                (PoseStamped, "target_pose"),
+                (JointTrajectory, "trajectory"),
+            )
+        }
+
+    def aim(self, message, done):
+        """Send a reference until something is so."""
+        self.until(done, lambda: self.ends[type(message)].publish(message), every=0.5)
+
+    def enable(self):
+        ask = SetBool.Request(data=True)
+        self.until(lambda: self.call(SetBool, "enable", ask, once=True).success)
+
+
+def pose_message(C, frame="", w=1.0):
+    message = PoseStamped()
+    message.header.frame_id = frame
+    p, q = message.pose.position, message.pose.orientation
+    p.x, p.y, p.z = map(float, C[:3, 3])
+    q.x, q.y, q.z, q.w = (w * x for x in so3.to_quaternion(C[:3, :3]).tolist())
+    return message
+
+
+def test_an_arm_follows_targets_poses_and_trajectories_in_modes_that_change_without_a_fault(ros):
+    with (
+        SimulatorProcess(rate=250.0, joint_friction="[0.0]") as simulator,
+        Watcher(simulator) as arm,
+    ):
+        given = READY | {
+            "robot_description_file": ARM7,
+            "command_topic": simulator.topic,
+            "link": "tool",
+            "max_age": 0.0,  # the simulation falls behind on a busy machine
+        }
+        with ImpedanceProcess(namespace=simulator.namespace, **given) as process:
+            arm.node.destroy_publisher(arm.commands)
+            with Operator(process) as operator:
+                follow(arm, operator, process)
+            assert process.stop() == 0
+
+
+def follow(arm, operator, process):
+    def near(name, x):
+        arm.spin(0.01)
+        return bool(arm.states) and abs(arm.q[JOINTS.index(name)] - x) < 0.02
+
+    def tool():
+        arm.spin(0.01)
+        return mbs.forward_kinematics(MODEL, arm.q, bodies=["tool"])[0]
+
+    def refused(what):
+        return lambda: what in process.log
+
+    arm.until(lambda: arm.states)
+    target = JointState(name=["joint2"], position=[float(arm.q[1]) + 0.2])
+    operator.aim(target, refused("target_joint refused: the state is 'disabled'"))
+    operator.enable()
+    operator.aim(target, lambda: near("joint2", target.position[0]))
+    operator.aim(JointState(name=["elbow"], position=[0.1]), refused("'elbow'"))
+
+    points = [
+        JointTrajectoryPoint(positions=list(map(float, arm.q + offset))) for offset in (0.05, -0.1)
+    ]
+    points[1].time_from_start.sec = 1
+    trajectory = JointTrajectory(joint_names=list(JOINTS), points=points)
+    operator.ends[JointTrajectory].publish(trajectory)
+    operator.until(lambda: near("joint4", points[1].positions[3]))
+    operator.until(refused("the trajectory has ended"))
+
+    assert "cannot bear" in operator.set(**{"stiffness.joint7": 9e4})
+    assert operator.set(**{"stiffness.joint2": 30.0}, damping_ratio=0.7) == ""
+    assert operator.set(mode="cartesian") == ""
+    C = tool()
+    C[2, 3] -= 0.05
+    operator.aim(pose_message(C), lambda: abs(tool() - C).max() < 0.01)
+    operator.aim(pose_message(C, "camera"), refused("'camera'"))
+    operator.aim(pose_message(C, w=0.5), refused("the quaternion"))
+    C[0, 3] += 3.0
+    operator.aim(pose_message(C), refused("out of reach"))
+    for mode in ("floating", "joint", "cartesian"):
+        assert operator.set(mode=mode) == ""
+        operator.spin(0.5)
+    operator.until(lambda: operator._value("command", "law") == "CartesianImpedance")
+    assert operator._value("command", "state") == "enabled"
+    assert operator._value("command", "fault") == "none"
