@@ -14,6 +14,7 @@ from mbs_dynamics.cli_options import (
     initial_state,
     model_code,
     motion_in,
+    pair,
     robot_file,
     robot_of,
     robot_source,
@@ -47,6 +48,9 @@ def add_view(commands: Any) -> None:
     )
     view.flag("--ros", "show the live robot of robot_description and joint_states")
     view.add("--namespace", "ROS namespace of the robot, with --ros", default="")
+    text = "other topics, with --ros: enabled, target_pose, tool_wrench, contact"
+    kind = pair(str, "NAME=TOPIC", named=True)
+    view.add("--topics", text, type=kind, nargs="+", default=[], metavar="NAME=TOPIC")
 
 
 def _view(options: argparse.Namespace) -> int:
@@ -116,6 +120,7 @@ def _live(options: argparse.Namespace) -> int:
         ) from error
     return live_view(
         options.namespace,
+        dict(options.topics),
         packages=options.package_path,
         port=options.port,
         browse=not options.no_browser,

@@ -8,14 +8,15 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from html import escape
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import WrenchStamped
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rclpy.exceptions import InvalidNamespaceException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -24,15 +25,18 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.colours import ORANGE
 from mbs_dynamics.control.joint_input import JointInput, Rejection
-from mbs_dynamics.errors import ArgumentError, MbsError
+from mbs_dynamics.errors import ArgumentError, MbsError, listed
+from mbs_dynamics.lie import so3
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.dynamics.interface import THROTTLE
-from mbs_dynamics.ros.messages import stamp_of, wrench_of
+from mbs_dynamics.ros.messages import components, stamp_of, wrench_of
 from mbs_dynamics.ros.node_base import LATCHED
 from mbs_dynamics.ros.process import LAST_MOMENTS, prefer_udp, ros_with_signals
 from mbs_dynamics.ros.robot_description import model_of
 from mbs_dynamics.view import layers
+from mbs_dynamics.view.drawings import Drawing, Frames, Lines, same
 from mbs_dynamics.view.opening import Opened, announce, open_page
 from mbs_dynamics.view.page import REFRESH, check_port
 from mbs_dynamics.view.scene import Scene
@@ -43,10 +47,21 @@ STALE = 0.5
 REMINDER = 5.0
 """Time in s between two messages that no robot description has been received."""
 
-ENABLED = "gravity_compensation_node/enabled"
-
 TORQUES = ("gravity_torques", "external_torques")
 """Topics of ``dynamics_node`` with torques."""
+
+TOPICS = {
+    "enabled": "gravity_compensation_node/enabled",
+    "target_pose": "impedance_control_node/target_pose",
+    "tool_wrench": f"dynamics_node/tool_wrench{THROTTLE}",
+    "contact": "simulator_node/contact",
+}
+"""Default topics, relative to the namespace, by what they show."""
+
+WRENCHES = ("tool_wrench", "contact")
+
+REPORTED = 3.0
+"""Time in s after which the state of a node in the diagnostics is no longer current."""
 
 
 class LiveRobot:
@@ -63,7 +78,9 @@ class LiveRobot:
         self.fault = ""
         """Why the latest message was rejected; empty if it was accepted."""
         self._torques: dict[str, tuple[float, FloatArray]] = {}
-        self._wrench: tuple[float, str, FloatArray] | None = None
+        self._wrenches: dict[str, tuple[float, str, FloatArray]] = {}
+        self.target: tuple[float, str, FloatArray] | None = None
+        """Time, link and pose (4, 4) in its frame of the latest target; None before the first."""
 
     def on_state(self, message: JointState) -> None:
         """Store the positions and rates of ``joint_states``."""
@@ -89,30 +106,47 @@ class LiveRobot:
                 tau[self._coordinates[name]] = effort
         self._torques[topic] = time.monotonic(), tau
 
-    def on_wrench(self, message: WrenchStamped) -> None:
-        """Store the tool wrench. Its frame is a link, possibly after a prefix."""
-        frame = message.header.frame_id
-        links = [link for link in self.model.frames if frame.endswith(link)]
-        W = wrench_of(message)
-        if links and np.isfinite(W).all():
-            self._wrench = time.monotonic(), max(links, key=len), W
+    def _link(self, frame: str) -> str:
+        """Return the link of a frame, which may have a prefix; empty if there is none."""
+        return max(
+            (link for link in self.model.frames if frame.endswith(link)), key=len, default=""
+        )
+
+    def on_wrench(self, message: WrenchStamped, topic: str) -> None:
+        """Store the wrench on a link."""
+        link, W = self._link(message.header.frame_id), wrench_of(message)
+        if link and np.isfinite(W).all():
+            self._wrenches[topic] = time.monotonic(), link, W
+
+    def on_target(self, message: PoseStamped) -> None:
+        """Store the target of the tool, if it can be a pose."""
+        turn = np.array(components(message.pose.orientation))
+        if not 0.9 < np.linalg.norm(turn) < 1.1:
+            return
+        link, C = self._link(message.header.frame_id), np.eye(4)
+        C[:3, :3], C[:3, 3] = so3.from_quaternion(turn), components(message.pose.position)
+        if link and np.isfinite(C).all():
+            self.target = time.monotonic(), link, C
 
     def torques(self, topic: str) -> FloatArray | None:
         """Return the torques (n,) of a topic; None if they are stale or incomplete."""
         at, tau = self._torques.get(topic, (-np.inf, np.full(self.model.n, np.nan)))
         return tau if time.monotonic() - at < STALE and np.isfinite(tau).all() else None
 
-    def wrench(self) -> tuple[str, FloatArray] | None:
-        """Return link and tool wrench (6,) in its frame, moment first; None if it is stale."""
-        if self._wrench is None or time.monotonic() - self._wrench[0] > STALE:
-            return None
-        return self._wrench[1:]
+    def wrench(self, topic: str) -> tuple[str, FloatArray] | None:
+        """Return link and wrench (6,) of one of WRENCHES in its frame, moment first, or None."""
+        at, link, W = self._wrenches.get(topic, (-np.inf, "", np.zeros(6)))
+        return (link, W) if time.monotonic() - at < STALE else None
 
 
 class LiveView(Node):
     """Subscribes to the topics of a robot and its nodes."""
 
-    def __init__(self, namespace: str) -> None:
+    def __init__(self, namespace: str, topics: Mapping[str, str] = {}) -> None:
+        for name in topics:
+            if name not in TOPICS:
+                raise ArgumentError(f"no topic is called {name!r}; valid are {listed(TOPICS)}")
+        self.topics = TOPICS | dict(topics)
         super().__init__(
             "mbs_dynamics_view",
             namespace=namespace,
@@ -124,13 +158,18 @@ class LiveView(Node):
         self.robot: LiveRobot | None = None
         """The robot that receives the messages; None before a valid description."""
         self._enabled: bool | None = None
+        self._nodes: dict[str, tuple[float, str]] = {}
         self.create_subscription(String, "robot_description", self._on_description, LATCHED)
-        self.create_subscription(Bool, ENABLED, self._on_enabled, LATCHED)
+        self.create_subscription(Bool, self.topics["enabled"], self._on_enabled, LATCHED)
+        self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
         self._receive(JointState, "joint_states", LiveRobot.on_state)
         for name in TORQUES:
             store = partial(LiveRobot.on_torques, topic=name)
             self._receive(JointState, f"dynamics_node/{name}{THROTTLE}", store)
-        self._receive(WrenchStamped, f"dynamics_node/tool_wrench{THROTTLE}", LiveRobot.on_wrench)
+        for name in WRENCHES:
+            keep = partial(LiveRobot.on_wrench, topic=name)
+            self._receive(WrenchStamped, self.topics[name], keep)
+        self._receive(PoseStamped, self.topics["target_pose"], LiveRobot.on_target)
 
     def _receive(self, kind: Any, topic: str, method: Callable[[LiveRobot, Any], None]) -> None:
         def callback(message: Any) -> None:
@@ -145,10 +184,25 @@ class LiveView(Node):
     def _on_enabled(self, message: Bool) -> None:
         self._enabled = bool(message.data)
 
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        """Store state and mode of the nodes of this namespace that command torques."""
+        for status in message.status:
+            node, _, _ = status.name.partition(": ")
+            values = {one.key: one.value for one in status.values}
+            if "state" in values and f"/{node}".startswith(self.get_namespace()):
+                said = " in mode ".join(values[key] for key in ("state", "mode") if key in values)
+                self._nodes[node] = time.monotonic(), said
+
+    @property
+    def modes(self) -> dict[str, str]:
+        """State and mode by node, as the diagnostics report them."""
+        now = time.monotonic()
+        return {node: said for node, (at, said) in self._nodes.items() if now - at < REPORTED}
+
     @property
     def compensation(self) -> bool | None:
         """Whether gravity compensation is enabled; None if no node reports it."""
-        return self._enabled if self.count_publishers(ENABLED) else None
+        return self._enabled if self.count_publishers(self.topics["enabled"]) else None
 
 
 class Live:
@@ -159,6 +213,8 @@ class Live:
         self._node, self._robot = node, robot
         self._shown: object = None
         self._reported = 0.0
+        self._said: list[tuple[str, str]] = []
+        """Rows of the table beside torques."""
         gui = self.page.server.gui
         with self.page.tabs.add_tab("Nodes"):
             self._nodes = gui.add_html("")
@@ -175,14 +231,37 @@ class Live:
             return None
         gravity = self._robot.torques("gravity_torques")
         scene = Scene(self._drawn, *state, body, representation, measured=gravity)
-        drawings, measured = [], self._robot.wrench()
-        if measured is not None:
-            link, W = measured
-            tool = replace(scene, body=link)
-            R = tool.pose[:3, :3]
-            drawings = layers.wrench(replace(tool, wrench=np.append(R @ W[:3], R @ W[3:])))
-        self.page.canvas.draw("tool wrench", drawings)
+        self._said = []
+        for name in WRENCHES:
+            drawings, measured = [], self._robot.wrench(name)
+            if measured is not None:
+                link, W = measured
+                tool = replace(scene, body=link)
+                R = tool.pose[:3, :3]
+                drawings = layers.wrench(replace(tool, wrench=np.append(R @ W[:3], R @ W[3:])))
+                sizes = np.linalg.norm(W.reshape(2, 3), axis=1)
+                self._said.append(
+                    (f"{name.replace('_', ' ')} on {link}", f"{sizes[1]:.1f} N, {sizes[0]:.2f} N m")
+                )
+            self.page.canvas.draw(name.replace("_", " "), drawings)
+        self.page.canvas.draw("target", self._target(scene))
         return scene
+
+    def _target(self, scene: Scene) -> list[Drawing]:
+        """Return the drawings of the target, and note how far the tool is from it."""
+        if self._robot.target is None:
+            return []
+        at, link, C = self._robot.target
+        tool = replace(scene, body="").pose
+        goal = replace(scene, body=link).pose @ C
+        far = float(np.linalg.norm(goal[:3, 3] - tool[:3, 3]))
+        turn = float(np.degrees(np.linalg.norm(so3.log(tool[:3, :3].T @ goal[:3, :3]))))
+        age = time.monotonic() - at
+        self._said.append(
+            ("target", f"given {age:.0f} s ago; error {1e3 * far:.1f} mm, {turn:.2f} deg")
+        )
+        ends = np.array([[tool[:3, 3], goal[:3, 3]]])
+        return [Frames(goal[None], 0.12 * scene.drawn.size), Lines(ends, same(ORANGE, 1))]
 
     def _report(self) -> None:
         """Update the table of the nodes and the message about ``joint_states``."""
@@ -202,14 +281,17 @@ class Live:
         for k, name in enumerate(self._robot.model.joint_names):
             values = ("-" if tau is None else layers.fixed(tau[k], 3) for tau in columns.values())
             rows.append((name, *values))
-        lines = [
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-        ]
         return (
             f'<div class="mbs-nodes" style="font-size:0.8em;padding:0 0.5em">'
             f"<p>gravity compensation: <b>{names[self._node.compensation]}</b></p>"
-            f'<table style="width:100%">{"".join(lines)}</table></div>'
+            f"{_html([*self._node.modes.items(), *self._said])}{_html(rows)}</div>"
         )
+
+
+def _html(rows: Iterable[Sequence[str]]) -> str:
+    """Return a table."""
+    lines = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
+    return f'<table style="width:100%">{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'
 
 
 class Viewer:
@@ -277,17 +359,18 @@ class Viewer:
             announce(opened.page, self._browse)
 
 
-def live_view(namespace: str = "", **options: Any) -> int:
+def live_view(namespace: str = "", topics: Mapping[str, str] = {}, **options: Any) -> int:
     """Show the robot of a namespace until SIGINT; return the exit code.
 
-    ``options`` are arguments of :class:`Viewer`. Raises ArgumentError for an invalid namespace, a
-    port that is taken, and an unknown layer.
+    ``topics`` replace some of TOPICS, by name; ``options`` are arguments of :class:`Viewer`. Raises
+    ArgumentError for an invalid namespace, an unknown name of a topic, a port that is taken, and an
+    unknown layer.
     """
     check_port(options.get("port"))
     prefer_udp(os.environ)  # publishers must not block on a page that starts or stops
     with ros_with_signals(["mbs-dynamics"]) as signals:
         try:
-            node = LiveView(namespace)
+            node = LiveView(namespace, topics)
         except InvalidNamespaceException as error:
             raise ArgumentError(f"invalid namespace {namespace!r}") from error
         executor = SingleThreadedExecutor()

@@ -111,6 +111,8 @@ class Scene:
     def pose(self) -> FloatArray:
         """Pose of the body, (4, 4)."""
         frame = self.model.frames[self.body_name]
+        if frame.body == GROUND:
+            return np.asarray(frame.placement)
         return np.asarray(self.poses[frame.body] @ frame.placement)
 
     @cached_property

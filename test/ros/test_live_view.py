@@ -18,7 +18,8 @@ pytest.importorskip("rclpy")
 pytest.importorskip("viser")
 
 import rclpy
-from geometry_msgs.msg import WrenchStamped
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
@@ -48,6 +49,8 @@ class Robot:
             for name in ("gravity_torques", "external_torques")
         }
         self.wrench = make(WrenchStamped, "dynamics_node/tool_wrench_throttle", 10)
+        self.target = make(PoseStamped, "impedance_control_node/target_pose", 10)
+        self.diagnostics = make(DiagnosticArray, "/diagnostics", 10)
         self.enabled = make(Bool, "gravity_compensation_node/enabled", LATCHED)
 
     def stamp(self, message):
@@ -111,16 +114,39 @@ def test_the_robot_is_where_its_topics_say(ros, capsys):
         own = ("mbs_dynamics_view", "/left")
         robot.enabled.publish(Bool(data=True))
 
+        target = PoseStamped()
+        target.header.frame_id = "left/tool"  # relative to the tool
+        target.pose.position.y = 0.05
+        target.pose.orientation.x, target.pose.orientation.w = (
+            np.sin(np.pi / 12),
+            np.cos(np.pi / 12),
+        )
+        offset = np.eye(4)
+        offset[:3, :3] = mbs.lie.so3.exp(np.array([np.pi / 6, 0.0, 0.0]))
+        offset[1, 3] = 0.05
+        values = [KeyValue(key="state", value="enabled"), KeyValue(key="mode", value="cartesian")]
+        status = [
+            DiagnosticStatus(name=f"{side}/impedance: command", values=values)
+            for side in ("left", "right")
+        ]
+
         def speak():
             robot.send(Q)
+            robot.target.publish(target)
+            robot.diagnostics.publish(DiagnosticArray(status=status))
             robot.send_torques("gravity_torques", gravity)
             robot.send_torques("external_torques", external)
             robot.wrench.publish(wrench)
 
         live, received = viewer.live, node.robot
-        fresh = lambda: received.wrench() is not None and node.compensation  # noqa: E731
+        fresh = lambda: received.wrench("tool_wrench") is not None and node.compensation  # noqa: E731
         assert until(
-            lambda: fresh() and all(received.torques(name) is not None for name in robot.torques),
+            lambda: (
+                fresh()
+                and received.target
+                and node.modes
+                and all(received.torques(name) is not None for name in robot.torques)
+            ),
             speak,
         )
         speak()
@@ -134,10 +160,21 @@ def test_the_robot_is_where_its_topics_say(ros, capsys):
         np.testing.assert_allclose(arrows.points[0, 1], pose[:3, 3], atol=1e-6)
         way = arrows.points[0, 1] - arrows.points[0, 0]
         np.testing.assert_allclose(way, 0.2 * pose[:3, 0], atol=1e-6)
+        speak()
+        time.sleep(0.05)
         html = live._table()
         assert "<b>enabled</b>" in html
         cells = re.findall(r"<td>(.*?)</td>", html)
-        assert cells[3:6] == ["joint1", "1.000", "-1.000"]
+        rows = dict(zip(cells[::2], cells[1::2], strict=False))
+        assert rows["left/impedance"] == "enabled in mode cartesian"
+        assert rows["tool wrench on tool"] == "20.0 N, 0.00 N m"
+        assert "right/impedance" not in rows
+        assert re.fullmatch(r"given \d+ s ago; error 50.0 mm, 30.00 deg", rows["target"])
+        first = cells.index("joint1")
+        assert cells[first : first + 3] == ["joint1", "1.000", "-1.000"]
+        ((_, (frame, line)),) = live.page.canvas._drawn["target"]
+        np.testing.assert_allclose(frame.poses[0], pose @ offset, atol=1e-6)
+        np.testing.assert_allclose(line.points[0], [pose[:3, 3], (pose @ offset)[:3, 3]], atol=1e-6)
         published = {name for name, _ in node.get_publisher_names_and_types_by_node(*own)}
         assert published <= {"/parameter_events"}
         served = [name for name, _ in node.get_service_names_and_types_by_node(*own)]
@@ -182,8 +219,8 @@ def test_bad_messages_change_nothing_and_are_named():
     assert received.torques("gravity_torques") is None  # not of all joints
     foreign = WrenchStamped()
     foreign.header.frame_id = "another_robot"
-    received.on_wrench(foreign)
-    assert received.wrench() is None
+    received.on_wrench(foreign, "tool_wrench")
+    assert received.wrench("tool_wrench") is None
 
 
 def test_stale_torques_are_not_shown(monkeypatch):
