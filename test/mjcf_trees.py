@@ -94,7 +94,8 @@ def differences(model: mbs.Model, m: mujoco.MjModel, seed: int = 0) -> dict[str,
     d.qpos[:], d.qvel[:], d.qfrc_applied[:] = state.qpos, state.qvel, state.qfrc
     mujoco.mj_forward(m, d)
     M = np.zeros((m.nv, m.nv))
-    mujoco.mj_fullM(m, d, M)
+    for row, unit in zip(M, np.eye(m.nv), strict=True):
+        mujoco.mj_mulM(m, d, row, unit)
     still = mbs.from_mujoco(model, state.qpos, state.qvel, np.zeros(m.nv))
     T = mbs.from_mujoco(model, state.qpos, np.eye(m.nv)).qd.T
     bias = of(mbs.inverse_dynamics, model, q, qd, still.qdd)

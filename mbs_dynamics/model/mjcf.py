@@ -78,18 +78,6 @@ def from_mjcf(
     Raises ModelError for a file that MuJoCo does not read, and for what is not supported, by name;
     BackendError if mujoco is not installed; ArgumentError for another source or kind.
     """
-    mujoco = _mujoco()
-    unknown = [x for x in _names("leave_out", leave_out) if x not in UNSUPPORTED]
-    if unknown:
-        raise ArgumentError(f"leave_out takes {', '.join(UNSUPPORTED)}; got {unknown[0]!r}")
-    m = _compiled(mujoco, source)
-    g = m.opt.gravity if gravity is None else checks.numbers("gravity", gravity, (3,))
-    if gravity is None and m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
-        g = np.zeros(3)
-    return _Assembly(mujoco, m).description(g, leave_out)
-
-
-def _mujoco() -> Any:
     try:
         import mujoco
     except ImportError as error:
@@ -97,13 +85,14 @@ def _mujoco() -> Any:
             f"models of MJCF need the package mujoco, which is not installed ({error}): extra "
             "'mjcf' of this package"
         ) from error
-    return mujoco
-
-
-def _names(what: str, value: Any) -> Collection[str]:
-    if isinstance(value, str) or not isinstance(value, Collection):
-        raise ArgumentError(f"{what} must be a sequence of names; got {quoted(value)}")
-    return value
+    kinds = [leave_out] if isinstance(leave_out, str) else list(leave_out)
+    if unknown := [x for x in kinds if x not in UNSUPPORTED]:
+        raise ArgumentError(f"leave_out takes {', '.join(UNSUPPORTED)}; got {unknown[0]!r}")
+    m = _compiled(mujoco, source)
+    g = m.opt.gravity if gravity is None else checks.numbers("gravity", gravity, (3,))
+    if gravity is None and m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
+        g = np.zeros(3)
+    return _Assembly(mujoco, m).description(g, kinds)
 
 
 def _compiled(mujoco: Any, source: Any) -> Any:
@@ -136,10 +125,7 @@ class _Assembly:
 
     def __init__(self, mujoco: Any, m: Any) -> None:
         self.mujoco, self.m = mujoco, m
-        self.kinds = {
-            int(getattr(mujoco.mjtJoint, f"mjJNT_{kind}")): kind.lower()
-            for kind in ("HINGE", "SLIDE", "BALL", "FREE")
-        }
+        self.kinds = {int(getattr(mujoco.mjtJoint, f"mjJNT_{x.upper()}")): x for x in DOFS}
         self.bodies: list[Body] = []
         self.frames = {"world": Frame("world", GROUND, np.eye(4))}
         self.at = [self.frames["world"]]
@@ -156,7 +142,8 @@ class _Assembly:
             pose = _pose(self.m.site_pos[k], self.m.site_quat[k])
             if name := self._own_name("site", k):
                 on = self.at[self.m.site_bodyid[k]]
-                name = f"{name}_site" if name in self.frames else name
+                while name in self.frames:
+                    name += "_site"
                 self.frames[name] = Frame(name, on.body, on.placement @ pose)
         name = self.m.names[: self.m.names.index(b"\0")].decode() or "mechanism"
         if not self.bodies:
@@ -184,7 +171,8 @@ class _Assembly:
             self.frames[name] = Frame(name, parent, home)
             self.at.append(self.frames[name])
             why = "a mocap body, taken to stand still" if m.body_mocapid[i] >= 0 else "no joint"
-            said = f"merged into {self._carrier(parent)}: {why}"
+            into = "the ground" if parent == GROUND else f"link {self.bodies[parent].name!r}"
+            said = f"merged into {into}: {why}"
             self.diagnostics.append(Diagnostic(f"link {name!r}", said, "note"))
             return
         for k in range(first, first + count):
@@ -262,21 +250,21 @@ class _Assembly:
     # -- names, and what is left out -------------------------------------------------------------
 
     def _own_name(self, kind: str, k: int) -> str | None:
-        kinds = {"flex": "FLEX", "body": "BODY", "joint": "JOINT", "site": "SITE"}
-        kinds |= {"equality": "EQUALITY", "tendon": "TENDON"}
-        return self.mujoco.mj_id2name(  # type: ignore[no-any-return]
-            self.m, getattr(self.mujoco.mjtObj, f"mjOBJ_{kinds[kind]}"), int(k)
-        )
+        found: str | None = self.mujoco.mj_id2name(self.m, self._object(kind), k)
+        return found
+
+    def _object(self, kind: str) -> int:
+        return int(getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"))
 
     def _name(self, kind: str, k: int) -> str:
-        """Return the name of an object, or its kind with its number."""
+        """Return the name of an object, or its kind with its number, which nothing else has."""
+        what = kind
         if kind == "equality":
             what = self.mujoco.mjtEq(self.m.eq_type[k]).name.removeprefix("mjEQ_").lower()
-            return self._own_name(kind, k) or f"{what}{k}"
-        return self._own_name(kind, k) or f"{kind}{k}"
-
-    def _carrier(self, body: int) -> str:
-        return "the ground" if body == GROUND else f"link {self.bodies[body].name!r}"
+        name = self._own_name(kind, k) or f"{what}{k}"
+        while self.mujoco.mj_name2id(self.m, self._object(kind), name) not in (-1, k):
+            name += "_"
+        return name
 
     def _refuse(self, leave_out: Collection[str]) -> None:
         """Raise ModelError for what a tree has not, or warn of it if it is left out on request."""

@@ -98,6 +98,16 @@ def test_all_that_a_joint_states_arrives():
     assert any("'b'" in note and "merged into link 'a'" in note for note in notes)
 
 
+def test_names_that_are_missing_or_used_twice_are_made_unique():
+    model = mjcf(
+        f'<body><joint/>{BALL}<body name="body1"><joint name="joint0"/>{BALL}'
+        '<site name="body1"/><site name="body1_site" pos="1 0 0"/></body></body>'
+    )
+    assert model.joint_names == ("joint0_", "joint0")
+    assert model.body_names == ("body1_", "body1")
+    assert {"body1_site", "body1_site_site"} <= set(model.frames)
+
+
 def test_sources_are_paths_text_and_compiled_models(tmp_path):
     text = WORLD.format("", TWO, "")
     (tmp_path / "part.xml").write_text(f"<mujoco>{TWO}</mujoco>")
@@ -152,7 +162,7 @@ def test_passive_forces_that_are_left_out_are_listed(bodies, options, said):
         ("<sdf/>", {}, mbs.ModelError, "sdf"),
         (7, {}, mbs.ArgumentError, "source.*7"),
         (WORLD.format("", TWO, ""), {"leave_out": ["contact"]}, mbs.ArgumentError, "contact"),
-        (WORLD.format("", TWO, ""), {"leave_out": "tendon"}, mbs.ArgumentError, "leave_out"),
+        (WORLD.format("", TWO, ""), {"leave_out": "tendons"}, mbs.ArgumentError, "tendons"),
         (WORLD.format("", TWO, ""), {"gravity": (0, 1)}, mbs.ArgumentError, "gravity"),
     ],
 )
