@@ -9,23 +9,20 @@ For each of the 68 files that are not empty, up to 101 joints, at three random s
 - torques of motions with applied wrenches, of gravity alone, and at zero acceleration.
 
 The equations are traced once for both back ends. Compiling takes most of the time: of robots with
-more than 20 bodies, llvm gets the Jacobians of the merged link alone, the torques of gravity and at
-zero acceleration in the body-fixed representation alone, and of those in the representation that
-auto chooses gravity alone.
+more than 20 bodies, llvm gets the Jacobians of the merged link alone, and the torques of gravity and
+at zero acceleration in the body-fixed representation alone.
 
 All but the robots in REPRESENTATIVE are slow cases.
 
 Differences are measured as in :func:`reference.assert_close`, and the bound is 1e-10. Each kernel
 is called with all states at once and with a single one.
 
-Pinocchio lets mimic joints be free here, because it can follow only some of those in these files.
-The matrix T, by which the positions of its joints are T q + offset, is read from the file. Torques
-are T^T tau, Jacobians J T. Where Pinocchio can follow, it is asked as well.
+Pinocchio lets mimic joints be free here, because it can follow only some of those in these files:
+its velocities are T qd, so that torques are T^T tau, and Jacobians J T. Where Pinocchio can follow,
+it is asked as well.
 """
 
 from __future__ import annotations
-
-import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pinocchio as pin
@@ -34,6 +31,7 @@ from cases import mostly_slow
 from reference import assert_close
 from robots import NAMELESS, all_files
 from robots import robot as robot_file
+from twins import Twin
 from urdf_reference import load, pin_positions
 
 import mbs_dynamics as mbs
@@ -64,60 +62,27 @@ FRAMES = {
 every_representation = pytest.mark.parametrize("representation", FRAMES)
 
 
-def mimicry(path, names):
-    """T (joints, n), offset and the names of the n owners: the positions of joints are T q + o."""
-    joints = {
-        joint.get("name"): joint for joint in ElementTree.parse(path).getroot().iterfind("joint")
-    }
-
-    def driven(name):
-        mimic = joints[name].find("mimic")
-        if mimic is None:
-            return name, 1.0, 0.0
-        leader = mimic.get("joint")
-        if leader not in joints:  # one file leaves out the side, Left or Right
-            leader = f"{name.split('_')[0]}_{leader}"
-        owner, ratio, offset = driven(leader)
-        multiplier = float(mimic.get("multiplier", 1.0))
-        return owner, multiplier * ratio, multiplier * offset + float(mimic.get("offset", 0.0))
-
-    owners = [name for name in names if driven(name)[0] == name]
-    T, offset = np.zeros((len(names), len(owners))), np.zeros(len(names))
-    for k, name in enumerate(names):
-        owner, ratio, offset[k] = driven(name)
-        T[k, owners.index(owner)] = ratio
-    return T, offset, owners
-
-
 def angular_first(x):
     """Pinocchio's twists, wrenches and rows of Jacobians have the linear part first."""
     return np.concatenate([x[3:], x[:3]])
 
 
-class Robot:
-    """A model, its states, and what Pinocchio says about them."""
+class Robot(Twin):
+    """A model, that of Pinocchio, and their states."""
 
     def __init__(self, path):
-        self.model = load(path)
-        self.pin = pin.buildModelFromUrdf(str(path))
-        self.data = self.pin.createData()
-        names = list(self.pin.names)[1:]
-        T, self.offset, owners = mimicry(path, names)
-        self.T = T[:, [owners.index(name) for name in self.model.joint_names]]
-        assert len(owners) == self.model.n
-        self.names = names
+        super().__init__(load(path), pin.buildModelFromUrdf(str(path)))
         n, nb = self.model.n, self.model.nb
         rng = np.random.default_rng(n)
-        self.q = np.array([self.model.random_state(0).q, *rng.uniform(-2.5, 2.5, (STATES - 1, n))])
-        self.qd, self.qdd = rng.uniform(-2.0, 2.0, (2, STATES, n))
+        q = np.array([self.model.random_state(0).q, *rng.uniform(-2.5, 2.5, (STATES - 1, n))])
+        self.state = (q, *rng.uniform(-2.0, 2.0, (2, STATES, n)))
         self.wrenches = rng.uniform(-10.0, 10.0, (STATES, nb, 6))
         """Applied wrenches (moment, force), in the frames of the bodies."""
 
-    def of(self, state):
+    def of(self, k):
         """Pinocchio's q, v and a."""
-        positions = self.T @ self.q[state] + self.offset
-        q = pin_positions(self.pin, dict(zip(self.names, positions, strict=True)))
-        return q, self.T @ self.qd[state], self.T @ self.qdd[state]
+        q, qd, qdd = (x[k] for x in self.state)
+        return self.q(q), self.T @ qd, self.T @ qdd
 
     def backends(self, *, always):
         """Both for a small robot, and for a large one where it matters most."""
@@ -157,7 +122,7 @@ def test_poses_of_all_links(robot):
     for k in range(STATES):
         pin.framesForwardKinematics(robot.pin, robot.data, robot.of(k)[0])
         expected[k] = [robot.data.oMf[robot.frame(link)].homogeneous for link in links]
-    assert_agrees(robot, mbs.forward_kinematics, [robot.q], expected, bodies=links)
+    assert_agrees(robot, mbs.forward_kinematics, robot.state[:1], expected, bodies=links)
 
 
 @every_representation
@@ -175,7 +140,7 @@ def test_twists_of_all_links(robot, representation):
             if representation == "mixed":
                 expected[k, j, :3] = robot.data.oMf[at].rotation.T @ V.angular
     options = {"bodies": links, "representation": representation}
-    assert_agrees(robot, mbs.twists, [robot.q, robot.qd], expected, **options)
+    assert_agrees(robot, mbs.twists, robot.state[:2], expected, **options)
 
 
 @every_representation
@@ -198,7 +163,7 @@ def test_jacobians_of_leaves_and_a_merged_link(robot, representation):
                 expected[k, :3] = robot.data.oMf[at].rotation.T @ expected[k, :3]
         backends = robot.backends(always=link == links[-1])
         options = {"body": link, "representation": representation}
-        assert_agrees(robot, mbs.jacobian, [robot.q], expected, backends, **options)
+        assert_agrees(robot, mbs.jacobian, robot.state[:1], expected, backends, **options)
 
 
 @every_representation
@@ -221,7 +186,7 @@ def test_torques_of_motions_under_wrenches(robot, representation):
                 "body_fixed": [*moment, *force],
             }[representation]
         expected[k] = robot.T.T @ pin.rnea(robot.pin, robot.data, q, v, a, forces)
-    arrays = [robot.q, robot.qd, robot.qdd, wrenches]
+    arrays = [*robot.state, wrenches]
     options = {"wrenches": True, "representation": representation}
     assert_agrees(robot, mbs.inverse_dynamics, arrays, expected, **options)
 
@@ -235,21 +200,8 @@ def test_torques_of_gravity_and_of_motions_without_acceleration(robot, represent
         h[k] = robot.T.T @ pin.nonLinearEffects(robot.pin, robot.data, q, v)
     backends = robot.backends(always=representation == "body_fixed")
     options = {"representation": representation}
-    assert_agrees(robot, mbs.gravity_torques, [robot.q], g, backends, **options)
-    assert_agrees(robot, mbs.bias_torques, [robot.q, robot.qd], h, backends, **options)
-
-
-def test_torques_in_the_representation_that_auto_chooses(robot):
-    g, h, tau = np.zeros((3, STATES, robot.model.n))
-    for k in range(STATES):
-        q, v, a = robot.of(k)
-        g[k] = robot.T.T @ pin.computeGeneralizedGravity(robot.pin, robot.data, q)
-        h[k] = robot.T.T @ pin.nonLinearEffects(robot.pin, robot.data, q, v)
-        tau[k] = robot.T.T @ pin.rnea(robot.pin, robot.data, q, v, a)
-    backends = robot.backends(always=False)
-    assert_agrees(robot, mbs.gravity_torques, [robot.q], g)
-    assert_agrees(robot, mbs.bias_torques, [robot.q, robot.qd], h, backends)
-    assert_agrees(robot, mbs.inverse_dynamics, [robot.q, robot.qd, robot.qdd], tau, backends)
+    assert_agrees(robot, mbs.gravity_torques, robot.state[:1], g, backends, **options)
+    assert_agrees(robot, mbs.bias_torques, robot.state[:2], h, backends, **options)
 
 
 @pytest.mark.parametrize("name", ["panda.urdf", "baxter.urdf", "pr2.urdf", "tiago_pro.urdf"])
