@@ -24,7 +24,7 @@ FIND_ROS := import importlib.util, platform, sys; \
 .DELETE_ON_ERROR:
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help demo check test test-all backends mutants flakes platforms dist arm bench docs linkcheck lint clean
+.PHONY: help demo check test test-all test-bridges backends mutants flakes platforms dist arm bench docs linkcheck lint clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -53,6 +53,10 @@ test-all: lint  ## every test, the slow cases too, then `make backends`: up to t
 	echo "== Tests that need a quiet machine, one after the other"
 	$(BIN)/python -m pytest -q -m serial
 	$(MAKE) --no-print-directory backends
+
+test-bridges: $(VENV)/.test  ## the bridges to PyTorch and JAX, which it installs: up to 3 GB
+	@$(INSTALL) --editable ".[torch,jax]" | $(PROGRESS)
+	$(BIN)/python -m pytest -q $(PARALLEL) test/bridges test/test_documentation.py -k "bridges or learn_masses"
 
 WAYS = python ctypes lanes1 lanes4 lanes8
 backends: $(VENV)/.test  ## the tests that evaluate kernels, through every other back end and way to call, or WAYS="python lanes4"

@@ -47,6 +47,7 @@ pygments_dark_style = "monokai"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+autodoc_mock_imports = ["casadi", "jax", "sympy", "torch"]  # large, and needed for nothing else
 python_display_short_literal_types = True
 python_maximum_signature_line_length = 80
 toc_object_entries_show_parents = "hide"
