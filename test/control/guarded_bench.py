@@ -140,7 +140,7 @@ ODD = {"max_temperature": 80.0}
 
 
 class Event(NamedTuple):
-    """What may happen to an arm whose torques are enabled."""
+    """An event at an arm whose torques are enabled."""
 
     apply: Callable[[Loop, int], Any]
     """Of a loop and one of its motors."""

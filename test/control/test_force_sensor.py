@@ -222,7 +222,7 @@ class Bench:
         self.sensor.calibrate(calibration, 0.0)
         self.now, self.noise, self.rng = 100.0, noise * NOISE, np.random.default_rng(seed)
         self.ahead = 10**12
-        """What stamps are ahead of the clock, in ns."""
+        """Lead of stamps over the clock, in ns."""
 
     @property
     def stamp(self):

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What gravity compensation believes of its input, from definitions: times, limits, speeds."""
+"""Checks of the input of guarded arms, from definitions: times, limits, speeds."""
 
 import math
 
@@ -143,7 +143,7 @@ def test_a_turn_of_a_continuous_joint_is_no_motion(kind, fault):
 
 
 def test_speeds_are_judged_over_the_window_alone():
-    """What a joint did before the last 50 ms does not count, nor what was before time went back."""
+    """Motion before the last 50 ms does not count, nor motion before time went back."""
     speeds = Speeds(robot(), [1])
     after(speeds, 0.0, 1.9, times=30)
     faults = [

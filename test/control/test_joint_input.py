@@ -332,7 +332,7 @@ def test_refuses_joints_that_cannot_be(options, error, said):
 
 @dataclass
 class Latest:
-    """What is known of one joint, written down as simply as possible."""
+    """The latest values of one joint."""
 
     q: float = 0.0
     qd: float | None = None

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of gravity compensation without ROS share: a robot that reports, and a clock."""
+"""Gravity compensation without ROS: a robot that reports, and a clock."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of gravity compensation over DDS share: the node, and a driver that feeds it."""
+"""The gravity compensation node as a process, and a driver that feeds it, for tests over DDS."""
 
 from __future__ import annotations
 

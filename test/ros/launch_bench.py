@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the launch files share: launch in a process, and an installation to find."""
+"""Launch files in a process, and an installation for them to find."""
 
 from __future__ import annotations
 

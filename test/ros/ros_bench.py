@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests over DDS share: a node in its own process, and a probe that speaks with it."""
+"""A node in its own process, and a probe that communicates with it, for tests over DDS."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What has to work on every platform, in seconds, with nothing but what runs the package.
+"""Checks for every platform, in seconds, with nothing but what runs the package.
 
     python test/smoke [--expect native] [--expect ros] [--json FILE]
 

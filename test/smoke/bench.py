@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the checks share: the robot, a state of it, and the list of all checks."""
+"""The robot of the checks, a state of it, and the list of all checks."""
 
 from __future__ import annotations
 

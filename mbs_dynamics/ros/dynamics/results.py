@@ -95,30 +95,40 @@ def _efforts(of: Any, robot: Any, _: int) -> Any:
     return of.JointMessage(robot.joint_names, "effort", frame_id=robot.frame())
 
 
+def _output(
+    name: str,
+    kind: str,
+    description: str,
+    message: Callable[[Any, Any, int], Any],
+    algorithms: Callable[[Any], Algorithms] | None = None,
+    *,
+    topic: str = "",
+    **more: Any,
+) -> Output:
+    """Return an output; by default of the algorithm of its name, on the topic of its name."""
+    found = algorithms or _recursion(name)
+    return Output(name, topic or name, kind, description, message, found, **more)
+
+
 OUTPUTS = (
-    Output(
-        "gravity_torques",
+    _output(
         "gravity_torques",
         EFFORTS,
         "Torques in N m or N that hold the robot against gravity.",
         _efforts,
-        _recursion("gravity_torques"),
         default=True,
         displayed=True,
     ),
-    Output(
-        "bias_torques",
+    _output(
         "bias_torques",
         EFFORTS,
         "Gravity, Coriolis and centrifugal torques in N m or N: those that keep the velocities "
         "constant.",
         _efforts,
-        _recursion("bias_torques"),
         default=True,
         velocity=True,
     ),
-    Output(
-        "base_wrench",
+    _output(
         "base_wrench",
         WRENCH,
         "Wrench on a floating base that goes with ~/bias_torques, or without velocities "
@@ -127,60 +137,52 @@ OUTPUTS = (
         lambda robot: {},
         parameter="floating_base",
     ),
-    Output(
+    _output(
         "twists",
-        "twist/<body>",
         "geometry_msgs/msg/TwistStamped",
         "Twist of the body in rad/s and m/s, resolved in the axes of header.frame_id.",
         lambda of, robot, k: of.twist_message(robot.frame(robot.twist_frame(robot.bodies[k]))),
         _twists,
+        topic="twist/<body>",
         default=True,
         velocity=True,
     ),
-    Output(
+    _output(
         "velocities",
-        "velocity/<body>",
         "geometry_msgs/msg/VelocityStamped",
         "Twist of the body with its frames, measured at the origin of header.frame_id and resolved "
         "in its axes.",
-        lambda of, robot, k: of.velocity_message(
-            robot.frame(robot.bodies[k]),
-            robot.frame(),
-            robot.frame(robot.velocity_frame(robot.bodies[k])),
-        ),
+        lambda of, robot, k: of.velocity_message(*robot.velocity_frames(robot.bodies[k])),
         _velocities,
         about="The twist with its frames, which tf2 can transform.",
+        topic="velocity/<body>",
         velocity=True,
     ),
-    Output(
+    _output(
         "jacobians",
-        "jacobian/<body>",
         ARRAY,
         "Jacobian J (6, n) row by row, linear part first: twist = J qd.",
         lambda of, robot, k: of.JacobianMessage(
             robot.model.velocity_names, robot.bodies[k], robot.settings.body_representation
         ),
         _jacobians,
+        topic="jacobian/<body>",
         default=True,
     ),
-    Output(
-        "mass_matrix",
+    _output(
         "mass_matrix",
         ARRAY,
         "Mass matrix (n, n) row by row, in kg m^2, kg m or kg.",
         lambda of, robot, _: of.matrix_message(robot.model.velocity_names),
-        _recursion("mass_matrix"),
     ),
-    Output(
-        "center_of_mass",
+    _output(
         "center_of_mass",
         "geometry_msgs/msg/PointStamped",
         "Centre of mass of all moving bodies in m, in the frame of the root link.",
         lambda of, robot, _: of.PointMessage(robot.frame()),
         lambda robot: {"center_of_mass": mbs.center_of_mass},
     ),
-    Output(
-        "energy",
+    _output(
         "energy",
         ARRAY,
         "Kinetic and potential energy in J, and the power of the efforts in W.",
@@ -188,20 +190,17 @@ OUTPUTS = (
         _energy,
         velocity=True,
     ),
-    Output(
+    _output(
         "joint_wrenches",
-        "joint_wrench/<joint>",
         WRENCH,
         "Wrench that the joint transmits to the body that it moves, in N and N m.",
-        lambda of, robot, k: of.wrench_message(
-            robot.frame(robot.model.bodies[robot.wrench_bodies[k]].name)
-        ),
+        lambda of, robot, k: of.wrench_message(robot.frame(robot.wrench_links[k])),
         lambda robot: {"joint_wrenches": (mbs.joint_wrenches, {"representation": "body_fixed"})},
+        topic="joint_wrench/<joint>",
         velocity=True,
         parameter="joint_wrenches",
     ),
-    Output(
-        "external_torques",
+    _output(
         "external_torques",
         EFFORTS,
         "Torques in N m or N that the surroundings exert on the joints.",
@@ -212,8 +211,7 @@ OUTPUTS = (
         observed=True,
         displayed=True,
     ),
-    Output(
-        "tool_wrench",
+    _output(
         "tool_wrench",
         WRENCH,
         "Wrench on tool_body that explains the external torques, in N and N m.",

@@ -91,7 +91,8 @@ class Robot:
         for joint in settings.joint_wrenches:
             model.joint(joint)  # or UnknownJointError
         fixed_coordinates(self.joint_names, settings.fixed)
-        self.wrench_bodies = [moved[joint] for joint in settings.joint_wrenches]
+        self._wrench_bodies = [moved[joint] for joint in settings.joint_wrenches]
+        self.wrench_links = [model.bodies[i].name for i in self._wrench_bodies]
         self.friction: JointForces | None = None
         if settings.joint_friction and settings.observes:
             from mbs_dynamics.integrate import JointForces  # slow to import, and rarely needed
@@ -170,12 +171,13 @@ class Robot:
         """Return the frame in whose axes the twist of a body is resolved."""
         return body if self.settings.body_representation == "body_fixed" else self.root
 
-    def velocity_frame(self, body: str) -> str:
-        """Return the frame in which the velocity of a body is measured and resolved.
+    def velocity_frames(self, body: str) -> tuple[str, str, str]:
+        """Return the frames of a body's velocity: body, root, and the one where it is measured.
 
         No frame is at the body and has the axes of the root, as hybrid twists would need.
         """
-        return self.root if self.settings.body_representation == "spatial" else body
+        at_root = self.settings.body_representation == "spatial"
+        return self.frame(body), self.frame(), self.frame("" if at_root else body)
 
     def evaluate(self, reading: Reading, base: BaseState | None = None) -> Results:
         """Return the results that the settings ask for; without velocities, those that need none.
@@ -202,7 +204,7 @@ class Robot:
             energies = [values["kinetic_energy"], values["potential_energy"], *power]
             values["energy"] = np.array(energies, dtype=float)
         if "joint_wrenches" in values:
-            values["joint_wrenches"] = values["joint_wrenches"][self.wrench_bodies]
+            values["joint_wrenches"] = values["joint_wrenches"][self._wrench_bodies]
         if base is not None:
             torques = {k: values[k] for k in ("bias_torques", "gravity_torques") if k in values}
             values["base_wrench"] = next((tau[:6] for tau in torques.values()), None)

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What gravity compensation publishes: commands, the same torques by name, and how many of each."""
+"""Publishers of gravity compensation: commands, the same torques by name, and their counts."""
 
 import time
 from functools import partial

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What gravity compensation refuses, without ROS: loads, gravities, efforts, speeds, ages.
+"""Loads, gravities, efforts, speeds and ages that gravity compensation refuses, without ROS.
 
 And what it commands where states end, come in several messages, or lie near the limits.
 """

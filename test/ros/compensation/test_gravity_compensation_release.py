@@ -57,7 +57,7 @@ class Loop:
         self.arm, self.bench, self.period = arm, bench, period
         self.names = bench.core.settings.joints
         self.report = bench.send
-        """What becomes of a state on its way to the compensator."""
+        """Passes a state to the compensator, changed or not at all."""
         self.due = self.tick_at = bench.now
         self.envelope = None
         """Least and largest gravity torques since shortly before the release; None before."""
@@ -67,7 +67,7 @@ class Loop:
         robot = bench.core.arm.model
         self.carrying = robot.with_payload(load.link, load.mass) if load else robot
         self.energy = self.most = 0.0
-        """What was put into the arm, in J, in all and at the most."""
+        """Energy put into the arm in J: now, and its maximum."""
 
     def run(self, seconds):
         bench = self.bench

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is published of contact, over changes of loads, settings and efforts."""
+"""External torques and tool wrench over changes of loads, settings and efforts."""
 
 from __future__ import annotations
 

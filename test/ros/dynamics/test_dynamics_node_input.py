@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the dynamics node makes of each message: an answer, a rejection, a warning.
+"""Messages that the dynamics node answers, rejects or warns of.
 
 Its time, publishers and subscriptions are replaced, as for a recorded bag; no message is sent.
 """
