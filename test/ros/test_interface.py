@@ -7,14 +7,17 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import yaml
 
 from mbs_dynamics.ros.entry_points import INTERFACES, interface_of
 
 pytestmark = pytest.mark.backend_independent
 
 NODES = sorted(INTERFACES)
+CONFIG = Path(__file__).parents[2] / "config"
 
 
 def test_the_tables_need_no_ros():
@@ -41,3 +44,27 @@ def test_every_entry_is_complete(node):
     for one in (*interface.subscribed, *interface.published):
         parameter = one.name[1:-1] if one.name.startswith("<") else None
         assert parameter is None or parameter in names
+
+
+FILES = {
+    "dynamics": "dynamics_node",
+    "gravity_compensation": "gravity_compensation_node",
+    "simulation": "simulator_node",
+    "wrench_compensation": "wrench_compensation_node",
+}
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_parameter_files_are_complete_and_hold_the_defaults(file):
+    text = (CONFIG / f"{file}.yaml").read_text(encoding="utf-8")
+    declared = {one.name: one for one in interface_of(FILES[file]).parameters}
+    named = set(re.findall(r"^    (?:# )?([a-z_]+): ", text, re.MULTILINE))
+    assert named & declared.keys() == declared.keys() - {"robot_description"}
+    given = yaml.safe_load(text)["/**"]["ros__parameters"]
+    for name, value in given.items():
+        if name == "joints":
+            continue
+        values = value.values() if declared[name].per else [value]
+        for one in values:
+            one = tuple(x for x in one if x != "") if isinstance(one, list) else one
+            assert one == declared[name].default, name

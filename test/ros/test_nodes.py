@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Each node beside its tables, its page and its parameter file, in this process."""
+"""Each node beside its tables and its page, in this process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import yaml
 
 pytest.importorskip("rclpy")
 
@@ -198,30 +197,6 @@ def test_ranges_end_at_the_limits_of_the_arm_once_it_is_known(running):
     for name, high in ends.items():
         (found,) = node.describe_parameter(name).floating_point_range
         assert found.to_value == pytest.approx(high)
-
-
-FILES = {
-    "dynamics": "dynamics_node",
-    "gravity_compensation": "gravity_compensation_node",
-    "simulation": "simulator_node",
-    "wrench_compensation": "wrench_compensation_node",
-}
-
-
-@pytest.mark.parametrize("file", FILES)
-def test_parameter_files_are_complete_and_hold_the_defaults(file):
-    text = (ROOT / "config" / f"{file}.yaml").read_text(encoding="utf-8")
-    declared = {one.name: one for one in interface_of(FILES[file]).parameters}
-    named = set(re.findall(r"^    (?:# )?([a-z_]+): ", text, re.MULTILINE))
-    assert named & declared.keys() == declared.keys() - {"robot_description"}
-    given = yaml.safe_load(text)["/**"]["ros__parameters"]
-    for name, value in given.items():
-        if name == "joints":
-            continue
-        values = value.values() if declared[name].per else [value]
-        for one in values:
-            one = tuple(x for x in one if x != "") if isinstance(one, list) else one
-            assert one == declared[name].default, name
 
 
 # -- values that are refused -----------------------------------------------------------------------
