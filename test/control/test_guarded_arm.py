@@ -26,11 +26,6 @@ def test_an_event_moves_an_arm_that_drives_can_hold_by_little(name):
     assert loop.command.mode == event.mode
 
 
-def test_torques_follow_a_load_that_is_announced():
-    loop = happen(EVENTS["load of 2 kg, announced"])
-    np.testing.assert_allclose(loop.command.torques, loop.bus.torques, atol=0.3)
-
-
 @pytest.mark.parametrize("seconds", [20.0, pytest.param(300.0, marks=pytest.mark.slow)])
 def test_an_arm_that_is_guided_raises_no_false_alarm(seconds):
     loop = Loop(step=0.001).enabled()
