@@ -59,13 +59,8 @@ def _run(node: str) -> int:
     return 1
 
 
-command_watchdog_node = partial(_run, "command_watchdog_node")
-dynamics_node = partial(_run, "dynamics_node")
-gravity_compensation_node = partial(_run, "gravity_compensation_node")
-impedance_control_node = partial(_run, "impedance_control_node")
-simulator_node = partial(_run, "simulator_node")
-teaching_node = partial(_run, "teaching_node")
-wrench_compensation_node = partial(_run, "wrench_compensation_node")
+for _node in INTERFACES:
+    globals()[_node] = partial(_run, _node)
 
 
 def interface_of(node: str) -> Interface:

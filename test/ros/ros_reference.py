@@ -11,9 +11,8 @@ import pinocchio as pin
 class Reference:
     """A robot in Pinocchio, with joints in the order of ``joint_names``."""
 
-    def __init__(self, text, joint_names, gravity=(0.0, 0.0, -9.81)):
+    def __init__(self, text, joint_names):
         self.model = pin.buildModelFromXML(text, mimic=True)
-        self.model.gravity.linear = np.array(gravity, dtype=float)
         self.data = self.model.createData()
         self.columns = [self.model.joints[self.model.getJointId(n)].idx_v for n in joint_names]
         assert sorted(self.columns) == list(range(self.model.nv))
@@ -47,19 +46,8 @@ class Reference:
             "body_fixed": pin.LOCAL,
             "spatial": pin.WORLD,
             "hybrid": pin.LOCAL_WORLD_ALIGNED,
-            "mixed": pin.LOCAL_WORLD_ALIGNED,
         }
         q = self._configuration(self._order(q))
         frame = self.model.getFrameId(link)
         J = pin.computeFrameJacobian(self.model, self.data, q, frame, frames[representation])
-        if representation == "mixed":  # angular part in the body's axes
-            pin.framesForwardKinematics(self.model, self.data, q)
-            J[3:] = self.data.oMf[frame].rotation.T @ J[3:]
         return J[:, self.columns]
-
-    def add_load(self, link, mass, com, inertia_at_com):
-        frame = self.model.frames[self.model.getFrameId(link)]
-        inertia = pin.Inertia(mass, np.array(com, float), np.array(inertia_at_com, float))
-        joint = frame.parentJoint
-        self.model.inertias[joint] = self.model.inertias[joint] + frame.placement.act(inertia)
-        self.data = self.model.createData()
