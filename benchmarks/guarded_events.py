@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 import mbs_dynamics as mbs
 from benchmarks.mechanisms import urdf
 from benchmarks.report import Table
+from mbs_dynamics.control import laws
 from mbs_dynamics.control.policy import Doubt
 
 sys.path += [str(Path(__file__).parents[1] / "test" / "control")]
@@ -57,6 +58,13 @@ ARMS = {
     ),
 }  # fmt: skip
 """Arms of 15, 17 and 5 kg; the last one with limits of the motors that arms of its size have."""
+
+
+IMPEDANCE = (
+    lambda: laws.JointImpedance(20.0),
+    lambda: laws.CartesianImpedance("tool", 500.0, 20.0),
+)
+"""Laws that are tried beside gravity compensation, by arm7."""
 
 
 class Bare(Loop):
@@ -168,11 +176,14 @@ def events(benches: dict[str, Bench]) -> Table:
     note = (
         f"Largest motion of any joint in rad within {SECONDS:g} s, in {POSTURES} random postures; "
         "simulated arms have no stops. The event happens at the joint that bears the largest share "
-        "of its limit. *no guard*: g(q) - D qd of the latest finite values, by arm7; *ramp down*: "
+        "of its limit. *joint*, *Cartesian*: arm7 under impedance laws of 20 N m/rad, and of 500 N/m "
+        "and 20 N m/rad. *no guard*: g(q) - D qd of the latest finite values, by arm7; *ramp down*: "
         "the guard with drives that cannot hold, in 1 s, by arm7."
     )
     made = Table(
-        "Events", ("event", "reaction", "holder", "no guard", "ramp down", *ARMS), note=note
+        "Events",
+        ("event", "reaction", "holder", "no guard", "ramp down", *ARMS, "joint", "Cartesian"),
+        note=note,
     )
     for name, event in EVENTS.items():
         bare = ramped = None
@@ -181,6 +192,7 @@ def events(benches: dict[str, Bench]) -> Table:
         if event.mode == "hold":
             ramped = farthest(benches["arm7"].trials(event, rows={"kp": 0.0}))
         found = [bench.trials(event) for bench in benches.values()]
+        found += [benches["arm7"].trials(event, law=law()) for law in IMPEDANCE]
         loops = [loop for each in found for loop in each]
         said = [" or ".join(sorted(set(map(of, loops)))) for of in (reaction, holder)]
         made.rows.append([name, *said, bare, ramped, *map(farthest, found)])

@@ -16,7 +16,7 @@ from typing import Any
 
 from mbs_dynamics.cli import command_line
 from mbs_dynamics.control.guarded_arm import DEFAULTS
-from mbs_dynamics.control.settings import ArmSettings
+from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.ros.entry_points import interface_of
 from mbs_dynamics.ros.interface import RELIABLE, Service, Topic
 from mbs_dynamics.settings import Parameter, parameters_of
@@ -98,7 +98,7 @@ OF_MOTORS = {
 
 def _settings() -> Iterable[str]:
     rows = []
-    for one in parameters_of(ArmSettings):
+    for one in parameters_of(MotionSettings):
         if one.name not in NOT_SETTINGS:
             made = one._replace(
                 default=DEFAULTS.get(one.name, one.default), at_rest_only=False, read_only=False

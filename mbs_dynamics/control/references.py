@@ -226,7 +226,9 @@ class JointFollower:
 
     def _row(self, name: str) -> int:
         if name not in self._names:
-            raise ArgumentError(f"the target names joint {quoted(name)}; valid are {self._names}")
+            raise ArgumentError(
+                f"the target names joint {quoted(name)}; valid are {listed(self._names)}"
+            )
         return self._names.index(name)
 
     def pace(self, rate: float) -> None:

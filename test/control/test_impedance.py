@@ -159,7 +159,7 @@ def test_the_posture_returns_without_a_motion_of_the_link(frequency):
     loop.run(0.5)
     pushed = null @ (loop.bus.q - q)
     loop.bus.push[:] = 0.0
-    off = recorded(loop, 2.0, 0.1, lambda loop: np.linalg.norm((pose_of(loop.bus.q) - C)[:3, 3]))
+    off = recorded(loop, 2.0, 0.004, lambda loop: np.linalg.norm((pose_of(loop.bus.q) - C)[:3, 3]))
     assert pushed > 0.05
     assert (null @ (loop.bus.q - q) < 0.1 * pushed) == (frequency > 0.0)
     assert off.max() < 1e-3

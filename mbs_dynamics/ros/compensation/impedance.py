@@ -61,7 +61,7 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
         at_rest_only=True,
     )
     stiffness: tuple[float, ...] = setting(
-        20.0,
+        10.0,
         "Stiffness of this joint in the mode joint. What the period of joint_states cannot bear is "
         "refused.",
         "N m/rad or N/m",
