@@ -176,9 +176,9 @@ def events(benches: dict[str, Bench]) -> Table:
     note = (
         f"Largest motion of any joint in rad within {SECONDS:g} s, in {POSTURES} random postures; "
         "simulated arms have no stops. The event happens at the joint that bears the largest share "
-        "of its limit. *joint*, *Cartesian*: arm7 under impedance laws of 20 N m/rad, and of 500 N/m "
-        "and 20 N m/rad. *no guard*: g(q) - D qd of the latest finite values, by arm7; *ramp down*: "
-        "the guard with drives that cannot hold, in 1 s, by arm7."
+        "of its limit. *joint*, *Cartesian*: arm7 under impedance laws of 20 N m/rad, and of 500 "
+        "N/m and 20 N m/rad. *no guard*: g(q) - D qd of the latest finite values, by arm7; *ramp "
+        "down*: the guard with drives that cannot hold, in 1 s, by arm7."
     )
     made = Table(
         "Events",
