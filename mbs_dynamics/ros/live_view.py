@@ -257,9 +257,7 @@ class Live:
         far = float(np.linalg.norm(goal[:3, 3] - tool[:3, 3]))
         turn = float(np.degrees(np.linalg.norm(so3.log(tool[:3, :3].T @ goal[:3, :3]))))
         age = time.monotonic() - at
-        self._said.append(
-            ("target", f"given {age:.0f} s ago; error {1e3 * far:.1f} mm, {turn:.2f} deg")
-        )
+        self._said.append(("target", f"error {1e3 * far:.1f} mm, {turn:.2f} deg; {age:.0f} s old"))
         ends = np.array([[tool[:3, 3], goal[:3, 3]]])
         return [Frames(goal[None], 0.12 * scene.drawn.size), Lines(ends, same(ORANGE, 1))]
 
