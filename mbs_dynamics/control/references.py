@@ -177,10 +177,12 @@ class JointFollower:
     def stop(self, now: float) -> None:
         """Come to rest within the limits, and stay there."""
         self.trajectory = self.elapsed = None
-        stopped = self._x + self._v * abs(self._v) / (2.0 * SHARE * self._acceleration)
-        self._target = np.clip(stopped, self.low[:, None], self.high[:, None])
-        self._target_v = np.zeros_like(self._v)
+        self._target, self._target_v = self._stopped(), np.zeros_like(self._v)
         self._pace = self._pace_goal = 1.0
+
+    def _stopped(self) -> FloatArray:
+        stopped = self._x + self._v * abs(self._v) / (2.0 * SHARE * self._acceleration)
+        return np.clip(stopped, self.low[:, None], self.high[:, None])
 
     def aim(self, target: Any, q: FloatArray, now: float) -> None:
         """Go to a :class:`JointTarget`, or play a :class:`Trajectory`.
@@ -232,8 +234,16 @@ class JointFollower:
         return self._names.index(name)
 
     def pace(self, rate: float) -> None:
-        """Play a trajectory at a share of its speed, along the same path; 0: pause."""
+        """Play a trajectory at a share of its speed, along the same path; 0: pause.
+
+        Raises ArgumentError if there is none.
+        """
+        if self.trajectory is None:
+            raise ArgumentError("no trajectory is approached or played")
         self._pace_goal = rate
+        if self.elapsed is None:
+            first = self.trajectory.positions[0][:, None]
+            self._target = first if rate > 0.0 else self._stopped()
 
     def at(self, q: FloatArray, now: float) -> JointReference:
         """Return the reference at a time, for measured positions (n,)."""
@@ -270,7 +280,7 @@ class JointFollower:
             self._a, self._v = (after - self._v) / dt, after
         if self.trajectory is not None and not (e.any() or self._v.any()):
             begun = now - self._since >= self.trajectory.times[0]  # as other parts do
-            self.elapsed = 0.0 if begun else None
+            self.elapsed = 0.0 if begun and self._pace_goal > 0.0 else None
 
     def _play(self, dt: float) -> None:
         trajectory, elapsed = self.trajectory, self.elapsed

@@ -39,7 +39,7 @@ FASTEST_HAND = 20.0
 EASE = 0.2
 """Time in s at both ends of a recording that takes twice as long, to begin and end at rest."""
 
-BEYOND, STILL = 0.02, 0.01
+BEYOND, STILL = 0.05, 0.01
 """How far recorded positions may be beyond the limits, and the least motion, in rad or m."""
 
 DEGREE, SPACINGS = 5, (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
@@ -295,10 +295,10 @@ def _checked(
         if bad.any():
             k, j = map(int, np.argwhere(bad)[0])
             raise ArgumentError(
-                f"the recording is of another robot, or disturbed: {rig.names[j]!r} {what}, by "
-                f"{moved[k, j]:.4g} to {q[k, j]:.4g} in {steps[k]:.4g} s to {t[k]:.4g} s; valid is "
-                f"{rig.lower[j]:.4g} to {rig.upper[j]:.4g}, up to {fastest[j]:.4g} per second, and "
-                f"{GAP:g} s"
+                f"the recording is of another robot, or disturbed: at {t[k]:.4g} s {rig.names[j]!r} "
+                f"{what}: it moves by {moved[k, j]:.3g} in {steps[k]:.3g} s, to {q[k, j]:.4g}; "
+                f"valid is {rig.lower[j]:.4g} to {rig.upper[j]:.4g}, up to {fastest[j]:.3g} per "
+                f"second, with a state every {GAP:g} s"
             )
     return t, np.clip(q, rig.lower, rig.upper)
 

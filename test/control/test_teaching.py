@@ -61,7 +61,7 @@ REFUSED = {
     "a jump": (*changed(50, 3, H[50, 2] + 0.4), "'joint3' jumps"),
     "beyond the limits": (NAMES, T, H + 2.0 * np.eye(7)[1], "'joint2' is"),
     "a time that goes back": (*changed(50, 0, T[45]), "jumps in time"),
-    "a gap": (NAMES, T + np.where(T > 2.0, 1.0, 0.0), H, "jumps in time, by"),
+    "a gap": (NAMES, T + np.where(T > 2.0, 1.0, 0.0), H, "jumps in time: it moves"),
     "too short": (NAMES, T[:40], H[:40], "40 samples"),
     "nothing taught": (NAMES, T, np.tile(Q, (len(T), 1)), "moves by"),
     "empty": (NAMES, [], np.zeros((0, 7)), "0 samples"),
