@@ -112,6 +112,8 @@ class Guard:
         if settings.collision_file:
             self.collisions = Collisions(model, Thresholds.read(settings.collision_file, model))
         self._yields_until = -math.inf
+        self._interrupted: Followed | None = None
+        """The law in place of which the arm floats since a collision."""
         self.period = 0.0
         """Mean time in s between two states; 0: not known yet."""
         self._model_in_force: tuple[Any, ...] = (None, None, model)
@@ -548,10 +550,17 @@ class Guard:
         if self.settings.on_collision == "stop":
             self.policy.trip(now, Fault("collision", str(found)))
             return
+        self._interrupted = Followed(self.following.law, self.following.follower)
         self.following.switch(Followed(None, None), now, engaged=False)
         self.settle(now)
         if self.settings.on_collision == "yield":
             self._yields_until = now + YIELDING
+
+    def _watch_anew(self) -> None:
+        """Forget a collision."""
+        self._interrupted, self._yields_until = None, -math.inf
+        if self.collisions is not None:
+            self.collisions.restart()
 
     # -- laws and references -----------------------------------------------------------------------
 
@@ -588,8 +597,7 @@ class Guard:
         Raises what :meth:`prepare` raises; the law before then stays in force.
         """
         to = law if isinstance(law, Followed) else self.prepare(law, now)
-        if self.collisions is not None:
-            self.collisions.restart()
+        self._watch_anew()
         self.following.switch(to, now, self.policy.engaged)
 
     def aim(self, target: Target | None, now: float) -> None:
@@ -762,9 +770,10 @@ class Guard:
         if self.settings.start_from == "effort" and self.policy.at_rest:
             start = [self.measured[k] for k in self.joints]
         self.policy.enable(now, limits, start)
+        if self._interrupted is not None:
+            self.following.switch(self._interrupted, now, engaged=False)
+        self._watch_anew()
         self.following.restart()
-        if self.collisions is not None:
-            self.collisions.restart()
         self._doubts.clear()
         self._fresh_until = -math.inf
         if self.tracking is not None:

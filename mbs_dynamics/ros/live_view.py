@@ -190,12 +190,12 @@ class LiveView(Node):
             node, _, _ = status.name.partition(": ")
             values = {one.key: one.value for one in status.values}
             if "state" in values and f"/{node}".startswith(self.get_namespace()):
-                said = " in mode ".join(values[key] for key in ("state", "mode") if key in values)
+                said = ", ".join(values[key] for key in ("state", "law") if key in values)
                 self._nodes[node] = time.monotonic(), said
 
     @property
     def modes(self) -> dict[str, str]:
-        """State and mode by node, as the diagnostics report them."""
+        """State and law by node, as the diagnostics report them."""
         now = time.monotonic()
         return {node: said for node, (at, said) in self._nodes.items() if now - at < REPORTED}
 
