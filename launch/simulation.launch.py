@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Start a simulated arm, with gravity compensation and the dynamics node.
+"""Start a simulated arm, with gravity compensation or impedance control, and the dynamics node.
 
 ros2 launch mbs_dynamics simulation.launch.py urdf:=/path/to/arm.urdf.xacro
 
@@ -21,6 +21,8 @@ from launch_ros.substitutions import FindPackageShare
 
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros import launching
+from mbs_dynamics.ros.simulator.interface import SimulatorSettings
+from mbs_dynamics.ros.simulator.world import initial_state
 
 COMMANDS = "forward_effort_controller/commands"
 """Relative, so that each namespace has a topic of its own."""
@@ -28,24 +30,35 @@ COMMANDS = "forward_effort_controller/commands"
 SHOWN = {"publish_energy": True, "publish_external_torques": True, "publish_tool_wrench": True}
 """Outputs of dynamics_node in addition to its defaults, unless its file sets them."""
 
-TEACHING = "teaching_"
-"""Prefix of the arguments of teaching_node."""
+PREFIXES = {
+    "gravity_compensation_node": "gravity_compensation_",
+    "impedance_control_node": "impedance_",
+    "teaching_node": "teaching_",
+    "dynamics_node": "dynamics_",
+}
 
-PREFIXES = {"gravity_compensation_node": "gravity_compensation_", "dynamics_node": "dynamics_"}
+FREQUENCY = 40.0
+"""Natural frequency in rad/s of a joint on its spring, with the other joints free."""
 
 
-def joints_of(text: str) -> list[str]:
-    """Return the joints that have a motor: those that move and mimic no other."""
+def stiffness_of(text: str, given: launching.Given) -> dict[str, float]:
+    """Return the joints that have a motor, those that move and mimic no other, and stiffnesses."""
     import warnings
 
-    from mbs_dynamics import Model, ModelError, ModelWarning
+    from mbs_dynamics import Model, ModelError, ModelWarning, inverse_mass_matrix
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)  # the nodes log them
         model = Model.from_urdf(text)
     if not model.n:
         raise ModelError(f"robot {model.name!r} has no joint that moves: nothing to simulate")
-    return list(model.joint_names)
+    settings = SimulatorSettings(robot_description=text, **given.numbers("initial_positions"))
+    q, _ = initial_state(model, settings)
+    mobilities = inverse_mass_matrix(model, q).diagonal().tolist()
+    return {
+        name: FREQUENCY**2 / mobility
+        for name, mobility in zip(model.joint_names, mobilities, strict=True)
+    }
 
 
 def nodes(given: launching.Given) -> list[Node]:
@@ -53,8 +66,15 @@ def nodes(given: launching.Given) -> list[Node]:
     asked = {name: given.in_file(name, prefix) for name, prefix in PREFIXES.items()}
     named = (file.get("robot_description_file") for file in (simulated, *asked.values()))
     text = given.description(next(filter(None, named), str(robot_path("arm7"))))
-    joints = joints_of(text)
-    commanded = asked["gravity_compensation_node"]
+    stiffness = stiffness_of(text, given)
+    joints = list(stiffness)
+    controller = "gravity_compensation_node"
+    soft: dict[str, float] = {}
+    if given.on("impedance"):
+        controller = "impedance_control_node"
+        soft = {f"stiffness.{name}": K for name, K in stiffness.items()}
+        soft["friction_scale"] = 0.9
+    commanded = asked[controller]
     common = {**given.time(), **given.texts("algorithm")}
     started = [
         given.node(
@@ -70,12 +90,12 @@ def nodes(given: launching.Given) -> list[Node]:
             },
         )
     ]
-    if given.on("gravity_compensation"):
+    if soft or given.on("gravity_compensation"):
         started.append(
             given.node(
-                "gravity_compensation_node",
-                prefix=PREFIXES["gravity_compensation_node"],
-                defaults={"joints": joints, "command_topic": COMMANDS},
+                controller,
+                prefix=PREFIXES[controller],
+                defaults={"joints": joints, "command_topic": COMMANDS, **soft},
                 fixed={**launching.SIMULATED, **common},
             )
         )
@@ -93,7 +113,8 @@ def nodes(given: launching.Given) -> list[Node]:
             )
         )
     if given.on("teaching"):
-        started.append(given.node("teaching_node", prefix=TEACHING, fixed=given.time()))
+        name = "teaching_node"
+        started.append(given.node(name, prefix=PREFIXES[name], fixed=given.time()))
     if given.on("rviz"):
         started.append(given.rviz())
     return [*started, *given.state_publisher(text, wanted=given.on("rviz"))]
@@ -121,6 +142,13 @@ def generate_launch_description() -> LaunchDescription:
         ),
         *launching.parameter_arguments("gravity_compensation_node", "gravity_compensation_"),
         DeclareLaunchArgument(
+            "impedance",
+            default_value="false",
+            choices=launching.SWITCH,
+            description="Start impedance_control_node in place of gravity_compensation_node.",
+        ),
+        *launching.parameter_arguments("impedance_control_node", "impedance_"),
+        DeclareLaunchArgument(
             "dynamics",
             default_value="true",
             choices=launching.SWITCH,
@@ -133,7 +161,7 @@ def generate_launch_description() -> LaunchDescription:
             choices=launching.SWITCH,
             description="Start teaching_node as well, which records and plays motions.",
         ),
-        *launching.parameter_arguments("teaching_node", TEACHING),
+        *launching.parameter_arguments("teaching_node", "teaching_"),
         DeclareLaunchArgument(
             "rviz",
             default_value="false",

@@ -211,8 +211,12 @@ class Following:
         return None if self.follower is None else self.follower.joints.elapsed
 
     def pace(self, rate: float) -> None:
-        """Play the trajectory at a share of its speed, from 0 to 1, along the same path."""
+        """Play the trajectory at a share of its speed, from 0 to 1, along the same path.
+
+        Raises ArgumentError for another share, and without a trajectory.
+        """
         if not 0.0 <= rate <= 1.0:
             raise ArgumentError(f"the pace is {rate:g}; valid is 0 to 1")
-        if self.follower is not None:
-            self.follower.joints.pace(rate)
+        if self.follower is None or self.trajectory is None:
+            raise ArgumentError("no trajectory is approached or played")
+        self.follower.joints.pace(rate)

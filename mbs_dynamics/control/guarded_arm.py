@@ -279,7 +279,7 @@ class GuardedArm:
     def pace(self, rate: float) -> None:
         """Play the trajectory at a share of its speed along the same path; 0: pause, 1: go on.
 
-        Raises ArgumentError unless it is from 0 to 1.
+        Raises ArgumentError unless it is from 0 to 1, and without a trajectory.
         """
         self.guard.following.pace(rate)
 

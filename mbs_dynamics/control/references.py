@@ -234,14 +234,9 @@ class JointFollower:
         return self._names.index(name)
 
     def pace(self, rate: float) -> None:
-        """Play a trajectory at a share of its speed, along the same path; 0: pause.
-
-        Raises ArgumentError if there is none.
-        """
-        if self.trajectory is None:
-            raise ArgumentError("no trajectory is approached or played")
+        """Play the trajectory at a share of its speed, along the same path; 0: pause."""
         self._pace_goal = rate
-        if self.elapsed is None:
+        if self.trajectory is not None and self.elapsed is None:
             first = self.trajectory.positions[0][:, None]
             self._target = first if rate > 0.0 else self._stopped()
 

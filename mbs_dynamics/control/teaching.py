@@ -295,8 +295,9 @@ def _checked(
         if bad.any():
             k, j = map(int, np.argwhere(bad)[0])
             raise ArgumentError(
-                f"the recording is of another robot, or disturbed: at {t[k]:.4g} s {rig.names[j]!r} "
-                f"{what}: it moves by {moved[k, j]:.3g} in {steps[k]:.3g} s, to {q[k, j]:.4g}; "
+                "the recording is of another robot, or disturbed: at "
+                f"{t[k]:.4g} s {rig.names[j]!r} {what}: it moves by {moved[k, j]:.3g} in "
+                f"{steps[k]:.3g} s, to {q[k, j]:.4g}; "
                 f"valid is {rig.lower[j]:.4g} to {rig.upper[j]:.4g}, up to {fastest[j]:.3g} per "
                 f"second, with a state every {GAP:g} s"
             )

@@ -8,14 +8,17 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from mbs_dynamics.control.references import Target
+from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation.impedance import IMPEDANCE_CONTROL_NODE
 from mbs_dynamics.ros.gravity_compensation_node import GravityCompensationNode
@@ -27,6 +30,11 @@ class ImpedanceControlNode(GravityCompensationNode):
 
     interface = IMPEDANCE_CONTROL_NODE
     controls = "impedance control"
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.serve("~/pause", self._on_pause)
+        self.serve("~/stop", self._on_stop)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Subscribe to the robot's state and to references."""
@@ -52,6 +60,22 @@ class ImpedanceControlNode(GravityCompensationNode):
         stamp, clock = messages.stamp_of(message.header.stamp), self._stamps_now()
         now = time.monotonic()
         self._try(what, lambda: self._core.aim(target(), now, stamp=stamp, clock=clock))
+
+    def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        said = "paused" if request.data else "going on"
+        return self._answer(response, said, lambda: self._core.pace(0.0 if request.data else 1.0))
+
+    def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        stop = partial(self._core.aim, None, time.monotonic())
+        return self._answer(response, "coming to rest", stop)
+
+    def _answer(self, response: Any, said: str, action: Callable[[], object]) -> Any:
+        response.success, response.message = True, said
+        try:
+            action()
+        except MbsError as error:
+            response.success, response.message = False, str(error)
+        return response
 
 
 def main(args: list[str] | None = None) -> int:

@@ -248,6 +248,12 @@ class GravityCompensator:
             raise ArgumentError(aged)
         self.arm.aim(target, now)
 
+    def pace(self, rate: float) -> None:
+        """Play the trajectory at a share of its speed. Raises ArgumentError if there is none."""
+        if self.arm is None:
+            raise ArgumentError("there is no robot_description yet")
+        self.arm.following.pace(rate)
+
     # -- gravity and loads ------------------------------------------------------------------------
 
     def set_gravity(self, gravity: Gravity, now: float) -> None:

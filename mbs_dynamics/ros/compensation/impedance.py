@@ -20,7 +20,7 @@ from mbs_dynamics.ros.compensation.interface import (
     GRAVITY_COMPENSATION_NODE,
     GravityCompensationSettings,
 )
-from mbs_dynamics.ros.interface import Topic
+from mbs_dynamics.ros.interface import Service, Topic
 from mbs_dynamics.settings import setting
 
 MODES = ("floating", "joint", "cartesian", "law")
@@ -151,9 +151,22 @@ IMPEDANCE_CONTROL_NODE = GRAVITY_COMPENSATION_NODE._replace(
         Topic(
             "~/trajectory",
             "trajectory_msgs/msg/JointTrajectory",
-            "Motion of all joints, played once its first point is reached. Without points: come to "
-            "rest.",
+            "Motion of all joints, played once its first point is reached and due. Without points: "
+            "come to rest.",
             largest=2**24,
+        ),
+    ),
+    services=(
+        *GRAVITY_COMPENSATION_NODE.services,
+        Service(
+            "~/pause",
+            "std_srvs/srv/SetBool",
+            "true: the trajectory comes to rest on its path. false: it goes on.",
+        ),
+        Service(
+            "~/stop",
+            "std_srvs/srv/Trigger",
+            "Come to rest, and forget the trajectory or the target.",
         ),
     ),
 )
