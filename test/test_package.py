@@ -89,7 +89,9 @@ def imports_of(path: Path) -> set[str]:
 CORE = [
     name
     for name in sorted(module_name(path) for path in PACKAGE.rglob("*.py"))
-    if not name.startswith("mbs_dynamics.ros")
+    if not name.startswith(
+        ("mbs_dynamics.ros", "mbs_dynamics.bridges.jax", "mbs_dynamics.bridges.torch")
+    )
 ]
 
 
@@ -99,7 +101,7 @@ def test_every_source_file_starts_with_the_license() -> None:
 
 
 def test_importing_the_package_loads_no_optional_or_slow_dependency() -> None:
-    optional = {*ROS_MODULES, "llvmlite", "lxml", "xml.etree"}
+    optional = {*ROS_MODULES, "casadi", "llvmlite", "lxml", "sympy", "xml.etree"}
     code = f"import sys, mbs_dynamics; print(*sorted({optional!r} & set(sys.modules)))"
     assert python(code).split() == []
 
@@ -175,11 +177,15 @@ def test_the_manifest_declares_every_import() -> None:
     # no ROS or Ubuntu package of the first exists; matplotlib draws figures, when asked to, and the
     # others identify and show robots
     optional = {
+        "casadi",
         "imageio",
+        "jax",
         "llvmlite",
         "matplotlib",
         "rosbags",
         "scipy",
+        "sympy",
+        "torch",
         "trimesh",
         "viser",
         "websockets",

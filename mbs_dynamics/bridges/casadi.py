@@ -78,7 +78,8 @@ def _size(port: Port) -> tuple[int, int]:
 
 def _matrix(entries: Any, port: Port) -> casadi.SX:
     rows, columns = _size(port)
-    return casadi.reshape(casadi.vertcat(*entries.ravel()), columns, rows).T
+    matrix: casadi.SX = casadi.reshape(casadi.vertcat(*entries.ravel()), columns, rows).T
+    return matrix
 
 
 def _binary(code: int) -> Callable[[Any, Any], Any]:

@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
 from gradients import CASES, case_name, close, derivatives, model, prepared
@@ -57,3 +60,11 @@ def test_rotations_by_no_angle_and_by_half_a_turn_have_gradients(quaternion):
     kernel = mbs.compile(mbs.difference, base)
     gradient = mbs.Kernel(pullback(kernel.program, ["q2"]))(*values.values(), np.eye(base.n)[2])
     assert close(gradient, derivatives(kernel, values, "q2")[2])
+
+
+@pytest.mark.parametrize("package", ["casadi", "jax", "sympy", "torch"])
+def test_a_missing_package_is_named_with_what_installs_it(package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, f"mbs_dynamics.bridges.{package}", raising=False)
+    with pytest.raises(mbs.BackendError, match=rf"pip install 'mbs_dynamics\[{package}\]'"):
+        importlib.import_module(f"mbs_dynamics.bridges.{package}")
