@@ -107,6 +107,14 @@ def without_description(name):
     return {k: v for k, v in given if k not in TEXT or name == "simulator_node"}
 
 
+def page_of(name):
+    """Return the page of a node, with those of other nodes that it refers to."""
+    folder = ROOT / "docs" / "reference" / "nodes"
+    own = (folder / f"{name}.md").read_text(encoding="utf-8")
+    others = set(re.findall(r"\]\((\w+_node\.md)", own))
+    return " ".join(" ".join([own, *((folder / x).read_text("utf-8") for x in others)]).split())
+
+
 REQUESTED = {
     "dynamics_node": {
         **{f"publish_{one}": True for one in ("velocities", "mass_matrix", "energy", "markers")},
@@ -119,12 +127,6 @@ REQUESTED = {
     "simulator_node": {"publish_clock": True, "contact_planes": [0.0, 0.0, 1.0, -9.0]},
     "wrench_compensation_node": {"use_imu": True},
 }
-SAME_DIAGNOSTICS = {"impedance_control_node": "gravity_compensation_node"}
-ABSENT = {
-    "dynamics_node": {"<controller_state>", "odom", "imu", "~/base_wrench"},
-    "command_watchdog_node": {"<command_topic>"},
-}
-"""Topics of other settings: these exist on a floating base, or while torques end."""
 
 
 @pytest.mark.parametrize("name", NODES)
@@ -145,17 +147,17 @@ def test_topics_services_and_diagnostics_are_declared_and_documented(start, name
         message = JointState(name=JOINTS, position=Q, velocity=REST, effort=REST)
         message.header.stamp = node.get_clock().now().to_msg()
         callbacks["joint_states"](serialize_message(message))
-    found, parameters = ends(node), {one.name: one.default for one in interface.parameters}
-    entries = {
-        parameters[one.name[1:-1]] if one.name.startswith("<") else one.name: one
-        for one in (*interface.subscribed, *interface.published, *interface.services)
-        if one.name not in ABSENT.get(name, ()) or one in interface.subscribed[:1]
-    }
+    found, entries, due = ends(node), {}, set()
+    for one in (*interface.subscribed, *interface.published, *interface.services):
+        topic = getattr(node._settings, one.name[1:-1]) if one.name[0] == "<" else one.name
+        entries.setdefault(topic, one)
+        # a condition is a parameter, or in words
+        due |= {topic} if not one.condition or getattr(node._settings, one.condition, 0) else set()
     lifecycle = {k for k, (kind, _) in found.items() if kind.__module__.startswith("lifecycle")}
     assert bool(lifecycle) == interface.lifecycle
-    assert found.keys() - lifecycle == entries.keys()
-    for topic, one in entries.items():
-        kind, quality = found[topic]
+    assert due <= found.keys() - lifecycle <= entries.keys()
+    for topic in found.keys() - lifecycle:
+        (kind, quality), one = found[topic], entries[topic]
         assert kind is message_type(one.type)
         if quality is not None:
             expected = profile(one.quality)
@@ -166,9 +168,7 @@ def test_topics_services_and_diagnostics_are_declared_and_documented(start, name
     for timer in node.timers:
         if timer.timer_period_ns == 10**9:
             timer.callback()
-    pages = (name, SAME_DIAGNOSTICS.get(name, name))
-    texts = [(ROOT / f"docs/reference/nodes/{one}.md").read_text("utf-8") for one in pages]
-    page = " ".join(" ".join(texts).split())
+    page = page_of(name)
     keys = {pair.key for status in statuses for pair in status.values}
     keys = {re.sub(r"^last command: .*", "last command: <joint>", key) for key in keys}
     assert len(keys) > 3
