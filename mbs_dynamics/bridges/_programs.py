@@ -50,6 +50,7 @@ def kernel_for(
     others = {name: x for name, x in options.items() if name != INERTIAL}
     if not options.get(INERTIAL, False):
         return compile(function, model, **others)
+    backend = others.pop("backend", None)
     found, arrays, chosen = asked_of(function, others)
     found.check_model(model)
     complete = found.complete(chosen)
@@ -65,7 +66,8 @@ def kernel_for(
         return program_with(found, model, arrays, complete, (INERTIAL, len(values)), on_tree)
 
     values = inertial_parameters(model)
-    kernel = kernel_of(model, (found, INERTIAL, arrays, *complete.values()), traced)
+    key = (found, INERTIAL, arrays, *complete.values())
+    kernel = kernel_of(model, key, traced, backend=backend)
     return kernel.with_defaults({INERTIAL: values, "gravity": model.gravity})
 
 
@@ -134,11 +136,12 @@ def check_size(program: Program, most: int, cost: str) -> None:
 
 
 class Pullbacks(dict[tuple[str, ...], Kernel]):
-    """Kernels of gradients of a program by some of its inputs, compiled when first needed."""
+    """Kernels of gradients of a kernel by some of its inputs, compiled when first needed."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, kernel: Kernel) -> None:
         super().__init__()
-        self.program = program
+        self.kernel = kernel
 
     def __missing__(self, wrt: tuple[str, ...]) -> Kernel:
-        return self.setdefault(wrt, Kernel(pullback(self.program, wrt)))
+        gradient = pullback(self.kernel.program, wrt)
+        return self.setdefault(wrt, Kernel(gradient, backend=self.kernel.backend))

@@ -55,7 +55,7 @@ def to_casadi(
     Raises what :func:`mbs_dynamics.compile` raises, and ArgumentError for algorithms of so many
     operations that CasADi would take too long.
     """
-    kernel = kernel_for(function, model, options)
+    kernel = kernel_for(function, model, {**options, "backend": "python"})  # nothing is compiled
     program = kernel.program
     seconds = EACH * program.operations.total
     check_size(program, MOST, f"about {seconds:.0f} s as SX, and several times that differentiated")

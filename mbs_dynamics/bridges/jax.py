@@ -48,7 +48,7 @@ def function(
     kernel raises SingularError, JAX raises an error of its own with that message.
     """
     kernel = kernel_for(function, model, options)
-    pullbacks = Pullbacks(kernel.program)
+    pullbacks = Pullbacks(kernel)
 
     @jax.custom_vjp
     def value(*inputs: Any) -> Any:

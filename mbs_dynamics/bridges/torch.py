@@ -51,7 +51,7 @@ class TorchFunction:
 
     def __init__(self, function: Any, model: Model, options: dict[str, Any]) -> None:
         self.kernel = kernel_for(function, model, options)
-        self.pullbacks = Pullbacks(self.kernel.program)
+        self.pullbacks = Pullbacks(self.kernel)
         self.__name__ = self.kernel.name
         self._optional = self.kernel.signature.optional
         self._defaults = {name: torch.tensor(x) for name, x in self._optional.items()}

@@ -61,7 +61,8 @@ def pullback(program: Program, wrt: Sequence[str]) -> Program:
             for name in wrt
         }
 
-    return trace(gradients, shapes | weights, name=f"{program.name}_pullback")
+    name = f"{program.name}_pullback"
+    return trace(gradients, shapes | weights, name=name, large=program.in_loops)
 
 
 def _gradients(outputs: Sequence[tuple[Any, Any]]) -> dict[int, Any]:
