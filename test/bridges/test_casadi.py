@@ -70,4 +70,4 @@ def test_what_is_not_there_is_refused_by_name(function, options, error, words):
 def test_what_is_too_large_is_refused_with_an_estimate(monkeypatch):
     monkeypatch.setattr(bridge, "MOST", 1000)
     with pytest.raises(mbs.ArgumentError, match=r"model.*\d operations.* s .*1000"):
-        to_casadi(mbs.inverse_dynamics, model("chain"))
+        to_casadi(mbs.mass_matrix, model("chain"))

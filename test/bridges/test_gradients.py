@@ -19,6 +19,7 @@ from mbs_dynamics.compiler.frontend.reverse import pullback
 @pytest.mark.parametrize("case", CASES, ids=case_name)
 def test_gradients_agree_with_complex_steps(case):
     _, kernel, values = prepared(case)
+    assert kernel.program.in_loops == (case[0] == "chain")
     gradients = mbs.Kernel(pullback(kernel.program, case[-1]))
     w = np.random.default_rng(2).normal(size=kernel.outputs[0].shape)
     found = gradients(*values.values(), w)
