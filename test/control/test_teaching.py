@@ -258,8 +258,8 @@ def test_a_trajectory_begins_when_its_first_point_is_due_pauses_on_its_path_and_
     late = Trajectory(
         NAMES, 3.0 + motion.times, motion.positions, motion.velocities, motion.accelerations
     )
-    law = laws.JointImpedance(STIFFNESS, armature=ARMATURE)
-    loop = arm(MODEL, motion.positions[0], law)
+    model = MODEL.with_armature(dict.fromkeys(NAMES, ARMATURE))
+    loop = arm(model, motion.positions[0], laws.JointImpedance(STIFFNESS))
     loop.arm.aim(loop.now, late)
     loop.run(2.9)
     assert loop.arm.elapsed is None
