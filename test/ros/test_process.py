@@ -97,33 +97,37 @@ def test_a_second_interrupt_changes_no_exit_code(ros, second):
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(
-    ("content", "arguments", "said"),
-    [
-        (
-            "/**:\n  ros__parameters:\n    gravity: [0, 0, -9.81]\n",
-            [],
-            "write all numbers of a list",
-        ),
-        ("max_rate: 3.0\n", [], "Cannot have a value before ros__parameters at line 1"),
-        (None, [], "Error opening YAML file"),
-        ("", ["-p", "max_rate"], "Couldn't parse parameter override rule: '-p max_rate'"),
-        ("", ["--nonsense"], "unknown arguments ['--nonsense']"),
-    ],
-)
-def test_arguments_that_ros_cannot_read_take_one_line(tmp_path, content, arguments, said):
-    file = tmp_path / "parameters.yaml"
-    if content is not None:
-        file.write_text(content, encoding="utf-8")
-    files = ["--params-file", str(file)] if content != "" else []
-    command = [sys.executable, "-m", "mbs_dynamics.ros.dynamics_node", "--ros-args"]
-    ended = subprocess.run(
-        [*command, *files, *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert ended.returncode == 1
-    (line,) = [line for line in ended.stderr.splitlines() if "[rcl]" not in line]
-    assert line.startswith("dynamics_node.py: cannot start: ")
-    assert said in line
+TRIED = """
+import sys
+from mbs_dynamics.ros.process import ros_with_signals
+
+for arguments in eval(sys.argv[1]):
+    try:
+        with ros_with_signals(["--ros-args", *arguments]):
+            print("started")
+    except SystemExit as ended:
+        assert ended.code == 1
+"""
+
+
+def test_arguments_that_ros_cannot_read_take_one_line(tmp_path):
+    integers, misplaced = tmp_path / "integers.yaml", tmp_path / "misplaced.yaml"
+    integers.write_text("/**: {ros__parameters: {gravity: [0, 0, -9.81]}}")
+    misplaced.write_text("max_rate: 3.0\n")
+    cases = {
+        "[0.0, 0.0, -9.81]": ["--params-file", str(integers)],
+        "line 1": ["--params-file", str(misplaced)],
+        "absent.yaml": ["--params-file", "absent.yaml"],
+        "'-p max_rate'": ["-p", "max_rate"],
+        "['--nonsense']": ["--nonsense"],
+    }
+    command = [sys.executable, "-c", TRIED, repr(list(cases.values()))]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "")
+    lines = [line for line in ended.stderr.splitlines() if "[rcl]" not in line]
+    for line, said in zip(lines, cases, strict=True):
+        assert line.startswith("-c: cannot start: ")
+        assert said in line
 
 
 def test_a_file_for_another_node_is_said(ros, tmp_path):
