@@ -172,8 +172,8 @@ def collision() -> Iterator[Table]:
         f"{ROBOTS} robots with masses that are each wrong by {100.0 * WRONG:g} %; {FORCE:g} N in "
         "random directions at the origin of a link, in motion of up to 1 rad/s; friction of 0.2 "
         "N m that no model states, torques in steps of 0.06 N m, noise of 2 mrad/s and 0.05 N m, "
-        "latency of 1 ms each way. *slowest*: of those that were seen. A force whose line passes near all axes below its link is not "
-        "seen by any threshold."
+        "latency of 1 ms each way. *slowest*: of those that were seen. A force whose line passes "
+        "near all axes below its link is not seen by any threshold."
     )
     columns = ("loop, link", "contacts", "seen in 20 ms", "in 100 ms", "median, ms", "slowest, ms")
     seen = Table(f"Contacts of {FORCE:g} N", columns, note=note)
@@ -190,10 +190,10 @@ def collision() -> Iterator[Table]:
                     mover.watched(watch, 0.7 + mover.rng.random())
                     times.append(mover.touched(watch, link, unit(mover.rng)))
             found = np.array([np.inf if x is None else x for x in times])
-            middle = np.median(found)
+            middle = float(1e3 * np.median(found))
             seen.rows.append([
                 f"{name}, {link}", len(found), f"{100.0 * (found <= WITHIN + 1e-9).mean():.0f} %",
-                f"{100.0 * np.isfinite(found).mean():.0f} %", float(1e3 * middle) if np.isfinite(middle) else None,
+                f"{100.0 * np.isfinite(found).mean():.0f} %", middle if middle < np.inf else None,
                 float(1e3 * found[np.isfinite(found)].max()),
             ])  # fmt: skip
             print(*seen.rows[-1], file=sys.stderr, flush=True)

@@ -18,8 +18,10 @@ import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import GeneralizedMomentum
+from mbs_dynamics.algorithms.kernels import model_inputs
 from mbs_dynamics.checks import FloatArray, number
 from mbs_dynamics.control.contact import MomentumObserver, tool_wrench
+from mbs_dynamics.control.environment import in_force
 from mbs_dynamics.control.input_checks import SLACK
 from mbs_dynamics.control.motor_table import check_keys, coordinate_of, line_of
 from mbs_dynamics.errors import ArgumentError, listed
@@ -172,10 +174,9 @@ class ContactTorques:
     """
 
     def __init__(self, model: Model, places: Sequence[int]) -> None:
-        loaded = model
-        for body in model.body_names:
-            loaded = loaded.with_payload(body, 0.0)
-        self.kernel = mbs.compile(mbs.generalized_momentum, loaded)
+        self._model = in_force(model, np.asarray(model.gravity), np.zeros((model.nb, 10)))
+        self._kernel = mbs.compile(mbs.generalized_momentum, self._model)
+        self._of_model = model_inputs(self._model, self._kernel)
         self._observer = MomentumObserver(
             gain=GAIN, longest=LONGEST, friction=JointForces.of(model)
         )
@@ -197,13 +198,21 @@ class ContactTorques:
         return self.sustained - self._mean - self._trend
 
     def update(
-        self, stamp: int, q: FloatArray, qd: FloatArray, tau: FloatArray, *of_model: FloatArray
+        self,
+        stamp: int,
+        q: FloatArray,
+        qd: FloatArray,
+        tau: FloatArray,
+        model: Model | None = None,
     ) -> bool:
         """Process a state, as :meth:`MomentumObserver.update`; return whether torques are known.
 
-        ``of_model`` are gravity and loads, if they are not those of the model.
+        ``model`` is the one in force, see :func:`~mbs_dynamics.control.environment.in_force`; None:
+        it has not changed.
         """
-        momentum = GeneralizedMomentum(*self.kernel(q, qd, *of_model))
+        if model is not None and model is not self._model:
+            self._model, self._of_model = model, model_inputs(model, self._kernel)
+        momentum = GeneralizedMomentum(*self._kernel(q, qd, *self._of_model))
         self._observer.update(stamp, q, qd, tau, momentum)
         if self._observer.residual is None:
             self._begin = self._stamp = 0
@@ -247,10 +256,15 @@ class Collisions:
         self.torques.restart()
 
     def update(
-        self, stamp: int, q: FloatArray, qd: FloatArray, tau: FloatArray, *of_model: FloatArray
+        self,
+        stamp: int,
+        q: FloatArray,
+        qd: FloatArray,
+        tau: FloatArray,
+        model: Model | None = None,
     ) -> Collision | None:
         """Return a collision that begins with this state, or None; see ContactTorques.update."""
-        known = self.torques.update(stamp, q, qd, tau, *of_model)
+        known = self.torques.update(stamp, q, qd, tau, model)
         if not known or self.found is not None:
             return None
         at_rest, at_speed, sustained, with_speed, fastest = self.thresholds.table

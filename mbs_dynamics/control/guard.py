@@ -536,15 +536,13 @@ class Guard:
         self, watch: Collisions, state: JointStates, q: FloatArray, efforts: list[float], now: float
     ) -> None:
         """React to a collision that begins with this state, if torques are enabled."""
-        law = self.law
-        if law.loads.moving:  # a load is taken up or put off
+        if self.law.loads.moving:  # a load is taken up or put off
             watch.restart()
-        given = state.stamp, q, np.array(state.rates), np.array(efforts)
-        of_model = law.gravity.at(now), law.loads.at(now)
+        model, rates = self.model_in_force(now), np.array(state.rates)
         if not self.policy.engaged:
-            watch.torques.update(*given, *of_model)
+            watch.torques.update(state.stamp, q, rates, np.array(efforts), model)
             return
-        found = watch.update(*given, *of_model)
+        found = watch.update(state.stamp, q, rates, np.array(efforts), model)
         if found is None:
             return
         if self.settings.on_collision == "stop":
