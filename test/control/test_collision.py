@@ -10,9 +10,17 @@ from guarded_bench import MODEL, Loop, Q
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
-from mbs_dynamics.control.collision import SETTLING, Collisions, Thresholds, tune
+from mbs_dynamics.control.collision import (
+    SETTLING,
+    Collisions,
+    ContactTorques,
+    Thresholds,
+    tune,
+)
+from mbs_dynamics.control.environment import in_force
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.identification.readers import read_recording
+from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.model.orders import tools
 
 SECONDS = 14.0
@@ -20,6 +28,7 @@ FAST = 0.001
 """Period of the loop in s."""
 WIDTHS = np.array([0.5, 0.2, 0.5, 0.4, 0.5, 0.3, 0.5])
 RATES = np.array([1.0, 1.3, 0.7, 1.1, 1.6, 0.9, 1.4])
+FRICTION = JointForces.of(MODEL)
 STIFFNESS = np.array([150.0, 150.0, 100.0, 100.0, 30.0, 20.0, 20.0])
 DOWN = np.array([0.0, 0.0, -10.0])
 
@@ -118,6 +127,29 @@ def test_the_wrench_of_a_contact_is_estimated_once_filters_have_followed(files):
     np.testing.assert_allclose(watch.torques.impact, J.T @ W, atol=0.02 * abs(J.T @ W).max())
     assert watch.found.wrench[3:] @ W[3:] > 0.0
     assert watch.found.link == tools(MODEL)[0]
+
+
+def test_rotors_gravity_and_loads_in_force_cause_no_external_torques():
+    """In a motion by exact torques; without them there are."""
+    arm = MODEL.with_armature(dict.fromkeys(MODEL.joint_names, 0.2))
+    loads = np.zeros((7, 10))
+    loads[6] = 1.5, 0.0, 0.0, 0.15, 0.02, 0.0, 0.0, 0.02, 0.0, 0.01
+    true = in_force(arm, np.array([3.0, 0.0, -9.3]), loads)
+    largest = []
+    for known in (true, arm):
+        torques = ContactTorques(arm, range(7))
+        for k in range(700):
+            t = 4.0 * 1e-3 * k
+            q, qd, qdd = (
+                Q + 0.3 * np.sin(t),
+                np.full(7, 1.2 * np.cos(t)),
+                np.full(7, -4.8 * np.sin(t)),
+            )
+            tau = mbs.inverse_dynamics(true, q, qd, qdd) - FRICTION.resistance(qd)
+            torques.update(10**9 + 10**6 * k, q, qd, tau, known)
+        largest.append(np.abs(torques.sustained).max())
+    assert largest[0] < 0.02
+    assert largest[1] > 1.0
 
 
 def test_a_load_that_is_announced_is_no_collision(files):
