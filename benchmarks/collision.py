@@ -200,7 +200,7 @@ def collision() -> Iterator[Table]:
         count = 0
         for mover, watch in zip(movers, watches, strict=True):
             end = mover.bus.time + FREE / ROBOTS
-            while mover.bus.time < end:
+            while end - mover.bus.time > mover.period:
                 watch.restart()
                 count += mover.watched(watch, end - mover.bus.time) is not None
                 if watch.found:
