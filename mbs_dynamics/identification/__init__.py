@@ -5,7 +5,11 @@
 Needs SciPy, and rosbags for bags: the extra ``identify`` of this package.
 """
 
-from mbs_dynamics.identification.description import identified_urdf, node_parameters
+from mbs_dynamics.identification.description import (
+    identified_urdf,
+    node_parameters,
+    with_identified_joints,
+)
 from mbs_dynamics.identification.estimation import BaseEstimate
 from mbs_dynamics.identification.excitation import Box, Excitation, Limits, box_of, plan_excitation
 from mbs_dynamics.identification.identify import (
@@ -44,4 +48,5 @@ __all__ = [
     "report",
     "scaled",
     "validate",
+    "with_identified_joints",
 ]

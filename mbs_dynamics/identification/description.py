@@ -12,11 +12,15 @@ from xml.parsers import expat
 
 import numpy as np
 
-from mbs_dynamics.files import BYTE_ORDER_MARKS
+from mbs_dynamics import checks
+from mbs_dynamics.errors import ArgumentError, UnknownJointError
+from mbs_dynamics.files import BYTE_ORDER_MARKS, read_yaml_file
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.identify import Identification
 from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.coordinates import with_drivetrain
 from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.urdf import link_inertias
 
 TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
@@ -214,8 +218,9 @@ def node_parameters(found: Identification) -> str:
         compensated = [*(f"    {name}: {{{by_name(term)}}}" for name, term in pairs), speed]
         simulated = [*(f"    {name}: [{in_order(term)}]" for name, term in pairs), speed]
     lines = [
-        "# Friction that was identified. Offsets of the torque sensors and inertias of the motors,",
-        "# which no parameter takes, are in the comments.",
+        "# Friction and inertias of motors that were identified, for the nodes and for",
+        "# with_identified_joints. Offsets of the torque sensors, which no parameter takes, are",
+        "# in the comments.",
         "/**/gravity_compensation_node:",
         "  ros__parameters:",
         f"    friction: {{{by_name('coulomb')}}}   # N m or N; compensated by friction_scale",
@@ -225,8 +230,43 @@ def node_parameters(found: Identification) -> str:
         "  ros__parameters:",
         f"    joint_damping: [{in_order('viscous')}]",
         f"    joint_friction: [{in_order('coulomb')}]",
+        f"    joint_armature: [{in_order('inertia')}]   # kg m^2 or kg",
         *simulated,
     ]
-    for term, unit in (("offset", "N m or N"), ("inertia", "kg m^2 or kg")):
-        lines.append(f"# {term} [{unit}]: {by_name(term)}")
+    lines.append(f"# offset [N m or N]: {by_name('offset')}")
     return "\n".join(lines) + "\n"
+
+
+def with_identified_joints(model: Model, source: str | os.PathLike[str]) -> Model:
+    """Return a model with the armature, damping and friction of a file of :func:`node_parameters`.
+
+    ``mbs-dynamics identify`` writes ``source``, a .yaml, beside the URDF. Joints that were not
+    recorded keep theirs. Raises ArgumentError for a file that cannot be read or is none of these,
+    and if its joints are not those of the model in the same order; UnknownJointError for a name
+    that the model does not have.
+    """
+    given = read_yaml_file(Path(source))
+    try:
+        parts = [
+            given[f"/**/{node}"]["ros__parameters"]
+            for node in ("gravity_compensation_node", "simulator_node")
+        ]
+        named = dict(parts[0]["friction"])
+        rows = [parts[1][name] for name in ("joint_armature", "joint_damping", "joint_friction")]
+    except (KeyError, TypeError, ValueError):
+        raise ArgumentError(f"{source}: is no parameter file of mbs-dynamics identify") from None
+    values = checks.numbers(f"the parameters in {source}", rows, (3, model.n)).T
+    order = list(model.joint_names)
+    by_joint = {}
+    for name, friction in named.items():
+        if name not in order:
+            raise UnknownJointError(name, order)
+        found = dict(
+            zip(
+                ("armature", "damping", "friction"), values[order.index(name)].tolist(), strict=True
+            )
+        )
+        if not np.isclose(found["friction"], friction, rtol=1e-5, atol=1e-12):
+            raise ArgumentError(f"{source}: joint {name!r} is at another place than in the model")
+        by_joint[name] = found
+    return with_drivetrain(model, by_joint)

@@ -263,7 +263,7 @@ def friction_estimate(torque_model: TorqueModel, equations: Sequence[Equations])
             bounds=(lower, np.inf),
         )
         place = torque_model.rigid + each * j
-        x[place : place + each] = found.x / lengths
+        x[place : place + each] += found.x / lengths
     return x
 
 

@@ -28,6 +28,7 @@ from mbs_dynamics.identification.torque_model import (
     TorqueModel,
     stacked,
 )
+from mbs_dynamics.model.coordinates import with_drivetrain
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.payloads import Payloads
@@ -79,16 +80,16 @@ class Identification:
 
     @property
     def model(self) -> Model:
-        """The model with the identified inertias, damping and friction of the joints."""
+        """The model with the identified inertias, and armature, damping and friction of joints."""
         model = self.torque_model.model
-        own = self.joint_parameters
-        bodies = []
-        for body, parameters in zip(model.bodies, self.inertial, strict=True):
-            joint = body.joint
-            if joint.name in own:
-                found = own[joint.name]
-                joint = replace(joint, damping=found["viscous"], friction=found["coulomb"])
-            bodies.append(replace(body, joint=joint, inertia=Inertia.from_parameters(parameters)))
+        terms = {"armature": "inertia", "damping": "viscous", "friction": "coulomb"}
+        own = {
+            joint: {name: found[term] for name, term in terms.items()}
+            for joint, found in self.joint_parameters.items()
+        }
+        model = with_drivetrain(model, own)
+        pairs = zip(model.bodies, self.inertial, strict=True)
+        bodies = (replace(body, inertia=Inertia.from_parameters(x)) for body, x in pairs)
         return replace(model, bodies=tuple(bodies), payloads=Payloads())
 
     @property

@@ -107,7 +107,7 @@ class TorqueModel:
     def regressor(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the rows A (N, k, p) of motions (N, k) of the recorded joints."""
         motion = self.whole(q, at_rest=True), self.whole(qd), self.whole(qdd)
-        Y = mbs.inverse_dynamics_regressor(self.model, *motion)[:, self.places]
+        Y = mbs.inverse_dynamics_regressor(self.model, *motion)[:, self.places, : self.rigid]
         terms = np.stack([np.tanh(qd / self.friction_speed), qd, qdd, np.ones_like(q)], axis=-1)
         count, k, each = terms.shape
         own = np.zeros((count, k, k * each))
@@ -136,9 +136,10 @@ class TorqueModel:
 
     def described(self) -> FloatArray:
         """Return the parameters (p,) of the description, without friction."""
-        return np.concatenate(
-            [mbs.inertial_parameters(self.model), np.zeros(len(JOINT_TERMS) * len(self.joints))]
-        )
+        own = np.zeros((len(self.joints), len(JOINT_TERMS)))
+        own[:, JOINT_TERMS.index("inertia")] = self.model.armature[self.places]
+        rigid = mbs.inertial_parameters(self.model)[: self.rigid]
+        return np.concatenate([rigid, own.ravel()])
 
 
 def stacked(equations: Sequence[Equations]) -> tuple[FloatArray, FloatArray]:

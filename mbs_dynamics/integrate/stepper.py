@@ -222,8 +222,8 @@ class Stepper:
     :raises UnknownMethodError: for another method; UnknownRepresentationError, UnknownBackendError.
 
     Gravity, payloads and joint parameters are inputs of the kernel: :attr:`model` can be set to a
-    result of its ``with_gravity`` or ``with_payload``, and :attr:`forces` to others with the same
-    features, without compiling.
+    result of its ``with_gravity``, ``with_payload`` or ``with_armature``, and :attr:`forces` to
+    others with the same features, without compiling.
     """
 
     def __init__(
@@ -279,10 +279,14 @@ class Stepper:
             or compiled(model).kernels is not compiled(self._model).kernels
         ):
             raise ArgumentError(
-                "model must be one made from the stepper's own by with_gravity or with_payload"
+                "model must be one made from the stepper's own by with_gravity, with_payload or "
+                "with_armature"
             )
-        if model.payloads.bodies != self._model.payloads.bodies:
-            raise ArgumentError("the same bodies must carry payloads; make another Stepper")
+        if model.variables != self._model.variables:
+            raise ArgumentError(
+                "the same bodies must carry payloads, and both models or neither must have "
+                "armature; make another Stepper"
+            )
         self._model = model
         self._constants = self._parameters()
 
@@ -305,7 +309,7 @@ class Stepper:
 
     @property
     def parameters(self) -> tuple[FloatArray, ...]:
-        """Last inputs of the kernel: joint parameters, gravity, payloads, as it takes them."""
+        """Last inputs of the kernel: joint parameters, then those of the model that it takes."""
         return self._constants
 
     def step(

@@ -45,6 +45,8 @@ class Frame(NamedTuple):
     """Index of the body it is fixed to, GROUND if it does not move."""
     placement: FloatArray
     """(4, 4) pose in the frame of that body."""
+    inertia: Inertia | None = None
+    """Of a link that is fixed to the ground, in its own frame: it counts where that moves."""
 
 
 class Frames(Mapping[str, Frame]):

@@ -32,6 +32,9 @@ class Diagnostic(NamedTuple):
         return f"{self.subject}: {self.message}"
 
 
+SINGULAR = "the mass matrix is singular"
+
+
 class Diagnosed(Protocol):
     """A model, which imports this module."""
 
@@ -126,7 +129,9 @@ def _inertia_beyond(bodies: Sequence[Body]) -> list[tuple[bool, bool]]:
 def _diagnose_mass(
     joint: Joint, moved: list[int], bodies: Sequence[Body], beyond: Sequence[tuple[bool, bool]]
 ) -> list[Diagnostic]:
-    """Return a warning if a coordinate moves no inertia."""
+    """Return a warning if a coordinate moves no inertia, nor a rotor."""
+    if any(np.any(bodies[i].joint.armature) for i in moved):
+        return []
     if not any(beyond[i][0] for i in moved):
         what = "nothing that it moves has mass or inertia"
     elif not any(beyond[i][1] or _moves_inertia(bodies[i]) for i in moved):
@@ -134,7 +139,7 @@ def _diagnose_mass(
     else:
         return []
     links = ", ".join(repr(bodies[i].name) for i in moved)
-    message = f"moves link {links}, but {what}: the mass matrix is singular"
+    message = f"moves link {links}, but {what}: {SINGULAR}"
     return [Diagnostic(f"joint {joint.name!r}", message)]
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, ParamSpec
@@ -18,7 +18,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model import dh, macro_joints, mjcf, screws, urdf
+from mbs_dynamics.model import dh, editing, macro_joints, mjcf, screws, urdf
 from mbs_dynamics.model.body import GROUND, Body, Frame, Frames
 from mbs_dynamics.model.compiled import Compiled
 from mbs_dynamics.model.coordinates import (
@@ -29,7 +29,7 @@ from mbs_dynamics.model.coordinates import (
     limits_of,
 )
 from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
-from mbs_dynamics.model.diagnostics import Diagnostic, warn
+from mbs_dynamics.model.diagnostics import SINGULAR, Diagnostic, warn
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.payloads import Payload, Payloads, loaded
@@ -524,9 +524,15 @@ class Model(Value):
             given: Any = armature
             own[name] = replace(self.joint(name), armature=given)
         bodies = tuple(replace(body, joint=own[body.joint.name]) for body in self.bodies)
+        moving = {f"joint {name!r}" for name in by_joint if np.any(own[name].armature)}
         return self._sharing_kernels(
             bodies=bodies,
             joints=tuple(own[joint.name] for joint in self.joints),
+            diagnostics=tuple(
+                each
+                for each in self.diagnostics
+                if each.subject not in moving or not each.message.endswith(SINGULAR)
+            ),
             _drivetrain=drivetrain_of(list(own.values()), self.n),
         )
 
@@ -544,6 +550,81 @@ class Model(Value):
             raise ModelError(f"there is a frame {name!r} already; choose another name")
         frame = Frame(name, base.body, base.placement @ C)
         return replace(self, frames={**self.frames, name: frame})
+
+    def attached(
+        self, tool: Model, to: str, placement: ArrayLike | None = None, prefix: str = ""
+    ) -> Model:
+        """Return this model with another one mounted on the link ``to``.
+
+        ``placement`` (4, 4) is the pose of the tool's root link in the frame of ``to``, None: the
+        same frame. Names of the tool's links, joints and frames get the ``prefix``. Coordinates of
+        the tool come after those of this model; gravity is that of this model. Links that are fixed
+        to the root of the tool belong to the body with ``to``.
+
+        Raises UnknownBodyError for ``to``, ArgumentError for a placement that is not a pose, and
+        ModelError for names that are in use, as those of a tool that is mounted twice.
+        """
+        if not isinstance(tool, Model):
+            raise ArgumentError(f"tool must be a Model; got {tool!r}")
+        C = np.eye(4) if placement is None else checks.numbers("placement", placement, (4, 4))
+        at = checks.pose("placement", C)
+        parts = editing.attached(self._parts, tool._parts, self.frames[to], at, prefix, self.n)
+        return self._of(parts, self.diagnostics + tool.diagnostics)
+
+    def locked(self, positions: Mapping[str, ArrayLike]) -> Model:
+        """Return this model with joints fixed at positions in rad or m, by name.
+
+        Joints that mimic them are fixed as well. Inertias are merged, frames are kept; positions
+        of the other joints keep their order. A position outside the limits is a ModelWarning.
+
+        Raises UnknownJointError; ModelError for a joint that mimics another one; ArgumentError for
+        values that are no positions of the joint.
+        """
+        if not isinstance(positions, Mapping):
+            raise ArgumentError(f"positions must be a mapping of joint names; got {positions!r}")
+        given = {
+            name: editing.positions_of(self.joint(name), value) for name, value in positions.items()
+        }
+        return self._of(editing.locked(self._parts, given), self.diagnostics)
+
+    def reduced(self, joints: Iterable[str], q: ArrayLike | None = None) -> Model:
+        """Return this model with all joints locked but the named ones and those that mimic them.
+
+        They are locked at their positions in ``q`` (nq,), None: the neutral ones within limits.
+        Raises UnknownJointError, and ArgumentError as :meth:`locked` does.
+        """
+        if isinstance(joints, str):
+            raise ArgumentError(f"joints must be names of joints; got the text {joints!r}")
+        kept = [self.joint(name).mimics or name for name in joints]
+        at = self.neutral(within_limits=True) if q is None else self.checked_positions("q", q)
+        others = [joint for joint in self.joints if joint.name not in kept]
+        return self.locked({joint.name: at[self.positions_of(joint)] for joint in others})
+
+    def rerooted(self, link: str) -> Model:
+        """Return this model with a link as its ground, in whose frame poses are given then.
+
+        The joints between the link and the former root are reversed, and keep their positions;
+        gravity keeps its numbers, in the axes of the link. The former root becomes a body with the
+        inertia of its link, which is that of the description.
+
+        Raises UnknownBodyError, and ModelError for a link that does not move, or if one of these
+        joints has several degrees of freedom.
+        """
+        frame = self._moving("another root", link)
+        at_origin = [
+            one.name
+            for one in self.frames.values()
+            if one.body == GROUND and np.array_equal(one.placement, np.eye(4))
+        ]
+        ground = at_origin[0] if at_origin else "ground"
+        return self._of(editing.rerooted(self._parts, frame, ground), self.diagnostics)
+
+    @property
+    def _parts(self) -> editing.Parts:
+        return editing.Parts(self.bodies, self.frames, self.payloads)
+
+    def _of(self, parts: editing.Parts, diagnostics: tuple[Diagnostic, ...]) -> Model:
+        return replace(self, **parts._asdict(), diagnostics=diagnostics)
 
     @property
     def variables(self) -> tuple[tuple[int, ...], bool]:

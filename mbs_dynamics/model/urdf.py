@@ -168,8 +168,9 @@ class _Assembly:
 
     def merge(self, link: str, body: int, pose: FloatArray, how: str) -> None:
         """Fix a link to a body, or to the ground."""
-        self.frames[link] = Frame(link, body, checks.snap(pose))
         inertia = self.inertias[link]
+        kept = inertia if body == GROUND and inertia.mass else None
+        self.frames[link] = Frame(link, body, checks.snap(pose), kept)
         into = "the ground"
         if body != GROUND:
             into = f"link {self.bodies[body].name!r}"

@@ -96,6 +96,14 @@ class SimulatorSettings(RobotSettings):
         type="double_array",
         constraints=f"{ONE_OR_EACH} None is negative.",
     )
+    joint_armature: tuple[float, ...] = setting(
+        (),
+        "Rotor inertia of each motor times its gear ratio squared. Empty: 0.",
+        "kg m^2 or kg",
+        type="double_array",
+        constraints=f"{ONE_OR_EACH} None is negative.",
+        read_only=True,
+    )
     drive_damping: float = setting(
         0.2,
         "Share of its effort limit that a joint's damping exerts at its velocity limit, as in a "
@@ -207,7 +215,13 @@ class SimulatorSettings(RobotSettings):
             )
         check_once("joints", "joint", self.joints)
         check_gravity("gravity", self.gravity)
-        for name in ("joint_damping", "joint_friction", "stribeck", "load_friction"):
+        for name in (
+            "joint_damping",
+            "joint_friction",
+            "joint_armature",
+            "stribeck",
+            "load_friction",
+        ):
             values = getattr(self, name)
             if checks.numbers(name, values, (len(values),)).min(initial=0.0) < 0.0:
                 raise ArgumentError(f"{name} must not be negative; got {list(values)}")

@@ -58,6 +58,9 @@ class World:
         for tool in tools(model):  # an input for a load there, so that a new load compiles nothing
             model = model.with_payload(tool, 0.0)
         n = model.n
+        armature = for_each("joint_armature", settings.joint_armature, n)
+        if armature is not None:
+            model = model.with_armature(dict(zip(model.joint_names, armature, strict=True)))
         self.settings = settings
         self.period = 1.0 / settings.rate
         self.steps = max(1, math.ceil(self.period / settings.step - 1e-9))

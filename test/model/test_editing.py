@@ -1,0 +1,170 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tools mounted, joints locked and other roots, compared with Pinocchio and by identities."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import mbs_dynamics as mbs
+from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError, UnknownJointError
+from mbs_dynamics.lie import se3
+from mbs_dynamics.model.urdf import link_inertias
+from mbs_dynamics.resources import robot_path
+
+ARM7 = robot_path("arm7")
+ARM = mbs.Model.from_urdf(ARM7)
+THEIRS = pin.buildModelFromUrdf(str(ARM7))
+GRIPPER = """<robot name="gripper">
+  <link name="palm"><inertial><origin xyz="0 0 0.03"/><mass value="0.6"/>
+    <inertia ixx="1e-3" iyy="2e-3" izz="2e-3" ixy="0" ixz="1e-4" iyz="0"/></inertial></link>
+  <link name="left"><inertial><origin xyz="0 0.01 0.02"/><mass value="0.1"/>
+    <inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="right"><inertial><mass value="0.1"/>
+    <inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="tip"/>
+  <joint name="finger" type="prismatic"><parent link="palm"/><child link="left"/>
+    <origin xyz="0 0 0.06" rpy="0.1 0 0"/><axis xyz="0 1 0"/>
+    <limit lower="0" upper="0.04" effort="20" velocity="0.1"/><dynamics damping="2"/></joint>
+  <joint name="other" type="prismatic"><parent link="palm"/><child link="right"/>
+    <origin xyz="0 0 0.06"/><axis xyz="0 -1 0"/>
+    <limit lower="0" upper="0.04" effort="20" velocity="0.1"/><mimic joint="finger"/></joint>
+  <joint name="end" type="fixed"><parent link="left"/><child link="tip"/>
+    <origin xyz="0 0 0.05"/></joint>
+</robot>"""
+HAND = mbs.Model.from_urdf(GRIPPER).with_armature({"finger": 0.3}).with_payload("tip", 0.05)
+AT = se3.pose(pin.rpy.rpyToMatrix(0.2, -0.1, 0.4), np.array([0.0, 0.02, 0.05]))
+BOTH = ARM.attached(HAND, "tool", AT, prefix="hand/")
+
+
+def test_a_mounted_tool_moves_and_weighs_as_in_one_description():
+    gripper = GRIPPER
+    for name in ("palm", "left", "right", "tip", "finger", "other", "end"):
+        gripper = gripper.replace(f'"{name}"', f'"hand/{name}"')
+    mount = (
+        '<joint name="mount" type="fixed"><parent link="tool"/><child link="hand/palm"/>'
+        '<origin xyz="0 0.02 0.05" rpy="0.2 -0.1 0.4"/></joint></robot>'
+    )
+    inner = gripper.partition(">")[2].replace("</robot>", mount)
+    text = ARM7.read_text("utf-8").replace("</robot>", inner)
+    q, qd, qdd = BOTH.random_state(3)
+    theirs = pin.buildModelFromXML(text, mimic=True)
+    bare = ARM.attached(mbs.Model.from_urdf(GRIPPER), "tool", AT, prefix="hand/")
+    np.testing.assert_allclose(
+        mbs.inverse_dynamics(bare, q, qd, qdd),
+        pin.rnea(theirs, theirs.createData(), q, qd, qdd),
+        atol=1e-12,
+    )
+    whole = mbs.Model.from_urdf(text).with_armature({"hand/finger": 0.3})
+    whole = whole.with_payload("hand/tip", 0.05)
+    np.testing.assert_allclose(
+        mbs.inverse_dynamics(BOTH, q, qd, qdd),
+        mbs.inverse_dynamics(whole, q, qd, qdd),
+        atol=1e-12,
+    )
+    for name in ("lower", "upper", "velocity_limits", "effort_limits", "damping", "joint_names"):
+        np.testing.assert_array_equal(getattr(BOTH, name), getattr(whole, name))
+    assert set(BOTH.frames) == set(whole.frames)
+    links = list(whole.frames)
+    np.testing.assert_allclose(
+        mbs.forward_kinematics(BOTH, q, bodies=links),
+        mbs.forward_kinematics(whole, q, bodies=links),
+        atol=1e-14,
+    )
+
+
+def test_locked_joints_keep_torques_and_frames():
+    loaded = BOTH.with_payload("link4", 1.5, (0.1, 0.0, 0.0))
+    fixed = loaded.locked({"joint3": 0.7, "hand/finger": 0.01})
+    q, qd, qdd = fixed.random_state(4)
+    whole, zero = loaded.vector({"joint3": 0.7, "hand/finger": 0.01}), loaded.vector({})
+    rows = [loaded.joint_names.index(name) for name in fixed.joint_names]
+    every = [whole, zero, zero.copy()]
+    for x, given in zip(every, (q, qd, qdd), strict=True):
+        x[rows] = given
+    tau = mbs.inverse_dynamics(loaded, *every)
+    np.testing.assert_allclose(mbs.inverse_dynamics(fixed, q, qd, qdd), tau[rows], atol=1e-12)
+    for link in ("tool", "link3", "hand/tip", "hand/right", "base_link"):
+        np.testing.assert_allclose(
+            mbs.forward_kinematics(fixed, q, bodies=[link]),
+            mbs.forward_kinematics(loaded, every[0], bodies=[link]),
+            atol=1e-14,
+        )
+    theirs = pin.buildReducedModel(THEIRS, [THEIRS.getJointId("joint3")], np.full(7, 0.7))
+    np.testing.assert_allclose(
+        mbs.mass_matrix(ARM.locked({"joint3": 0.7}), q),
+        pin.crba(theirs, theirs.createData(), q),
+        atol=1e-12,
+    )
+
+
+def test_the_joints_that_remain_are_named():
+    q = ARM.random_state(5).q
+    found = ARM.reduced(["joint2", "joint4"], q)
+    assert found.joint_names == ("joint2", "joint4")
+    np.testing.assert_allclose(
+        mbs.gravity_torques(found, q[[1, 3]]), mbs.gravity_torques(ARM, q)[[1, 3]], atol=1e-12
+    )
+    assert BOTH.reduced(["hand/other"]).joint_names == ("hand/finger",)
+    base = mbs.Model.from_urdf(ARM7, floating_base=True)
+    held = base.reduced(ARM.joint_names)
+    np.testing.assert_allclose(mbs.mass_matrix(held, q), mbs.mass_matrix(ARM, q), atol=1e-12)
+
+
+def test_another_root_has_the_same_relative_motion():
+    turned = ARM.with_payload("link2", 1.0).rerooted("tool")
+    q, qd, _ = ARM.random_state(6)
+    links = ["base_link", "link1", "link5", "flange", "tool"]
+    C = mbs.forward_kinematics(ARM, q, bodies=links)
+    relative = se3.inverse(C[-1]) @ C
+    np.testing.assert_allclose(
+        mbs.forward_kinematics(turned, q, bodies=links), relative, atol=1e-13
+    )
+    # kinetic energy from the twists relative to the tool, that of the former base included
+    moving = {body.name: body.inertia for body in ARM.with_payload("link2", 1.0).loaded().bodies}
+    moving["base_link"] = link_inertias(ARM7)["base_link"]
+    del moving["link7"]  # that of the tool
+    energy = 0.0
+    for link, inertia in moving.items():
+        own = {"relative_to": "tool", "measured_at": link, "resolved_in": link}
+        V = mbs.relative_twist(ARM, q, qd, link, **own)
+        energy += 0.5 * V @ (inertia @ V)
+    assert mbs.kinetic_energy(turned, q, qd) == pytest.approx(energy, rel=1e-12)
+    back = turned.rerooted("base_link")
+    for f in (mbs.mass_matrix, mbs.gravity_torques):
+        np.testing.assert_allclose(
+            f(back, q), f(ARM.with_payload("link2", 1.0), q), rtol=1e-12, atol=1e-12
+        )
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        (lambda: BOTH.attached(HAND, "tool", prefix="hand/"), ModelError, "hand/"),
+        (lambda: ARM.attached(ARM, "tool"), ModelError, "base_link"),
+        (lambda: ARM.attached(HAND, "tol"), UnknownBodyError, "tol"),
+        (lambda: ARM.attached(GRIPPER, "tool"), ArgumentError, "tool"),
+        (lambda: ARM.attached(HAND, "tool", np.ones((4, 4))), ArgumentError, "placement"),
+        (lambda: ARM.locked({"joint9": 0.0}), UnknownJointError, "joint9"),
+        (lambda: HAND.locked({"other": 0.0}), ModelError, "finger"),
+        (lambda: ARM.locked({"joint1": [0.0, 1.0]}), ArgumentError, "joint1"),
+        (lambda: ARM.locked({"joint1": np.nan}), ArgumentError, "joint1"),
+        (lambda: ARM.locked(["joint1"]), ArgumentError, "positions"),
+        (lambda: ARM.reduced("joint1"), ArgumentError, "joint1"),
+        (lambda: ARM.reduced(["joint9"]), UnknownJointError, "joint9"),
+        (lambda: ARM.rerooted("base_link"), ModelError, "base_link"),
+        (
+            lambda: mbs.Model.from_urdf(ARM7, floating_base=True).rerooted("tool"),
+            ModelError,
+            "floating_base",
+        ),
+    ],
+)
+def test_what_cannot_be_made_is_refused_by_name(change, error, said):
+    with pytest.raises(error, match=said):
+        change()
+
+
+def test_a_joint_locked_beyond_its_limits_is_a_warning():
+    with pytest.warns(mbs.ModelWarning, match="finger.*0.05"):
+        HAND.locked({"finger": 0.05})
