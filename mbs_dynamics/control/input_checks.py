@@ -113,7 +113,7 @@ class Periods:
     @property
     def longest(self) -> float:
         """The longest period in s; 0 before two states have arrived."""
-        return max(self._period)
+        return max(self._period, default=0.0)
 
     def note(self, received: Sequence[float], longest: float) -> list[float]:
         """Return until when the state of each joint is valid.
