@@ -76,6 +76,8 @@ class CartesianImpedance:
                 )
             parts.append(np.broadcast_to(part, (3,)))
         self._root = np.sqrt(np.concatenate(parts))
+        self.slowed = False
+        """As for joints."""
         self._of: tuple[Any, ...] = ()
         self._model: Model | None = None
 
@@ -125,6 +127,7 @@ class CartesianImpedance:
         stretched = self._stretch(C, reference.pose, self._root, self._in_target)
         J = stretched[:, 7:] @ J
         modes = Modes.of(J, inverse)
+        self.slowed = modes.share(ratio, state.period) < 1.0
         rate = stretched[:, 1:7] @ reference.twist - J @ qd
         forces = modes.forces(stretched[:, 0], rate, ratio, state.period)
         found: FloatArray = state.gravity[joints]

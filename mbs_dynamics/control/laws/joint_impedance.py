@@ -40,6 +40,8 @@ class JointImpedance:
         self.stiffness, self.damping_ratio = stiffness, checked_ratio(damping_ratio)
         mapping = isinstance(stiffness, Mapping)
         not_negative("stiffness", list(stiffness.values()) if mapping else stiffness)
+        self.slowed = False
+        """Whether the period could not bear the stiffness at the latest state."""
         self._of: tuple[Any, ...] = ()
         self._model: Model | None = None
 
@@ -74,6 +76,7 @@ class JointImpedance:
         M, C, inverse = self._prepare(model, state)
         joints, root = list(self._of), self._root
         modes = Modes.of(np.diag(root), inverse)
+        self.slowed = modes.share(self.damping_ratio, state.period) < 1.0
         e, rate = reference.q - state.q, reference.qd - state.qd
         forces = modes.forces(
             root * e[joints], root * rate[joints], self.damping_ratio, state.period

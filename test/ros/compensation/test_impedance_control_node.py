@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """impedance_control_node over DDS, with simulator_node as the arm: modes, references, refusals."""
 
+import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
+from gravity_bench import ARM7 as ARM7_TEXT
+from gravity_bench import Bench, G, Q, settings
 from gravity_node_bench import ARM7, JOINTS, READY
 from ros_bench import NodeProcess, Probe
 from sensor_msgs.msg import JointState
@@ -12,7 +15,11 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control import JointTarget
+from mbs_dynamics.errors import MbsError
 from mbs_dynamics.lie import so3
+from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
+from mbs_dynamics.ros.compensation.impedance import ImpedanceControlSettings
 
 pytestmark = pytest.mark.backend_independent
 
@@ -120,3 +127,69 @@ def follow(arm, operator, process):
     operator.until(lambda: operator._value("command", "law") == "CartesianImpedance")
     assert operator._value("command", "state") == "enabled"
     assert operator._value("command", "fault") == "none"
+
+
+# -- laws of users, without DDS --------------------------------------------------------------------
+
+
+class Soft:
+    """A law of a user."""
+
+    def __call__(self, model, state, reference):
+        return state.gravity[state.joints] + 5.0 * (reference.q - state.q)[state.joints]
+
+
+def needs_one(model):
+    raise AssertionError
+
+
+def fails(model, state, reference):
+    raise RuntimeError("no camera")
+
+
+class Compensated(Bench):
+    """The core of the node, with the arm in force."""
+
+    def __init__(self, **values):
+        self.values = values
+        super().__init__(describe=None)
+        made = ImpedanceControlSettings(**{**vars(settings()), **values})
+        self.core = GravityCompensator(made)
+        self.core.describe(ARM7_TEXT, self.now)
+        self.adopt()
+
+
+@pytest.mark.parametrize(
+    ("law", "said"),
+    [
+        ("no_such_package.laws:Law", "ModuleNotFoundError"),
+        (f"{__name__}:Sof", "Sof"),
+        (f"{__name__}:JOINTS", "tuple"),
+        (f"{__name__}:needs_one", "TypeError"),
+        (f"{__name__}:fails", "no camera"),
+        ("Soft", "module:name"),
+    ],
+)
+def test_a_law_that_cannot_be_used_refuses_the_robot_and_is_named(law, said):
+    with pytest.raises(MbsError, match=said):
+        Compensated(mode="law", law=law)
+
+
+def test_a_law_of_a_user_follows_targets_in_the_node_and_survives_a_change_of_mode():
+    bench = Compensated(mode="law", law=f"{__name__}:Soft")
+    bench.run(0.1)
+    assert bench.core.enable(bench.now) == ""
+    bench.run(1.5)
+    np.testing.assert_allclose(bench.commands[-1][1], G, atol=1e-9)
+    bench.core.aim(JointTarget(["joint2"], [Q[1] + 0.1]), bench.now)
+    bench.run(2.0)
+    assert bench.commands[-1][1][1] - G[1] == pytest.approx(0.5, abs=1e-6)
+    old, target = int(1e9 * (bench.now - 5.0)), JointTarget(["joint2"], [0.0])
+    with pytest.raises(MbsError, match="older"):
+        bench.core.aim(target, bench.now, stamp=old, clock=bench.nanoseconds)
+    floating = bench.core.settings.changed({"mode": "floating"})
+    bench.core.check(floating, bench.now)
+    bench.core.change(floating, bench.now)
+    bench.run(1.0)
+    np.testing.assert_allclose(bench.commands[-1][1], G, atol=1e-9)
+    assert bench.state == "enabled"
