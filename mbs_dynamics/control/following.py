@@ -50,7 +50,8 @@ class Following:
         self._before: Followed | None = None
         self._next: Followed | None = None
         self._begun_at = 0.0
-        self._slowed = False
+        self._slowed: Law | None = None
+        """The latest law that was found to be softer than set."""
 
     @property
     def law(self) -> Law | None:
@@ -192,13 +193,12 @@ class Following:
         except Exception as error:  # whatever it is, the arm must be held
             said = f"law {name!r} raised {type(error).__name__}: {error}"
             raise ArgumentError(said) from error
-        slowed = getattr(law, "slowed", False)
-        if slowed and not self._slowed:
+        if getattr(law, "slowed", False) and self._slowed is not law:  # once
+            self._slowed = law
             follower.joints.remark = (
                 f"law {name!r} is softer than set: the period of {1e3 * state.period:.3g} ms "
                 "cannot bear its stiffness at this posture"
             )
-        self._slowed = slowed
         if torques.shape == (len(self._joints),) and np.isfinite(torques).all():
             return torques
         raise ArgumentError(

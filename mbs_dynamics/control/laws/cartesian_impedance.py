@@ -14,6 +14,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.control.fast_path import verified
 from mbs_dynamics.control.laws.impedance import (
+    Inertia,
     Modes,
     checked_ratio,
     fastest_mode,
@@ -82,22 +83,15 @@ class CartesianImpedance:
         self._model: Model | None = None
 
     def _prepare(self, model: Model, state: LawState) -> tuple[FloatArray, ...]:
-        """Return the pose of the link, its Jacobian (6, m), the inertia (m, m) and its inverse."""
-        if tuple(state.joints) != self._of:
-            self._block = np.ix_(state.joints, state.joints)
-            self._of = tuple(state.joints)
-        if model is not self._model:
-            functions = [
-                mbs.mass_matrix,
-                (mbs.jacobian, {"body": self.link, "representation": "hybrid"}),
-                (mbs.forward_kinematics, {"bodies": [self.link]}),
-            ]
-            self._kernel: Kernel = mbs.compile_together(functions, model)
+        """Return the pose of the link, its Jacobian (6, m), M (n, n) and the inverse (m, m)."""
+        if model is not self._model or tuple(state.joints) != self._of:
+            self._of, self._model, link = tuple(state.joints), model, self.link
+            self._inertia = Inertia(model, state.joints)
+            self._jacobian = mbs.compile(mbs.jacobian, model, body=link, representation="hybrid")
+            self._pose = mbs.compile(mbs.forward_kinematics, model, bodies=[link])
             self._stretch = _stretched()
-            self._model = model
-        M, J, C = self._kernel(state.q)
-        M = M[self._block]
-        return C[0], J[:, list(self._of)], M, np.linalg.inv(M)
+        J = self._jacobian(state.q)[:, list(self._of)]
+        return self._pose(state.q)[0], J, *self._inertia.at(state.q)
 
     def check(self, model: Model, state: LawState) -> None:
         """Raise ArgumentError if the period of the loop cannot bear the stiffness at a state."""
@@ -137,7 +131,7 @@ class CartesianImpedance:
             w2, U = modes.w2, modes.U
             least = (SINGULAR * w2[-1]) ** 2 + 1e-30
             forces = forces - U @ (w2 / (w2 * w2 + least) * ((J @ v) @ U))
-            found = found + M @ v
+            found = found + (M[np.ix_(joints, joints)] if len(joints) < len(M) else M) @ v
         found = found + J.T @ forces
         return found
 

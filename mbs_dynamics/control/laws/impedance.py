@@ -22,9 +22,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import mbs_dynamics as mbs
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
+from mbs_dynamics.model.model import Model
 
 RATIOS = 0.1, 2.0
 """Valid damping ratios."""
@@ -83,6 +85,25 @@ def fastest_mode(ratio: float) -> float:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if stable(middle) else (low, middle)
     return low
+
+
+class Inertia:
+    """Inertia of the commanded joints, of a law's model: kernels, compiled once."""
+
+    def __init__(self, model: Model, joints: Sequence[int]) -> None:
+        self._mass_matrix = mbs.compile(mbs.mass_matrix, model)
+        self._block = None
+        if list(joints) == list(range(model.n)):
+            self._inverse = mbs.compile(mbs.inverse_mass_matrix, model)
+        else:  # the others are held
+            self._block = np.ix_(joints, joints)
+
+    def at(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return M (n, n), and the inverse (m, m) of its block of the joints, at q (n,)."""
+        M: FloatArray = self._mass_matrix(q)
+        if self._block is None:
+            return M, self._inverse(q)
+        return M, np.asarray(np.linalg.inv(M[self._block]))
 
 
 class Modes(NamedTuple):

@@ -11,8 +11,8 @@ import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.control.laws.impedance import (
+    Inertia,
     Modes,
     by_joint,
     checked_ratio,
@@ -45,23 +45,21 @@ class JointImpedance:
         self._of: tuple[Any, ...] = ()
         self._model: Model | None = None
 
-    def _prepare(self, model: Model, state: LawState) -> tuple[FloatArray, ...]:
+    def _prepare(self, model: Model, state: LawState) -> tuple[FloatArray, FloatArray]:
+        """Return M (n, n), and the inverse (m, m) of the inertia of the commanded joints."""
         if tuple(state.joints) != self._of:
             names = [model.joint_names[k] for k in state.joints]
             self._root = np.sqrt(by_joint(self.stiffness, names, "stiffness"))
-            self._block = np.ix_(state.joints, state.joints)
-            self._of = tuple(state.joints)
+            self._of, self._model = tuple(state.joints), None
         if model is not self._model:
-            functions = [mbs.mass_matrix, mbs.coriolis_matrix]
-            self._kernel: Kernel = mbs.compile_together(functions, model)
+            self._inertia = Inertia(model, state.joints)
+            self._coriolis = mbs.compile(mbs.coriolis_matrix, model)
             self._model = model
-        M, C = self._kernel(state.q, state.qd)
-        inverse = np.linalg.inv(M[self._block])
-        return M, C, inverse
+        return self._inertia.at(state.q)
 
     def check(self, model: Model, state: LawState) -> None:
         """Raise ArgumentError if the period of the loop cannot bear the stiffness at a state."""
-        inverse = self._prepare(model, state)[2]
+        inverse = self._prepare(model, state)[1]
         share = Modes.of(np.diag(self._root), inverse).share(self.damping_ratio, state.period)
         if share < 1.0:
             rows = zip(state.joints, self._root, strict=True)
@@ -73,7 +71,7 @@ class JointImpedance:
 
     def __call__(self, model: Model, state: LawState, reference: JointReference) -> FloatArray:
         """Return the torques (m,)."""
-        M, C, inverse = self._prepare(model, state)
+        M, inverse = self._prepare(model, state)
         joints, root = list(self._of), self._root
         modes = Modes.of(np.diag(root), inverse)
         self.slowed = modes.share(self.damping_ratio, state.period) < 1.0
@@ -81,6 +79,8 @@ class JointImpedance:
         forces = modes.forces(
             root * e[joints], root * rate[joints], self.damping_ratio, state.period
         )
-        ahead = M @ reference.qdd + C @ reference.qd + state.gravity
+        ahead = M @ reference.qdd + state.gravity
+        if reference.qd.any():
+            ahead = ahead + self._coriolis(state.q, state.qd) @ reference.qd
         found: FloatArray = ahead[joints] + root * forces
         return found
