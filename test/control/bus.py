@@ -36,7 +36,9 @@ class SimulatedBus:
     deviations of position, velocity and effort in SI; ``torque_step`` in N m rounds commands and
     reported efforts; ``friction`` (Coulomb friction with stiction), ``damping`` and ``armature`` in
     N m, N m s/rad and kg m^2 are one for all joints, or (m,). For ``switching`` s a drive that
-    starts or stops to control its position exerts no torque.
+    starts or stops to control its position exerts no torque. ``wall`` is a link, whose origin is
+    the centre of a ball of 2 cm without friction, and the pose of a wall that it meets; z points
+    out of it.
     """
 
     def __init__(
@@ -57,13 +59,14 @@ class SimulatedBus:
         switching=0.0,
         step=0.0005,
         seed=0,
+        wall=None,
     ):
         self.model, self.motors = model, true_motors or motors
         self.latency, self.noise, self.torque_step = latency, noise, torque_step
         self.timeout, self.switching = timeout, switching
         self.rng = np.random.default_rng(seed)
         self.names = self.motors.joint_names
-        self.mujoco = mujoco_of(model, self.names, dict(fixed))
+        self.mujoco = mujoco_of(model, self.names, dict(fixed), wall)
         self.mujoco.opt.timestep = step
         order = np.array([self.mujoco.joint(name).id for name in self.names])
         self._order = order  # coordinates of MuJoCo, and its actuators
@@ -122,6 +125,14 @@ class SimulatedBus:
     def torques(self):
         """(m,) true torques of the drives in N m or N."""
         return self.data.actuator_force[self._order].copy()
+
+    @property
+    def contact(self):
+        """Force in N with which the wall pushes back."""
+        force = np.zeros(6)
+        if self.data.ncon:
+            mujoco.mj_contactForce(self.mujoco, self.data, 0, force)
+        return force[0]
 
     def mark(self):
         """Measure ``moved`` from here on."""
@@ -305,16 +316,17 @@ def once(fault, *, count=1):
 # -- the arm ---------------------------------------------------------------------------------------
 
 
-def mujoco_of(model, driven, fixed):
+def mujoco_of(model, driven, fixed, wall=None):
     """MuJoCo's model of the bodies of a model, with an actuator for each driven joint.
 
-    All other joints are rigid, at their ``fixed`` positions or zero.
+    All other joints are rigid, at their ``fixed`` positions or zero. ``wall`` as for the bus.
     """
     spec = mujoco.MjSpec()
     spec.compiler.balanceinertia = True  # descriptions of makers violate A + B >= C
     spec.option.gravity = model.gravity
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    spec.option.disableflags = int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    if wall is None:
+        spec.option.disableflags = int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
     bodies = {GROUND: spec.worldbody}
     for i, body in enumerate(model.bodies):
         joint, inertia = body.joint, body.inertia
@@ -352,4 +364,12 @@ def mujoco_of(model, driven, fixed):
                 forcelimited=True,
                 forcerange=[-1.0, 1.0],
             )
+    if wall is not None:
+        link, pose = wall
+        frame = model.frames[link]
+        place = {"pos": frame.placement[:3, 3], "condim": 1, "mass": 0.0}
+        bodies[frame.body].add_geom(type=mujoco.mjtGeom.mjGEOM_SPHERE, size=[0.02, 0, 0], **place)
+        x, y, z, w = so3.to_quaternion(pose[:3, :3])
+        plane = {"size": [1.0, 1.0, 0.1], "pos": pose[:3, 3], "quat": [w, x, y, z], "condim": 1}
+        spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, **plane)
     return spec.compile()

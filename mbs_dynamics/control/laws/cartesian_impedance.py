@@ -67,7 +67,7 @@ class CartesianImpedance:
         self.posture_frequency = float(not_negative("posture_frequency", posture_frequency))
         if axes not in AXES:
             raise ArgumentError(f"axes is {quoted(axes)}; valid is one of {', '.join(AXES)}")
-        self._in_target = float(axes == "target")
+        self._in_target = np.array([float(axes == "target")])  # an array: numbers take longer
         parts = []
         for name, value in (("angular", angular), ("linear", linear)):
             part = not_negative(f"{name} stiffness", value)
@@ -149,10 +149,10 @@ def _stretched() -> Kernel:
         angle = so3.log(R_d @ R.T)
         e = np.concatenate([angle, target[:3, 3] - C[:3, 3]])
         D, zero, one = so3.dexp_inv(angle), np.zeros((3, 3)), np.eye(3)
-        B = (one + in_target * (R_d - one)).T
+        B = (one + in_target[0] * (R_d - one)).T
         stretch = root[:, None] * blocks([[B, zero], [zero, B]])
         E_d, E = blocks([[D, zero], [zero, one]]), blocks([[D.T, zero], [zero, one]])
         return np.concatenate([(stretch @ e)[:, None], stretch @ E_d, stretch @ E], axis=1)
 
     shapes: dict[str, tuple[int, ...]] = {"C": (4, 4), "target": (4, 4), "root": (6,)}
-    return verified(stretched, {**shapes, "in_target": ()}, "stretched_error")
+    return verified(stretched, {**shapes, "in_target": (1,)}, "stretched_error")

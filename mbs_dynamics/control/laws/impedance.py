@@ -16,6 +16,7 @@ slow as that.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -122,10 +123,14 @@ class Modes(NamedTuple):
 
     def forces(self, x: FloatArray, xd: FloatArray, ratio: float, period: float) -> FloatArray:
         """Return x + D xd (k,), of an error x (k,) and its rate, within what the period bears."""
-        w2 = np.maximum(self.w2, SLOWEST * self.w2[-1] + 1e-30)
-        slowed = np.minimum(1.0, (fastest_mode(ratio) / max(period, 1e-9)) ** 2 / w2)
-        damping = 2.0 * ratio * np.sqrt(slowed / w2)
-        found: FloatArray = self.U @ (slowed * (x @ self.U) + damping * (xd @ self.U))
+        w2: list[float] = self.w2.tolist()
+        least, most = SLOWEST * w2[-1] + 1e-30, (fastest_mode(ratio) / max(period, 1e-9)) ** 2
+        modal = []  # in lists, which for so few numbers take a third of the time of arrays
+        for w, a, b in zip(w2, (x @ self.U).tolist(), (xd @ self.U).tolist(), strict=True):
+            square = max(w, least)
+            slowed = min(1.0, most / square)
+            modal.append(slowed * a + 2.0 * ratio * math.sqrt(slowed / square) * b)
+        found: FloatArray = self.U @ modal
         return found
 
     def share(self, ratio: float, period: float) -> float:
