@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,8 +13,12 @@ import pytest
 pytest.importorskip("rclpy")
 
 from geometry_msgs.msg import InertiaStamped
+from gravity_node_bench import READY
 from rclpy.parameter import Parameter
+from ros_bench import NodeProcess, Probe
 from sensor_msgs.msg import JointState
+from simulator_bench import SimulatorProcess, Watcher
+from std_srvs.srv import SetBool, Trigger
 
 from mbs_dynamics.identification import read_recording
 from mbs_dynamics.resources import robot_path
@@ -24,6 +29,18 @@ pytestmark = [pytest.mark.usefixtures("ros"), pytest.mark.backend_independent]
 TEXT = robot_path("arm7").read_text("utf-8")
 JOINTS = [f"joint{k}" for k in range(1, 8)]
 Q = np.array([0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1])
+
+
+class ControlProcess(NodeProcess):
+    """The node that follows the trajectories."""
+
+    executable = "impedance_control_node"
+
+
+class TeachingProcess(NodeProcess):
+    """The node as a process of its own."""
+
+    executable = "teaching_node"
 
 
 class Taught:
@@ -164,3 +181,54 @@ def test_what_cannot_be_played_is_refused_with_the_reason_and_nothing_is_sent(ta
         assert (case, success) == (case, False)
         assert why in said, case
     assert not one.sent
+
+
+def test_a_simulated_arm_floats_is_taught_and_plays_over_dds(ros, tmp_path):
+    file = tmp_path / "pushed.npz"
+    with (
+        SimulatorProcess(
+            rate=250.0, joint_friction="[0.0]", joint_damping="[5.0]", drive_damping=0.0
+        ) as simulator,
+        Watcher(simulator) as arm,
+        ExitStack() as nodes,
+    ):
+        namespace = simulator.namespace
+        given = READY | {"command_topic": simulator.topic, "max_age": 0.0, "mode": "floating"}
+        given |= {f"stiffness.{name}": 0.5 if name > "joint4" else 25.0 for name in JOINTS}
+        arm.node.destroy_publisher(arm.commands)
+        control, teaching = (
+            nodes.enter_context(Probe(nodes.enter_context(one)))
+            for one in (
+                ControlProcess(namespace=namespace, **given),
+                TeachingProcess(namespace=namespace, file=file, speed=0.7),
+            )
+        )
+        on, off = (SetBool.Request(data=data) for data in (True, False))
+        control.until(lambda: control.call(SetBool, "enable", on, once=True).success)
+        arm.spin(0.5)
+        teaching.until(lambda: teaching.call(SetBool, "record", on, once=True).success)
+        for _ in range(20):
+            arm.push("link4", [0.0, 8.0, 8.0])
+            arm.spin(0.1)
+        arm.spin(2.0)
+        said = teaching.call(SetBool, "record", off, once=True)
+        assert said.success, said.message
+        recording = read_recording(file, torques=False)
+        order = [recording.joints.index(name) for name in JOINTS]
+        way = recording.q[:, order]
+        assert np.ptp(way, axis=0).max() > 0.1
+        assert control.set(mode="joint") == ""
+        said = teaching.call(Trigger, "play", Trigger.Request(), once=True)
+        assert said.success, said.message
+        arm.until(lambda: abs(arm.q - way[0])[:4].max() < 0.05, every=0.01)
+        control.until(lambda: control.call(SetBool, "pause", on, once=True).success)
+        arm.spin(1.0)
+        paused = arm.q
+        arm.spin(0.5)
+        assert abs(arm.q - paused)[:4].max() < 0.02
+        assert control.call(SetBool, "pause", off, once=True).success
+        control.until(lambda: "the trajectory has ended" in control.target.log)
+        arm.spin(1.0)
+        assert abs(arm.q - way[-1])[:4].max() < 0.05
+        assert control.call(Trigger, "stop", Trigger.Request()).success
+        assert not control.call(SetBool, "pause", on, once=True).success
