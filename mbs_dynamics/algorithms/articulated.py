@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.algorithms.mass_matrix import carried, pivots, symmetric
+from mbs_dynamics.algorithms.factorization import pivots, symmetric
+from mbs_dynamics.algorithms.mass_matrix import carried
 from mbs_dynamics.compiler.frontend.domains import ALL, BEYOND, SINCE
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.inertia import Inertia

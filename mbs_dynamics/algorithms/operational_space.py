@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
+from mbs_dynamics.algorithms.factorization import eliminated, inverted
 from mbs_dynamics.algorithms.forward_dynamics import forward_dynamics
 from mbs_dynamics.algorithms.inverse_mass_matrix import factors_of
 from mbs_dynamics.algorithms.kinematics import jacobian
 from mbs_dynamics.algorithms.manipulability import moving_coordinates, task_rows
-from mbs_dynamics.algorithms.mass_matrix import eliminated, inverted
 from mbs_dynamics.algorithms.rates import accelerations
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import positive

@@ -36,8 +36,8 @@ from mbs_dynamics.algorithms import (
     potential_energy,
 )
 from mbs_dynamics.algorithms.configurations import displaced, momentum_rates, transported
+from mbs_dynamics.algorithms.factorization import factorize, solve
 from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
-from mbs_dynamics.algorithms.mass_matrix import factorize, solve
 from mbs_dynamics.algorithms.newton_euler import Wrenches
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, less, select

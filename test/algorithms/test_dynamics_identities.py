@@ -24,7 +24,7 @@ from robots import robot
 from urdf_reference import load
 
 import mbs_dynamics as mbs
-from mbs_dynamics.algorithms.mass_matrix import factorize, solve
+from mbs_dynamics.algorithms.factorization import factorize, solve
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.model.orders import path

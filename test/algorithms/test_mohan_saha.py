@@ -16,7 +16,8 @@ from reference import assert_close
 from rigid_body_equations import hybrid_wrench
 
 import mbs_dynamics as mbs
-from mbs_dynamics.algorithms.mass_matrix import composite_inertias, factorize, solve
+from mbs_dynamics.algorithms.factorization import factorize, solve
+from mbs_dynamics.algorithms.mass_matrix import composite_inertias
 from mbs_dynamics.closed_form import DynamicSystem
 from mbs_dynamics.lie import so3
 from mbs_dynamics.model.dh import PUMA, DHRow, DHTable

@@ -9,8 +9,8 @@ For each of the 68 files that are not empty, up to 101 joints, at three random s
 - torques of motions with applied wrenches, of gravity alone, and at zero acceleration.
 
 The equations are traced once for both back ends. Compiling takes most of the time: of robots with
-more than 20 bodies, llvm gets the Jacobians of the merged link alone, and the torques of gravity and
-at zero acceleration in the body-fixed representation alone.
+more than 20 bodies, llvm gets the Jacobians of the merged link alone, and the torques of gravity
+and at zero acceleration in the body-fixed representation alone.
 
 All but the robots in REPRESENTATIVE are slow cases.
 

@@ -20,7 +20,7 @@ from urdf_reference import joint, link, load, urdf
 
 import mbs_dynamics as mbs
 from mbs_dynamics import linearize
-from mbs_dynamics.algorithms.mass_matrix import factorize
+from mbs_dynamics.algorithms.factorization import factorize
 from mbs_dynamics.representation.tree import Tree
 from mbs_dynamics.resources import robot_path
 

@@ -9,7 +9,8 @@ import pinocchio as pin
 import pytest
 from mechanisms import MECHANISMS
 from reference import assert_close
-from test_joints import ANGULAR_FIRST, FRAMES, every_twin, twin
+from test_joints import ANGULAR_FIRST, FRAMES, twin
+from test_joints import with_groups as every_twin
 
 import mbs_dynamics as mbs
 from benchmarks.mechanisms import chain
