@@ -15,6 +15,7 @@ from mbs_dynamics.compiler.frontend.domains import ALL, BEYOND, SINCE
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.representation import Representation, meeting
+from mbs_dynamics.representation.pairs import Meeting
 from mbs_dynamics.representation.tree import Tree
 
 
@@ -68,11 +69,17 @@ class Articulated:
     depth of the tree.
     """
 
-    def __init__(self, model: Tree, rep: Representation) -> None:
+    def __init__(
+        self,
+        model: Tree,
+        rep: Representation,
+        armature: Array | None = None,
+        meet: Meeting | None = None,
+    ) -> None:
         self.model = model
-        self.meet = meeting(rep)
+        self.meet = meet or meeting(rep)
         self.S, self.psi, self.inverse_pivot = (model.per_body() for _ in range(3))
-        inertias = ArticulatedInertias(model, rep)
+        inertias = ArticulatedInertias(model, rep, armature)
         for i, _ in model.outward():
             self.S[i] = self.meet.twist(i, rep.screw(i)).T
             inertias.begin(i)

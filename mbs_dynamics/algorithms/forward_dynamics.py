@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.articulated import ArticulatedInertias, forces, motions
+from mbs_dynamics.algorithms.articulated import Articulated, ArticulatedInertias
 from mbs_dynamics.algorithms.inverse_mass_matrix import factors_as_matrices
 from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, ground_motion, joint_torques
 from mbs_dynamics.checks import FloatArray
@@ -19,6 +19,7 @@ from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.errors import UnknownMethodError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation import AUTO, dynamic_moves
+from mbs_dynamics.representation.pairs import Meeting
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["forward_dynamics"]
@@ -134,28 +135,10 @@ def _udut(
     loads: Loads,
     armature: Array | None,
 ) -> Array:
-    """Mohan and Saha's recursion, in their letters: p, psi, m_hat, eta, phi, mu.
-
-    Screws and inertias are those of the representation, angular part first; A_{i+1,i} is ``carry``.
-    """
+    """The recursion of Mohan and Saha, with the wrenches of the representation."""
     rep = dynamic_moves(representation, model, q)
-    inertias = ArticulatedInertias(model, rep, armature)
     h = joint_torques(model, q, qd, np.zeros(model.n), representation, loads)
-    mu, phi = model.per_body(np.zeros(6)), model.per_body()
-    psi, m_hat, thetadd = (model.per_body() for _ in range(3))
-    eta, given = model.zeros_per_body(6), model.of_joints(tau)
-    for i, _ in model.outward():
-        inertias.begin(i)
-    for i, parent in model.inward():
-        psi_hat, m_hat[i], _ = inertias.eliminate(i, parent)  # (28)
-        psi[i] = psi_hat / m_hat[i][:, None]  # (33) without its A
-        S = rep.screw(i).T
-        phi[i], added = forces(given[i] - h[i], S, psi[i], eta[i])  # (27), the bias complete; (32)
-        eta[parent] = eta[parent] + rep.carry(i).T @ (eta[i] + added)
-    for i, parent in model.outward():
-        moved, S = rep.carry(i) @ mu[parent], rep.screw(i).T
-        thetadd[i], mu[i] = motions(phi[i] / m_hat[i], S, psi[i], moved)  # (34)-(37)
-    return np.asarray(model.generalized(thetadd))
+    return Articulated(model, rep, armature, Meeting(rep)).accelerations(tau, h)
 
 
 def _by_mass_matrix(
