@@ -283,6 +283,3 @@ def test_models_can_be_discarded():
         assert_close(mbs.gravity_torques(model, q), mbs.inverse_dynamics(model, q, 0 * q, 0 * q))
         del model
         gc.collect()
-
-
-# -- batches --------------------------------------------------------------------------------------

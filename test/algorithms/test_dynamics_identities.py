@@ -185,19 +185,6 @@ def test_gravity_torques_are_the_gradient_of_the_potential_energy(name):
     assert_close(mbs.gravity_torques(mechanism.model, q), gradient)
 
 
-@every_representation
-@every_mechanism
-def test_power_is_the_rate_of_the_energy(name, representation):
-    mechanism, q, qd, qdd, W, _ = state(name)
-    model = mechanism.model
-    Td = rate_of(mbs.kinetic_energy, model, q, qd, qdd, representation=representation)
-    Ud = rate_of(mbs.potential_energy, model, q, qd)
-    same = {"representation": representation}
-    tau = mbs.inverse_dynamics(model, q, qd, qdd, W, **same)
-    V = mbs.twists(model, q, qd, **same)
-    assert_close(tau @ qd + np.sum(W * V), Td + Ud)
-
-
 # -- Lagrange's equations in momenta --------------------------------------------------------------
 
 

@@ -498,15 +498,3 @@ def test_refusals_name_the_function_the_joint_and_what_to_use_instead():
     ):
         with pytest.raises(mbs.ModelError, match=rf"{what}.*'{name}'.*use.*{instead}"):
             function()
-
-
-def test_exported_c_has_positions_and_velocities():
-    m = mixed(0, ("free", "revolute", "spherical")).model
-    text = mbs.compile(mbs.inverse_dynamics, m).to_c()
-    assert m.nq == 12
-    assert "12" in text
-    kernel = mbs.compile(mbs.inverse_dynamics, m, backend="python")
-    q, v, a = m.random_state()
-    assert_close(kernel(q, v, a), mbs.inverse_dynamics(m, q, v, a), 1e-12)
-    many = [np.stack([x] * 70) for x in (q, v, a)]
-    assert_close(mbs.inverse_dynamics(m, *many)[69], kernel(q, v, a), 1e-12)
