@@ -182,6 +182,7 @@ def test_the_manifest_declares_every_import() -> None:
         "jax",
         "llvmlite",
         "matplotlib",
+        "mujoco",
         "rosbags",
         "scipy",
         "sympy",

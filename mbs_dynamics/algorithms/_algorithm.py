@@ -262,7 +262,7 @@ class Algorithm(Dispatcher):
         def looped() -> Program:
             from mbs_dynamics.representation.generic_tree import traced_in_loops
 
-            same, droppable = self.equivalent(model, arrays), frozenset(MODEL_INPUTS)
+            same, droppable = self.equivalent(model, arrays, options), frozenset(MODEL_INPUTS)
             inputs = self._shapes(model, arrays, options) | shapes_of_model_inputs(model)
             return traced_in_loops(self.name, self.equations, same, inputs, options, droppable)
 
@@ -272,7 +272,8 @@ class Algorithm(Dispatcher):
         self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]
     ) -> Program:
         """Return the equations traced body by body."""
-        same, inputs = self.equivalent(model, arrays), self._shapes(model, arrays, options)
+        same = self.equivalent(model, arrays, options)
+        inputs = self._shapes(model, arrays, options)
         equations, large = functools.partial(self.equations, **options), strategy.is_large(model.nb)
         return traced_on(same, equations, inputs, name=self.name, large=large)
 
@@ -282,15 +283,20 @@ class Algorithm(Dispatcher):
         """Return the shapes of arrays, by name."""
         return {name: shape_of(name, model, options) for name in arrays}
 
-    def equivalent(self, model: Model, arrays: tuple[str, ...]) -> Model:
+    def equivalent(
+        self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]
+    ) -> Model:
         """Return the model to trace, with other frames and inertias if results do not change."""
         if not (self.joint_space_only or self.frame_free):
             return model
-        framed = "body" in self.options or BODY_LEVEL.intersection(arrays)
-        keep = tuple(range(model.nb) if framed else model.payloads.bodies)
+        keep = {*model.payloads.bodies}
+        if BODY_LEVEL.intersection(arrays):
+            keep.update(range(model.nb))
+        if "body" in options:
+            keep.add(model.frames[options["body"]].body)
         regroup = self.joint_space_only
         found: Model = compiled(model).get_or_create(
-            (equivalent, keep, regroup, model.variables),
+            (equivalent, frozenset(keep), regroup, model.variables),
             lambda: equivalent(model, keep_frames=keep, regroup=regroup),
         )
         return found

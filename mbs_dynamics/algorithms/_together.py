@@ -159,7 +159,9 @@ def _trace(
         results: dict[str, Any] = {}
         for part in parts:
             apart = own and part.algorithm.joint_space_only
-            same = part.algorithm.equivalent(model, part.arrays) if apart else model
+            same = model
+            if apart:
+                same = part.algorithm.equivalent(model, part.arrays, part.options)
             on = Tree(same, tree.gravity, tree.loads, tree.armature)
             options = part.algorithm.candidates(part.arrays, part.options)[0]
             arrays = {name: symbols[name] for name in part.arrays}

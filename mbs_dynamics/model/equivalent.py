@@ -44,8 +44,9 @@ def equivalent(model: Model, *, keep_frames: Collection[int] = (), regroup: bool
 
     Bodies in ``keep_frames`` keep their frames, for wrenches and payloads that are given there.
     Payloads stay on their bodies. Wrenches between bodies, their twists and momenta are not those
-    of the original, nor are the frames that have names; q, gravity and the joints' names are. If
-    not to ``regroup``, bodies have their inertias, and with them energies and the total momentum.
+    of the original, nor are the frames that have names, but those on kept bodies; q, gravity and
+    the joints' names are. If not to ``regroup``, bodies have their inertias, and with them energies
+    and the total momentum.
     """
     keep = set(keep_frames)
     turned = model if len(keep) == model.nb else _with_frames_on_axes(model, keep)
@@ -162,7 +163,8 @@ def _with_frames_on_axes(model: Model, keep: set[int]) -> Model:
             X = body.joint.screw
             F[i], offset = _on_axis(_Line.of(X), next_axes[i], parent, p == GROUND)
         bodies[i] = _moved(body, F[p], F[i], offset)
-    return replace(model, bodies=tuple(bodies), frames={})
+    kept = {name: frame for name, frame in model.frames.items() if frame.body in keep}
+    return replace(model, bodies=tuple(bodies), frames=kept)
 
 
 def _next_axes(model: Model) -> list[_Line | None]:

@@ -77,9 +77,9 @@ PINNED = {
     "centroidal_momentum_bias": (1223, 595),
     "center_of_mass_jacobian": (231, 86),
     "center_of_mass_jacobian_rate": (571, 305),
-    "operational_space_inertia": (1421, 773),
-    "dynamically_consistent_inverse": (2137, 1325),
-    "null_space_projector": (2673, 1553),
+    "operational_space_inertia": (1549, 742),
+    "dynamically_consistent_inverse": (2392, 1294),
+    "null_space_projector": (2928, 1522),
     "operational_space_bias": (2682, 1453),
 }
 """Operations of all kinds on the Panda and on the UR5."""

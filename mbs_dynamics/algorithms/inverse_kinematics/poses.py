@@ -40,15 +40,17 @@ class InverseKinematics(NamedTuple):
     q: FloatArray
     """(..., nq) joint positions: a solution, or the nearest ones that were found."""
     success: Any
-    """(...) bool: whether the errors are within the tolerances."""
+    """(...) bool: whether the errors, with ``position_first`` that of the position, are within the
+    tolerances."""
     angular_error: Any
-    """(...) angle to the orientation of the target in rad; 0 if the target is a position."""
+    """(...) angle to the orientation of the target in rad, about the axes that count."""
     linear_error: Any
-    """(...) distance to the position of the target in m."""
+    """(...) distance to the position of the target in m, along the axes that count."""
     iterations: Any
     """(...) int: steps from the start that led to q."""
     reason: Any
-    """(...) str: ``"converged"``, ``"joint limits: ..."`` or ``"not converged: ..."``."""
+    """(...) str: ``"converged"``, with what is left of the orientation if the position comes first,
+    ``"joint limits: ..."`` or ``"not converged: ..."``."""
 
 
 def inverse_kinematics(
