@@ -39,6 +39,11 @@ REFUSED = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _where_mujoco_writes_its_log(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
 def mjcf(bodies, options="", after=""):
     return mbs.Model.from_mjcf(WORLD.format(options, bodies, after))
 
