@@ -72,11 +72,11 @@ def random_mjcf(seed: int) -> str:
     return f"<mujoco>{gravity}<worldbody>{trees}{moving}</worldbody></mujoco>"
 
 
-def of(function, model, *arrays, **options):
+def evaluated(function, model, *arrays, **options):
     """Evaluate equations with numbers: nothing is traced or compiled."""
     algorithm = algorithm_of(function)
     if "representation" in algorithm.options:
-        options["representation"] = "body_fixed"
+        options.setdefault("representation", "body_fixed")
     return np.asarray(algorithm.equations(Tree(model), *arrays, **options), dtype=float)
 
 
@@ -98,16 +98,15 @@ def differences(model: mbs.Model, m: mujoco.MjModel, seed: int = 0) -> dict[str,
         mujoco.mj_mulM(m, d, row, unit)
     still = mbs.from_mujoco(model, state.qpos, state.qvel, np.zeros(m.nv))
     T = mbs.from_mujoco(model, state.qpos, np.eye(m.nv)).qd.T
-    bias = of(mbs.inverse_dynamics, model, q, qd, still.qdd)
-    qdd = of(mbs.forward_dynamics, model, q, qd, tau, method="mass_matrix")
-    C = dict(
-        zip(model.frames, of(mbs.forward_kinematics, model, q, bodies=[*model.frames]), strict=True)
-    )
+    bias = evaluated(mbs.inverse_dynamics, model, q, qd, still.qdd)
+    qdd = evaluated(mbs.forward_dynamics, model, q, qd, tau, method="mass_matrix")
+    poses = evaluated(mbs.forward_kinematics, model, q, bodies=[*model.frames])
+    C = dict(zip(model.frames, poses, strict=True))
     names = [m.body(i).name or f"body{i}" for i in range(m.nbody)]
     sites = {m.site(k).name: k for k in range(m.nsite) if m.site(k).name}
     sites = {f"{x}_site" if x in names else x: k for x, k in sites.items()}
     pairs = {
-        "mass matrix": (T.T @ of(mbs.mass_matrix, model, q) @ T, M),
+        "mass matrix": (T.T @ evaluated(mbs.mass_matrix, model, q) @ T, M),
         "bias": (mbs.to_mujoco(model, q, tau=bias).qfrc, d.qfrc_bias),
         "acceleration": (mbs.to_mujoco(model, q, qd, qdd).qacc, d.qacc),
         "positions": ([C[x][:3, 3] for x in names], d.xpos),

@@ -315,29 +315,21 @@ def _pose(position: FloatArray, quaternion: FloatArray) -> FloatArray:
 
 
 class MujocoState(NamedTuple):
-    """A state in MuJoCo's coordinates; None for what was not given."""
+    """A state in MuJoCo's coordinates: qpos (..., nq) and (..., nv), None for what is not given."""
 
     qpos: FloatArray
-    """(..., nq)"""
     qvel: FloatArray | None
-    """(..., nv)"""
     qacc: FloatArray | None
-    """(..., nv)"""
     qfrc: FloatArray | None
-    """(..., nv) generalized forces."""
 
 
 class JointState(NamedTuple):
-    """A state in the coordinates of this package; None for what was not given."""
+    """The same here: positions (..., nq), then rates, accelerations and torques (..., n)."""
 
     q: FloatArray
-    """(..., nq)"""
     qd: FloatArray | None
-    """(..., n)"""
     qdd: FloatArray | None
-    """(..., n)"""
     tau: FloatArray | None
-    """(..., n) torques and forces of the joints."""
 
 
 def to_mujoco(

@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from mechanisms import MECHANISMS
+from mjcf_trees import evaluated
 from reference import assert_close
 from test_joints import ANGULAR_FIRST, FRAMES, twin
 from test_joints import with_groups as every_twin
@@ -35,11 +36,6 @@ def deepest(model):
     return max(model.body_names, key=lambda name: len(path(model, model.frames[name].body)))
 
 
-def evaluated(model, function, *arrays, **options):
-    """Evaluate without the limits of large robots: as plain Python, which compiles soonest."""
-    return mbs.compile(function, model, backend="python", **options)(*arrays)
-
-
 @every_twin
 def test_centroidal_matrices_are_those_of_pinocchio(t):
     t = twin(t)
@@ -47,17 +43,17 @@ def test_centroidal_matrices_are_those_of_pinocchio(t):
         (q, v, vd), (pq, pv, _) = t.state(seed)
         pin.computeCentroidalMap(t.pin, t.data, pq)
         A = ANGULAR_FIRST @ t.data.Ag @ t.T
-        assert_close(evaluated(t.model, mbs.centroidal_momentum_matrix, q), A, 1e-11)
+        assert_close(evaluated(mbs.centroidal_momentum_matrix, t.model, q), A, 1e-11)
         pin.dccrba(t.pin, t.data, pq, pv)
         Ad = ANGULAR_FIRST @ t.data.dAg @ t.T
-        found = evaluated(t.model, mbs.centroidal_momentum_matrix_rate, q, v)
+        found = evaluated(mbs.centroidal_momentum_matrix_rate, t.model, q, v)
         assert_close(found, Ad, 1e-11)
-        bias = evaluated(t.model, mbs.centroidal_momentum_bias, q, v)
+        bias = evaluated(mbs.centroidal_momentum_bias, t.model, q, v)
         assert_close(bias, Ad @ v, 1e-11)
         J = pin.jacobianCenterOfMass(t.pin, t.data, pq) @ t.T
-        assert_close(evaluated(t.model, mbs.center_of_mass_jacobian, q), J, 1e-11)
+        assert_close(evaluated(mbs.center_of_mass_jacobian, t.model, q), J, 1e-11)
         pin.centerOfMass(t.pin, t.data, pq, pv, t.T @ vd)
-        Jd = evaluated(t.model, mbs.center_of_mass_jacobian_rate, q, v)
+        Jd = evaluated(mbs.center_of_mass_jacobian_rate, t.model, q, v)
         assert_close(J @ vd + Jd @ v, t.data.acom[0], 1e-11)
 
 
@@ -79,33 +75,19 @@ def test_operational_space_is_that_of_pinocchio(t):
             ANGULAR_FIRST @ of(t.pin, t.data, frame, kind) @ t.T
             for of in (pin.getFrameJacobian, pin.getFrameJacobianTimeVariation)
         )
-        rank = np.linalg.matrix_rank(J)
-        damping = None if rank == 6 else 0.3
-        asked = {"body": body, "representation": representation}
-        given = (q, v) if damping is None else (q, v, damping)
-        if damping:
-            asked["damping"] = True
-        inertia = np.linalg.inv(J @ Mi @ J.T + (damping or 0.0) ** 2 * np.eye(6))
+        damping = 0.3 if np.linalg.matrix_rank(J) < 6 else 0.0
+        asked = {"body": body, "representation": representation, "damping": damping or None}
+        inertia = np.linalg.inv(J @ Mi @ J.T + damping**2 * np.eye(6))
         inverse = Mi @ J.T @ inertia
         # Pinocchio's rounding: iCub's mass matrix has a condition of 1e8 (test_joints.py)
         tolerance = 1e-14 * np.linalg.cond(inertia) + 1e-16 * np.linalg.cond(Mi) + 1e-10
-        only_q = given[:1] + given[2:]
         for function, expected in zip(
             TASK, (inertia, inverse, np.eye(len(v)) - inverse @ J), strict=True
         ):
-            assert_close(evaluated(t.model, function, *only_q, **asked), expected, tolerance)
+            assert_close(evaluated(function, t.model, q, **asked), expected, tolerance)
         bias = inertia @ (J @ Mi @ h - Jd @ v)
-        found = evaluated(t.model, mbs.operational_space_bias, *given, **asked)
+        found = evaluated(mbs.operational_space_bias, t.model, q, v, **asked)
         assert_close(found, bias, tolerance)
-
-
-def state_and_tasks(model, body, rows="all"):
-    """Return a state, J and M^-1 of a model, and the damping that its task needs."""
-    q, qd, _ = model.random_state(5)
-    chosen = [*range(6)] if rows == "all" else list(rows)
-    J = mbs.jacobian(model, q, body, representation="hybrid")[chosen]
-    damping = None if np.linalg.matrix_rank(J) == len(chosen) else 0.2
-    return q, qd, J, mbs.inverse_mass_matrix(model, q), damping
 
 
 @pytest.mark.parametrize("rows", ["all", (3, 5, 4), (0,)])
@@ -113,10 +95,13 @@ def state_and_tasks(model, body, rows="all"):
 def test_identities_hold_for_any_rows_and_trees(name, rows):
     """Mimic joints are solved by the mass matrix, chains of 20 joints by articulated bodies."""
     model = chain(20) if name == "chain of 20" else MECHANISMS[name].model
-    body = deepest(model)
-    q, qd, J, Mi, damping = state_and_tasks(model, body, rows)
-    asked = {"rows": rows, "representation": "hybrid", "damping": damping}
-    inertia, inverse, N = (function(model, q, body, **asked) for function in TASK)
+    body, chosen = deepest(model), [*range(6)] if rows == "all" else list(rows)
+    q, qd, _ = model.random_state(5)
+    J = evaluated(mbs.jacobian, model, q, body=body, representation="hybrid")[chosen]
+    Mi = evaluated(mbs.inverse_mass_matrix, model, q)
+    damping = None if np.linalg.matrix_rank(J) == len(chosen) else 0.2
+    asked = {"body": body, "rows": rows, "representation": "hybrid", "damping": damping}
+    inertia, inverse, N = (evaluated(function, model, q, **asked) for function in TASK)
     m, n = J.shape
     A = J @ Mi @ J.T + (damping or 0.0) ** 2 * np.eye(m)
     tolerance = 1e-14 * np.linalg.cond(A) * np.linalg.cond(Mi) + 1e-12
@@ -129,10 +114,12 @@ def test_identities_hold_for_any_rows_and_trees(name, rows):
         assert_close(N @ N, N, tolerance)
         assert_close(J @ Mi @ N.T, 0.0 * J, tolerance)
         F, tau = np.arange(1.0, m + 1.0), np.cos(np.arange(n))
-        bias = mbs.operational_space_bias(model, q, qd, body, **asked)
-        qdd = mbs.forward_dynamics(model, q, qd, J.T @ F + N.T @ tau)
-        Vd = mbs.accelerations(model, q, qd, qdd, bodies=[body], representation="hybrid")[0]
-        assert_close(Vd[[*range(6)] if rows == "all" else list(rows)], A @ (F - bias), tolerance)
+        bias = evaluated(mbs.operational_space_bias, model, q, qd, **asked)
+        qdd = evaluated(mbs.forward_dynamics, model, q, qd, J.T @ F + N.T @ tau)
+        Vd = evaluated(
+            mbs.accelerations, model, q, qd, qdd, bodies=[body], representation="hybrid"
+        )[0]
+        assert_close(Vd[chosen], A @ (F - bias), tolerance)
 
 
 def test_representations_are_seen_from_other_frames(arm):
