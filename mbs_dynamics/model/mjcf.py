@@ -16,7 +16,7 @@ free       position, quaternion w, x, y, z;    free: position, quaternion x, y, 
            angular velocity in the body
 =========  ==================================  =====================================================
 
-:func:`to_mujoco` and :func:`from_mujoco` convert states.
+:func:`mbs_dynamics.to_mujoco` and :func:`mbs_dynamics.from_mujoco` convert states.
 """
 
 from __future__ import annotations
