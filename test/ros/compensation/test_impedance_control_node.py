@@ -75,6 +75,8 @@ def test_an_arm_follows_targets_poses_and_trajectories_in_modes_that_change_with
             "link": "tool",
             # what the periods of a busy machine can bear
             **{f"stiffness.{name}": 0.1 if name > "joint4" else 10.0 for name in JOINTS},
+            "linear_stiffness": "[150.0, 150.0, 150.0]",
+            "angular_stiffness": "[1.0, 1.0, 1.0]",
             "max_age": 0.0,  # the simulation falls behind on a busy machine
         }
         with ImpedanceProcess(namespace=simulator.namespace, **given) as process:
@@ -117,7 +119,7 @@ def follow(arm, operator, process):
     assert operator.set(mode="cartesian") == ""
     C = tool()
     C[2, 3] -= 0.05
-    operator.aim(pose_message(C), lambda: abs(tool() - C)[:3, 3].max() < 0.01)
+    operator.aim(pose_message(C), lambda: abs(tool() - C)[:3, 3].max() < 0.02)
     operator.aim(pose_message(C, "camera"), refused("'camera'"))
     operator.aim(pose_message(C, w=0.5), refused("the quaternion"))
     C[0, 3] += 3.0
