@@ -212,6 +212,16 @@ def test_statements_about_robotics_toolbox(convention):
     same(robot.manipulability(q), mbs.manipulability(arm, q, "tool"))
     torques = mbs.inverse_dynamics(arm, q, qd, qdd)
     same(robot.accel(q, qd, torques), mbs.forward_dynamics(arm, q, qd, torques), atol=1e-7)
+    one, G, B, Tc = robot.links[1], -50.0, 2e-3, 0.4  # at the motor there, at the joint here
+    one.Jm, one.G, one.B, one.Tc = 1e-4, G, B, Tc
+    rows = list(ROWS)
+    rows[1] = rows[1]._replace(
+        motor_inertia=1e-4, gear_ratio=G, damping=G**2 * B, friction=abs(G) * Tc
+    )
+    driven = mbs.Model.from_dh(DHTable(rows=tuple(rows), convention=convention))
+    resisted = driven.damping * qd + driven.friction * np.sign(qd)
+    same(robot.rne(q, qd, qdd), mbs.inverse_dynamics(driven, q, qd, qdd) + resisted)
+    same(robot.inertia(q), mbs.mass_matrix(driven, q))
     robot.payload(2.0, [0.1, 0.2, 0.05])
     same(robot.gravload(q), mbs.gravity_torques(arm.with_payload("tool", 2.0, (0.1, 0.2, 0.05)), q))
 

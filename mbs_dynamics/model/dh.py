@@ -31,7 +31,7 @@ i: B_i is the transformation above. The two rods are those of the classical conv
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import cos, pi, sin
 from typing import Any, NamedTuple
 
@@ -45,7 +45,9 @@ from mbs_dynamics.model.body import Body, Frame
 from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
 from mbs_dynamics.model.diagnostics import Diagnostic, diagnose_made
 from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.joint import Joint, Limits
 from mbs_dynamics.model.screws import assemble
+from mbs_dynamics.model.urdf_units import MOST_TURNS
 
 SCREWS = {
     "revolute": np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0]),
@@ -57,13 +59,14 @@ TOOL = "tool"
 """Name of frame n + 1, the frame at the end of the last link."""
 
 
-class DHRow(NamedTuple):
-    """One joint and the link that it moves."""
+class _Fields(NamedTuple):
+    """The fields of a row."""
 
     a: float
     """Distance from Z_i to Z_{i+1} along X_{i+1}, in m; unlike in the paper, it may be negative."""
     b: float
-    """Coordinate on Z_i of the foot of X_{i+1}, in m, of any sign; at q = 0 if prismatic."""
+    """Coordinate on Z_i of the foot of X_{i+1}, in m, of any sign; at q = 0 if prismatic. Most
+    texts call it d, which is accepted as well."""
     alpha: float
     """Angle from Z_i to Z_{i+1} about X_{i+1}, in rad."""
     theta: float = 0.0
@@ -80,7 +83,48 @@ class DHRow(NamedTuple):
     """(3,) centre of mass in m, in the frame that the convention fixes to the link; None: rods."""
     inertia_at_com: Any = None
     """(3, 3) inertia tensor in kg m^2 about ``com``, in the axes of that frame; None: a point."""
+    position_limits: Sequence[float] | None = None
+    """Least and greatest position q_i, in rad or m."""
+    velocity_limit: float | None = None
+    """In rad/s or m/s."""
+    effort_limit: float | None = None
+    """In N m or N, at the joint."""
+    motor_inertia: float = 0.0
+    """Moment of inertia of the rotor about its own axis, in kg m^2."""
+    gear_ratio: float = 1.0
+    """Turns of the rotor for one of the joint, or rad for 1 m; the armature of the joint is its
+    square times ``motor_inertia``."""
+    damping: float = 0.0
+    """Viscous friction at the joint, in N m s/rad or N s/m."""
+    friction: float = 0.0
+    """Coulomb friction at the joint, in N m or N."""
 
+
+class DHRow(_Fields):
+    """One joint and the link that it moves; ``d`` is another name of ``b``."""
+
+    __slots__ = ()
+
+    def __new__(cls, *fields: Any, d: float | None = None, **named: Any) -> DHRow:
+        """Return a row; raise ModelError if both ``b`` and ``d`` are given, and differ."""
+        if d is not None:
+            b = fields[1] if len(fields) > 1 else named.setdefault("b", d)
+            if b != d:
+                raise ModelError(f"b and d of a row are the same length; got b={b!r} and d={d!r}")
+        return super().__new__(cls, *fields, **named)
+
+    @property
+    def d(self) -> float:
+        """The same as ``b``."""
+        return self.b
+
+
+NOT_NUMBERS = ("kind", "com", "inertia_at_com", "position_limits")
+OPTIONAL = ("velocity_limit", "effort_limit")
+NOT_NEGATIVE = (
+    *("mass", "hub_inertia", "payload_mass", "motor_inertia", "damping", "friction"),
+    *OPTIONAL,
+)
 
 CONVENTIONS = ("classical", "modified")
 """The conventions of Denavit and Hartenberg, and of Craig."""
@@ -133,13 +177,14 @@ def from_dh(
 
     :param table: a :class:`~mbs_dynamics.model.dh.DHTable`, or its rows alone: each a
         :class:`~mbs_dynamics.model.dh.DHRow`, a mapping with its
-        fields, or a sequence in their order (a, b, alpha, theta, mass, ...).
+        fields, or a sequence in their order (a, d, alpha, theta, mass, ...).
     :param gravity: (3,) free-fall acceleration in frame 1, the inertial frame, in m/s^2; 9.81 along
         -Z_1 by default.
     :raises ArgumentError: for a field that is missing, unknown or not a finite number, and for an
         unknown kind of joint or convention.
-    :raises ModelError: for a negative mass or inertia, an inertia without ``com``, a payload mass
-        in the modified convention, a table without rows, or a name used twice.
+    :raises ModelError: for a negative mass, inertia, limit or friction, a gear ratio of zero, a
+        lower limit above the upper one, ``b`` and ``d`` that differ, an inertia without ``com``, a
+        payload mass in the modified convention, a table without rows, or a name used twice.
     """
     rows = _checked_rows(table.rows if isinstance(table, DHTable) else table)
     described = table if isinstance(table, DHTable) else DHTable(rows)
@@ -164,6 +209,10 @@ def from_dh(
         ],
         body_names=described.body_names,
         joint_names=described.joint_names,
+    )
+    bodies = tuple(
+        replace(body, joint=_driven(body.joint, row))
+        for body, row in zip(bodies, rows, strict=True)
     )
     if TOOL in (body.name for body in bodies):
         raise ModelError(f"no body may be named {TOOL!r}: it is the frame at the end of the robot")
@@ -199,6 +248,18 @@ def link_inertia(row: DHRow) -> Inertia:
         rods = Inertia.from_com(m_b, (0.0, 0.0, b / 2), along_z)
         rods += Inertia.from_com(m_a, (a / 2, 0.0, b), along_x)
     return rods + _payload_and_hub(row, (a, 0.0, b))
+
+
+def _driven(joint: Joint, row: DHRow) -> Joint:
+    """Return a joint with the limits, the rotor and the friction of a row."""
+    lower, upper = row.position_limits or (None, None)
+    return replace(
+        joint,
+        limits=Limits(lower, upper, row.velocity_limit, row.effort_limit),
+        damping=row.damping,
+        friction=row.friction,
+        armature=row.gear_ratio**2 * row.motor_inertia,
+    )
 
 
 def _payload_and_hub(row: DHRow, end: ArrayLike) -> Inertia:
@@ -255,8 +316,8 @@ def _checked_rows(table: Any) -> tuple[DHRow, ...]:
             row = DHRow(**given) if isinstance(given, Mapping) else DHRow(*given)
         except TypeError:
             raise ArgumentError(
-                f"table[{i}] must be a DHRow, or have its fields {', '.join(DHRow._fields)}, the "
-                f"last {len(DHRow._field_defaults)} of them optional; got {given!r}"
+                f"table[{i}] must be a DHRow, or have its fields {', '.join(DHRow._fields)}, or d "
+                f"for b, the last {len(DHRow._field_defaults)} of them optional; got {given!r}"
             ) from None
         rows.append(_checked_row(f"table[{i}]", row))
     return tuple(rows)
@@ -267,15 +328,22 @@ def _checked_row(argument: str, row: DHRow) -> DHRow:
         raise ArgumentError(
             f"the kind of {argument} must be one of {', '.join(SCREWS)}; got {row.kind!r}"
         )
-    values = {
-        field: checks.number(f"{field} of {argument}", getattr(row, field))
-        for field in DHRow._fields
-        if field not in ("kind", "com", "inertia_at_com")
-    }
-    for field in ("mass", "hub_inertia", "payload_mass"):
-        if values[field] < 0.0:
+    values = row._asdict()
+    for field, value in values.items():
+        if field not in NOT_NUMBERS and not (value is None and field in OPTIONAL):
+            values[field] = checks.number(f"{field} of {argument}", value)
+    for field in NOT_NEGATIVE:
+        if values[field] is not None and values[field] < 0.0:
             raise ModelError(f"{field} of {argument} must not be negative; got {values[field]:g}")
-    return DHRow(**values, kind=row.kind, com=row.com, inertia_at_com=row.inertia_at_com)
+    if not values["gear_ratio"]:
+        raise ModelError(f"gear_ratio of {argument} must not be 0; 1 is a motor without gear")
+    if row.position_limits is not None:
+        name = f"position_limits of {argument}"
+        low, high = checks.numbers(name, row.position_limits, (2,)).tolist()
+        if low > high:
+            raise ModelError(f"{name} must be the lower and the upper one; got {low:g}, {high:g}")
+        values["position_limits"] = low, high
+    return DHRow(**values)
 
 
 def _diagnose(bodies: Sequence[Body], rows: Sequence[DHRow], modified: bool) -> list[Diagnostic]:
@@ -295,6 +363,12 @@ def _diagnose(bodies: Sequence[Body], rows: Sequence[DHRow], modified: bool) -> 
             if abs(getattr(row, angle)) > 2 * pi:
                 turns = f"{angle} is {getattr(row, angle):g} rad, more than a turn"
                 said.append(Diagnostic(link, f"{turns}; are these degrees?"))
+        if row.kind == "revolute" and max(map(abs, row.position_limits or (0.0,))) > MOST_TURNS:
+            said.append(
+                Diagnostic(
+                    link, f"position_limits are {row.position_limits} rad; are these degrees?"
+                )
+            )
         if (
             row.com is None and body.inertia.violations()
         ):  # rods and points are real bodies: this is the hub

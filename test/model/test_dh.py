@@ -196,6 +196,55 @@ def test_kinetic_energy_is_that_of_the_elements(seed):
     assert got == pytest.approx(kinetic_energy(table, q, qd), rel=1e-7)
 
 
+MOTORS = [
+    {"motor_inertia": 2e-4, "gear_ratio": -62.6, "damping": 5.8, "friction": 24.0},
+    {"position_limits": (-1.9, 2.5), "velocity_limit": 3.0, "effort_limit": 97.0},
+    {"motor_inertia": 3e-5, "gear_ratio": 1.0, "damping": 0.5},
+]
+
+
+@pytest.mark.parametrize("kind", ["revolute", "prismatic"])
+@pytest.mark.parametrize("convention", ["classical", "modified"])
+def test_motors_and_limits_are_those_of_joints_and_of_pinocchio(kind, convention):
+    pin = pytest.importorskip("pinocchio")
+    row = dict(a=0.3, alpha=0.7, mass=2.0, kind=kind, com=(0.1, 0.0, 0.2))
+    bare = [DHRow(**row, b=0.2, inertia_at_com=0.1 * np.eye(3))] * 3
+    rows = [bare[k]._replace(**more) for k, more in enumerate(MOTORS)]
+    rows[1] = rows[1]._asdict() | {"d": 0.2}
+    del rows[1]["b"]
+    model = Model.from_dh(DHTable(tuple(rows), convention=convention))
+    plain = Model.from_dh(DHTable(tuple(bare), convention=convention))
+    np.testing.assert_allclose(model.armature, [2e-4 * 62.6**2, 0.0, 3e-5])
+    np.testing.assert_array_equal([model.damping, model.friction], [[5.8, 0, 0.5], [24, 0, 0]])
+    assert model.joints[1].limits == (-1.9, 2.5, 3.0, 97.0)
+    np.testing.assert_array_equal(model.upper, [np.inf, 2.5, np.inf])
+    reference = pin.Model()
+    for i, body in enumerate(plain.bodies):
+        joint = pin.JointModelRZ() if kind == "revolute" else pin.JointModelPZ()
+        reference.addJoint(i, joint, pin.SE3(body.home_rel), f"j{i}")
+        M, c = body.inertia, body.inertia.com
+        own = pin.Inertia(M.mass, c, M.tensor - M.mass * (c @ c * np.eye(3) - np.outer(c, c)))
+        reference.appendBodyToJoint(i + 1, own, pin.SE3(1))
+    reference.rotorInertia = np.array([2e-4, 0.0, 3e-5])
+    reference.rotorGearRatio = np.array([-62.6, 1.0, 1.0])
+    reference.armature = reference.rotorInertia * reference.rotorGearRatio**2
+    q, qd, qdd = model.random_state(3)
+    data = reference.createData()
+    tau = pin.rnea(reference, data, q, qd, qdd)
+    np.testing.assert_allclose(mbs.inverse_dynamics(model, q, qd, qdd), tau, atol=1e-11)
+    np.testing.assert_allclose(mbs.forward_dynamics(model, q, qd, tau), qdd, atol=1e-10)
+    np.testing.assert_allclose(
+        mbs.mass_matrix(model, q) - mbs.mass_matrix(plain, q), np.diag(model.armature), atol=1e-12
+    )
+    theirs = pin.aba(reference, data, q, qd, np.ones(3))
+    np.testing.assert_allclose(mbs.forward_dynamics(model, q, qd, np.ones(3)), theirs, atol=1e-10)
+
+
+def test_limits_in_degrees_are_a_warning():
+    with pytest.warns(ModelWarning, match="body1.*170.*degrees"):
+        Model.from_dh([ROW | {"position_limits": (-170, 170)}])
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_mass_matrix_is_that_of_pinocchio(seed):
     pin = pytest.importorskip("pinocchio")
@@ -352,6 +401,14 @@ ROW = {"a": 0.1, "b": 0.2, "alpha": 0.3, "mass": 1.0}
         (ModelError, [ROW | {"mass": -1.0}], r"mass of table\[0\] must not be negative; got -1"),
         (ModelError, [ROW | {"hub_inertia": -0.1}], r"hub_inertia of table\[0\] must not be"),
         (ModelError, [ROW | {"payload_mass": -2}], r"payload_mass of table\[0\] must not be"),
+        (ModelError, [ROW | {"d": 0.1}], r"b=0.2 and d=0.1"),
+        (ModelError, [ROW | {"motor_inertia": -1}], r"motor_inertia of table\[0\].*-1"),
+        (ModelError, [ROW | {"gear_ratio": 0}], r"gear_ratio of table\[0\]"),
+        (ModelError, [ROW | {"friction": -3}], r"friction of table\[0\].*-3"),
+        (ModelError, [ROW | {"effort_limit": -5}], r"effort_limit of table\[0\].*-5"),
+        (ModelError, [ROW | {"position_limits": (2, 1)}], r"position_limits of table\[0\].*2, 1"),
+        (ArgumentError, [ROW | {"position_limits": 2}], r"position_limits of table\[0\]"),
+        (ArgumentError, [ROW | {"velocity_limit": "fast"}], r"velocity_limit of table\[0\]"),
         (ModelError, [], r"a mechanism needs a body that moves"),
         (ArgumentError, DHTable(PUMA.rows, body_names=("a",)), r"body_names must be 6 names"),
         (ArgumentError, DHTable(PUMA.rows, joint_names=("a",)), r"joint_names must be 6 names"),
