@@ -159,7 +159,7 @@ def _computed(
 def _finish(model: mbs.Model, computed: _Computed, options: argparse.Namespace) -> int:
     motion, taken, failed = computed
     _report(model, motion, math.ceil(motion.t[-1] / options.step * (1.0 - 1e-9)), taken)
-    _write(motion, options, lambda: model, options.out)
+    _write(motion, options, lambda: model, model.name, options.out)
     if failed is not None:
         raise failed
     return 0
@@ -270,13 +270,14 @@ def _write(
     motion: Motion,
     options: argparse.Namespace,
     model: Callable[[], mbs.Model],
+    name: str,
     out: Path | None = None,
 ) -> None:
     if out is not None:
         motion.save(out)
         print(f"wrote {out}")
     if options.figure is not None:
-        write_figure(motion, options.figure)
+        write_figure(motion, options.figure, name)
         print(f"wrote {options.figure}")
     if options.animation is not None:
         write_animation(model(), motion, options.animation)
@@ -293,7 +294,7 @@ def _plot(options: argparse.Namespace) -> int:
         raise ArgumentError("an animation needs the robot: --robot ROBOT.urdf")
     if options.figure is None and options.animation is None:
         options.figure = options.file.with_suffix(".png")
-    _write(motion, options, lambda: robot(options.robot, **part_of(options)))
+    _write(motion, options, lambda: robot(options.robot, **part_of(options)), options.file.stem)
     return 0
 
 

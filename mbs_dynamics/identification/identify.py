@@ -77,6 +77,8 @@ class Identification:
     notes: tuple[str, ...]
     terms: FrictionTerms | None = None
     """Stribeck's effect and load-dependent friction of the recorded joints."""
+    recordings: tuple[str, ...] = ()
+    """Names of the recordings from which it was identified."""
 
     @property
     def model(self) -> Model:
@@ -213,6 +215,7 @@ def identify(
         tuple(held),
         tuple(notes),
         terms,
+        tuple(dict.fromkeys(part.name for part in parts)),
     )
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import date
 from html import escape
 
 import numpy as np
@@ -12,13 +13,15 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.identification.identify import Identification
-from mbs_dynamics.identification.torque_model import stacked
 
-WIDTH, HEIGHT, MARGIN = 720, 150, 44
-"""Of a figure and of the room for its axis, in pixels."""
+WIDTH, HEIGHT, MARGIN, BELOW = 720, 150, 60, 30
+"""Of the curves of a figure and of the room for its axes, in pixels."""
 
-LABEL = 14
-"""Height of a label in pixels."""
+GAP = 6.0
+"""Width in pixels between two stretches that do not follow each other."""
+
+LABEL, LETTER = 14, 6
+"""Height of a label and width of a letter in pixels."""
 
 POINTS = 1500
 """Largest number of points of a curve."""
@@ -28,10 +31,10 @@ WELL = 0.1
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b1b1b; --paper: #ffffff; --grid: #d5d5d5;
-        --measured: #0072b2; --predicted: #d55e00; --residual: #777777; }
+        --measured: #0072b2; --predicted: #d55e00; --described: #009e73; --residual: #777777; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e8e8e8; --paper: #16181c; --grid: #3a3d44; --measured: #56b4e9;
-          --predicted: #e69f00; --residual: #a0a0a0; } }
+          --predicted: #e69f00; --described: #2fd6a8; --residual: #a0a0a0; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
        max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; margin: 1rem 0; }
@@ -40,6 +43,7 @@ td:first-child, th:first-child { text-align: left; }
 svg { width: 100%; height: auto; } polyline { fill: none; stroke-width: 1.2; }
 .measured { stroke: var(--measured); } .predicted { stroke: var(--predicted);
   stroke-dasharray: 5 3; }
+.described { stroke: var(--described); stroke-dasharray: 2 3; }
 .residual { stroke: var(--residual); } line { stroke: var(--grid); }
 text { fill: var(--ink); font-size: 12px; } .scroll { overflow-x: auto; }
 """
@@ -49,12 +53,16 @@ def report(found: Identification, title: str) -> str:
     """Return the page as HTML."""
     parts = [
         f"<h1>{escape(title)}</h1>",
+        _origin(found),
         _summary(found),
+        "<h2>What to record next</h2>",
+        _advice(found),
         "<h2>Torques</h2>",
-        f"<p>Held-out data below {found.cutoff:.3g} Hz. "
-        "<b style='color: var(--measured)'>measured</b> (line), "
-        "<b style='color: var(--predicted)'>predicted</b> (dashed), "
-        "<b style='color: var(--residual)'>residual</b> (grey).</p>",
+        f"<p>Held-out data below {found.cutoff:.3g} Hz over the time in the recording, which a gap "
+        "interrupts where the data do. <b style='color: var(--measured)'>measured</b> (line), "
+        "<b style='color: var(--predicted)'>predicted</b> by the identified model (dashed), "
+        "<b style='color: var(--described)'>description</b> without friction (dotted), "
+        "<b style='color: var(--residual)'>residual</b>, measured less predicted (grey).</p>",
         *_figures(found),
         "<h2>Joints</h2>",
         _table(
@@ -74,8 +82,6 @@ def report(found: Identification, title: str) -> str:
         _links(found),
         "<h2>Identifiable parameters</h2>",
         _knowledge(found),
-        "<h2>What to record next</h2>",
-        _advice(found),
     ]
     if found.notes:
         listed = "".join(f"<li>{escape(note)}</li>" for note in found.notes)
@@ -88,6 +94,19 @@ def report(found: Identification, title: str) -> str:
     return head + "\n".join(parts) + "</body></html>\n"
 
 
+def _origin(found: Identification) -> str:
+    """Return the names of the recordings, the date and the version."""
+    held = dict.fromkeys(one.name for one in found.validation)
+    known, unseen = (
+        ", ".join(map(escape, filter(None, names))) for names in (found.recordings, held)
+    )
+    used = f"Identified from {known or 'recordings'}, compared with held-out data"
+    return (
+        f"<p>{used}{' of ' + unseen if unseen else ''}. Written on {date.today().isoformat()} by "
+        f"mbs_dynamics {mbs.__version__}.</p>"
+    )
+
+
 def _summary(found: Identification) -> str:
     errors = found.errors
     rows = [("description", f"{100 * errors.description:.2f} %")]
@@ -98,49 +117,77 @@ def _summary(found: Identification) -> str:
         rows.append(("identified", f"{100 * errors.identified:.2f} %"))
     consistent = "can exist" if found.consistent else "cannot all exist"
     return _table(("torques of", "relative error, held-out data"), rows) + (
-        f"<p>All links {consistent}. Weight of the distance to the description: "
-        f"{found.choice.weight:g}, by cross-validation with a relative error of "
-        f"{100 * found.choice.best:.2f} %.</p>"
+        f"<p>All links {consistent}. The estimate minimises the error of the torques plus a weight "
+        "times the distance of the inertias from those of the description, so that parameters "
+        "which the data do not show remain near it. Of the weights tried, "
+        f"{found.choice.weight:g} predicted data best that were left out in turn, with a relative "
+        f"error of {100 * found.choice.best:.2f} %.</p>"
     )
 
 
 def _figures(found: Identification) -> Iterable[str]:
-    A, below = stacked(found.validation)
-    b = np.concatenate([one.measured for one in found.validation])
-    predicted = A @ found.x + b - below
-    step = max(1, len(b) // POINTS)
+    step = max(1, sum(len(one.b) for one in found.validation) // POINTS)
+    described = found.torque_model.described()
+    curves = []
+    for one in found.validation:
+        predicted = one.A @ found.x + one.measured - one.b
+        curves.append((one.measured, predicted, one.A @ described, one.measured - predicted))
+    shares = np.linalg.norm(np.concatenate([each[3] for each in curves]), axis=0)
+    shares /= np.maximum(
+        np.linalg.norm(np.concatenate([each[0] for each in curves]), axis=0), 1e-12
+    )
+    model = found.torque_model.model
     for j, joint in enumerate(found.torque_model.joints):
-        y, z = b[::step, j], predicted[::step, j]
-        share = float(
-            np.linalg.norm(b[:, j] - predicted[:, j]) / max(np.linalg.norm(b[:, j]), 1e-12)
-        )
-        yield f"<h3>{escape(joint)}: {100 * share:.1f} %</h3>" + _figure(
-            {"measured": y, "predicted": z, "residual": y - z}
+        slides = not model.joint(joint).screws[:3].any()
+        drawn = [np.stack([y[::step, j] for y in each]) for each in curves]
+        yield f"<h3>{escape(joint)}: {100 * shares[j]:.1f} %</h3>" + _figure(
+            drawn, _stretches(found, step), "N" if slides else "N m"
         )
 
 
-def _figure(curves: dict[str, FloatArray]) -> str:
-    """Return curves over their samples as SVG."""
-    low = min(float(y.min()) for y in curves.values())
-    high = max(float(y.max()) for y in curves.values())
+def _stretches(found: Identification, step: int) -> list[tuple[str, float, FloatArray]]:
+    """Return name, room before it in pixels, and times of the points of each stretch."""
+    stretches, name, end = [], None, 0.0
+    for one in found.validation:
+        t = one.start + np.arange(0, len(one.b), step) / one.rate
+        follows = name == one.name and t[0] - end < (step + 1) / one.rate
+        stretches.append((one.name, 0.0 if follows or name is None else GAP, t))
+        name, end = one.name, t[-1]
+    return stretches
+
+
+def _figure(
+    curves: Sequence[FloatArray], stretches: Sequence[tuple[str, float, FloatArray]], unit: str
+) -> str:
+    """Return the curves (4, N) of stretches over time as SVG."""
+    low, high = (float(f([f(y) for y in curves])) for f in (np.min, np.max))
     span = max(high - low, 1e-12)
 
-    def height(value: float) -> float:
-        return 8 + (HEIGHT - 16) * (high - value) / span
+    def height(value: FloatArray | float) -> FloatArray:
+        return np.asarray(8 + (HEIGHT - 16) * (high - np.asarray(value)) / span)
 
-    drawn = []
+    drawn = [f"<text x='0' y='{HEIGHT / 2:.0f}'>{unit}</text>"]
     apart = min(abs(height(0.0) - height(level)) for level in (low, high))
     for level in (low, high, *([0.0] if low < 0.0 < high and apart > LABEL else [])):
         y = height(level)
         drawn.append(f"<line x1='{MARGIN}' x2='{WIDTH}' y1='{y:.1f}' y2='{y:.1f}'/>")
-        drawn.append(f"<text x='0' y='{y + 4:.1f}'>{level:.3g}</text>")
-    for kind, y_of in curves.items():
-        x_of = np.linspace(MARGIN, WIDTH, len(y_of))
-        points = " ".join(
-            f"{x:.1f},{height(float(y)):.1f}" for x, y in zip(x_of, y_of, strict=True)
-        )
-        drawn.append(f"<polyline class='{kind}' points='{points}'/>")
-    return f"<svg viewBox='0 0 {WIDTH} {HEIGHT}' role='img'>{''.join(drawn)}</svg>"
+        drawn.append(f"<text x='{MARGIN - 34}' y='{y + 4:.1f}'>{level:.3g}</text>")
+    room = WIDTH - MARGIN - sum(before for _, before, _ in stretches)
+    scale = room / max(sum(t[-1] - t[0] for *_, t in stretches), 1e-12)
+    x, free, shown = float(MARGIN), 0.0, None
+    for y, (name, before, t) in zip(curves, stretches, strict=True):
+        x += before
+        label = f"{t[0]:.3g} s" + (f" in {name}" if name != shown and name else "")
+        if x >= free:
+            drawn.append(f"<line x1='{x:.1f}' x2='{x:.1f}' y1='8' y2='{HEIGHT + 4}'/>")
+            drawn.append(f"<text x='{x:.1f}' y='{HEIGHT + 18}'>{escape(label)}</text>")
+            free, shown = x + LETTER * (len(label) + 1), name
+        for kind, values in zip(("measured", "predicted", "described", "residual"), y, strict=True):
+            pairs = zip(x + scale * (t - t[0]), height(values), strict=True)
+            points = " ".join(f"{a:.1f},{b:.1f}" for a, b in pairs)
+            drawn.append(f"<polyline class='{kind}' points='{points}'/>")
+        x += scale * (t[-1] - t[0])
+    return f"<svg viewBox='0 0 {WIDTH} {HEIGHT + BELOW}' role='img'>{''.join(drawn)}</svg>"
 
 
 def _links(found: Identification) -> str:

@@ -41,6 +41,8 @@ class Signals(NamedTuple):
     """(N, k) in N m or N."""
     rate: float
     """Samples per second."""
+    name: str = ""
+    """Name of the recording."""
 
 
 def low_pass(x: FloatArray, rate: float, cutoff: float) -> FloatArray:
@@ -109,7 +111,7 @@ def filtered(recording: Recording, cutoff: float) -> Signals:
         qd, qdd = np.where(quieter, own, qd), np.where(quieter, slope, qdd)
     tau = low_pass(recording.tau, rate, cutoff)
     kept = slice(ends, len(t) - ends, step)
-    return Signals(t[kept], q[kept], qd[kept], qdd[kept], tau[kept], rate / step)
+    return Signals(t[kept], q[kept], qd[kept], qdd[kept], tau[kept], rate / step, recording.name)
 
 
 def _noise(x: FloatArray, smooth: FloatArray, ends: int) -> FloatArray:

@@ -47,6 +47,10 @@ class Equations(NamedTuple):
     """Samples per second."""
     terms: FloatArray | None = None
     """(N, k) torques of further friction, which were taken off b; None if there are none."""
+    name: str = ""
+    """Name of the recording."""
+    start: float = 0.0
+    """Time of the first sample in the recording, in s."""
 
     @property
     def measured(self) -> FloatArray:
@@ -61,7 +65,8 @@ class Equations(NamedTuple):
         """Return a range of the samples."""
         A, b, qd, qdd, gravity = (x[rows] for x in self[:5])
         terms = None if self.terms is None else self.terms[rows]
-        return Equations(A, b, qd, qdd, gravity, self.rate, terms)
+        start = self.start + (rows.start or 0) / self.rate
+        return Equations(A, b, qd, qdd, gravity, self.rate, terms, self.name, start)
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,9 @@ class TorqueModel:
         A = low_pass(self.regressor(signals.q, v, a), rate, cutoff)
         b = low_pass(signals.tau, rate, cutoff)
         g = mbs.gravity_torques(self.model, self.whole(signals.q, at_rest=True))[:, self.places]
-        return Equations(A, b, v, a, low_pass(g, rate, cutoff), rate)
+        g = low_pass(g, rate, cutoff)
+        start = float(signals.t[0])
+        return Equations(A, b, v, a, g, rate, name=signals.name, start=start)
 
     def regressor(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the rows A (N, k, p) of motions (N, k) of the recorded joints."""

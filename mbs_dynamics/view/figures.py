@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,12 @@ ANIMATIONS = (".gif",)
 """Kinds of files of animations."""
 
 FRAMES_PER_SECOND = 25
+
+MOST = 99.5
+"""Percentile of the values of a panel that its scale shows in any case, and their complement."""
+
+SPIKE = 3.0
+"""Values that make the scale of a panel larger than that by this factor are cut off."""
 
 
 def check_joints(motion: Motion, joint_names: tuple[str, ...]) -> None:
@@ -58,39 +64,66 @@ def _checked(motion: Motion, path: str | Path, kinds: tuple[str, ...]) -> Path:
     return target
 
 
-def write_figure(motion: Motion, path: str | Path) -> None:
+def write_figure(motion: Motion, path: str | Path, title: str = "") -> None:
     """Write a figure of positions, rates, torques and energies over time: .png, .svg or .pdf.
 
+    ``title`` is that of the figure, before the method. Short peaks are cut off and stated.
     Raises ArgumentError for another kind of file or a batch; BackendError without matplotlib.
     """
     target, plt = _checked(motion, path, FIGURES), _pyplot()
-    figure, axes = plt.subplots(2, 2, figsize=(10, 6), sharex=True, layout="constrained")
-    for each in axes.flat:
-        each.set_prop_cycle(color=CURVES)
-    panels: list[tuple[FloatArray, str, Sequence[str]]] = [
+    figure, axes = plt.subplots(2, 2, figsize=(11, 6.5), sharex=True, layout="constrained")
+    styles = [{"color": c, "ls": ls} for ls in ("-", "--", ":", "-.") for c in CURVES]
+    panels = [
         (motion.q, "position, rad or m", motion.position_names),
-        (motion.qd, "rate, rad/s or m/s", ()),
-        (motion.tau, "torque, N m or N", ()),
+        (motion.qd, "rate, rad/s or m/s", motion.joint_names),
+        (motion.tau, "motor torque, N m or N", motion.joint_names),
     ]
+    legends: dict[tuple[str, ...], list[Any]] = {}
     for each, (values, label, names) in zip(axes.flat, panels, strict=False):
-        each.plot(motion.t, values, lw=1.0)
+        pairs = zip(values.T, itertools.cycle(styles), strict=False)
+        lines = [each.plot(motion.t, y, lw=1.0, **style)[0] for y, style in pairs]
         each.set_ylabel(label)
-        if names:
-            each.legend(names, fontsize=7, ncols=1 + len(names) // 8)
+        legends.setdefault(names, lines)
+    for (names, lines), title_of in zip(legends.items(), ("positions", "rates"), strict=False):
+        head = title_of if len(legends) > 1 else None
+        place = f"outside right {'lower' if title_of == 'rates' else 'upper'}"
+        columns = 1 + len(names) // 33
+        figure.legend(lines, names, loc=place, title=head, fontsize=7, ncols=columns)
     energies = {"kinetic": motion.kinetic, "potential": motion.potential, "sum": motion.energy}
-    for name, values in energies.items():
-        axes[1, 1].plot(motion.t, values, lw=1.0, label=name)
+    for (name, values), colour in zip(energies.items(), CURVES, strict=False):
+        axes[1, 1].plot(motion.t, values, lw=1.0, label=name, color=colour)
     axes[1, 1].set_ylabel("energy, J")
     axes[1, 1].legend(fontsize=7)
     axes[1, 1].set_visible(bool(np.isfinite(motion.energy).any()))  # not of a recording
+    for each in axes.flat:
+        _cut(each)
+    found = list(dict.fromkeys(event.name for event in motion.events))
+    marks = dict(zip(found, itertools.cycle(styles[len(CURVES) :]), strict=False))
+    named: dict[str, Any] = {}
     for event in motion.events:
         for each in axes.flat:
-            each.axvline(event.t, color=GREY, lw=0.6)
+            named[event.name] = each.axvline(event.t, lw=0.7, **marks[event.name])
+    if named:
+        events = list(named.values())
+        figure.legend(events, list(named), loc="outside lower center", fontsize=7, ncols=4)
     for each in axes[1]:
         each.set_xlabel("time, s")
-    figure.suptitle(motion.method)
+    figure.suptitle(", ".join(filter(None, (title, motion.method))))
     figure.savefig(target, dpi=120)
     plt.close(figure)
+
+
+def _cut(axes: Any) -> None:
+    """Cut off peaks that would set the scale of a panel, and state the largest."""
+    values = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in axes.lines])
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return
+    low, high = np.percentile(values, [100.0 - MOST, MOST])
+    span, extreme = high - low, values[np.argmax(np.abs(values))]
+    if span > 0.0 and np.ptp(values) > SPIKE * span:
+        axes.set_ylim(low - 0.2 * span, high + 0.2 * span)
+        axes.set_title(f"cut off: peaks to {extreme:.4g}", fontsize=7, color=GREY)
 
 
 def write_animation(model: Model, motion: Motion, path: str | Path) -> None:

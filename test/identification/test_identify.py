@@ -194,6 +194,11 @@ def test_node_parameters_and_the_report(found):
     page = report(found, "arm <7>")
     assert "arm &lt;7&gt;" in page
     assert page.count("<svg") == 7
+    assert page.count(">N m</text>") == 7
+    assert page.index("What to record next") < page.index("Identifiable parameters")
+    assert mbs.__version__ in page
+    for kind in ("measured", "predicted", "described", "residual"):
+        assert page.count(f"<polyline class='{kind}'") == 7 * len(found.validation)
     assert "http" not in page.replace("http-equiv", "")
     assert "prefers-color-scheme: dark" in page
 

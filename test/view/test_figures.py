@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -47,20 +48,40 @@ def curves(axes):
     return np.array([line.get_ydata() for line in axes.lines if len(line.get_ydata()) > 2]).T
 
 
+def words(figure):
+    """Return the names in the legends of a figure; those of events in alphabetical order."""
+    names = [[text.get_text() for text in legend.get_texts()] for legend in figure.legends]
+    return [sorted(each) if "limit" in each[0] else each for each in names]
+
+
+@pytest.mark.parametrize(("width", "cut"), [(1, True), (20, False)])
+def test_a_spike_does_not_set_the_scale_and_is_stated(tmp_path, drawn, width, cut):
+    arm = mbs.Model.from_urdf(robot_path("arm7"))
+    motion = simulate(arm, np.full(7, 0.3), duration=0.5)
+    tau = np.outer(np.sin(10.0 * motion.t), np.ones(7))
+    tau[100 : 100 + width] = -1234.0
+    figures.write_figure(replace(motion, tau=tau), tmp_path / "m.png")
+    axes = drawn[0].axes[2]
+    low, high = axes.get_ylim()
+    assert high > 1.0
+    assert (low > -10.0) == cut
+    assert ("-1234" in axes.get_title()) == cut
+
+
 def test_figure_of_joints_shows_positions_rates_torques_and_energies(tmp_path, drawn):
     arm = mbs.Model.from_urdf(robot_path("arm7"))
     motion = simulate(arm, np.full(7, 1.9), duration=0.5, step=0.01, events=stop_events(arm))
     assert motion.events
-    figures.write_figure(motion, tmp_path / "m.png")
+    figures.write_figure(motion, tmp_path / "m.png", "lab arm")
     (figure,) = drawn
+    assert figure.get_suptitle() == "lab arm, rk4"
     place, rate, torque, energy = figure.axes
     assert_close(curves(place), motion.q)
     assert_close(curves(rate), motion.qd)
     assert_close(curves(torque), motion.tau)
     expected = np.stack([motion.kinetic, motion.potential, motion.energy], -1)
     assert_close(curves(energy), expected)
-    assert [text.get_text() for text in place.get_legend().get_texts()] == list(arm.joint_names)
-    assert rate.get_legend() is None  # it has the colours of the positions beside it
+    assert words(figure) == [list(arm.joint_names), sorted({e.name for e in motion.events})]
     shown = [text.get_text() for text in energy.get_legend().get_texts()]
     assert shown == ["kinetic", "potential", "sum"]
     for axes in figure.axes:
@@ -70,7 +91,7 @@ def test_figure_of_joints_shows_positions_rates_torques_and_energies(tmp_path, d
     assert [axes.get_ylabel() for axes in figure.axes] == [
         "position, rad or m",
         "rate, rad/s or m/s",
-        "torque, N m or N",
+        "motor torque, N m or N",
         "energy, J",
     ]
 
@@ -91,8 +112,8 @@ def test_figure_of_a_floating_mechanism_shows_all_positions(tmp_path, drawn):
     position, rate, *_ = drawn[0].axes
     assert_close(curves(position), motion.q)
     assert_close(curves(rate), motion.qd)
-    names = [text.get_text() for text in position.get_legend().get_texts()]
-    assert names == [*(f"float[{k}]" for k in range(7)), "arm"]
+    expected = [[*(f"float[{k}]" for k in range(n)), "arm"] for n in (7, 6)]
+    assert words(drawn[0]) == expected  # positions, and rates in colours of their own
     figures.write_animation(model, motion, tmp_path / "m.gif")
     assert len(drawn[1].axes[0].lines) == 1  # no line to the base
 
