@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Friction of joints as data, and its compensation, which takes less than friction does.
+"""Compensation of the friction of joints, which takes less than friction does.
 
     assist = share F(v, g) (s + (1 - |s|) (p + d)),    s = tanh(v / speed)
 
@@ -16,101 +16,36 @@ meanwhile.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from mbs_dynamics import checks
-from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.model.friction import friction_bound
+
+if TYPE_CHECKING:
+    from mbs_dynamics.control.settings import ArmSettings
 
 LARGEST_SHARE = 0.9
 """Largest share of the identified friction that is compensated."""
 
-STRIBECK_SPEED = 0.05
-"""Speed in rad/s or m/s at which half of the static share is left, if none is stated."""
-
-
-@dataclass(frozen=True, eq=False)
-class Friction:
-    """Identified friction of n joints, each (n,) and not negative, SI units."""
-
-    coulomb: FloatArray
-    """N m or N."""
-    viscous: FloatArray
-    """N m s/rad or N s/m; not compensated, as it holds no joint."""
-    stribeck: FloatArray
-    """Share by which static friction exceeds Coulomb friction."""
-    stribeck_speed: FloatArray
-    """Speed at which half of this share is left, rad/s or m/s; positive."""
-    load: FloatArray
-    """Friction over the torque of gravity, added to Coulomb friction."""
-
-    def __post_init__(self) -> None:
-        n = np.size(self.coulomb)
-        for field in fields(self):
-            value = checks.numbers(field.name, getattr(self, field.name), (n,))
-            if (value < 0.0).any() or (field.name == "stribeck_speed" and not value.all()):
-                valid = "positive" if field.name == "stribeck_speed" else "not negative"
-                raise ArgumentError(f"{field.name} must be {valid}; got {value.tolist()}")
-            object.__setattr__(self, field.name, value)
-
-    @classmethod
-    def of(cls, joints: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> Friction:
-        """Return the friction of joints, in the order of ``names``, from terms by joint.
-
-        Terms are those of the fields; others are ignored, and missing ones are zero. Raises
-        UnknownJointError for a joint that is not among the names, ArgumentError for wrong numbers.
-        """
-        for joint in joints:
-            if joint not in names:
-                raise UnknownJointError(joint, names)
-        found = {}
-        for field in fields(cls):
-            unstated = STRIBECK_SPEED if field.name == "stribeck_speed" else 0.0
-            found[field.name] = [joints.get(x, {}).get(field.name, unstated) for x in names]
-        return cls(**{name: np.array(column) for name, column in found.items()})
+RISE = 0.02
+"""Time constant in s of p."""
 
 
 class FrictionCompensation:
-    """Torques that help joints against friction, smooth in time.
+    """Torques that help the n joints of these settings against friction, smooth in time.
 
-    ``speed`` in rad/s or m/s: at this rate s is 76 %. ``dead_band`` in N m or N: effort beyond
-    gravity up to which a joint at rest is not helped, infinite where it never is; at twice as much
-    it is helped fully. ``rise``
-    in s is the time constant of p. ``dither`` is the share d of 0 to 1 at ``dither_frequency`` Hz.
-    Raises ArgumentError for numbers that are not positive, or not in range.
+    ``breakaway`` is the effort beyond gravity up to which a joint at rest is not helped; at twice
+    as much it is helped fully.
     """
 
-    def __init__(
-        self,
-        friction: Friction,
-        *,
-        speed: float = 0.05,
-        dead_band: float | Sequence[float] = 1.0,
-        rise: float = 0.02,
-        dither: float = 0.0,
-        dither_frequency: float = 20.0,
-    ) -> None:
-        n = friction.coulomb.size
-        self.speed = checks.positive("speed", speed)
-        self.rise = checks.positive("rise", rise)
-        self.frequency = checks.positive("dither_frequency", dither_frequency)
-        if not 0.0 <= checks.number("dither", dither) <= 1.0:
-            raise ArgumentError(f"dither must be between 0 and 1; got {dither:g}")
-        self.dither = float(dither)
-        bands = np.full(n, dead_band) if np.ndim(dead_band) == 0 else dead_band
-        bands = np.asarray(checks.real("dead_band", bands), dtype=float)
-        if bands.shape != (n,):
-            raise ArgumentError(f"dead_band must be of {n} joints; got shape {bands.shape}")
-        if not (bands > 0.0).all():
-            raise ArgumentError(f"dead_band must be positive; got {bands.tolist()}")
-        terms = friction.coulomb, friction.stribeck, friction.stribeck_speed, friction.load
-        self.loaded = bool(friction.load.any())
+    def __init__(self, settings: ArmSettings) -> None:
+        self.speed, self.frequency = settings.friction_speed, settings.dither_frequency
+        self.dither = settings.dither
+        self.loaded = any(settings.load_friction)
         """Whether friction depends on the load."""
-        self._rows = list(zip(bands.tolist(), *(x.tolist() for x in terms), strict=True))
+        bands = [band or math.inf for band in settings.breakaway]
+        self._turn = settings.stribeck_speed
+        self._rows = list(zip(bands, settings.stribeck, settings.load_friction, strict=True))
         self.reset()
 
     def reset(self) -> None:
@@ -126,29 +61,27 @@ class FrictionCompensation:
         gravity: Sequence[float],
         now: float,
         shares: Sequence[float],
-        coulomb: Sequence[float] | None = None,
-        pushes: Sequence[float] | None = None,
+        coulomb: Sequence[float],
     ) -> list[float]:
         """Return the assist (n,) in N m or N at a time in s of one steady clock.
 
         ``rates``, measured ``efforts`` and ``gravity`` torques are those of the joints; an effort
         that is NaN helps no joint break away. The own assist of the call before is taken off the
-        efforts, so that the law does not follow itself. ``pushes`` are estimated external torques,
-        in place of these differences. ``shares`` (n,) of the friction are compensated, at most
-        LARGEST_SHARE; if none is positive nothing is computed. ``coulomb`` (n,) is in place of the
-        identified friction, as on the way from one to another.
+        efforts, so that the law does not follow itself. ``shares`` (n,) of the friction are
+        compensated, at most LARGEST_SHARE; if none is positive nothing is computed. ``coulomb``
+        (n,) is the Coulomb friction.
         """
         if not any(shares):
             return self._assist if self._time is None else self._ended()
         elapsed = 0.0 if self._time is None else max(0.0, now - self._time)
         self._time = now
-        kept = self.rise / (self.rise + elapsed)
+        kept = RISE / (RISE + elapsed)
         wave = self.dither and self.dither * math.sin(2.0 * math.pi * self.frequency * now)
         tanh, speed, push, assist = math.tanh, self.speed, self._push, self._assist
         found: list[float] = []
-        for k, (band, own, stribeck, turn, load) in enumerate(self._rows):
+        for k, (band, stribeck, load) in enumerate(self._rows):
             g, v = gravity[k], rates[k]
-            beyond = efforts[k] - g - assist[k] if pushes is None else pushes[k]
+            beyond = efforts[k] - g - assist[k]
             goal = 0.0
             if beyond > band:
                 goal = beyond / band - 1.0 if beyond < 2.0 * band else 1.0
@@ -159,8 +92,8 @@ class FrictionCompensation:
             help_ = p + wave
             if help_ > 1.0 or help_ < -1.0:
                 help_ = 1.0 if help_ > 0.0 else -1.0
-            dry = own if coulomb is None else coulomb[k]
-            bound = friction_bound(dry, stribeck, turn, load, v, g if g > 0.0 else -g)
+            weight = g if g > 0.0 else -g
+            bound = friction_bound(coulomb[k], stribeck, self._turn, load, v, weight)
             level = min(LARGEST_SHARE, shares[k]) * bound
             found.append(level * (s + (1.0 - s if s > 0.0 else 1.0 + s) * help_))
         self._assist = found

@@ -22,7 +22,7 @@ from mbs_dynamics.control.drive_hold import DriveHold
 from mbs_dynamics.control.environment import Load, in_force, under_load
 from mbs_dynamics.control.fast_path import FastStates, maker
 from mbs_dynamics.control.following import Followed, Following
-from mbs_dynamics.control.friction import Friction, FrictionCompensation
+from mbs_dynamics.control.friction import FrictionCompensation
 from mbs_dynamics.control.input_checks import (
     LAG,
     MOVING,
@@ -103,7 +103,7 @@ class Guard:
         self._all = self.joints == list(range(model.n))
         gains, springs = self.gains(settings), self._springs(settings)
         self.law = GravityLaw(
-            model, self.joints, gains, self._friction(settings), springs, settings.algorithm
+            model, self.joints, gains, FrictionCompensation(settings), springs, settings.algorithm
         )
         self.following = Following(model, self.joints, _motion(settings))
         """The law that acts beside gravity compensation."""
@@ -167,7 +167,7 @@ class Guard:
         self.input.stale_timeout = settings.stale_timeout
         self.input.others_timeout = settings.other_joints_timeout
         self.input.velocity_from_position = settings.velocity_from_position
-        self.law.friction = self._friction(settings)
+        self.law.friction = FrictionCompensation(settings)
         self.law.springs = self._springs(settings)
         self.envelope = Envelope(self.model, self.joints, settings.position_margin)
         self.checks: list[Check] = [self.envelope, *self._jumps, self.speeds]
@@ -223,23 +223,6 @@ class Guard:
         )
         shares = (settings.friction_scale,) * len(self.joints)
         return Gains(settings.gravity_scale, settings.damping, friction, shares)
-
-    def _friction(self, settings: ArmSettings) -> FrictionCompensation:
-        m = len(self.joints)
-        friction = Friction(
-            np.zeros(m),  # that of the gains, which change along a ramp
-            np.zeros(m),
-            np.array(settings.stribeck),
-            np.full(m, settings.stribeck_speed),
-            np.array(settings.load_friction),
-        )
-        return FrictionCompensation(
-            friction,
-            speed=settings.friction_speed,
-            dead_band=[band or math.inf for band in settings.breakaway],
-            dither=settings.dither,
-            dither_frequency=settings.dither_frequency,
-        )
 
     @property
     def ramp(self) -> float:

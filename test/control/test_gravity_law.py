@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.friction import Friction, FrictionCompensation
+from mbs_dynamics.control.friction import FrictionCompensation
 from mbs_dynamics.control.laws.gravity import Gains, GravityLaw, Slew, Springs
+from mbs_dynamics.control.settings import ArmSettings
 from mbs_dynamics.errors import BackendError
 
 ZONE, FREQUENCY, SPEED = 0.1, 10.0, 0.2
@@ -30,8 +31,7 @@ def robot(mass):
 def law_of(model, damping=(0.0, 0.0), friction=(0.0, 0.0)):
     springs = Springs(model, [0, 1], ZONE, FREQUENCY)
     gains = Gains((1.0, 1.0), damping, friction, (1.0, 1.0))
-    none = np.zeros(2)
-    law = FrictionCompensation(Friction(none, none, none, none + 1.0, none), speed=SPEED)
+    law = FrictionCompensation(ArmSettings.of(("j0", "j1"), friction_speed=SPEED))
     return GravityLaw(model, [0, 1], gains, law, springs)
 
 
