@@ -202,8 +202,6 @@ class JointInput:
             )
         self._answering = [k for k in reported if k in answered]
         self._others = [k for k in reported if k not in answered]
-        self._pick_answering = _picker(self._answering)
-        self._pick_others = _picker(self._others)
         # between two messages the processor's caches go cold; arrays of Python are faster then than
         # a few calls of NumPy, which shares their memory
         self._whole: Any = memoryview(array("d", [0.0] * 2 * n + [math.nan] * n))
@@ -295,26 +293,13 @@ class JointInput:
             advanced = [k for k in coordinates if stamp != self.stamps[k]]
 
         # from here on the message is accepted, and may change the state
-        if self.velocity_from_position:
-            self._difference(layout, q, rates, no_rates, stamp)
-        elif no_rates:
-            self._set_some_rates(coordinates, rates, no_rates)
-        else:
-            self._set_rates(layout, rates)
+        self._set_rates(layout, q, rates, no_rates, stamp)
         self._set_efforts(layout, efforts)
-        if layout.whole and advanced is coordinates:
-            n = len(q)
-            self._pack(self._positions, 0, *q)
-            self.received[:] = [received] * n
+        self._put(self._positions, layout, q)
+        for k in advanced:
+            self.received[k] = received
             if stamp:
-                self.stamps[:] = [stamp] * n
-        else:
-            for k, position in zip(coordinates, q, strict=True):
-                self._positions[k] = position
-            for k in advanced:
-                self.received[k] = received
-                if stamp:
-                    self.stamps[k] = stamp
+                self.stamps[k] = stamp
 
         if layout.unanswered is not None:
             return layout.unanswered
@@ -322,16 +307,10 @@ class JointInput:
             if self.fresh_for(received) == 0.0:
                 return self._incomplete(received, repeated=not advanced)
             if stamp:
-                stamp = max(self._pick_answering(self.stamps))
+                stamp = max([self.stamps[k] for k in self._answering])
         why_not = self._no_rate.why
-        return Reading(
-            self._q,
-            None if why_not else self._qd,
-            why_not,
-            self._efforts,
-            stamp,
-            not advanced,
-        )
+        qd = None if why_not else self._qd
+        return Reading(self._q, qd, why_not, self._efforts, stamp, not advanced)
 
     def feed(
         self,
@@ -373,13 +352,10 @@ class JointInput:
     def fresh_for(self, now: float) -> float:
         """Return in how many s the first joint is stale without messages; 0.0 if one is now."""
         left = math.inf
-        for coordinates, pick in (
-            (self._answering, self._pick_answering),
-            (self._others, self._pick_others),
-        ):
-            if coordinates:
-                age = now - min(pick(self.received))
-                left = min(left, self._timeout(coordinates[0]) - age)
+        for group in (self._answering, self._others):
+            if group:
+                oldest = min([self.received[k] for k in group])
+                left = min(left, self._timeout(group[0]) - (now - oldest))
         return max(0.0, left)
 
     def _timeout(self, coordinate: int) -> float:
@@ -461,32 +437,7 @@ class JointInput:
 
     # -- velocities and efforts --------------------------------------------------------------------
 
-    def _set_rates(self, layout: _Layout, rates: Sequence[float]) -> None:
-        if self._no_rate.any:
-            self._no_rate.note(layout.coordinates, "")
-        if layout.whole:
-            self._pack(self._velocities, 0, *rates)
-        else:
-            for k, rate in zip(layout.coordinates, rates, strict=True):
-                self._velocities[k] = rate
-
-    def _set_some_rates(
-        self, coordinates: Sequence[int], rates: Sequence[float], no_rates: str
-    ) -> None:
-        """Store the velocities that are not NaN, and that the others are not known."""
-        for k, rate in zip(coordinates, rates, strict=True):
-            if rate != rate:
-                self._lose_rates((k,), no_rates)
-            else:
-                self._velocities[k] = rate
-                self._no_rate.note((k,), "")
-
-    def _lose_rates(self, coordinates: Sequence[int], reason: str) -> None:
-        if self._no_rate.note(coordinates, reason):
-            for k in coordinates:
-                self._velocities[k] = 0.0
-
-    def _difference(
+    def _set_rates(
         self,
         layout: _Layout,
         q: Sequence[float],
@@ -494,68 +445,69 @@ class JointInput:
         no_rates: str,
         stamp: int,
     ) -> None:
-        """Store velocities, from the positions ``q`` and those before where ``rates`` are NaN."""
-        if not no_rates:
-            self._set_rates(layout, rates)
+        """Store velocities; where they are NaN those by positions, or ``no_rates`` as the reason.
+
+        The same measurement again has the same velocity.
+        """
+        differences = self.velocity_from_position
+        if not (no_rates or differences):
+            if self._no_rate.any:
+                self._no_rate.note(layout.coordinates, "")
+            self._put(self._velocities, layout, rates)
+            return
         for k, position, rate in zip(layout.coordinates, q, rates, strict=True):
-            unknown = rate != rate
-            if no_rates and not unknown:
-                self._velocities[k] = rate
-                self._no_rate.note((k,), "")
+            why = no_rates if rate != rate else ""
             before = self._previous_stamps[k]
-            if stamp and stamp == before:  # the same measurement again has the same velocity
+            if differences and why and stamp and stamp == before:
                 continue
-            elapsed = 1e-9 * (stamp - before)
-            if unknown and not stamp:
-                self._lose_rates((k,), UNSTAMPED)
-            elif unknown and (not before or elapsed > self._timeout(k)):
-                self._lose_rates((k,), FIRST_POSITION)
-            elif unknown:
-                moved = position - self._previous_q[k]
-                if self._wraps[k]:
-                    moved = math.remainder(moved, math.tau)
-                self._velocities[k] = moved / elapsed
-                self._no_rate.note((k,), "")
-            self._previous_q[k], self._previous_stamps[k] = position, stamp
+            if differences and why:
+                rate, why = self._difference(k, position, stamp)
+            if differences and not (stamp and stamp == before):
+                self._previous_q[k], self._previous_stamps[k] = position, stamp
+            self._velocities[k] = 0.0 if why else rate
+            self._no_rate.note((k,), why)
+
+    def _difference(self, k: int, position: float, stamp: int) -> tuple[float, str]:
+        """Return the velocity of a joint since its position before, and why there is none."""
+        before = self._previous_stamps[k]
+        elapsed = 1e-9 * (stamp - before)
+        if not stamp or not before or elapsed > self._timeout(k):
+            return math.nan, FIRST_POSITION if stamp else UNSTAMPED
+        moved = position - self._previous_q[k]
+        return (math.remainder(moved, math.tau) if self._wraps[k] else moved) / elapsed, ""
 
     def _set_efforts(self, layout: _Layout, efforts: Sequence[float]) -> None:
         """Store efforts; an invalid number makes all those of the message unknown."""
         coordinates, noted = layout.coordinates, self._no_effort
-        if not efforts:
-            changed = self._lose_efforts(coordinates, NO_EFFORTS)
-        elif len(efforts) != len(layout.names):
-            said = f"{len(layout.names)} joint names but {len(efforts)} effort value(s)"
-            changed = self._lose_efforts(coordinates, said)
-        else:
+        tau: Sequence[float] = (math.nan,) * len(coordinates)
+        said, missing = NO_EFFORTS, coordinates
+        if len(efforts) == len(layout.names):
             tau = layout.pick(efforts)
-            if math.hypot(*tau) < LARGEST:
-                changed = noted.any and noted.note(coordinates, "")
-            else:
+            said, missing = NAN_EFFORT, []
+            if not math.hypot(*tau) < LARGEST:  # nor is it for NaN
                 pairs = list(zip(coordinates, tau, strict=True))
+                missing = [k for k, value in pairs if value != value]
                 names = self.joint_names
                 wild = [f"{names[k]} = {value:g}" for k, value in pairs if abs(value) > LARGEST]
                 if wild:
-                    said = f"effort is no measurement: {listed(wild)}"
+                    said, missing = f"effort is no measurement: {listed(wild)}", coordinates
                     tau = (math.nan,) * len(tau)
-                    changed = noted.note(coordinates, said)
-                else:
-                    changed = noted.note([k for k, value in pairs if value == value], "")
-                    missing = [k for k, value in pairs if math.isnan(value)]
-                    changed = noted.note(missing, NAN_EFFORT) or changed
-            if layout.whole:
-                self._pack(self._torques, 0, *tau)
-            else:
-                for k, value in zip(coordinates, tau, strict=True):
-                    self._torques[k] = value
+        elif efforts:
+            said = f"{len(layout.names)} joint names but {len(efforts)} effort value(s)"
+        changed = noted.any and noted.note([k for k in coordinates if k not in missing], "")
+        if missing:
+            changed = noted.note(missing, said) or changed
+        self._put(self._torques, layout, tau)
         if changed:
             self._efforts = Efforts(self._tau, noted.why)
 
-    def _lose_efforts(self, coordinates: Sequence[int], reason: str) -> bool:
-        if not self._no_effort.note(coordinates, reason):
-            return False
-        for k in coordinates:
-            self._torques[k] = math.nan
-        return True
+    def _put(self, buffer: Any, layout: _Layout, values: Sequence[float]) -> None:
+        """Store values of the joints of a message."""
+        if layout.whole:
+            self._pack(buffer, 0, *values)
+        else:
+            for k, value in zip(layout.coordinates, values, strict=True):
+                buffer[k] = value
 
     # -- rejections --------------------------------------------------------------------------------
 
