@@ -107,8 +107,6 @@ class Periods:
     def __init__(self, n: int) -> None:
         self._at = [-math.inf] * n
         self._period = [0.0] * n
-        self._together = True
-        """Whether all joints were in the same messages so far."""
 
     @property
     def longest(self) -> float:
@@ -121,24 +119,14 @@ class Periods:
         ``received`` (n,) are the times at which the latest states of the joints arrived, in s. A
         gap of more than ``longest`` s is no period.
         """
-        n = len(received)
-        self._together = self._together and n > 0 and received.count(received[0]) == n
-        if self._together:  # mostly
-            self._note(0, received[0], longest)
-            at, period = self._at[0], self._period[0]
-            self._at, self._period = [at] * n, [period] * n
-            return [at + 2.0 * period] * n
         for k, at in enumerate(received):
-            self._note(k, at, longest)
+            gap = at - self._at[k]
+            if 0.0 < gap < longest:
+                before = self._period[k] or gap
+                # limits the influence of a pause
+                self._period[k] = before + 0.1 * (min(gap, 3.0 * before) - before)
+            self._at[k] = at
         return [at + 2.0 * period for at, period in zip(self._at, self._period, strict=True)]
-
-    def _note(self, k: int, at: float, longest: float) -> None:
-        gap = at - self._at[k]
-        if 0.0 < gap < longest:
-            before = self._period[k] or gap
-            # limits the influence of a pause
-            self._period[k] = before + 0.1 * (min(gap, 3.0 * before) - before)
-        self._at[k] = at
 
 
 class Envelope:
@@ -366,7 +354,7 @@ class Tracking:
     """
 
     def __init__(self, names: Sequence[str], limits: Sequence[float], tolerance: float) -> None:
-        self._names, self._limits, self._tolerance = names, limits, tolerance
+        self._names, self._limits = names, limits
         self._bounds = [tolerance * most for most in limits]
         self.small = [SMALL * bound for bound in self._bounds]
         """Deviations (n,) that are accepted at any command."""

@@ -16,14 +16,18 @@ list shows what is left to do.
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from mbs_dynamics.control.policy import Fault, State
 from mbs_dynamics.errors import ControllerError, MbsError, NoAnswerError
-from mbs_dynamics.ros.compensation.controller_list import Controller, ControllerList, Switch
+from mbs_dynamics.ros.compensation.controller_list import ControllerList, Switch
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings, controller_of
+
+if TYPE_CHECKING:
+    from mbs_dynamics.ros.compensation.controllers import ControllerManager
+    from mbs_dynamics.ros.compensation.outputs import CommandOutputs
 
 RETRY, LONGEST_RETRY = 0.1, 1.0
 """Time in s to the next attempt to give the arm back while torques hold it; doubled each time."""
@@ -46,40 +50,6 @@ UNSUPPORTED = (
 )
 
 
-class Manager(Protocol):
-    """The controller manager: calls raise ControllerError."""
-
-    name: str
-
-    def present(self) -> bool:
-        """Return whether there is one."""
-
-    async def list(self) -> Sequence[Controller]:
-        """Return all controllers that are loaded."""
-
-    async def switch(self, activate: Sequence[str], deactivate: Sequence[str]) -> None:
-        """Activate and deactivate controllers."""
-
-    async def starts_from_command(self, controller: str) -> bool | None:
-        """Return the value of STARTS_FROM_COMMAND; None if there is no such parameter."""
-
-    async def pause(self, seconds: float) -> None:
-        """Let time pass."""
-
-
-class Commands(Protocol):
-    """The command topic, as other nodes are connected to it."""
-
-    topic: str
-    """Its full name."""
-
-    def other_publishers(self) -> int:
-        """Return the number of other publishers."""
-
-    def subscribers(self) -> Sequence[str]:
-        """Return the names of the nodes that subscribe to it."""
-
-
 class Handover:
     """Enables a compensator if the controller behind its topic is the right one, and gives back.
 
@@ -89,8 +59,8 @@ class Handover:
     def __init__(
         self,
         settings: GravityCompensationSettings,
-        manager: Manager,
-        commands: Commands,
+        manager: ControllerManager,
+        commands: CommandOutputs,
         now: Callable[[], float],
         say: Callable[[str], None],
     ) -> None:
