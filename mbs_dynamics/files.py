@@ -19,12 +19,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.errors import ArgumentError, MbsError, quoted, shortened
+
+T = TypeVar("T")
 
 LARGEST, MOST_COMPRESSED = 2**30, 100
 """Bytes of the arrays that are read from any archive, or else as a multiple of the file's size."""
@@ -319,6 +321,16 @@ def mcap_written(option: str, out: Path) -> Iterator[tuple[Any, Any]]:
         with Writer(written, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
             yield writer, get_typestore(Stores.ROS2_JAZZY)
         shutil.copyfile(written / f"{out.stem}.mcap", out.expanduser())
+
+
+def parsed_yaml(path: str | Path, parse: Callable[[Any], T]) -> T:
+    """Return what ``parse`` makes of the value in a YAML file; ArgumentErrors name the file."""
+    path = Path(path).expanduser()
+    found = read_yaml_file(path)
+    try:
+        return parse(found)
+    except ArgumentError as error:
+        raise ArgumentError(f"{path}: {error}") from error
 
 
 def read_yaml_file(path: Path) -> Any:

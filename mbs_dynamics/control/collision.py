@@ -25,7 +25,7 @@ from mbs_dynamics.control.environment import in_force
 from mbs_dynamics.control.input_checks import SLACK
 from mbs_dynamics.control.motor_table import check_keys, coordinate_of, line_of
 from mbs_dynamics.errors import ArgumentError, listed
-from mbs_dynamics.files import read_yaml_file
+from mbs_dynamics.files import parsed_yaml
 from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
@@ -113,21 +113,18 @@ class Thresholds:
     @classmethod
     def read(cls, path: str | Path, model: Model) -> Thresholds:
         """Return the thresholds of a file that :meth:`yaml` has written."""
-        path = Path(path).expanduser()
-        table = read_yaml_file(path)
-        try:
+
+        def made(table: Any) -> Thresholds:
             check_keys("the file", table, ("joints",))
-            rows = table["joints"]
-            check_keys("joints", rows, (), model.joint_names)
-            for name, row in rows.items():
+            check_keys("joints", table["joints"], (), model.joint_names)
+            found = {}
+            for name, row in table["joints"].items():
                 check_keys(name, row, Threshold._fields)
-            found = {
-                name: Threshold(*(number(f"{name}: {key}", row[key]) for key in Threshold._fields))
-                for name, row in rows.items()
-            }
+                values = (number(f"{name}: {key}", row[key]) for key in Threshold._fields)
+                found[name] = Threshold(*values)
             return cls(model, found)
-        except ArgumentError as error:
-            raise ArgumentError(f"{path}: {error}") from error
+
+        return parsed_yaml(path, made)
 
     def yaml(self, source: str) -> str:
         """Return a text that :meth:`read` reads."""

@@ -25,7 +25,8 @@ from numpy.typing import ArrayLike
 from mbs_dynamics import checks, files
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.environment import LARGEST_LOAD
-from mbs_dynamics.errors import ArgumentError, listed, quoted
+from mbs_dynamics.control.motor_table import check_keys
+from mbs_dynamics.errors import ArgumentError, MbsError, quoted
 from mbs_dynamics.lie import so3
 
 POSES = 4
@@ -97,18 +98,9 @@ class Calibration(NamedTuple):
                 raise ArgumentError("there is no such file")
             with path.expanduser().open("rb") as file:
                 found = json.loads(files.decoded(path, file.read(LARGEST_FILE)))
-        except (OSError, ValueError, RecursionError) as error:  # an ArgumentError is a ValueError
-            raise ArgumentError(f"{str(path)!r} is no calibration: {error}") from error
-        keys = ("frame", "mass", "com", "bias_force", "bias_torque")
-        if not isinstance(found, dict) or set(found) != set(keys):
-            has = f"the keys {listed(found)}" if isinstance(found, dict) else "no keys"
-            raise ArgumentError(f"{str(path)!r} has {has}; valid are {listed(keys)}")
-        if frame and found["frame"] != frame:
-            raise ArgumentError(
-                f"{str(path)!r} is the calibration of frame {quoted(found['frame'])}; valid is one "
-                f"of {frame!r}"
-            )
-        try:
+            check_keys("the file", found, ("frame", "mass", "com", "bias_force", "bias_torque"))
+            if frame and found["frame"] != frame:
+                raise ArgumentError(f"it is of frame {quoted(found['frame'])}; valid is {frame!r}")
             force, moment, com = (
                 checks.numbers(key, found[key], (3,))
                 for key in ("bias_force", "bias_torque", "com")
@@ -119,8 +111,8 @@ class Calibration(NamedTuple):
             largest = max(mass, *np.abs([force, moment, com]).flat)
             if largest > LARGEST_LOAD:
                 raise ArgumentError(f"{largest:g} is too large; valid is at most {LARGEST_LOAD:g}")
-        except ArgumentError as error:
-            raise ArgumentError(f"{str(path)!r} is no calibration: {error}") from error
+        except (MbsError, OSError, ValueError, RecursionError) as error:
+            raise ArgumentError(f"{str(path)!r} is no valid calibration: {error}") from error
         return cls(np.concatenate([moment, force]), mass, com)
 
 

@@ -38,7 +38,7 @@ from mbs_dynamics.control.motor_table import (
     motors_of,
 )
 from mbs_dynamics.errors import ArgumentError, listed, quoted
-from mbs_dynamics.files import read_yaml_file
+from mbs_dynamics.files import parsed_yaml
 from mbs_dynamics.model.model import Model
 
 KEPT_LAYOUTS = 32
@@ -217,12 +217,7 @@ class Motors:
     @classmethod
     def read(cls, path: str | Path, model: Model) -> Motors:
         """Return the motors of a YAML file; see the class for its keys and errors."""
-        path = Path(path).expanduser()
-        table = read_yaml_file(path)
-        try:
-            return cls(table, model)
-        except ArgumentError as error:
-            raise ArgumentError(f"{path}: {error}") from error
+        return parsed_yaml(path, lambda table: cls(table, model))
 
     # -- frames to SI ------------------------------------------------------------------------------
 
