@@ -17,6 +17,7 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
+from mbs_dynamics.control import enabling
 from mbs_dynamics.control.collision import YIELDING, YIELDING_SHARE, Collisions, Thresholds
 from mbs_dynamics.control.drive_hold import DriveHold
 from mbs_dynamics.control.environment import Load, in_force, under_load
@@ -56,12 +57,6 @@ DOUBTS = {"time_backwards": Doubt.STATE}
 
 IDLE_PERIOD = 0.5
 """Longest time in s between two calls of tick."""
-
-LARGEST_TURN = math.radians(60.0)
-"""Largest turn of gravity at once while torques are commanded; an inverted sign exceeds it."""
-
-EFFORT_FLOOR = 0.02
-"""Largest accepted error of a measured effort, as a share of its limit: noise and friction."""
 
 
 class Answer(NamedTuple):
@@ -239,8 +234,8 @@ class Guard:
 
     def check_gravity(self, goal: FloatArray) -> None:
         """Raise ArgumentError or ModelError for a gravity (3,) that must not be aimed at now."""
-        self._check_turn(goal)
-        self._check_hold(gravity=goal)
+        enabling.check_turn(self, goal)
+        enabling.check_hold(self, gravity=goal)
 
     def aim_gravity(self, goal: FloatArray, now: float) -> None:
         """Move to another gravity (3,) in the axes of the root link, along a ramp while engaged.
@@ -260,30 +255,9 @@ class Guard:
         """
         goal = self.loads_goal(loads)
         if check:
-            self._check_hold(loads=goal)
+            enabling.check_hold(self, loads=goal)
         ramp = self.ramp if time is None or self.policy.at_rest else time
         self.law.loads.aim(goal, now, ramp)
-
-    def _check_turn(self, goal: FloatArray) -> None:
-        before = self.law.gravity.goal
-        lengths = float(np.linalg.norm(before) * np.linalg.norm(goal))
-        if self.policy.at_rest or lengths == 0.0:
-            return
-        angle = math.acos(max(-1.0, min(1.0, float(before @ goal) / lengths)))
-        if angle > LARGEST_TURN:
-            raise ArgumentError(
-                f"gravity {goal.tolist()} is turned by {math.degrees(angle):.0f} degrees from "
-                f"{before.tolist()}; valid is at most {math.degrees(LARGEST_TURN):.0f} at once "
-                "while torques are commanded. Is its sign that of an imu?"
-            )
-
-    def _check_hold(
-        self, gravity: FloatArray | None = None, loads: FloatArray | None = None
-    ) -> None:
-        """Raise ModelError if the robot could not be held in its latest posture."""
-        over = self.overload(np.array(self.q), gravity, loads) if self.q else ""
-        if over:
-            raise ModelError(f"the arm could not be held: {over}")
 
     def loads_goal(self, loads: Sequence[Load]) -> FloatArray:
         """Return the inertial parameters (nb, 10) of loads, one a link, added up for each body.
@@ -551,7 +525,7 @@ class Guard:
         g = self.law.gravity_torques(q, now)
         return LawState(q, qd, efforts, now, self.joints, g, self.period)
 
-    def _at_rest(self, now: float) -> LawState:
+    def resting(self, now: float) -> LawState:
         """Return the state of an arm at rest at the latest positions, or within its limits."""
         q = np.array(self.q) if self.q else self.model.neutral(within_limits=True)
         return self._law_state(q, np.zeros_like(q), np.full(len(q), math.nan), now)
@@ -570,7 +544,7 @@ class Guard:
 
         Raises MbsError for a law that fails, or that the arm cannot bear.
         """
-        return self.following.prepared(law, self.model_in_force(now), self._at_rest(now))
+        return self.following.prepared(law, self.model_in_force(now), self.resting(now))
 
     def switch(self, law: Law | Followed | None, now: float) -> None:
         """Let a law take over, in ``switch_time`` while torques are enabled; None: the arm floats.
@@ -678,67 +652,6 @@ class Guard:
 
     # -- enabling ---------------------------------------------------------------------------------
 
-    def problems(self, now: float, *, held: bool = False) -> list[str]:
-        """Return all reasons in the arm's state why torques must not be enabled; empty if none.
-
-        ``held``: the motors are known to hold the arm, so that efforts must agree with gravity.
-        """
-        found = [
-            f"{name} has no effort limit: set effort_limits.{name}, or <limit effort> in the URDF"
-            for name, most in zip(self.settings.joints, self.efforts, strict=True)
-            if not 0.0 < most < math.inf
-        ]
-        limited = not found and bool(self.settings.joints)
-        if limited:
-            try:
-                self.limits.check()
-            except ArgumentError as error:
-                found.append(str(error))
-        if self.model.total_mass == 0.0:
-            found.append("the robot_description states no mass: all gravity torques are zero")
-        trouble = self.input_problem(now)
-        if trouble:
-            found.append(trouble)
-        elif limited and self.q and self.policy.at_rest:
-            q = np.array(self.q)
-            try:
-                self.following.check(self.model_in_force(now), self._at_rest(now))
-            except ArgumentError as error:
-                found.append(str(error))
-            found += [said for said in (self.overload(q), self._mismatch(q, held)) if said]
-        return found
-
-    def _mismatch(self, q: FloatArray, held: bool) -> str:
-        """Return how measured efforts contradict the gravity torques; empty if they do not."""
-        settings, efforts = self.settings, self.measured
-        measured = [efforts[k] for k in self.joints]
-        known = bool(measured) and all(map(math.isfinite, measured))
-        surely = settings.start_from == "effort" or settings.effort_check == "always"
-        if not known:
-            asked = {
-                "start_from is 'effort'": settings.start_from == "effort",
-                "effort_check is 'always'": settings.effort_check == "always",
-                "collision_file is set": bool(settings.collision_file),
-            }
-            wanted = next((why for why, is_so in asked.items() if is_so), "")
-            return f"{wanted}, but {self.source} hold no efforts of all joints" if wanted else ""
-        held = surely or held
-        if settings.effort_check == "off" or (not held and self.bears_nothing(efforts)):
-            return ""
-        said = self.effort_mismatch(q, efforts, settings.effort_tolerance)
-        if not said:
-            return ""
-        return (
-            f"the measured efforts do not agree with gravity: {said}, see effort_tolerance. Does "
-            "the driver compensate gravity itself, is the arm mounted otherwise, is a mass wrong?"
-        )
-
-    def supported(self) -> bool:
-        """Return whether measured efforts show that motors hold the arm."""
-        efforts = [self.measured[k] for k in self.joints] if self.measured else []
-        known = bool(efforts) and all(map(math.isfinite, efforts))
-        return known and not self.bears_nothing(self.measured)
-
     def input_problem(self, now: float) -> str:
         """Return the problem with the input; empty if there is none."""
         stale = self._stale(now)
@@ -766,47 +679,6 @@ class Guard:
     def settle(self, now: float) -> None:
         """Damp the momentum of the arm for ``settle_time``, with a coefficient that falls."""
         self.law.settle(now, self.settings.settle_time, self.periods.longest)
-
-    def overload(
-        self, q: FloatArray, gravity: FloatArray | None = None, loads: FloatArray | None = None
-    ) -> str:
-        """Return the joints that could not hold the robot at q (n,); empty if all can.
-
-        ``gravity`` (3,) and ``loads`` (nb, 10) are those that are aimed at where none are given.
-        """
-        torques = self.law.goal_torques(q, gravity, loads)
-        rows = zip(self.joints, torques, self.efforts, strict=True)
-        return "; ".join(
-            f"{self.model.joints[k].name} needs {x:.4g} against gravity, and its effort limit is "
-            f"{most:.4g}"
-            for k, x, most in rows
-            if not abs(x) <= most
-        )
-
-    def effort_mismatch(self, q: FloatArray, efforts: Sequence[float], tolerance: float) -> str:
-        """Return the measured effort (n,) that contradicts the gravity torques at q (n,) most.
-
-        Empty if all agree. Both are compared as shares of the effort limits, within ``tolerance``
-        times the largest share of a gravity torque, and EFFORT_FLOOR.
-        """
-        needed = self.law.goal_torques(q)
-        largest = max(abs(x) / most for x, most in zip(needed, self.efforts, strict=True))
-        bound = EFFORT_FLOOR + tolerance * largest
-        worst, said = bound, ""
-        for k, x, most in zip(self.joints, needed, self.efforts, strict=True):
-            share = abs(efforts[k] - x) / most
-            if not share <= worst:
-                worst = share
-                said = (
-                    f"{self.model.joints[k].name} measures {efforts[k]:.4g}, and {x:.4g} would "
-                    f"hold it against gravity; valid is within {bound * most:.4g}"
-                )
-        return said
-
-    def bears_nothing(self, efforts: Sequence[float]) -> bool:
-        """Return whether measured efforts (n,) are next to nothing."""
-        rows = zip(self.joints, self.efforts, strict=True)
-        return all(abs(efforts[k]) <= EFFORT_FLOOR * most for k, most in rows)
 
 
 def _motion(settings: ArmSettings) -> MotionSettings:

@@ -23,6 +23,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from mbs_dynamics.control import enabling
 from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.drive_hold import DriveHold
 from mbs_dynamics.control.environment import Load, check_load, replaced
@@ -177,7 +178,7 @@ class GuardedArm:
 
     def problems(self, t: float) -> list[str]:
         """Return all reasons why torques must not be enabled at time ``t``; empty if none."""
-        found = self.guard.problems(t, held=self.policy.grip == 1.0)
+        found = enabling.problems(self.guard, t, held=self.policy.grip == 1.0)
         if self.fault is not None:
             found.append(f"a fault is latched: {self.fault}; clear it")
         found += [

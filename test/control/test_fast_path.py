@@ -10,6 +10,7 @@ import pytest
 from guarded_bench import MODEL, Q, table
 
 from mbs_dynamics.control import Frame, GuardedArm, Motors, laws
+from mbs_dynamics.control.enabling import problems
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.policy import CommandPolicy
 from mbs_dynamics.control.settings import ArmSettings
@@ -179,9 +180,9 @@ def test_a_guard_answers_messages_as_its_checks_and_its_policy_would(frozen_time
         for _ in range(STEPS):
             t, stamps, q, qd, tau = states.next(np.zeros(M))
             if states.rng.random() < 0.1:
-                problems = [guard.problems(t) for guard in guards]
-                assert problems[0] == problems[1]
-                if not problems[0] and not fast.policy.engaged:
+                reasons = [problems(guard, t) for guard in guards]
+                assert reasons[0] == reasons[1]
+                if not reasons[0] and not fast.policy.engaged:
                     for guard in guards:
                         guard.enable(t, guard.limits)
             some = states.rng.integers(1, M) if states.rng.random() < 0.3 else M

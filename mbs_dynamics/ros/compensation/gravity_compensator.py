@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mbs_dynamics.control import enabling
 from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.environment import (
     Gravity,
@@ -436,14 +437,14 @@ class GravityCompensator:
             found.append("there is no robot_description yet")
         if self.arm is not None:
             held = settings.adds_to_position_control or bool(settings.position_controller)
-            found += self.arm.problems(now, held=held)
+            found += enabling.problems(self.arm, now, held=held)
         if self.policy.state is State.FAULT and self.policy.stopping:
             found.append("the stop after a fault is not over")
         return [shortened(one, LONGEST_MESSAGE) for one in found]
 
     def supported(self) -> bool:
         """Return whether measured efforts show that motors hold the arm."""
-        return self.arm is not None and self.arm.supported()
+        return self.arm is not None and enabling.supported(self.arm)
 
     def cost(self) -> Cost | None:
         """Return the cost of the gravity torques at the latest positions; None before the first."""
