@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from struct import Struct
 from typing import Any, NamedTuple
@@ -227,7 +228,7 @@ class JointInput:
             self._no_rate.note(list(self._fixed), "")
             self._no_effort.note(list(self._fixed), FIXED)
         self._efforts = Efforts(self._tau, self._no_effort.why)
-        self._layouts: dict[tuple[str, ...], _Layout] = {}
+        self._layouts = lru_cache(KEPT_LAYOUTS)(self._learned)
         self._layout = _Layout([], None)
         self._names: list[str] | None = None
 
@@ -383,17 +384,13 @@ class JointInput:
         if len(names) > MOST_NAMES:
             said = f"the message names {len(names)} joints; valid are at most {MOST_NAMES}"
             return _Layout([], Rejection("too_many_names", said))
-        key = tuple(names)
-        layout = self._layouts.get(key)
-        if layout is None:
-            if len(self._layouts) >= KEPT_LAYOUTS:
-                del self._layouts[next(iter(self._layouts))]
-            layout = self._layouts[key] = self._learned(list(key))
-        self._layout, self._names = layout, layout.names
+        layout = self._layout = self._layouts(tuple(names))
+        self._names = layout.names
         return layout
 
-    def _learned(self, names: list[str]) -> _Layout:
+    def _learned(self, given: tuple[str, ...]) -> _Layout:
         """Return a new layout of messages with these names, or the problem with them."""
+        names = list(given)
         places: dict[str, int] = {}
         twice: set[str] = set()
         for place, name in enumerate(names):

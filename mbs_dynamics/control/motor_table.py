@@ -29,8 +29,7 @@ SMALLEST, LARGEST = 1e-9, 1e9
 
 FACTORS = ("position_per_radian", "command_per_newton_metre", "feedback_per_newton_metre")
 OPTIONAL = ("zero", "velocity_per_radian", "limit", "kp", "kd", "stiffness", "damping")
-KEYS = ("motor", "sign", *FACTORS, *OPTIONAL)
-"""Keys of the table of a motor; those in OPTIONAL may be absent."""
+"""Keys of the table of a motor that may be absent."""
 
 
 class UnknownKeyError(UnknownNameError):

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from operator import add, itemgetter, mul, sub
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -211,8 +211,8 @@ class Motors:
             for motor, joint in zip(self.motors, self._joints, strict=True)
         ]
         self._none = [0.0] * len(self.motors)
-        self._layouts: dict[Any, Layout] = {}
-        self._named: dict[tuple[str, ...], Any] = {}
+        self.layout = lru_cache(KEPT_LAYOUTS)(self._layout)
+        self._to_si = lru_cache(KEPT_LAYOUTS)(self._zeros_and_factors)
 
     @classmethod
     def read(cls, path: str | Path, model: Model) -> Motors:
@@ -239,12 +239,8 @@ class Motors:
         found = Measured(rows, q, qd, tau, pick(stamps), pick(errors), pick(temperatures), unknown)
         return self._merged(found) if self._shared else found
 
-    def layout(self, names: tuple[Any, ...]) -> Layout:
+    def _layout(self, names: tuple[Any, ...]) -> Layout:
         """Return the layout of frames of motors in this order."""
-        found = self._layouts.get(names)
-        return self._learned(names) if found is None else found
-
-    def _learned(self, names: tuple[Any, ...]) -> Layout:
         places = {self._rows[name]: k for k, name in enumerate(names) if name in self._rows}
         rows = sorted(places)
         motors = [self.motors[row] for row in rows]
@@ -254,17 +250,13 @@ class Motors:
             pick = itemgetter(slice(order[0], order[0] + 1))
         elif order != list(range(len(names))):
             pick = itemgetter(*order) if order else lambda values: ()
-        layout = Layout(
+        return Layout(
             pick,
             rows,
             np.array([motor.zero for motor in motors]),
             np.array([_inverse(motors, name) for name in PER_UNIT]),
             tuple(dict.fromkeys(name for name in names if name not in self._rows)),
         )
-        if len(self._layouts) >= KEPT_LAYOUTS:
-            del self._layouts[next(iter(self._layouts))]
-        self._layouts[names] = layout
-        return layout
 
     def _merged(self, found: Measured) -> Measured:
         """Return measurements by joint from those by motor."""
@@ -322,16 +314,7 @@ class Motors:
 
         Joints without a motor are returned as they are, and so are lists of another length.
         """
-        rows = self._named.get(key := tuple(names))
-        if rows is None:
-            by_joint = {motor.joint: motor for motor in self.motors}
-            known = [by_joint.get(name) for name in names]
-            zeros = [motor.zero if motor else 0.0 for motor in known]
-            rows = (zeros, *(_inverse(known, name) for name in PER_UNIT))
-            if len(self._named) >= KEPT_LAYOUTS:
-                del self._named[next(iter(self._named))]
-            self._named[key] = rows
-        zeros, *factors = rows
+        zeros, *factors = self._to_si(tuple(names))
         if len(positions) == len(names):
             positions = list(map(sub, positions, zeros))
         found = [
@@ -339,6 +322,12 @@ class Motors:
             for values, each in zip((positions, velocities, efforts), factors, strict=True)
         ]
         return found[0], found[1], found[2]
+
+    def _zeros_and_factors(self, names: tuple[str, ...]) -> list[list[float]]:
+        by_joint = {motor.joint: motor for motor in self.motors}
+        known = [by_joint.get(name) for name in names]
+        zeros = [motor.zero if motor else 0.0 for motor in known]
+        return [zeros, *(_inverse(known, name) for name in PER_UNIT)]
 
     # -- SI to commands ----------------------------------------------------------------------------
 

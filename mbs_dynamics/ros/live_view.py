@@ -77,8 +77,8 @@ class LiveRobot:
         """Time of the state."""
         self.fault = ""
         """Why the latest message was rejected; empty if it was accepted."""
-        self._torques: dict[str, tuple[float, FloatArray]] = {}
-        self._wrenches: dict[str, tuple[float, str, FloatArray]] = {}
+        self._latest: dict[str, tuple[float, Any]] = {}
+        """Time, and torques (n,) or link and wrench, by topic."""
         self.target: tuple[float, str, FloatArray] | None = None
         """Time, link and pose (4, 4) in its frame of the latest target; None before the first."""
 
@@ -104,7 +104,7 @@ class LiveRobot:
         for name, effort in zip(message.name, message.effort, strict=False):
             if name in self._coordinates:
                 tau[self._coordinates[name]] = effort
-        self._torques[topic] = time.monotonic(), tau
+        self._latest[topic] = time.monotonic(), tau
 
     def _link(self, frame: str) -> str:
         """Return the link of a frame, which may have a prefix; empty if there is none."""
@@ -116,7 +116,7 @@ class LiveRobot:
         """Store the wrench on a link."""
         link, W = self._link(message.header.frame_id), wrench_of(message)
         if link and np.isfinite(W).all():
-            self._wrenches[topic] = time.monotonic(), link, W
+            self._latest[topic] = time.monotonic(), (link, W)
 
     def on_target(self, message: PoseStamped) -> None:
         """Store the target of the tool, if it can be a pose."""
@@ -128,15 +128,19 @@ class LiveRobot:
         if link and np.isfinite(C).all():
             self.target = time.monotonic(), link, C
 
+    def _fresh(self, topic: str) -> Any:
+        at, value = self._latest.get(topic, (-np.inf, None))
+        return value if time.monotonic() - at < STALE else None
+
     def torques(self, topic: str) -> FloatArray | None:
         """Return the torques (n,) of a topic; None if they are stale or incomplete."""
-        at, tau = self._torques.get(topic, (-np.inf, np.full(self.model.n, np.nan)))
-        return tau if time.monotonic() - at < STALE and np.isfinite(tau).all() else None
+        tau: FloatArray | None = self._fresh(topic)
+        return tau if tau is not None and np.isfinite(tau).all() else None
 
     def wrench(self, topic: str) -> tuple[str, FloatArray] | None:
         """Return link and wrench (6,) of one of WRENCHES in its frame, moment first, or None."""
-        at, link, W = self._wrenches.get(topic, (-np.inf, "", np.zeros(6)))
-        return (link, W) if time.monotonic() - at < STALE else None
+        found: tuple[str, FloatArray] | None = self._fresh(topic)
+        return found
 
 
 class LiveView(Node):

@@ -365,19 +365,15 @@ class EffortCommands:
 
     def set(self, efforts: Sequence[float], now: float) -> Rejection | None:
         """Store efforts in the order of ``joints``, or return why they are refused."""
-        if len(efforts) != len(self.joints):
-            return self._refuse(
-                "length",
-                f"{len(efforts)} efforts for {len(self.joints)} joints: {listed(self.joints)}",
-            )
-        return self._take(self.joints, efforts, now)
+        return self.set_by_name(self.joints, efforts, now)
 
     def set_by_name(
         self, names: Sequence[str], efforts: Sequence[float], now: float
     ) -> Rejection | None:
         """Store efforts by name, or return why they are refused. Other joints keep theirs."""
         if len(efforts) != len(names) or not names:
-            return self._refuse("length", f"{len(names)} joint names but {len(efforts)} efforts")
+            said = f"{len(efforts)} efforts for {len(names)} joints: {listed(names)}"
+            return self._refuse("length", said)
         unknown = [name for name in names if name not in self._places]
         if unknown:
             return self._refuse(
@@ -387,7 +383,15 @@ class EffortCommands:
         twice = sorted(name for name, times in Counter(names).items() if times > 1)
         if twice:
             return self._refuse("duplicate_joints", f"named more than once: {listed(twice)}")
-        return self._take(names, efforts, now)
+        if not math.hypot(*efforts) < LARGEST:  # nor is it for NaN
+            return self._refuse(*wild_numbers("effort", names, efforts))
+        if self.expired(now):
+            self._efforts = np.zeros(len(self.joint_names))
+        for name, effort in zip(names, efforts, strict=True):
+            self._efforts[self._places[name]] = effort
+        self.accepted += 1
+        self.latest = now
+        return None
 
     def at(self, now: float) -> FloatArray:
         """Return the efforts (n,) in force at a simulated time in s."""
@@ -398,17 +402,6 @@ class EffortCommands:
     def expired(self, now: float) -> bool:
         """Return whether the latest command is older than the timeout."""
         return self.latest is not None and 0.0 < self.timeout < now - self.latest
-
-    def _take(self, names: Sequence[str], efforts: Sequence[float], now: float) -> Rejection | None:
-        if not math.hypot(*efforts) < LARGEST:  # nor is it for NaN
-            return self._refuse(*wild_numbers("effort", names, efforts))
-        if self.expired(now):
-            self._efforts = np.zeros(len(self.joint_names))
-        for name, effort in zip(names, efforts, strict=True):
-            self._efforts[self._places[name]] = effort
-        self.accepted += 1
-        self.latest = now
-        return None
 
     def _refuse(self, kind: str, reason: str) -> Rejection:
         self.rejected += 1
