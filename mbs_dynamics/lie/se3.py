@@ -14,9 +14,11 @@ import numpy as np
 
 from mbs_dynamics.compiler import Symbol, cos, sin
 from mbs_dynamics.lie import series, so3
-from mbs_dynamics.lie.arrays import Array, blocks, square, times
+from mbs_dynamics.lie.arrays import Array, blocks, shaped, square, times
 
 PITCH_TOLERANCE = 1e-14
+TRANSLATION_TOLERANCE = 1e-9
+"""Angular part, relative to the linear part in m, of a screw that counts as a translation."""
 
 
 def pose(R: Array, r: Array) -> Array:
@@ -66,6 +68,51 @@ def ad_dual(P: Array) -> Array:
     """Return the matrix (6, 6) that maps a twist X to -ad_X^T P, for a co-screw P (6,)."""
     h, p = so3.hat(P[:3]), so3.hat(P[3:])
     return blocks([[-h, -p], [-p, np.zeros((3, 3))]])
+
+
+def reciprocal_product(X: Array, Y: Array) -> Array:
+    """Return xi_1^T eta_2 + eta_1^T xi_2 (...) of two screws (..., 6): zero if reciprocal.
+
+    Mueller (dynamics), appendix B.2. For a wrench (t, f) as the screw Y = (f, t), it is the power
+    of the wrench on the twist X. Axes of screws without pitch intersect or are parallel if they
+    are reciprocal.
+    """
+    X, Y = shaped(X=(X, (6,)), Y=(Y, (6,)))
+    return (X * np.roll(Y, 3, axis=-1)).sum(axis=-1)
+
+
+class ScrewParameters(NamedTuple):
+    """Axis, pitch and magnitude of a screw: (e, p x e + h e) times its magnitude."""
+
+    point: Array
+    """p (..., 3), the point of the axis nearest to the origin, in m; zero for a translation."""
+    direction: Array
+    """e (..., 3), a unit vector; zero for the zero screw."""
+    pitch: Array
+    """h (...) in m/rad; infinite for a translation, whose screw is (0, e), and zero at rest."""
+    magnitude: Array
+    """(...) norm of the angular part, or of the linear part of a translation."""
+
+
+def screw_parameters(X: Array) -> ScrewParameters:
+    """Return axis, pitch and magnitude of screws X (..., 6) of floats, such as spatial twists.
+
+    Mueller (dynamics), appendix B.2. A wrench (t, f) is the screw (f, t). An angular part below
+    ``TRANSLATION_TOLERANCE`` times the linear part counts as zero.
+
+    :raises ArgumentError: for a wrong shape.
+    """
+    (X,) = shaped(X=(np.asarray(X, dtype=float), (6,)))
+    xi, eta = X[..., :3], X[..., 3:]
+    turn, slide = np.linalg.norm(xi, axis=-1), np.linalg.norm(eta, axis=-1)
+    translates = turn <= TRANSLATION_TOLERANCE * slide
+    magnitude = np.where(translates, slide, turn)
+    length = np.where(magnitude == 0.0, 1.0, magnitude)[..., None]
+    direction = np.where(translates[..., None], eta, xi) / length
+    moment = np.where(translates[..., None], 0.0, eta) / length
+    infinite = np.where(translates & (slide > 0.0), np.inf, 0.0)
+    pitch = (direction * moment).sum(axis=-1) + infinite
+    return ScrewParameters(np.cross(direction, moment), direction, pitch, magnitude)
 
 
 class InverseAdjoint(NamedTuple):

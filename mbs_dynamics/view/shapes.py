@@ -9,10 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.lie import se3
 from mbs_dynamics.model.inertia import Inertia
-
-SLOW = 1e-9
-"""Angular velocity in rad/s below which a motion counts as a translation."""
 
 
 class Ellipsoid(NamedTuple):
@@ -59,17 +57,12 @@ def ellipsoid_of_inertia(inertia: Inertia) -> Ellipsoid:
 def screw_axis(V: FloatArray) -> ScrewAxis:
     """Return the screw axis of a spatial twist V (6,), angular part first.
 
-    Mueller (kinematics), section 2: V = (omega, p x omega + h omega) for the point p and the pitch
-    h. For a translation the point is zero and the direction that of the velocity.
+    It is that of :func:`~mbs_dynamics.lie.se3.screw_parameters`.
     """
-    omega, v = np.asarray(V[:3], dtype=float), np.asarray(V[3:], dtype=float)
-    rate = float(np.linalg.norm(omega))
-    if rate < SLOW:
-        speed = float(np.linalg.norm(v))
-        direction = v / speed if speed > 0.0 else np.zeros(3)
-        return ScrewAxis(np.zeros(3), direction, 0.0, speed)
-    direction = omega / rate
-    return ScrewAxis(np.cross(omega, v) / rate**2, direction, rate, float(direction @ v))
+    point, direction, pitch, magnitude = se3.screw_parameters(V)
+    if np.isinf(pitch):
+        return ScrewAxis(point, direction, 0.0, float(magnitude))
+    return ScrewAxis(point, direction, float(magnitude), float(pitch * magnitude))
 
 
 def velocity_ellipsoid(J: FloatArray) -> Ellipsoid:
