@@ -97,7 +97,7 @@ def processes(relay_too: bool = True, **settings: str) -> AbstractContextManager
 
 
 class Round(NamedTuple):
-    """What one pair of processes did."""
+    """Results of one pair of processes."""
 
     latency: dict[str, float]
     """Median in ms."""

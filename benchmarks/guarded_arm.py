@@ -26,7 +26,7 @@ def posture(_: mbs.Model, state: Any) -> Any:
 
 
 class Case(NamedTuple):
-    """What is timed."""
+    """Case that is timed."""
 
     law: Any = laws.Gravity(damping=0.3)
     enabled: bool = True

@@ -216,7 +216,7 @@ class MujocoArm:
 
 
 class Record:
-    """What an arm did over a stretch of time, sample by sample, and what was commanded.
+    """Samples of an arm's motion and of its commands over a stretch of time.
 
     ``t`` (N,) is the clock of the machine in s, 0 at the event; ``simulated`` (N,) the time of the
     simulation. ``q``, ``qd`` and ``tau`` are (N, n), the torques those of the motors; ``arrivals``

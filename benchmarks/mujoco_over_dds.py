@@ -357,11 +357,11 @@ def environment() -> dict[str, str]:
 
 
 class Motion(NamedTuple):
-    """What followed an event."""
+    """Motion of the arm after an event."""
 
     record: Record
     said: str
-    """What the node logged from the event on."""
+    """Log of the node from the event on."""
     disturbed: str
     """How a pause of the machine spoiled it; empty if none did."""
 
@@ -374,7 +374,7 @@ class Motion(NamedTuple):
 
     @property
     def outcome(self) -> str:
-        """What the node did, in its own words."""
+        """Reaction of the node, from its log."""
         fault = re.search(
             r"stopped by a fault \(\w+\): (?:joint_states rejected: )?(.*)", self.said
         )
@@ -483,7 +483,7 @@ class Rig:
 
     @property
     def log(self) -> str:
-        """What both processes have logged."""
+        """Log of both processes."""
         return Path(self._log.name).read_text(encoding="utf-8")
 
     def _send(self, what: Any) -> None:

@@ -56,9 +56,9 @@ class Pass(NamedTuple):
     where: str
     """Where the pipeline looks it up."""
     without: Any
-    """What is put in its place."""
+    """Its replacement."""
     cases: tuple[Case, ...]
-    """What it is for."""
+    """Cases that it is meant for."""
 
 
 def _unchanged(module: Module, *_: Any) -> Module:

@@ -80,7 +80,7 @@ class Probe(relays.Asker):
 
 
 class Round(NamedTuple):
-    """What one pair of processes did."""
+    """Results of one pair of processes."""
 
     times: dict[str, list[float]]
     """Round trips in ms."""

@@ -34,7 +34,7 @@ TIMED = (
     mbs.bias_torques,
     mbs.inverse_dynamics,
 )
-"""What is taken apart: all that the dynamics node computes, and inverse dynamics."""
+"""Functions that are timed: all of the dynamics node, and inverse dynamics."""
 
 IN_KERNELS = ("trace", "compile")
 

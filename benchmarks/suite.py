@@ -93,7 +93,7 @@ def last_body(model: mbs.Model) -> str:
 LINEAR_FIRST = [3, 4, 5, 0, 1, 2]
 
 OTHERWISE_ORDERED = ("inverse_dynamics_regressor", "kinematic_hessian")
-"""What Pinocchio returns with parameters or axes in another order; the tests compare them."""
+"""Results of Pinocchio with other orders of parameters or axes; the tests compare them."""
 
 AMBIGUOUS = "coriolis_matrix"
 """Several matrices are right for joints with several degrees of freedom; the tests compare them."""

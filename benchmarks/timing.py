@@ -27,7 +27,7 @@ ROUNDS = 101
 
 
 class Call(NamedTuple):
-    """What is timed: a function with its arguments."""
+    """Timed call: a function with its arguments."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()

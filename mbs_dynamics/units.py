@@ -97,7 +97,7 @@ MARK = re.compile(_MARK, re.IGNORECASE)
 
 
 class Meaning(NamedTuple):
-    """What a column is."""
+    """Quantity and joint of a column."""
 
     quantity: str
     """One of QUANTITIES."""

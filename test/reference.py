@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the package computes, evaluated from the definitions alone, on a mechanism's numbers.
+"""Reference values computed from the definitions alone, on a mechanism's numbers.
 
 Nothing of the package is used, no recursion of velocities, no adjoint matrix and no screw algebra.
 Exponentials are power series of (4, 4) matrices. Poses are differentiated with respect to the

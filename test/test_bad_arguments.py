@@ -366,7 +366,7 @@ for call in (
 
 
 def run(script, **environment):
-    """What a script prints in a fresh interpreter."""
+    """Return the output of a script in a fresh interpreter."""
     known = {key: value for key, value in os.environ.items() if key != "MBS_BACKEND"}
     path = {"PYTHONPATH": str(Path(mbs.__file__).parents[1])}
     done = subprocess.run(

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the documentation shows is true: its examples run, and its links lead somewhere."""
+"""Examples of the documentation run, and its links have targets."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the pages show beside Python examples: commands, parameter files, log lines, and programs.
+"""Commands, parameter files, log lines and programs shown on the pages.
 
 Commands are not run, which would need robots and recordings, but every option, argument, topic,
 type, service and parameter in them must exist.

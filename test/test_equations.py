@@ -170,7 +170,7 @@ def places(thing):
 
 
 NUMBERS_ALONE = {"model.dh.PUMA"}
-"""What is no function, so that no test can enter it."""
+"""Rows that are constants, so that no test can enter them."""
 
 
 @pytest.mark.backend_independent

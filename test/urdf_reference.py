@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of URDF share: texts, poses from a model by hand, and Pinocchio's numbers."""
+"""Shared by tests of URDF: texts, poses from a model by hand, and Pinocchio's numbers."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ HEAVY = (
     *("yaml", "rclpy.node", "launch", "sensor_msgs.msg", "diagnostic_msgs.msg"),
     *("trajectory_msgs.msg",),
 )
-"""What tests import that takes long; what is not installed is left out."""
+"""Imports of tests that take long; those not installed are left out."""
 
 
 # -- forks -----------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ class Quick:
 
 @dataclass
 class TestFile:
-    """What is known of a file of tests."""
+    """Data about a file of tests."""
 
     __test__ = False
 

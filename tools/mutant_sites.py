@@ -65,7 +65,7 @@ class Mutant:
     lines: frozenset[int]
     """Lines of the statement, without those of a body."""
     names: frozenset[str]
-    """What a statement outside functions assigns; who uses these names depends on it."""
+    """Names assigned by a statement outside functions; code that uses them depends on it."""
     number: int
     """Among the mutants of the file."""
     put: Callable[[bool], None] = field(repr=False, compare=False)
@@ -73,12 +73,12 @@ class Mutant:
 
     @property
     def id(self) -> str:
-        """What ``--mutant`` takes."""
+        """Identifier for ``--mutant``."""
         return f"{self.file}:{self.line}:{self.number}"
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What a list of known survivors names it by; other edits do not change it."""
+        """Key in the list of known survivors; other edits do not change it."""
         return self.file, self.function, self.change
 
 

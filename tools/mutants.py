@@ -59,7 +59,7 @@ COUNT, LEAST_PER_ROOM, CONTROLS = 600, 30, 12
 SEED = 20261123
 REQUIRED = 0.95
 WORDS = {0: "survived", 1: "killed", 98: "error", 99: "error", -signal.SIGALRM: "timeout"}
-"""What the status of a fork means; any other is that of a crash."""
+"""Meaning of the status of a fork; any other is that of a crash."""
 
 
 def room_of(file: str) -> str:

@@ -37,13 +37,13 @@ class Result:
     """Seconds of the old version in a second process."""
     pinocchio: float | None = None
     fault: str = ""
-    """What the new version does wrong and the old one does not."""
+    """Errors of the new version that the old one does not have."""
     left_out: str = ""
     """Why neither version can be measured, or only the new one."""
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What is the same when it is measured again."""
+        """Key that stays the same in repeated measurements."""
         return self.mechanism, self.subject, self.what
 
     @property
@@ -71,7 +71,7 @@ class Bound:
     applies: Callable[[Result], bool]
     value: Callable[[Result], float] = lambda x: x.ratio
     over: Callable[[Iterable[float]], float] | None = None
-    """What is taken of all values; None for a limit on each."""
+    """Reduction over all values; None for a limit on each."""
     unit: str = "times"
     complete: int = 1
     """The least number of results that is judged."""
@@ -131,7 +131,7 @@ BOUNDS = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the results say about one bound."""
+    """Verdict of the results on one bound."""
 
     bound: Bound
     state: str

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured: mechanisms, functions and sizes of batches."""
+"""Measured cases: mechanisms, functions and sizes of batches."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Subject:
 
     @property
     def options(self) -> dict[str, str]:
-        """What is passed to ``compile``, beside what every user has to give."""
+        """Further arguments of ``compile``, beside the required ones."""
         return {"representation": self.representation} if self.representation else {}
 
 
@@ -106,7 +106,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Selection:
-    """What the command line asks for."""
+    """Selection of cases by the command line."""
 
     quick: bool = False
     only: Sequence[str] = ()

@@ -16,7 +16,7 @@ from benchmarks.comparison.cases import LARGE, Job
 from benchmarks.comparison.processes import CaseError, Version, Versions, Worker, first_torque
 
 OLD, NEW, ITSELF, PINOCCHIO = "old", "new", "itself", "pinocchio"
-"""What the workers are: ITSELF is a second process of OLD, which shows how much chance there is."""
+"""Kinds of workers: ITSELF is a second process of OLD, which shows the random variation."""
 
 SAMPLE = 2.5e6
 """Nanoseconds that one sample lasts at least."""

@@ -59,7 +59,7 @@ def _leaf(model: Any) -> str:
 
 
 class Worker:
-    """What is compiled at the moment, and the call that is timed."""
+    """Compiled kernel and the call that is timed."""
 
     def __init__(self) -> None:
         self.kernel: Any = None

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the arguments of algorithms mean: one description for docstrings and exported headers."""
+"""Descriptions of the arguments of algorithms, for docstrings and exported headers."""
 
 from __future__ import annotations
 

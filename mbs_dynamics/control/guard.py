@@ -103,7 +103,7 @@ class Guard:
         self.following = Following(model, self.joints, _motion(settings))
         """The law that acts beside gravity compensation."""
         self.collisions: Collisions | None = None
-        """What watches for collisions; None without a file of thresholds."""
+        """Collision detection; None without a file of thresholds."""
         if settings.collision_file:
             self.collisions = Collisions(model, Thresholds.read(settings.collision_file, model))
         self._yields_until = -math.inf

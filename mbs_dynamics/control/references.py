@@ -69,7 +69,7 @@ Target = JointTarget | PoseTarget | Trajectory
 
 
 class JointReference(NamedTuple):
-    """What a law of joints follows at one time. Joints that are not commanded are as measured."""
+    """Reference of a joint law at one time. Joints without a command have their measured state."""
 
     q: FloatArray
     """(n,) positions in rad or m."""
@@ -80,7 +80,7 @@ class JointReference(NamedTuple):
 
 
 class PoseReference(NamedTuple):
-    """What a law of a link follows at one time."""
+    """Reference of a law for a link at one time."""
 
     pose: FloatArray
     """(4, 4) pose of the link in the root frame, in m."""
@@ -157,7 +157,7 @@ class JointFollower:
         """Its time in s since its first point; None while that is approached."""
         self._pace = self._pace_goal = 1.0
         self.remark = ""
-        """What has happened to the reference; empty if it is as asked for."""
+        """Change of the reference, for the log; empty if it is as commanded."""
 
     def apply(self, settings: MotionSettings) -> None:
         """Use other limits."""

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What builders make of their sources, and a model is made of."""
+"""Description of a mechanism: the result of the builders and the input of a model."""
 
 from __future__ import annotations
 

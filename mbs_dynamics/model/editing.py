@@ -25,7 +25,7 @@ from mbs_dynamics.model.payloads import Payload, Payloads
 
 
 class Parts(NamedTuple):
-    """What a mechanism is made of."""
+    """Bodies, frames and payloads of a mechanism."""
 
     bodies: tuple[Body, ...]
     frames: Mapping[str, Frame]

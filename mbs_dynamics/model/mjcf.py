@@ -42,7 +42,7 @@ from mbs_dynamics.model.macro_joints import macro_joint
 from mbs_dynamics.model.subgroup import Subgroup
 
 UNSUPPORTED = ("equality", "tendon", "flex")
-"""What no tree of rigid bodies has: equality constraints, tendons and soft bodies."""
+"""Elements beyond trees of rigid bodies: equality constraints, tendons and soft bodies."""
 
 DOFS = {"hinge": 1, "slide": 1, "ball": 3, "free": 6}
 """Degrees of freedom of MuJoCo's joints."""

@@ -14,7 +14,7 @@ class LinkTree(NamedTuple):
     """Links and joints by name, in the order of the file, that hang together in one tree."""
 
     where: str
-    """What to call the source in messages."""
+    """Name of the source in messages."""
     name: str
     links: dict[str, Any]
     joints: dict[str, Any]

@@ -56,7 +56,7 @@ class GravityCompensationNode(DescribedNode):
     interface = GRAVITY_COMPENSATION_NODE
     quiet_subscriptions = True
     controls = "gravity compensation"
-    """What log lines call it."""
+    """Name of the controlled function in log messages."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

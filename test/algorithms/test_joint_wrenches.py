@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What joints transmit and what their bearings bear, by hand and by the laws of mechanics.
+"""Wrenches in joints and bearings, by hand and by the laws of mechanics.
 
 Pinocchio's joint forces are in test_joints.py, momentum balances of the bodies in
 test_dynamics_identities.py.

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the interpreter finds for a kernel's program; what is read before it is written is NaN."""
+"""Results of a kernel's program by the interpreter; values read before they are written are NaN."""
 
 from __future__ import annotations
 

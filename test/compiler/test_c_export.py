@@ -85,7 +85,7 @@ def evaluate(function, inputs, shape, kind=np.float64):
 
 
 def printed(driver, source, folder):
-    """What a program of its own prints, under the sanitizers if the compiler has them."""
+    """Return the output of a program, run under the sanitizers if the compiler has them."""
     main, program, empty = folder / "main.c", folder / "main", folder / "empty.c"
     main.write_text(driver)
     empty.write_text("int main(void) { return 0; }")

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What takes long to trace or to compile is logged: with an estimate, and once."""
+"""Long tracing and compilation are logged once, with an estimate."""
 
 from __future__ import annotations
 

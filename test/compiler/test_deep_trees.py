@@ -73,7 +73,7 @@ def test_which_trees_are_deep():
 
 
 def test_formulas_of_shallow_trees_are_no_loops(monkeypatch):
-    """What is handed on from body to body has no place in loops that treat all bodies alike."""
+    """Values passed from body to body do not fit into loops that treat all bodies alike."""
     for name in ("MANY", "LONG"):
         monkeypatch.setattr(strategy, name, -1)
     for function in (mbs.mass_matrix, mbs.coriolis_matrix, mbs.inverse_mass_matrix, mbs.jacobian):

@@ -69,7 +69,7 @@ define double @constants(double %x) {
 
 @pytest.fixture(scope="module")
 def surroundings():
-    """What the code names and does not have, far away from it."""
+    """Return external symbols of the code, at distant addresses."""
     number = ctypes.c_int64(1000)
     function = INTEGERS(lambda x: x + 5)
     places = {

@@ -262,7 +262,7 @@ time.sleep(0.1)
 
 
 def test_a_process_ends_while_threads_evaluate():
-    """What all kernels share is there as long as a thread may run it."""
+    """Code that all kernels share exists as long as a thread may run it."""
     running = [subprocess.Popen([sys.executable, "-c", ENDING]) for _ in range(2)]
     for _ in range(6):
         running.append(subprocess.Popen([sys.executable, "-c", ENDING]))

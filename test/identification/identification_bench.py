@@ -23,7 +23,7 @@ SPEED = 0.05
 
 
 def wrong(seed=0, share=0.3):
-    """Return the arm with other masses, centres of mass and tensors, which can exist."""
+    """Return the arm with other masses, centres of mass and tensors, physically possible."""
     rng = np.random.default_rng(seed)
     bodies = []
     for body in TRUE.bodies:

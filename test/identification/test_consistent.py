@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Least squares over links that can exist: the cone, the objective and its minimum."""
+"""Least squares over physically possible inertias: the cone, the objective and its minimum."""
 
 from __future__ import annotations
 

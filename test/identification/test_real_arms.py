@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of real arms, through the command line: held-out errors, and links that can exist."""
+"""Recordings of real arms, through the command line: held-out errors, and possible inertias."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked for by the names of joints and links, frames that are added, and the text."""
+"""Access by names of joints and links, added frames, and the text of a model."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a URDF is refused, in words that name the source and the element."""
+"""Invalid URDFs raise errors that name the source and the element."""
 
 from __future__ import annotations
 

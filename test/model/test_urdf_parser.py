@@ -20,7 +20,7 @@ KEPT = {
     "link": ("inertial",),
     "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
 }
-"""What both read. ``urdf_parser_py`` refuses some robots for textures and transmissions."""
+"""Elements that both read. ``urdf_parser_py`` rejects textures and transmissions of some robots."""
 
 OWN = Path(__file__).parents[2] / "urdf"
 FILES = {name: path for name, path in all_files().items() if name not in NAMELESS}

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What links look like, as a URDF has it."""
+"""Visual elements of a URDF."""
 
 from __future__ import annotations
 

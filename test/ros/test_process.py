@@ -275,7 +275,7 @@ def test_an_error_does_not_end_a_node_and_a_signal_lets_it_shut_down(ros):
 
 
 def test_ros_is_up_without_its_signal_handlers_until_the_end(monkeypatch):
-    """Whatever ends the block: SIGTERM must leave time to bring torques to zero."""
+    """End the process by SIGTERM, however the block ends, with time to bring torques to zero."""
     calls = []
     monkeypatch.setattr(rclpy, "init", lambda **given: calls.append(given))
     monkeypatch.setattr(process, "shut_down", lambda: calls.append("down"))

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What robots look like: meshes where they are found, capsules where they are not."""
+"""Links are shown as meshes where these are found, else as capsules."""
 
 from __future__ import annotations
 

@@ -36,10 +36,10 @@ SOURCES = (
     "setup.py",
     "urdf",
 )
-"""What the wheel is made from."""
+"""Sources of the wheel."""
 
 BINARY = "numpy,llvmlite"
-"""What takes long to build, or more tools than there are: an old version is no use then either."""
+"""Packages never built from source; an old version that must be built is of no use either."""
 ARM_WHEELS = [f"manylinux_2_{k}_aarch64" for k in (17, 26, 27, 28)] + ["manylinux2014_aarch64"]
 
 
@@ -57,7 +57,7 @@ class Row:
 
     @property
     def expected(self) -> list[str]:
-        """What the smoke test must find here."""
+        """Features that the smoke test must find here."""
         return ["native"] * ("fast" in self.extras) + ["ros"] * bool(self.ros)
 
 

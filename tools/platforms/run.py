@@ -65,7 +65,7 @@ ROWS = (
 
 @dataclass
 class Result:
-    """What became of a row."""
+    """Outcome of a row."""
 
     row: Row
     state: str = "passed"

@@ -16,7 +16,7 @@ from mbs_dynamics.compiler.codegen.builder import DOUBLE, I32, I64, PTR, VOID, P
 from mbs_dynamics.compiler.codegen.llvm_shared import BODY
 
 TILE_PORT = builder.Struct.of_words(size=I64, scratch=Pointer(DOUBLE), order=Pointer(I32))
-"""What the driver knows of each port: the number of entries; the address of its scratch area, with
+"""Data of the driver about each port: the number of entries; the address of its scratch area, with
 room for at least ``lanes`` entries; and, for an output, the address of at least ``lanes`` integers:
 where each entry stands in the scratch area, in bytes. Equal entries may stand there once."""
 

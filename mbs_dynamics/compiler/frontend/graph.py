@@ -245,7 +245,7 @@ class Graph:
         """Symbols that must be positive, by id, each with what to say if one is not."""
         self.inputs: dict[str, Buffer] = {}
         self.stores: dict[tuple[Buffer, Index], tuple[Any, int]] = {}
-        """What is stored where, and how many nodes come before that."""
+        """Value stored at each place of an output, and the number of nodes before the store."""
 
     def input(self, name: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
         """Return an object array of new symbols, which are loaded from an input."""

@@ -143,7 +143,7 @@ class Scope(Graph):
 
 
 class Loops:
-    """What a traced function does, as loops. There is one scope at a time, that of the loop.
+    """Loops recorded from a traced function. One scope is open at a time, that of the loop.
 
     ``places`` say where each row stands in inputs and outputs, by the name of an order of rows.
     """
@@ -162,7 +162,7 @@ class Loops:
         self.inferred: dict[int, Any] = {}
         """Layouts that the next attempt needs."""
         self.before = Scope(self, Loop(ROWS, OUTWARD, {}))
-        """What does not depend on rows, and all inputs."""
+        """Scope of all inputs and of values that do not depend on rows."""
         self.steps: list[Loop] = []
         self.sines: dict[Buffer, dict[str, Buffer]] = {}
         """For buffers of angles the buffers of their sines and cosines."""

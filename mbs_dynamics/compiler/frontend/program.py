@@ -73,7 +73,7 @@ class Program:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     guards: tuple[str, ...] = ()
-    """What to say if a value is not positive that must be, in the order of the trace."""
+    """Error messages of values that must be positive, in the order of the trace."""
     result_type: Any = None
     """The named tuple that the function returned; None if it returned an array or a mapping."""
     in_loops: bool = False

@@ -55,7 +55,7 @@ def _require(holds: bool, rule: str) -> None:
 
 
 class _Verifier:
-    """What is defined at a point of a body."""
+    """Variables and values defined at a point of a body."""
 
     def __init__(self, parameters: Sequence[ir.Variable]) -> None:
         self.variables = set(parameters)

@@ -201,7 +201,7 @@ SHARED: dict[str, Callable[[], str]] = {
     **{f"mbs.batch{lanes}": functools.partial(emit_batch, lanes) for lanes in LANES},
     **{f"mbs.sincos{lanes}": functools.partial(emit_sines, lanes) for lanes in LANES},
 }
-"""What returns the IR of the functions that programs call by name."""
+"""Emitters of the IR of functions that programs call by name."""
 
 _shared_lock = Lock()
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to a program between the trace and the printers, from top to bottom."""
+"""Pipeline of passes from the trace to the printers, in order."""
 
 from __future__ import annotations
 

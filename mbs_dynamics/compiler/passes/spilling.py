@@ -109,7 +109,7 @@ class _Spilling:
     def part(self, k: int) -> Iterator[ir.Statement]:
         """Yield the statements of a part, with stores and reloads of the values spilled."""
         current: dict[int, int] = {}
-        """What values were reloaded as."""
+        """Reloaded value of each spilled one."""
         for now, x in self.timed[k]:
             operands = ir.operands_of(x)
             for value in operands:

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel takes and returns: which argument is which, what is wrong with it, named tuples."""
+"""Arguments and results of kernels: binding, validation, named tuples."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a law is: a function of a model, a state and a reference, and nothing else."""
+"""Interface of control laws: functions of a model, a state and a reference alone."""
 
 from __future__ import annotations
 

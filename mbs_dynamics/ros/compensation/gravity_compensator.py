@@ -104,7 +104,7 @@ class Effects(NamedTuple):
     collision: Collision | None
     """One that was detected since the effects before; else None."""
     remark: str
-    """What has happened to the reference of a law; empty if nothing."""
+    """Change of the reference of a law, for the log; empty if none."""
     due_in: float
     """In how many s :meth:`GravityCompensator.tick` must be called."""
 

@@ -1,3 +1,3 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What teaching_node is, without ROS."""
+"""The parts of teaching_node that do not depend on ROS."""

@@ -74,7 +74,7 @@ class WrenchCompensationSettings(SensedSettings):
         "sensor, for inertial. Empty: zero.",
         "kg m^2",
         type="double_array",
-        constraints="No number, or six of a body that can exist.",
+        constraints="Empty, or six numbers of a physically possible inertia.",
     )
     cutoff: float = setting(
         0.0,

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever comes in whatever order: no command that is no number, too large, too fast, unasked."""
+"""Any sequence of inputs yields finite commands within limits and rates, and none unasked."""
 
 from __future__ import annotations
 
