@@ -117,9 +117,10 @@ def _summary(found: Identification) -> str:
         rows.append(("identified", f"{100 * errors.identified:.2f} %"))
     consistent = "All" if found.consistent else "Not all"
     return _table(("torques of", "relative error, held-out data"), rows) + (
-        f"<p>{consistent} identified inertias are physically possible. The estimate minimises the error of the torques plus a weight "
-        "times the distance of the inertias from those of the description, so that parameters "
-        "which the data do not show remain near it. Of the weights tried, "
+        f"<p>{consistent} identified inertias are physically possible. The estimate minimises the "
+        "error of the torques plus a weight times the distance of the inertias "
+        "from those of the description, so that parameters which the data do not show remain near "
+        "it. Of the weights tried, "
         f"{found.choice.weight:g} predicted data best that were left out in turn, with a relative "
         f"error of {100 * found.choice.best:.2f} %.</p>"
     )
