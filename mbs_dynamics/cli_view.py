@@ -41,6 +41,7 @@ def add_view(commands: Any) -> None:
     view.add("--layers", "layers switched on, or 'all'", type=names, metavar="NAME,...")
     view.page()
     view.flag("--dark", "dark mode")
+    view.flag("--degrees", "sliders of angles in degrees")
     view.file(
         "--write",
         "write .html, .png or, of a motion, .gif, and exit; .png and .gif need Chromium or "
@@ -93,7 +94,8 @@ def _view(options: argparse.Namespace) -> int:
             source = Playback(page, opened.drawn, motions[0], ghost=ghost, parts=parts)
         else:
             q, qd = initial_state(model, options)
-            source = Posing(page, model, q, qd)
+            start = q if options.q else None  # bent, if it is an arm
+            source = Posing(page, model, start, qd, degrees=options.degrees)
         if options.write is not None:
             write_picture(page, source, options.write)
             print(f"wrote {options.write}")

@@ -67,9 +67,10 @@ class Visuals(NamedTuple):
     """One message for each faulty shape, which is omitted."""
 
 
-def visuals_of(source: str | bytes | os.PathLike[str]) -> Visuals:
+def visuals_of(source: str | bytes | os.PathLike[str], tag: str = "visual") -> Visuals:
     """Return the visual shapes of a URDF, given as a path or as XML text.
 
+    ``tag`` "collision" returns those of its collision geometry.
     Raises UrdfError if it cannot be read or is not well-formed XML.
     """
     _, document = document_of(source)
@@ -80,12 +81,12 @@ def visuals_of(source: str | bytes | os.PathLike[str]) -> Visuals:
     found, problems = [], []
     for link in document.named("link"):
         name = link.get("name", "")
-        for element in link.named("visual"):
+        for element in link.named(tag):
             try:
                 found.append(_visual(name, element, materials))
             except (ValueError, TypeError) as error:
                 said = shortened(str(error), 200)
-                problems.append(f"link {quoted(name)}: a visual is not shown: {said}")
+                problems.append(f"link {quoted(name)}: a {tag} is not shown: {said}")
     return Visuals(tuple(found), tuple(problems))
 
 

@@ -36,7 +36,7 @@ from mbs_dynamics.ros.node_base import LATCHED
 from mbs_dynamics.ros.process import LAST_MOMENTS, prefer_udp, ros_with_signals
 from mbs_dynamics.ros.robot_description import model_of
 from mbs_dynamics.view import layers
-from mbs_dynamics.view.drawings import Drawing, Frames, Lines, same
+from mbs_dynamics.view.drawings import Drawing, Frames, Labels, Lines, same
 from mbs_dynamics.view.opening import Opened, announce, open_page
 from mbs_dynamics.view.page import REFRESH, check_port
 from mbs_dynamics.view.scene import Scene
@@ -244,9 +244,11 @@ class Live:
                 R = tool.pose[:3, :3]
                 drawings = layers.wrench(replace(tool, wrench=np.append(R @ W[:3], R @ W[3:])))
                 sizes = np.linalg.norm(W.reshape(2, 3), axis=1)
-                self._said.append(
-                    (f"{name.replace('_', ' ')} on {link}", f"{sizes[1]:.1f} N, {sizes[0]:.2f} N m")
-                )
+                said = f"{sizes[1]:.1f} N, {sizes[0]:.2f} N m"
+                self._said.append((f"{name.replace('_', ' ')} on {link}", said))
+                if drawings:  # large enough to be seen
+                    text = f"{name.replace('_', ' ')}: {said}"
+                    drawings.append(Labels(tool.pose[None, :3, 3], (text,)))
             self.page.canvas.draw(name.replace("_", " "), drawings)
         self.page.canvas.draw("target", self._target(scene))
         return scene
@@ -263,7 +265,11 @@ class Live:
         age = time.monotonic() - at
         self._said.append(("target", f"error {1e3 * far:.1f} mm, {turn:.2f} deg; {age:.0f} s old"))
         ends = np.array([[tool[:3, 3], goal[:3, 3]]])
-        return [Frames(goal[None], 0.12 * scene.drawn.size), Lines(ends, same(ORANGE, 1))]
+        return [
+            Frames(goal[None], 0.12 * scene.drawn.size),
+            Lines(ends, same(ORANGE, 1)),
+            Labels(goal[None, :3, 3], (f"target: {1e3 * far:.1f} mm",)),
+        ]
 
     def _report(self) -> None:
         """Update the table of the nodes and the message about ``joint_states``."""

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -120,16 +120,18 @@ class Canvas:
 
 
 class Robot:
-    """The meshes of a robot."""
+    """Meshes of a robot, which are sent to the page when they are first shown."""
 
-    def __init__(self, scene: Any, name: str, parts: Sequence[Part]) -> None:
-        self._scene = scene
-        self._bodies = {
-            body: scene.add_frame(f"/{name}/{body}", show_axes=False)
-            for body in sorted({part.body for part in parts})
-        }
-        for part in parts:
-            scene.add_mesh_trimesh(f"/{name}/{part.body}/{part.name}", part.mesh)
+    def __init__(self, scene: Any, name: str, parts: Callable[[], Iterable[Part]]) -> None:
+        self._scene, self._name, self._parts = scene, name, parts
+        self._bodies: dict[int, Any] = {}
+
+    def _add(self) -> None:
+        for part in self._parts():
+            name = f"/{self._name}/{part.body}"
+            if part.body not in self._bodies:
+                self._bodies[part.body] = self._scene.add_frame(name, show_axes=False)
+            self._scene.add_mesh_trimesh(f"{name}/{part.name}", part.mesh)
 
     def move(self, poses: FloatArray) -> None:
         """Move the bodies to their poses (nb, 4, 4)."""
@@ -141,6 +143,8 @@ class Robot:
 
     def show(self, visible: bool) -> None:
         """Show or hide the meshes."""
+        if visible and not self._bodies:
+            self._add()
         for frame in self._bodies.values():
             frame.visible = visible
 

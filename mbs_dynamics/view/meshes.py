@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -30,6 +30,12 @@ except ImportError as error:
     raise BackendError(
         "the viewer needs viser and trimesh: install the extra 'view' of this package"
     ) from error
+
+CAPSULE = "/capsule"
+"""End of the names of parts in place of meshes."""
+
+SLACK = 0.3
+"""Share of the length of a body by which its mass may exceed its meshes without a message."""
 
 THICKNESS = 0.035
 """Radius of a capsule relative to the size of the robot."""
@@ -78,12 +84,14 @@ def appearance(
     size: float,
     source: Path | None = None,
     packages: Sequence[Path] = (),
+    *,
+    capsules: bool = True,
 ) -> Appearance:
     """Return the meshes of a robot.
 
     Meshes are searched beside the URDF ``source`` and in ``packages``, each of which is a package
-    or a folder of packages. Bodies without a mesh are replaced by capsules, whose radius is
-    proportional to the ``size`` of the robot in m.
+    or a folder of packages. Unless ``capsules`` is False, bodies without a mesh are replaced by
+    capsules, whose radius is proportional to the ``size`` of the robot in m.
     """
     parts: list[Part] = []
     problems, shown = list(visuals.problems), set()
@@ -102,14 +110,17 @@ def appearance(
                     raise ValueError("it has triangles of vertices that do not exist")
             except Exception as error:  # the readers of meshes raise anything
                 name = quoted(visual.link)
-                problems.append(f"link {name}: {_reason(error)}; shown as a capsule")
+                instead = (
+                    "; shown as a capsule" if capsules else "; its collision geometry is not shown"
+                )
+                problems.append(f"link {name}: {_reason(error)}{instead}")
                 continue
             parts.append(Part(frame.body, f"{visual.link}/{number}", mesh))
             shown.add(frame.body)
-    for body, name, begin, end in _bones(model):
+    for body, name, begin, end in _bones(model) if capsules else ():
         if body not in shown:
             capsule = _capsule(begin, end, THICKNESS * size)
-            parts.append(Part(body, f"{name}/capsule", capsule))
+            parts.append(Part(body, f"{name}{CAPSULE}", capsule))
     return Appearance(parts, problems)
 
 
@@ -319,6 +330,44 @@ def painted(mesh: Any, colour: Sequence[float]) -> Any:
         )
     )
     return mesh
+
+
+def shaded(parts: Iterable[Part], colour: Sequence[float]) -> Iterator[Part]:
+    """Yield copies of parts in one colour, RGB or RGBA from 0 to 1."""
+    for part in parts:
+        yield part._replace(mesh=painted(part.mesh.copy(), colour))
+
+
+def unlikely_inertias(model: Model, parts: Sequence[Part]) -> list[str]:
+    """Return messages about inertias that no body within the bounds of its meshes can have.
+
+    No distribution of mass between -h and h has a second moment above m h^2. Bodies without meshes
+    of their own are not compared.
+    """
+    found = []
+    for i, body in enumerate(model.bodies):
+        boxes = [p.mesh.bounds for p in parts if p.body == i and not p.name.endswith(CAPSULE)]
+        if not boxes or body.inertia.mass <= 0.0:
+            continue
+        low, high = np.min([b[0] for b in boxes], axis=0), np.max([b[1] for b in boxes], axis=0)
+        com = np.asarray(body.inertia.com, dtype=float)
+        spread = np.diag(body.inertia.second_moments) / body.inertia.mass - com**2
+        least, size = 2.0 * np.sqrt(np.maximum(spread, 0.0)), high - low
+        outside = float(np.max(np.maximum(low - com, com - high)))
+        margin = SLACK * float(size.max())
+        k = int(np.argmax(least - size))
+        if least[k] > size[k] + margin:
+            found.append(
+                f"body {quoted(body.name)}: its inertia needs a length of {least[k]:.3g} m along "
+                f"{'xyz'[k]}, but its meshes have {size[k]:.3g} m; it is likely wrong, or in "
+                "another unit than kg m^2"
+            )
+        elif outside > margin:
+            found.append(
+                f"body {quoted(body.name)}: its centre of mass is {outside:.3g} m outside of its "
+                "meshes"
+            )
+    return found
 
 
 def _bones(model: Model) -> Iterator[tuple[int, str, FloatArray, FloatArray]]:

@@ -48,7 +48,20 @@ def open_page(
     look = appearance(model, visuals_of(urdf), drawn.size, source, packages)
     for problem in look.problems:
         report(problem)
-    page = Page(model, look, drawn.size, model_code=model_code, port=port, dark=dark)
+
+    def collisions() -> Appearance:
+        shapes = visuals_of(urdf, "collision")
+        return appearance(model, shapes, drawn.size, source, packages, capsules=False)
+
+    page = Page(
+        model,
+        look,
+        drawn.size,
+        collisions=collisions,
+        model_code=model_code,
+        port=port,
+        dark=dark,
+    )
     page.report = report
     return Opened(page, drawn, look)
 

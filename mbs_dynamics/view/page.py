@@ -19,15 +19,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.colours import Colour
+from mbs_dynamics.colours import GREY, ORANGE, Colour
 from mbs_dynamics.errors import ArgumentError, BackendError, MbsError, quoted
 from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.representation import REPRESENTATIONS
 from mbs_dynamics.view.canvas import Canvas, Robot
 from mbs_dynamics.view.layers import LAYERS, Layer
-from mbs_dynamics.view.meshes import Appearance
+from mbs_dynamics.view.meshes import Appearance, Part, shaded, unlikely_inertias
 from mbs_dynamics.view.numbers import as_html, as_python
 from mbs_dynamics.view.scene import Scene
 
@@ -55,6 +56,22 @@ logging.getLogger("websockets.server").setLevel(logging.CRITICAL)
 NUMBERS_EVERY = 0.1
 """Least time in s between two updates of the numbers."""
 
+VIEWS = {
+    "start": np.array([0.75, -0.56, 0.35]),
+    "front": np.array([1.0, 0.0, 0.0]),
+    "side": np.array([0.0, -1.0, 0.0]),
+    "top": np.array([0.01, 0.0, 1.0]),
+}
+"""Directions from the robot to the camera; that of ``top`` keeps the x axis pointing down."""
+
+CLEAR, HULL = (*GREY, 0.35), (*ORANGE, 0.4)
+"""Colours of transparent meshes and of collision geometry."""
+
+STYLE = ".mantine-Slider-markLabel{font-size:0.7rem;color:inherit;opacity:0.9}"
+"""Makes the limits of sliders readable, for which viser has no option."""
+
+NO_COLLISIONS = "this robot has no collision geometry that can be shown"
+
 REFRESH = 1.0 / 30.0
 """Least time in s between two updates of the scene."""
 
@@ -78,12 +95,14 @@ class Page:
         appearance: Appearance,
         size: float,
         *,
+        collisions: Callable[[], Appearance] = lambda: Appearance([], []),
         model_code: str = "",
         port: int | None = None,
         dark: bool = False,
     ) -> None:
         """Serve the page.
 
+        ``collisions`` returns the collision geometry, which is read when it is first shown.
         ``model_code`` is a Python expression for the model; empty omits the tab with Python code.
         ``port`` None is the first free one of ``PORTS``, 0 any free one. Raises ArgumentError if
         ``port`` is invalid or taken.
@@ -107,11 +126,18 @@ class Page:
         with self.server.atomic():
             scene, wide = self.server.scene, 4.0 * size
             self._floor = scene.add_grid("/grid", width=wide, height=wide, cell_size=0.1)
-            self.robot = Robot(self.server.scene, "robot", appearance.parts)
+            self.robot = Robot(scene, "robot", lambda: self._parts)
+            self.robot.show(True)
+            self._clear = Robot(scene, "transparent", lambda: shaded(self._parts, CLEAR))
+            self._hull = Robot(scene, "collision", lambda: shaded(self._collisions(), HULL))
+            self._read_collisions = collisions
             self._add_lights()
             self._add_panels(model, dark)
-        for number, problem in enumerate(appearance.problems):
-            self.set_message(f"mesh {number}", problem)
+        doubts = warnings_about(model)
+        if not appearance.problems:  # bounds of incomplete meshes show nothing
+            doubts += unlikely_inertias(model, appearance.parts)
+        for number, problem in enumerate([*appearance.problems, *doubts]):
+            self.set_message(f"robot {number}", problem)
         self.server.on_client_connect(self.touch)
         self.server.on_client_disconnect(self._disconnected)
 
@@ -128,17 +154,34 @@ class Page:
     def _aim(self, poses: FloatArray) -> None:
         """Place the initial camera so that bodies at poses (N, nb, 4, 4) are seen, and the floor.
 
-        The floor is below their lowest point, or at the origin.
+        The floor is below their lowest point, or at the origin. The other views are aimed alike.
         """
         points = np.concatenate([np.zeros((1, 3)), self._extents(poses)])
         low, high = points.min(axis=0), points.max(axis=0)
         self._floor.position = (0.0, 0.0, float(low[2]))
-        radius = 0.5 * max(float(np.linalg.norm(high - low)), 0.8 * self._size)
-        right, back = np.array([0.6, 0.8, 0.0]), np.array([0.75, -0.56, 0.35])
-        camera = self.server.initial_camera
-        camera.look_at = 0.5 * (low + high) + 0.45 * self.panel * radius * right
-        camera.position = camera.look_at + (2.4 if self.panel else 1.9) * radius * back
+        self._radius = 0.5 * max(float(np.linalg.norm(high - low)), 0.8 * self._size)
+        self._middle = 0.5 * (low + high)
+        self._view(self.server.initial_camera, VIEWS["start"])
         self._aimed = True
+
+    def _view(self, camera: Any, back: FloatArray) -> None:
+        """Aim a camera from a direction (3,) at the robot, left of the panel."""
+        right = np.cross([0.0, 0.0, 1.0], back)
+        right /= np.linalg.norm(right)
+        target = self._middle + 0.45 * self.panel * self._radius * right
+        camera.position = target + (2.4 if self.panel else 1.9) * self._radius * back
+        camera.look_at = target  # after the position, which moves it
+
+    def _look(self, event: Any) -> None:
+        if event.client is not None and self._aimed:
+            with event.client.atomic():
+                self._view(event.client.camera, VIEWS[event.target.value])
+
+    def _collisions(self) -> list[Part]:
+        parts, problems = self._read_collisions()
+        for number, problem in enumerate(problems if parts else [*problems, NO_COLLISIONS]):
+            self.set_message(f"collision {number}", problem)
+        return parts
 
     def _extents(self, poses: FloatArray) -> FloatArray:
         """Return the corners (k, 3) of the meshes at all poses, and the origins of the bodies."""
@@ -153,6 +196,7 @@ class Page:
     def _add_panels(self, model: Model, dark: bool) -> None:
         gui = self.server.gui
         self._set_theme(dark)
+        gui.add_html(f"<style>{STYLE}</style>")
         self._status = gui.add_html("", visible=False)
         self.tabs = tabs = gui.add_tab_group()
         moving = [frame.name for frame in model.frames.values() if frame.body != GROUND]
@@ -162,10 +206,14 @@ class Page:
             self.representation = gui.add_dropdown(
                 "representation", tuple(REPRESENTATIONS), initial_value="body_fixed"
             )
+            gui.add_button_group("view", tuple(VIEWS)).on_click(self._look)
         self._layers: list[tuple[Layer, Any]] = []
         with tabs.add_tab("Layers"):
-            meshes = gui.add_checkbox("meshes", initial_value=True)
-            meshes.on_update(lambda _: self.robot.show(meshes.value))
+            self._meshes = gui.add_checkbox("meshes", initial_value=True)
+            self._transparent = gui.add_checkbox("transparent", initial_value=False)
+            self._collision = gui.add_checkbox("collision geometry", initial_value=False)
+            for box in (self._meshes, self._transparent, self._collision):
+                box.on_update(self._switch_meshes)
             for layer in LAYERS:
                 box = gui.add_checkbox(layer.name, initial_value=layer.shown)
                 gui.add_html(_legend(layer.legend))
@@ -179,6 +227,12 @@ class Page:
                 self._python = gui.add_html("")
         for control in (self.body, self.representation, *(box for _, box in self._layers)):
             control.on_update(self.touch)
+
+    def _switch_meshes(self, _: object) -> None:
+        self.robot.show(self._meshes.value and not self._transparent.value)
+        self._clear.show(self._meshes.value and self._transparent.value)
+        self._hull.show(self._collision.value)
+        self.touch()
 
     def _set_theme(self, dark: bool) -> None:
         self.server.gui.configure_theme(
@@ -251,7 +305,8 @@ class Page:
             (layer.name, layer.draw(scene) if box.value else []) for layer, box in self._layers
         ]
         with self.server.atomic():
-            self.robot.move(scene.poses)
+            for robot in (self.robot, self._clear, self._hull):
+                robot.move(scene.poses)
             for name, drawings in drawn:
                 self.canvas.draw(f"layers/{name}", drawings)
             now = time.monotonic()

@@ -19,16 +19,17 @@ from mbs_dynamics.integrate.results import checked_single
 from mbs_dynamics.view.canvas import Robot
 from mbs_dynamics.view.drawings import Lines, same
 from mbs_dynamics.view.figures import check_joints
-from mbs_dynamics.view.meshes import Part, painted
-from mbs_dynamics.view.page import Page
+from mbs_dynamics.view.meshes import Part, shaded
+from mbs_dynamics.view.page import CLEAR, NUMBERS_EVERY, Page
 from mbs_dynamics.view.scene import DrawnModel, Scene
 
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
 
-MOST_POINTS = 1000
-"""Largest number of points of a trace and of a curve in a plot."""
+TORQUES = ("holding torque", "motor torque")
+"""Torques that the discs show: those that hold the posture at rest, and those of the motion."""
 
-GHOST = (*GREY, 0.35)
+MOST_POINTS, MOST_PLOTTED = 1000, 400
+"""Largest number of points of a trace, and of a curve in a plot."""
 
 
 class Course(NamedTuple):
@@ -40,6 +41,8 @@ class Course(NamedTuple):
     """(N, nq)."""
     qd: FloatArray
     """(N, n)."""
+    tau: FloatArray
+    """(N, n) motor torques."""
 
     @classmethod
     def of(cls, drawn: DrawnModel, motion: Motion) -> Course:
@@ -54,7 +57,7 @@ class Course(NamedTuple):
                 raise ArgumentError(f"{name} of the motion must be finite")
         if not len(motion) or (np.diff(motion.t) < 0.0).any():
             raise ArgumentError("t of the motion must have instants, in their order")
-        return cls(motion.t - motion.t[0], motion.q, motion.qd)
+        return cls(motion.t - motion.t[0], motion.q, motion.qd, motion.tau)
 
     def row(self, t: float) -> int:
         """Return the index of the instant nearest to a time."""
@@ -85,9 +88,10 @@ class Playback:
         self._since: float | None = None
         self._from, self._rate = 0.0, 1.0
         self._traced: object = None
+        self._marked = 0.0
         if self.ghost is not None:
-            shades = [part._replace(mesh=painted(part.mesh.copy(), GHOST)) for part in parts]
-            self._second = Robot(page.server.scene, "ghost", shades)
+            self._second = Robot(page.server.scene, "ghost", lambda: shaded(parts, CLEAR))
+            self._second.show(True)
         with page.main:
             self._controls(page.server.gui, motion)
         q = np.concatenate([each.q[_thinned(len(each.t), 100)] for each in courses])
@@ -99,19 +103,22 @@ class Playback:
         self._speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
         self._again = gui.add_checkbox("repeat", initial_value=True)
         self._trace = gui.add_checkbox("trace of body", initial_value=True)
+        self._torques = gui.add_dropdown("torques shown", TORQUES)
         energies = [
             ("kinetic", motion.kinetic),
             ("potential", motion.potential),
             ("sum", motion.energy),
         ]
         torques = list(zip(motion.joint_names, motion.tau.T, strict=True))
-        _plot(gui, "energy, J", motion.t, energies)
+        self._plots = [Plot(gui, "energy, J", self.course.t, energies)]
         for k in range(0, len(torques), len(CURVES)):  # more curves would share colours
-            _plot(gui, "torque, N m or N", motion.t, torques[k : k + len(CURVES)])
+            some = torques[k : k + len(CURVES)]
+            self._plots.append(Plot(gui, "motor torque, N m or N", self.course.t, some))
         self._play.on_click(lambda _: self.play() if self._since is None else self.pause())
         self._line.on_update(self._sought)
         self._speed.on_update(self._change_speed)
-        self._trace.on_update(self._page.touch)
+        for control in (self._trace, self._torques):
+            control.on_update(self._page.touch)
 
     # -- user input --------------------------------------------------------------------------------
 
@@ -167,7 +174,18 @@ class Playback:
             q = self.ghost.q[self.ghost.row(t)]
             self._second.move(forward_kinematics(self._drawn.model, q))
         self._draw_trace(body)
-        return Scene(self._drawn, self.course.q[row], self.course.qd[row], body, representation)
+        self._mark(t)
+        _, q, qd, tau = (each[row] for each in self.course)
+        measured = tau if self._torques.value == TORQUES[1] and np.isfinite(tau).all() else None
+        return Scene(self._drawn, q, qd, body, representation, measured=measured)
+
+    def _mark(self, t: float) -> None:
+        """Move the cursors of the plots, at a limited rate while the motion plays."""
+        now = time.monotonic()
+        if self._since is None or now - self._marked > NUMBERS_EVERY:
+            self._marked = now
+            for plot in self._plots:
+                plot.mark(t)
 
     def _draw_trace(self, body: str) -> None:
         asked = body if self._trace.value else ""
@@ -217,16 +235,35 @@ def _thinned(count: int, most: int = MOST_POINTS) -> Any:
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))
 
 
-def _plot(gui: Any, title: str, t: FloatArray, curves: Sequence[tuple[str, FloatArray]]) -> None:
-    rows = _thinned(len(t))
-    series: list[dict[str, Any]] = [{"label": "time, s"}]
-    for (name, _), colour in zip(curves, CURVES, strict=False):
-        r, g, b = (round(255 * part) for part in colour)
-        series.append({"label": name, "stroke": f"rgb({r},{g},{b})", "width": 1.5})
-    gui.add_uplot(
-        (t[rows], *(np.nan_to_num(np.asarray(values, dtype=float))[rows] for _, values in curves)),
-        tuple(series),
-        title=title,
-        scales={"x": {"time": False}},
-        aspect=1.8,
-    )
+class Plot:
+    """A plot over time, with a vertical line at the current time."""
+
+    def __init__(
+        self, gui: Any, title: str, t: FloatArray, curves: Sequence[tuple[str, FloatArray]]
+    ) -> None:
+        rows = _thinned(len(t), MOST_PLOTTED)
+        series: list[dict[str, Any]] = [{"label": "time, s"}]
+        for (name, _), colour in zip(curves, CURVES, strict=False):
+            r, g, b = (round(255 * part) for part in colour)
+            series.append({"label": name, "stroke": f"rgb({r},{g},{b})", "width": 1.5})
+        series.append({"label": "now", "stroke": "#888", "width": 1, "points": {"show": False}})
+        values = [np.nan_to_num(np.asarray(y, dtype=float))[rows] for _, y in curves]
+        low, high = float(np.min(values)), float(np.max(values))
+        margin = max(0.05 * (high - low), 1e-9)
+        self._ends = low - margin, high + margin
+        self._data = (t[rows], *values)
+        self._plot = gui.add_uplot(
+            (*self._data, np.full(len(rows), np.nan)),
+            tuple(series),
+            title=title,
+            scales={"x": {"time": False}, "y": {"range": self._ends}},
+            aspect=1.8,
+        )
+
+    def mark(self, t: float) -> None:
+        """Move the vertical line to a time in s."""
+        line = np.full(len(self._data[0]), np.nan)
+        row = min(int(np.searchsorted(self._data[0], t)), len(line) - 2)
+        if row >= 0:
+            line[row : row + 2] = self._ends
+            self._plot.data = (*self._data, line)

@@ -4,17 +4,26 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.algorithms import difference, displaced, inverse_kinematics
+from mbs_dynamics.algorithms import (
+    difference,
+    displaced,
+    forward_kinematics,
+    inverse_kinematics,
+    jacobian,
+)
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import GREY
 from mbs_dynamics.lie.se3 import pose as pose_of
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.orders import tools
 from mbs_dynamics.view.canvas import wxyz
 from mbs_dynamics.view.drawings import Arrows, same
 from mbs_dynamics.view.page import Page
@@ -33,6 +42,12 @@ UNLIMITED_RANGE = {"revolute": np.pi, "prismatic": 1.0}
 LARGEST_RATE = 3.0
 """Half the range in rad/s or m/s of the slider of a rate without limit."""
 
+BENT = 0.25 * np.pi
+"""Angle in rad of the joints of a bent arm."""
+
+MOST_IN_A_LIST = 10
+"""Coordinates of a robot whose sliders are not grouped by limbs."""
+
 LARGEST_PAYLOAD = 2.0
 """Range of the slider of the payload, relative to the mass of the robot."""
 
@@ -46,15 +61,23 @@ class Posing:
         model: Model,
         q: FloatArray | None = None,
         qd: FloatArray | None = None,
+        *,
+        degrees: bool = False,
     ) -> None:
-        """Add the controls to the page; the initial state is q (nq,), qd (n,), or neutral.
+        """Add the controls to the page; the initial state is q (nq,), qd (n,), or a bent one.
 
+        With ``degrees``, sliders of angles have degrees and degrees per second.
         Sliders show the displacements (n,) of :func:`mbs_dynamics.displaced` from the neutral
         positions, which for joints with one degree of freedom are their positions.
         """
         self._page, self._bare, self._drawn = page, model, DrawnModel.of(model)
         lower, upper = slider_ranges(model)
-        self.q = model.neutral(within_limits=True) if q is None else np.asarray(q, float)
+        self._postures = postures(model)
+        first = self._postures.get("bent", self._postures["zero"])
+        self.q = first if q is None else np.asarray(q, float)
+        turns = np.concatenate([joint.screws[:3].any(axis=0) for joint in model.joints])
+        self._units = np.where(turns & degrees, np.degrees(1.0), 1.0)
+        self._angle = "deg" if degrees else "rad"
         start = self._displacements()
         self._lower, self._upper = np.minimum(lower, start), np.maximum(upper, start)
         self.qd = np.zeros(model.n) if qd is None else np.asarray(qd, dtype=float)
@@ -67,15 +90,16 @@ class Posing:
 
     def _controls(self, gui: Any) -> None:
         model = self._bare
-        with gui.add_folder("Joints, rad or m"):
+        with gui.add_folder(f"Joints, {self._angle} or m"):
             self._positions = self._sliders(
                 gui, self._lower, self._upper, self._displacements(), self._pose
             )
             self._follow = gui.add_checkbox("drag body", initial_value=False)
-            zero = gui.add_button("zero")
+            names = tuple(self._postures)
+            named = gui.add_button_group("posture", names)
         limit = np.where(np.isfinite(model.velocity_limits), model.velocity_limits, LARGEST_RATE)
         rate = np.maximum(limit, np.abs(self.qd))
-        with gui.add_folder("Rates, rad/s or m/s", expand_by_default=False):
+        with gui.add_folder(f"Rates, {self._angle}/s or m/s", expand_by_default=False):
             self._rates = self._sliders(gui, -rate, rate, self.qd, self._drive)
         heaviest = max(float(np.ceil(LARGEST_PAYLOAD * model.total_mass)), 1.0)
         with gui.add_folder("Loads"):
@@ -88,7 +112,7 @@ class Posing:
             control.on_update(self._page.touch)
         for control in (self._turn_gravity, self._follow):
             control.on_update(self._switch_handles)
-        zero.on_click(lambda _: self.move(model.neutral(within_limits=True)))
+        named.on_click(lambda event: self.move(self._postures[event.target.value]))
 
     def _displacements(self) -> FloatArray:
         return np.asarray(difference(self._bare, self._bare.neutral(), self.q))
@@ -96,11 +120,16 @@ class Posing:
     def _sliders(
         self, gui: Any, low: FloatArray, high: FloatArray, start: FloatArray, changed: Any
     ) -> list[Any]:
-        sliders = []
-        for k, name in enumerate(self._bare.velocity_names):
-            slider = gui.add_slider(name, float(low[k]), float(high[k]), 1e-3, float(start[k]))
-            slider.on_update(changed)
-            sliders.append(slider)
+        sliders: list[Any] = [None] * self._bare.n
+        names, unit = self._bare.velocity_names, self._units
+        for limb, coordinates in limbs(self._bare).items():
+            folder = gui.add_folder(limb, expand_by_default=False) if limb else nullcontext()
+            with folder:
+                for k in coordinates:
+                    ends = (float(round(unit[k] * x, 6)) for x in (low[k], high[k]))
+                    step, value = 0.1 if unit[k] > 1.0 else 1e-3, float(unit[k] * start[k])
+                    sliders[k] = gui.add_slider(names[k], *ends, step, value)
+                    sliders[k].on_update(changed)
         return sliders
 
     def _handles(self, scene: Any) -> None:
@@ -122,12 +151,12 @@ class Posing:
 
     def _pose(self, event: Any) -> None:
         if event.client is not None:  # set on the page, not by move()
-            v = np.array([slider.value for slider in self._positions])
+            v = np.array([slider.value for slider in self._positions]) / self._units
             self.q = np.asarray(displaced(self._bare, self._bare.neutral(), v))
             self._page.touch()
 
     def _drive(self, event: Any) -> None:
-        self.qd = np.array([slider.value for slider in self._rates])
+        self.qd = np.array([slider.value for slider in self._rates]) / self._units
         self._page.touch()
 
     def _switch_handles(self, _: object) -> None:
@@ -148,7 +177,8 @@ class Posing:
     def move(self, q: Sequence[float] | FloatArray) -> None:
         """Move the robot and its sliders."""
         self.q = np.asarray(q, dtype=float)
-        for slider, value in zip(self._positions, self._displacements().tolist(), strict=True):
+        values = (self._units * self._displacements()).tolist()
+        for slider, value in zip(self._positions, values, strict=True):
             slider.value = value
         self._page.touch()
 
@@ -204,6 +234,51 @@ class Posing:
         self._page.canvas.draw("gravity", shown if strength > 0.0 else [])
         if strength > 0.0 and now - self._moved_at["gravity"] > HELD:
             self._down.wxyz = wxyz(turn_to(-gravity))
+
+
+def limbs(model: Model) -> dict[str, list[int]]:
+    """Return the coordinates of each limb by the name of its last body; of short robots by "".
+
+    A limb is a chain of bodies without a branch.
+    """
+    if model.n <= MOST_IN_A_LIST:
+        return {"": list(range(model.n))}
+    ends: dict[int, int] = {}
+    for i in reversed(range(model.nb)):  # children follow their parents
+        below = [k for k, p in enumerate(model.parents) if p == i]
+        ends[i] = ends[below[0]] if len(below) == 1 else i
+    found: dict[str, list[int]] = {}
+    for i, body in enumerate(model.bodies):
+        if body.joint.mimics is None:
+            own = body.joint.velocities
+            found.setdefault(model.bodies[ends[i]].name, []).extend(own)
+    return {name: own for name, own in found.items() if own}
+
+
+def postures(model: Model) -> dict[str, FloatArray]:
+    """Return named positions (nq,): zero, in the middle of the limits and, of an arm, bent.
+
+    A bent arm has its first horizontal joints at -BENT, 0 or BENT rad, such that its tool can move
+    in all directions and no body is below the base.
+    """
+    zero = model.neutral(within_limits=True)
+    bounded = np.isfinite(model.lower) & np.isfinite(model.upper)
+    middle = np.where(bounded, 0.5 * np.where(bounded, model.lower + model.upper, 0.0), 0.0)
+    found = {"zero": zero, "middle": np.asarray(displaced(model, model.neutral(), middle))}
+    names = tools(model)
+    if len(names) > 1 or model.nq > model.n:
+        return found
+    omega = jacobian(model, zero, names[0], representation="spatial")[:3]
+    level = np.flatnonzero((np.linalg.norm(omega, axis=0) > 0.5) & (np.abs(omega[2]) < 0.5))[:4]
+    angles = list(itertools.product((0.0, BENT, -BENT), repeat=len(level)))
+    q = np.tile(zero, (len(angles), 1))
+    q[:, level] = np.clip(zero[level] + angles, model.lower[level], model.upper[level])
+    J = jacobian(model, q, names[0], representation="hybrid")[:, 3:]
+    heights = forward_kinematics(model, q, bodies=[*model.body_names, names[0]])[..., 2, 3]
+    least = np.linalg.svd(J, compute_uv=False).min(axis=-1) / DrawnModel.of(model).size
+    low = np.minimum(heights.min(axis=1), 0.0)
+    found["bent"] = q[np.argmax(least + 10.0 * low)]
+    return found
 
 
 def slider_ranges(model: Model) -> tuple[FloatArray, FloatArray]:
