@@ -155,7 +155,8 @@ def test_the_robot_is_where_its_topics_say(ros, capsys):
         np.testing.assert_array_equal(scene.q, Q)
         np.testing.assert_array_equal(scene.qd, QD)
         np.testing.assert_array_equal(scene.torques, gravity)
-        ((_, (arrows,)),) = viewer.live.page.canvas._drawn["tool wrench"]
+        (_, (arrows,)), (_, (label,)) = viewer.live.page.canvas._drawn["tool wrench"]
+        assert label.text == "tool wrench: 20.0 N, 0.00 N m"
         pose = mbs.forward_kinematics(ARM, Q, bodies=["tool"])[0]
         np.testing.assert_allclose(arrows.points[0, 1], pose[:3, 3], atol=1e-6)
         way = arrows.points[0, 1] - arrows.points[0, 0]
@@ -172,7 +173,8 @@ def test_the_robot_is_where_its_topics_say(ros, capsys):
         assert rows["target"].startswith("error 50.0 mm, 30.00 deg")
         first = cells.index("joint1")
         assert cells[first : first + 3] == ["joint1", "1.000", "-1.000"]
-        (*_, (_, (line,))) = live.page.canvas._drawn["target"]
+        (_, _), (_, (line,)), (_, (label,)) = live.page.canvas._drawn["target"]
+        assert label.text == "target: 50.0 mm"
         np.testing.assert_allclose(line.points[0], [pose[:3, 3], (pose @ offset)[:3, 3]], atol=1e-6)
         published = {name for name, _ in node.get_publisher_names_and_types_by_node(*own)}
         assert published <= {"/parameter_events"}

@@ -23,7 +23,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.urdf_visuals import Visuals, visuals_of
 from mbs_dynamics.view import meshes
-from mbs_dynamics.view.meshes import THICKNESS, appearance, find_mesh
+from mbs_dynamics.view.meshes import THICKNESS, appearance, find_mesh, unlikely_inertias
 
 pytestmark = pytest.mark.backend_independent
 
@@ -67,6 +67,29 @@ def test_a_mesh_is_scaled_and_stands_in_the_frame_of_its_body(cube):
     np.testing.assert_allclose(mesh.mesh.extents, [2, 2, 2])
     np.testing.assert_allclose(box.mesh.bounds.mean(axis=0), [0.3, 0.0, 0.1], atol=1e-9)
     assert base.name == "ground/l1/capsule"
+
+
+@pytest.mark.parametrize(
+    ("moment", "com", "said"),
+    [("0.01", "0", None), ("1", "0", "0.3 m"), ("0.01", "0.5", "outside of its meshes")],
+)
+def test_inertias_that_the_meshes_cannot_have_are_named(moment, com, said):
+    text = re.sub('(ixx|iyy|izz)="1"', rf'\1="{moment}"', URDF)
+    text = text.replace("<mass", f'<origin xyz="{com} 0 0"/><mass')
+    text = text.replace('<mesh filename="{mesh}" scale="2 2 2"/>', '<box size="0.3 0.3 0.3"/>')
+    parts, _ = looks(text.replace("0.3 0 0", "0.1 0 0"))
+    found = unlikely_inertias(mbs.Model.from_urdf(text), parts)
+    assert ["'l1'" in each and said in each for each in found] == ([True] if said else [])
+
+
+def test_collision_geometry_is_read_without_capsules():
+    text = URDF.format(mesh="a.stl").replace("visual>", "collision>")
+    model = mbs.Model.from_urdf(text)
+    shapes = visuals_of(text, "collision")
+    parts, (problem,) = appearance(model, shapes, 1.0, capsules=False)
+    assert [part.name for part in parts] == ["tool/1"]
+    assert "a.stl" in problem
+    assert not visuals_of(text).visuals
 
 
 def test_a_mesh_is_found_in_packages_beside_the_urdf_and_in_workspaces(cube, monkeypatch):

@@ -20,11 +20,13 @@ from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, BackendError
+from mbs_dynamics.model.orders import tools
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view import page
 from mbs_dynamics.view.layers import LAYERS
 from mbs_dynamics.view.opening import open_page
-from mbs_dynamics.view.posing import Posing, slider_ranges
+from mbs_dynamics.view.page import NO_COLLISIONS
+from mbs_dynamics.view.posing import Posing, limbs, postures, slider_ranges
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 MADE = "mbs.Model.from_urdf('arm7.urdf')"
@@ -169,6 +171,62 @@ def test_sliders_have_the_limits_of_the_joints():
     np.testing.assert_array_equal(high[bounded], model.upper[bounded])
     assert np.isfinite([low, high]).all()
     assert (low < high).all()
+
+
+def test_views_transparency_and_postures_are_switched_on_the_page(see, opened):
+    page, posing = opened.page, Posing(opened.page, ARM, degrees=True)
+    with running(page, posing):
+        seen = see(page.address)
+        for name, axis in (("front", 0), ("side", 1), ("top", 2)):
+            seen.page.get_by_text(name, exact=True).click()
+
+            def along(axis=axis):
+                (client,) = page.server.get_clients().values()
+                way = client.camera.position - client.camera.look_at
+                return abs(way[axis]) > 0.99 * np.linalg.norm(way)
+
+            assert seen.until(along), name
+        seen.page.get_by_text("zero", exact=True).click()
+        assert seen.until(lambda: not posing.q.any())
+        seen.slide("joint2", 45.0)
+        assert seen.until(lambda: np.isclose(posing.q[1], np.pi / 4, atol=1e-3))
+        seen.tab("Layers")
+        seen.box("transparent").click()
+        assert seen.until(lambda: page._clear._bodies and not page.robot._bodies[0].visible)
+        pose = mbs.forward_kinematics(ARM, posing.q)[4]
+        assert seen.until(lambda: np.allclose(page._clear._bodies[4].position, pose[:3, 3]))
+        seen.box("collision geometry").click()
+        assert seen.until(lambda: NO_COLLISIONS in page._status.content)
+        assert seen.errors == []
+
+
+@pytest.mark.parametrize(
+    ("name", "bent", "first_limb"),
+    [
+        ("ur5_robot.urdf", True, None),
+        ("panda.urdf", True, None),
+        ("g1_29dof_rev_1_0.urdf", False, ("left_ankle_roll_link", [0, 1, 2, 3, 4, 5])),
+    ],
+)
+def test_arms_begin_bent_and_long_robots_are_grouped_by_limbs(name, bent, first_limb):
+    model = mbs.Model.from_urdf(robot(name))
+    found = postures(model)
+    assert ("bent" in found) == bent
+    for q in found.values():
+        assert (model.lower - 1e-9 <= q).all()
+        assert (q <= model.upper + 1e-9).all()
+    if bent:
+        tool = tools(model)[0]
+        least = [
+            np.linalg.svd(mbs.jacobian(model, q, tool, representation="hybrid")[3:])[1][2]
+            for q in (found["zero"], found["bent"])
+        ]
+        assert least[1] > max(0.1, 1.5 * least[0])
+        heights = mbs.forward_kinematics(model, found["bent"])[:, 2, 3]
+        assert (heights > -1e-9).all()
+    grouped = limbs(model)
+    assert sorted(k for own in grouped.values() for k in own) == list(range(model.n))
+    assert next(iter(grouped.items())) == (first_limb or ("", list(range(model.n))))
 
 
 def test_missing_meshes_are_named_on_the_page(see, tmp_path):

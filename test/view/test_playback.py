@@ -21,7 +21,7 @@ from mbs_dynamics.integrate import simulate
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view.opening import open_page
 from mbs_dynamics.view.pictures import check_picture, write_picture
-from mbs_dynamics.view.playback import Course, Playback, RunningSimulation
+from mbs_dynamics.view.playback import TORQUES, Course, Playback, RunningSimulation
 from mbs_dynamics.view.scene import DrawnModel
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
@@ -115,6 +115,26 @@ def test_the_trace_is_the_path_of_the_body(opened, swing):
     assert opened.page.canvas._drawn["trace"] == []
 
 
+def test_plots_mark_the_time_and_discs_show_the_torque_that_is_asked_for(opened, swing):
+    motion = replace(swing, tau=np.sin(swing.q))
+    playback = Playback(opened.page, opened.drawn, motion)
+    for t in (0.0, 0.25, 0.5):
+        playback.seek(t)
+        row = playback.course.row(t)
+        for shown in TORQUES:
+            playback._torques.value = shown
+            scene = playback.scene("tool", "hybrid")
+            hold = mbs.gravity_torques(ARM, motion.q[row])
+            expected = hold if shown == "holding torque" else motion.tau[row]
+            np.testing.assert_allclose(scene.torques, expected, atol=1e-9)
+        for plot in playback._plots:
+            times, *curves, now = plot._plot.data
+            marked = np.isfinite(now)
+            assert marked.sum() == 2
+            np.testing.assert_allclose(times[marked], t, atol=0.01)
+            assert np.nanmin(now) < np.min(curves) <= np.max(curves) < np.nanmax(now)
+
+
 def test_the_ghost_follows_the_second_motion(opened, swing):
     other = simulate(ARM, Q + 0.1, duration=0.8, step=1e-3)
     parts = opened.appearance.parts
@@ -160,8 +180,9 @@ def test_motions_of_floating_bases_are_shown():
     model = mbs.Model.from_urdf(FLOATING)
     state = model.random_state(4)
     motion = simulate(model, state.q, state.qd, duration=0.2)
-    _, q, qd = Course.of(DrawnModel.of(model), motion)
+    _, q, qd, tau = Course.of(DrawnModel.of(model), motion)
     np.testing.assert_array_equal(q, motion.q)
+    np.testing.assert_array_equal(tau, motion.tau)
     running_simulation = RunningSimulation(DrawnModel.of(model))
     assert not running_simulation.due()
     assert running_simulation.scene("arm", "spatial") is None
