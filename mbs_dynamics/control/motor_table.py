@@ -27,6 +27,14 @@ MAX_AGE = 0.02
 SMALLEST, LARGEST = 1e-9, 1e9
 """Range of the sizes of factors."""
 
+SIGNED = {
+    "sign": (1.0, 1.0),
+    "zero": (0.0, math.inf),
+    "command_per_newton_metre": (SMALLEST, LARGEST),
+    "feedback_per_newton_metre": (SMALLEST, LARGEST),
+}
+"""Numbers that may be negative, and ranges of their sizes."""
+
 FACTORS = ("position_per_radian", "command_per_newton_metre", "feedback_per_newton_metre")
 OPTIONAL = ("zero", "velocity_per_radian", "limit", "kp", "kd", "stiffness", "damping")
 """Keys of the table of a motor that may be absent."""
@@ -106,54 +114,37 @@ def motors_of(joint: str, tables: Any, stated: float) -> list[Motor]:
 def _motor(joint: str, where: str, table: Any, stated: float) -> Motor:
     check_keys(where, table, ("motor", "sign", *FACTORS), OPTIONAL)
 
-    def value(key: str, default: float | None = None) -> float:
-        given = table.get(key, default)
+    found = {"zero": 0.0, "kp": 0.0, "kd": 0.0, "limit": stated, **table}
+    name = found.pop("motor")
+    if isinstance(name, bool) or not isinstance(name, int | str) or name == "":
+        raise ArgumentError(f"{where}: motor is {quoted(name)}; valid is a number or a name")
+    if math.isinf(stated) and "limit" not in table:
+        raise ArgumentError(f"{where} lacks 'limit', and the model states no effort limit of it")
+    for key, given in found.items():
         if isinstance(given, bool | str) or given is None:
             hint = "; YAML takes 1e-3 for text, 1.0e-3 for a number" if given else ""
             raise ArgumentError(f"{where}: {key} is {quoted(given)}; valid are numbers{hint}")
-        return number(f"{where}: {key}", given)
-
-    def factor(key: str, default: float | None = None, valid: str = "from 1e-9 to 1e9") -> float:
-        found = value(key, default)
-        size = found if valid.startswith("from") else abs(found)
-        if not SMALLEST <= size <= LARGEST:
-            raise ArgumentError(f"{where}: {key} is {found:g}; valid are numbers {valid}")
-        return found
-
-    name, sign = table["motor"], value("sign")
-    if isinstance(name, bool) or not isinstance(name, int | str) or name == "":
-        raise ArgumentError(f"{where}: motor is {quoted(name)}; valid is a number or a name")
-    if abs(sign) != 1.0:
-        raise ArgumentError(f"{where}: sign is {sign:g}; valid are 1 and -1")
-    signed = "of sizes from 1e-9 to 1e9"
-    position = factor("position_per_radian")
-    velocity = factor("velocity_per_radian", position)
-    command = factor("command_per_newton_metre", valid=signed)
-    feedback = factor("feedback_per_newton_metre", valid=signed)
-    if "limit" not in table and math.isinf(stated):
-        raise ArgumentError(f"{where} lacks 'limit', and the model states no effort limit of it")
-    gains = {}
-    for key in ("kp", "kd"):
-        gains[key] = value(key, 0.0)
-        if not 0.0 <= gains[key] <= LARGEST:
-            raise ArgumentError(
-                f"{where}: {key} is {gains[key]:g}; valid are numbers from 0 to 1e9"
-            )
-    kp, kd = gains.values()
+        found[key] = value = number(f"{where}: {key}", given)
+        signed = key in SIGNED
+        low, high = SIGNED[key] if signed else (0.0 if key in ("kp", "kd") else SMALLEST, LARGEST)
+        if not low <= (abs(value) if signed else value) <= high:
+            valid = f"{'sizes' if signed else 'numbers'} from {low:g} to {high:g}"
+            raise ArgumentError(f"{where}: {key} is {value:g}; valid are {valid}")
+    position, command, kp, kd = (
+        found[key] for key in ("position_per_radian", "command_per_newton_metre", "kp", "kd")
+    )
+    velocity = found.setdefault("velocity_per_radian", position)
     if kp and not kd:
         raise ArgumentError(f"{where}: kp is {kp:g} without kd; valid is a positive kd with it")
-    effects = {"stiffness": kp * position / abs(command), "damping": kd * velocity / abs(command)}
-    for key, gain in (("stiffness", kp), ("damping", kd)):
-        if key in table:
-            if not gain:
-                raise ArgumentError(
-                    f"{where}: {key} is stated, but not the gain that has it as effect"
-                )
-            effects[key] = factor(key)
-    return Motor(
-        name, joint, sign, value("zero", 0.0), position, velocity, command, feedback,
-        factor("limit", stated), kp, kd, *effects.values(),
-    )  # fmt: skip
+    effects = {
+        "stiffness": (kp, kp * position / abs(command)),
+        "damping": (kd, kd * velocity / abs(command)),
+    }
+    for key, (gain, effect) in effects.items():
+        if key in table and not gain:
+            raise ArgumentError(f"{where}: {key} is stated, but not the gain that has it as effect")
+        found.setdefault(key, effect)
+    return Motor(motor=name, joint=joint, **found)
 
 
 def row_of(motor: Motor | None) -> dict[str, Any]:

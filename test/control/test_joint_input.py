@@ -141,20 +141,6 @@ def test_absent_velocities_are_absent_and_not_zero():
     assert accepted(joints, JOINTS, (1, 2, 3), (np.nan,) * 3)[1:3] == (None, NAN_VELOCITY)
 
 
-def test_time_must_not_go_backwards():
-    joints = JointInput(JOINTS, stale_timeout=0.5)
-    accepted(joints, JOINTS, (1, 2, 3), stamp=10 * SECOND, received=0.0)
-    accepted(joints, JOINTS, (1, 2, 3), stamp=10 * SECOND, received=0.1)
-    for stamp in (9 * SECOND, 10 * SECOND - 1):
-        rejection = rejected(joints, JOINTS, (1, 2, 3), stamp=stamp, received=0.2)
-        assert rejection.kind == "time_backwards"
-    assert (
-        "the stamp 9.000000 s is 1.000000 s before"
-        in rejected(joints, JOINTS, (1, 2, 3), stamp=9 * SECOND, received=0.3).reason
-    )
-    accepted(joints, JOINTS, (1, 2, 3), stamp=10 * SECOND + 1, received=0.4)
-
-
 def test_time_starts_anew_after_a_pause():
     joints = JointInput(JOINTS, stale_timeout=0.5, velocity_from_position=True)
     accepted(joints, JOINTS, (0, 0, 0), stamp=10 * SECOND, received=0.0)
@@ -246,58 +232,6 @@ def test_efforts_that_are_not_there_are_said(efforts, said, known):
 ARM = ("joint1", "joint2")
 HAND = ("finger",)
 ROBOT = (*ARM, *HAND)
-
-
-def test_arm_and_gripper_in_two_messages_are_one_robot():
-    joints = JointInput(ROBOT)
-    first = rejected(joints, ARM, (1, 2), (0.1, 0.2), (5, 6), stamp=SECOND, received=0.0)
-    assert first.kind == "incomplete_joints"
-    assert first.reason == (
-        "joints without fresh measurement: finger not reported yet; if no driver reports finger, "
-        "list them in fixed_joints"
-    )
-    both = accepted(joints, HAND, (3,), (0.3,), stamp=SECOND + 5, received=0.001)
-    assert both.q.tolist() == [1.0, 2.0, 3.0]
-    assert both.qd.tolist() == [0.1, 0.2, 0.3]
-    assert both.efforts.tau[:2].tolist() == [5.0, 6.0]
-    assert both.efforts.why_not == f"no effort of finger: {NO_EFFORTS}"
-    assert (both.stamp, both.repeated) == (SECOND + 5, False)
-    assert joints.stamps == [SECOND, SECOND, SECOND + 5]
-
-
-def test_a_source_that_dies_is_named():
-    joints = JointInput(ROBOT, stale_timeout=0.5)
-    read(joints, HAND, (3,), stamp=SECOND, received=0.0)
-    for k in range(1, 100):
-        received = 0.01 * k
-        answer = read(joints, ARM, (k, 0), stamp=SECOND + 10**7 * k, received=received)
-        if received < 0.5:
-            assert answer.q.tolist() == [k, 0.0, 3.0]
-        else:
-            assert answer.kind == "incomplete_joints"
-            said = f"joints without fresh measurement: finger for {received:.3f} s"
-            assert answer.reason == said
-            assert joints.stale(received) == [f"finger for {received:.3f} s"]
-    reading = accepted(joints, HAND, (7,), stamp=2 * SECOND, received=1.0)
-    assert reading.q.tolist() == [99.0, 0.0, 7.0]  # the arm was followed all the time
-
-
-def test_a_slow_source_needs_only_be_as_fresh_as_is_asked_of_others():
-    joints = JointInput(ROBOT, stale_timeout=0.05, others_timeout=2.0, answering=(0, 1))
-    said = rejected(joints, HAND, (3,), (), stamp=SECOND, received=0.0)
-    assert (said.kind, "finger" in said.reason) == ("partial", True)
-    accepted(joints, ARM, (1, 2), (4, 5), stamp=SECOND, received=1.99)
-    reading = accepted(joints, ARM, (1, 2), (4, 5), stamp=SECOND + 1, received=1.999)
-    assert reading.qd.tolist() == [4.0, 5.0, 0.0]  # that of the finger is not known
-    assert joints.fresh_for(1.999) == pytest.approx(0.001)
-    late = rejected(joints, ARM, (1, 2), (4, 5), stamp=SECOND + 2, received=2.0)
-    assert late.reason == "joints without fresh measurement: finger for 2.000 s"
-    assert joints.fresh_for(2.0) == 0.0
-    assert rejected(joints, HAND, (3,), stamp=SECOND + 3, received=2.01).kind == "partial"
-    joints.others_timeout = 0.01
-    assert joints.stale(2.03) == ["finger for 0.020 s"]
-    joints.others_timeout = None
-    assert joints.stale(2.055) == ["joint1 for 0.055 s", "joint2 for 0.055 s"]
 
 
 def test_joints_that_nobody_reports_are_fixed():
