@@ -12,7 +12,9 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +22,7 @@ import entered
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NOT_YET = "not yet"
+NOT_OFFERED = "not offered"
 
 
 class Row(NamedTuple):
@@ -51,17 +53,19 @@ def named(cells):
     return sorted({name for cell in cells for name in re.findall(r"`([^`]+)`", cell)})
 
 
+def expanded(equation):
+    """Return the numbers of a row, such as 12, 2.1 or A 4, with a range written out."""
+    if not (given := re.findall(r"\((A |\d\.|)(\d+)\)", equation)):
+        return []
+    (prefix, first), (last_prefix, last) = given[0], given[-1]
+    assert prefix == last_prefix
+    ends = [f"({prefix}{first})", f"({prefix}{last})"]
+    assert equation == (ends[0] if first == last else "-".join(ends))
+    return [f"{prefix}{k}" for k in range(int(first), int(last) + 1)]
+
+
 def numbers_of(paper):
-    """Return the numbers of a paper's rows, such as 12, 2.1 or A 4, with ranges written out."""
-    numbers = []
-    for row in ROWS:
-        if row.paper == paper and (given := re.findall(r"\((A |\d\.|)(\d+)\)", row.equation)):
-            (prefix, first), (last_prefix, last) = given[0], given[-1]
-            assert prefix == last_prefix
-            ends = [f"({prefix}{first})", f"({prefix}{last})"]
-            assert row.equation == (ends[0] if first == last else "-".join(ends))
-            numbers += [f"{prefix}{k}" for k in range(int(first), int(last) + 1)]
-    return numbers
+    return [number for row in ROWS if row.paper == paper for number in expanded(row.equation)]
 
 
 def up_to(last, prefix=""):
@@ -80,17 +84,12 @@ NUMBERS = {
     "Forward dynamics": up_to(38),
 }
 OTHERS = {
-    "Kinematics": {
-        "Table 1",
-        "Table 2",
-        "Table 3",
-        "Table 4",
-        "Remark 9",
-        "Remark 14",
-        "Section 3.6",
-    },
-    "Dynamics": {"Remark 2", "Remark 3", "Section 6.1", "Section 6.2", "Section 6.3", "Section 7"},
-    "Forward dynamics": {"Table 1", "Table 2", "Section 4.1", "Section 4.2", "Section 5"},
+    "Kinematics": "Table 1; Table 2; Table 3; Table 4; Remark 9; Remark 14; Remark 16; Section 3.6",
+    "Dynamics": "Remark 2; Remark 3; Sections 4.1 to 4.3, effort; Section 5.1, phase space; "
+    "Sections 4.2 and 4.3, canonical momenta; Section 6.1; Section 6.2; Section 6.3; Section 7; "
+    "Section 7, absolute coordinates; Section 7, flexible bodies; Appendix B.2",
+    "General coordinates": "",
+    "Forward dynamics": "Table 1; Table 2; Section 4.1; Section 4.2; Section 5; Appendix B",
 }
 
 
@@ -99,17 +98,44 @@ def test_no_equation_is_missing_or_double():
     assert {row.paper for row in ROWS} == NUMBERS.keys()
     for paper, numbers in NUMBERS.items():
         assert sorted(numbers_of(paper)) == sorted(numbers), paper
-        assert OTHERS.get(paper, set()) <= {row.equation for row in ROWS if row.paper == paper}
+        assert {*OTHERS[paper].split("; ")} <= {"", *(r.equation for r in ROWS if r.paper == paper)}
     labels = [(row.paper, row.equation) for row in ROWS]
     assert len(labels) == len(set(labels))
 
 
 @pytest.mark.backend_independent
-def test_every_row_names_a_function_and_a_test_or_says_that_there_is_none():
+def test_every_row_names_functions_and_tests_or_says_what_there_is_instead():
     for row in ROWS:
-        for cell in (row.functions, row.tests if row.functions != NOT_YET else NOT_YET):
+        assert (row.functions == NOT_OFFERED) == (row.tests == NOT_OFFERED), row
+        for cell in (row.functions, row.tests):
             listed = ", ".join(f"`{name}`" for name in re.findall(r"`([^`]+)`", cell))
-            assert cell == (listed or NOT_YET), row
+            assert cell == listed or (cell == NOT_OFFERED and row.remark), row
+
+
+ERRATA = {
+    "Kinematics": "multibody kinematics",
+    "Dynamics": "multibody dynamics",
+    "General coordinates": "Bongardt",
+    "Forward dynamics": "Mohan",
+}
+"""What the heading of each paper's errata contains."""
+
+
+@pytest.mark.backend_independent
+@pytest.mark.parametrize("paper", NUMBERS)
+def test_errata_are_what_the_table_calls_corrected(paper):
+    """And a row of the table remarks on each equation that is among the errata."""
+    text = (ROOT / "docs" / "explanation" / "errata.md").read_text()
+    (section,) = (part for part in text.split("\n## ") if ERRATA[paper] in part.split("\n")[0])
+    errata = "\n".join(re.findall(r"^\| (.*?) \|", section, re.MULTILINE)).lower()
+    misprinted, remarked = {*re.findall(r"\(((?:\d\.)?\d+)[a-d]?\)", errata)}, set()
+    for row in (row for row in ROWS if row.paper == paper and row.remark):
+        numbers = {*expanded(row.equation)}
+        remarked |= numbers
+        if row.remark.startswith("corrected"):
+            name = row.equation.replace("Appendix ", "(").lower()
+            assert numbers & misprinted if numbers else name in errata, row
+    assert misprinted <= remarked, misprinted - remarked
 
 
 def found(name):
@@ -160,8 +186,9 @@ def test_every_test_exists():
 
 def places(thing):
     """Return the places ``file:line`` of the functions that a thing consists of."""
-    if isinstance(thing, type):
-        return {place for part in vars(thing).values() for place in places(part)}
+    parts = vars(thing) if isinstance(thing, type) else thing
+    if isinstance(parts, Mapping):
+        return {place for part in parts.values() for place in places(part)}
     for attribute in ("__func__", "fget", "func", "equations", "__wrapped__"):
         thing = getattr(thing, attribute, thing)
     code = getattr(thing, "__code__", None)
@@ -175,14 +202,17 @@ NUMBERS_ALONE = {"model.dh.PUMA"}
 
 @pytest.mark.backend_independent
 def test_tests_enter_the_functions_whose_equations_they_check(tmp_path):
-    """Each function of a row is entered by a test of that row, which traces anew what it needs."""
+    """Each function of a row is entered by a test of that row, and each test enters one of them."""
     demands = {}
     for row in ROWS:
-        for name in sorted({*named([row.functions])} - NUMBERS_ALONE):
-            defined = places(found(name))
-            assert defined, name
-            label = f"{row.paper} {row.equation}: {name} by {row.tests}"
-            demands[label] = sorted(defined), [node_of(test) for test in named([row.tests])]
+        names, tests = {*named([row.functions])} - NUMBERS_ALONE, named([row.tests])
+        defined = {name: sorted(places(found(name))) for name in names}
+        assert all(defined.values()), defined
+        label = f"{row.paper} {row.equation}:"
+        for name in defined:
+            demands[f"{label} {name} by {row.tests}"] = defined[name], [*map(node_of, tests)]
+        for test in tests if names else []:
+            demands[f"{label} {test}"] = [*chain(*defined.values())], [node_of(test)]
     file = tmp_path / "wanted.json"
     file.write_text(json.dumps(list(demands.values())))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "entered", "-p", "no:cacheprovider"]

@@ -164,3 +164,27 @@ def test_puma_there_and_back_along_the_trajectory(method):
     tau = mbs.inverse_dynamics(model, q, qd, qdd)
     assert_close(mbs.forward_dynamics(model, q, qd, tau, method=method), qdd)
     assert_close(q[[0, -1]], np.outer([0.0, np.pi], np.ones(6)))
+
+
+def test_derivation_of_the_equations_of_motion():
+    """(B.1b) and (B.5), of the energy of a hub: both lack what the cross product stands for."""
+    model, h = mbs.Model.from_dh(PUMA), 1e-5
+    q, qd = np.random.default_rng(7).uniform(-2.0, 2.0, (2, model.n))
+
+    def energy_and_axes(q):
+        system = DynamicSystem(model, q, np.zeros(model.n))
+        axes, hub = system.J_h[-6:-3], system.R[-1] @ np.diag([0.2, 0.5, 0.9]) @ system.R[-1].T
+        return 0.5 * (axes @ qd) @ hub @ axes @ qd, axes, hub
+
+    def slopes(along):
+        ahead, behind = energy_and_axes(q + h * along), energy_and_axes(q - h * along)
+        return [(a - b) / (2.0 * h) for a, b in zip(ahead, behind, strict=True)]
+
+    _, axes, hub = energy_and_axes(q)
+    omega, axes_rate = axes @ qd, slopes(qd)[1]
+    for j, along in enumerate(np.eye(model.n)):
+        by_energy, by_axes, _ = slopes(along)
+        missing = np.cross(omega, axes[:, j])
+        assert_close(axes_rate[:, j], by_axes @ qd + missing, 1e-8)  # (B.5)
+        assert_close(by_energy, hub @ omega @ (by_axes @ qd + missing), 1e-8)  # (B.1b)
+        assert abs(hub @ omega @ missing) > 1e-3

@@ -89,6 +89,16 @@ def test_a_singular_mass_matrix_has_no_counts():
     assert rows["mass_matrix"] != {}
 
 
+@pytest.mark.parametrize("robot", ["slender", "arm7"])
+def test_body_fixed_recursions_need_the_fewest_operations(robot):
+    """Also for the twist of the last body of a chain, which passes through all others."""
+    model = slender_chain(6) if robot == "slender" else mbs.Model.from_urdf(robot_path(robot))
+    for row in algorithm_counts(model, (mbs.twists, mbs.accelerations, mbs.inverse_dynamics)):
+        totals = {name: operations.total for name, operations in row.operations.items()}
+        assert min(totals, key=totals.get) == "body_fixed", row.title
+    assert 2 * totals["body_fixed"] < totals["spatial"]  # of inverse dynamics
+
+
 def test_count_prints_both_tables(capsys):
     assert main(["count", "--sizes", "7", "6"]) == 0
     out = capsys.readouterr().out

@@ -99,6 +99,28 @@ def test_directions_in_the_plane_are_right_handed_with_the_axis(kind, seed):
     assert_close(np.cross(axis, np.cross(following, axis)) / (following @ x), x, 1e-14)
 
 
+x, y, z, xy = (("prismatic", {"axis": e}) for e in [*np.eye(3), [0.6, 0.8, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("kind", "series"),
+    [
+        ("planar_translation", [x, xy]),
+        ("planar_translation", [x, y, xy]),  # as printed for translation: not parallel either
+        ("translation", [x, xy, z]),
+        ("planar_screw", [x, xy, ("screw", {})]),
+        ("schoenflies", [("planar", {}), ("screw", {})]),  # printed for planar_screw
+        ("schoenflies", [("planar", {}), z]),
+    ],
+)
+def test_joints_in_series_that_make_the_joints_of_table_2(kind, series):
+    """The screws of the joint and of the joints in series span the same."""
+    screws = made(kind).screws
+    together = np.hstack([made(name, **given).screws for name, given in series])
+    ranks = [np.linalg.matrix_rank(S) for S in (screws, together, np.hstack([screws, together]))]
+    assert ranks == [DOF[kind]] * 3
+
+
 @pytest.mark.parametrize("seed", range(1, 4))
 @every_kind
 def test_motions_are_those_of_table_1(kind, seed):
