@@ -192,8 +192,6 @@ def _info(options: argparse.Namespace) -> int:
     return 0
 
 
-# -- the description of a model --------------------------------------------------------------------
-
 USUAL = (
     mbs.forward_kinematics,
     mbs.twists,

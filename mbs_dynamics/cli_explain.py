@@ -68,9 +68,6 @@ def _sizes(
             yield f"  {name:10} {lines:7} lines: {what}"
 
 
-# -- the stages ------------------------------------------------------------------------------------
-
-
 def _equations(function: Callable[..., Any], *_: Any) -> list[str]:
     """Return the file with the algorithm: what it calls mostly stands beside it."""
     module = inspect.getmodule(algorithm_of(function).equations)

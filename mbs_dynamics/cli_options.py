@@ -109,9 +109,6 @@ def pair(
     return parsed
 
 
-# -- values of the options -------------------------------------------------------------------------
-
-
 def part_of(options: argparse.Namespace) -> dict[str, Any]:
     """Return the options of :meth:`Command.part`, as ``Model.from_urdf`` takes them."""
     every = {name: getattr(options, name) for name in ("root", "tip", "floating_base")}

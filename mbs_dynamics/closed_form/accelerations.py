@@ -24,9 +24,8 @@ class MovingSystem(System):
     """The system matrices and their rates for a model in motion: q (nq,), qd, qdd, qddd (n,).
 
     qdd and qddd are zero if they are not given. V and Vd are (6 nb,), J and Jd (6 nb, n), a and b
-    (6 nb, 6 nb); letters as in :class:`System`.
-
-    Raises ArgumentError if q is not nq finite numbers, or another array not n.
+    (6 nb, 6 nb); letters as in :class:`System`. Raises ArgumentError if q is not nq finite numbers,
+    or another array not n.
     """
 
     def __init__(
@@ -43,8 +42,6 @@ class MovingSystem(System):
         self.qdd = vector("qdd", rest if qdd is None else qdd, model.n)
         self.qddd = vector("qddd", rest if qddd is None else qddd, model.n)
         self.rate, self.rate2, self.rate3 = self.N @ self.qd, self.N @ self.qdd, self.N @ self.qddd
-
-    # -- body-fixed ------------------------------------------------------------------------------
 
     @cached_property
     def V_b(self) -> Array:
@@ -80,8 +77,6 @@ class MovingSystem(System):
         X = self.X_b @ self.N
         motion = self.A_b_inverse @ np.asarray(Vd_b) + self.a_b @ self.V_b
         return np.linalg.solve(X.T @ X, X.T @ motion)
-
-    # -- spatial ---------------------------------------------------------------------------------
 
     @cached_property
     def V_s(self) -> Array:
@@ -120,8 +115,6 @@ class MovingSystem(System):
     def Vd_s(self) -> Array:
         """d/dt V^s = J^s qdd + L b^s diag(J_1^s, ..., J_n^s) qd: (18)."""
         return self.J_s @ self.qdd + self.Jd_s @ self.qd
-
-    # -- hybrid and mixed ------------------------------------------------------------------------
 
     @cached_property
     def V_h(self) -> Array:

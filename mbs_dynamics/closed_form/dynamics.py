@@ -30,9 +30,7 @@ class DynamicSystem(MovingSystem):
     The wrenches are body-fixed external loads, moment first; None means zero. They are numbers; all
     other arguments may be traced symbols. qdd defaults to zero. Payloads of the model are included.
     Torques, Q in the paper, are (n,) and matrices (n, n). If joints share coordinates, X N replaces
-    X.
-
-    Raises ArgumentError if an array has another shape or is not finite.
+    X. Raises ArgumentError if an array has another shape or is not finite.
     """
 
     def __init__(
@@ -68,8 +66,6 @@ class DynamicSystem(MovingSystem):
         g = np.concatenate([np.zeros(3), self.model.gravity])
         fall = np.concatenate([turn(R.T, R.T) @ g for R in self.R])
         return self.M_b @ fall
-
-    # -- Euler and Jourdain ----------------------------------------------------------------------
 
     @cached_property
     def W_b(self) -> Array:
@@ -108,8 +104,6 @@ class DynamicSystem(MovingSystem):
         """tau = (J^s)^T (d/dt Pi^s - W^{s,gravity} - W^{s,app}): (79), with tau as in (78)."""
         to_space = self.diagonal([se3.Ad(se3.inverse(C)).T for C in self.C])
         return self.J_s.T @ (self.Pid_s - to_space @ (self.W_gravity + self.W_app))
-
-    # -- Lagrange --------------------------------------------------------------------------------
 
     @cached_property
     def kinetic_energy(self) -> Array:
@@ -247,8 +241,6 @@ class DynamicSystem(MovingSystem):
             return turning + inertia.mass * (v[i] @ so3.hat(e[j]) @ v[k])
 
         return self._symbols(term)
-
-    # -- sums ------------------------------------------------------------------------------------
 
     @cached_property
     def _columns(self) -> list[dict[int, Array]]:

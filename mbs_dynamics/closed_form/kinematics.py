@@ -34,9 +34,8 @@ class System:
 
     The letter after the underscore is the representation of twists: b body-fixed, s spatial, h
     hybrid, m mixed. A, D and T are (6 nb, 6 nb), X and Y (6 nb, m) for the m screws of all joints,
-    J (6 nb, n). All methods except :meth:`rates_from_twists` accept traced symbols.
-
-    Raises ArgumentError if q is not nq finite numbers.
+    J (6 nb, n). All methods except :meth:`rates_from_twists` accept traced symbols. Raises
+    ArgumentError if q is not nq finite numbers.
     """
 
     def __init__(self, model: Model, q: ArrayLike) -> None:
@@ -106,8 +105,6 @@ class System:
         """(nb, 3) positions of the origins of the bodies."""
         return self.C[:, :3, 3]
 
-    # -- body-fixed ------------------------------------------------------------------------------
-
     @cached_property
     def X_b(self) -> Array:
         """X^b = diag(1X_1, ..., nX_n), constant: (22)."""
@@ -137,8 +134,6 @@ class System:
     def J_b(self) -> Array:
         """J^b = A^b X^b N: (23)."""
         return self.A_b @ self.X_b @ self.N
-
-    # -- spatial ---------------------------------------------------------------------------------
 
     @cached_property
     def Y(self) -> Array:
@@ -180,8 +175,6 @@ class System:
         """J^s = A^s Y^s N = A^sb X^b N = A^sh X^h N, computed in the first form: (32)."""
         return self.A_s @ self.Y @ self.N
 
-    # -- hybrid ----------------------------------------------------------------------------------
-
     @cached_property
     def X_h(self) -> Array:
         """X^h = diag(0X_1^1, ..., 0X_n^n), where 0X_j^j = Ad_{R_j} jX_j by (38): (44)."""
@@ -214,8 +207,6 @@ class System:
         """J^h = A^h X^h N: (43)."""
         return self.A_h @ self.X_h @ self.N
 
-    # -- mixed -----------------------------------------------------------------------------------
-
     @cached_property
     def A_m(self) -> Array:
         """A^m, with [[R_i^T, 0], [r_i,j~, I]] of (50) for j <= i: (53).
@@ -237,15 +228,12 @@ class System:
         """J^m = A^m X^m N with X^m = X^h: (53)."""
         return self.A_m @ self.X_h @ self.N
 
-    # -- from geometry, and joint rates ------------------------------------------------------------
-
     def geometric_jacobian(self, representation: str) -> Array:
         """Return J (6 nb, n) from the joint axes as lines in space: (13), (27), (36), (46).
 
         The column of joint j for body i is (e_j, b x e_j + h_j e_j), or (0, e_j) if prismatic, with
-        the axis e_j, the pitch h_j, and b from the reference point to any point on the axis.
-
-        Raises UnknownRepresentationError.
+        the axis e_j, the pitch h_j, and b from the reference point to any point on the axis. Raises
+        UnknownRepresentationError.
         """
         checked(representation)
         columns = {}
@@ -268,11 +256,10 @@ class System:
     def rates_from_twists(self, V: Array, representation: str) -> Array:
         """Return qd (n,) from the twists V (6 nb,) of all bodies: (26).
 
-        qd = (X^T X)^-1 X^T A^-1 V, with X N for X if joints share coordinates. A^-1 is I - D^b
-        in (26), (34) in Remark 14, and I - T^h for hybrid twists.
-
-        If no qd satisfies V = J qd, the result minimises the norm of A^-1 V - X N qd, not of
-        V - J qd as stated in Remark 9. Raises UnknownRepresentationError.
+        qd = (X^T X)^-1 X^T A^-1 V, with X N for X if joints share coordinates. A^-1 is I - D^b in
+        (26), (34) in Remark 14, and I - T^h for hybrid twists. If no qd satisfies V = J qd, the
+        result minimises the norm of A^-1 V - X N qd, not of V - J qd as stated in Remark 9. Raises
+        UnknownRepresentationError.
         """
         forms: Mapping[str, Callable[[], tuple[Array, Array]]] = {
             "body_fixed": lambda: (self.X_b, self.A_b_inverse),
@@ -283,8 +270,6 @@ class System:
         X, A_inverse = forms[checked(representation)]()
         X = X @ self.N
         return np.linalg.solve(X.T @ X, X.T @ A_inverse @ np.asarray(V))
-
-    # -- blocks ----------------------------------------------------------------------------------
 
     def C_rel(self, i: int, j: int) -> Array:
         """Return C_i,j = C_i^-1 C_j (4, 4): (63)."""

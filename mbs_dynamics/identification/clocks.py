@@ -168,9 +168,6 @@ def _not_seconds(t: FloatArray, period: float, doubts: Sequence[str], evidence: 
     return f"{said}onvert it to s, or state its unit as in --columns NAME=t[ms]"
 
 
-# -- velocities ------------------------------------------------------------------------------------
-
-
 def velocity_ratios(recording: Recording) -> FloatArray:
     """Return the ratios rho (k,) of positions to integrated velocities, by the clock as it is.
 
@@ -242,9 +239,6 @@ def _with_velocities_in_si(recording: Recording, ratios: FloatArray, notes: list
     if unused.all():
         return replace(recording, qd=None)
     return replace(recording, qd=np.where(unused, np.nan, qd))
-
-
-# -- torques ---------------------------------------------------------------------------------------
 
 
 def evidence_of(recording: Recording, model: Model, *, currents: bool = False) -> Evidence:

@@ -36,11 +36,9 @@ def identified_urdf(
     """Return a URDF file with identified inertias, damping and friction, unchanged elsewhere.
 
     Without ``friction``, damping and friction are unchanged as well. The file is in UTF-8, whatever
-    the encoding of the source.
-
-    The inertia of a body is that of all links fixed to each other. Fixed links keep theirs, and the
-    link that the joint moves gets the remainder; if that is inconsistent, it gets all, and the
-    others none.
+    the encoding of the source. The inertia of a body is that of all links fixed to each other.
+    Fixed links keep theirs, and the link that the joint moves gets the remainder; if that is
+    inconsistent, it gets all, and the others none.
     """
     data = _in_utf8(Path(source).read_bytes())
     elements = _elements(data)

@@ -136,9 +136,7 @@ def identify(
 
     All identified links are physically consistent. Parameters that the motions do not show remain
     near those of the description. Without ``validation``, three of ten stretches of each recording
-    are held out.
-
-    Raises RecordingError for recordings that cannot be used, with the reason.
+    are held out. Raises RecordingError for recordings that cannot be used, with the reason.
     """
     if not recordings:
         raise RecordingError("at least one recording is needed")

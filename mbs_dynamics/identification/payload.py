@@ -69,10 +69,9 @@ def identify_payload(
     """Return the load on a link that best explains the torques of a recording.
 
     With ``without``, a recording of the arm alone, the arm is identified first, and the load is the
-    difference; otherwise the masses of the description are assumed, and friction is fitted.
-
-    Raises UnknownBodyError, ModelError for a link that does not move, RecordingError for recordings
-    that cannot be used.
+    difference; otherwise the masses of the description are assumed, and friction is fitted. Raises
+    UnknownBodyError, ModelError for a link that does not move, RecordingError for recordings that
+    cannot be used.
     """
     frame = model.with_payload(link, 0.0).frames[link]  # or an error
     alone = None if without is None else identify(model, [without])

@@ -83,9 +83,8 @@ def filtered(recording: Recording, cutoff: float) -> Signals:
     """Return the motion of a recording below a cutoff frequency in Hz.
 
     Measured rates of a joint are used if they have less noise than differences of its positions.
-    Samples near both ends, which the filter distorts, are omitted.
-
-    Raises RecordingError for a recording that is too short for the filter.
+    Samples near both ends, which the filter distorts, are omitted. Raises RecordingError for a
+    recording that is too short for the filter.
     """
     from scipy.interpolate import make_interp_spline
 

@@ -59,9 +59,8 @@ def identify_static(model: Model, recording: Recording) -> StaticIdentification:
     """Return the inertias with which a model reproduces the torques of still poses.
 
     Each sample of the recording is a pose; times and velocities are ignored. Parameters without
-    effect on gravity remain as in the description. Errors are those of held-out poses.
-
-    Raises RecordingError for too few poses, for a motion, or for torques in other units.
+    effect on gravity remain as in the description. Errors are those of held-out poses. Raises
+    RecordingError for too few poses, for a motion, or for torques in other units.
     """
     model = model.loaded()
     own = recording.of(model)

@@ -176,8 +176,6 @@ class Run:
             kept.append(rows.copy() if thinned else rows)
         self.acted.append(tuple(kept))
 
-    # -- events ------------------------------------------------------------------------------------
-
     def _watched(
         self, scheme: Scheme, before: FloatArray, states: FloatArray, good: int
     ) -> tuple[FloatArray, int]:
@@ -212,8 +210,6 @@ class Run:
         if self._running.any():
             scheme.hold(~self._running, x)
         return x
-
-    # -- the record --------------------------------------------------------------------------------
 
     def _record(self) -> Record:
         states = tuple(np.concatenate(x) for x in zip(*self.states, strict=True))

@@ -142,9 +142,6 @@ def _of(state: State, member: tuple[int, ...]) -> State:
     return tuple(x[member] for x in state) if member else state
 
 
-# -- interpolation between two states --------------------------------------------------------------
-
-
 def between(model: Model) -> Interpolation:
     """Return the interpolation of q and qd by the cubic through both states, in increments of q.
 

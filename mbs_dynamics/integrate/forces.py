@@ -31,8 +31,6 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.friction import friction_bound
 from mbs_dynamics.model.model import Model
 
-# -- torques and wrenches over time ----------------------------------------------------------------
-
 Law = Callable[..., ArrayLike]
 """A control law: time and :data:`State` to torques or wrenches."""
 
@@ -130,8 +128,6 @@ def finite(x: FloatArray) -> bool:
     few = x.size < 256  # many would wake the threads of a BLAS
     return (few and math.isfinite(np.vdot(x, x))) or bool(np.isfinite(x).all())
 
-
-# -- forces of the joints --------------------------------------------------------------------------
 
 FRICTION_SPEED = 0.01
 """Speed s in rad/s or m/s within which :meth:`JointForces.resistance` is smooth, by default."""
@@ -291,9 +287,6 @@ def middle(lower: FloatArray, upper: FloatArray) -> FloatArray:
 def _each(model: Model, name: str, value: ArrayLike) -> FloatArray:
     given = np.full(model.n, value) if np.ndim(value) == 0 else value
     return checks.numbers(name, given, (model.n,))
-
-
-# -- the equations, on numbers and on symbols ------------------------------------------------------
 
 
 Implicit = tuple[Array, Array]

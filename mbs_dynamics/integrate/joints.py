@@ -76,8 +76,6 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Tree
 
-# -- the integrators -------------------------------------------------------------------------------
-
 METHODS = (*STEPS, "runge_kutta", "dormand_prince", "implicit_midpoint")
 """The integrators of :func:`simulate`."""
 
@@ -272,9 +270,6 @@ def momentum(model: Tree, q: Array, v: Array) -> Array:
     In the middle of a step it is the mean of the momenta, which stays exact for any damping.
     """
     return np.asarray(mass_matrix(model, q, representation="body_fixed")) @ v
-
-
-# -- simulation ------------------------------------------------------------------------------------
 
 
 def simulate(

@@ -18,8 +18,6 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, shortened
 from mbs_dynamics.files import read_arrays, read_table
 
-# -- files -----------------------------------------------------------------------------------------
-
 MOTIONS = (".npz", ".csv")
 """Kinds of files of motions."""
 
@@ -117,9 +115,6 @@ def _read_csv(source: Path) -> dict[str, Any]:
         given[name] = data[:, begun : begun + width].reshape(len(data), *shape)
         begun += width
     return given
-
-
-# -- results ---------------------------------------------------------------------------------------
 
 
 class Event(NamedTuple):

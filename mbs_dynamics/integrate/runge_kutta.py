@@ -85,8 +85,6 @@ MOST_STEPS = 200_000
 """Steps of the pair between two states that are asked for, some ten seconds of work."""
 
 
-# -- Dormand and Prince ----------------------------------------------------------------------------
-
 _PAIR = Tableau(
     (
         (),
@@ -153,9 +151,8 @@ class DormandPrince:
     def at(self, t: float, advanced: Callable[[], None] | None = None) -> FloatArray:
         """Return the state at t, not before the start of the last step; advances if needed.
 
-        ``advanced`` is called after each step, which it may shorten by :meth:`renew`.
-
-        Raises SimulationError if the tolerance requires steps that are too small.
+        ``advanced`` is called after each step, which it may shorten by :meth:`renew`. Raises
+        SimulationError if the tolerance requires steps that are too small.
         """
         last = self.steps + MOST_STEPS
         while self.t < t:

@@ -68,9 +68,6 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import BodyFixed, checked, convert_wrench
 from mbs_dynamics.representation.tree import Tree
 
-# -- one step --------------------------------------------------------------------------------------
-
-
 Held = tuple[Array | None, Implicit | None]
 """Forces of the joints in a step: damping (n,) at the rates of each stage, and implicit ones."""
 
@@ -202,9 +199,6 @@ STEPS: dict[str, Callable[[Step, Array, Array, Any], tuple[Array, Array]]] = {
 """Schemes with a fixed step whose whole step is one kernel."""
 
 
-# -- a step as one kernel --------------------------------------------------------------------------
-
-
 class Stepper:
     """Advances the state (q, qd) of a model by fixed steps of one compiled kernel each.
 
@@ -319,10 +313,8 @@ class Stepper:
 
         ``wrenches`` (..., nb, 6) act on the bodies, moment first, if the stepper takes them. All
         arrays may have batch axes. For speed it is not checked that h is positive and the state
-        finite; ``simulate`` does.
-
-        Raises ArgumentError for a wrong shape or type; SingularError, which names the joint, if the
-        mass matrix is not positive definite.
+        finite; ``simulate`` does. Raises ArgumentError for a wrong shape or type; SingularError,
+        which names the joint, if the mass matrix is not positive definite.
         """
         held = np.asarray(h, dtype=float)  # the fast way into the kernel takes arrays only
         loads = self._loads(wrenches) if self.takes_wrenches or wrenches is not None else ()
@@ -351,9 +343,8 @@ class Stepper:
         """Return the states (steps + 1, ...), the first one included; a loop in machine code.
 
         ``effort`` is constant, (n,), or has a leading axis with one value per step, or 1, followed
-        by axes that broadcast with those of the state; likewise ``wrenches`` (nb, 6).
-
-        Raises ArgumentError for a step or number of steps that is not positive, and the errors of
+        by axes that broadcast with those of the state; likewise ``wrenches`` (nb, 6). Raises
+        ArgumentError for a step or number of steps that is not positive, and the errors of
         :meth:`step`; SingularError carries the states so far as its attribute ``trajectory``.
         """
         count = checks.count("steps", steps)

@@ -199,10 +199,9 @@ def exp(X: Array) -> Array:
 def exp_screw(X: Array, q: Any) -> Array:
     """Return the pose exp(X^ q) of a joint with constant unit screw X (6,) and position q.
 
-    Entries of X may be symbols; entries that are always zero must be floats.
-
-    Mueller (kinematics), eq. (69) for finite pitch, eq. (70) for a prismatic joint. The form with
-    e e^T = I + e~ e~ keeps zeros and ones exact if the axis is a coordinate axis.
+    Entries of X may be symbols; entries that are always zero must be floats. Mueller (kinematics),
+    eq. (69) for finite pitch, eq. (70) for a prismatic joint. The form with e e^T = I + e~ e~ keeps
+    zeros and ones exact if the axis is a coordinate axis.
     """
     e, m = np.asarray(X[:3]), np.asarray(X[3:])
     if not any(isinstance(x, Symbol) or x for x in e):

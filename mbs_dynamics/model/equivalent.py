@@ -53,9 +53,6 @@ def equivalent(model: Model, *, keep_frames: Collection[int] = (), regroup: bool
     return regrouped(turned) if regroup else turned
 
 
-# -- inertias --------------------------------------------------------------------------------------
-
-
 def regrouped(model: Model) -> Model:
     """Return the model with inertia without effect on a joint moved to the parent body."""
     inertias = [body.inertia for body in model.bodies]
@@ -110,9 +107,6 @@ def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return a x b (3,); ten times as fast as np.cross, which is made for many."""
     (p, q, r), (x, y, z) = a.tolist(), b.tolist()
     return np.array([q * z - r * y, r * x - p * z, p * y - q * x])
-
-
-# -- frames ----------------------------------------------------------------------------------------
 
 
 class _Line(NamedTuple):

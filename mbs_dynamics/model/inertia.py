@@ -52,11 +52,9 @@ class Inertia(Value):
         """Return the inertia from mass, centre of mass (3,) and tensor (3, 3) about that centre.
 
         The axes of ``inertia_at_com`` are those of the frame. The parallel-axis theorem is Theta =
-        Theta_c - m d~ d~, below eq. (40) of Mueller (dynamics).
-
-        Raises ArgumentError for wrong shapes and non-finite numbers, ModelError for a negative mass
-        or a tensor that is not symmetric. :meth:`violations` checks whether the tensor is positive
-        semidefinite.
+        Theta_c - m d~ d~, below eq. (40) of Mueller (dynamics). Raises ArgumentError for wrong
+        shapes and non-finite numbers, ModelError for a negative mass or a tensor that is not
+        symmetric. :meth:`violations` checks whether the tensor is positive semidefinite.
         """
         m = checks.number("mass", mass)
         d = checks.numbers("com", com, (3,))
@@ -192,12 +190,9 @@ def spatial_inertia(mass: float, com: ArrayLike, inertia_at_com: ArrayLike) -> F
     """Return the (6, 6) inertia matrix about the origin of the body frame, angular part first.
 
     ``mass`` in kg; ``com`` (3,) in m, in the body frame; ``inertia_at_com`` (3, 3) in kg m^2 about
-    the centre of mass, with axes parallel to the body frame.
-
-    Mueller (dynamics), eq. (40).
-
-    Raises ArgumentError for wrong shapes or non-finite numbers, ModelError for a negative mass or
-    an inertia that is not symmetric and positive semidefinite.
+    the centre of mass, with axes parallel to the body frame. Mueller (dynamics), eq. (40). Raises
+    ArgumentError for wrong shapes or non-finite numbers, ModelError for a negative mass or an
+    inertia that is not symmetric and positive semidefinite.
     """
     inertia = Inertia.from_com(mass, com, inertia_at_com)
     for message in inertia.violations():

@@ -101,8 +101,6 @@ class Model(Value):
     _compiled: Compiled = field(init=False)
     """See :func:`mbs_dynamics.model.compiled.compiled`."""
 
-    # -- constructors ----------------------------------------------------------------------------
-
     from_urdf = staticmethod(_made_of(urdf.from_urdf))
     from_mjcf = staticmethod(_made_of(mjcf.from_mjcf))
     from_screws = staticmethod(_made_of(screws.from_screws))
@@ -193,8 +191,6 @@ class Model(Value):
 
     def __str__(self) -> str:
         return text(self.name, self.size, self.bodies, self.gravity, self.payloads)
-
-    # -- properties ------------------------------------------------------------------------------
 
     @property
     def n(self) -> int:
@@ -402,8 +398,6 @@ class Model(Value):
                 turn /= length
         return found
 
-    # -- arrays by name --------------------------------------------------------------------------
-
     def vector(self, values: Mapping[str, ArrayLike], rest: float = 0.0) -> FloatArray:
         """Return an array (n,) of rates, torques or the like from a mapping of joint names.
 
@@ -465,8 +459,6 @@ class Model(Value):
         if frame.body == GROUND:
             raise ModelError(f"{what} at {link!r} has no effect: that link does not move")
         return frame
-
-    # -- models made from this one ---------------------------------------------------------------
 
     def with_gravity(self, gravity: ArrayLike) -> Model:
         """Return this model with another free-fall acceleration (3,), inertial frame, in m/s^2.
@@ -574,11 +566,10 @@ class Model(Value):
     def locked(self, positions: Mapping[str, ArrayLike]) -> Model:
         """Return this model with joints fixed at positions in rad or m, by name.
 
-        Joints that mimic them are fixed as well. Inertias are merged, frames are kept; positions
-        of the other joints keep their order. A position outside the limits is a ModelWarning.
-
-        Raises UnknownJointError; ModelError for a joint that mimics another one; ArgumentError for
-        values that are no positions of the joint.
+        Joints that mimic them are fixed as well. Inertias are merged, frames are kept; positions of
+        the other joints keep their order. A position outside the limits is a ModelWarning. Raises
+        UnknownJointError; ModelError for a joint that mimics another one; ArgumentError for values
+        that are no positions of the joint.
         """
         if not isinstance(positions, Mapping):
             raise ArgumentError(f"positions must be a mapping of joint names; got {positions!r}")

@@ -98,8 +98,6 @@ class Subgroup(Value):
             return Subgroup(self.kind, se3.Ad(se3.inverse(C)) @ self.screws)
         return Subgroup(self.kind, self.basis, se3.inverse(C) @ self.frame)
 
-    # -- configurations --------------------------------------------------------------------------
-
     @property
     def has_quaternion(self) -> bool:
         """Whether the last four coordinates are a quaternion."""
@@ -196,8 +194,6 @@ class Subgroup(Value):
             return np.concatenate([x, v[self._turning]])
         omega = np.concatenate([self.basis[:3] @ v, np.zeros(1)])
         return np.concatenate([x, 0.5 * so3.quaternion_product(q[self._m :], omega)])
-
-    # -- parts of them ---------------------------------------------------------------------------
 
     @cached_property
     def _turning(self) -> list[int]:

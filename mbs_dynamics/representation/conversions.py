@@ -43,9 +43,8 @@ def convert_twist(V: Array, C: Array, *, source: str, target: str) -> Array:
     """Return a twist (..., 6) of a body with pose C (..., 4, 4) in another representation.
 
     ``source`` and ``target`` are ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``:
-    Mueller (kinematics), Table 3. Traced symbols are accepted.
-
-    Raises ArgumentError for a wrong shape, UnknownRepresentationError.
+    Mueller (kinematics), Table 3. Traced symbols are accepted. Raises ArgumentError for a wrong
+    shape, UnknownRepresentationError.
     """
     V, C = shaped(V=(V, (6,)), C=(C, (4, 4)))
     D = from_body_fixed(C, target) @ to_body_fixed(C, source)
@@ -74,9 +73,8 @@ def convert_wrench(W: Array, C: Array, *, source: str, target: str) -> Array:
 def twist_from_rate(C: Array, Cd: Array, representation: str) -> Array:
     """Return the twist (..., 6) of a pose C with the rate Cdot (..., 4, 4): K Table 4, K (80).
 
-    V^b = (C^-1 Cdot), V^s = (Cdot C^-1), V^h = (omega^s, rdot), V^m = (omega^b, rdot).
-
-    Raises ArgumentError for a wrong shape, UnknownRepresentationError.
+    V^b = (C^-1 Cdot), V^s = (Cdot C^-1), V^h = (omega^s, rdot), V^m = (omega^b, rdot). Raises
+    ArgumentError for a wrong shape, UnknownRepresentationError.
     """
     C, Cd = shaped(C=(C, (4, 4)), Cd=(Cd, (4, 4)))
     V_body = se3.vee(se3.inverse(C) @ Cd)

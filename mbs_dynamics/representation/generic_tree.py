@@ -191,8 +191,6 @@ class GenericTree(Tree):
             return np.zeros((self.bodies[i].joint.nv,) * 2)
         return np.diag([self.armature[row] for row in self.loops.columns_of(i)])
 
-    # -- loops and paths -------------------------------------------------------------------------
-
     def outward(self) -> Iterator[tuple[Any, Any]]:
         return self.loops.rows(OUTWARD)
 
@@ -229,8 +227,6 @@ class GenericTree(Tree):
     def path(self, i: Any) -> list[Any]:
         """Return the body alone: within a loop, those before it are already processed."""
         return [i]
-
-    # -- containers ------------------------------------------------------------------------------
 
     def per_body(self, ground: Any = None) -> Values:
         return Values(self.loops, ground)
@@ -305,8 +301,6 @@ class GenericTree(Tree):
     def course(self, motion: Sequence[Any]) -> Any:
         several = len(motion) > 1
         return Course(motion[0], series_of(motion[1:])) if several else series_of(motion)
-
-    # -- results ---------------------------------------------------------------------------------
 
     def generalized(
         self, values: Any, axes: int = 1, *, weighted: bool = True, symmetric: bool = False

@@ -103,8 +103,6 @@ class Representation(ABC):
         self._kept: dict[tuple[str, int], Any] = {}
         self._poses = model.per_body(np.eye(4))
 
-    # -- configurations, the same in all representations -----------------------------------------
-
     @_once
     def C_rel(self, i: int) -> Array:
         """Pose of body i relative to its parent, B_i g_i, B_i exp(X_i q_i) for one screw: K (4)."""
@@ -146,8 +144,6 @@ class Representation(ABC):
         if joint.nv == 1:
             return se3.Ad(joint.motion(-q))
         return se3.Ad(se3.inverse(joint.motion(q)))
-
-    # -- the moves -------------------------------------------------------------------------------
 
     @_once
     def screw(self, i: int) -> Array:
@@ -193,8 +189,6 @@ class Representation(ABC):
     @abstractmethod
     def at(self, frame: Frame) -> Operator:
         """Take the twist of a body to a frame fixed to it."""
-
-    # -- what recursions make of them ------------------------------------------------------------
 
     def twist(self, i: int, V: list[Array], rate: Any) -> Array:
         """V_i (6,) from that of the parent: K (14), (30), (42), (52); D (66b), (70c), (75c)."""

@@ -181,8 +181,6 @@ class Tree:
         widths = [body.joint.nv for body in self.model.bodies]
         return Columns(lambda pair: np.zeros((size, widths[pair[1]])))
 
-    # -- what is attached to bodies, any number to each -------------------------------------------
-
     def moved_by(self, joints: Sequence[str]) -> list[int]:
         """Return the bodies that the named joints move, mimic joints included.
 

@@ -29,9 +29,6 @@ Operand: TypeAlias = "Value | float | None"
 NULL = None
 
 
-# -- types -----------------------------------------------------------------------------------------
-
-
 class Pointer(NamedTuple):
     """The type of a pointer to elements of a type, or to structures."""
 
@@ -110,9 +107,6 @@ def intrinsic(name: str, *kinds: Type) -> str:
         vectors = f"v{lanes_of(kind)}" if lanes_of(kind) > 1 else ""
         name += f".{vectors}{of[element_of(kind)]}"
     return f"llvm.{name}"
-
-
-# -- values ----------------------------------------------------------------------------------------
 
 
 def _operation(name: str) -> Callable[[Value, Operand], Value]:
@@ -275,9 +269,6 @@ def _alignment(kind: Type) -> str:
     return f", align {WORD}" if lanes_of(kind) > 1 else ""
 
 
-# -- functions -------------------------------------------------------------------------------------
-
-
 class Block:
     """Statements of a function that is being built, of which the rest can be skipped."""
 
@@ -321,8 +312,6 @@ class Function:
         signature = f"{name_of(self.prototype.returns)} @{self.prototype.name}({given})"
         head = " ".join([self._head, signature, "nounwind", *self._attributes, "{"])
         return "\n".join([head, *self._arrays, *self.lines, "  unreachable", "}\n"])
-
-    # -- values ------------------------------------------------------------------------------------
 
     def new(self, kind: Type, expression: str) -> Value:
         """Emit an instruction and return its value."""
@@ -396,8 +385,6 @@ class Function:
         self.lines.append(f"  {call}")
         return Value(self, VOID, "")
 
-    # -- basic blocks ------------------------------------------------------------------------------
-
     def label(self) -> str:
         """Return a new name for a basic block."""
         self._names += 1
@@ -415,8 +402,6 @@ class Function:
     def jump(self, label: str) -> None:
         """End a basic block."""
         self.lines.append(f"  br label %{label}")
-
-    # -- statements --------------------------------------------------------------------------------
 
     def ret(self, value: Operand = None) -> None:
         """Return from the function."""

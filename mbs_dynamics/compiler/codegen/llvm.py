@@ -171,8 +171,6 @@ class _Function(builder.Function):
             kind = builder.Pointer(DOUBLE if table.kind == ir.CONSTANT else I64)
             self.buffers[table] = self.symbol(self.layout.name(table), kind)
 
-    # -- operands and addresses ------------------------------------------------------------------
-
     def type(self, scalar: str) -> str:
         """Return the type of a value that has this type in one lane."""
         return builder.vector(self.width, scalar)
@@ -216,8 +214,6 @@ class _Function(builder.Function):
     def step(self, at: ir.Index) -> int:
         """Return how far entries of one iteration of a parallel loop and the next are apart."""
         return at.factor(self.across) if self.across else 0
-
-    # -- statements ------------------------------------------------------------------------------
 
     def body(self, body: Sequence[ir.Statement]) -> None:
         """Emit statements."""
@@ -338,8 +334,6 @@ class _Function(builder.Function):
         """Emit the call of a procedure."""
         given = map(self.index, x.arguments)
         self.call(self.layout.prototype(x.procedure), self.memory, self.ports, *given)
-
-    # -- the status ------------------------------------------------------------------------------
 
     def check(self, x: ir.Check) -> None:
         """Note a value that has to be positive; see :meth:`final_status`."""

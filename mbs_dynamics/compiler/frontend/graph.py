@@ -68,9 +68,6 @@ class Condition(Node):
     __slots__ = ()
 
 
-# -- folding ---------------------------------------------------------------------------------------
-
-
 def _negated(x: Symbol) -> Any:
     return x.args[0] if x.op is NEG else x.graph.node(NEG, (x,), (x.id,))
 

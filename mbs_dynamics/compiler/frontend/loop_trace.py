@@ -144,9 +144,6 @@ def _symbols(
     return [loops.input(name, order, first=k * shape[1]) for k in range(shape[0])]
 
 
-# -- outputs ---------------------------------------------------------------------------------------
-
-
 class Output(NamedTuple):
     """An output, with what is to be done before all loops and after them."""
 
@@ -233,9 +230,6 @@ def _copy(
         copy += [ir.Load(k, matrix.buffer, here), ir.Store(out, there + k * by_entry, k)]
     count, columns = index(loops.forest.count), index(matrix.columns)
     return ir.For(ROW, Index(), count, (ir.For(WITHIN, Index(), columns, tuple(copy)),))
-
-
-# -- statements ------------------------------------------------------------------------------------
 
 
 class _Nest:

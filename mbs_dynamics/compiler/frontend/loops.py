@@ -192,8 +192,6 @@ class Loops:
             for scope in loop.scopes.values():
                 scope.local.clear()
 
-    # -- loops -----------------------------------------------------------------------------------
-
     def rows(self, direction: str) -> Iterator[tuple[Row, Row | int]]:
         """Yield a generic row of each kind and its parent, roots first."""
         if self._scope is not None:
@@ -240,8 +238,6 @@ class Loops:
         other = Row(OTHER, self.forest.head_kind if of_head else None)
         yield other if domain == domains.PAIRS else Row(COLUMN)
         self._scope = outer
-
-    # -- values ----------------------------------------------------------------------------------
 
     def table(self, values: Sequence[float] | NDArray[np.float64], i: Row) -> Any:
         """Return the constant of a row: a number if all rows of its kind have the same."""

@@ -107,9 +107,8 @@ def trace(
 
     ``inputs`` maps the names of keyword arguments to their shapes. The function returns one array,
     a named tuple of arrays, or a mapping of names to arrays. Inputs in ``droppable`` on which no
-    output depends are left out. ``large`` logs that tracing takes long, if it does.
-
-    Raises TraceError if the function does what only numbers allow, such as branching on a symbol.
+    output depends are left out. ``large`` logs that tracing takes long, if it does. Raises
+    TraceError if the function does what only numbers allow, such as branching on a symbol.
     """
     graph = Graph()
     with uncollected(), _reported(graph, name) if large else contextlib.nullcontext():

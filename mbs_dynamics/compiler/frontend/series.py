@@ -42,8 +42,6 @@ class Series:
         """Return this series without its constant term: how the quantity moves from its value."""
         return Series((0.0, *self.c[1:]))
 
-    # -- arithmetic ------------------------------------------------------------------------------
-
     def _coefficients(self, x: Any) -> tuple[Coefficient, ...]:
         """Return those of a series, or of a constant."""
         return x.c if isinstance(x, Series) else (x, *[0.0] * self.order)
@@ -80,8 +78,6 @@ class Series:
     def __rtruediv__(self, other: Any) -> Any:
         return Series(self._coefficients(other)) / self
 
-    # -- elementary functions --------------------------------------------------------------------
-
     def sin(self) -> Series:
         """Sine."""
         return self._sin_cos()[0]
@@ -106,8 +102,6 @@ class Series:
         for k, x in enumerate(self.c[1:], 1):
             y.append((x - _convolution(y[1:], y[1:], k - 2)) / (2.0 * y[0]))
         return Series(y)
-
-    # -- comparisons: of the present values --------------------------------------------------------
 
     def selected(self, condition: Condition, x: Any, y: Any) -> Series:
         """Return x where a condition on symbols holds, else y; one of the two is this series."""

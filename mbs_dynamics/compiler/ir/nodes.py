@@ -40,9 +40,6 @@ class Buffer:
         return self.name
 
 
-# -- indices ---------------------------------------------------------------------------------------
-
-
 class Variable(NamedTuple):
     """A loop counter, or the parameter of a procedure."""
 
@@ -128,8 +125,6 @@ def index(x: Index | Atom | int) -> Index:
         return x
     return Index((), x) if isinstance(x, int) else Index(((x, 1),))
 
-
-# -- statements ------------------------------------------------------------------------------------
 
 Operand = int | float
 """The number of a value (int), or a number (float)."""

@@ -116,9 +116,6 @@ def _batched(port: Port) -> str:
     return "(" + ", ".join(["...", *map(str, port.shape)]) + ")"
 
 
-# -- results ---------------------------------------------------------------------------------------
-
-
 def result_type(program: Program) -> Any:
     """Return the type of the results of a program with several outputs: fields are their names.
 
