@@ -358,13 +358,13 @@ def unlikely_inertias(model: Model, parts: Sequence[Part]) -> list[str]:
         k = int(np.argmax(least - size))
         if least[k] > size[k] + margin:
             found.append(
-                f"body {quoted(body.name)}: its inertia needs a length of {least[k]:.3g} m along "
+                f"link {quoted(body.name)}: its inertia needs a length of {least[k]:.3g} m along "
                 f"{'xyz'[k]}, but its meshes have {size[k]:.3g} m; it is likely wrong, or in "
                 "another unit than kg m^2"
             )
         elif outside > margin:
             found.append(
-                f"body {quoted(body.name)}: its centre of mass is {outside:.3g} m outside of its "
+                f"link {quoted(body.name)}: its centre of mass is {outside:.3g} m outside of its "
                 "meshes"
             )
     return found

@@ -133,9 +133,14 @@ class Page:
             self._read_collisions = collisions
             self._add_lights()
             self._add_panels(model, dark)
-        doubts = warnings_about(model)
-        if not appearance.problems:  # bounds of incomplete meshes show nothing
-            doubts += unlikely_inertias(model, appearance.parts)
+        # Bounds of incomplete meshes show nothing; those of complete ones show more than the reach.
+        doubts = [] if appearance.problems else unlikely_inertias(model, appearance.parts)
+        named = tuple(each.partition(": ")[0] for each in doubts)
+        doubts += [
+            each
+            for each in warnings_about(model)
+            if not (each.startswith(named) and "has the inertia" in each)
+        ]
         for number, problem in enumerate([*appearance.problems, *doubts]):
             self.set_message(f"robot {number}", problem)
         self.server.on_client_connect(self.touch)
