@@ -90,9 +90,6 @@ class PoseReference(NamedTuple):
     """(n,) positions of joints to prefer among those that place the link so."""
 
 
-Reference = JointReference | PoseReference
-
-
 def approached(
     e: FloatArray,
     v: FloatArray,

@@ -277,7 +277,7 @@ class GravityCompensationNode(DescribedNode):
     def _settle(self) -> None:
         """Do what the present state of the core asks for."""
         now = time.monotonic()
-        effects = self._core.effects(now)
+        effects, policy = self._core.effects(now), self._core.policy
         if effects.collision is not None and self._core.arm is not None:
             names, prefix = self._core.arm.model.joint_names, self._settings.frame_prefix
             self._outputs.collided(effects.collision, names, prefix)
@@ -290,12 +290,11 @@ class GravityCompensationNode(DescribedNode):
             for future in self._torques_in:
                 future.set_result(effects.came_in)
             self._torques_in.clear()
-        if effects.released and self._handover.owed and not self._handover.busy:
+        if not policy.engaged and self._handover.owed and not self._handover.busy:
             self._later(self._release)
-        if effects.at_rest:
+        if policy.at_rest:
             while self._at_rest:
                 self._at_rest.pop(0)()
-        if effects.adopt:
             self._adopt()
         # next at the end of damping, the next command of a stop, or when the input is stale
         wait = max(effects.due_in, SHORTEST_WAIT)

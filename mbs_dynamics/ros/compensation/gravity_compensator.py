@@ -95,12 +95,6 @@ class Effects(NamedTuple):
     """The state of the policy if it has changed since the effects before; else None."""
     came_in: bool | None
     """Whether torques have ramped in; None: neither that, nor were they stopped."""
-    released: bool
-    """Whether torques end, so that another controller may take over."""
-    at_rest: bool
-    """Whether no torque is commanded or held."""
-    adopt: bool
-    """Whether a description can be adopted."""
     collision: Collision | None
     """One that was detected since the effects before; else None."""
     remark: str
@@ -154,9 +148,6 @@ class GravityCompensator:
         return Effects(
             state,
             whole if whole or not policy.engaged else None,
-            not policy.engaged,
-            policy.at_rest,
-            self.pending is not None and policy.at_rest,
             None if found is before else found,
             "" if self.arm is None else self.arm.following.remark(),
             self.due_in(now),
