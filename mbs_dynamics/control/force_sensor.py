@@ -60,14 +60,9 @@ class ForceSensor:
         zero_time: float = 1.0,
         inertia_at_com: ArrayLike = ((0.0,) * 3,) * 3,
     ) -> None:
-        self.limits = checks.real("limits", limits)
-        if self.limits.shape != (6,) or not (self.limits > 0.0).all():
-            raise ArgumentError(f"limits must be 6 positive numbers; got {self.limits.tolist()}")
-        self.stale_timeout = checks.positive("stale_timeout", stale_timeout)
-        self.max_difference = checks.number("max_difference", max_difference)
-        self.cutoff = checks.number("cutoff", cutoff)
-        self.zero_time = checks.number("zero_time", zero_time)
-        self.inertia_at_com = checks.numbers("inertia_at_com", inertia_at_com, (3, 3))
+        self.limits, self.inertia_at_com = np.asarray(limits), np.asarray(inertia_at_com)
+        self.stale_timeout, self.max_difference = stale_timeout, max_difference
+        self.cutoff, self.zero_time = cutoff, zero_time
         self.calibration: Calibration | None = None
         self.load = Inertia.zero()
         """Known loads that the sensor bears in addition to the tool, in its frame."""

@@ -167,6 +167,20 @@ class Envelope:
         return None
 
 
+def _with_limits(model: Model, joints: Sequence[int]) -> list[tuple[str, int, float, bool]]:
+    """Return name, coordinate and velocity limit of joints that have one, and whether they turn."""
+    wraps = endless(model.joints, model.lower, model.upper)
+    fastest: list[float] = model.velocity_limits.tolist()
+    return [
+        (model.joint_names[k], k, fastest[k], wraps[k]) for k in joints if fastest[k] < math.inf
+    ]
+
+
+def _moved(difference: float, turns: bool) -> float:
+    """Return how far a joint has moved, modulo a full turn if it has no limits."""
+    return math.remainder(difference, math.tau) if turns else difference
+
+
 class Speeds:
     """Checks the speeds of joints over a window of 50 ms, by velocities and by positions.
 
@@ -179,15 +193,9 @@ class Speeds:
     """
 
     def __init__(self, model: Model, joints: Sequence[int]) -> None:
-        wraps = endless(model.joints, model.lower, model.upper)
-        self._rows = []
-        self.unlimited: list[str] = []
-        for k in joints:
-            name, fastest = model.joint_names[k], float(model.velocity_limits[k])
-            if math.isfinite(fastest):
-                self._rows.append((name, k, fastest, wraps[k]))
-            else:
-                self.unlimited.append(name)
+        self._rows = _with_limits(model, joints)
+        watched = [name for name, *_ in self._rows]
+        self.unlimited = [x for k in joints if (x := model.joint_names[k]) not in watched]
         self._window: deque[tuple[int, Sequence[float], Sequence[float]]] = deque()
 
     def restart(self) -> None:
@@ -222,9 +230,7 @@ class Speeds:
         elapsed, before = self.since(state)
         self.note(state)
         for name, k, fastest, turns in self._rows:
-            moved = positions[k] - before[k]
-            if turns:
-                moved = math.remainder(moved, math.tau)
+            moved = _moved(positions[k] - before[k], turns)
             if abs(rates[k]) > fastest:
                 mean = sum(state[2][k] for state in window) / len(window)
                 if abs(mean) > fastest:
@@ -254,13 +260,7 @@ class Continuity:
     """
 
     def __init__(self, model: Model) -> None:
-        wraps = endless(model.joints, model.lower, model.upper)
-        self._rows = []
-        for k, (name, fastest) in enumerate(
-            zip(model.joint_names, model.velocity_limits.tolist(), strict=True)
-        ):
-            if math.isfinite(fastest):
-                self._rows.append((name, k, fastest, wraps[k]))
+        self._rows = _with_limits(model, range(model.n))
         self._before: Sequence[float] = ()
         self._stamps: Sequence[int] = ()
 
@@ -282,9 +282,7 @@ class Continuity:
             return None
         for name, k, fastest, turns in self._rows:
             elapsed = 1e-9 * (stamps[k] - stamps_before[k])
-            moved = positions[k] - before[k]
-            if turns:
-                moved = math.remainder(moved, math.tau)
+            moved = _moved(positions[k] - before[k], turns)
             if elapsed > 0.0 and abs(moved) > SLACK + 2.0 * fastest * elapsed:
                 return Fault(
                     "position_jump",
