@@ -6,8 +6,8 @@
 
 with a share of at most 0.9. F is :func:`mbs_dynamics.model.friction.friction_bound` at the measured
 rate v and the gravity torque g. A joint that moves is helped in its direction; a slow one is helped
-to break away in the direction p, -1 to 1, of the effort beyond gravity or of the operator's push,
-and on request by a dither d. The bracket stays within -1 and 1. So the power of the assist is at
+to break away in the direction p, -1 to 1, of the effort beyond gravity, and on request by a dither
+d. The bracket stays within -1 and 1. So the power of the assist is at
 most 0.9 F |v| at any rate and in any direction, which friction dissipates, as long as the
 identified F is less than a ninth too large: held over a period it adds at most what v and F change
 meanwhile.
