@@ -33,8 +33,6 @@ from mbs_dynamics.control.policy import CommandPolicy, Fault, Limits, State
 from mbs_dynamics.control.references import Target
 from mbs_dynamics.control.settings import check_earthly
 from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, MbsError, ModelError, shortened
-from mbs_dynamics.model.body import Body
-from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.compensation.impedance import MODES, OF_LAWS, ImpedanceControlSettings
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
 from mbs_dynamics.ros.performance import Cost
@@ -54,26 +52,6 @@ def plain(text: str) -> str:
         return text
     begin, *parts = text.split("<!--")  # a pattern would search for each missing "-->" to the end
     return "".join([begin, *(part.partition("-->")[2] for part in parts)]).strip()
-
-
-def same_robot(one: Model, other: Model) -> bool:
-    """Return whether two models have the same bodies, joints, limits and frames, by name."""
-    frames = [
-        {name: (frame.body, frame.placement.tobytes()) for name, frame in model.frames.items()}
-        for model in (one, other)
-    ]
-    return frames[0] == frames[1] and [*map(_identity, one.bodies)] == [
-        *map(_identity, other.bodies)
-    ]
-
-
-def _identity(body: Body) -> tuple[object, ...]:
-    joint = body.joint
-    return (
-        (body.name, body.parent, body.home_rel.tobytes(), body.inertia.parameters.tobytes()),
-        (joint.name, joint.screw.tobytes(), joint.coordinate, joint.mimics, joint.ratio),
-        (joint.offset, joint.limits, joint.damping, joint.friction),
-    )
 
 
 def _within(
@@ -174,20 +152,16 @@ class GravityCompensator:
     def adopt(self, now: float) -> bool:
         """Put the pending description in force, if no torque is commanded or held.
 
-        False if there is nothing to adopt yet, or it describes the robot in force. Raises MbsError
-        if it is refused: the robot before it stays in force for diagnostics, but cannot be enabled.
+        False if there is nothing to adopt yet. Raises MbsError if it is refused: the robot before
+        it stays in force for diagnostics, but cannot be enabled.
         """
         if self.pending is None or not self.policy.at_rest:
             return False
         text, self._text, self.pending = self.pending, self.pending, None
-        in_force = None if self.arm is None or self.refused else self.arm.model
         self.refused = "it led to an internal error"  # unless what follows ends otherwise
         try:
             settings = self.settings
             model = model_of(text, settings.root, settings.tip, loads_of(settings.loads))
-            if in_force is not None and same_robot(in_force, model):
-                self.refused = ""
-                return False
             if model.n > MOST_JOINTS:
                 raise ModelError(f"it has {model.n} joints; valid are at most {MOST_JOINTS}")
             motors = None
