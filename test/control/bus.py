@@ -27,6 +27,22 @@ from mbs_dynamics.lie import so3
 from mbs_dynamics.model.body import GROUND
 
 
+def frames_of(motors, stamps, q, qd, tau):
+    """Frames of all motors, as the formulas of the documentation have them; each in their order."""
+    return [
+        Frame(
+            m.motor,
+            float(stamp),
+            float(m.zero + m.sign * m.position_per_radian * position),
+            float(m.sign * m.velocity_per_radian * velocity),
+            float(m.sign * m.feedback_per_newton_metre * effort),
+        )
+        for m, stamp, position, velocity, effort in zip(
+            motors.motors, stamps, q, qd, tau, strict=True
+        )
+    ]
+
+
 class SimulatedBus:
     """Drives and arm.
 
@@ -163,21 +179,14 @@ class SimulatedBus:
         while len(self._past) > 1 and self._past[1][0] <= self.time - self.latency + 1e-9:
             self._past.popleft()
         stamp, q, qd, tau = self._past[0]
-        found = []
+        rows, found = [], []
         for motor, joint in zip(self.motors.motors, self.joint_of, strict=True):
             noise = self.rng.normal(0.0, 1.0, 3) * self.noise
             effort = self._rounded(tau[joint] / self.joint_of.count(joint) + noise[2])
+            factor = 0.0 if motor.motor in self.dead else self.feedback_factor[motor.motor]
             position = q[joint] + self.encoder_jump[motor.motor] + noise[0]
-            frame = Frame(
-                motor.motor,
-                stamp,
-                motor.zero + motor.sign * motor.position_per_radian * position,
-                motor.sign * motor.velocity_per_radian * (qd[joint] + noise[1]),
-                motor.sign
-                * motor.feedback_per_newton_metre
-                * self.feedback_factor[motor.motor]
-                * (0.0 if motor.motor in self.dead else effort),
-            )
+            rows.append((stamp, position, qd[joint] + noise[1], factor * effort))
+        for frame in frames_of(self.motors, *zip(*rows, strict=True)):
             for fault in self.faults:
                 frame = frame and fault(frame)
             if frame:

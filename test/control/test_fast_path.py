@@ -7,9 +7,10 @@ import math
 
 import numpy as np
 import pytest
+from bus import frames_of
 from guarded_bench import MODEL, Q, table
 
-from mbs_dynamics.control import Frame, GuardedArm, Motors, laws
+from mbs_dynamics.control import GuardedArm, Motors, laws
 from mbs_dynamics.control.enabling import problems
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.policy import CommandPolicy
@@ -91,20 +92,6 @@ class States:
         return t, stamps, q, qd, tau
 
 
-def frames_of(stamps, q, qd, tau):
-    rows = zip(MOTORS.motors, stamps, q, qd, tau, strict=True)
-    return [
-        Frame(
-            motor.motor,
-            float(stamp),
-            float(motor.zero + motor.sign * motor.position_per_radian * q),
-            float(motor.sign * motor.velocity_per_radian * qd),
-            float(motor.sign * motor.feedback_per_newton_metre * tau),
-        )
-        for motor, stamp, q, qd, tau in rows
-    ]
-
-
 def events(states, arms):
     """Let something happen at times, to both arms alike."""
     rng, t = states.rng, states.t
@@ -152,7 +139,7 @@ def test_an_arm_does_what_its_checks_and_its_policy_would_do(law):
         for _ in range(STEPS):
             events(states, (fast, slow))
             t, stamps, q, qd, tau = states.next(asked[-1] if asked else np.zeros(M))
-            frames = frames_of(stamps, q, qd, tau)
+            frames = frames_of(MOTORS, stamps, q, qd, tau)
             if states.rng.random() < 0.02:
                 frames = frames[: states.rng.integers(M)]
             found, wanted = fast.step(t, frames), slow.step(t, frames)

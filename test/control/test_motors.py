@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 import pytest
 import yaml
-from bus import SimulatedBus, mujoco_of
+from bus import SimulatedBus, frames_of, mujoco_of
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
@@ -75,25 +75,12 @@ def odd(seed=0):
     return Motors(table({name: one(k) for k, name in enumerate(ARM.joint_names)}), ARM)
 
 
-def frames_of(motors, q, qd, tau, stamp=1.0):
-    """Frames as the formulas of the documentation have them."""
-    return [
-        Frame(
-            m.motor,
-            stamp,
-            m.zero + m.sign * m.position_per_radian * q[m.joint],
-            m.sign * m.velocity_per_radian * qd[m.joint],
-            m.sign * m.feedback_per_newton_metre * tau[m.joint],
-        )
-        for m in motors.motors
-    ]
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_frames_in_any_order_and_form_give_si_units(seed):
     rng, motors = np.random.default_rng(seed), odd(seed)
     q, qd, tau = (dict(zip(ARM.joint_names, rng.normal(size=7), strict=True)) for _ in range(3))
-    frames = frames_of(motors, q, qd, tau)
+    by_motor = ([x[m.joint] for m in motors.motors] for x in (q, qd, tau))
+    frames = frames_of(motors, [1.0] * 7, *by_motor)
     for picked in [range(7), range(6, -1, -1), [3], rng.permutation(7)[:4], [1, 5]]:
         for form in (lambda frame: frame, lambda frame: frame[:5], tuple):
             found = motors.measured([form(frames[k]) for k in picked])
