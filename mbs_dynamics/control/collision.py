@@ -22,7 +22,7 @@ from mbs_dynamics.algorithms.kernels import model_inputs
 from mbs_dynamics.checks import FloatArray, number
 from mbs_dynamics.control.contact import MomentumObserver, tool_wrench
 from mbs_dynamics.control.environment import in_force
-from mbs_dynamics.control.input_checks import SLACK
+from mbs_dynamics.control.input_checks import largest_step
 from mbs_dynamics.control.motor_table import check_keys, coordinate_of, line_of
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.files import parsed_yaml
@@ -359,7 +359,7 @@ def _external(model: Model, part: Any) -> tuple[FloatArray, FloatArray, FloatArr
         raise ArgumentError(f"the recording has no valid velocities of {listed(unknown)}")
     fastest = model.velocity_limits[places]
     moved = np.abs(np.diff(part.q, axis=0))
-    jumps = moved > SLACK + 2.0 * fastest * np.diff(part.t)[:, None]
+    jumps = moved > largest_step(fastest, np.diff(part.t)[:, None])
     if jumps.any():
         row, k = np.argwhere(jumps)[0]
         raise ArgumentError(

@@ -103,7 +103,10 @@ class MomentumObserver:
         before = self._before
         if before is not None and stamp == before.stamp:  # no time to integrate over
             return
-        sample = self._before = self._sample(stamp, q.copy(), qd.copy(), tau, momentum)
+        rate = tau + momentum.rate
+        if self.friction is not None:
+            rate += self.friction.resistance(qd)
+        sample = self._before = _Sample(stamp, q.copy(), qd.copy(), momentum.p, rate)
         elapsed = 1e-9 * (stamp - before.stamp) if before is not None else 0.0
         if before is None or not 0.0 < elapsed <= self.longest:
             self._r, self.why_not = None, JUST_STARTED
@@ -112,19 +115,6 @@ class MomentumObserver:
         r = np.zeros(q.size) if self._r is None else np.where(np.isnan(self._r), 0.0, self._r)
         kept = math.exp(-self.gain * elapsed)
         self._r, self.why_not = kept * r + (1.0 - kept) * external, ""
-
-    def _sample(
-        self,
-        stamp: int,
-        q: FloatArray,
-        qd: FloatArray,
-        tau: FloatArray,
-        momentum: GeneralizedMomentum,
-    ) -> _Sample:
-        rate = tau + momentum.rate
-        if self.friction is not None:
-            rate += self.friction.resistance(qd)
-        return _Sample(stamp, q, qd, momentum.p, rate)
 
 
 class ToolWrench(NamedTuple):

@@ -29,7 +29,7 @@ from mbs_dynamics.control.drive_hold import DriveHold
 from mbs_dynamics.control.environment import Load, check_load, replaced
 from mbs_dynamics.control.fast_path import FastFrames, maker
 from mbs_dynamics.control.guard import Guard
-from mbs_dynamics.control.input_checks import SLACK, JointStates
+from mbs_dynamics.control.input_checks import SLACK, JointStates, largest_step
 from mbs_dynamics.control.laws.gravity import Gravity
 from mbs_dynamics.control.laws.law import Law
 from mbs_dynamics.control.log import Log, Stream
@@ -388,7 +388,7 @@ class GuardedArm:
     def _jumps(self, k: int, moved: float, elapsed: float) -> bool:
         if self._wraps[k]:
             moved = math.remainder(moved, math.tau)
-        return abs(moved) > SLACK + 2.0 * self._fastest[k] * max(elapsed, 0.0)
+        return bool(abs(moved) > largest_step(self._fastest[k], max(elapsed, 0.0)))
 
     def _stop_waiting(self, t: float, gap: float) -> None:
         """Stop since frames are missing for too long, or the loop has paused."""

@@ -176,6 +176,11 @@ def _with_limits(model: Model, joints: Sequence[int]) -> list[tuple[str, int, fl
     ]
 
 
+def largest_step(fastest: Any, elapsed: Any) -> Any:
+    """Return how far joints with these velocity limits may be from where they were, else a jump."""
+    return SLACK + 2.0 * fastest * elapsed
+
+
 def _moved(difference: float, turns: bool) -> float:
     """Return how far a joint has moved, modulo a full turn if it has no limits."""
     return math.remainder(difference, math.tau) if turns else difference
@@ -283,7 +288,7 @@ class Continuity:
         for name, k, fastest, turns in self._rows:
             elapsed = 1e-9 * (stamps[k] - stamps_before[k])
             moved = _moved(positions[k] - before[k], turns)
-            if elapsed > 0.0 and abs(moved) > SLACK + 2.0 * fastest * elapsed:
+            if elapsed > 0.0 and abs(moved) > largest_step(fastest, elapsed):
                 return Fault(
                     "position_jump",
                     f"{name} jumped by {moved:.4g} in {elapsed:.4g} s; its velocity limit is "
