@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tracing of NumPy code into graphs, and their compilation. Knows nothing of robots."""
+"""Tracing of NumPy code into graphs, and their compilation, independent of robots."""
 
 from mbs_dynamics.compiler.frontend.functions import atan2, cos, less, positive, select, sin, sqrt
 from mbs_dynamics.compiler.frontend.graph import Graph, Symbol

@@ -163,7 +163,7 @@ class Value:
         return self.code.new(self.kind, f"{operation} {self}, {other.text}")
 
     def cast(self, instruction: str, kind: Type) -> Value:
-        """Return what an instruction such as bitcast makes of it."""
+        """Return the result of a conversion such as bitcast."""
         return self.code.new(kind, f"{instruction} {self} to {name_of(kind)}")
 
     def to(self, kind: Type) -> Value:
@@ -173,7 +173,6 @@ class Value:
         return self.cast("sext" if self.kind == I32 else "trunc", kind)
 
     def lane(self, k: Operand) -> Value:
-        """Return an element of a vector."""
         at = self.code.operand(k, I64)
         return self.code.new(element_of(self.kind), f"extractelement {self}, {at}")
 
@@ -188,11 +187,9 @@ class Value:
         return self.code.new(self.kind, f"shufflevector {self}, {other}, {mask}")
 
     def byte(self, k: Operand) -> Value:
-        """Return the pointer to the k-th byte."""
         return self._moved(I8, k)
 
     def at(self, k: Operand) -> Value:
-        """Return the pointer to the k-th element."""
         return self._moved(name_of(self._target()), k)
 
     def _moved(self, unit: str, k: Operand) -> Value:
@@ -265,7 +262,7 @@ class Value:
 
 
 def _alignment(kind: Type) -> str:
-    """Return how a load or store says that vectors are only aligned as their elements are."""
+    """Return the alignment of vectors in loads and stores, that of their elements."""
     return f", align {WORD}" if lanes_of(kind) > 1 else ""
 
 
@@ -280,12 +277,10 @@ class Block:
         self._code.jump(self._end)
 
     def leave_if(self, condition: Value) -> None:
-        """Go on behind the block if a condition holds."""
         with self._code.if_(condition):
             self.leave()
 
     def leave_unless(self, condition: Value) -> None:
-        """Go on behind the block unless a condition holds."""
         self._code.branch(condition, following := self._code.label(), self._end)
         self._code.begin(following)
 
@@ -332,7 +327,6 @@ class Function:
         return Value(self, kind, text if lanes_of(kind) == 1 else f"splat ({element} {text})")
 
     def symbol(self, name: str, kind: Type = PTR) -> Value:
-        """Return the address that has a name."""
         return Value(self, kind, f"@{name}")
 
     def array(self, kind: Type | Struct, count: int | Value) -> Value:
@@ -364,7 +358,6 @@ class Function:
         return a.binary("fmul contract", b).binary("fadd contract", c)
 
     def select(self, condition: Value, a: Operand, b: Operand) -> Value:
-        """Return the first value if a condition holds, else the second one."""
         kind = next((x.kind for x in (a, b) if isinstance(x, Value)), I64)
         return self.new(
             kind, f"select {condition}, {self.operand(a, kind)}, {self.operand(b, kind)}"
@@ -386,7 +379,6 @@ class Function:
         return Value(self, VOID, "")
 
     def label(self) -> str:
-        """Return a new name for a basic block."""
         self._names += 1
         return f"b{self._names}"
 
@@ -400,11 +392,9 @@ class Function:
         self.lines.append(f"  br {condition}, label %{then}, label %{otherwise}")
 
     def jump(self, label: str) -> None:
-        """End a basic block."""
         self.lines.append(f"  br label %{label}")
 
     def ret(self, value: Operand = None) -> None:
-        """Return from the function."""
         returns = self.prototype.returns
         self.lines.append(f"  ret {VOID if returns == VOID else self.operand(value, returns)}")
 
@@ -417,7 +407,6 @@ class Function:
 
     @contextlib.contextmanager
     def if_(self, condition: Value) -> Iterator[None]:
-        """Run the statements if a condition holds."""
         then, end = self.label(), self.label()
         self.branch(condition, then, end)
         self.begin(then)
@@ -426,7 +415,7 @@ class Function:
 
     @contextlib.contextmanager
     def forever(self) -> Iterator[Block]:
-        """Run the statements again and again, until they leave the block."""
+        """Repeat the statements until they leave the block."""
         with self.block() as block:
             start = self.label()
             self.begin(start)

@@ -72,7 +72,7 @@ def emit_module(module: ir.Module, name: str, precision: str = "double") -> CFun
 
 
 def identifier(name: str) -> str:
-    """Return a name as an identifier of C that means nothing else in the functions."""
+    """Return a name as an identifier of C that no keyword or name in the functions equals."""
     plain = re.sub(r"\W", "_", name, flags=re.ASCII)
     if not plain[:1].isalpha():
         plain = f"x{plain}"
@@ -90,7 +90,7 @@ def c_constant(x: float, suffix: str = "") -> str:
 class _C(Printer):
     """The lines of a module. Values are ``t0``, ``t1``..., and integers begin with ``n_``.
 
-    What its methods are is written at those of :class:`Printer`.
+    Methods are described in :class:`Printer`.
     """
 
     margin = "  "
@@ -124,7 +124,7 @@ class _C(Printer):
         return f"const {self.kind}" if port.kind == ir.INPUT else self.kind
 
     def lines(self, workspace: int) -> Iterator[str]:
-        """Yield all of it."""
+        """Yield the lines of the file."""
         for buffer in self.module.buffers(ir.CONSTANT, ir.TABLE):
             yield self.table(buffer)
         memory = ["memory"] if self.memory else []
@@ -154,7 +154,6 @@ class _C(Printer):
         yield from lines
 
     def table(self, buffer: ir.Buffer) -> str:
-        """Return the definition of a table."""
         assert buffer.data is not None
         whole = buffer.kind == ir.TABLE
         entries = [
@@ -165,7 +164,6 @@ class _C(Printer):
         return f"static const {kind} {self.symbol(buffer)}[{size}] = {{\n  {text}}};"
 
     def symbol(self, buffer: ir.Buffer) -> str:
-        """Return the name of a table."""
         return f"{self.name}_{buffer.kind}_{buffer.name}".replace(".", "_")
 
     def variable(self, x: ir.Variable) -> str:

@@ -64,7 +64,7 @@ def emit_module(module: ir.Module, lanes: int = 1) -> str:
 
 
 class _Layout:
-    """Where the buffers of a module are, and the names of its tables and procedures."""
+    """Addresses of the buffers of a module, and names of its tables and procedures."""
 
     def __init__(self, module: ir.Module, lanes: int) -> None:
         self.lanes, self.prefix = lanes, f"{module.name}.{lanes}"
@@ -89,7 +89,6 @@ class _Layout:
             self.lines += -(-doubles // LINE) | 1
 
     def name(self, of: ir.Buffer | ir.Procedure) -> str:
-        """Return the name of a table or a procedure."""
         return f'"{self.prefix}.{of.name}"'
 
     def prototype(self, procedure: ir.Procedure) -> builder.Prototype:
@@ -98,7 +97,6 @@ class _Layout:
         return builder.Prototype(self.name(procedure), VOID, PTR, builder.Pointer(PTR), *integers)
 
     def table(self, buffer: ir.Buffer) -> str:
-        """Return the definition of a table."""
         assert buffer.data is not None
         data = buffer.data.tobytes() + bytes(builder.WORD * (WIDTH - 1))  # vectors reach beyond it
         bytes_ = f'[{len(data)} x i8] c"' + "\\" + data.hex("\\")
@@ -129,7 +127,6 @@ def _main(layout: _Layout, module: ir.Module) -> builder.Function:
 
 
 def _procedure(layout: _Layout, procedure: ir.Procedure) -> builder.Function:
-    """Return the function of a procedure."""
     f = _Function(layout, layout.prototype(procedure))
     memory, ports, *integers = f.parameters
     f.integers.update(zip(procedure.parameters, integers, strict=True))
@@ -161,7 +158,7 @@ class _Function(builder.Function):
         """Values that are checked, with their status."""
 
     def enter(self, memory: Value, ports: Value) -> None:
-        """Emit what loads the addresses of buffers, from which those of entries are counted."""
+        """Emit loads of the addresses of buffers."""
         entry = builder.Pointer(builder.vector(self.layout.lanes, DOUBLE))
         self.memory, self.ports = memory, ports
         self.buffers = dict.fromkeys(self.layout.offsets, memory.to(entry))
@@ -176,7 +173,6 @@ class _Function(builder.Function):
         return builder.vector(self.width, scalar)
 
     def value(self, x: ir.Operand) -> Value:
-        """Return an operand."""
         return self.values[x] if isinstance(x, int) else self.operand(x, self.type(DOUBLE))
 
     def index(self, at: ir.Index, offset: int = 0) -> Value | int:
@@ -212,23 +208,20 @@ class _Function(builder.Function):
         return self.new(self.type(PTR), f"getelementptr {DOUBLE}, {first}, {apart}")
 
     def step(self, at: ir.Index) -> int:
-        """Return how far entries of one iteration of a parallel loop and the next are apart."""
+        """Return the distance of entries of successive iterations of a parallel loop."""
         return at.factor(self.across) if self.across else 0
 
     def body(self, body: Sequence[ir.Statement]) -> None:
-        """Emit statements."""
         outer, self.angles = self.angles, {}
         for statement in body:
             EMIT[type(statement)](self, statement)
         self.angles = outer
 
     def let(self, x: ir.Let) -> None:
-        """Emit an operation."""
         args = [self.value(arg) for arg in x.args]
         self.values[x.value] = self.operation(x.op, args)
 
     def operation(self, op: str, args: Sequence[Value]) -> Value:
-        """Emit an operation and return its result."""
         x = args[0]
         if op in BINARY:
             kind = self.type(I1) if op in ops.CONDITIONS else x.kind
@@ -278,12 +271,11 @@ class _Function(builder.Function):
         self.values[x.value] = entry
 
     def store(self, x: ir.Store) -> None:
-        """Emit the store of an entry, or of those of all iterations."""
         address = self.address(x.buffer, x.at)
         address.store(self.value(x.value), self.mask, volatile=x.volatile)
 
     def fill(self, x: ir.Fill) -> None:
-        """Emit what sets entries to zero: whole vectors, and what is left one by one."""
+        """Emit stores of zeros: whole vectors, then the remaining entries one by one."""
         zeros = self.operand(0.0, builder.vector(LINE, DOUBLE))
         at = self.address(x.buffer, ir.index(x.first))
         doubles = self.layout.lanes * x.entries
@@ -320,7 +312,6 @@ class _Function(builder.Function):
         self.values, self.width, self.across, self.mask = outside, 1, None, None
 
     def switch(self, x: ir.Switch) -> None:
-        """Emit the cases."""
         on, end = self.operand(self.index(x.on), I64), self.label()
         cases = " ".join(f"{I64} {k}, label %{end}.{k}" for k, _ in x.cases)
         self.lines.append(f"  switch {on}, label %{end} [{cases}]")
@@ -331,7 +322,6 @@ class _Function(builder.Function):
         self.begin(end)
 
     def call_procedure(self, x: ir.Call) -> None:
-        """Emit the call of a procedure."""
         given = map(self.index, x.arguments)
         self.call(self.layout.prototype(x.procedure), self.memory, self.ports, *given)
 
@@ -340,7 +330,7 @@ class _Function(builder.Function):
         self.checks.append((self.values[x.value], x.status))
 
     def final_status(self) -> Value | int:
-        """Emit what tells the caller of the status, and return the i32 to be returned."""
+        """Emit the report of the status, and return the i32 that the function returns."""
         if not self.checks:
             return 0
         status = self.operand(0, self.type(I32))

@@ -49,10 +49,10 @@ def emit_batch(lanes: int) -> str:
 def driver(lanes: int) -> builder.Function:
     """Return ``i64 mbs.batch(vector, states, pointers, strides)``.
 
-    Its name ends with the number of lanes. It evaluates at least ``lanes`` states: what is left
-    over at the end is done again together with states before it. ``pointers`` are those of state 0
-    in each port, ``strides`` the bytes from one state to the next (0: all share the same one).
-    Returns what the loop over single states does (see :mod:`codegen.llvm_shared`).
+    Its name ends with the number of lanes. It evaluates at least ``lanes`` states: remaining states
+    at the end are evaluated together with previous ones again. ``pointers`` are those of state 0 in
+    each port, ``strides`` the bytes from one state to the next (0: all share the same one). Returns
+    what the loop over single states does (see :mod:`codegen.llvm_shared`).
     """
     f = builder.Function(
         Prototype(f"mbs.batch{lanes}", DRIVER.returns, *DRIVER.parameters), exported=True

@@ -60,8 +60,8 @@ def sines(lanes: int) -> builder.Prototype:
 def emit_sines(lanes: int) -> str:
     """Return the IR of the function :func:`sines`, after what it calls.
 
-    Where an absolute angle is beyond :data:`TRIG_RANGE`, or none, the C library is asked, by a
-    function of its own: what that keeps on the stack would take as long as a tenth of the rest.
+    Absolute angles beyond :data:`TRIG_RANGE`, and NaN, are passed to the C library by a separate
+    function, whose use of the stack would otherwise add a tenth to the time.
     """
     f = builder.Function(sines(lanes), exported=True)
     x, out = f.parameters
@@ -82,7 +82,7 @@ def _sine_and_cosine(f: builder.Function, x: Value, lanes: int) -> tuple[Value, 
     for part in HALF_PI:
         r = f.product_plus(quadrants, -part, r)
     z = r * r
-    polynomial = _polynomial(f, z, SIN_POLYNOMIAL)  # what takes longest is begun first
+    polynomial = _polynomial(f, z, SIN_POLYNOMIAL)  # the longest chain of operations first
     sine = f.product_plus(r * z, polynomial, r)
     polynomial = _polynomial(f, z, COS_POLYNOMIAL)
     half = z * 0.5

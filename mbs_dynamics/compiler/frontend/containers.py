@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Containers of what loops compute, with their layout in memory: per row, per pair, per column."""
+"""Containers of results of loops, with their layout in memory: per row, per pair, per column."""
 
 from __future__ import annotations
 
@@ -48,11 +48,9 @@ class Layout(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of variables."""
         return 1 + max((k for k in self.entries if isinstance(k, int)), default=-1)
 
     def variables(self, entries: Sequence[Any]) -> list[Any]:
-        """Return which of the entries are stored."""
         values = {k: x for k, x in zip(self.entries, entries, strict=True) if isinstance(k, int)}
         return [values[k] for k in range(self.size)]
 
@@ -63,7 +61,7 @@ class Layout(NamedTuple):
 
 
 def _indexed(keys: Iterator[Hashable]) -> tuple[Number | int, ...]:
-    """Return numbers as they are, and for other keys in which order they first come."""
+    """Return numbers unchanged, and other keys by their order of first occurrence."""
     order: dict[Hashable, int] = {}
     return tuple(k if isinstance(k, Number) else order.setdefault(k, len(order)) for k in keys)
 
@@ -156,7 +154,7 @@ class Values:
         return done and stored.isdisjoint(self.buffers())
 
     def buffers(self) -> list[Buffer]:
-        """Return where the variables of the rows are."""
+        """Return the buffers of the variables of the rows."""
         assert self.layout is not None
         if not self._buffers:
             self._buffers = [self.loops.new_values() for _ in range(self.layout.size)]
@@ -223,7 +221,7 @@ class Matrix:
         return partial or self._is_sparse or not self.loops.forest.is_chain
 
     def at(self, row: Index, column: Index) -> list[Index]:
-        """Return where the entries of a pair are."""
+        """Return the addresses of the entries of a pair."""
         by_row, by_column, by_entry = self.strides
         return [row * by_row + column * by_column + k * by_entry for k in range(self.entries)]
 
@@ -264,8 +262,8 @@ LINE = 8
 class Columns:
     """A matrix (size, 1) for each row and column, zero at first, for one direction.
 
-    Inwards each row adds to that of its parent; outwards each follows from that of its parent. What
-    rows are done with is written over.
+    Inwards each row adds to that of its parent; outwards each follows from that of its parent. The
+    memory of finished rows is reused.
     """
 
     def __init__(self, loops: Loops, size: int) -> None:
@@ -318,16 +316,16 @@ class Columns:
         return self.loops.scope, i
 
     def _addresses(self, role: str, *, sums: bool = False) -> list[Index]:
-        """Return where the entries are, or of sums what has been added so far."""
+        """Return the addresses of the entries; of sums, their present values."""
         first = index(self._first[role, sums][ROW]) + WITHIN
         return [first + k * self.stride for k in range(self.size)]
 
 
 def fields_of(parents: Sequence[int]) -> tuple[list[int], int]:
-    """Return for each row in which field of memory its columns are, and how many fields there are.
+    """Return the field of memory that holds the columns of each row, and the number of fields.
 
     Field 0 holds zeros. A last child takes over that of its parent, so that a chain has one. Fields
-    are used again once a row and those beyond it are done with, in either direction.
+    are reused once a row and those beyond it are finished, in either direction.
     """
     last = {p: i for i, p in enumerate(parents)}
     fields: list[int] = []

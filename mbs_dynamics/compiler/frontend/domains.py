@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Iteration domains: the rows of a forest, and what loops within a loop over rows run over."""
+"""Iteration domains: the rows of a forest, and the ranges of inner loops."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ NUMBERS_OF_PAIRS = {OWN: WITHIN, OTHER: ROW}
 class Forest:
     """Rows in depth-first order, each of a kind; roots have kinds of their own.
 
-    The first ``head`` rows may belong together: one root with several columns, written out apart
-    from the loops. It is the last of them, and alone of its kind.
+    The first ``head`` rows may be the columns of one root, written out before the loops. The last
+    of them stands for the root, whose kind no other row has.
     """
 
     def __init__(self, parents: Sequence[int], kinds: Sequence[int], head: int = 0) -> None:
@@ -72,5 +72,5 @@ class Forest:
         }
 
     def arguments(self, domain: str) -> dict[Variable, Index]:
-        """Return what an iteration is given: the row, its parent, and the bounds of the domain."""
+        """Return the arguments of an iteration: the row, its parent and the bounds of domains."""
         return self._row | dict(zip((BEGIN, END), self._bounds[domain], strict=False))

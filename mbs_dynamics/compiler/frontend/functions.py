@@ -68,8 +68,8 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
 def positive(x: Any, message: str, above: float = 0.0) -> Any:
     """Return the scalar x, which must be positive: a kernel raises SingularError where it is not.
 
-    A number is checked at once. ``message`` says what is not positive. What is not ``above`` that
-    many counts as rounding, not as positive.
+    A number is checked at once. ``message`` names the quantity. Values up to ``above`` count as
+    rounding, not as positive.
     """
     excess = x - above
     if isinstance(excess, Symbol):

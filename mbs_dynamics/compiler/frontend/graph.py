@@ -63,7 +63,7 @@ class Node:
 
 
 class Condition(Node):
-    """A comparison of symbols; good for :func:`select` and for nothing else."""
+    """A comparison of symbols, valid in :func:`select` only."""
 
     __slots__ = ()
 
@@ -154,7 +154,7 @@ def _pair(op: str, a: Symbol, b: Symbol) -> Any:
 def _operator(
     with_symbol: Callable[[Symbol, Symbol], Any], with_number: Callable[[Symbol, float], Any]
 ) -> Callable[[Symbol, Any], Any]:
-    """Return a method for the operands that there are: symbols and numbers."""
+    """Return a method that dispatches on its operands, symbols or numbers."""
 
     def operator(self: Symbol, other: Any) -> Any:
         if type(other) is Symbol:
@@ -230,7 +230,7 @@ class Symbol(Node):
 
 
 class Graph:
-    """The nodes of one trace, in the order in which they came up, and what of them is stored."""
+    """The nodes of one trace in the order of their creation, and the stores."""
 
     def __init__(self) -> None:
         """Start an empty trace."""
@@ -239,7 +239,7 @@ class Graph:
         self.known: dict[tuple[Any, ...], Node] = {}
         """The nodes by operation and operands."""
         self.guards: dict[int, tuple[Symbol, Any]] = {}
-        """Symbols that must be positive, by id, each with what to say if one is not."""
+        """Symbols that must be positive, by id, each with the message if one is not."""
         self.inputs: dict[str, Buffer] = {}
         self.stores: dict[tuple[Buffer, Index], tuple[Any, int]] = {}
         """Value stored at each place of an output, and the number of nodes before the store."""
@@ -252,13 +252,13 @@ class Graph:
         return array
 
     def load(self, buffer: Buffer, at: Index) -> Any:
-        """Return the node of what is at an address before anything is stored there."""
+        """Return the node of the initial value at an address."""
         return self.node(LOAD, (buffer, at), (buffer, at))
 
     def node(
         self, op: str, args: tuple[Any, ...], key: tuple[Any, ...], kind: type[Node] = Symbol
     ) -> Any:
-        """Return the one node with this operation and these arguments, made at need."""
+        """Return the unique node with this operation and these arguments."""
         key = (op, *key)
         known = self.known.get(key)
         if known is None:
@@ -267,7 +267,7 @@ class Graph:
         return known
 
     def forget(self) -> None:
-        """Let go of all nodes; they hold the graph, so that only a collection would free them."""
+        """Release all nodes: their cycles with the graph would need the garbage collector."""
         for held in (self.known, self.guards, self.stores, self.nodes):  # the last node first
             held.clear()
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tracing of functions whose loops stay loops, and the loop nests that they leave behind."""
+"""Tracing of functions whose loops stay loops, into loop nests."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Result:
         return self.count, of.entries * of.columns if of.adjacent else self.count
 
     def mapped(self, function: Callable[[Any], Any]) -> Result:
-        """Return the result with what a function makes of the values of the rows."""
+        """Return the result with a function applied to the values of the rows."""
         return replace(self, of=PerRow(lambda i: function(self[i])))
 
 
@@ -91,12 +91,12 @@ def trace_loops(
     name: str,
     droppable: frozenset[str],
 ) -> Program:
-    """Call ``function(loops, **symbols)`` and return the loops that it leaves behind.
+    """Call ``function(loops, **symbols)`` and return the traced loops.
 
     ``rows`` says for inputs with entries for each row in which order these are, and along which
     axis, and ``places`` where each row stands in inputs and outputs, by the name of an order. The
     function returns a :class:`Result`, an :class:`Assembled` or a mapping of names to such. Raises
-    NoLoopNest if it needs to know which row a row is.
+    NoLoopNest if it depends on the number of a row.
     """
     layouts: dict[int, Any] = {}
     for _ in range(ATTEMPTS):
@@ -134,7 +134,7 @@ def trace_loops(
 def _symbols(
     loops: Loops, name: str, shape: tuple[int, ...], rows: Mapping[str, tuple[str, int]]
 ) -> Any:
-    """Return what stands for an input."""
+    """Return the symbols of an input."""
     symbols = loops.before.input(name, shape)
     if name not in rows:
         return symbols
@@ -145,7 +145,7 @@ def _symbols(
 
 
 class Output(NamedTuple):
-    """An output, with what is to be done before all loops and after them."""
+    """An output, with its statements before and after all loops."""
 
     port: Port
     buffer: Buffer
@@ -154,7 +154,7 @@ class Output(NamedTuple):
 
 
 def _output(loops: Loops, name: str, value: Any) -> Output:
-    """Return an output; what rows have is stored there by one more loop."""
+    """Return an output; values of the rows are stored there by a further loop."""
     found: Any = np.asarray(value, dtype=object)[()]
     symbols: dict[int, Any] = {}
     if isinstance(found, Assembled):
@@ -207,7 +207,7 @@ def _of_rows(loops: Loops, name: str, result: Result) -> Output:
 
 
 def _numbers(out: Buffer, numbers: NDArray[np.float64]) -> list[Statement]:
-    """Return what fills an output with numbers, most of which are zeros."""
+    """Return statements that fill an output with numbers, mostly zeros."""
     at = np.flatnonzero(numbers)
     where, what = ir.table(f"{out}.at", at), ir.constants(f"{out}.numbers", numbers.flat[at])
     copy = ir.Load(0, what, index(WITHIN)), ir.Store(out, index(where[WITHIN]), 0)
@@ -218,7 +218,7 @@ def _numbers(out: Buffer, numbers: NDArray[np.float64]) -> list[Statement]:
 def _copy(
     loops: Loops, result: Result, strides: tuple[int, int, int], out: Buffer, first: int
 ) -> Statement:
-    """Return what copies a matrix to a part of an output, with rows and columns in its order."""
+    """Return statements that copy a matrix to a part of an output, in the order of the output."""
     matrix, (by_row, by_column, by_entry) = result.of, strides
     assert isinstance(matrix, Matrix)
     matrix.is_result = True
@@ -233,7 +233,7 @@ def _copy(
 
 
 class _Nest:
-    """The loops as statements, of which those are left that outputs and checks need."""
+    """The loops as statements, reduced to those that outputs and checks need."""
 
     def __init__(self, loops: Loops) -> None:
         self.loops, self.forest = loops, loops.forest
@@ -242,7 +242,7 @@ class _Nest:
         self.shared: dict[tuple[str, str], ir.Procedure] = {}
 
     def body(self, outputs: Sequence[Output]) -> tuple[tuple[Statement, ...], list[str]]:
-        """Return all statements, and what to say where a check fails, by status."""
+        """Return all statements, and the messages of failed checks by status."""
         checks, said = self._checks()
         after = [statement for x in outputs for statement in x.after] + checks
         read = {x.buffer for x in ir.walk(after) if isinstance(x, ir.Load)}
@@ -259,7 +259,7 @@ class _Nest:
         return (*body, *after), said
 
     def _checks(self) -> tuple[list[Statement], list[str]]:
-        """Return the checks of what must be positive, in the order in which rows are looked at."""
+        """Return the checks of values that must be positive, in the order of the rows."""
         checks: list[Statement] = []
         said: list[str] = []
 
@@ -292,13 +292,13 @@ class _Nest:
         return checks, said
 
     def _of_head_and_others(self, of: Mapping[int | None, Any]) -> tuple[dict[Any, Any], ...]:
-        """Return what there is of the kind of the head, and of all others."""
+        """Return the operations of the head's kind, and those of all others."""
         head = self.forest.head_kind
         mine = {kind: x for kind, x in of.items() if kind is not None and kind == head}
         return mine, {kind: x for kind, x in of.items() if kind not in mine}
 
     def _needed(self, needed: set[Buffer]) -> set[Buffer]:
-        """Return what has to be computed for these buffers."""
+        """Return the operations that these buffers need."""
         scopes = [scope for loop in self.loops.steps for scope in loop.scopes.values()]
         before = -1
         while len(needed) != before:
@@ -311,7 +311,7 @@ class _Nest:
         return needed
 
     def _zeros(self) -> Iterator[Buffer]:
-        """Yield what may be read, or is a result, without having been written."""
+        """Yield fills of entries that are read, or are results, without having been written."""
         for container in self.loops.pairs_and_columns:
             if not isinstance(container, Matrix) or container.shows_zeros:
                 yield container.buffer
@@ -326,7 +326,7 @@ class _Nest:
         return ir.For(WITHIN, Index(), self.count, body, parallel=True)
 
     def _over_rows(self, loop: Loop) -> Iterator[Statement]:
-        """Yield a loop over the rows, each of which does what its kind does."""
+        """Yield a loop over the rows, with the operations of the kind of each."""
         arguments = self.forest.arguments(loop.domain)
         calls: dict[int | None, ir.Call] = {}
         blocks: dict[int | None, tuple[Statement, ...]] = {}
@@ -362,7 +362,7 @@ class _Nest:
         yield from parts[::-1] if inward else parts
 
     def _procedure(self, domain: str, statements: tuple[Statement, ...]) -> ir.Procedure:
-        """Return what an iteration does; iterations that do the same share it."""
+        """Return the procedure of an iteration, which equal iterations share."""
         key = domain, repr(statements)  # the number 1.0 equals the value 1
         if key not in self.shared:
             name = f"{domain}{len(self.shared)}"

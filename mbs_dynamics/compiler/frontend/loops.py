@@ -4,9 +4,8 @@
 
 A function that loops over the bodies of a tree is traced with a *generic* row, one for each kind of
 body: its constants are entries of tables, and what belongs to it or to its parent is loaded from
-and stored to memory. So neither the trace nor the code grows with the tree. What the rows have is
-contiguous by row, so that a loop over rows or columns goes through memory from one entry to the
-next.
+and stored to memory. So neither the trace nor the code grows with the tree. Data of the rows is
+contiguous by row, so that loops over rows or columns access adjacent entries.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def is_ground(i: Any) -> bool:
 
 
 class PerRow:
-    """A sequence by generic rows, of which each entry is computed when it is asked for."""
+    """A sequence by generic rows, with entries computed on access."""
 
     def __init__(self, of: Callable[[Row], Any]) -> None:
         self._of = of
@@ -77,7 +76,7 @@ class PerRow:
         return self._of(i)
 
     def mapped(self, function: Callable[..., Any], *others: PerRow) -> PerRow:
-        """Return what a function makes of the entries of this one and others."""
+        """Return the sequence of a function's results for the entries of this one and others."""
         return PerRow(lambda i: function(self[i], *(x[i] for x in others)))
 
 
@@ -183,10 +182,10 @@ class Loops:
         return self._scope
 
     def forget(self) -> None:
-        """Let go of what only the traced function needs.
+        """Release data that only the traced function needs.
 
-        There are arrays of symbols in it. NumPy hides what is in arrays from the garbage collector,
-        so that cycles through them would never be freed.
+        NumPy hides the contents of arrays from the garbage collector, so that cycles through arrays
+        of symbols would never be freed.
         """
         for loop in self.steps:
             for scope in loop.scopes.values():
@@ -223,7 +222,7 @@ class Loops:
     def within(self, i: Row, domain: str, *, of_head: bool = False) -> Iterator[Row]:
         """Yield a generic column, or for PAIRS a row that row i is beyond, or the head.
 
-        The loop within runs when that around it is done.
+        The inner loop runs after the body of the outer one.
         """
         around = next(loop for loop in reversed(self.steps) if loop.domain == ROWS)
         key = id(around), self._count
@@ -269,12 +268,12 @@ class Loops:
         return PerRow(entries)
 
     def place(self, order: str, row: Index | ir.Variable) -> Index:
-        """Return where a row stands in inputs and outputs."""
+        """Return the position of a row in inputs and outputs."""
         numbers = self._places[order]
         return index(row) + numbers if isinstance(numbers, int) else index(numbers[row])
 
     def in_order(self, order: str, first: int = 0) -> bool:
-        """Whether rows from the first on stand in inputs and outputs in the order of the loops."""
+        """Whether inputs and outputs have rows, from the first on, in the order of the loops."""
         return self._places[order] == -first
 
     def unit(self, i: Row, k: Row) -> Any:
@@ -289,6 +288,6 @@ class Loops:
 
 
 def _place(name: str, places: Sequence[int]) -> int | Buffer:
-    """Return what to add to the number of a row for its place, or a table of places."""
+    """Return the difference of a row's place and number, or a table of places."""
     first = places[0] if len(places) else 0
     return first if list(places) == [*range(first, first + len(places))] else ir.table(name, places)

@@ -14,7 +14,7 @@ from mbs_dynamics.compiler.ir import nodes as ir
 def live_nodes(
     graph: Graph, needed: Container[ir.Buffer], checked: Sequence[Symbol] = ()
 ) -> list[Node]:
-    """Return the nodes of what is stored in buffers that are needed, and of what is checked."""
+    """Return the nodes that stores to needed buffers, and checks, depend on."""
     stored = [value for (buffer, _), (value, _) in graph.stores.items() if buffer in needed]
     live = bytearray(len(graph.nodes))
     for x in (*stored, *checked):
@@ -35,7 +35,7 @@ def lowered(
     *,
     loads_first: bool = False,
 ) -> tuple[ir.Statement, ...]:
-    """Return the statements of what is stored in buffers that are needed, and checks at the end.
+    """Return the statements of stores to needed buffers, and checks at the end.
 
     Inputs and constants are loaded before their first use, all else where the trace did it; with
     ``loads_first`` all loads precede all stores, as in iterations that run at the same time.
@@ -84,7 +84,7 @@ def lowered(
 
 
 def hoisted(loop: ir.For) -> ir.Block:
-    """Return a parallel loop behind the statements whose values are the same in all iterations."""
+    """Return a parallel loop, preceded by its loop-invariant statements."""
     before: list[ir.Statement] = []
     within: list[ir.Statement] = []
     varying: set[ir.Operand] = set()

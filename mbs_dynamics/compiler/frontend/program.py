@@ -30,7 +30,6 @@ class Port(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of entries."""
         return math.prod(self.shape)
 
 
@@ -46,7 +45,6 @@ class Operations(NamedTuple):
 
     @property
     def total(self) -> int:
-        """Operations of all kinds."""
         return sum(self)
 
     def __str__(self) -> str:
@@ -81,7 +79,6 @@ class Program:
 
     @property
     def name(self) -> str:
-        """The name of the function."""
         return self.module.name
 
     @cached_property
@@ -103,7 +100,7 @@ def trace(
     droppable: frozenset[str] = frozenset(),
     large: bool = False,
 ) -> Program:
-    """Call ``function(**symbols)`` once and return the program that it leaves behind.
+    """Call ``function(**symbols)`` once and return the traced program.
 
     ``inputs`` maps the names of keyword arguments to their shapes. The function returns one array,
     a named tuple of arrays, or a mapping of names to arrays. Inputs in ``droppable`` on which no
@@ -170,10 +167,7 @@ def _reported(graph: Graph, name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Collect no garbage meanwhile.
-
-    Nodes are many and live long: collecting doubles the time and frees nothing.
-    """
+    """Suspend the garbage collector: it would double the time and free none of the nodes."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -191,7 +185,7 @@ def named_results(name: str, result: Any) -> tuple[Mapping[str, Any], Any]:
 
 
 def _is_about_symbols(error: TypeError | AttributeError) -> bool:
-    """Whether Python or NumPy failed to do with symbols what they do with numbers."""
+    """Whether an error comes from an operation that symbols, unlike numbers, do not have."""
     if isinstance(error, AttributeError):  # np.arctan2 looks for a method of that name
         return isinstance(getattr(np, error.name or "", None), np.ufunc)
     return "ufunc" in str(error) or "'Symbol'" in str(error)

@@ -79,11 +79,9 @@ class Series:
         return Series(self._coefficients(other)) / self
 
     def sin(self) -> Series:
-        """Sine."""
         return self._sin_cos()[0]
 
     def cos(self) -> Series:
-        """Cosine."""
         return self._sin_cos()[1]
 
     def _sin_cos(self) -> tuple[Series, Series]:

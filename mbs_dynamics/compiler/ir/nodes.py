@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs as loop nests over arrays of doubles, with explicit addresses.
 
-This page is the whole language. A :class:`Module` is a function of arrays. Its statements compute
-values, each of which is defined once and has a number; load and store entries of buffers at
+This module defines the whole language. A :class:`Module` is a function of arrays. Its statements
+compute values, each of which is defined once and has a number; load and store entries of buffers at
 addresses that are affine in loop variables and in integers looked up in tables; and repeat, choose
 and call other statements. Only registers and instructions are left to be decided: the memory layout
 is part of the program.
@@ -106,7 +106,6 @@ class Index(NamedTuple):
 
     @property
     def variables(self) -> set[Variable]:
-        """The variables that it depends on."""
         found: set[Variable] = set()
         for atom, _ in self.terms:
             found |= {atom} if isinstance(atom, Variable) else atom.at.variables
@@ -141,7 +140,7 @@ class Let(NamedTuple):
 class Load(NamedTuple):
     """Define a value as an entry of a buffer.
 
-    A ``volatile`` load is kept, even where a compiler could do without.
+    Compilers must not remove a ``volatile`` load.
     """
 
     value: int
@@ -302,7 +301,7 @@ def operands_of(x: Statement) -> tuple[Operand, ...]:
 
 
 def with_operands(x: Statement, instead: Mapping[int, int]) -> Statement:
-    """Return a statement with other values as its operands, where there are others."""
+    """Return a statement with operands replaced as mapped."""
 
     def other(operand: Any) -> Any:  # the number 2.0 is no key
         return instead.get(operand, operand) if type(operand) is int else operand

@@ -29,7 +29,6 @@ class Printer:
                 yield self.margin + line
 
     def statement(self, statement: ir.Statement) -> Iterator[str]:
-        """Yield the lines of one statement."""
         match statement:
             case ir.Let(value, op, args):
                 computed = self.expression(op, [self.operand(x) for x in args])
@@ -55,7 +54,6 @@ class Printer:
                 yield self.call(procedure, [self.index(x) for x in arguments])
 
     def index(self, at: ir.Index) -> str:
-        """Return an index."""
         terms = []
         for atom, factor in at.terms:
             if isinstance(atom, ir.Variable):
@@ -68,7 +66,6 @@ class Printer:
         return " + ".join(terms)
 
     def entry(self, buffer: ir.Buffer, at: ir.Index) -> str:
-        """Return an entry of a buffer."""
         return f"{buffer}[{self.index(at)}]"
 
     def variable(self, x: ir.Variable) -> str:
@@ -76,31 +73,26 @@ class Printer:
         return x.name
 
     def operand(self, x: ir.Operand) -> str:
-        """Return an operand."""
         return f"%{x}" if isinstance(x, int) else f"{x:g}"
 
     def expression(self, op: str, args: Sequence[str]) -> str:
-        """Return an operation."""
         return expression(op, args)
 
     def define(self, value: int, expression: str, *, condition: bool = False) -> str:
-        """Return the definition of a value."""
         return f"%{value} = {expression}"
 
     def assign(self, entry: str, value: str) -> str:
-        """Return the assignment to an entry."""
         return f"{entry} = {value}"
 
     def fill(self, fill: ir.Fill) -> Iterator[str]:
-        """Yield what sets entries to zero."""
+        """Yield the statements that set entries to zero."""
         yield f"{fill.buffer}[{fill.first}:{fill.first + fill.entries}] = 0"
 
     def check(self, value: str, status: int) -> str:
-        """Return what sets the status if a value is not positive."""
+        """Return the statement that sets the status if a value is not positive."""
         return f"check {value} > 0, else status {status}"
 
     def loop(self, loop: ir.For) -> Iterator[str]:
-        """Yield a loop."""
         begin, end = self.index(loop.begin), self.index(loop.end)
         backwards = " backwards" if loop.backwards else ""
         parallel = "parallel " if loop.parallel else ""
@@ -114,7 +106,6 @@ class Printer:
             yield from self.body(body)
 
     def call(self, procedure: ir.Procedure, arguments: Sequence[str]) -> str:
-        """Return a call."""
         return f"{procedure.name}({', '.join(arguments)})"
 
 

@@ -144,7 +144,6 @@ class _Verifier:
         self.values[value] = condition
 
     def written(self, buffer: ir.Buffer) -> None:
-        """Verify that a buffer may be written."""
         _require(
             buffer.kind in (ir.SCRATCH, ir.OUTPUT), f"{buffer} is written, of kind {buffer.kind}"
         )

@@ -60,7 +60,7 @@ def folder() -> str | None:
 
 
 def key(*parts: str) -> str:
-    """Return a name for what is made from these texts."""
+    """Return the key of an object made from these texts."""
     digest = blake2b(digest_size=DIGEST)
     for part in parts:
         text = part.encode()
@@ -139,7 +139,7 @@ def _private(status: os.stat_result, kind: Callable[[int], bool]) -> bool:
 
 
 def _start(name: str, contents: bytes) -> bytes:
-    """Return how the file of an object begins."""
+    """Return the header of an object's file."""
     return VERSION + blake2b(name.encode() + contents, digest_size=DIGEST).digest()
 
 

@@ -1,13 +1,13 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Machine code from object files, placed in memory. Knows nothing of who compiled them.
+"""Loader of machine code from object files of any compiler.
 
 A kernel that was compiled before needs no compiler, whose import takes half as long as that of
-NumPy. What is to do with its object is little: copy the sections to one place, and write addresses
-where the object says that they belong. Objects are relocatable ELF files of position-independent
-code for x86-64; names and formulas are those of the System V ABI, AMD64 supplement, section 4.4:
-S + A - P and so on. What lies outside, wherever it is, is reached through a table of addresses and
-called by jumps through that table.
+NumPy. Its object needs little work: copy the sections to one place, and write addresses where the
+relocations require them. Objects are relocatable ELF files of position-independent code for x86-64;
+names and formulas are those of the System V ABI, AMD64 supplement, section 4.4: S + A - P and so
+on. What lies outside, wherever it is, is reached through a table of addresses and called by jumps
+through that table.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _let_run(address: int, size: int) -> None:
 
 @functools.lru_cache(maxsize=1)
 def check_execution() -> None:
-    """Raise BackendError if the system lets no memory run that was written to.
+    """Raise BackendError if the system forbids the execution of memory that was written to.
 
     SELinux and systemd can be configured so, and prctl(PR_SET_MDWE).
     """

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compilation of LLVM IR. Nothing else knows llvmlite."""
+"""Compilation of LLVM IR; the only module that uses llvmlite."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def problem() -> str | None:
 
 @functools.lru_cache(maxsize=1)
 def _host() -> tuple[str, str, str]:
-    """Return what LLVM calls this processor: the triple, the name and the features."""
+    """Return LLVM's triple, name and features of this processor."""
     llvm = _binding()
     features = llvm.get_host_cpu_features().flatten()
     return llvm.get_process_triple(), llvm.get_host_cpu_name(), features
@@ -91,7 +91,7 @@ def _host() -> tuple[str, str, str]:
 
 @functools.lru_cache(maxsize=1)
 def _processor() -> tuple[str, ...]:
-    """Return what tells this processor from others; the last text has the names of its features."""
+    """Return texts that identify this processor; the last one lists its features."""
     if elf.SUPPORTED:  # without LLVM, which need not be imported for objects that are kept
         with contextlib.suppress(OSError, KeyError), open("/proc/cpuinfo", "rb") as file:
             lines = [line.partition(b":") for line in itertools.takewhile(bytes.strip, file)]
@@ -115,7 +115,7 @@ def _emitter() -> Any:
 
 
 def _optimize(llvm: Any, module: Any) -> None:
-    """Make of variables on the stack and empty blocks what is written by hand without them."""
+    """Promote variables on the stack to values, and remove empty blocks."""
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
     passes.add_simplify_cfg_pass()
@@ -141,7 +141,6 @@ class _Engine:
             self._engine.finalize_object()
 
     def address(self, name: str) -> int:
-        """Return the address of a function."""
         return int(self._engine.get_function_address(name))
 
 
@@ -172,7 +171,7 @@ class MachineCode:
 
 
 def assembly(ir: str) -> str:
-    """Return what IR is compiled to, in this processor's assembly language.
+    """Return the assembly of this processor that IR is compiled to.
 
     Raises BackendError if llvmlite is not installed or too old.
     """

@@ -3,8 +3,8 @@
 """Results whose equal entries are stored once.
 
 A symmetric matrix has each entry off its diagonal twice, and those of trees are zero between
-branches. In vector code every entry takes a line of the cache: what is stored once leaves room for
-what else is computed.
+branches. In vector code every entry takes a line of the cache: storing it once leaves room for
+intermediate values.
 """
 
 from __future__ import annotations
@@ -47,5 +47,5 @@ def deduplicated(program: Program) -> tuple[Program, list[Order]]:
 
 
 def _key(x: Operand) -> Any:
-    """Return what tells entries apart: zeros of both signs, and the number 1.0 from the value 1."""
+    """Return a key of an entry; it distinguishes 0.0 from -0.0, and the number 1.0 from value 1."""
     return type(x), x, type(x) is float and np.signbit(x)

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spilling and outlining: a value that is used again much later is stored, and loaded again.
 
-Left to LLVM, long blocks take twice as long to compile, most of it for the registers, and are
-slower. The time that a compiler takes for a function also grows faster than the function. So very
-large blocks are cut into chunks, procedures that are called in order, and a value is spilled as
-well where it is used in another chunk. The loads and stores are volatile, else LLVM would see
-through them.
+Left to LLVM, long blocks take twice as long to compile, most of it for the allocation of registers,
+and are slower. The time that a compiler takes for a function also grows faster than the function.
+So very large blocks are cut into chunks, procedures that are called in order, and a value is
+spilled as well where it is used in another chunk. The loads and stores are volatile, else LLVM
+would remove them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which way a program is compiled: every threshold, with what was measured and by what."""
+"""Strategy of compilation: all thresholds, each with the measurement and its script."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ PATIENCE = 1000
 
 
 def is_large(rows: int) -> bool:
-    """Whether so much may have to be traced that it may take long."""
+    """Whether tracing may take long."""
     return rows >= MANY
 
 

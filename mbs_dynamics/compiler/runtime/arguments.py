@@ -119,9 +119,8 @@ def _batched(port: Port) -> str:
 def result_type(program: Program) -> Any:
     """Return the type of the results of a program with several outputs: fields are their names.
 
-    It is the named tuple that the traced function returned, if it did and has the layout of a
-    tuple, which calls through machine code rely on; else one made for these names. For one output
-    it is None: that is returned as it is.
+    It is that of the traced function if this returned a named tuple with the layout of a tuple,
+    which native calls rely on; else one made for these names; None for a single output.
     """
     if len(program.outputs) == 1:
         return None

@@ -83,7 +83,7 @@ def _run(kernel: Kernel, series: Sequence[FloatArray]) -> tuple[int, int, int] |
             if status:
                 return step, *divmod(status - 1, guards)
         return None
-    for member in range(members):  # none goes further than the first step at which one has failed
+    for member in range(members):  # all members end at the first step at which one has failed
         views = [View(x[:, member], x.strides[0]) for x in series]
         status = kernel.evaluate(steps, views, in_turn=True)
         if status:

@@ -43,9 +43,8 @@ class Kernel:
     float64 array, or a named tuple of arrays if the program has several outputs. Inputs with a
     default may be left out.
 
-    A result is the caller's: no later call changes it while anything refers to it. When nothing
-    does any more, the kernel may use its memory for a new one; to ``resize`` a result in place
-    therefore takes ``refcheck=False``.
+    Result arrays are recycled once nothing refers to them; ``resize`` in place therefore takes
+    ``refcheck=False``.
 
     The back end llvm evaluates large batches as vector code, and lets other threads of Python run
     meanwhile. Arrays that are not C-contiguous are copied. NaN and infinities in the input are
@@ -113,17 +112,17 @@ class Kernel:
         return f"<Kernel {self.name}({arguments}), {self.backend}, {self.operations}>"
 
     def __getattr__(self, name: str) -> Any:
-        """Return what inspect.signature() asks for: made when it does."""
+        """Return the attributes that inspect.signature() reads, made on demand."""
         if name == "__signature__":
             return self.signature.python
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __get__(self, instance: Any, owner: Any = None) -> Kernel:
-        """Return the kernel: help() takes what has this for a function."""
+        """Return the kernel; help() recognizes functions by ``__get__``."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the program: where it is unpickled it is compiled anew, or loaded."""
+        """Return the program for pickling; unpickling compiles it, or loads it from the cache."""
         made = functools.partial(Kernel, backend=self.backend, defaults=self.signature.optional)
         return made, (self.program,)
 
@@ -208,7 +207,7 @@ class Kernel:
     def singular(
         self, guard: int, state: tuple[Any, ...], finite: bool, when: str = ""
     ) -> SingularError:
-        """Return what to raise where a guard fails; for this package."""
+        """Return the exception of a failed guard; for this package."""
         where = f" at state {[int(k) for k in state]} of the batch" if state else ""
         why = "" if finite else "; an input is not finite"
         return SingularError(f"{self.name}: {self.program.guards[guard]}{when}{where}{why}")

@@ -70,7 +70,7 @@ class Machine:
 
 
 class Workspace(NamedTuple):
-    """The words of :data:`codegen.llvm_batch.VECTOR`, and what they point to."""
+    """The words of :data:`codegen.llvm_batch.VECTOR`, and the memory that they point to."""
 
     words: NDArray[np.int64]
     held: tuple[Any, ...]

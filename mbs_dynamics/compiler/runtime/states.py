@@ -24,7 +24,7 @@ FLOAT64 = np.dtype(np.float64)
 
 
 class View(NamedTuple):
-    """Where the states of one port are in memory. The entries of a state lie side by side."""
+    """Memory of the states of one port; the entries of a state are contiguous."""
 
     array: FloatArray
     """Its first entry is the first one of the first state."""
@@ -51,7 +51,7 @@ def address(array: ndarray[Any, Any]) -> int:
 
 
 def aligned(shape: tuple[int, ...]) -> FloatArray:
-    """Return a new C-contiguous array that begins with a line of the cache.
+    """Return a new C-contiguous array aligned to a line of the cache.
 
     Vectors that straddle two lines are stored at half the speed.
     """
@@ -62,7 +62,7 @@ def aligned(shape: tuple[int, ...]) -> FloatArray:
 
 
 class Addresses:
-    """The tables that compiled loops take: where state 0 is in each port, and the next one."""
+    """Tables of compiled loops: the address of state 0 and the stride of each port."""
 
     def __init__(self, views: Sequence[View]) -> None:
         places = [address(view.array) for view in views]

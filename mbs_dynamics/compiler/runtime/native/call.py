@@ -8,10 +8,9 @@ to the kernel's Python function, which takes some ten microseconds. Few states a
 after the other, more as vector code, once that has been compiled. The IR holds no address: those of
 Python and NumPy are symbols.
 
-To make an array costs more than to evaluate most kernels. So a kernel keeps its last results, two
-of each output, and once nobody else has one of them any more, returns it again as a new one. Who
-still holds a result, or a view of it, keeps it as it is. That nobody else has a result is a
-reference count of 1, which is the kernel's own. CPython counts no reference for a value that it
+Allocating an array costs more than evaluating most kernels. So a kernel keeps its last two results
+of each output, and reuses one as a new result once nothing else refers to it or to a view of it:
+its reference count is then 1, the kernel's own. CPython counts no reference for a value that it
 loads from a variable to the stack (since 3.14), but then the variable has a counted one until the
 value has left the stack, even if the variable is assigned to meanwhile. So a result that is on a
 stack has a count of at least 2.
@@ -86,7 +85,7 @@ def emit_call(name: str, offset: int) -> str:
             attempt.leave_if(new == NULL)
             with f.loop(outputs) as k:
                 f.call(python.TUPLE_SET_ITEM, new, k, results[k])
-            # a named tuple has the layout of a tuple, and no more than that
+            # a named tuple has the layout of a tuple
             f.call(python.INC_REF, kernel.result_type)
             new.to(Pointer(TUPLE)).type = kernel.result_type
             f.ret(new)
@@ -131,7 +130,7 @@ def result() -> Function:
     kept, one, ndim = port.results, states == ONE_STATE, port.ndim
     recycles = one & (kept != NULL)
     with f.if_(recycles), f.loop(strategy.RECYCLED) as place, f.block() as checks:
-        array = kept[place]  # at first it is None; later who had it may have changed all of it
+        array = kept[place]  # None, or changed in shape or flags by its last owner
         checks.leave_unless(array.references == 1)
         own = f.call(CHECKED, array, port, OUTPUT | layout.OWNS_DATA) == ONE_STATE
         checks.leave_unless(own)

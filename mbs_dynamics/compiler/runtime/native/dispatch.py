@@ -3,10 +3,9 @@
 """Functions that choose a kernel by their owner and options, and remember the choice.
 
 A function of an owner, arrays and options, ``jacobian(arm, q, "tool")``, has one kernel for each
-owner and each choice of options. To look it up costs more than many kernels take. So the function
-keeps a table of calls that were made before. A call that is like one of them, with the very same
-owner and options, goes to its kernel at once, in machine code, and every other one to ``__call__``.
-Where calls cannot run machine code, nothing is remembered.
+owner and each choice of options. Looking it up would cost more than many kernels. So the function
+keeps a table of previous calls: one with the identical owner and options goes to its kernel in
+machine code, any other one to ``__call__``. Where calls cannot run machine code, nothing is stored.
 """
 
 from __future__ import annotations
@@ -107,10 +106,9 @@ class Dispatcher:
         named: tuple[tuple[str, Any], ...],
         kernel: Kernel,
     ) -> None:
-        """Let calls like this one go to a kernel at once.
+        """Store a kernel for calls with this owner, number of arrays, and identical options.
 
-        That is: calls with the same owner, so many arrays, and the very same options, which have to
-        be of types whose objects never change, or nothing is remembered.
+        Nothing is stored unless the options are of immutable types.
         """
         values = (*options, *(value for _, value in named))
         native = all(vectorcall.is_callable_type(type(x)) for x in (self, kernel))
@@ -133,7 +131,7 @@ class Dispatcher:
                 call=vectorcall.code_of(kernel),
             )
             self._entries[k, 1:] = entry[1:]
-            self._entries[k, 0] = entry[0]  # last: from here on it counts
+            self._entries[k, 0] = entry[0]  # last: the entry is valid from here on
 
     def _place(self) -> int | None:
         """Return the number of a free entry, if there is one."""
@@ -157,7 +155,7 @@ class Dispatcher:
 
 
 def _is_fixed(x: Any) -> bool:
-    """Whether an object is always the same."""
+    """Whether an object is immutable."""
     if type(x) is tuple:
         return all(_is_fixed(y) for y in x)
     return x is None or type(x) in (str, int, float, bool)

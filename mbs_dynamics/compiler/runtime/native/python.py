@@ -40,7 +40,7 @@ NDARRAY, FLOAT64 = OBJECTS = ("mbs.ndarray", "mbs.float64")
 
 @functools.lru_cache(maxsize=1)
 def name_symbols() -> None:
-    """Tell where everything is that is no function of the process by this name."""
+    """Register the addresses of symbols that the process does not export by name."""
     objects = zip(OBJECTS, (np.ndarray, np.dtype(np.float64)), strict=True)
     symbols = {name: id(x) for name, x in objects} | {NEW_ARRAY.name: array_new()}
     if sys.version_info < (3, 11):  # it is inline there: that of methods, which alone are called

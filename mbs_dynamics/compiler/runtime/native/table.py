@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of kernels, from which the native call knows what each expects."""
+"""Tables that describe the arguments of each kernel to the native call."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _forever: list[Any] = []
 
 
 class KernelTable:
-    """The table of one kernel, and what it points to. It has to live as long as the kernel.
+    """The table of one kernel and the memory that it points to; must live as long as the kernel.
 
     ``machine`` is the code of the kernel, which others may share, and ``fallback`` a bound method.
     """
@@ -112,7 +112,7 @@ class KernelTable:
         self._machine, self._has_vector = machine, False
 
     def take_vector_code(self) -> None:
-        """Let calls run vector code, from when it is compiled, in a workspace of their own."""
+        """Let calls run the compiled vector code, in a workspace of their own."""
         workspace = None if self._has_vector else self._machine.workspace()
         if workspace is not None:
             self._has_vector = True

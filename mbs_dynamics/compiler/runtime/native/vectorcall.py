@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classes whose objects are called through machine code, by CPython's vectorcall protocol.
 
-Behind what Python keeps of an object stand the address of its vectorcall function, and that of a
-table, which tells the function about the object.
+Each object ends with the addresses of its vectorcall function and of a table that this reads.
 """
 
 from __future__ import annotations
