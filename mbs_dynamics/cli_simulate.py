@@ -32,13 +32,7 @@ from mbs_dynamics.cli_options import (
 )
 from mbs_dynamics.errors import ArgumentError, SimulationError
 from mbs_dynamics.files import check_writable, read_table
-from mbs_dynamics.integrate import (
-    METHODS,
-    JointForces,
-    Motion,
-    simulate,
-    stop_events,
-)
+from mbs_dynamics.integrate import METHODS, JointForces, Motion, simulate, stop_events
 from mbs_dynamics.integrate.forces import Law
 from mbs_dynamics.integrate.results import MOTIONS, is_motion
 from mbs_dynamics.view.figures import ANIMATIONS, FIGURES, write_animation, write_figure

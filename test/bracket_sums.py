@@ -193,9 +193,6 @@ def bracket(X, Y):
     return ad(X) @ Y
 
 
-# -- sums ------------------------------------------------------------------------------------------
-
-
 def _columns(moving, J, i):
     """Return the columns of body i of a matrix (6 nb, nb), by joint on its path."""
     return {j: J[6 * i : 6 * i + 6, j] for j in moving.paths[i]}

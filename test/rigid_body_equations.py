@@ -17,8 +17,6 @@ from mbs_dynamics.closed_form.kinematics import turn
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.se3 import ad
 
-# -- spatial ---------------------------------------------------------------------------------------
-
 
 def spatial_inertia_rate(M, V):
     """d/dt M^s = -ad_V^T M - M ad_V: (37), BK (A 3)."""
@@ -33,9 +31,6 @@ def spatial_momentum_rate(M, V, Vd):
 def spatial_wrench(M, V, Vd):
     """W^s = M^s Vd^s - ad_{V^s}^T M^s V^s: (38)."""
     return M @ Vd - ad(V).T @ M @ V
-
-
-# -- body-fixed ------------------------------------------------------------------------------------
 
 
 def body_fixed_wrench(M, V, Vd):
@@ -61,9 +56,6 @@ def body_fixed_components_at_com(mass, Theta_c, V, Vd):
     """t = Theta_c wd + w~ Theta_c w and f = m (vd + w~ v): (45), (46)."""
     w = so3.hat(V[:3])
     return np.concatenate([Theta_c @ Vd[:3] + w @ Theta_c @ V[:3], mass * (Vd[3:] + w @ V[3:])])
-
-
-# -- hybrid and mixed ------------------------------------------------------------------------------
 
 
 def hybrid_wrench_at_com(M, V, Vd):
@@ -104,9 +96,6 @@ def mixed_components(inertia, R, V, Vd):
     w, wd = so3.hat(V[:3]), so3.hat(Vd[:3])
     t = Theta @ Vd[:3] + w @ Theta @ V[:3] + so3.hat(md) @ R.T @ Vd[3:]
     return np.concatenate([t, inertia.mass * Vd[3:] + R @ (wd + w @ w) @ md])
-
-
-# -- frames that move in any way -------------------------------------------------------------------
 
 
 def inertia_in_frame(M_s, C_j):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,20 +55,16 @@ def call(name, *args, model=MODEL, **options):
     return getattr(mbs, name)(model, *(args or CALLS[name]), **options)
 
 
-# -- names ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("tool", rf"^no body 'tool'; the bodies are: {BODIES}$"),
-        ("Body3", rf"^no body 'Body3' \(did you mean 'body3'\?\); the bodies are: {BODIES}$"),
-        ("joint3", "^no body 'joint3'"),
-        ("", "^no body ''"),
-        (None, "^no body None"),
-        (3, "^no body 3"),
-        (["body3", "body4"], r"^no body \('body3', 'body4'\)"),
+        ("tool", rf"'tool'.* {BODIES}$"),
+        ("Body3", rf"'Body3'.*'body3'.* {BODIES}$"),
+        ("", "''"),
+        (None, "None"),
+        (3, "3"),
+        (["body3", "body4"], r"\('body3', 'body4'\)"),
     ],
 )
 def test_unknown_body(given, said, compiled):
@@ -84,13 +81,13 @@ def test_unknown_body(given, said, compiled):
 @pytest.mark.parametrize(
     ("bodies", "error", "said"),
     [
-        (["body3", "boddy4"], UnknownBodyError, r"no body 'boddy4' \(did you mean 'body4'\?\);"),
-        (("tool",), UnknownBodyError, "no body 'tool'; the bodies are: body1, .*, body7"),
-        ([None], UnknownBodyError, "no body None"),
-        ([3], UnknownBodyError, "no body 3"),
-        ("body3", ArgumentError, "bodies must be a list of names; got the single name 'body3'"),
-        (3, ArgumentError, "bodies must be a list of names; got 3"),
-        ([["body3"]], ArgumentError, r"bodies cannot be \(\['body3'\],\)"),
+        (["body3", "boddy4"], UnknownBodyError, "'boddy4'.*'body4'"),
+        (("tool",), UnknownBodyError, "'tool'.* body1, .*, body7"),
+        ([None], UnknownBodyError, "None"),
+        ([3], UnknownBodyError, "3"),
+        ("body3", ArgumentError, "bodies.*'body3'"),
+        (3, ArgumentError, "bodies.*3"),
+        ([["body3"]], ArgumentError, r"bodies.*\['body3'\]"),
     ],
 )
 def test_unknown_bodies(name, bodies, error, said):
@@ -104,15 +101,12 @@ def test_unknown_bodies(name, bodies, error, said):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (
-            "hybird",
-            rf"^no representation 'hybird' \(did you mean 'hybrid'\?\); .*{REPRESENTATIONS}$",
-        ),
-        ("Spatial", "^no representation 'Spatial' .*'spatial'"),
-        ("body-fixed", "^no representation 'body-fixed' .*'body_fixed'"),
-        ("", "^no representation '';"),
-        (None, "^no representation None;"),
-        (["hybrid"], r"^no representation \['hybrid'\]"),
+        ("hybird", rf"'hybird'.*'hybrid'.*{REPRESENTATIONS}$"),
+        ("Spatial", "'Spatial'.*'spatial'"),
+        ("body-fixed", "'body-fixed'.*'body_fixed'"),
+        ("", "''"),
+        (None, "None"),
+        (["hybrid"], r"\['hybrid'\]"),
     ],
 )
 def test_unknown_representation(name, given, said):
@@ -135,10 +129,10 @@ def test_conversions_know_no_auto():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("lvm", r"^no backend 'lvm' \(did you mean 'llvm'\?\); the backends are: llvm, python$"),
-        ("gpu", "^no backend 'gpu'; the backends are: llvm, python$"),
-        ("", "^no backend ''; the backends"),
-        (["llvm"], r"^no backend \['llvm'\]"),
+        ("lvm", "'lvm'.*'llvm'.* llvm, python$"),
+        ("gpu", "'gpu'.* llvm, python$"),
+        ("", "''"),
+        (["llvm"], r"\['llvm'\]"),
     ],
 )
 def test_unknown_backend(given, said):
@@ -151,37 +145,34 @@ def test_a_misspelled_backend_in_the_environment(name, monkeypatch):
     model = random_mechanism(32, [-1, 0, 1]).model
     args = [x[:3] if isinstance(x, np.ndarray) else x for x in CALLS[name]]
     monkeypatch.setenv("MBS_BACKEND", "pyhton")
-    with pytest.raises(UnknownBackendError, match=r"no backend 'pyhton' .did you mean 'python'.*;"):
+    with pytest.raises(UnknownBackendError, match=r"'pyhton'.*'python'"):
         call(name, *args, model=model)
     for backend in ("python", ""):
         monkeypatch.setenv("MBS_BACKEND", backend)  # as the name says, and as if it were not set
         assert np.asarray(call(name, *args, model=model)).dtype == np.float64
 
 
-# -- arrays ---------------------------------------------------------------------------------------
-
-
 WRONG_ARRAYS = [
-    (np.zeros(6), r"q has shape \(6,\); valid is \(7,\), or \(\.\.\., 7\) for a batch"),
-    (np.zeros((7, 1)), r"q has shape \(7, 1\); valid is \(7,\)"),
-    (np.zeros((3, 8)), r"q has shape \(3, 8\); valid is \(7,\)"),
-    (0.0, r"q has shape \(\); valid is \(7,\)"),
-    ([], r"q has shape \(0,\); valid is \(7,\)"),
-    (q + 0j, "q must be real numbers; got dtype complex128"),
-    (["0"] * 7, "q must be real numbers; got dtype <U1"),
-    ("zero", "q must be real numbers; got dtype <U4"),
-    ([True] * 7, "q must be real numbers; got dtype bool"),
-    ([None] * 7, "q must be real numbers; got dtype object"),
-    (dict.fromkeys(range(7), 0.0), "q must be real numbers; got dtype object"),
-    ([[0.0] * 7, [0.0] * 6], "q is no array of numbers: .*inhomogeneous"),
-    (np.zeros(7, dtype="datetime64[s]"), "q must be real numbers; got dtype datetime64"),
+    (np.zeros(6), r"\(6,\).*\(7,\).*\(\.\.\., 7\)"),
+    (np.zeros((7, 1)), r"\(7, 1\).*\(7,\)"),
+    (np.zeros((3, 8)), r"\(3, 8\).*\(7,\)"),
+    (0.0, r"\(\).*\(7,\)"),
+    ([], r"\(0,\).*\(7,\)"),
+    (q + 0j, "complex128"),
+    (["0"] * 7, "<U1"),
+    ("zero", "<U4"),
+    ([True] * 7, "bool"),
+    ([None] * 7, "object"),
+    (dict.fromkeys(range(7), 0.0), "object"),
+    ([[0.0] * 7, [0.0] * 6], ""),
+    (np.zeros(7, dtype="datetime64[s]"), "datetime64"),
 ]
 
 
 @every_function
 @pytest.mark.parametrize(("wrong", "said"), WRONG_ARRAYS)
 def test_wrong_positions(name, wrong, said):
-    with pytest.raises(ArgumentError, match=rf"^{name}: {said}"):
+    with pytest.raises(ArgumentError, match=rf"{name}.*\bq\b.*{said}"):
         call(name, wrong, *CALLS[name][1:])
 
 
@@ -190,27 +181,21 @@ def test_each_argument_is_named(position):
     arrays = [q, qd, qdd, np.zeros((7, 6))]
     arrays[position] = np.zeros(5)
     argument, shape = [("qd", 7), ("qdd", 7), ("wrenches", "7, 6")][position - 1]
-    said = rf"^inverse_dynamics: {argument} has shape \(5,\); valid is \({shape},?\)"
-    with pytest.raises(ArgumentError, match=said):
+    with pytest.raises(ArgumentError, match=rf"\b{argument} .*\(5,\).*\({shape},?\)"):
         mbs.inverse_dynamics(MODEL, *arrays)
 
 
 @pytest.mark.parametrize("shape", [(6, 6), (7, 3), (42,), (2, 6, 6)])
 def test_wrong_wrenches(shape):
-    said = r"wrenches has shape \(.*\); valid is \(7, 6\), or \(\.\.\., 7, 6\) for a batch"
-    with pytest.raises(ArgumentError, match=said):
+    with pytest.raises(ArgumentError, match=rf"wrenches.*{re.escape(str(shape))}.*\(7, 6\)"):
         mbs.inverse_dynamics(MODEL, q, qd, qdd, np.zeros(shape))
 
 
 def test_batches_that_do_not_broadcast():
-    said = r"batch axes do not broadcast together: q \(3, 7\), qd \(4, 7\)"
-    with pytest.raises(ArgumentError, match=rf"^bias_torques: the {said}"):
+    with pytest.raises(ArgumentError, match=r"bias_torques.*q \(3, 7\), qd \(4, 7\)"):
         mbs.bias_torques(MODEL, np.zeros((3, 7)), np.zeros((4, 7)))
-    with pytest.raises(ArgumentError, match=r"broadcast together: .*wrenches \(2, 7, 6\)"):
+    with pytest.raises(ArgumentError, match=r"wrenches \(2, 7, 6\)"):
         mbs.inverse_dynamics(MODEL, np.zeros((3, 7)), qd, qdd, np.zeros((2, 7, 6)))
-
-
-# -- counts ---------------------------------------------------------------------------------------
 
 
 @every_function
@@ -219,62 +204,55 @@ def test_missing_arrays(name):
     count = sum(isinstance(x, np.ndarray) for x in CALLS[name])
     body = {"body": "body3"} if name == "jacobian" else {}
     for k in range(count):
-        missing = f"^{name} needs the argument {names[k]!r}"
-        with pytest.raises(ArgumentError, match=missing):
+        with pytest.raises(ArgumentError, match=rf"{name}.*{names[k]!r}"):
             getattr(mbs, name)(MODEL, *CALLS[name][:k], **body)
         arrays = [None if j == k else x for j, x in enumerate(CALLS[name])]
-        with pytest.raises(ArgumentError, match=rf"^{name}\b.*\b{names[k]}\b.*; got None$"):
+        with pytest.raises(ArgumentError, match=rf"{name}.*\b{names[k]}\b.*None"):
             getattr(mbs, name)(MODEL, *arrays)
 
 
 def test_missing_option():
     for call_it in (lambda: mbs.jacobian(MODEL, q), lambda: mbs.compile(mbs.jacobian, MODEL)):
-        with pytest.raises(ArgumentError, match=r"^jacobian needs the argument 'body'$"):
+        with pytest.raises(ArgumentError, match=r"jacobian.*'body'"):
             call_it()
 
 
 @every_function
 def test_too_many_arguments(name):
-    said = rf"^{name}: cannot take .*'spatial'.* without a name.*; the arguments are: model, q"
     parameters = list(inspect.signature(getattr(mbs, name)).parameters.values())[1:]
     left_out = [None for p in parameters[len(CALLS[name]) :] if p.kind is not p.KEYWORD_ONLY]
-    with pytest.raises(ArgumentError, match=said):
+    with pytest.raises(ArgumentError, match=rf"{name}.*'spatial'.*model, q"):
         getattr(mbs, name)(MODEL, *CALLS[name], *left_out, "spatial")
 
 
 @every_algorithm
 @pytest.mark.parametrize("option", ["rep", "backend", "out", "gravity", "Q"])
 def test_unknown_options(function, option):
-    said = rf"^{function.__name__}: cannot take '{option}'; the arguments are: model, "
-    with pytest.raises(ArgumentError, match=said):
+    with pytest.raises(ArgumentError, match=rf"{function.__name__}.*'{option}'.*model, "):
         function(MODEL, *required(function), **{option: None})
-    with pytest.raises(ArgumentError, match=rf"{function.__name__} has no option '{option}2'; it"):
+    with pytest.raises(ArgumentError, match=rf"{function.__name__}.*'{option}2'"):
         mbs.compile(function, MODEL, **{f"{option}2": None})
 
 
 @pytest.mark.parametrize("name", ["gravity_torques", "forward_kinematics"])
 def test_two_values_for_one_argument(name):
-    with pytest.raises(ArgumentError, match=f"^{name}: cannot take 'q'"):
+    with pytest.raises(ArgumentError, match=rf"{name}.*'q'"):
         call(name, q=q)
-    with pytest.raises(ArgumentError, match=r"^jacobian: cannot take 'body'"):
+    with pytest.raises(ArgumentError, match=r"jacobian.*'body'"):
         mbs.jacobian(MODEL, q, "body3", body="body3")
 
 
 def test_options_that_compile_does_not_know():
-    said = "^gravity_torques has no option 'body'; it has: representation$"
-    with pytest.raises(ArgumentError, match=said):
+    with pytest.raises(ArgumentError, match=r"gravity_torques.*'body'.* representation$"):
         mbs.compile(mbs.gravity_torques, MODEL, body="body3")
-    with pytest.raises(ArgumentError, match=r"^bias_torques has no option 'wrenches'; it has"):
+    with pytest.raises(ArgumentError, match=r"bias_torques.*'wrenches'"):
         mbs.compile(mbs.bias_torques, MODEL, wrenches=True)
-
-
-# -- what is no model and no algorithm ------------------------------------------------------------
 
 
 @every_algorithm
 @pytest.mark.parametrize("wrong", [None, "panda.urdf", np.zeros(7), mbs.Model, 3])
 def test_no_model(function, wrong):
-    said = rf"^{function.__name__}: model must be a Model; got {type(wrong).__name__}$"
+    said = f"{function.__name__}.*model.*{type(wrong).__name__}"
     with pytest.raises(ArgumentError, match=said):
         function(wrong, *required(function))
     with pytest.raises(ArgumentError, match=said):
@@ -291,7 +269,7 @@ def test_no_model(function, wrong):
     ],
 )
 def test_no_algorithm(wrong, shown):
-    with pytest.raises(ArgumentError, match=rf"^{shown} is not an algorithm .*inverse_dynamics$"):
+    with pytest.raises(ArgumentError, match=rf"^{shown}"):
         mbs.compile(wrong, MODEL)
 
 
@@ -299,20 +277,19 @@ def test_algorithms_by_name():
     assert mbs.compile("gravity_torques", MODEL) is mbs.compile(mbs.gravity_torques, MODEL)
     both = mbs.compile_together(["gravity_torques", ("jacobian", {"body": "body3"})], MODEL)
     np.testing.assert_array_equal(both(q).jacobian, mbs.jacobian(MODEL, q, "body3"))
-    with pytest.raises(UnknownAlgorithmError, match="did you mean 'gravity_torques'"):
+    with pytest.raises(UnknownAlgorithmError, match="'gravity_torques'"):
         mbs.compile("gravity_torque", MODEL)
 
 
 def test_options_that_need_a_name_are_said():
-    said = r"cannot take 'body3' without a name.*give options by name: bodies=\.\.\."
-    with pytest.raises(ArgumentError, match=said):
+    with pytest.raises(ArgumentError, match=r"'body3'.*bodies=\.\.\."):
         mbs.forward_kinematics(MODEL, q, "body3")
 
 
 def test_a_star_import_leaves_the_builtin_compile_alone():
     assert "compile" not in mbs.__all__
     assert mbs.integrate.simulate
-    with pytest.raises(AttributeError, match="no attribute 'integral'"):
+    with pytest.raises(AttributeError, match="integral"):
         mbs.integral  # noqa: B018
 
 
@@ -339,9 +316,6 @@ def test_a_wrong_call_leaves_the_right_one_as_it_was(name):
     with pytest.raises(MbsError):
         call(name, np.zeros(3), *CALLS[name][1:])
     np.testing.assert_array_equal(call(name), before)
-
-
-# -- without llvmlite -----------------------------------------------------------------------------
 
 
 WITHOUT_LLVMLITE = """

@@ -58,9 +58,6 @@ def section() -> str:
     return (ROOT / "docs" / "reference" / "platforms.md").read_text()
 
 
-# -- what is said ----------------------------------------------------------------------------------
-
-
 def test_setup_page_and_rows_name_the_same_lowest_versions() -> None:
     given = setup()
     python, numpy = (
@@ -92,9 +89,6 @@ def test_the_page_on_platforms_names_every_row() -> None:
         assert any(int(s[0]) <= minor <= int(s[-1]) for s in spans if s), row.name
 
 
-# -- rows ------------------------------------------------------------------------------------------
-
-
 def test_rows_are_chosen_by_name_or_by_its_start() -> None:
     names = [row.name for row in run.chosen(["3.14", "kilted"])]
     assert names == ["3.14", *(f"kilted-{version}" for version in run.WITH_ROS)]
@@ -102,23 +96,20 @@ def test_rows_are_chosen_by_name_or_by_its_start() -> None:
 
 
 def test_an_unknown_row_is_refused_and_those_that_exist_are_listed() -> None:
-    with pytest.raises(SystemExit, match=r"no 3\.9; there are 3\.10, .*jazzy-3\.12"):
+    with pytest.raises(SystemExit, match=r"3\.9.*3\.10, .*jazzy-3\.12"):
         run.chosen(["3.9", "3.10"])
 
 
 def test_a_python_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environments, "at_hand", lambda version: None)
-    with pytest.raises(debian.NotAvailableError, match=r"no python3\.14"):
+    with pytest.raises(debian.NotAvailableError, match=r"python3\.14"):
         environments.interpreter("3.14", download=False)
 
 
 def test_a_mirror_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(debian, "MIRROR", "http://127.0.0.1:9")
-    with pytest.raises(debian.NotAvailableError, match=r"127\.0\.0\.1:9/dists/sid/.* downloaded"):
+    with pytest.raises(debian.NotAvailableError, match=r"127\.0\.0\.1:9/dists/sid/"):
         debian.Suite("sid", "amd64")
-
-
-# -- Debian's packages -----------------------------------------------------------------------------
 
 
 def package(**files: str) -> bytes:
@@ -154,13 +145,13 @@ def test_packages_are_unpacked_below_the_folder(tmp_path: Path) -> None:
 
 def test_a_package_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
     inner = tmp_path / "root"
-    with pytest.raises(debian.NotAvailableError, match=r"has a file \.\./outside"):
+    with pytest.raises(debian.NotAvailableError, match=r"\.\./outside"):
         debian.unpack(package(**{"../outside": "x"}), inner)
     assert not (tmp_path / "outside").exists()
 
 
 def test_contents_that_are_not_those_of_the_index_are_refused() -> None:
-    with pytest.raises(debian.NotAvailableError, match="libc6 does not have the SHA-256"):
+    with pytest.raises(debian.NotAvailableError, match=r"libc6.*SHA-256"):
         debian.verified(b"other", 64 * "0", "libc6")
 
 
@@ -176,5 +167,5 @@ def test_dependencies_are_followed_through_alternatives_and_provided_names() -> 
     }
     found = [fields["Package"] for fields in suite.closure(["python"])]
     assert sorted(found) == sorted(suite.packages)
-    with pytest.raises(debian.NotAvailableError, match=r"sid has no package python3\.9 for amd64"):
+    with pytest.raises(debian.NotAvailableError, match=r"sid.*python3\.9.*amd64"):
         suite.closure(["python3.9"])

@@ -24,9 +24,6 @@ def notes(model, severity="note"):
     return [str(each) for each in model.diagnostics if each.severity == severity]
 
 
-# -- poses from the model alone, with nothing of the package but the numbers in it ----------------
-
-
 def motion(X, q):
     """exp(X q) of an axis e through the origin, by Rodrigues' formula; X is (e, 0) or (0, e)."""
     C = np.eye(4)
@@ -49,9 +46,6 @@ def link_poses(model, q):
             moved = joint.motion(x)
         C[i] = C[body.parent] @ body.home_rel @ moved
     return {name: C[frame.body] @ frame.placement for name, frame in model.frames.items()}
-
-
-# -- the same from Pinocchio ----------------------------------------------------------------------
 
 
 def pin_positions(reference, positions):
@@ -92,8 +86,6 @@ def assert_same_poses(model, reference, q, q_reference):
     for name, C in expected.items():
         np.testing.assert_allclose(found[name], C, rtol=0, atol=1e-12, err_msg=name)
 
-
-# -- texts ----------------------------------------------------------------------------------------
 
 INERTIAL = """
   <inertial>

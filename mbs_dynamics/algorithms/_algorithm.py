@@ -26,12 +26,7 @@ from mbs_dynamics.algorithms.kernels import (
     traced_on,
 )
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import (
-    Dispatcher,
-    Kernel,
-    Operations,
-    Program,
-)
+from mbs_dynamics.compiler import Dispatcher, Kernel, Operations, Program
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.errors import ArgumentError, UnknownAlgorithmError
 from mbs_dynamics.model.compiled import compiled

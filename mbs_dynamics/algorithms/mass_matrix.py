@@ -13,13 +13,7 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.se3 import InverseAdjoint
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.representation import (
-    Identity,
-    Operator,
-    Representation,
-    meeting,
-    moves,
-)
+from mbs_dynamics.representation import Identity, Operator, Representation, meeting, moves
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["mass_matrix"]

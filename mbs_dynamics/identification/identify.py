@@ -22,12 +22,7 @@ from mbs_dynamics.identification.estimation import (
 from mbs_dynamics.identification.friction_terms import FrictionTerms, columns_of, friction_terms
 from mbs_dynamics.identification.recording import Recording, RecordingError
 from mbs_dynamics.identification.signals import cutoff_of, filtered
-from mbs_dynamics.identification.torque_model import (
-    JOINT_TERMS,
-    Equations,
-    TorqueModel,
-    stacked,
-)
+from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel, stacked
 from mbs_dynamics.model.coordinates import with_drivetrain
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model

@@ -13,14 +13,7 @@ from mbs_dynamics.model.body import GROUND, preorder
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.payloads import Payloads
 
-TOOLS = (
-    {"tcp"},
-    {"tool"},
-    {"effector", "ee", "eef"},
-    {"hand", "palm"},
-    {"gripper"},
-    {"flange"},
-)
+TOOLS = ({"tcp"}, {"tool"}, {"effector", "ee", "eef"}, {"hand", "palm"}, {"gripper"}, {"flange"})
 """Words in names of links that carry the tool of an arm, the preferred ones first."""
 
 

@@ -107,10 +107,7 @@ def mimicked(tree: LinkTree, joint: Any) -> Any:
 def diagnose_joint(tree: LinkTree, joint: Any) -> list[Diagnostic]:
     """Return diagnostics of implausible or ignored entries of a joint."""
     subject = f"joint {joint.name!r}"
-    ignored = {
-        "fixed": ("mimic",),
-        **dict.fromkeys(MACRO_JOINTS, ("limit", "dynamics")),
-    }
+    ignored = {"fixed": ("mimic",), **dict.fromkeys(MACRO_JOINTS, ("limit", "dynamics"))}
     if joint.type in ignored:
         return [
             Diagnostic(subject, f"is {joint.type}; its <{tag}> is left out", "note")

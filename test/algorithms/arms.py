@@ -20,11 +20,7 @@ from mbs_dynamics.resources import robot_path
 ARMS = {"panda": "panda_hand", "ur5_robot": "tool0", "arm7": "link7"}
 """Robots by name, and the link that is taken for the hand."""
 
-LOCAL = {
-    "body_fixed": pin.LOCAL,
-    "spatial": pin.WORLD,
-    "hybrid": pin.LOCAL_WORLD_ALIGNED,
-}
+LOCAL = {"body_fixed": pin.LOCAL, "spatial": pin.WORLD, "hybrid": pin.LOCAL_WORLD_ALIGNED}
 
 every_arm = pytest.mark.parametrize("name", ARMS)
 

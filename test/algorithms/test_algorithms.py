@@ -11,15 +11,7 @@ from math import cos, sin
 
 import numpy as np
 import pytest
-from mechanisms import (
-    CHAIN,
-    FOREST,
-    MECHANISMS,
-    POSITIONS,
-    TREE,
-    random_mechanism,
-    with_mimics,
-)
+from mechanisms import CHAIN, FOREST, MECHANISMS, POSITIONS, TREE, random_mechanism, with_mimics
 from reference import Reference, assert_close, twist
 
 import mbs_dynamics as mbs
@@ -43,9 +35,6 @@ def state(name, where="generic"):
     qd, qdd = rng.uniform(-2.0, 2.0, (2, mechanism.n))
     wrenches = rng.uniform(-5.0, 5.0, (mechanism.nb, 6))
     return mechanism, q, qd, qdd, wrenches, Reference(mechanism, q)
-
-
-# -- the reference itself, against finite differences and by hand ---------------------------------
 
 
 @pytest.mark.backend_independent
@@ -87,9 +76,6 @@ def test_pendulum_on_a_slide_by_hand():
     assert_close(mbs.gravity_torques(model, [x, a]), [0.0, m * g * l * sin(a)], 1e-14)
     tip = mbs.forward_kinematics(model, [x, a])[1] @ [0, 0, -l, 1]
     assert_close(tip, [x + l * sin(a), 0, -l * cos(a), 1], 1e-14)
-
-
-# -- every algorithm, mechanism, representation and kind of position ------------------------------
 
 
 @every_position
@@ -143,9 +129,6 @@ def test_gravity_and_bias(name, representation, where):
     assert_close(c, mbs.coriolis_matrix(mechanism.model, q, qd) @ qd)
 
 
-# -- auto -----------------------------------------------------------------------------------------
-
-
 @every_mechanism
 def test_auto_is_the_cheapest_for_energies_and_body_fixed_for_bodies(name):
     mechanism, q, qd, qdd, wrenches, reference = state(name)
@@ -166,9 +149,6 @@ def test_auto_is_the_cheapest_for_energies_and_body_fixed_for_bodies(name):
         auto = algorithm(model, *arrays, representation="auto", **options)
         expected = algorithm(model, *arrays, representation="body_fixed", **options)
         np.testing.assert_array_equal(auto, expected)
-
-
-# -- identities -----------------------------------------------------------------------------------
 
 
 @every_mechanism
@@ -203,9 +183,6 @@ def test_twists_are_jacobians_times_rates(name, representation):
         assert_close(mbs.jacobian(model, q, body, representation=representation) @ qd, V[i])
 
 
-# -- mimic joints ---------------------------------------------------------------------------------
-
-
 @every_representation
 def test_mimics_are_the_free_mechanism_under_constraints(representation):
     """q_free = T q + offset, so that tau = T^T tau_free and J = J_free T."""
@@ -224,9 +201,6 @@ def test_mimics_are_the_free_mechanism_under_constraints(representation):
     for body in free.body_names:
         J = mbs.jacobian(mechanism.model, q, body, **same)
         assert_close(J, mbs.jacobian(free, position, body, **same) @ T)
-
-
-# -- structure ------------------------------------------------------------------------------------
 
 
 def orders(parents, count, seed=0):

@@ -22,10 +22,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.representation.tree import Tree
 
-pytestmark = [
-    pytest.mark.backend_independent,
-    pytest.mark.usefixtures("_python"),
-]
+pytestmark = [pytest.mark.backend_independent, pytest.mark.usefixtures("_python")]
 
 
 @pytest.fixture

@@ -30,10 +30,7 @@ from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.model.orders import path
 from mbs_dynamics.representation.tree import Tree
 
-pytestmark = [
-    pytest.mark.backend_independent,
-    pytest.mark.usefixtures("_python"),
-]
+pytestmark = [pytest.mark.backend_independent, pytest.mark.usefixtures("_python")]
 
 
 @pytest.fixture
@@ -67,9 +64,6 @@ def rate_of(function, model, *motion, **options):
     return np.asarray(derivative_of(value, 1), dtype=float)
 
 
-# -- the mass matrix ------------------------------------------------------------------------------
-
-
 @with_auto
 @every_mechanism
 def test_mass_matrix_and_its_inverse(name, representation):
@@ -99,9 +93,6 @@ def test_factors_of_the_mass_matrix(name):
             assert set(np.flatnonzero(U[:, k])) <= set(path(model, k))
     b = np.arange(1.0, model.n + 1.0)
     assert_close(M @ np.array(solve(U, D, b), dtype=float), b, 1e-12)
-
-
-# -- Coriolis -------------------------------------------------------------------------------------
 
 
 @every_mechanism
@@ -136,9 +127,6 @@ def test_velocity_torques_three_ways(name):
     assert_close(contracted, expected)
 
 
-# -- inverse and forward dynamics -----------------------------------------------------------------
-
-
 @with_auto
 @every_mechanism
 def test_forward_dynamics_undoes_inverse_dynamics(name, representation):
@@ -159,9 +147,6 @@ def test_each_method_has_a_program_of_its_own_where_joints_are_free(name, count)
     model = MECHANISMS[name].model
     programs = {mbs.compile(mbs.forward_dynamics, model, method=m).to_python() for m in METHODS}
     assert len(programs) == count
-
-
-# -- energies -------------------------------------------------------------------------------------
 
 
 @with_auto
@@ -185,9 +170,6 @@ def test_gravity_torques_are_the_gradient_of_the_potential_energy(name):
     assert_close(mbs.gravity_torques(mechanism.model, q), gradient)
 
 
-# -- Lagrange's equations in momenta --------------------------------------------------------------
-
-
 @with_auto
 @every_mechanism
 def test_generalized_momentum_is_the_gradient_of_the_lagrangian(name, representation):
@@ -209,9 +191,6 @@ def test_generalized_momentum_is_the_gradient_of_the_lagrangian(name, representa
 
 def lagrangian(model, q, qd):
     return mbs.kinetic_energy(model, q, qd) - mbs.potential_energy(model, q)
-
-
-# -- momenta --------------------------------------------------------------------------------------
 
 
 @every_mechanism
@@ -254,9 +233,6 @@ def test_rate_of_spatial_momentum_is_the_wrench_on_a_body(name):
         acting = W[i] + loads[i] + [*np.cross(arm, weight), *weight]
         acting -= sum(W[k] for k, p in enumerate(mechanism.parents) if p == i)
         assert_close(rate[i], acting, what=model.body_names[i])
-
-
-# -- loads ----------------------------------------------------------------------------------------
 
 
 def test_a_payload_is_inertia_and_a_payload_and_gravity_are_inputs():
@@ -302,9 +278,6 @@ def test_a_payload_is_inertia_and_a_payload_and_gravity_are_inputs():
     assert set(compiled(model).kernels) == kernels
 
 
-# -- models without joints ------------------------------------------------------------------------
-
-
 def test_a_model_without_joints():
     model = load(robot("quadrotor_base.urdf"))
     nothing = np.zeros(0)
@@ -319,7 +292,7 @@ def test_a_model_without_joints():
     assert mbs.joint_reactions(model, nothing, nothing, nothing).shape == (0, 6)
     assert mbs.kinetic_energy(model, nothing, nothing) == 0.0
     assert mbs.potential_energy(model, nothing) == 0.0
-    with pytest.raises(mbs.SingularError, match="nothing moves that has mass"):
+    with pytest.raises(mbs.SingularError, match="mass"):
         mbs.center_of_mass(model, nothing)
-    with pytest.raises(mbs.SingularError, match="nothing moves that has mass"):
+    with pytest.raises(mbs.SingularError, match="mass"):
         mbs.centroidal_momentum(model, nothing, nothing)

@@ -192,9 +192,6 @@ def test_links_of_real_robots_against_pinocchio(name):
         assert_close(J @ qd, expected, 1e-12, (i, frames))
 
 
-# -- changes of frames ---------------------------------------------------------------------------
-
-
 def reframed(mechanism, S_body, S_inertial):
     """The model of a mechanism with other frames on its bodies and another inertial frame."""
     homes, screws, inertias = [], [], []
@@ -273,62 +270,35 @@ def test_wrenches_change_by_the_inverse_transpose(representation):
     assert_close(np.linalg.inv(D).T @ wrench(C), wrench(C @ S), 1e-13)
 
 
-# -- bad input -----------------------------------------------------------------------------------
-
-
 def test_bad_input_is_refused():
     model = MECHANISMS["tree"].model
     q, qd, _ = model.random_state(0)
     eye = np.eye(4)
     for call, error, said in (
-        (lambda: relative_twist(model, q, qd, "bodi1"), mbs.UnknownBodyError, "did you mean 'body"),
+        (lambda: relative_twist(model, q, qd, "bodi1"), mbs.UnknownBodyError, "'body"),
         (
             lambda: relative_twist(model, q, qd, "body1", relative_to="ground"),
             mbs.UnknownBodyError,
-            "no body 'ground'",
+            "'ground'",
         ),
-        (
-            lambda: relative_jacobian(model, q, "body1", measured_at=3),
-            mbs.UnknownBodyError,
-            "no body 3",
-        ),
+        (lambda: relative_jacobian(model, q, "body1", measured_at=3), mbs.UnknownBodyError, "3"),
         (
             lambda: relative_jacobian(model, q, "body1", resolved_in="world"),
             mbs.UnknownBodyError,
-            "no body 'world'",
+            "'world'",
         ),
-        (lambda: relative_twist(model, q, qd), mbs.ArgumentError, "needs the argument 'body'"),
-        (lambda: relative_twist(model, q, qd[:2], "body1"), mbs.ArgumentError, r"qd has shape \(2"),
+        (lambda: relative_twist(model, q, qd), mbs.ArgumentError, "'body'"),
+        (lambda: relative_twist(model, q, qd[:2], "body1"), mbs.ArgumentError, r"qd.*\(2"),
         (
             lambda: relative_jacobian(model, q, "body1", expressed_in="body2"),
             mbs.ArgumentError,
-            "cannot take 'expressed_in'",
+            "'expressed_in'",
         ),
-        (
-            lambda: change_of_body_frame(np.eye(3), eye, "hybrid"),
-            mbs.ArgumentError,
-            r"C has shape \(3, 3\)",
-        ),
-        (
-            lambda: change_of_body_frame(eye, np.eye(6), "hybrid"),
-            mbs.ArgumentError,
-            r"S has shape \(6, 6\)",
-        ),
-        (
-            lambda: change_of_inertial_frame(np.zeros(6), "spatial"),
-            mbs.ArgumentError,
-            r"S has shape \(6,\)",
-        ),
-        (
-            lambda: change_of_inertial_frame(eye, "world"),
-            mbs.UnknownRepresentationError,
-            "no representation 'world'",
-        ),
-        (
-            lambda: change_of_body_frame(eye, eye, "auto"),
-            mbs.UnknownRepresentationError,
-            "no representation 'auto'",
-        ),
+        (lambda: change_of_body_frame(np.eye(3), eye, "hybrid"), mbs.ArgumentError, r"C.*\(3, 3\)"),
+        (lambda: change_of_body_frame(eye, np.eye(6), "hybrid"), mbs.ArgumentError, r"S.*\(6, 6\)"),
+        (lambda: change_of_inertial_frame(np.zeros(6), "spatial"), mbs.ArgumentError, r"S.*\(6,\)"),
+        (lambda: change_of_inertial_frame(eye, "world"), mbs.UnknownRepresentationError, "'world'"),
+        (lambda: change_of_body_frame(eye, eye, "auto"), mbs.UnknownRepresentationError, "'auto'"),
     ):
         with pytest.raises(error, match=said):
             call()

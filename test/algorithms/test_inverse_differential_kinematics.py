@@ -167,21 +167,21 @@ BAD = {
 )
 def test_bad_numbers(name, value):
     arguments = {"q": np.zeros(7), "V": np.zeros(6), "damping": 0.1, name: value}
-    with pytest.raises(mbs.ArgumentError, match=f"{name!r}|{name} (must|has)"):
+    with pytest.raises(mbs.ArgumentError, match=name):
         inverse_differential_kinematics(model_of("arm7"), body="link7", **arguments)
 
 
 def test_bad_names_and_batches():
     model = model_of("arm7")
-    with pytest.raises(mbs.UnknownBodyError, match="no body 'hand'"):
+    with pytest.raises(mbs.UnknownBodyError, match="'hand'"):
         inverse_differential_kinematics(model, np.zeros(7), np.zeros(6), "hand", damping=0.1)
     with pytest.raises(mbs.UnknownRepresentationError, match="world"):
         inverse_differential_kinematics(
             model, np.zeros(7), np.zeros(6), "link7", damping=0.1, representation="world"
         )
-    with pytest.raises(mbs.ArgumentError, match=r"do not broadcast.*q \(2,\), V \(3,\)"):
+    with pytest.raises(mbs.ArgumentError, match=r"q \(2,\), V \(3,\)"):
         inverse_differential_kinematics(
             model, np.zeros((2, 7)), np.zeros((3, 6)), "link7", damping=0.1
         )
-    with pytest.raises(mbs.ArgumentError, match="model must be a Model"):
+    with pytest.raises(mbs.ArgumentError, match=r"model.*None"):
         inverse_differential_kinematics(None, np.zeros(7), np.zeros(6), "link7", damping=0.1)

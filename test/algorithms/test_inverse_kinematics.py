@@ -31,9 +31,6 @@ from mbs_dynamics.model.compiled import compiled
 TOLERANCE = 1e-8
 
 
-# -- round trips ----------------------------------------------------------------------------------
-
-
 @every_arm
 def test_a_thousand_reachable_poses(name):
     """All 3000 are found here, and 29996 of 30000 others; rounding may decide on some."""
@@ -77,9 +74,9 @@ def test_a_point_of_a_body_reaches_a_position():
     kernels = len(compiled(model).kernels)
     inverse_kinematics(model, targets[0], "panda_hand", point=2.0 * point)
     assert len(compiled(model).kernels) == kernels
-    with pytest.raises(mbs.ArgumentError, match="a point is for targets"):
+    with pytest.raises(mbs.ArgumentError, match="point"):
         inverse_kinematics(model, frames[0], "panda_hand", point=point)
-    with pytest.raises(mbs.ArgumentError, match="point has shape"):
+    with pytest.raises(mbs.ArgumentError, match="point"):
         inverse_kinematics(model, targets[0], "panda_hand", point=[0.0, 1.0])
 
 
@@ -115,9 +112,6 @@ def test_mimic_joints_share_their_coordinates():
         assert_reached(
             mbs.forward_kinematics(model, found.q, bodies=[body])[:, 0], targets, TOLERANCE
         )
-
-
-# -- the error and its derivative -----------------------------------------------------------------
 
 
 def half_turn(axis, angle):
@@ -182,9 +176,6 @@ def test_a_half_turn_away_from_the_start(joint):
     assert_reached(mbs.forward_kinematics(model, found.q)[-1], target, TOLERANCE)
 
 
-# -- starts ---------------------------------------------------------------------------------------
-
-
 @every_arm
 def test_from_a_solution_nothing_moves(name):
     model = model_of(name)
@@ -242,9 +233,6 @@ def test_equal_seeds_give_equal_results():
         assert np.array_equal(a, b)
     other = inverse_kinematics(model, targets, "panda_hand", seed=5)
     assert not np.array_equal(other.q, first.q)
-
-
-# -- singular targets, units, options ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -321,9 +309,6 @@ def test_rotations_that_are_off_a_little_are_replaced():
     U, _, Vt = np.linalg.svd(target[:3, :3])
     target[:3, :3] = U @ Vt
     assert_reached(mbs.forward_kinematics(model, found.q)[-1], target, TOLERANCE)
-
-
-# -- batches --------------------------------------------------------------------------------------
 
 
 def test_a_batch_is_a_loop():

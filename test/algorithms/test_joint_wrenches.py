@@ -38,9 +38,6 @@ def single(screw, mass=2.0, com=(0.5, 0.1, 0.2), gravity=(0.0, 0.0, -G)):
     )
 
 
-# -- by hand --------------------------------------------------------------------------------------
-
-
 @every_representation
 def test_a_cantilever(representation):
     """Two arms stretched out along x, locked by their motors, with a load at the tip."""
@@ -104,9 +101,6 @@ def test_a_nut_on_a_spindle():
     assert_close(mbs.joint_wrenches(model, *rest), [[0, 0, 0, 0, 0, 2 * G]], 1e-14)
     expected = [[0, 0, -2 * G * pitch, 0, 0, 2 * G]]
     assert_close(mbs.joint_reactions(model, *rest), expected, 1e-14)
-
-
-# -- laws -----------------------------------------------------------------------------------------
 
 
 @every_representation

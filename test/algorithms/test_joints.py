@@ -235,9 +235,6 @@ def test_kinematics_of_pinocchio(t):
             assert_close(Vd, J @ a + Jd @ v, 1e-12)
 
 
-# -- derivatives along the groups ------------------------------------------------------------------
-
-
 def along(function, model, q, direction):
     """Return the derivative of ``function(tree, q)`` along g exp(S d), by Taylor series."""
     tree = Tree(model)
@@ -366,9 +363,6 @@ def test_sensitivities_are_those_of_joints_in_place_of_parameters():
         dJ = mbs.jacobian_sensitivity(m, q, screws, body, joints, representation=rep).sum(-1)
         found = slope(lambda x, rep=rep: mbs.jacobian(x, q, body, representation=rep))
         assert_close(dJ, found, 1e-7, rep)
-
-
-# -- identities ------------------------------------------------------------------------------------
 
 
 def test_a_locked_base_leaves_the_fixed_robot():

@@ -49,9 +49,6 @@ def two_links(first=0.5, second=0.3):
     )
 
 
-# -- the measure ----------------------------------------------------------------------------------
-
-
 @every_selection
 @every_arm
 def test_manipulability_is_yoshikawas(name, rows):
@@ -99,9 +96,6 @@ def test_joints_that_do_not_move_the_body_do_not_count(mechanism):
         assert np.any(gradient) or moved.sum() == 1
 
 
-# -- the gradient ---------------------------------------------------------------------------------
-
-
 def assert_gradient(model, q, body, rows, tolerance=1e-7):
     h = 1e-5
     steps = h * np.eye(model.n)
@@ -126,9 +120,6 @@ def test_gradient_of_mechanisms(name):
     for body in {model.body_names[0], model.body_names[-1]}:
         for rows in ("all", "linear"):
             assert_gradient(model, random_q(model), body, rows)
-
-
-# -- singular configurations ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("joint", [2, 4])
@@ -172,9 +163,6 @@ def test_rows_that_no_joint_serves():
     assert inverse_condition_number(model, q, body, rows="angular") == 0.0
 
 
-# -- singular values ------------------------------------------------------------------------------
-
-
 @every_selection
 @every_arm
 def test_singular_values_are_those_of_pinocchios_jacobian(name, rows):
@@ -198,9 +186,6 @@ def test_the_characteristic_length_takes_the_unit_out():
     found = inverse_condition_number(large, q, "tip", rows=(2, 3, 4), length=800.0)
     assert_close(found, expected, 1e-13)
     assert np.abs(inverse_condition_number(small, q, "tip", rows=(2, 3)) - expected).max() > 0.01
-
-
-# -- batches and bad input ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -229,23 +214,23 @@ class TestBadInput:
         model = two_links()
         with pytest.raises(mbs.ArgumentError, match=r"q has shape \(3,\)"):
             function(model, np.zeros(3), "tip")
-        with pytest.raises(mbs.ArgumentError, match="q must be finite"):
+        with pytest.raises(mbs.ArgumentError, match="q"):
             function(model, [0.0, np.nan], "tip")
-        with pytest.raises(mbs.ArgumentError, match="q must be finite"):
+        with pytest.raises(mbs.ArgumentError, match="q"):
             function(model, [[0.0, 0.1], [np.inf, 0.0]], "tip")
-        with pytest.raises(mbs.ArgumentError, match="got None"):
+        with pytest.raises(mbs.ArgumentError, match="None"):
             function(model, None, "tip")
 
     def test_bodies(self, function):
-        with pytest.raises(mbs.UnknownBodyError, match="no body 'hand'"):
+        with pytest.raises(mbs.UnknownBodyError, match="'hand'"):
             function(two_links(), np.zeros(2), "hand")
         panda = model_of("panda")
-        with pytest.raises(mbs.ArgumentError, match="'panda_link0' is fixed to the ground"):
+        with pytest.raises(mbs.ArgumentError, match="'panda_link0'"):
             function(panda, np.zeros(panda.n), "panda_link0")
-        with pytest.raises(mbs.ArgumentError, match="model must be a Model"):
+        with pytest.raises(mbs.ArgumentError, match=r"model.*None"):
             function(None, np.zeros(2), "tip")
 
     @pytest.mark.parametrize("rows", BAD_ROWS, ids=repr)
     def test_rows(self, function, rows):
-        with pytest.raises(mbs.ArgumentError, match="rows must be 'all', 'angular', 'linear' or"):
+        with pytest.raises(mbs.ArgumentError, match="rows"):
             function(two_links(), np.zeros(2), "tip", rows=rows)

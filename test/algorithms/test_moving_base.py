@@ -158,8 +158,8 @@ def test_batches_of_base_motions_and_bad_ones():
     for k in range(3):
         one = mbs.inverse_dynamics(model, q, qd, qdd, None, twists[k], rate)
         assert_close(batch[k], one, 1e-13)
-    with pytest.raises(mbs.ArgumentError, match=r"base_twist has shape \(3,\); valid is \(6,\)"):
+    with pytest.raises(mbs.ArgumentError, match=r"base_twist.*\(3,\).*\(6,\)"):
         mbs.inverse_dynamics(model, q, qd, qdd, None, twist[:3], rate)
-    said = r"base_acceleration has shape \(2, 3\); valid is \(6,\)"
+    said = r"base_acceleration.*\(2, 3\).*\(6,\)"
     with pytest.raises(mbs.ArgumentError, match=said):
         mbs.forward_dynamics(model, q, qd, qdd, None, twist, rate.reshape(2, 3))

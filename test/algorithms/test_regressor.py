@@ -70,9 +70,6 @@ def test_payload_and_gravity():
     assert np.abs(Y @ inertial_parameters(mechanism.model) - tau).max() > 1.0
 
 
-# -- base parameters ------------------------------------------------------------------------------
-
-
 @lru_cache
 def planar_arm(n):
     """Links in a row that turn about parallel y axes, in a vertical plane."""

@@ -146,20 +146,20 @@ def test_bad_input_is_refused(sensitivity):
     model = MECHANISMS["tree"].model
     q, U = model.random_state(0).q, np.ones((1, 6))
     for args, named, error, said in (
-        ((U, "body", ["joint1"]), {}, mbs.UnknownBodyError, "no body 'body'"),
-        ((U, "body1", ["joint"]), {}, mbs.UnknownJointError, "no joint 'joint' .*are: joint1, j"),
-        ((U, "body1", [3]), {}, mbs.UnknownJointError, "no joint 3"),
-        ((U, "body1", "joint1"), {}, mbs.ArgumentError, "sequence of names; got 'joint1'"),
-        ((U, "body1", 3), {}, mbs.ArgumentError, "sequence of names; got 3"),
-        ((U, "body1"), {}, mbs.ArgumentError, "needs the argument 'joints'"),
-        ((np.ones(6), "body1", ["joint1"]), {}, mbs.ArgumentError, r"screws has shape \(6,\)"),
+        ((U, "body", ["joint1"]), {}, mbs.UnknownBodyError, "'body'"),
+        ((U, "body1", ["joint"]), {}, mbs.UnknownJointError, r"'joint'.*joint1, j"),
+        ((U, "body1", [3]), {}, mbs.UnknownJointError, "3"),
+        ((U, "body1", "joint1"), {}, mbs.ArgumentError, "'joint1'"),
+        ((U, "body1", 3), {}, mbs.ArgumentError, "3"),
+        ((U, "body1"), {}, mbs.ArgumentError, "'joints'"),
+        ((np.ones(6), "body1", ["joint1"]), {}, mbs.ArgumentError, r"screws.*\(6,\)"),
         ((U, "body1", ["joint1"] * 2), {}, mbs.ArgumentError, r"valid is \(2, 6\)"),
-        ((U[:, :5], "body1", ["joint1"]), {}, mbs.ArgumentError, r"screws has shape \(1, 5\)"),
+        ((U[:, :5], "body1", ["joint1"]), {}, mbs.ArgumentError, r"screws.*\(1, 5\)"),
         (
             (U, "body1", ["joint1"]),
             {"representation": "local"},
             mbs.UnknownRepresentationError,
-            "no representation 'local'",
+            "'local'",
         ),
     ):
         with pytest.raises(error, match=said):

@@ -27,9 +27,6 @@ REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
 every_representation = pytest.mark.parametrize("representation", REPRESENTATIONS)
 
 
-# -- configuration ---------------------------------------------------------------------------------
-
-
 @pytest.mark.backend_independent
 def test_unit_screws_of_the_three_kinds_of_joints():
     """(2), and the screw (0, 0, 1 - s, 0, 0, s + h (1 - s)) below (3)."""
@@ -101,9 +98,6 @@ def test_conjugated_and_differentiated_exponentials(kind):
     slope = (se3.exp(X * (t + h)) - se3.exp(X * (t - h))) / (2.0 * h)
     assert_close(se3.hat(X) @ se3.exp(X * t), slope, 1e-9)
     assert_close(se3.exp(X * t) @ se3.hat(X), slope, 1e-9)
-
-
-# -- columns of Jacobians --------------------------------------------------------------------------
 
 
 def free_mechanisms():
@@ -219,9 +213,6 @@ def test_table_3():
             assert_close(converted.T, matrix, what=f"{source} to {target}")
 
 
-# -- derivatives of Jacobians ----------------------------------------------------------------------
-
-
 def test_what_jacobians_do_not_depend_on():
     """Remarks 5 and 11: J^b not on the first joint; J_j^s on those before joint j alone."""
     mechanism = MECHANISMS["screw chain"]
@@ -297,9 +288,6 @@ def test_three_forms_of_the_rate_of_the_hybrid_jacobian():
 
         for form in (first, second):
             assert_close(moving.over_paths(form) @ moving.X_h @ moving.N, moving.Jd_h)
-
-
-# -- inertia and brackets --------------------------------------------------------------------------
 
 
 def test_spatial_inertia_and_momentum():

@@ -20,11 +20,7 @@ from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
 REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
-TASK = (
-    mbs.operational_space_inertia,
-    mbs.dynamically_consistent_inverse,
-    mbs.null_space_projector,
-)
+TASK = (mbs.operational_space_inertia, mbs.dynamically_consistent_inverse, mbs.null_space_projector)
 
 
 @pytest.fixture(scope="module")

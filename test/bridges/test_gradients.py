@@ -49,7 +49,7 @@ def test_all_operations_and_several_outputs_have_gradients():
 
 def test_what_must_be_positive_must_be_for_the_gradient():
     program = trace(lambda x: np.array([1.0 / positive(x[0], "x is not")]), {"x": (1,)}, name="f")
-    with pytest.raises(mbs.SingularError, match="x is not"):
+    with pytest.raises(mbs.SingularError, match="x"):
         mbs.Kernel(pullback(program, ["x"]))([-1.0], [1.0])
 
 

@@ -60,9 +60,6 @@ def blocks_of(matrix, i, j):
     return matrix[6 * i : 6 * i + 6, 6 * j : 6 * j + 6]
 
 
-# -- kinematics, against definitions ---------------------------------------------------------------
-
-
 @pytest.mark.backend_independent
 @every_position
 @every_mechanism
@@ -200,9 +197,6 @@ def test_what_the_rates_minimise(name, representation):
         assert np.abs(J.T @ (V - J @ qd)).max() > 0.1
 
 
-# -- accelerations and jerks -----------------------------------------------------------------------
-
-
 @every_position
 @every_representation
 @every_mechanism
@@ -291,9 +285,6 @@ def test_second_rate_of_the_hybrid_jacobian(name):
         assert_close(Jdd[6 * i : 6 * i + 6], expected)
     jerk = system.J_h @ qddd + 2.0 * system.Jd_h @ qdd + Jdd @ qd
     assert_close(sums.hybrid_jerk(system), jerk)
-
-
-# -- symbols and errors ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["tree", "mimics"])

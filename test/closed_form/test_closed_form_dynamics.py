@@ -42,9 +42,6 @@ def mass_matrix_rate(name):
     return np.einsum("lij,l->ij", reference.mass_matrix_derivative(), qd)
 
 
-# -- Euler and Jourdain ----------------------------------------------------------------------------
-
-
 @every_mechanism
 def test_wrenches_of_the_joints(name):
     """(77): the joint of a body transmits to it what it needs, and what its children take."""
@@ -84,9 +81,6 @@ def test_momentum_form(name):
     for i, Pid in enumerate(system.bodies(system.Pid_s)):
         assert_close(Ad(system.C[i]).T @ Pid, acting[i])
     assert_close(system.torques_from_momenta, system.torques)
-
-
-# -- Lagrange --------------------------------------------------------------------------------------
 
 
 @every_mechanism
@@ -168,9 +162,6 @@ def test_christoffel_symbols(name):
     assert_close(system.christoffel_symbols @ qd, system.C_christoffel)
 
 
-# -- recursions, in all the forms that the paper gives ---------------------------------------------
-
-
 def steps(system, letter):
     """For each body: i, its parent, rates of its joint, twist and acceleration, the parent's."""
     V, Vd = (system.bodies(getattr(system, f"{what}_{letter}")) for what in ("V", "Vd"))
@@ -226,9 +217,6 @@ def test_recursions_of_hybrid_accelerations(name):
             (ad_p - ad_i) @ V + (ad(V) - ad_p) @ S * rate,
         ):
             assert_close(A @ Vd_p + S * rate2 + bracket, Vd)
-
-
-# -- loads, symbols, errors ------------------------------------------------------------------------
 
 
 def test_payloads_count():

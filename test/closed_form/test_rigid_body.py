@@ -20,9 +20,6 @@ pytestmark = pytest.mark.backend_independent
 TOLERANCE = 1e-13
 
 
-# -- spatial, body-fixed, hybrid, mixed ------------------------------------------------------------
-
-
 def test_spatial(scene):
     """(36), (37), (38)."""
     motion, W = scene.twist("spatial"), scene.wrench("spatial")
@@ -110,9 +107,6 @@ def test_mixed_at_the_centre_of_mass(centred):
     assert_close(W, centred.wrench("mixed"), TOLERANCE)
 
 
-# -- frames that move in any way -------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["fixed", "inertial", "body", "tumbling"])
 def test_any_frame(scene, name):
     """(59), (60), (61)."""
@@ -170,9 +164,6 @@ def test_hybrid_is_a_special_case(scene):
     V_j = np.array([*(R @ V_b[:3]), *(R @ V_b[3:])])
     W = rigid_body.wrench_at_and_in(M, *V, V_j, np.zeros(3))
     assert_close(W, rigid_body.hybrid_wrench(scene.M_h, *V), TOLERANCE)
-
-
-# -- reconstruction, parts of twists, wrenches -----------------------------------------------------
 
 
 def test_kinematic_reconstruction(scene):

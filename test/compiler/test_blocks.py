@@ -12,17 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mbs_dynamics.compiler import (
-    Program,
-    atan2,
-    cos,
-    less,
-    positive,
-    select,
-    sin,
-    sqrt,
-    trace,
-)
+from mbs_dynamics.compiler import Program, atan2, cos, less, positive, select, sin, sqrt, trace
 from mbs_dynamics.compiler.codegen.python import compile_python
 from mbs_dynamics.compiler.ir.interpreter import evaluate
 from mbs_dynamics.compiler.ir.nodes import SCRATCH, Call, Let, Load, Module, Sines
@@ -39,20 +29,7 @@ SHORT = 4
 """Operations after which values are spilled, so that small programs have spills."""
 
 
-STEPS = (
-    "+",
-    "-",
-    "*",
-    "/",
-    "neg",
-    "sin",
-    "cos",
-    "sqrt",
-    "atan2",
-    "choose",
-    "scale",
-    "guard",
-)
+STEPS = ("+", "-", "*", "/", "neg", "sin", "cos", "sqrt", "atan2", "choose", "scale", "guard")
 NUMBERS = (2.0, -3.0, 0.5, 0.1, 7.25)
 
 
@@ -141,9 +118,6 @@ def chunks(module: Module) -> list[Any]:
     return [x.procedure for x in module.body if isinstance(x, Call)]
 
 
-# -- chunks ----------------------------------------------------------------------------------------
-
-
 def test_chunks_are_of_equal_size():
     whole = trace(powers, {"x": (2,)}, name="f").module
     for size in (1, 7, 100, 1999, 2000, 4000):
@@ -186,9 +160,6 @@ def test_an_empty_program_is_one_empty_chunk():
     cut = verify(spilled(trace(lambda x: [x[0], 1.0], {"x": (1,)}, name="f").module, FAR, 10))
     assert len(chunks(cut)) == 1
     same(cut, {"f": [0.25, 1.0]}, 0, [0.25])
-
-
-# -- sines, order, spills --------------------------------------------------------------------------
 
 
 def test_sines_of_angles_at_hand_come_first():
@@ -252,9 +223,6 @@ def test_no_use_is_far_from_a_load_or_a_use_before():
             last[x.value] = now
 
 
-# -- the pipeline ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_every_stage_of_a_pipeline_means_the_same(lanes, large, monkeypatch):
@@ -280,5 +248,5 @@ def test_a_module_that_breaks_a_rule_is_refused_with_the_name_of_the_pass(monkey
 
     monkeypatch.setattr(pipeline, "with_sines_together", broken)
     monkeypatch.setenv("MBS_VERIFY_IR", "1")
-    with pytest.raises(InvalidProgram, match=r"^after sines of there_and_back: value 0 is used"):
+    with pytest.raises(InvalidProgram, match="sines of there_and_back"):
         pipeline.for_llvm(there_and_back(3))

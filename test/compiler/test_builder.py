@@ -202,9 +202,9 @@ def test_calls_of_functions_by_name_and_address(compiled):
 def test_mistakes_are_found_when_code_is_built():
     f = exported(I64, Pointer(Struct.of_words(x=I64)))
     number, pointer = f.parameters
-    with pytest.raises(TypeError, match="when the code runs"):
+    with pytest.raises(TypeError):
         bool(number == 1)
-    with pytest.raises(AttributeError, match="no field 'y'"):
+    with pytest.raises(AttributeError, match="y"):
         _ = pointer.y
-    with pytest.raises(AttributeError, match="no field 'x'"):
+    with pytest.raises(AttributeError, match="x"):
         _ = number.x

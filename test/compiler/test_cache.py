@@ -42,9 +42,6 @@ def the_file(place: Path) -> Path:
     return file
 
 
-# -- where -----------------------------------------------------------------------------------------
-
-
 def test_the_folder(monkeypatch):
     for name in ("MBS_CACHE", "MBS_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -65,9 +62,6 @@ def test_the_folder(monkeypatch):
 def test_keys_differ():
     parts = [("a", "b"), ("ab",), ("ab", ""), ("", "ab"), ("a",), ("b", "a")]
     assert len({cache.key(*texts) for texts in parts}) == len(parts)
-
-
-# -- what is kept ----------------------------------------------------------------------------------
 
 
 def test_what_is_stored_is_found(place):
@@ -113,9 +107,6 @@ def test_switched_off_nothing_is_read_or_written(place, monkeypatch):
     assert cache.load(NAME) is None
     cache.store(cache.key("another"), b"more")
     assert len(list(place.iterdir())) == 1
-
-
-# -- what is not trusted ---------------------------------------------------------------------------
 
 
 def test_damaged_files_are_ignored_and_written_again(place):
@@ -223,9 +214,6 @@ def test_a_folder_that_cannot_be_made_is_done_without(tmp_path, monkeypatch):
         assert cache.load(NAME) is None
 
 
-# -- size ------------------------------------------------------------------------------------------
-
-
 def test_the_oldest_go_when_there_are_too_many(place, monkeypatch):
     names = [cache.key(str(k)) for k in range(6)]
     for k, name in enumerate(names):
@@ -242,9 +230,6 @@ def test_the_oldest_go_when_there_are_too_many(place, monkeypatch):
     left = {name for name in names if cache.load(name) is not None}
     assert left == {names[0], names[4], names[5]}
     assert {x.stem for x in place.iterdir()} == {*left, "notes", cache.key("new")}
-
-
-# -- kernels ---------------------------------------------------------------------------------------
 
 
 def kernel(seed: float = 1.0) -> Kernel:

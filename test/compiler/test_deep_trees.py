@@ -15,10 +15,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.representation.tree import Tree
 
-TREES = {
-    "chain": (-1, 0, 1, 2),
-    "branches": (-1, 0, 0, 1, -1, 4),
-}
+TREES = {"chain": (-1, 0, 1, 2), "branches": (-1, 0, 0, 1, -1, 4)}
 
 
 def model_of(name: str, **options: Any) -> mbs.Model:
@@ -27,10 +24,7 @@ def model_of(name: str, **options: Any) -> mbs.Model:
 
 def computed(model: mbs.Model) -> list[Any]:
     q, qd, tau = model.random_state(3)
-    return [
-        mbs.inverse_mass_matrix(model, q),
-        *mbs.forward_dynamics_derivatives(model, q, qd, tau),
-    ]
+    return [mbs.inverse_mass_matrix(model, q), *mbs.forward_dynamics_derivatives(model, q, qd, tau)]
 
 
 @pytest.mark.parametrize("name", TREES)

@@ -135,15 +135,15 @@ def test_what_is_wrong_is_said_as_at_the_first_call(arm, q):
         mbs.jacobian(arm, q, "tool")
         with pytest.raises(mbs.ArgumentError, match="q"):
             mbs.jacobian(arm, q[:-1], "tool")
-        with pytest.raises(mbs.ArgumentError, match="'q'"):
+        with pytest.raises(mbs.ArgumentError, match="q"):
             mbs.jacobian(arm)
         with pytest.raises(mbs.ArgumentError, match="body"):
             mbs.jacobian(arm, q)
-        with pytest.raises(mbs.ArgumentError, match="cannot take 'colour'"):
+        with pytest.raises(mbs.ArgumentError, match="colour"):
             mbs.jacobian(arm, q, "tool", colour="red")
         with pytest.raises(mbs.UnknownBodyError):
             mbs.jacobian(arm, q, "tool2")
-        with pytest.raises(mbs.ArgumentError, match="model must be a Model"):
+        with pytest.raises(mbs.ArgumentError, match=r"model.*str"):
             mbs.jacobian("arm", q, "tool")
         with pytest.raises(TypeError):
             mbs.jacobian()

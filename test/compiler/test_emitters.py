@@ -20,9 +20,6 @@ pytestmark = pytest.mark.backend_independent  # the back ends are named where ke
 EPS = 2.0**-52
 
 
-# -- special values --------------------------------------------------------------------------------
-
-
 @pytest.fixture(params=EVALUATORS)
 def evaluated(request, tmp_path):
     """Return a function that traces a function and evaluates it at arrays of these shapes."""
@@ -163,9 +160,6 @@ def test_unused_inputs_and_constant_outputs(evaluated):
     assert three == 7.0
 
 
-# -- accuracy of sine and cosine -------------------------------------------------------------------
-
-
 def critical_angles() -> Any:
     """Up to 1e8: everywhere, and where the reduction cancels or the quadrant changes."""
     rng = np.random.default_rng(22)
@@ -215,9 +209,6 @@ def test_one_large_angle_spoils_no_other(backend):
         found = kernel(np.array(x))
         np.testing.assert_allclose(found[0], s, atol=3e-16)
         np.testing.assert_allclose(found[1], c, atol=3e-16)
-
-
-# -- C ---------------------------------------------------------------------------------------------
 
 
 def test_signature_of_the_c_function():

@@ -9,17 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from mbs_dynamics.compiler import (
-    Graph,
-    Operations,
-    atan2,
-    cos,
-    less,
-    select,
-    sin,
-    sqrt,
-    trace,
-)
+from mbs_dynamics.compiler import Graph, Operations, atan2, cos, less, select, sin, sqrt, trace
 from mbs_dynamics.compiler.ir.nodes import Let, Load, Store
 
 pytestmark = pytest.mark.backend_independent
@@ -32,9 +22,6 @@ def xyz():
 
 def is_float(value, expected):
     return type(value) is float and value == expected
-
-
-# -- folding ---------------------------------------------------------------------------------------
 
 
 def test_zeros_and_ones_vanish(xyz):
@@ -183,9 +170,6 @@ def test_structural_zeros_of_a_matrix_cost_nothing():
     loaded = {x.value for x in program.module.body if isinstance(x, Load)}
     stored = {x.at.constant: x.value for x in program.module.body if isinstance(x, Store)}
     assert stored[2] in loaded
-
-
-# -- counting --------------------------------------------------------------------------------------
 
 
 def test_operations_are_counted_by_kind():

@@ -53,9 +53,6 @@ def kernel(backend):
     return Kernel(PROGRAM, backend=backend)
 
 
-# -- calls ----------------------------------------------------------------------------------------
-
-
 def test_calls_by_position_and_by_name(kernel):
     wanted = expected(Q, A, S)
     for found in (
@@ -134,8 +131,6 @@ def test_nan_and_infinity_are_computed_with(kernel):
     close(kernel(Q, A * [[np.nan], [1.0]], S), expected(Q, A * [[np.nan], [1.0]], S))
 
 
-# -- batches --------------------------------------------------------------------------------------
-
 BATCHES = [
     ((5,), (5,), (5,)),
     ((5,), (), ()),
@@ -178,35 +173,32 @@ def test_a_batch_is_its_states_one_by_one(kernel):
     close(kernel(q, A, S), one_by_one)
 
 
-# -- what is refused ------------------------------------------------------------------------------
-
-ARGUMENTS = "; the arguments are: q (3,), A (2, 3), s ()"
 WRONG_CALLS = [
-    ((), {}, f"f: missing a required argument: 'q'{ARGUMENTS}"),
-    ((Q,), {}, f"f: missing a required argument: 'A'{ARGUMENTS}"),
-    ((Q, A), {}, f"f: missing a required argument: 's'{ARGUMENTS}"),
-    ((), {"q": Q, "s": S}, f"f: missing a required argument: 'A'{ARGUMENTS}"),
-    ((Q, A, S, S), {}, f"f: too many positional arguments{ARGUMENTS}"),
-    ((Q, A, S), {"qq": Q}, f"f: got an unexpected keyword argument 'qq'{ARGUMENTS}"),
-    ((Q, A), {"q": Q}, f"f: multiple values for argument 'q'{ARGUMENTS}"),
-    ((Q, A, S), {"s": S}, f"f: multiple values for argument 's'{ARGUMENTS}"),
+    ((), {}, "'q'"),
+    ((Q,), {}, "'A'"),
+    ((Q, A), {}, "'s'"),
+    ((), {"q": Q, "s": S}, "'A'"),
+    ((Q, A, S, S), {}, r"q \(3,\), A \(2, 3\), s \(\)"),
+    ((Q, A, S), {"qq": Q}, "'qq'"),
+    ((Q, A), {"q": Q}, "'q'"),
+    ((Q, A, S), {"s": S}, "'s'"),
 ]
 
 
 @pytest.mark.parametrize(("given", "named", "message"), WRONG_CALLS)
 def test_wrong_calls(kernel, given, named, message):
-    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(ArgumentError, match=message):
         kernel(*given, **named)
 
 
 WRONG_SHAPES = [
-    ("q", np.zeros(4), "f: q has shape (4,); valid is (3,), or (..., 3) for a batch"),
-    ("q", 1.0, "f: q has shape (); valid is (3,), or (..., 3) for a batch"),
-    ("q", np.zeros((3, 1)), "f: q has shape (3, 1); valid is (3,), or (..., 3) for a batch"),
-    ("q", [], "f: q has shape (0,); valid is (3,), or (..., 3) for a batch"),
-    ("A", Q, "f: A has shape (3,); valid is (2, 3), or (..., 2, 3) for a batch"),
-    ("A", A.T, "f: A has shape (3, 2); valid is (2, 3), or (..., 2, 3) for a batch"),
-    ("A", np.zeros((2, 0)), "f: A has shape (2, 0); valid is (2, 3), or (..., 2, 3) for a batch"),
+    ("q", np.zeros(4), "(3,)"),
+    ("q", 1.0, "(3,)"),
+    ("q", np.zeros((3, 1)), "(3,)"),
+    ("q", [], "(3,)"),
+    ("A", Q, "(2, 3)"),
+    ("A", A.T, "(2, 3)"),
+    ("A", np.zeros((2, 0)), "(2, 3)"),
 ]
 WRONG_TYPES = [
     (Q + 0j, "dtype complex128"),
@@ -227,27 +219,26 @@ WRONG_TYPES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "message"), WRONG_SHAPES)
-def test_wrong_shapes(kernel, name, value, message):
+@pytest.mark.parametrize(("name", "value", "valid"), WRONG_SHAPES)
+def test_wrong_shapes(kernel, name, value, valid):
     good = {"q": Q, "A": A, "s": S}
-    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
+    said = rf"{name}.*{re.escape(str(np.shape(value)))}.*{re.escape(valid)}"
+    with pytest.raises(ArgumentError, match=said):
         kernel(*(good | {name: value}).values())
 
 
 @pytest.mark.parametrize(("value", "came"), WRONG_TYPES)
 def test_wrong_types(kernel, value, came):
-    message = f"f: q must be real numbers; got {came}"
     for call in (lambda: kernel(value, A, S), lambda: kernel(q=value, A=A, s=S)):
-        with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
+        with pytest.raises(ArgumentError, match=rf"q.*{re.escape(came)}"):
             call()
 
 
 def test_ragged_lists(kernel):
-    with pytest.raises(ArgumentError, match=r"^f: A is no array of numbers: .*inhomogeneous"):
+    with pytest.raises(ArgumentError, match="A"):
         kernel(Q, [[1.0, 2.0, 3.0], [4.0]], S)
 
 
 def test_batches_that_do_not_broadcast(kernel):
-    message = "f: the batch axes do not broadcast together: q (4, 3), A (5, 2, 3), s ()"
-    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
+    with pytest.raises(ArgumentError, match=r"q \(4, 3\), A \(5, 2, 3\), s \(\)"):
         kernel(np.zeros((4, 3)), np.zeros((5, 2, 3)), S)

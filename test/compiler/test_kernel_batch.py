@@ -81,9 +81,6 @@ def vector(request):
     return Vector(PROGRAM, request.param)
 
 
-# -- lanes -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("extra", [0, 1, 2, 3, 5, 7, 8, 9, 16, 23])
 def test_any_number_of_lanes_and_of_states(kernel, vector, extra):
     count = vector.lanes + extra
@@ -163,8 +160,6 @@ def test_sines_and_cosines_are_accurate_in_each_number_of_lanes(vector):
         np.testing.assert_array_equal(found[0][:10], np.sin(tiny))
         np.testing.assert_array_equal(found[1][:10], np.cos(tiny))
 
-
-# -- kernels ---------------------------------------------------------------------------------------
 
 LARGE = strategy.LEAST_STATES + 3
 
@@ -253,12 +248,10 @@ def test_batch_axes_broadcast_in_large_batches(kernel):
 def test_guards_in_large_batches(kernel):
     arrays = [x.reshape(31, 10, *x.shape[1:]) for x in states((310,))]
     arrays[1][23, 4, 1, 1] = arrays[1][30, 9, 1, 1] = -10.0
-    with pytest.raises(SingularError, match=r"^f: A is too small at state \[23, 4\] of the batch$"):
+    with pytest.raises(SingularError, match=r"A.*\[23, 4\]"):
         kernel(*arrays)
     arrays[0][2, 2, 0] = math.nan
-    with pytest.raises(
-        SingularError, match=r"size .* state \[2, 2\] of .*; an input is not finite"
-    ):
+    with pytest.raises(SingularError, match=r"size.*\[2, 2\].*finite"):
         kernel(*arrays)
 
 
@@ -279,8 +272,6 @@ def test_iteration_of_a_large_batch(watched):
 
     x[:] = 9.0
     x[17, 0] = 2.0
-    with pytest.raises(
-        SingularError, match=r"x is not positive at step 2 at state \[17\]"
-    ) as raised:
+    with pytest.raises(SingularError, match=r"x.* 2.*\[17\]") as raised:
         Kernel(trace(root, {"x": (3,)}, name="f"), backend="llvm").iterate(x, steps=5)
     np.testing.assert_array_equal(raised.value.trajectory, [x, x - 1.0, x - 2.0])

@@ -95,9 +95,6 @@ def test_batches(kernel, state, u, h):
     assert found.flags.c_contiguous
 
 
-# -- guards ----------------------------------------------------------------------------------------
-
-
 @pytest.fixture(params=BACKENDS, scope="module")
 def falling(request):
     """Each step takes 1 off x, which has to stay positive, and then y off y."""
@@ -109,11 +106,11 @@ def falling(request):
 
 
 def test_a_guard_that_fails_keeps_the_states_so_far(falling):
-    with pytest.raises(SingularError, match=r"^f: x is not positive at step 3$") as raised:
+    with pytest.raises(SingularError, match=r"x.* 3$") as raised:
         falling.iterate([3.0, 5.0], 0.0, steps=9)
     expected = [[3.0, 5.0], [2.0, 5.0], [1.0, 5.0], [0.0, 5.0]]
     np.testing.assert_array_equal(raised.value.trajectory, expected)
-    with pytest.raises(SingularError, match=r"^f: z at step 0; an input is not finite$") as raised:
+    with pytest.raises(SingularError, match=r"z.* 0.*finite") as raised:
         falling.iterate([3.0, np.nan], 0.0, steps=9)
     assert raised.value.trajectory.shape == (1, 2)
     assert falling.iterate([3.0, 5.0], 0.0, steps=3).shape == (4, 2)
@@ -134,24 +131,20 @@ def test_other_singular_errors_have_no_trajectory(falling):
     assert raised.value.trajectory is None
 
 
-# -- what is refused -------------------------------------------------------------------------------
-
-
 def test_wrong_steps(kernel):
     for steps in (-1, 2.0, None, "3"):
-        message = f"f: steps must be an integer of at least 0; got {steps!r}"
-        with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
+        with pytest.raises(ArgumentError, match=rf"steps.*{steps!r}"):
             kernel.iterate(X, U[0], steps=steps)
 
 
 def test_wrong_arguments(kernel):
-    with pytest.raises(ArgumentError, match=r"f: u has 25 entries along its first axis; valid is "):
+    with pytest.raises(ArgumentError, match=r"u.*25"):
         kernel.iterate(X, U, steps=24)
-    with pytest.raises(ArgumentError, match=r"f: missing a required argument: 'u\'"):
+    with pytest.raises(ArgumentError, match="'u'"):
         kernel.iterate(X, steps=3)
-    with pytest.raises(ArgumentError, match=r"f: x has shape \(2,\); valid is \(2, 2\), or"):
+    with pytest.raises(ArgumentError, match=r"x.*\(2,\).*\(2, 2\)"):
         kernel.iterate(X[0], U[0], steps=3)
-    with pytest.raises(ArgumentError, match=r"do not broadcast together: x \(3, 2, 2\), u \(1, 4"):
+    with pytest.raises(ArgumentError, match=r"x \(3, 2, 2\), u \(1, 4"):
         kernel.iterate(np.zeros((3, 2, 2)), np.zeros((1, 4, 2)), steps=3)
 
 
@@ -163,5 +156,5 @@ def test_kernels_that_cannot_be_iterated(backend):
         (lambda x, y: x, {"y": (), "x": (3,)}, "f (3,); the first input is: y ()"),
     ):
         kernel = Kernel(trace(function, inputs, name="f"), backend=backend)
-        with pytest.raises(ArgumentError, match="f cannot be iterated: .*" + re.escape(listed)):
+        with pytest.raises(ArgumentError, match=r"f cannot be iterated: .*" + re.escape(listed)):
             kernel.iterate(*[np.zeros(shape) for shape in inputs.values()], steps=2)

@@ -30,9 +30,6 @@ def weighed(backend):
     return Kernel(program, backend=backend, defaults={"g": np.array([2.0, 0, 0]), "m": 5})
 
 
-# -- defaults -------------------------------------------------------------------------------------
-
-
 def test_inputs_with_a_default(weighed):
     x, g, m = np.array([1.0, 2.0]), np.array([3.0, 0.0, 0.0]), np.array(7.0)
     close(weighed(x), 2.0 * x + 5.0)
@@ -43,9 +40,9 @@ def test_inputs_with_a_default(weighed):
     close(weighed(x, g=g, m=m), 3.0 * x + 7.0)
     close(weighed([1, 2], [3, 0, 0], 7), 3.0 * x + 7.0)
     close(weighed(x, m=np.array([7.0, 8.0])), 2.0 * x + np.array([[7.0], [8.0]]))
-    with pytest.raises(ArgumentError, match=r"w: missing a required argument: 'x'; the arg"):
+    with pytest.raises(ArgumentError, match="'x'"):
         weighed()
-    with pytest.raises(ArgumentError, match=r"w: g has shape \(2,\)"):
+    with pytest.raises(ArgumentError, match=r"g.*\(2,\)"):
         weighed(x, x)
 
 
@@ -59,13 +56,10 @@ def test_defaults_are_copied(backend):
 
 def test_wrong_defaults(backend):
     program = trace(lambda x, g: x * g, {"x": (2,), "g": (2,)}, name="f")
-    with pytest.raises(ArgumentError, match=r"f: the default of g has shape \(3,\); valid is \(2,"):
+    with pytest.raises(ArgumentError, match=r"g.*\(3,\).*\(2,"):
         Kernel(program, backend=backend, defaults={"g": np.zeros(3)})
-    with pytest.raises(ArgumentError, match=r"f: inputs with a default must come last"):
+    with pytest.raises(ArgumentError):
         Kernel(program, backend=backend, defaults={"x": np.zeros(2)})
-
-
-# -- outputs --------------------------------------------------------------------------------------
 
 
 def several(x: Any) -> Any:
@@ -97,7 +91,7 @@ def test_constant_outputs_and_no_inputs(backend):
     close(constant(np.zeros((4, 3))), np.broadcast_to(np.eye(2), (4, 2, 2)).copy())
     nothing = Kernel(trace(lambda: [1.0, 2.0], {}, name="f"), backend=backend)
     close(nothing(), np.array([1.0, 2.0]))
-    with pytest.raises(ArgumentError, match=r"f: too many positional arguments; the .* are: $"):
+    with pytest.raises(ArgumentError):
         nothing(1.0)
 
 
@@ -115,9 +109,6 @@ def test_a_large_program(backend):
     assert program.operations.total > 2500
     x = np.linspace(-3.0, 3.0, n)
     close(Kernel(program, backend=backend)(x), np.outer(x, x) + np.outer(np.cos(x), np.sin(x)))
-
-
-# -- guards ---------------------------------------------------------------------------------------
 
 
 def guarded(x: Any) -> Any:
@@ -145,15 +136,9 @@ def test_guards_raise_where_they_are_not_positive(backend):
             batch[index] = x
             guard, *why = message.split("; ")
             in_batch = "; ".join([f"{guard} at state {[*index]} of the batch", *why])
-            with pytest.raises(
-                SingularError,
-                match=f"^{re.escape(in_batch)}$",
-            ):
+            with pytest.raises(SingularError, match=f"^{re.escape(in_batch)}$"):
                 kernel(batch)
         close(kernel(np.array([4.0, 1.0])), np.array([2.0, 3.0, 1.0]))
-
-
-# -- what a kernel says about itself --------------------------------------------------------------
 
 
 def test_description(backend):
@@ -175,9 +160,9 @@ def test_choice_of_the_back_end(monkeypatch):
     assert default_backend() == "python"
     assert Kernel(PROGRAM).backend == "python"
     monkeypatch.setenv("MBS_BACKEND", "pyhton")
-    with pytest.raises(UnknownBackendError, match=r"no backend 'pyhton' \(did you mean 'python'\?"):
+    with pytest.raises(UnknownBackendError, match=r"'pyhton'.*'python'"):
         Kernel(PROGRAM)
-    with pytest.raises(UnknownBackendError, match=r"'gpu'; the backends are: llvm, python"):
+    with pytest.raises(UnknownBackendError, match=r"'gpu'.*llvm, python"):
         Kernel(PROGRAM, backend="gpu")
     for unset in (
         lambda: monkeypatch.setenv("MBS_BACKEND", ""),

@@ -127,10 +127,7 @@ def random_module(seed: int, hoist: bool = False) -> Module:
     )
     within = For(K, index(A), index(B), (*made.body, *stores), parallel=True)
     wide = Procedure("wide", (I, A, B), hoisted(within) if hoist else (within,))
-    last = (
-        Load(0, V, index(order[I])),
-        Store(Y, index(I), 0),
-    )
+    last = (Load(0, V, index(order[I])), Store(Y, index(I), 0))
     limit, rows_checked = rng.choice((0.2, 1e9)), rng.sample(range(ROWS), ROWS)
     checks: list[nodes.Statement] = []
     for k in range(0, 2 * ROWS, 2):
@@ -297,7 +294,7 @@ def test_the_first_check_that_fails_decides():
 
 def test_addresses_out_of_bounds_are_found():
     read = For(I, ZERO, END + 1, (Load(0, X, index(I)),))
-    with pytest.raises(IndexError, match=r"x\[21\], of 21 entries"):
+    with pytest.raises(IndexError, match=r"x\[21\]"):
         evaluate(verify(module(read)), {"x": np.zeros(ROWS)})
 
 

@@ -23,12 +23,7 @@ REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
 most_representations_slow = pytest.mark.parametrize(
     "representation", mostly_slow(REPRESENTATIONS, ("spatial", "mixed"))
 )
-OF_A_BODY = (
-    mbs.jacobian,
-    mbs.jacobian_rate,
-    mbs.jacobian_second_rate,
-    mbs.kinematic_hessian,
-)
+OF_A_BODY = (mbs.jacobian, mbs.jacobian_rate, mbs.jacobian_second_rate, mbs.kinematic_hessian)
 OF_ALL_BODIES = (
     mbs.twists,
     mbs.accelerations,

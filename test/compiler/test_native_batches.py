@@ -116,9 +116,6 @@ def test_large_results_go_to_python(kernel):
     assert same(fewer, [x[:-1] for x in found])
 
 
-# -- at work ---------------------------------------------------------------------------------------
-
-
 def test_one_kernel_in_several_threads(kernel):
     """One call has the vector code's memory, the others take the slow path meanwhile."""
 

@@ -43,9 +43,6 @@ def filling():
     return new_filling()
 
 
-# -- the fast path ---------------------------------------------------------------------------------
-
-
 @ordinary
 def test_native_calls_are_supported_and_used(kernel):
     assert layout.supported()
@@ -191,7 +188,7 @@ def test_without_native_calls_kernels_work_as_well(plain, kernel, filling):
     assert other.slow_calls == 0
     assert same(other(*[x.tolist() for x in arguments]), kernel(*arguments))
     assert other.slow_calls == 1
-    with pytest.raises(ArgumentError, match=r"f: missing a required argument: 'A\'"):
+    with pytest.raises(ArgumentError, match="'A'"):
         other(arguments[0])
     with pytest.raises(SingularError, match=r"x too small"):
         other(arguments[0] - 20.0, *arguments[1:])

@@ -33,8 +33,6 @@ def kernel():
     return new_kernel()
 
 
-# -- references ------------------------------------------------------------------------------------
-
 CALLS = 100_000
 
 
@@ -129,9 +127,6 @@ def test_no_memory_is_kept(kernel):
     assert min(grown) < 5_000, grown  # each time less than any object has
 
 
-# -- lifetimes -------------------------------------------------------------------------------------
-
-
 def test_results_outlive_their_kernel():
     arguments = one_state()
     kernel = new_kernel()
@@ -196,9 +191,6 @@ def test_kernels_in_cycles_are_freed_in_any_order():
         text=True,
     )
     assert done.returncode == 0, done.stderr
-
-
-# -- threads ---------------------------------------------------------------------------------------
 
 
 def test_calls_from_several_threads(kernel):

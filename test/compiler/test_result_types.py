@@ -127,5 +127,5 @@ def test_help_and_signature_of_a_kernel():
     assert "leading batch axes" in shown
     assert kernel.__name__ == "inverse_dynamics_derivatives"
     assert inspect.signature(mbs.compile(mbs.mass_matrix, ARM)).return_annotation == "(..., 2, 2)"
-    with pytest.raises(AttributeError, match="no attribute 'torques'"):
+    with pytest.raises(AttributeError, match="torques"):
         kernel.torques  # noqa: B018

@@ -127,8 +127,6 @@ def test_a_hundred_random_tables_are_identified_rightly_or_refused(tmp_path):
     assert sum(one[2] is not None for one in made) > 40
 
 
-# -- clocks and velocities -------------------------------------------------------------------------
-
 LONG = recorded(1, duration=12.0, rate=100.0)
 
 
@@ -166,7 +164,7 @@ def test_a_uniform_clock_is_trusted_and_velocities_in_other_units_are_not_used(f
 
 
 def test_a_clock_that_velocities_and_torques_contradict_is_refused():
-    with pytest.raises(RecordingError, match=r"its period is 0\.01 s, by its clock 0\.0125"):
+    with pytest.raises(RecordingError, match=r"0\.01 s.*0\.0125"):
         cleaned(replace(LONG, t=1.25 * LONG.t), TRUE)
     half = replace(LONG, t=np.arange(len(LONG.t), dtype=float), qd=0.5 * LONG.qd)
     with pytest.raises(RecordingError, match="not in s"):
@@ -188,8 +186,6 @@ def test_torques_in_other_units_are_named(factor, said):
         cleaned(replace(LONG, tau=factor * LONG.tau), TRUE)
     assert said in str(error.value)
 
-
-# -- tables ----------------------------------------------------------------------------------------
 
 T = np.arange(60) * 0.01
 ONE, TWO = np.sin(T), 2.0 + np.cos(T)
@@ -285,9 +281,6 @@ def test_columns_that_do_not_exist_or_mean_nothing_are_refused(tmp_path):
     with pytest.raises(RecordingError, match="Time=clock"):
         read_recording(path, columns={"Time": "clock"})
     np.testing.assert_allclose(read_recording(path, columns={"Time": "t[ms]"}).t, T, atol=1e-5)
-
-
-# -- damaged and hostile files ---------------------------------------------------------------------
 
 
 def survives(folder, count):

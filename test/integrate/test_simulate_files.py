@@ -63,32 +63,32 @@ def test_events_of_a_batch_are_saved(tmp_path):
 
 def test_bad_files(tmp_path):
     batch = simulate(CHAIN, [START[0]] * 2, duration=0.01)
-    with pytest.raises(ArgumentError, match="one motion, not a batch"):
+    with pytest.raises(ArgumentError, match="batch"):
         batch.save(tmp_path / "batch.csv")
     batch.save(tmp_path / "batch.npz")
     assert Motion.load(tmp_path / "batch.npz").q.shape == (11, 2, 3)
-    with pytest.raises(ArgumentError, match=r"must end in \.npz, \.csv"):
+    with pytest.raises(ArgumentError, match=r"\.npz, \.csv"):
         batch.save(tmp_path / "batch.bag")
     with pytest.raises(FileNotFoundError):
         Motion.load(tmp_path / "nothing.npz")
     (tmp_path / "text.npz").write_text("no archive")
-    with pytest.raises(ArgumentError, match=r"text\.npz is no \.npz file"):
+    with pytest.raises(ArgumentError, match=r"text\.npz"):
         Motion.load(tmp_path / "text.npz")
     np.savez(tmp_path / "other.npz", t=np.zeros(3))
-    with pytest.raises(ArgumentError, match="it has no q, qd"):
+    with pytest.raises(ArgumentError, match="q, qd"):
         Motion.load(tmp_path / "other.npz")
     with np.load(tmp_path / "batch.npz") as file:
         data = dict(file)
     np.savez(tmp_path / "shape.npz", **{**data, "qd": data["qd"][:5]})
-    with pytest.raises(ArgumentError, match=r"qd is float64 \(5, 2, 3\); valid is .*\(11, 2, 3\)"):
+    with pytest.raises(ArgumentError, match=r"qd.*\(5, 2, 3\).*\(11, 2, 3\)"):
         Motion.load(tmp_path / "shape.npz")
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ArgumentError, match="first line is not the header"):
+    with pytest.raises(ArgumentError, match="first line"):
         Motion.load(tmp_path / "other.csv")
     simulate(CHAIN, *START, duration=0.01).save(tmp_path / "good.csv")
     lines = (tmp_path / "good.csv").read_text().splitlines()
     (tmp_path / "short.csv").write_text("\n".join([*lines[:3], "1,2,3", *lines[3:]]))
-    with pytest.raises(ArgumentError, match=r"short\.csv, line 4: 3 cells; the header has 21"):
+    with pytest.raises(ArgumentError, match=r"short\.csv.*4.*3.*21"):
         Motion.load(tmp_path / "short.csv")
     (tmp_path / "text.csv").write_text("\n".join([lines[0], lines[1].replace("0.0", "x")]))
     with pytest.raises(ArgumentError, match="line 2"):

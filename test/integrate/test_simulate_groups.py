@@ -202,9 +202,9 @@ def test_bad_states_are_refused():
     wrong[3:7] *= 1.01
     with pytest.raises(ArgumentError, match="j0"):
         simulate(model, wrong, qd, duration=0.1)
-    with pytest.raises(ArgumentError, match=r"q has shape \(10,\); valid is \(12,\)"):
+    with pytest.raises(ArgumentError, match=r"q.*\(10,\).*\(12,\)"):
         simulate(model, q[:10], qd, duration=0.1)
-    with pytest.raises(ArgumentError, match=r"qd has shape \(12,\); valid is \(10,\)"):
+    with pytest.raises(ArgumentError, match=r"qd.*\(12,\).*\(10,\)"):
         simulate(model, q, q, duration=0.1)
     with pytest.raises(SimulationError):
         simulate(model, q, qd, duration=10.0, step=0.01, control=lambda t, q, qd: qd * 1e3)

@@ -125,7 +125,7 @@ def test_a_motion_that_takes_too_many_steps_says_what_to_take(monkeypatch):
     monkeypatch.setattr(runge_kutta, "MOST_STEPS", 300)
     model = slider(1e-3)
     forces = JointForces.of(model, damping=1e4, friction=0.0)
-    with pytest.raises(SimulationError, match=r"in 300 steps.*the motion is stiff; take rk4"):
+    with pytest.raises(SimulationError, match=r"300.*rk4"):
         simulate(model, [0.0], [1.0], duration=0.1, method="dormand_prince", forces=forces)
 
 

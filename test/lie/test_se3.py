@@ -46,9 +46,6 @@ def conjugated(C, X):
     return se3.vee(C @ se3.hat(X) @ np.linalg.inv(C))
 
 
-# -- the algebra ----------------------------------------------------------------------------------
-
-
 def test_hat_and_vee():
     X = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     expected = [[0, -3, 2, 4], [3, 0, -1, 5], [-2, 1, 0, 6], [0, 0, 0, 0]]
@@ -72,9 +69,6 @@ def test_jacobi_identity():
         a, b, c = se3.ad(X), se3.ad(Y), se3.ad(Z)
         near(a @ (b @ Z) + b @ (c @ X) + c @ (a @ Y), np.zeros(6), 2e-14)
         near(se3.ad(a @ Y), a @ b - b @ a, 2e-14)
-
-
-# -- the group ------------------------------------------------------------------------------------
 
 
 def test_pose_puts_its_blocks():
@@ -152,9 +146,6 @@ def test_a_rotation_applied_in_factors_is_their_product(axis):
         strict=True,
     ):
         near(one, other, 1e-14)
-
-
-# -- exp and log ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("angle", [*UP_TO_PI, *BEYOND_PI, 2 * PI, 20.0])
@@ -237,9 +228,6 @@ def test_exp_screw_along_coordinate_axes_keeps_zeros_and_ones():
     )
 
 
-# -- differentials --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("angle", [*UP_TO_PI, *BEYOND_PI])
 def test_dexp_is_its_power_series(angle):
     for X in screws([angle]):
@@ -270,9 +258,6 @@ def test_dexp_inv_beyond_pi_up_to_its_singularity():
 def test_Ad_of_exp_is_dexp_forward_over_dexp_backward(angle):
     for X in screws([angle]):
         near(se3.Ad(se3.exp(X)) @ se3.dexp(-X), se3.dexp(X), ROUNDING)
-
-
-# -- parameters of screws -------------------------------------------------------------------------
 
 
 def test_screw_parameters():
@@ -309,8 +294,6 @@ def test_reciprocal_product():
         lines = [*e, *np.cross(p, e)], [*f, *np.cross(point, f)]
         near(se3.reciprocal_product(*lines), expected, ROUNDING)
 
-
-# -- batches and symbols --------------------------------------------------------------------------
 
 OF_SCREWS = ("hat", "ad", "exp", "dexp", "dexp_inv")
 OF_POSES = ("inverse", "Ad", "log")

@@ -46,9 +46,6 @@ def near(found, expected, tolerance=1e-15):
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=tolerance)
 
 
-# -- hat and vee ---------------------------------------------------------------------------------
-
-
 def test_hat_is_the_cross_product_and_vee_its_inverse():
     rng = np.random.default_rng(2)
     x, y = rng.normal(size=(2, 20, 3))
@@ -68,9 +65,6 @@ def test_congruence_is_the_product_and_exactly_symmetric():
     found = so3.congruence(R, A)
     near(found, R @ A @ R.T, 1e-14)
     np.testing.assert_array_equal(found, found.T)
-
-
-# -- the functions of the angle -------------------------------------------------------------------
 
 
 def quotients(angle: float) -> dict[str, Decimal]:
@@ -114,9 +108,6 @@ def test_functions_of_the_angle_are_accurate_relatively(name):
 def test_functions_of_the_angle_at_zero(name, limit):
     for x in (0.0, 5e-324, 1e-320, 1e-40):
         assert getattr(series, name)(x) == pytest.approx(limit, rel=1e-15)
-
-
-# -- exp and log ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("angle", [*UP_TO_PI, *BEYOND_PI, 2 * PI, 20.0])
@@ -218,9 +209,6 @@ def test_conjugation_turns_the_axis():
         near(R @ so3.hat(y) @ R.T, so3.hat(R @ y), 4e-15)
 
 
-# -- differentials --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("angle", [*UP_TO_PI, *BEYOND_PI])
 def test_dexp_is_its_power_series(angle):
     for x in vectors([angle]):
@@ -248,8 +236,6 @@ def test_dexp_inv_beyond_pi_up_to_its_singularity():
         size = np.abs(inverse).max()
         near(inverse @ exact.dexp(so3.hat(x)), np.eye(3), 4e-15 * size)
 
-
-# -- batches and symbols --------------------------------------------------------------------------
 
 FUNCTIONS = ("hat", "exp", "log", "dexp", "dexp_inv")
 

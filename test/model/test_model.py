@@ -34,9 +34,6 @@ def body(name, parent=GROUND, coordinate=0, *, joint_name=None, **given):
     return Body(name, parent, np.eye(4), moved_by, Inertia.from_com(1.0, np.ones(3), CUBE))
 
 
-# -- what it says ---------------------------------------------------------------------------------
-
-
 def test_numbers_and_names():
     model = MECHANISM.model
     assert (model.n, model.nb) == (7, 7)
@@ -107,7 +104,7 @@ def test_unknown_frames_and_joints(name):
 def test_joints_by_name():
     model = MECHANISM.model
     assert model.joint("joint3") is model.bodies[2].joint is model.joints[2]
-    with pytest.raises(UnknownJointError, match=r"no joint 'jiont3' \(did you mean 'joint3'\?\);"):
+    with pytest.raises(UnknownJointError, match=r"'jiont3'.*'joint3'"):
         model.joint("jiont3")
 
 
@@ -150,26 +147,23 @@ def test_mimics_share_coordinates():
     np.testing.assert_array_equal(M, T.T @ np.arange(1.0, 10.0).reshape(3, 3) @ T)
 
 
-# -- what it refuses ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("bodies", "said"),
     [
-        ([body("a"), body("a", joint_name="other", coordinate=1)], r"body names .*once: \['a'\]"),
+        ([body("a"), body("a", joint_name="other", coordinate=1)], r"body names.*\['a'\]"),
         (
             [body("a"), body("b", joint_name="to_a", coordinate=1)],
-            r"joint names .*once: \['to_a'\]",
+            r"joint names.*\['to_a'\]",
         ),
-        ([body("a", 0)], "body 'a' has the index 0 and the parent 0; a parent must be the ground"),
+        ([body("a", 0)], r"body 'a'.*0.*0"),
         (
             [body("a", 1), body("b", coordinate=1)],
-            "index 0 and the parent 1; a parent",
+            "index 0 and the parent 1",
         ),
-        ([body("a", -2)], "body 'a' has the index 0 and the parent -2"),
-        ([body("a", coordinate=1)], r"numbered 0, 1, \.\.\.; got \[1\]"),
-        ([body("a"), body("b", coordinate=2)], r"numbered 0, 1, \.\.\.; got \[0, 2\]"),
-        ([body("a", coordinate=-1)], r"numbered 0, 1, \.\.\.; got \[-1\]"),
+        ([body("a", -2)], r"body 'a'.*0.*-2"),
+        ([body("a", coordinate=1)], r"\[1\]"),
+        ([body("a"), body("b", coordinate=2)], r"\[0, 2\]"),
+        ([body("a", coordinate=-1)], r"\[-1\]"),
         (
             [body("a"), body("b", coordinate=1, mimics="to_c")],
             "'to_b' refers to coordinate 1, which no joint",
@@ -215,9 +209,6 @@ def test_arrays_given_are_copied():
     for made in (model, turned):
         np.testing.assert_array_equal(made.gravity, (0.0, 0.0, -9.81))
         np.testing.assert_allclose(made.screws().homes, MECHANISM.homes, rtol=0, atol=1e-14)
-
-
-# -- diagnostics ----------------------------------------------------------------------------------
 
 
 def said_of(*bodies, severity="warning"):

@@ -287,44 +287,44 @@ def but(array, index, value):
 GOOD = arguments()
 HOMES, SCREWS, M_BODY = GOOD["homes"], GOOD["screws"], GOOD["M_body"]
 WRONG = [
-    (ArgumentError, {"frame": "spatail"}, r"frame must be one of spatial, body_fixed, parent; got"),
-    (ArgumentError, {"parents": 3}, r"parents must be a sequence of integers; got 3"),
-    (ArgumentError, {"parents": [-1, 0.0, 1]}, r"parents\[1\] must be an integer; got 0.0"),
-    (ArgumentError, {"parents": [-1, None, 1]}, r"parents\[1\] must be an integer; got None"),
-    (ModelError, {"parents": [-1, 2, 1]}, r"parents\[1\] is 2; valid is -1 .* before body 1"),
-    (ModelError, {"parents": [-1, 0, 2]}, r"parents\[2\] is 2; valid is -1"),
-    (ModelError, {"parents": [-1, -2, 0]}, r"parents\[1\] is -2; valid is -1"),
+    (ArgumentError, {"frame": "spatail"}, r"frame"),
+    (ArgumentError, {"parents": 3}, r"parents.*3"),
+    (ArgumentError, {"parents": [-1, 0.0, 1]}, r"parents\[1\].*0.0"),
+    (ArgumentError, {"parents": [-1, None, 1]}, r"parents\[1\].*None"),
+    (ModelError, {"parents": [-1, 2, 1]}, r"parents\[1\] is 2.*-1 .* before body 1"),
+    (ModelError, {"parents": [-1, 0, 2]}, r"parents\[2\] is 2.*-1"),
+    (ModelError, {"parents": [-1, -2, 0]}, r"parents\[1\] is -2.*-1"),
     (ModelError, {"parents": []}, r"parents is empty"),
-    (ArgumentError, {"parents": [-1, 0]}, r"homes has shape \(3, 4, 4\); valid is \(2, 4, 4\)"),
-    (ArgumentError, {"homes": np.eye(4)}, r"homes has shape \(4, 4\); valid is \(3, 4, 4\)"),
-    (ArgumentError, {"homes": "here"}, r"homes must be real numbers"),
-    (ArgumentError, {"homes": but(HOMES, (1, 0, 0), 1.1)}, r"homes\[1\] has no rotation"),
-    (ArgumentError, {"homes": but(HOMES, (2, 2, 2), -1.0)}, r"homes\[2\] has no rotation"),
-    (ArgumentError, {"homes": but(HOMES, (2, 3, 0), 1.0)}, r"the last row of homes\[2\]"),
-    (ArgumentError, {"homes": but(HOMES, (2, 0, 3), np.nan)}, r"homes must be finite"),
-    (ArgumentError, {"screws": np.eye(6)}, r"screws has shape \(6, 6\); valid is \(3, 6\)"),
+    (ArgumentError, {"parents": [-1, 0]}, r"homes.*\(3, 4, 4\).*\(2, 4, 4\)"),
+    (ArgumentError, {"homes": np.eye(4)}, r"homes.*\(4, 4\).*\(3, 4, 4\)"),
+    (ArgumentError, {"homes": "here"}, r"homes"),
+    (ArgumentError, {"homes": but(HOMES, (1, 0, 0), 1.1)}, r"homes\[1\]"),
+    (ArgumentError, {"homes": but(HOMES, (2, 2, 2), -1.0)}, r"homes\[2\]"),
+    (ArgumentError, {"homes": but(HOMES, (2, 3, 0), 1.0)}, r"homes\[2\]"),
+    (ArgumentError, {"homes": but(HOMES, (2, 0, 3), np.nan)}, r"homes"),
+    (ArgumentError, {"screws": np.eye(6)}, r"screws.*\(6, 6\).*\(3, 6\)"),
     (
         ModelError,
         {"screws": but(SCREWS, (1, 2), 2.0)},
-        r"axis of screws\[1\] must have unit length; got .* length 2",
+        r"axis of screws\[1\].*2",
     ),
-    (ModelError, {"screws": but(SCREWS, 2, 0.0)}, r"screws\[2\] must have .* length 0"),
+    (ModelError, {"screws": but(SCREWS, 2, 0.0)}, r"screws\[2\].*0"),
     (
         ModelError,
         {"screws": but(SCREWS, 0, (0, 0, 0, 1, 1, 0))},
-        r"screws\[0\] must have .* length 1.41421",
+        r"screws\[0\].*1.41421",
     ),
-    (ArgumentError, {"M_body": np.eye(6)}, r"M_body has shape \(6, 6\); valid is \(3, 6, 6\)"),
+    (ArgumentError, {"M_body": np.eye(6)}, r"M_body.*\(6, 6\).*\(3, 6, 6\)"),
     (ModelError, {"M_body": but(M_BODY, (2, 0, 3), 1.0)}, r"M_body\[2\]: .* not the inertia of a"),
     (ModelError, {"M_body": but(M_BODY, (1, 2, 2), 0.0)}, r"M_body\[1\]: .* semidefinite"),
-    (ArgumentError, {"gravity": 9.81}, r"gravity has shape \(\); valid is \(3,\)"),
-    (ArgumentError, {"gravity": (0, 0, np.inf)}, r"gravity must be finite"),
-    (ArgumentError, {"body_names": ["a", "b"]}, r"body_names must be 3 names.*; got \['a', 'b'\]"),
-    (ArgumentError, {"body_names": "abc"}, r"body_names must be 3 names.*; got 'abc'"),
-    (ArgumentError, {"joint_names": ["a", "b", 3]}, r"joint_names must be 3 names"),
-    (ArgumentError, {"joint_names": ["a", "", "c"]}, r"joint_names must be 3 names"),
-    (ModelError, {"body_names": ["a", "b", "a"]}, r"body names must be unique.*\['a'\]"),
-    (ModelError, {"joint_names": ["x", "x", "y"]}, r"joint names must be unique.*\['x'\]"),
+    (ArgumentError, {"gravity": 9.81}, r"gravity.*\(\).*\(3,\)"),
+    (ArgumentError, {"gravity": (0, 0, np.inf)}, r"gravity"),
+    (ArgumentError, {"body_names": ["a", "b"]}, r"body_names.*\['a', 'b'\]"),
+    (ArgumentError, {"body_names": "abc"}, r"body_names.*'abc'"),
+    (ArgumentError, {"joint_names": ["a", "b", 3]}, r"joint_names"),
+    (ArgumentError, {"joint_names": ["a", "", "c"]}, r"joint_names"),
+    (ModelError, {"body_names": ["a", "b", "a"]}, r"body names.*\['a'\]"),
+    (ModelError, {"joint_names": ["x", "x", "y"]}, r"joint names.*\['x'\]"),
 ]
 
 
@@ -338,12 +338,12 @@ def test_wrong_input_names_the_argument(error, wrong, message):
 @pytest.mark.parametrize(
     ("error", "wrong", "message"),
     [
-        (ArgumentError, {"S_parent": np.zeros((3, 4, 4))}, r"S_parent\[0\] has no rotation"),
-        (ArgumentError, {"S_body": np.zeros((2, 4, 4))}, r"S_body has shape \(2, 4, 4\)"),
-        (ModelError, {"Z": np.zeros((3, 6))}, r"Z\[0\] must have .* length 0"),
+        (ArgumentError, {"S_parent": np.zeros((3, 4, 4))}, r"S_parent\[0\]"),
+        (ArgumentError, {"S_body": np.zeros((2, 4, 4))}, r"S_body.*\(2, 4, 4\)"),
+        (ModelError, {"Z": np.zeros((3, 6))}, r"Z\[0\].*0"),
         (ModelError, {"M_body": -M_BODY}, r"M_body\[0\]"),
         (ModelError, {"parents": [0, 0, 0]}, r"parents\[0\] is 0"),
-        (ModelError, {"joint_names": ["x", "x", "y"]}, r"joint names must be unique"),
+        (ModelError, {"joint_names": ["x", "x", "y"]}, r"joint names"),
     ],
 )
 def test_wrong_joint_frames_name_the_argument(error, wrong, message):
@@ -356,7 +356,7 @@ def test_wrong_joint_frames_name_the_argument(error, wrong, message):
 
 def test_an_unknown_frame_cannot_be_exported():
     model = Model.from_screws(**GOOD)
-    with pytest.raises(ArgumentError, match=r"frame must be one of .*; got 'body'"):
+    with pytest.raises(ArgumentError, match=r"frame.*'body'"):
         model.screws(frame="body")
 
 

@@ -167,9 +167,6 @@ def test_order_in_the_file():
         assert model.parents == (GROUND, 0, GROUND, 2, 2)
 
 
-# -- mimics ---------------------------------------------------------------------------------------
-
-
 def test_a_mimic_follows_the_end_of_the_chain():
     text = chain(
         ("third", "prismatic", mimic("second", -2, 0.25)),
@@ -191,9 +188,6 @@ def test_a_fixed_joint_does_not_mimic():
     model = load(chain(("j", "revolute", ""), ("f", "fixed", mimic("nobody"))))
     assert model.body_names == ("b",)
     assert "joint 'f': is fixed; its <mimic> is left out" in notes(model)
-
-
-# -- a part of a file -----------------------------------------------------------------------------
 
 
 def test_root_becomes_the_ground_and_the_rest_is_noted():
@@ -239,9 +233,7 @@ def test_gravity_stays_in_the_axes_of_a_root_below_a_joint_that_moves():
 
 
 def test_tip_keeps_the_bodies_on_the_way_whole():
-    with pytest.warns(
-        ModelWarning, match=r"link 'f': dropped with all beyond it: 4 kg \(f 2, g 2\)"
-    ):
+    with pytest.warns(ModelWarning, match=r"'f'.*4 kg \(f 2, g 2\)"):
         model = Model.from_urdf(tree(), tip="e")
     whole = load(tree())
     assert model.body_names == ("b", "c", "e")
@@ -280,29 +272,24 @@ def test_dropping_what_has_no_mass_is_only_a_note():
 @pytest.mark.parametrize("option", ["root", "tip"])
 @pytest.mark.parametrize("name", ["elbow", "", 3, ["a"]])
 def test_unknown_root_and_tip(option, name):
-    with pytest.raises(
-        UnknownBodyError, match=r"no body .*the bodies are: a, b, c, d, e, f, g, h$"
-    ):
+    with pytest.raises(UnknownBodyError, match=r"a, b, c, d, e, f, g, h$"):
         load(tree(), **{option: name})
 
 
 def test_a_tip_above_the_root():
-    with pytest.raises(ArgumentError, match="tip: link 'b' is not below the root 'c'"):
+    with pytest.raises(ArgumentError, match=r"tip.*'b'.*'c'"):
         load(tree(), root="c", tip="b")
 
 
 def test_a_root_below_which_nothing_moves():
-    with pytest.raises(UrdfError, match="robot 'r' has no joint that moves below the link 'e'"):
+    with pytest.raises(UrdfError, match=r"'r'.*'e'"):
         load(tree(), root="e")
 
 
 def test_a_mimic_whose_owner_is_left_out():
     text = chain(("j1", "revolute", ""), ("j2", "revolute", ""), ("j3", "revolute", mimic("j1")))
-    with pytest.raises(UrdfError, match="joint 'j3' mimics joint 'j1', which is left out"):
+    with pytest.raises(UrdfError, match=r"'j3'.*'j1'"):
         load(text, root="b")
-
-
-# -- diagnostics ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["revolute", "fixed"])
@@ -345,7 +332,7 @@ def test_links_without_an_inertial_have_none():
 
 
 def test_a_chain_that_ends_without_mass_is_a_warning():
-    with pytest.warns(ModelWarning, match="joint 'j': moves link 'b', but nothing .* singular"):
+    with pytest.warns(ModelWarning, match=r"'j'.*'b'"):
         Model.from_urdf(
             urdf(*map(link, "ac"), link("b", ""), joint("j", "a", "b"), joint("k", "a", "c"))
         )

@@ -97,8 +97,6 @@ def test_ten_thousand_links_in_a_row():
     assert load(urdf(*links, *joints, *last)).body_names == ("end",)
 
 
-# -- entities -------------------------------------------------------------------------------------
-
 LAUGHS = "".join(f'<!ENTITY l{k} "{f"&l{k - 1};" * 10}">' for k in range(1, 12))
 BOMB = f'<!DOCTYPE robot [<!ENTITY l0 "ha">{LAUGHS}]>'
 
@@ -119,9 +117,7 @@ BOMB = f'<!DOCTYPE robot [<!ENTITY l0 "ha">{LAUGHS}]>'
 def test_entities_are_refused(text, encoding):
     """Quickly: written out, the bomb is 200 GB."""
     declared = f'<?xml version="1.0" encoding="{encoding}"?>' + text
-    with pytest.raises(
-        UrdfError, match="DOCTYPE declares or loads XML entities, which are refused"
-    ):
+    with pytest.raises(UrdfError, match="DOCTYPE"):
         Model.from_urdf(declared.encode(encoding))
 
 
@@ -146,41 +142,36 @@ def test_a_document_type_without_entities_is_read():
     assert load("<!DOCTYPE robot [<!ELEMENT robot ANY>]>" + tree()).nb == load(tree()).nb
 
 
-# -- what is not even XML -------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("source", ["no such file.urdf", "a\nb", "x\0y", "robot.urdf" * 1000])
 @pytest.mark.parametrize("kind", [str, Path])
 def test_a_path_that_does_not_exist(source, kind):
-    with pytest.raises(
-        UrdfError, match=r"cannot read the URDF .*valid is the path of a file"
-    ) as info:
+    with pytest.raises(UrdfError) as info:
         Model.from_urdf(kind(source))
     assert len(str(info.value)) < 500
 
 
 def test_the_reason_is_given():
-    with pytest.raises(UrdfError, match=r"'nowhere\.urdf': No such file or directory"):
+    with pytest.raises(UrdfError, match=r"'nowhere\.urdf'"):
         Model.from_urdf("nowhere.urdf")
 
 
 def test_a_folder(tmp_path):
-    with pytest.raises(UrdfError, match=r"cannot read the URDF .*Is a directory"):
+    with pytest.raises(UrdfError, match="directory"):
         Model.from_urdf(tmp_path)
 
 
 @pytest.mark.parametrize("source", ["", " \n", b"", b"\x7fELF\x00\x01", "<r name='\udc80'/>"])
 def test_no_text(source):
-    with pytest.raises(UrdfError, match=r"empty string|not well-formed XML"):
+    with pytest.raises(UrdfError):
         Model.from_urdf(source)
 
 
 @pytest.mark.parametrize("source", [None, 7, ["<robot/>"], etree.fromstring("<robot/>")])
 def test_neither_path_nor_text(source):
-    with pytest.raises(ArgumentError, match="source must be a path or XML text of a URDF; got "):
+    with pytest.raises(ArgumentError, match="source"):
         Model.from_urdf(source)
 
 
 def test_gravity_is_checked():
-    with pytest.raises(ArgumentError, match="gravity has shape"):
+    with pytest.raises(ArgumentError, match="gravity"):
         Model.from_urdf(tree(), gravity=[9.81])

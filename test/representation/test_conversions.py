@@ -173,7 +173,7 @@ def test_unknown_representations(wrong):
 def test_conversions_refuse_a_wrong_shape(convert, wrong, valid):
     with pytest.raises(ArgumentError, match=valid):
         convert(wrong, np.eye(4), source="hybrid", target="mixed")
-    with pytest.raises(ArgumentError, match=r"C has shape \(3, 3\); valid is \(..., 4, 4\)"):
+    with pytest.raises(ArgumentError, match=r"C.*\(3, 3\)"):
         convert(np.zeros((6, 6)), np.eye(3), source="hybrid", target="mixed")
-    with pytest.raises(ArgumentError, match=r"Cd has shape \(4,\)"):
+    with pytest.raises(ArgumentError, match=r"Cd.*\(4,\)"):
         twist_from_rate(np.eye(4), np.zeros(4), "hybrid")

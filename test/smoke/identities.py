@@ -142,10 +142,7 @@ def task_space(expected: set[str]) -> None:
     inertia = mbs.operational_space_inertia(arm(), q, "tool")
     close(inertia @ J @ np.linalg.solve(M, J.T), np.eye(6), 1e-9)
     close(J @ mbs.dynamically_consistent_inverse(arm(), q, "tool"), np.eye(6), 1e-9)
-    A, bias = (
-        mbs.centroidal_momentum_matrix(arm(), q),
-        mbs.centroidal_momentum_bias(arm(), q, qd),
-    )
+    A, bias = (mbs.centroidal_momentum_matrix(arm(), q), mbs.centroidal_momentum_bias(arm(), q, qd))
     close(A @ qd, mbs.centroidal_momentum(arm(), q, qd))
     close(mbs.centroidal_momentum_matrix_rate(arm(), q, qd) @ qd, bias)
 
