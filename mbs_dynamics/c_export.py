@@ -229,7 +229,7 @@ def _comment(paragraphs: Iterable[str]) -> str:
 
 
 def _harmless(text: str) -> str:
-    """Return a line of a comment that neither ends it nor contains trigraphs or controls."""
+    """Return a line that is safe in a comment: without its end, trigraphs or control characters."""
     for pair in ("*/", "/*", "??"):
         while pair in text:
             text = text.replace(pair, " ".join(pair))
@@ -241,7 +241,7 @@ def _wrapped(signature: str) -> str:
 
 
 def _string(text: str) -> str:
-    """Return a string of C, in UTF-8; what is no plain character of it as an octal escape."""
+    """Return a string of C in UTF-8; special characters are octal escapes."""
     data = text.encode("utf-8", "surrogatepass")
     plain = (" " <= chr(x) <= "~" and chr(x) not in '"?\\' for x in data)
     letters = (chr(x) if fine else f"\\{x:03o}" for x, fine in zip(data, plain, strict=True))

@@ -88,7 +88,7 @@ def command_line() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    for stream in (sys.stdout, sys.stderr):  # a terminal may lack the letters of a name
+    for stream in (sys.stdout, sys.stderr):  # which may lack characters of a name
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     options = command_line().parse_args(arguments)
@@ -176,7 +176,7 @@ def _count(options: argparse.Namespace) -> int:
 
 
 def _size(text: str) -> int:
-    """Return a number of joints that can be counted in reasonable time."""
+    """Return a number of joints, limited so that counting ends in reasonable time."""
     n = int(text)
     if not 1 <= n <= 100:
         raise argparse.ArgumentTypeError(f"a size must be from 1 to 100; got {n}")

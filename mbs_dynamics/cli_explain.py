@@ -53,7 +53,7 @@ def _explain(options: argparse.Namespace) -> int:
 def _sizes(
     function: Callable[..., Any], program: Program, options: argparse.Namespace
 ) -> Iterator[str]:
-    """Yield how large the program is at each stage."""
+    """Yield the size of the program at each stage."""
     yield f"{program.name}: {program.operations}"
     for name, (what, show) in STAGES.items():
         if name == "ir":
@@ -69,7 +69,7 @@ def _sizes(
 
 
 def _equations(function: Callable[..., Any], *_: Any) -> list[str]:
-    """Return the file with the algorithm: what it calls mostly stands beside it."""
+    """Return the source file of the algorithm, which has most of the functions that it calls."""
     module = inspect.getmodule(algorithm_of(function).equations)
     assert module is not None
     return inspect.getsource(module).splitlines()

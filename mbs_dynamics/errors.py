@@ -59,7 +59,7 @@ def listed(names: Iterable[object]) -> str:
 class MbsError(Exception):
     """Base class of all exceptions raised by this package.
 
-    Of a long message the middle is left out: what is quoted may have any length.
+    The middle of a long message is left out, as quoted values may have any length.
     """
 
     def __init__(self, *args: object) -> None:
@@ -169,11 +169,11 @@ class ControllerError(MbsError, RuntimeError):
 
 
 class NoAnswerError(ControllerError):
-    """The controller manager has not answered: what was asked for may still happen."""
+    """The controller manager has not answered; the request may still be carried out."""
 
 
 class TraceError(MbsError, TypeError):
-    """A traced function used a symbol as only a number can be, for example in a condition."""
+    """A traced function used a symbol where only numbers are valid, such as in a condition."""
 
 
 class ModelWarning(UserWarning):

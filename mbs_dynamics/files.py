@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of text, YAML, archives of arrays, and where files are written, for all commands.
 
-Files of others may be damaged or hostile: whatever is wrong with them is an ArgumentError.
+Foreign files may be damaged or hostile: every fault of them is an ArgumentError.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MISSING = ("", "nan", "na", "n/a", "null", "none")
 
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before that of UTF-16, with which it begins
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, with whose mark it begins
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -64,12 +64,12 @@ def check_writable(option: str, path: Path) -> None:
 
 
 def write_at_once(option: str, path: Path, text: str) -> None:
-    """Replace a file by a text; whatever happens, it holds the old text or the new one.
+    """Replace the contents of a file atomically: it always holds the old text or the new one.
 
     Raises ArgumentError, naming the option, if it cannot be written there.
     """
     check_writable(option, path)
-    target = path.expanduser().resolve()  # a link stays one
+    target = path.expanduser().resolve()  # symbolic links are kept
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         with temporary.open("w", encoding="utf-8") as file:

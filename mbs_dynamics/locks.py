@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Locks that a process may fork with: another thread that holds one does not exist in the child."""
+"""Locks that are safe with forks: another thread that holds one does not exist in the child."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ _all: weakref.WeakSet[Lock] = weakref.WeakSet()
 class Lock:
     """A re-entrant lock that is free in the child of a fork, whoever held it.
 
-    What it guards must be whole at any moment, as a dictionary that gets its values when they are
-    complete.
+    The guarded data must be consistent at any moment, as a dictionary of complete values.
     """
 
     def __init__(self) -> None:
@@ -35,7 +34,7 @@ class Lock:
 
 
 def held_during_forks() -> Any:
-    """Return a lock that a fork waits for, since what it guards has locks of its own."""
+    """Return a lock that forks wait for, since the guarded objects have locks of their own."""
     lock = threading.RLock()
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(

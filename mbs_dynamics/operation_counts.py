@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operation counts: of this package's graphs, and as the literature states them.
 
-Mohan and Saha, Table 1, counts what forward dynamics takes for a serial robot of n revolute joints,
-in multiplications and additions. The counts of this package's own programs are for serial
-robots with the same kind of links, bent slender rods, and for any other model.
+Mohan and Saha, Table 1, counts multiplications and additions of forward dynamics for a serial robot
+of n revolute joints. The counts of this package's own programs are for serial robots with the same
+kind of links, bent slender rods, and for any other model.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where the robots that come with this package are, in a checkout and wherever it is installed."""
+"""Locations of the robots of this package, in a checkout and where it is installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class UnknownRobotError(UnknownNameError):
 
 
 def robot_path(name: str) -> Path:
-    """Return the path of the URDF of a robot that comes with this package, such as ``"arm7"``.
+    """Return the path of the URDF of a robot of this package, such as ``"arm7"``.
 
     Raises UnknownRobotError, which lists the robots there are.
     """

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Names of quantities and units in tables: what a column means, and its factor to SI."""
+"""Names of quantities and units in tables: the meaning of a column, and its factor to SI."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class Algorithm(Dispatcher):
         return kernel(*arrays)
 
     def _new_form(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
-        """Return what arranges arguments as the parameters, those with names and defaults last.
+        """Return a function that arranges arguments in the order of the parameters, options last.
 
         It is found again by the number of arguments and the names. Raises ArgumentError.
         """

@@ -61,7 +61,7 @@ ERRORS = {
 def described(
     text: str | None, arrays: Sequence[str], options: Mapping[str, Any], *, invariant: bool
 ) -> str:
-    """Return the docstring of an algorithm with what all say of their arguments and errors."""
+    """Return the docstring of an algorithm with the descriptions of its arguments and errors."""
     known = {x: MEANINGS[x] for x in arrays if x in MEANINGS}
     lines = [f"- ``{x}`` ({shape}): {meaning}" for x, (shape, meaning) in known.items()]
     if "wrenches" in arrays:

@@ -125,5 +125,5 @@ def center_of_mass_velocity(Mc: Any, B: Any) -> Array:
 
 
 def _about(c: Array, rep: BodyFixed, i: int) -> InverseAdjoint:
-    """Return what takes twists at the centre of mass, in inertial axes, to body i."""
+    """Return the map of twists at the centre of mass, in inertial axes, to body i."""
     return InverseAdjoint(rep.R(i), rep.r(i) - c)

@@ -96,8 +96,8 @@ def forward_dynamics_derivatives(
 ) -> ForwardDynamicsDerivatives:
     """Return dqdd/dq, dqdd/dqd and dqdd/dtau = M^-1 (..., n, n) of :func:`forward_dynamics`.
 
-    dqdd/dx = -M^-1 dtau/dx, evaluated at the acceleration that tau causes. What a free base needs
-    of its own acceleration moves no other joint: derivations.md, (11a).
+    dqdd/dx = -M^-1 dtau/dx, evaluated at the acceleration that tau causes. The wrench that
+    accelerates a free base itself moves no other joint: derivations.md, (11a).
 
     Raises SingularError if the mass matrix is not positive definite.
     """

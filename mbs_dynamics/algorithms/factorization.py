@@ -181,7 +181,7 @@ def pivots(model: Tree) -> Callable[[int, Any], Any]:
 
 
 def bounds_of_pivots(model: Tree) -> tuple[list[str], list[float]]:
-    """Return for each coordinate what to say if its pivot does not exceed a number, and this."""
+    """Return for each coordinate the message of a pivot that is too small, and its bound."""
     own = model.model
     locked = compiled(own).get_or_create(_locked, lambda: _locked(Tree(own.without_payloads())))
     without = (b for b in own.bodies if b.inertia.mass == 0.0 and not np.any(b.inertia.tensor))

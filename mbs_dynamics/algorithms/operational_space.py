@@ -60,8 +60,8 @@ def operational_space_inertia(
 ) -> FloatArray:
     """Return the inertia Lambda = (J M^-1 J^T + damping^2 I)^-1 (..., m, m) of a body or link.
 
-    It is that which a wrench on the body feels with all joints free: its inverse takes the wrench
-    to the change of Vdot. Symmetric and positive definite.
+    It is the apparent inertia of the body with all joints free: its inverse maps a wrench to the
+    change of Vdot. Symmetric and positive definite.
 
     Khatib (1987), eq. (18), with J M^-1 J^T = Y^T D^-1 Y and Y = U^-1 J^T from M = U D U^T.
 

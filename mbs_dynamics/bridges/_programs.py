@@ -25,14 +25,14 @@ INERTIAL = "inertial_parameters"
 
 
 def missing(package: str) -> BackendError:
-    """Return what to raise if a package is not installed."""
+    """Return the exception for a package that is not installed."""
     return BackendError(
         f"mbs_dynamics.bridges.{package} needs {package}: pip install 'mbs_dynamics[{package}]'"
     )
 
 
 def refused(name: str, system: str) -> BackendError:
-    """Return what to raise for derivatives that a pullback does not have."""
+    """Return the exception for derivatives that a pullback does not provide."""
     return BackendError(
         f"{name}: second derivatives and forward-mode derivatives are not available in {system}; "
         "mbs_dynamics.bridges.casadi has them"
@@ -95,7 +95,7 @@ def program_with(
 
 
 def split(kernel: Kernel, **wanted: bool) -> tuple[list[Port], dict[str, Any]]:
-    """Return the inputs of a kernel that stay inputs, and the values of those that do not.
+    """Return the inputs of a kernel that remain inputs, and the values of the others.
 
     ``wanted`` are properties of the model that stay, or else are constants. Raises ArgumentError
     for one that the kernel does not take.

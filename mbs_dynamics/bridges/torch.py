@@ -110,7 +110,7 @@ class _Value(torch.autograd.Function):
 
 
 class _Recorded(_Value):
-    """The same without transforms of torch.func, which take PyTorch 20 us to prepare for."""
+    """The same without support of torch.func, whose preparation takes PyTorch 20 us."""
 
     setup_context = staticmethod(torch.autograd.Function.setup_context)
 
@@ -143,7 +143,7 @@ class _Gradient(torch.autograd.Function):
 
 
 def _first_of(quick: Any, function: Any, arguments: tuple[Any, ...]) -> Any:
-    """Return what ``quick`` returns, or the function if a transform of torch.func is at work."""
+    """Return the result of ``quick``, or of the function within a transform of torch.func."""
     try:
         return quick(*arguments)
     except RuntimeError:  # tensors of transforms have no memory

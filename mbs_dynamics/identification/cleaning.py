@@ -139,7 +139,7 @@ def _in_degrees(recording: Recording, model: Model) -> bool:
 
 
 def _unwrapped(recording: Recording, model: Model, notes: list[str]) -> Recording:
-    """Return the recording with angles without jumps by whole turns."""
+    """Return the recording with unwrapped angles."""
     turning = [model.joints[k].kind == "revolute" for k in _joints(recording, model)]
     jumps = (np.abs(np.diff(recording.q, axis=0)) > np.pi).any(axis=0) & np.array(turning)
     if not jumps.any():

@@ -108,7 +108,7 @@ class Evidence(NamedTuple):
     """Standard deviation of its logarithm; infinite if the torques do not show it."""
 
     def doubts(self, period: float) -> list[str]:
-        """Return what speaks against a period in s; nothing if it is plausible."""
+        """Return the evidence against a period in s; none if it is plausible."""
         found = []
         if not PERIODS[0] <= period <= PERIODS[1]:
             found.append(
@@ -157,7 +157,7 @@ def checked(
 
 
 def _not_seconds(t: FloatArray, period: float, doubts: Sequence[str], evidence: Evidence) -> str:
-    """Return that a clock is not in s, and what it may be in."""
+    """Return the error of a clock that is not in s, with the likely units."""
     likely = [unit for unit, s in CLOCKS.items() if not evidence.doubts(s * period)]
     said = f"its clock is not in s. In s there would be {', and '.join(doubts)}. "
     if np.isfinite(evidence.deviation):

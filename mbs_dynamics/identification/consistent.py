@@ -7,8 +7,8 @@ first moment h,
 
     P = [[Sigma, h], [h^T, m]] = integral of (x, 1) (x, 1)^T dm,
 
-is linear in its ten inertial parameters and positive definite exactly if some distribution of mass
-has them. What is minimised is
+is linear in its ten inertial parameters, and positive definite if and only if a distribution of
+mass has them. The minimised function is
 
     1/2 |A x - b|^2 / s^2 + weight sum_i D(P_i, P0_i),
     D(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4,

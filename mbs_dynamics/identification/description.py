@@ -66,7 +66,7 @@ def _in_utf8(data: bytes) -> bytes:
     if not encoding:
         stated = DECLARED.search(data[:200].replace(b"\0", b""))
         encoding = stated[1].decode() if stated else "utf-8"
-        if encoding.lower() == "utf-16":  # without a mark
+        if encoding.lower() == "utf-16":  # without a byte order mark
             encoding = "utf-16-le" if data[1:2] == b"\0" else "utf-16-be"
     text = data.decode(encoding).lstrip("\ufeff \t\r\n").encode()
     stated = DECLARED.search(text[:200])
@@ -99,7 +99,7 @@ def _elements(data: bytes) -> dict[tuple[str, ...], _Element]:
     def end(tag: str) -> None:
         prefix, colon, tag = tag.rpartition(":")
         _, name, begin = path.pop()
-        at = parser.CurrentByteIndex  # of the end tag; behind a tag that is both
+        at = parser.CurrentByteIndex  # start of the end tag, or end of an empty-element tag
         own = data.startswith(b"</", at)
         last, inner = (data.index(b">", at) + 1, at) if own else (at, -1)
         element = _Element(begin, last, inner, prefix + colon)

@@ -55,7 +55,7 @@ class FrictionTerms(NamedTuple):
 
     @property
     def any(self) -> bool:
-        """Whether the data show any."""
+        """Whether there are any."""
         return bool(self.stribeck.any() or self.load.any())
 
     def torques(self, columns: FloatArray) -> FloatArray:

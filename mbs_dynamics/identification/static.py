@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identification of gravity from a few still poses.
 
-A joint at rest may bear up to its Coulomb friction in either direction. If each pose is approached
-from both sides, friction cancels in the mean.
+The friction of a joint at rest may be anything up to Coulomb friction in either direction. If each
+pose is approached from both sides, friction cancels in the mean.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _equations(torque_model: TorqueModel, q: FloatArray, tau: FloatArray) -> Equ
 
 
 def _independent(torque_model: TorqueModel) -> BaseParameters:
-    """Return the parameter combinations that still poses can show."""
+    """Return the parameter combinations that still poses determine."""
     rng = np.random.default_rng(0)
     k = len(torque_model.joints)
     q = rng.uniform(-np.pi, np.pi, (torque_model.rigid // k + 30, k))

@@ -123,7 +123,7 @@ class TorqueModel:
         return np.concatenate([Y, own], axis=-1)
 
     def independent(self) -> BaseParameters:
-        """Return the parameter combinations that motions of the recorded joints can show."""
+        """Return the parameter combinations that motions of the recorded joints determine."""
         rng = np.random.default_rng(0)
         k, p = len(self.joints), self.rigid + len(JOINT_TERMS) * len(self.joints)
         count = 3 * p // k + 10

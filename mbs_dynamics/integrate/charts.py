@@ -3,8 +3,8 @@
 """States of models as arrays, and how they move on the groups of the joints.
 
 Schemes of Munthe-Kaas integrate the increments u of a step from zero, q = q_0 exp(u), with the
-rates dexp(-u)^-1 qd: Mueller (dynamics), eqs. (88), (89). If all displacements of joints just add
-up, this is the scheme for vectors.
+rates dexp(-u)^-1 qd: Mueller (dynamics), eqs. (88), (89). If displacements of all joints are added,
+this is the scheme for vectors.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mbs_dynamics.representation.tree import Tree
 
 
 class Arrangement:
-    """How q (nq,), qd (n,) and further arrays (n,) are put into one: as rows, or one after another.
+    """Arrangement of q (nq,), qd (n,) and further arrays (n,) in one: as rows, or concatenated.
 
     As rows (m, n) if q is a vector with the rate qd.
     """

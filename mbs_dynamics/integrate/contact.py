@@ -6,7 +6,7 @@
     motion = simulate(arm, q, duration=1.0, wrenches=table, method="runge_kutta")
 
 A point at the depth d under a plane is pushed back along the normal by max(0, k d + c dd/dt). The
-plane never pulls, has no friction, and returns at most the energy that its spring has stored.
+plane never pulls, has no friction, and returns at most the energy stored in its spring.
 """
 
 from __future__ import annotations

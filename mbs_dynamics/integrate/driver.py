@@ -122,7 +122,7 @@ class Run:
         try:
             scheme = made()
             watch.begin(0.0, scheme.seen(scheme.x), self.batch)
-            # no law is evaluated beyond a stop, and no member of a batch continues after its own
+            # laws are not evaluated beyond a stop; each member of a batch ends at its own
             single = watch and (self.inputs.laws or (watch.stops and self.batch))
             while self.steps < self.course.steps and self.end is None:
                 left = self.course.steps - self.steps
@@ -231,6 +231,6 @@ class Run:
         seen, k = tuple(x[-1] for x in states), int(t / self.course.h * (1.0 + 1e-12))
         try:
             value: FloatArray = drive.at(k, t, seen, self.batch)
-        except SimulationError:  # a law may return anything for a state that is not finite
+        except SimulationError:  # results of laws for states that are not finite are undefined
             value = np.full(drive.shape, np.nan)
         return value

@@ -93,12 +93,12 @@ class Problem(NamedTuple):
 
     @property
     def features(self) -> Features:
-        """Which forces there are in the joints."""
+        """Kinds of forces in the joints."""
         return Features() if self.forces is None else self.forces.features
 
     @property
     def states(self) -> Arrangement:
-        """How q and qd are put into arrays."""
+        """Arrangement of q and qd in arrays."""
         return Arrangement(self.model)
 
     def kernel(
@@ -249,7 +249,7 @@ def _midpoint(
     # the rate of the momenta M v is C^T v plus the applied forces
     f = np.asarray(coriolis_matrix(model, qm, v)).T @ v + effort + known
     f = f - static_torques(model, qm, wrenches)
-    if states.flat:  # p turns with the bodies by itself
+    if states.flat:  # p is fixed in the rotating bodies
         f = f - momentum_rates(model, v, momentum(model, qm, v))
     if not finished:
         return solve_mass(model, qm, p + (0.5 * h) * f, (0.5 * h) * damping)

@@ -37,7 +37,7 @@ def _known(path: str | Path) -> Path:
 
 @contextmanager
 def _refused(source: Path) -> Iterator[None]:
-    """Raise ArgumentError for whatever is raised while a file is read."""
+    """Raise ArgumentError for any exception while a file is read."""
     try:
         yield
     except (ArgumentError, FileNotFoundError):
@@ -200,7 +200,7 @@ class Motion:
             writer.writerows([repr(float(x)) for x in row] for row in np.hstack(columns))
 
     def _named(self) -> dict[str, Any]:
-        """Return all that a file .npz has, by name."""
+        """Return the arrays of a file .npz by name."""
         named: dict[str, Any] = {name: getattr(self, name) for name in ORDER}
         for name in ("joint_names", "position_names"):
             named[name] = np.array(getattr(self, name), dtype=str)

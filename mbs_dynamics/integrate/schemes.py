@@ -86,7 +86,7 @@ class Scheme(ABC):
 
     @abstractmethod
     def once(self, t: float, values: State) -> FloatArray:
-        """Return the array after the step that begins at t with these values of the drives."""
+        """Return the array after a step from t with these values of the drives."""
 
     def values(self, t: float, x: FloatArray) -> State:
         """Return the values of the drives at t, in the present step."""
@@ -101,8 +101,8 @@ class Scheme(ABC):
     def advance(self, steps: int) -> tuple[FloatArray, State]:
         """Return the next arrays (steps, ...) and the values of the drives in each step.
 
-        Fewer are returned if a step fails, so that those before it are not lost. The failed step is
-        then the first one of the next call, which raises its error.
+        If a step fails, those before it are returned; the next call repeats it and raises its
+        error.
         """
         states, acted = [], []
         for i in range(steps):

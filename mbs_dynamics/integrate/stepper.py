@@ -202,7 +202,7 @@ STEPS: dict[str, Callable[[Step, Array, Array, Any], tuple[Array, Array]]] = {
 class Stepper:
     """Advances the state (q, qd) of a model by fixed steps of one compiled kernel each.
 
-    The state has the shape (2, n), or (nq + n,) if a joint does not just add up displacements.
+    The state has the shape (2, n), or (nq + n,) if a joint moves on a group.
 
         stepper = Stepper(arm, method="rk4", forces=JointForces.of(arm, stops=True))
         state = stepper.step(state, effort, 1e-3)

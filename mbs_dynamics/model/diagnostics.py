@@ -96,7 +96,7 @@ def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
 
 
 def diagnose_made(bodies: Sequence[Body]) -> list[Diagnostic]:
-    """Return diagnostics of bodies that a program describes, which may be massless altogether.
+    """Return diagnostics of bodies described by a program, which may all be massless.
 
     In the description of a real robot, such as a URDF, missing masses are reported one by one.
     """

@@ -58,7 +58,7 @@ def regrouped(model: Model) -> Model:
     inertias = [body.inertia for body in model.bodies]
     for i, p in reversed(list(enumerate(model.parents))):
         body = model.bodies[i]
-        if body.joint.nv > 1:  # hardly any inertia is without effect on it
+        if body.joint.nv > 1:  # little inertia is without effect on it
             continue
         inertias[i], moved = _split(inertias[i], body.joint.screw)
         if p != GROUND:
@@ -74,7 +74,7 @@ def _split(inertia: Inertia, X: FloatArray) -> tuple[Inertia, Inertia]:
     if not X[:3].any():
         unfelt = Inertia(0.0, np.zeros(3), own.tensor)
     else:
-        rod = own.second_moments[2, 2] * np.diag([1.0, 1.0, 0.0])  # all that is at z on the axis
+        rod = own.second_moments[2, 2] * np.diag([1.0, 1.0, 0.0])  # mass at z on the axis
         if abs(X[:3] @ X[3:]) <= checks.SNAP_TOLERANCE:
             unfelt = Inertia(own.mass, own.moment * (0.0, 0.0, 1.0), rod)
         else:

@@ -169,7 +169,7 @@ class Inertia(Value):
         return self.rotated(C[:3, :3]).shifted(C[:3, 3])
 
     def violations(self) -> list[str]:
-        """Return the violations of physical laws, the worst first; empty for a real body."""
+        """Return the violations of physical laws, the worst first; empty for a possible body."""
         said = []
         lowest, middle, highest = np.linalg.eigvalsh(self.tensor_at_com)
         slack = SEMIDEFINITE_TOLERANCE * max(

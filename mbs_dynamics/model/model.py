@@ -199,7 +199,7 @@ class Model(Value):
 
     @property
     def size(self) -> str:
-        """How many coordinates there are, in words."""
+        """Number of coordinates, in words, for messages."""
         if self.nq == self.nv:
             return f"{self.nv} coordinates"
         return f"{self.nq} positions, {self.nv} velocities"
@@ -248,18 +248,18 @@ class Model(Value):
         )
 
     def positions(self, joint: str) -> slice:
-        """Return where the positions of a joint, or of the one that it mimics, are in q.
+        """Return the slice of q of a joint, or of the joint that it mimics.
 
         Raises UnknownJointError, which lists the valid names.
         """
         return self.positions_of(self.joint(joint))
 
     def positions_of(self, joint: Joint) -> slice:
-        """Return where the positions of one of its joints are in q."""
+        """Return the slice of q of one of its joints."""
         return self._position_slices[joint.coordinate]
 
     def velocities(self, joint: str) -> slice:
-        """Return where the velocities of a joint, or of the one that it mimics, are.
+        """Return the slice of velocities of a joint, or of the joint that it mimics.
 
         Raises UnknownJointError, which lists the valid names.
         """
@@ -268,7 +268,7 @@ class Model(Value):
 
     @cached_property
     def _position_slices(self) -> dict[int, slice]:
-        """Where positions are in q, by the first velocity of their joint."""
+        """Slices of q, by the first velocity of their joint."""
         ends = np.cumsum([joint.nq for joint in self.joints]).tolist()
         return {
             j.coordinate: slice(end - j.nq, end) for j, end in zip(self.joints, ends, strict=True)
@@ -276,7 +276,7 @@ class Model(Value):
 
     @cached_property
     def single(self) -> FloatArray:
-        """(m, 2) int: where joints with one degree of freedom have position and velocity."""
+        """(m, 2) int: indices of position and velocity of joints with one degree of freedom."""
         found = [
             (self.positions_of(joint).start, joint.coordinate)
             for joint in self.joints
@@ -401,10 +401,9 @@ class Model(Value):
     def vector(self, values: Mapping[str, ArrayLike], rest: float = 0.0) -> FloatArray:
         """Return an array (n,) of rates, torques or the like from a mapping of joint names.
 
-        Joints that are not named get the value ``rest``. For joints with one degree of freedom
-        these may be positions as well; a joint with k of them has k values. Raises
-        UnknownJointError for a name of no coordinate, ArgumentError if ``values`` is not a mapping
-        from names to finite numbers.
+        Other joints get the value ``rest``. For joints with one degree of freedom these may be
+        positions as well; a joint with k of them has k values. Raises UnknownJointError for a name
+        of no coordinate, ArgumentError if ``values`` is not a mapping from names to finite numbers.
         """
         if not isinstance(values, Mapping):
             raise ArgumentError(f"values must be a mapping of joint names; got {values!r}")

@@ -32,7 +32,7 @@ class Payloads(tuple[Payload, ...]):
 
     @cached_property
     def bodies(self) -> tuple[int, ...]:
-        """Indices of the k bodies that carry loads, in order; kernels are compiled per such set."""
+        """Indices of the k bodies that carry loads, in order; a new set requires new kernels."""
         return tuple(sorted({load.body for load in self}))
 
     @cached_property

@@ -146,7 +146,7 @@ def from_joint_frames(
 
 
 def screws(bodies: Sequence[Body], frame: str) -> Screws:
-    """Return parents, homes, screws and inertias of bodies: what :func:`from_screws` takes.
+    """Return parents, homes, screws and inertias of bodies, the arguments of :func:`from_screws`.
 
     The reference configuration is the one in which every joint position is zero. A mimic joint is
     listed as the joint that it is: which coordinate drives it is not part of this description, nor

@@ -105,7 +105,7 @@ class Subgroup(Value):
 
     @property
     def is_commutative(self) -> bool:
-        """Whether the coordinates are those of the algebra, so that displacements just add up."""
+        """Whether the coordinates are those of the algebra, so that displacements are added."""
         return not self.structure.any()
 
     def neutral(self) -> FloatArray:

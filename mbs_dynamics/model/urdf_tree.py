@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The tree of links and joints of a URDF, and which part of it is wanted."""
+"""The tree of links and joints of a URDF, and the selected part of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mbs_dynamics.errors import ArgumentError, UnknownBodyError, UrdfError, list
 
 
 class LinkTree(NamedTuple):
-    """Links and joints by name, in the order of the file, that hang together in one tree."""
+    """Links and joints of one tree, by name, in the order of the file."""
 
     where: str
     """Name of the source in messages."""
@@ -130,7 +130,7 @@ def _by_name(where: str, what: str, elements: Iterable[Any]) -> dict[str, Any]:
 
 
 def _cycle(above: dict[str, Any], link: str) -> str:
-    """Return the cycle that one comes to when going up from a link, in words."""
+    """Return the cycle of joints above a link, in words."""
     seen = [link]
     while (link := above[link].parent) not in seen:
         seen.append(link)

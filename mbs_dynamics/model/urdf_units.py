@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong units in a URDF: sizes that no link has, and angles that are degrees.
+"""Detection of wrong units in a URDF: implausible sizes, and angles in degrees.
 
 Each rule holds for numbers of a single link or joint that no real one has; thresholds were chosen
 such that hardly any of some thousand links of public descriptions exceeds them without reason.
@@ -76,7 +76,7 @@ def wrong_units(
 
 
 def _of_inertia(inertia: Inertia, length: float, reach: float) -> Iterator[str]:
-    """Yield what is wrong with an inertia of a link of about some length, if this is known."""
+    """Yield messages about an inertia that does not suit the length of its link, if known."""
     m = inertia.mass
     if m <= 0.0:
         if inertia.tensor.any():
@@ -112,7 +112,7 @@ def _unit(radius: float) -> str:
 
 
 def _length(tree: LinkTree, name: str, inertia: Inertia) -> float:
-    """Return about how long a link is, infinite where nothing shows it."""
+    """Return the approximate length of a link, infinite if unknown."""
     distances = [math.hypot(*j.origin.xyz) for j in tree.below[name] if j.origin is not None]
     if inertia.mass > 0.0:
         distances.append(float(np.linalg.norm(inertia.com)))
@@ -157,6 +157,6 @@ def _quarters(angle: float, rounding: float = 1e-3) -> bool:
 
 
 def _turns(lower: float, upper: float) -> bool:
-    """Return whether limits are numbers of turns, or stand for none."""
+    """Return whether limits are whole turns, or placeholders for no limit."""
     turns = all(_quarters(x, 6e-3) and x != round(x) for x in (lower, upper) if x)
     return turns or (lower == -upper and upper in NO_LIMITS)

@@ -161,7 +161,7 @@ def _refuse_xacro(where: str, document: Element) -> None:
 
 
 def text_of(source: str | bytes | os.PathLike[str]) -> str:
-    """Return the text of a URDF in whatever encoding; raise UrdfError if it cannot be read."""
+    """Return the text of a URDF in any encoding; raise UrdfError if it cannot be read."""
     return _content(source)[1].lstrip(BLANK)
 
 
@@ -203,8 +203,8 @@ def _content(source: object) -> tuple[str, str]:
 def _decoded(where: str, data: bytes) -> str:
     """Return the text of bytes, in the encoding that their first bytes or declaration state.
 
-    Others than UTF-8 need no declaration if all that matters is ASCII, as for urdfdom: a text that
-    is no UTF-8 is read byte by byte.
+    Without a declaration, text that is not UTF-8 is read byte by byte, as urdfdom does, which suits
+    files whose names are ASCII.
     """
     found = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None)
     declared = _ENCODING.match(data)

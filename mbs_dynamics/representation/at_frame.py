@@ -34,7 +34,7 @@ def _inwards(rep: Representation, frame: Frame) -> Any:
 
 
 def _to_frame(rep: Representation, frame: Frame) -> Iterator[tuple[int, Operator]]:
-    """Yield the bodies on the path, from the frame inwards, with what takes their twists to it."""
+    """Yield the bodies on the path, from the frame inwards, with the maps of their twists to it."""
     to_frame = rep.at(frame)
     for i, _ in rep.model.inward_to(frame.body):
         yield i, to_frame
@@ -58,9 +58,9 @@ def parameters_at(
     """Return the screws (6,) of geometric parameters, measured at a frame, by parameter.
 
     Each of ``screws`` is fixed before the joint of a body of ``moved``, given in the frame that the
-    body has with this joint at zero. It is zero for bodies that do not move the frame. No
-    more than ``carried`` of them are carried from body to body; more are taken there at once, by
-    what takes joint screws there as well.
+    body has with this joint at zero. It is zero for bodies that do not move the frame. Up to
+    ``carried`` of them are carried from body to body; more are mapped directly, as joint screws
+    are.
     """
     model = rep.model
     K = [np.zeros(6)] * len(moved)

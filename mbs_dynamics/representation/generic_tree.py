@@ -55,7 +55,7 @@ def traced_in_loops(
     options: Mapping[str, Any],
     droppable: frozenset[str],
 ) -> Program:
-    """Return equations traced as loops over the bodies, or if one is named those on the path to it.
+    """Return equations traced as loops over the bodies, or over those on the path to a named one.
 
     The last inputs are those of the model. Raises NoLoopNest if equations, or bodies, are not
     alike enough.

@@ -47,7 +47,7 @@ class Meeting:
         They are seen from the yielded body.
         """
         model = self.rep.model
-        while len(self._carried) < len(loads):  # containers, as loops hand nothing else on
+        while len(self._carried) < len(loads):  # containers: loops pass on nothing else
             self._carried.append(model.per_body())
         kept = self._carried[: len(loads)]
         for load, x in zip(kept, loads, strict=True):

@@ -94,7 +94,7 @@ class Coordinates(NamedTuple):
         return np.where(self.slides, self.reach**-2, 1.0)
 
     def ranges(self) -> tuple[FloatArray, FloatArray]:
-        """Return the ends (n,) of where searches start: the limits, or half a turn or the reach."""
+        """Return the range (n,) of starts of searches: the limits, or half a turn or the reach."""
         inside, far = np.clip(0.0, self.lower, self.upper), np.where(self.slides, self.reach, np.pi)
         low = np.where(np.isfinite(self.lower), self.lower, inside - far)
         high = np.where(np.isfinite(self.upper), self.upper, inside + far)

@@ -140,7 +140,7 @@ class Task(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Where N searches ended."""
+    """Results of N searches."""
 
     q: FloatArray
     """(N, nq)"""
@@ -197,7 +197,7 @@ def descend(task: Task, targets: FloatArray, starts: FloatArray) -> Found:
 def _step(
     task: Task, x: FloatArray, e: FloatArray, J: FloatArray, damping: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return where a damped step from x (N, p) leads, and by how much the cost should decrease.
+    """Return the end of a damped step from x (N, p), and the predicted decrease of the cost.
 
     A coordinate at a limit that the descent pushes outwards is held, and no other one passes its
     limit: Bertsekas, Projected Newton methods (1982).
