@@ -249,7 +249,7 @@ def _midpoint(
     # the rate of the momenta M v is C^T v plus the applied forces
     f = np.asarray(coriolis_matrix(model, qm, v)).T @ v + effort + known
     f = f - static_torques(model, qm, wrenches)
-    if states.flat:  # p is fixed in the rotating bodies
+    if states.flat:  # p turns with the bodies in `transported`
         f = f - momentum_rates(model, v, momentum(model, qm, v))
     if not finished:
         return solve_mass(model, qm, p + (0.5 * h) * f, (0.5 * h) * damping)
