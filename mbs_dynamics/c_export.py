@@ -119,6 +119,7 @@ class _Library:
                 (self.kind, "gravity", 3),
                 (self.kind, "payload", 10 * len(self.model.payloads.bodies)),
                 (self.kind, "armature", self.model.armature.any() * self.model.n),
+                (self.kind, "placements", self.model.placements.size),
             )
             if size
         ]
@@ -136,7 +137,11 @@ class _Library:
         """Return the source."""
         model = self.model
         names = {"joint_names": model.joint_names, "body_names": model.body_names}
-        constants = {"gravity": model.gravity, "payload": model.payloads.parameters}
+        constants = {
+            "gravity": model.gravity,
+            "payload": model.payloads.parameters,
+            "placements": model.placements,
+        }
         if model.armature.any():
             constants["armature"] = model.armature
         return "\n".join(
@@ -186,7 +191,7 @@ extern "C" {{
 #define {upper}_JOINTS {joints}
 #define {upper}_BODIES {bodies}
 
-/* Names in the order of all arrays; the gravity (m/s^2), payloads and armature of the model. */
+/* Names in the order of all arrays; gravity (m/s^2), payloads, armature, placements. */
 {constants}
 {functions}
 #ifdef __cplusplus

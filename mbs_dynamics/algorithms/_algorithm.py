@@ -248,7 +248,7 @@ class Algorithm(Dispatcher):
 
     def _trace(self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]) -> Program:
         straight = functools.partial(self._straight, model, arrays, options)
-        if not self.generic:
+        if not self.generic or model.placed:
             return straight()
         parents: Sequence[int] = model.parents
         if "body" in options:  # of the bodies on the path to it
@@ -282,7 +282,7 @@ class Algorithm(Dispatcher):
         self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]
     ) -> Model:
         """Return the model to trace, with other frames and inertias if results do not change."""
-        if not (self.joint_space_only or self.frame_free):
+        if model.placed or not (self.joint_space_only or self.frame_free):
             return model
         keep = {*model.payloads.bodies}
         if BODY_LEVEL.intersection(arrays):
@@ -415,10 +415,11 @@ def compile(
 
     ``options`` are those of the algorithm (``representation=``, ``body=``, ...). Arrays that the
     algorithm can do without, such as ``wrenches``, become inputs of the kernel if they are named
-    here as True: ``compile(inverse_dynamics, arm, wrenches=True)``. Gravity, payloads and armature
-    of the model are further inputs, named ``gravity`` (3,), ``payload`` (k, 10) and ``armature``
-    (n,), which default to the model's. Models that differ in gravity, in the loads of the same
-    bodies or in armature share the machine code: a kernel for another one takes microseconds.
+    here as True: ``compile(inverse_dynamics, arm, wrenches=True)``. Gravity, payloads,
+    armature and placements of the model are further inputs, named ``gravity`` (3,), ``payload``
+    (k, 10), ``armature`` (n,) and ``placements`` (k, 3, 4), which default to the model's. Models
+    that differ in them share the machine code, if the same bodies have loads and the same links are
+    placed: a kernel for another one takes microseconds.
     ``backend`` is ``"llvm"`` or ``"python"``; by default the environment variable MBS_BACKEND, else
     llvm if llvmlite is installed, else python.
 

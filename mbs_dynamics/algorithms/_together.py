@@ -38,17 +38,18 @@ def compile_together(
     ``functions`` are algorithms, or pairs of an algorithm and a mapping of its options, which are
     those of :func:`compile`: either a sequence, or a mapping that names them. The inputs of the
     kernel are the arrays that any of them takes, each once, in the order q, qd, qdd, ..., then
-    gravity, payloads and armature. It returns a tuple with the result of each algorithm, in
-    order; its ``outputs`` carry the names, by default those of the algorithms. One with several
-    results, such as inverse_dynamics_derivatives, has one output for each: ``name_dtau_dq`` and so
-    on. With both = compile_together([gravity_torques, bias_torques], arm) it is g, h = both(q, qd).
+    gravity, payloads, armature and placements. It returns a tuple with the result of each
+    algorithm, in order; its ``outputs`` carry the names, by default those of the algorithms. One
+    with several results, such as inverse_dynamics_derivatives, has one output for each:
+    ``name_dtau_dq`` and so on. With both = compile_together([gravity_torques, bias_torques], arm)
+    it is g, h = both(q, qd).
 
     What the algorithms share is computed once. That takes fewer operations than separate kernels,
     and one call in place of several.
 
-    Gravity, payloads and armature default to those of the model. With ``defaults`` False every call
-    must give them, and models that differ in nothing else share the kernel: what changes them while
-    it runs compiles nothing.
+    Gravity, payloads, armature and placements default to those of the model. With ``defaults``
+    False every call must give them, and models that differ in nothing else share the kernel: what
+    changes them while it runs compiles nothing.
 
     Raises ArgumentError for no algorithm at all, names that are used twice or are no identifiers,
     and an array that means different things to two algorithms; else as :func:`compile` does.
@@ -156,7 +157,7 @@ def _trace(
             same = model
             if apart:
                 same = part.algorithm.equivalent(model, part.arrays, part.options)
-            on = Tree(same, tree.gravity, tree.loads, tree.armature)
+            on = Tree(same, tree.gravity, tree.loads, tree.armature, tree.placements)
             options = part.algorithm.candidates(part.arrays, part.options)[0]
             arrays = {name: symbols[name] for name in part.arrays}
             result = part.algorithm.equations(on, **arrays, **options)

@@ -37,6 +37,7 @@ MEANINGS: dict[str, tuple[str, str]] = {
         "inertia about the body's origin (xx, xy, xz, yy, yz, zz) kg m^2",
     ),
     "armature": ("..., n", "rotor inertia as seen by each joint, kg m^2 or kg"),
+    "placements": ("..., k, 3, 4", "upper rows of the placements of ``model.placed``, m"),
 }
 """Shapes, meanings and units of arrays."""
 

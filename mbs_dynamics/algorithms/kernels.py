@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of a model: equations traced with gravity, loads and armature as inputs."""
+"""Kernels of a model: equations traced with gravity, loads, armature, placements as inputs."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ MODEL_INPUTS: dict[str, Callable[[Model], FloatArray]] = {
     "gravity": attrgetter("gravity"),
     "payload": attrgetter("payloads.parameters"),
     "armature": attrgetter("armature"),
+    "placements": attrgetter("placements"),
 }
 """The last inputs of a kernel, if it takes them: properties of the model."""
 
@@ -33,12 +34,13 @@ def traced_on(
 ) -> Program:
     """Return ``function(tree, **inputs)`` traced body by body, with the model's inputs as its last.
 
-    ``inputs`` maps the names of the arrays to their shapes. The tree has gravity, loads and
-    armature as symbols; those that nothing depends on are no inputs.
+    ``inputs`` maps the names of the arrays to their shapes. The tree has gravity, loads, armature
+    and placements as symbols; those that nothing depends on are no inputs.
     """
 
-    def on_symbols(gravity: Any, payload: Any, armature: Any, **symbols: Any) -> Any:
-        return function(Tree(model, gravity, payload, armature), **symbols)
+    def on_symbols(**symbols: Any) -> Any:
+        tree = Tree(model, *[symbols.pop(name) for name in MODEL_INPUTS])
+        return function(tree, **symbols)
 
     every = {**inputs, **shapes_of_model_inputs(model)}
     return trace(on_symbols, every, name=name, droppable=frozenset(MODEL_INPUTS), large=large)
@@ -64,11 +66,16 @@ def compiled_on(
 def shapes_of_model_inputs(model: Model) -> dict[str, tuple[int, ...]]:
     """Return the shapes of the inputs that are properties of the model."""
     rotors = model.n if model.armature.any() else 0
-    return {"gravity": (3,), "payload": (len(model.payloads.bodies), 10), "armature": (rotors,)}
+    return {
+        "gravity": (3,),
+        "payload": (len(model.payloads.bodies), 10),
+        "armature": (rotors,),
+        "placements": (len(model.placed), 3, 4),
+    }
 
 
 def model_inputs(model: Model, kernel: Kernel) -> tuple[FloatArray, ...]:
-    """Return gravity (3,), loads (k, 10) and armature (n,), as far as the kernel takes them."""
+    """Return the properties of :data:`MODEL_INPUTS` that the kernel takes."""
     return tuple(_inputs_by_name(model, kernel).values())
 
 
@@ -87,8 +94,9 @@ def kernel_of(
 ) -> Kernel:
     """Return a program compiled for a model, once for each key and back end.
 
-    Models that differ in nothing but gravity, the loads of the same bodies and armature share its
-    machine code. With ``defaults`` its last inputs default to those of the model.
+    Models that differ in nothing but gravity, the loads of the same bodies, armature and placements
+    of the same links share its machine code. With ``defaults`` its last inputs default to those of
+    the model.
     """
     backend = default_backend() if backend is None else checked_backend(backend)
     kept, shared = compiled(model), (key, model.variables)

@@ -36,6 +36,8 @@ def verify(kernel: Kernel, algorithm: Callable[..., Any], model: Model, output: 
         given = {port.name: rng.uniform(-1.0, 1.0, port.shape) for port in kernel.inputs}
         for name in {"payload", "armature"} & given.keys():  # results may divide by them
             given[name] = np.abs(given[name])
+        if "placements" in given:  # equations may use that they are poses
+            given["placements"] = model.placements
         results: Any = kernel(**given)
         found = getattr(results, output) if len(kernel.outputs) > 1 else results
         tree = Tree(model, *(given.get(name) for name in MODEL_INPUTS))

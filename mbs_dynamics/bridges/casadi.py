@@ -36,6 +36,7 @@ def to_casadi(
     gravity: bool = False,
     payload: bool = False,
     armature: bool = False,
+    placements: bool = False,
     **options: Any,
 ) -> casadi.Function:
     """Return an algorithm of a model as a ``casadi.Function``, which CasADi can differentiate.
@@ -46,9 +47,9 @@ def to_casadi(
     (4 nb, 4). Quaternions of floating bases are entries of q like others; ``displaced`` moves on
     the group.
 
-    ``gravity``, ``payload`` and ``armature`` make these properties of the model the last inputs,
-    (3,), (k, 10) and (n,); otherwise they are constants. ``options`` are those of
-    :func:`mbs_dynamics.compile`, and ``inertial_parameters=True`` makes what
+    ``gravity``, ``payload``, ``armature`` and ``placements`` make these properties of the model the
+    last inputs, (3,), (k, 10), (n,) and (3 k, 4); otherwise they are constants. ``options`` are
+    those of :func:`mbs_dynamics.compile`, and ``inertial_parameters=True`` makes what
     :func:`mbs_dynamics.inertial_parameters` returns an input, in place of payload and armature.
     Results are NaN or infinite where a kernel would raise SingularError.
 
@@ -59,7 +60,8 @@ def to_casadi(
     program = kernel.program
     seconds = EACH * program.operations.total
     check_size(program, MOST, f"about {seconds:.0f} s as SX, and several times that differentiated")
-    ports, constants = split(kernel, gravity=gravity, payload=payload, armature=armature)
+    asked = {"gravity": gravity, "payload": payload, "armature": armature, "placements": placements}
+    ports, constants = split(kernel, **asked)
     symbols = {port.name: casadi.SX.sym(port.name, *_size(port)) for port in ports}
     given = {
         name: np.array(casadi.vec(x.T).elements(), dtype=object) for name, x in symbols.items()

@@ -31,9 +31,10 @@ def function(
     """Return an algorithm of a model as a function of arrays that JAX can transform.
 
     ``function(mbs.inverse_dynamics, arm)`` is called with q, qd and qdd, float64 arrays on the CPU
-    with any leading batch axes, which broadcast. ``gravity`` (..., 3), ``payload`` (..., k, 10)
-    and ``armature`` (..., n) may be given by name; by default they are those of the model. It
-    returns an array, or a named tuple for algorithms with several results.
+    with any leading batch axes, which broadcast. ``gravity`` (..., 3), ``payload`` (..., k, 10),
+    ``armature`` (..., n) and ``placements`` (..., k, 3, 4) may be given by name; by default they
+    are those of the model. It returns an array, or a named tuple for algorithms with several
+    results.
 
     ``options`` are those of :func:`mbs_dynamics.compile`, and ``inertial_parameters=True`` makes
     what :func:`mbs_dynamics.inertial_parameters` returns an input, in place of payload and

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations_with_replacement, product
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -66,7 +67,7 @@ def to_sympy(function: Callable[..., Any] | str, model: Model, **options: Any) -
     """
     found, arrays, chosen = asked_of(function, options)
     found.check_model(model)
-    complete = found.complete(chosen)
+    complete, model = found.complete(chosen), replace(model, placed=())  # all r<i> are symbols
     numbers = _numbers_of(model)
 
     def on_tree(tree: Tree, entries: Any) -> None:

@@ -24,8 +24,8 @@ def function(function: Callable[..., Any] | str, model: Model, **options: Any) -
 
     ``function(mbs.inverse_dynamics, arm)`` is called with q, qd and qdd, float64 tensors on the
     CPU with any leading batch axes, which broadcast. ``gravity`` (..., 3), ``payload``
-    (..., k, 10) and ``armature`` (..., n) may be given by name; by default they are those of the
-    model.
+    (..., k, 10), ``armature`` (..., n) and ``placements`` (..., k, 3, 4) may be given by name; by
+    default they are those of the model.
 
     ``options`` are those of :func:`mbs_dynamics.compile`, and ``inertial_parameters=True`` makes
     what :func:`mbs_dynamics.inertial_parameters` returns an input, in place of payload and

@@ -216,8 +216,8 @@ class Stepper:
     :raises UnknownMethodError: for another method; UnknownRepresentationError, UnknownBackendError.
 
     Gravity, payloads and joint parameters are inputs of the kernel: :attr:`model` can be set to a
-    result of its ``with_gravity``, ``with_payload`` or ``with_armature``, and :attr:`forces` to
-    others with the same features, without compiling.
+    result of its ``with_gravity``, ``with_payload``, ``with_armature`` or ``with_placements``, and
+    :attr:`forces` to others with the same features, without compiling.
     """
 
     def __init__(
@@ -273,13 +273,13 @@ class Stepper:
             or compiled(model).kernels is not compiled(self._model).kernels
         ):
             raise ArgumentError(
-                "model must be one made from the stepper's own by with_gravity, with_payload or "
-                "with_armature"
+                "model must be one made from the stepper's own by with_gravity, with_payload, "
+                "with_armature or with_placements"
             )
         if model.variables != self._model.variables:
             raise ArgumentError(
-                "the same bodies must carry payloads, and both models or neither must have "
-                "armature; make another Stepper"
+                "the same bodies must carry payloads, the same links must be placed, and both "
+                "models or neither must have armature; make another Stepper"
             )
         self._model = model
         self._constants = self._parameters()

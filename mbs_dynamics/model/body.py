@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
@@ -33,8 +35,9 @@ class Body(Value):
     """In the frame of the body."""
 
     def __post_init__(self) -> None:
-        C = checks.pose(f"reference pose of body {self.name!r}", self.home_rel)
-        object.__setattr__(self, "home_rel", checks.snap(C))
+        if np.asarray(self.home_rel).dtype != object:  # symbols where it is an input
+            C = checks.pose(f"reference pose of body {self.name!r}", self.home_rel)
+            object.__setattr__(self, "home_rel", checks.snap(C))
 
 
 class Frame(NamedTuple):
@@ -69,6 +72,22 @@ class Frames(Mapping[str, Frame]):
 
     def __len__(self) -> int:
         return len(self._frames)
+
+
+def placed(
+    bodies: Sequence[Body], frames: Mapping[str, Frame], poses: Mapping[str, Any]
+) -> tuple[tuple[Body, ...], Frames]:
+    """Return bodies and frames, some of which have other poses (4, 4), numbers or symbols.
+
+    That of a body is B_i, that of another frame is its placement.
+    """
+    moved, named = {body.name: body for body in bodies}, dict(frames)
+    for name, C in poses.items():
+        if name in moved:
+            moved[name] = replace(moved[name], home_rel=C)
+        else:
+            named[name] = named[name]._replace(placement=C)
+    return tuple(moved.values()), Frames(named)
 
 
 def preorder(parents: Sequence[int]) -> list[int]:

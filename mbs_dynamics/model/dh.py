@@ -43,11 +43,10 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.model.body import Body, Frame
 from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
-from mbs_dynamics.model.diagnostics import Diagnostic, diagnose_made
+from mbs_dynamics.model.diagnostics import MOST_TURNS, Diagnostic, diagnose_made
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint, Limits
 from mbs_dynamics.model.screws import assemble
-from mbs_dynamics.model.urdf_units import MOST_TURNS
 
 SCREWS = {
     "revolute": np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0]),

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, TypeVar
@@ -14,6 +15,9 @@ from mbs_dynamics.errors import ModelWarning
 from mbs_dynamics.model.body import GROUND, Body
 from mbs_dynamics.model.coordinates import contradictions, limits_of
 from mbs_dynamics.model.joint import Joint
+
+MOST_TURNS = 8.0 * math.pi
+"""Angle in rad beyond which a limit may be one in degrees."""
 
 SINGULAR_TOLERANCE = 1e-13
 """Inertia along a joint, relative to the body's largest entry, that counts as none."""

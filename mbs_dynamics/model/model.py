@@ -19,7 +19,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model import dh, editing, macro_joints, mjcf, screws, urdf
-from mbs_dynamics.model.body import GROUND, Body, Frame, Frames
+from mbs_dynamics.model.body import GROUND, Body, Frame, Frames, placed
 from mbs_dynamics.model.compiled import Compiled
 from mbs_dynamics.model.coordinates import (
     CoordinateLimits,
@@ -73,8 +73,9 @@ class Model(Value):
     :meth:`from_joint_frames`, :meth:`from_joints` and :meth:`from_dh`. A parent always precedes its
     children. A mimic joint shares the coordinate of another joint, so that nb can exceed n.
     ``print(model)`` shows the tree. Models are immutable, compared by content, and can be copied
-    and pickled; :meth:`with_gravity`, :meth:`with_payload`, :meth:`with_armature` and
-    :meth:`with_frame` return new ones, of which the first three share the compiled kernels.
+    and pickled; :meth:`with_gravity`, :meth:`with_payload`, :meth:`with_armature`,
+    :meth:`with_placements` and :meth:`with_frame` return new ones, of which all but the last share
+    the compiled kernels.
     """
 
     name: str
@@ -89,6 +90,8 @@ class Model(Value):
     """Warnings about implausible physics, and notes on incomplete descriptions."""
     payloads: Payloads = field(default_factory=Payloads)
     """Loads, at most one per link, and what bodies carry of them in sum."""
+    placed: tuple[str, ...] = ()
+    """Links whose placements are inputs of kernels, bodies first: see :meth:`with_placements`."""
     joints: tuple[Joint, ...] = field(init=False)
     """The joints that mimic no other one, in the order of q."""
     parents: tuple[int, ...] = field(init=False)
@@ -527,6 +530,46 @@ class Model(Value):
             _drivetrain=drivetrain_of(list(own.values()), self.n),
         )
 
+    def placement(self, link: str) -> FloatArray:
+        """Return the pose (4, 4) of a link in the frame of the body that carries it, in m.
+
+        That of a body is B_i, its pose relative to the body before it, or to the ground, with the
+        joint between them at zero. That of a merged link or added frame is constant in its body.
+        Raises UnknownBodyError.
+        """
+        frame = self.frames[link]
+        own = frame.body != GROUND and self.bodies[frame.body].name == link
+        return self.bodies[frame.body].home_rel if own else frame.placement
+
+    @property
+    def placements(self) -> FloatArray:
+        """(k, 3, 4) the upper rows of the placements of :attr:`placed`: an input of kernels."""
+        return np.array([self.placement(link)[:3] for link in self.placed]).reshape(-1, 3, 4)
+
+    def with_placements(self, poses: Mapping[str, ArrayLike]) -> Model:
+        """Return this model with other placements of links, as in a kinematic calibration.
+
+        ``poses`` maps names of bodies, merged links and added frames to poses (4, 4) as
+        :meth:`placement` returns them. The axis of the joint moves with its body. A merged link or
+        added frame moves alone: masses stay with their bodies.
+
+        Placements of the named links are inputs of the kernels of the model from then on. Kernels
+        are compiled again only if a link is named for the first time; those with such inputs take
+        more operations.
+
+        Raises UnknownBodyError; ArgumentError for values that are no poses.
+        """
+        if not isinstance(poses, Mapping):
+            raise ArgumentError(f"poses must be a mapping of link names; got {poses!r}")
+        given = {}
+        for link, pose in poses.items():
+            name = f"the pose of {self.frames[link].name!r}"
+            given[link] = frozen(checks.snap(checks.pose(name, checks.numbers(name, pose, (4, 4)))))
+        bodies, frames = placed(self.bodies, self.frames, given)
+        known = dict.fromkeys((*self.body_names, *self.frames))  # bodies first
+        order = tuple(name for name in known if name in given or name in self.placed)
+        return self._sharing_kernels(bodies=bodies, frames=frames, placed=order)
+
     def with_frame(self, name: str, parent: str, pose: ArrayLike) -> Model:
         """Return this model with an additional frame, such as a tool centre point, on a link.
 
@@ -614,15 +657,18 @@ class Model(Value):
         return editing.Parts(self.bodies, self.frames, self.payloads)
 
     def _of(self, parts: editing.Parts, diagnostics: tuple[Diagnostic, ...]) -> Model:
-        return replace(self, **parts._asdict(), diagnostics=diagnostics)
+        return replace(self, **parts._asdict(), diagnostics=diagnostics, placed=())
 
     @property
-    def variables(self) -> tuple[tuple[int, ...], bool]:
-        """Which bodies have loads, and whether there is armature: inputs of kernels."""
-        return self.payloads.bodies, bool(self.armature.any())
+    def variables(self) -> tuple[tuple[int, ...], bool, tuple[str, ...]]:
+        """Which bodies have loads, whether there is armature, and which links are placed.
+
+        These are inputs of kernels.
+        """
+        return self.payloads.bodies, bool(self.armature.any()), self.placed
 
     def _sharing_kernels(self, **changes: Any) -> Model:
-        """Return this model with other gravity, loads or armature, which are kernels' inputs."""
+        """Return this model with other properties that are inputs of kernels."""
         model = object.__new__(type(self))
         model.__dict__.update(self.__dict__, **changes, _compiled=Compiled(self._compiled))
         return model

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.model.diagnostics import Diagnostic
+from mbs_dynamics.model.diagnostics import MOST_TURNS, Diagnostic
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.urdf_tree import LinkTree
 
@@ -35,9 +35,6 @@ FEW_LENGTHS = 6.0
 
 NEGLIGIBLE = 1e-4
 """Moment of inertia in kg m^2 up to which it may be a placeholder."""
-
-MOST_TURNS = 8.0 * math.pi
-"""Angle in rad beyond which a limit may be one in degrees."""
 
 DEGREES = 720.0
 """Largest limit that is taken for one in degrees: larger ones stand for none."""

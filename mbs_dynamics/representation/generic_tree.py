@@ -78,7 +78,9 @@ def traced_in_loops(
     loads = {i: k for k, i in enumerate(model.payloads.bodies)} if whole else {}
     loaded = {k for k, i in enumerate(order) if i in loads}
 
-    def on_generic(loops: Loops, gravity: Any, payload: Any, armature: Any, **symbols: Any) -> Any:
+    def on_generic(
+        loops: Loops, gravity: Any, payload: Any, armature: Any, placements: Any, **symbols: Any
+    ) -> Any:
         tree = GenericTree(ordered, loops, gravity, payload, loaded)
         tree.armature, tree.has_armature = armature, rotors
         tree.n = model.n  # of which those on a path are some

@@ -14,7 +14,7 @@ from mbs_dynamics.compiler import Series, series_of
 from mbs_dynamics.compiler.frontend.domains import ALL, BEYOND
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie.arrays import Array, blocks
-from mbs_dynamics.model.body import GROUND, Frame
+from mbs_dynamics.model.body import GROUND, Frame, placed
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
@@ -59,14 +59,19 @@ class Columns(dict[Any, Any]):
 class Tree:
     """The bodies of a model with their loads, and the loops and containers of the equations.
 
-    Gravity (3,), loads, (10,) for each body that carries some, and armature (n,), which may be
-    empty, are numbers or symbols; by default those of the model. A
+    Gravity (3,), loads, (10,) for each body that carries some, armature (n,), which may be empty,
+    and placements (k, 3, 4) of some links are numbers or symbols; by default those of the model. A
     :class:`mbs_dynamics.representation.generic_tree.GenericTree` has one body in place of all of
     its kind.
     """
 
     def __init__(
-        self, model: Model, gravity: Any = None, loads: Any = None, armature: Any = None
+        self,
+        model: Model,
+        gravity: Any = None,
+        loads: Any = None,
+        armature: Any = None,
+        placements: Any = None,
     ) -> None:
         self.model = model
         self.armature: Any = model.armature if armature is None else armature
@@ -76,7 +81,13 @@ class Tree:
         self.n, self.nb, self.joint_names = model.n, model.nb, model.joint_names
         self.gravity: Any = model.gravity if gravity is None else gravity
         self.loads: Any = model.payloads.parameters if loads is None else loads
-        self.bodies: Any = loaded(model.bodies, zip(model.payloads.bodies, self.loads, strict=True))
+        self.placements = placements
+        bodies, self.frames = model.bodies, model.frames
+        if placements is not None and model.placed:
+            rows = [np.vstack([C, [[0.0, 0.0, 0.0, 1.0]]]) for C in placements]
+            poses = dict(zip(model.placed, rows, strict=True))
+            bodies, self.frames = placed(bodies, self.frames, poses)
+        self.bodies: Any = loaded(bodies, zip(model.payloads.bodies, self.loads, strict=True))
         self.parents: Any = model.parents
         ends = np.cumsum([body.joint.nv for body in model.bodies], dtype=int).tolist()
         self.columns_of = [
@@ -101,7 +112,7 @@ class Tree:
 
     def frame(self, name: str) -> Frame:
         """Return the frame of a body or merged link; UnknownBodyError lists the valid names."""
-        return self.model.frames[name]
+        return self.frames[name]
 
     def path(self, i: Any) -> list[Any]:
         """Return the bodies from the root to body i, both included."""

@@ -1,0 +1,185 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Placements of links as inputs of kernels, and a calibration with them."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from mechanisms import random_mechanism, with_mimics
+from reference import assert_close
+from twins import mixed
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms._algorithm import NAMED
+from mbs_dynamics.errors import ArgumentError, UnknownBodyError
+from mbs_dynamics.integrate import Stepper
+from mbs_dynamics.lie import se3
+from mbs_dynamics.model.compiled import compiled
+from mbs_dynamics.model.dh import DHRow
+from mbs_dynamics.resources import robot_path
+
+ARM = mbs.Model.from_urdf(robot_path("arm7"))
+
+
+@functools.cache
+def plain(name):
+    if name == "arm":
+        return ARM.with_payload("tool", 1.0, (0.0, 0.1, 0.2)).with_armature({"joint2": 0.3})
+    if name == "mimics":
+        tree = random_mechanism(3, (-1, 0, 1, 1, 3, 0))
+        driven = (0, 1, 2, 1, 3, 2), (1.0, 1.0, 1.0, -0.7, 1.0, 2.0), np.zeros(6)
+        return with_mimics(tree, *driven).model
+    if name == "chain":  # whose loops stay loops
+        return random_mechanism(1, tuple(range(-1, 47))).model
+    return mixed(int(name[-1])).model
+
+
+def displaced(model, links, seed=0, size=0.1):
+    rng = np.random.default_rng(seed)
+    return model.with_placements(
+        {x: model.placement(x) @ se3.exp(rng.uniform(-size, size, 6)) for x in links}
+    )
+
+
+def results(algorithm, model, **options):
+    rng = np.random.default_rng(1)
+    state = dict(zip(("q", "qd", "qdd"), model.random_state(2), strict=True))
+    kernel = algorithm.kernel(model, algorithm.required, options)
+    given = [
+        state[port.name]
+        if port.name in state
+        else np.eye(4)
+        if port.name == "target"
+        else model.random_state(3).q
+        if port.name == "q2"
+        else rng.uniform(-1.0, 1.0, port.shape)
+        for port in kernel.inputs[: len(algorithm.required)]
+    ]
+    found = kernel(*given)
+    return found if isinstance(found, tuple) else (found,)
+
+
+CASES = [
+    *((each, "arm") for each in NAMED),
+    *((each, "mimics") for each in ("jacobian", "inverse_dynamics", "forward_dynamics")),
+    *((each, "mixed1") for each in NAMED if each != "twist_derivatives"),
+    ("jacobian", "chain"),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "name"), CASES)
+def test_all_algorithms_are_those_of_a_model_that_was_made_so(algorithm, name, monkeypatch):
+    monkeypatch.setenv("MBS_BACKEND", "python")
+    bare, algorithm = plain(name), NAMED[algorithm]
+    end = "tool" if name == "arm" else bare.body_names[-1]
+    model = displaced(bare, [*bare.body_names[::2], end])
+    made = replace(model, placed=())
+    options = {key: x for key, x in algorithm.options.items() if isinstance(x, (str, int))}
+    joints = (1, 2) if algorithm.name == "jacobian_derivative" else bare.joint_names[:2]
+    more = {"body": end, "joints": joints, "order": 2}
+    options |= {key: x for key, x in more.items() if key in algorithm.options}
+    for representation in ("auto", *(mbs.REPRESENTATIONS if name == "arm" else ("mixed",))):
+        if "representation" in algorithm.options:
+            options["representation"] = representation
+        elif representation != "auto":
+            break
+        expected, found = (results(algorithm, x, **options) for x in (made, model))
+        for a, b in zip(found, expected, strict=True):
+            assert_close(a, b, 1e-10 * max(1.0, np.abs(b).max(initial=0.0)), representation)
+
+
+ROWS = [
+    DHRow(a=0.0, d=0.089, alpha=np.pi / 2, mass=4.0),
+    DHRow(a=-0.425, d=0.0, alpha=0.0, mass=8.0),
+    DHRow(a=-0.392, d=0.0, alpha=0.0, mass=2.0),
+    DHRow(a=0.0, d=0.109, alpha=np.pi / 2, mass=1.0),
+    DHRow(a=0.0, d=0.095, alpha=-np.pi / 2, mass=1.0),
+    DHRow(a=0.1, d=0.082, alpha=0.0, mass=0.2),
+]
+
+
+def test_a_calibration_finds_the_tool_and_compiles_once():
+    """Gauss-Newton steps by numerical derivatives, 39 candidates in one call."""
+    nominal = mbs.Model.from_dh(ROWS)
+    links = (*nominal.body_names, "tool")
+    true = displaced(nominal, links, 1, 0.01)
+    rng = np.random.default_rng(2)
+    q, new = rng.uniform(-3.0, 3.0, (2, 100, 6))
+    measured = mbs.pose(true, q, "tool")[:, :3, 3]
+    model = displaced(nominal, links, size=0.0)
+    kernel = mbs.compile(mbs.forward_kinematics, model, bodies=["tool"])
+    count = len(compiled(nominal).kernels)
+    steps = 1e-6 * np.eye(42)
+    for _ in range(5):
+        C = np.array([model.placement(link) for link in links])
+        tried = np.array([C @ se3.exp(x) for x in (*steps.reshape(-1, 7, 6), np.zeros((7, 6)))])
+        r = kernel(q, placements=tried[:, None, :, :3])[..., 0, :3, 3].reshape(43, -1)
+        J = (r[:-1] - r[-1]).T / 1e-6
+        x = np.linalg.lstsq(J, measured.ravel() - r[-1], rcond=1e-6)[0].reshape(7, 6)
+        by = {link: C[k] @ se3.exp(x[k]) for k, link in enumerate(links)}
+        model = model.with_placements(by)
+        assert mbs.compile(mbs.forward_kinematics, model, bodies=["tool"]) is not kernel
+    assert len(compiled(model).kernels) == count
+    assert compiled(model).kernels is compiled(nominal).kernels
+    far = np.abs(mbs.pose(nominal, new, "tool") - mbs.pose(true, new, "tool"))[:, :3, 3].max()
+    found = np.abs(mbs.pose(model, new, "tool") - mbs.pose(true, new, "tool"))[:, :3, 3].max()
+    assert far > 0.01
+    assert found < 1e-9
+    axes = []
+    for arm in (model, true):  # where each joint has its axis does not depend on the parameters
+        J = mbs.jacobian(arm, np.zeros(6), "tool", representation="spatial")
+        axes.append(J)
+    assert_close(axes[0], axes[1], 1e-7)
+
+
+def test_models_that_share_kernels_keep_their_placements():
+    first = displaced(ARM, ["link2"], 1)
+    second = displaced(first, ["tool"], 2)
+    third = displaced(ARM, ["tool"], 2)  # of the same names as none of them
+    q, qd, qdd = ARM.random_state(1)
+    assert (first.placed, second.placed, third.placed) == (("link2",), ("link2", "tool"), ("tool",))
+    for model in (first, second, third, pickle.loads(pickle.dumps(second)), ARM):
+        made = replace(model, placed=())
+        assert_close(
+            mbs.inverse_dynamics(model, q, qd, qdd), mbs.inverse_dynamics(made, q, qd, qdd)
+        )
+        assert_close(mbs.pose(model, q, "tool"), mbs.pose(made, q, "tool"))
+    assert second.locked({"joint1": 0.0}).placed == ()
+    assert second.with_frame("tcp", "tool", np.eye(4)).placed == second.placed
+    stepper = Stepper(first)
+    stepper.model = other = displaced(ARM, ["link2"], 5)
+    step = np.stack([q, qd]), np.zeros(7), 1e-3
+    assert_close(stepper.step(*step), Stepper(replace(other, placed=())).step(*step), 1e-12)
+    with pytest.raises(ArgumentError, match="model"):
+        stepper.model = second
+
+
+@pytest.mark.parametrize(
+    ("poses", "error", "said"),
+    [
+        ({"nose": np.eye(4)}, UnknownBodyError, "nose"),
+        ({"link2": 2 * np.eye(4)}, ArgumentError, "link2"),
+        ({"link2": np.eye(3)}, ArgumentError, "link2.*(3, 3)"),
+        ({"tool": np.full((4, 4), np.nan)}, ArgumentError, "tool"),
+        ([np.eye(4)], ArgumentError, "poses"),
+    ],
+)
+def test_placements_that_are_none(poses, error, said):
+    with pytest.raises(error, match=said):
+        ARM.with_placements(poses)
+
+
+def test_other_systems_take_placements_or_constants():
+    casadi = pytest.importorskip("mbs_dynamics.bridges.casadi")
+    model, other = (displaced(ARM, ["link3", "tool"], seed) for seed in (1, 2))
+    state = ARM.random_state(1)
+    tau = [mbs.inverse_dynamics(replace(x, placed=()), *state) for x in (model, other)]
+    constant = casadi.to_casadi(mbs.inverse_dynamics, model)
+    assert_close(np.ravel(constant(*state)), tau[0], 1e-12)
+    asked = casadi.to_casadi(mbs.inverse_dynamics, model, placements=True)
+    assert_close(np.ravel(asked(*state, other.placements.reshape(-1, 4))), tau[1], 1e-12)
