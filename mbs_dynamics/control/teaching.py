@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 import mbs_dynamics as mbs
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.input_checks import SLACK
+from mbs_dynamics.control.input_checks import largest_step
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
 from mbs_dynamics.model.coordinates import endless
@@ -289,7 +289,7 @@ def _checked(
     moved, fastest = np.diff(q, axis=0, prepend=q[:1]), np.minimum(rig.fastest, FASTEST_HAND)
     for bad, what in (
         (np.tile((steps < 0.0) | (steps > GAP), (len(q[0]), 1)).T, "jumps in time"),
-        (np.abs(moved) > SLACK + 2.0 * fastest * steps[:, None], "jumps"),
+        (np.abs(moved) > largest_step(fastest, steps[:, None]), "jumps"),
         (np.maximum(rig.lower - q, q - rig.upper) > BEYOND, "is beyond its limits"),
     ):
         if bad.any():

@@ -8,7 +8,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
@@ -18,7 +17,6 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from mbs_dynamics.control.references import Target
-from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation.impedance import IMPEDANCE_CONTROL_NODE
 from mbs_dynamics.ros.gravity_compensation_node import GravityCompensationNode
@@ -33,8 +31,8 @@ class ImpedanceControlNode(GravityCompensationNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.serve("~/pause", self._on_pause)
-        self.serve("~/stop", self._on_stop)
+        self.answer("~/pause", self._pause)
+        self.answer("~/stop", self._stop)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Subscribe to the robot's state and to references."""
@@ -61,21 +59,13 @@ class ImpedanceControlNode(GravityCompensationNode):
         now = time.monotonic()
         self._try(what, lambda: self._core.aim(target(), now, stamp=stamp, clock=clock))
 
-    def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        said = "paused" if request.data else "going on"
-        return self._answer(response, said, lambda: self._core.pace(0.0 if request.data else 1.0))
+    def _pause(self, request: SetBool.Request) -> str:
+        self._core.pace(0.0 if request.data else 1.0)
+        return "paused" if request.data else "going on"
 
-    def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        stop = partial(self._core.aim, None, time.monotonic())
-        return self._answer(response, "coming to rest", stop)
-
-    def _answer(self, response: Any, said: str, action: Callable[[], object]) -> Any:
-        response.success, response.message = True, said
-        try:
-            action()
-        except MbsError as error:
-            response.success, response.message = False, str(error)
-        return response
+    def _stop(self, request: Trigger.Request) -> str:
+        self._core.aim(None, time.monotonic())
+        return "coming to rest"
 
 
 def main(args: list[str] | None = None) -> int:

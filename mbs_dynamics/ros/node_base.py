@@ -98,6 +98,8 @@ class BaseNode(Node):
         self._initialised = False  # rclpy creates topics of its own, before parameters
         super().__init__(self.interface.node, **options)
         self._initialised = True
+        self._said = ""
+        """The latest answer of a service."""
         self._throttle = Throttle(LOG_PERIOD)
         self._reminders = Throttle(REMINDER_PERIOD)
         self._refusals: dict[str, str] = {}
@@ -184,6 +186,24 @@ class BaseNode(Node):
         """Create a declared service."""
         service: Service = _find(self.interface.services, declared)
         return self.create_service(message_type(service.type), declared, callback, **options)
+
+    def answer(self, declared: str, action: Callable[[Any], str]) -> None:
+        """Serve a declared service by the text that ``action`` returns for a request.
+
+        A MbsError is a refusal. Either is logged, and stored as the latest answer.
+        """
+
+        def serve(request: Any, response: Any) -> Any:
+            try:
+                response.success, response.message = True, action(request)
+                self.get_logger().info(f"{declared}: {response.message}")
+            except MbsError as error:
+                response.success, response.message = False, str(error)
+                self.get_logger().warning(f"{declared} refused: {error}")
+            self._said = response.message
+            return response
+
+        self.serve(declared, serve)
 
     def _steady_timer(self, period: float, callback: Callable[[], object]) -> Timer:
         """Create a timer that a simulation that stands still does not stop."""

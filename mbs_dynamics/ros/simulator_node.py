@@ -82,8 +82,8 @@ class SimulatorNode(BaseNode):
         self.subscribe("~/effort_commands", self._on_named_commands)
         self.subscribe("~/disturbance", self._on_disturbance)
         self.subscribe("~/payload", self._on_payload)
-        self.serve("~/reset", self._on_reset)
-        self.serve("~/brakes", self._on_brakes)
+        self.answer("~/reset", self._reset)
+        self.answer("~/brakes", self._brake)
         self._watch_parameters()
         # a clock for other nodes starts at zero; else stamps are those of the system's clock
         self._epoch = 0 if settings.publish_clock else time.time_ns()
@@ -186,22 +186,17 @@ class SimulatorNode(BaseNode):
             if self._try("payload", lambda: self._world.hang(load, compiled.result())):
                 self._inform("payload accepted", messages.payload_line(load))
 
-    def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _reset(self, request: Trigger.Request) -> str:
         self._world.reset()
         self._commands.reset()
         self._pacer.change(self._settings.realtime_factor, time.perf_counter())
-        response.success = True
         held = ", held by brakes" if self._world.braked else ""
-        time_now = f"at {self._world.time:.3f} s"
-        response.message = f"at the initial state, with zero efforts{held}, {time_now}"
-        return response
+        at = f"at {self._world.time:.3f} s"
+        return f"at the initial state, with zero efforts{held}, {at}"
 
-    def _on_brakes(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+    def _brake(self, request: SetBool.Request) -> str:
         self._world.brake(request.data)
-        response.success = True
-        response.message = "brakes hold the robot" if request.data else "brakes are released"
-        self.get_logger().info(response.message)
-        return response
+        return "brakes hold the robot" if request.data else "brakes are released"
 
     def _publish_diagnostics(self) -> None:
         self._remind_of_clock(self._settings.publish_clock)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.environment import Gravity, Load, replaced, under_gravity, under_load
 from mbs_dynamics.control.teaching import Demonstration, Rig
 from mbs_dynamics.control.trajectory import Trajectory
-from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, listed, quoted
+from mbs_dynamics.errors import ArgumentError, ModelError, listed, quoted
 from mbs_dynamics.files import check_writable
 from mbs_dynamics.identification.readers import read_recording
 from mbs_dynamics.identification.recording import Recording, merged
@@ -65,8 +65,8 @@ class TeachingNode(BaseNode):
         self.subscribe("joint_states", self._on_joint_states)
         self.subscribe("~/gravity", self._on_gravity)
         self.subscribe("~/payload", self._on_payload)
-        self.serve("~/record", self._serving(lambda request: self._record(request.data)))
-        self.serve("~/play", self._serving(lambda request: self._play()))
+        self.answer("~/record", lambda request: self._record(request.data))
+        self.answer("~/play", lambda request: self._play())
         self._steady_timer(1.0, self._publish_diagnostics)
 
     # -- the robot ---------------------------------------------------------------------------------
@@ -185,19 +185,6 @@ class TeachingNode(BaseNode):
         return f"the first point is due in {lead:.2f} s, the last {motion.duration:.2f} s later"
 
     # -- services and diagnostics ------------------------------------------------------------------
-
-    def _serving(self, action: Callable[[Any], str]) -> Callable[[Any, Any], Any]:
-        def serve(request: Any, response: Any) -> Any:
-            try:
-                response.success, response.message = True, action(request)
-                self.get_logger().info(response.message)
-            except MbsError as error:
-                response.success, response.message = False, str(error)
-                self.get_logger().warning(f"refused: {error}")
-            self._said = response.message
-            return response
-
-        return serve
 
     def _publish_diagnostics(self) -> None:
         self._remind_of_clock()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,7 @@ class WrenchCompensationNode(DescribedNode):
             "restart": self._restart,
             "zero": self._zero,
         }.items():
-            self.serve(f"~/{name}", partial(self._serve, name, action))
+            self.answer(f"~/{name}", partial(lambda act, _: act(time.monotonic()), action))
         self._steady_timer(1.0, self._publish_diagnostics)
 
     def _read(self, path: Path) -> None:
@@ -251,15 +251,6 @@ class WrenchCompensationNode(DescribedNode):
         return answer, motion
 
     # -- services ----------------------------------------------------------------------------------
-
-    def _serve(self, name: str, action: Callable[[float], str], request: Any, response: Any) -> Any:
-        try:
-            response.success, response.message = True, action(time.monotonic())
-            self.get_logger().info(f"~/{name}: {response.message}")
-        except MbsError as error:
-            response.success, response.message = False, str(error)
-            self.get_logger().warning(f"~/{name} refused: {error}")
-        return response
 
     def _fit(self, now: float) -> str:
         said = str(self._sensor.fit(now))
