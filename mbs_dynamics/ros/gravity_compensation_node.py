@@ -203,18 +203,10 @@ class GravityCompensationNode(DescribedNode):
         self._core.set_load(load, time.monotonic())
 
     def _on_imu(self, message: Imu) -> None:
-        measured = message.linear_acceleration
-        acceleration = (measured.x, measured.y, measured.z)
-        if message.linear_acceleration_covariance[0] == -1.0:  # there is no measurement
-            acceleration = (float("nan"),) * 3
-        link = messages.link_of(message.header.frame_id, self._settings.frame_prefix)
-        stamp = messages.stamp_of(message.header.stamp)
-        clock = self._stamps_now()
+        link, measured, stamp = messages.imu_of(message, self._settings.frame_prefix)
+        now, clock = time.monotonic(), self._stamps_now()
         self._try(
-            "imu",
-            lambda: self._core.accelerate(
-                link, acceleration, time.monotonic(), stamp=stamp, clock=clock
-            ),
+            "imu", lambda: self._core.accelerate(link, measured, now, stamp=stamp, clock=clock)
         )
 
     def _stamps_now(self) -> int:

@@ -225,6 +225,16 @@ def link_of(frame_id: str, prefix: str) -> str:
     return frame_id.removeprefix("/").removeprefix(prefix)
 
 
+def imu_of(message: Any, prefix: str = "") -> tuple[str, tuple[float, float, float], int]:
+    """Return link, proper acceleration (3,) in m/s^2, NaN if not measured, and stamp of an Imu."""
+    a = message.linear_acceleration
+    acceleration = (float(a.x), float(a.y), float(a.z))
+    if message.linear_acceleration_covariance[0] == -1.0:
+        acceleration = (float("nan"),) * 3
+    link = link_of(message.header.frame_id, prefix)
+    return link, acceleration, stamp_of(message.header.stamp)
+
+
 def gravity_of(message: Vector3Stamped, prefix: str = "") -> Gravity:
     """Return the gravity in a message on ~/gravity."""
     v = message.vector

@@ -200,15 +200,11 @@ class WrenchCompensationNode(DescribedNode):
             self._mounting.move(reading.q, reading.qd, reading.stamp, now, stamps)
 
     def _on_imu(self, message: Any) -> None:
-        if self._mounting is None:
+        mounting, now = self._mounting, time.monotonic()
+        if mounting is None:
             return
-        acceleration = messages.components(message.linear_acceleration)
-        if message.linear_acceleration_covariance[0] == -1.0:  # there is no measurement
-            acceleration = [float("nan")] * 3
-        link = messages.link_of(message.header.frame_id, self._settings.frame_prefix)
-        stamp, now = messages.stamp_of(message.header.stamp), time.monotonic()
-        mounting = self._mounting
-        self._try("imu", lambda: mounting.accelerate(link, acceleration, stamp, now))
+        link, measured, stamp = messages.imu_of(message, self._settings.frame_prefix)
+        self._try("imu", lambda: mounting.accelerate(link, measured, stamp, now))
 
     def _on_wrench(self, message: Any) -> None:
         begin, mounting = time.monotonic(), self._mounting
