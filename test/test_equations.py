@@ -112,21 +112,15 @@ def test_every_row_names_functions_and_tests_or_says_what_there_is_instead():
             assert cell == listed or (cell == NOT_OFFERED and row.remark), row
 
 
-ERRATA = {
-    "Kinematics": "multibody kinematics",
-    "Dynamics": "multibody dynamics",
-    "General coordinates": "Bongardt",
-    "Forward dynamics": "Mohan",
-}
-"""What the heading of each paper's errata contains."""
+TITLES = "multibody kinematics", "multibody dynamics", "Bongardt", "Mohan"
 
 
 @pytest.mark.backend_independent
-@pytest.mark.parametrize("paper", NUMBERS)
-def test_errata_are_what_the_table_calls_corrected(paper):
+@pytest.mark.parametrize(("paper", "title"), [*zip(NUMBERS, TITLES, strict=True)])
+def test_errata_are_what_the_table_calls_corrected(paper, title):
     """And a row of the table remarks on each equation that is among the errata."""
     text = (ROOT / "docs" / "explanation" / "errata.md").read_text()
-    (section,) = (part for part in text.split("\n## ") if ERRATA[paper] in part.split("\n")[0])
+    (section,) = (part for part in text.split("\n## ") if title in part.split("\n")[0])
     errata = "\n".join(re.findall(r"^\| (.*?) \|", section, re.MULTILINE)).lower()
     misprinted, remarked = {*re.findall(r"\(((?:\d\.)?\d+)[a-d]?\)", errata)}, set()
     for row in (row for row in ROWS if row.paper == paper and row.remark):
