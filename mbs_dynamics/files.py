@@ -145,9 +145,8 @@ def read_table(path: Path) -> Table:
     Separators are commas, semicolons, tabs or blanks; with semicolons, tabs or blanks, or in
     quotes, numbers may have decimal commas. Lines that begin with ``#`` are comments; the last one
     before the numbers is the header if there is no other. A second line of units is appended to the
-    names, in brackets.
-
-    Raises ArgumentError, naming the file and the line, for anything else; FileNotFoundError.
+    names, in brackets. Raises ArgumentError, naming the file and the line, for anything else;
+    FileNotFoundError.
     """
     try:
         text = decoded(path, path.read_bytes())

@@ -58,9 +58,8 @@ class ContactPlanes:
     ``links`` are the links whose origins touch the planes, by default the tools or hands. ``step``
     in s is that of methods that hold forces over a step, as ``rk4`` does: the depth is then the one
     expected at its end, so that a step takes energy rather than adds some. It is 0 for methods that
-    evaluate laws at every stage.
-
-    Raises UnknownBodyError for an unknown link, ModelError for one that does not move.
+    evaluate laws at every stage. Raises UnknownBodyError for an unknown link, ModelError for one
+    that does not move.
     """
 
     def __init__(

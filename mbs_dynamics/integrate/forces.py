@@ -208,10 +208,8 @@ class JointForces:
         All are numbers or arrays (n,); None selects damping and friction of the description, mimic
         joints included, and no dependence on speed and load. ``stops`` adds stops at the position
         limits, as springs with critical damping: k = M_jj / T^2, c = 2 M_jj / T with T =
-        ``stop_time`` and the inertia M_jj at the motor in the middle of the range.
-
-        Raises ArgumentError for a wrong shape or type, negative values, or a time that is not
-        positive.
+        ``stop_time`` and the inertia M_jj at the motor in the middle of the range. Raises
+        ArgumentError for a wrong shape or type, negative values, or a time that is not positive.
         """
         time = checks.positive("stop_time", stop_time)
         lower, upper = np.full(model.n, -np.inf), np.full(model.n, np.inf)

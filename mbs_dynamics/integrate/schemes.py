@@ -8,6 +8,8 @@ Drives that are no laws are held over each step. A law is evaluated once per ste
 :class:`Adaptive`).
 """
 
+# ruff: noqa: D102 (methods are described once, in the base class)
+
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -132,7 +134,6 @@ class FixedStep(Scheme):
         self.kernel, self.arguments = kernel, arguments
 
     def advance(self, steps: int) -> tuple[FloatArray, State]:
-        """Return the next arrays and the values of the drives."""
         if self.inputs.laws:
             return super().advance(steps)
         rows = self.inputs.rows_from(self.k, steps)
@@ -153,7 +154,6 @@ class FixedStep(Scheme):
         return states, rows
 
     def once(self, t: float, values: State) -> FloatArray:
-        """Return the array after a step."""
         arguments = self.arguments(values, self.step)
         if self.sliding:
             return settled(self.kernel, self.x, self.states, *arguments)
@@ -173,7 +173,6 @@ class ExplicitRungeKutta(Scheme):
         self.field, self.finished, self.chart = field, finished, chart
 
     def once(self, t: float, values: State) -> FloatArray:
-        """Return the array after the step that begins at t."""
 
         def attempted(begun: FloatArray) -> FloatArray:
             def rate(t: float, x: FloatArray) -> FloatArray:
@@ -233,7 +232,6 @@ class Adaptive(Scheme):
         self.pair.renew(np.where(self._held, x, self.pair.y))
 
     def once(self, t: float, values: State) -> FloatArray:
-        """Return the array after the step that begins at t."""
         return self.pair.at(self.k * self.h + self.step, self._slip if self.sliding else None)
 
     def _slip(self) -> None:
@@ -331,7 +329,6 @@ class ImplicitMidpoint(Scheme):
         return found
 
     def once(self, t: float, values: State) -> FloatArray:
-        """Return the array after the step that begins at t."""
         given = self.of_improved(values, self.step)
         v = np.ascontiguousarray(self.x[self.guess])
         for _ in range(ITERATIONS):

@@ -438,7 +438,6 @@ class Model(Value):
         Each value (..., 6), moment in N m first, then force in N, acts at the origin of its link in
         the axes of the link; wrenches on links of one body are added up. Leading axes are batches
         and broadcast. Algorithms and simulations take such a mapping in place of the array as well.
-
         Raises UnknownBodyError; ModelError for a link that does not move; ArgumentError for a wrong
         shape or type.
         """
@@ -480,10 +479,9 @@ class Model(Value):
 
         ``mass`` is in kg, ``com`` (3,) in m in the frame of ``link``, ``inertia_at_com`` (3, 3) in
         kg m^2 about the centre of mass; None means a point mass. Loads on several links of one body
-        are added up. Kernels are compiled again only if a body carries its first load.
-
-        Raises UnknownBodyError; ArgumentError for a wrong shape or type; ModelError for a load that
-        is physically impossible or attached to a link that does not move.
+        are added up. Kernels are compiled again only if a body carries its first load. Raises
+        UnknownBodyError; ArgumentError for a wrong shape or type; ModelError for a load that is
+        physically impossible or attached to a link that does not move.
         """
         frame = self._moving("a payload", link)
         tensor = np.zeros((3, 3)) if inertia_at_com is None else inertia_at_com
@@ -506,10 +504,9 @@ class Model(Value):
         ``by_joint`` maps names of joints, mimic joints included, to rotor inertia times gear ratio
         squared, in kg m^2 or kg: a number, or k for a joint with k degrees of freedom. Other joints
         keep theirs. They are added to the diagonal of M; gyroscopic torques of the rotors are left
-        out. Kernels are compiled again only if the model had no armature at all.
-
-        Raises UnknownJointError; ArgumentError for values that are no numbers; ModelError for
-        negative ones.
+        out. Kernels are compiled again only if the model had no armature at all. Raises
+        UnknownJointError; ArgumentError for values that are no numbers; ModelError for negative
+        ones.
         """
         if not isinstance(by_joint, Mapping):
             raise ArgumentError(f"by_joint must be a mapping of joint names; got {by_joint!r}")
@@ -593,10 +590,9 @@ class Model(Value):
         ``placement`` (4, 4) is the pose of the tool's root link in the frame of ``to``, None: the
         same frame. Names of the tool's links, joints and frames get the ``prefix``. Coordinates of
         the tool come after those of this model; gravity is that of this model. Links that are fixed
-        to the root of the tool belong to the body with ``to``.
-
-        Raises UnknownBodyError for ``to``, ArgumentError for a placement that is not a pose, and
-        ModelError for names that are in use, as those of a tool that is mounted twice.
+        to the root of the tool belong to the body with ``to``. Raises UnknownBodyError for ``to``,
+        ArgumentError for a placement that is not a pose, and ModelError for names that are in use,
+        as those of a tool that is mounted twice.
         """
         if not isinstance(tool, Model):
             raise ArgumentError(f"tool must be a Model; got {tool!r}")
@@ -638,10 +634,9 @@ class Model(Value):
 
         The joints between the link and the former root are reversed, and keep their positions;
         gravity keeps its numbers, in the axes of the link. The former root becomes a body with the
-        inertia of its link, which is that of the description.
-
-        Raises UnknownBodyError, and ModelError for a link that does not move, or if one of these
-        joints has several degrees of freedom.
+        inertia of its link, which is that of the description. Raises UnknownBodyError, and
+        ModelError for a link that does not move, or if one of these joints has several degrees of
+        freedom.
         """
         frame = self._moving("another root", link)
         at_origin = [

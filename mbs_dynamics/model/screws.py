@@ -150,10 +150,9 @@ def screws(bodies: Sequence[Body], frame: str) -> Screws:
 
     The reference configuration is the one in which every joint position is zero. A mimic joint is
     listed as the joint that it is: which coordinate drives it is not part of this description, nor
-    are names, limits, gravity and payloads.
-
-    Raises ArgumentError for a ``frame`` other than ``"spatial"``, ``"body_fixed"``, ``"parent"``;
-    ModelError for a joint with several degrees of freedom.
+    are names, limits, gravity and payloads. Raises ArgumentError for a ``frame`` other than
+    ``"spatial"``, ``"body_fixed"``, ``"parent"``; ModelError for a joint with several degrees of
+    freedom.
     """
     if frame not in FRAMES:
         raise ArgumentError(f"frame must be one of {', '.join(FRAMES)}; got {frame!r}")

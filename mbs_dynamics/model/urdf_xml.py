@@ -120,9 +120,7 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Any]:
     Links and joints have the attributes in :data:`_FORMS`, such as ``link.inertial.mass`` and
     ``joint.limit.lower``. Every required name is present, every number is finite, except for
     limits, and optional parts that are absent are None. The connections of links and joints are not
-    checked.
-
-    Raises UrdfError, naming the source, the element and the attribute.
+    checked. Raises UrdfError, naming the source, the element and the attribute.
     """
     where, document = document_of(source)
     if document.tag != "robot":

@@ -37,10 +37,9 @@ class BodyAxes(BodyFixed):
 
     V^h resolved in the body is V^b, and so twists and wrenches are the body-fixed ones. Only the
     accelerations differ: A = (omegadot, R^T rddot) = Vdot^b + (0, omega x v), which do not mix with
-    the velocity of the origin. This needs a fifth fewer operations than D (66c) with D (41).
-
-    With the matrix K = omegadot~ + omega~ omega~ a point at x from the origin has the acceleration
-    a + K x: the linear parts of D (75d) and D (53) are K r and K m d.
+    the velocity of the origin. This needs a fifth fewer operations than D (66c) with D (41). With
+    the matrix K = omegadot~ + omega~ omega~ a point at x from the origin has the acceleration a + K
+    x: the linear parts of D (75d) and D (53) are K r and K m d.
     """
 
     of_origin = True
