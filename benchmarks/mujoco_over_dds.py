@@ -47,7 +47,7 @@ LATE = 0.01
 KEPT = 30.0
 """Seconds of motion that are kept."""
 
-PATIENCE = 90.0
+TIMEOUT = 90.0
 """Seconds to wait for what must come; nothing is measured by it."""
 
 BEFORE = 0.3
@@ -513,7 +513,7 @@ class Rig:
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
         """Wait for a condition; RuntimeError if it does not come."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while not condition():
             if time.monotonic() > end:
                 raise RuntimeError(f"{what} did not come\n{self.log}")
@@ -542,7 +542,7 @@ class Rig:
 
     def enable(self) -> None:
         """Enable as soon as the node is ready for it."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while True:
             good, said = self.call("enable", True, service="enable")
             if good:

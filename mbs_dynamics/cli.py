@@ -22,7 +22,7 @@ from mbs_dynamics.cli_options import robot as _robot
 from mbs_dynamics.cli_simulate import add_commands
 from mbs_dynamics.cli_teaching import add_teaching
 from mbs_dynamics.cli_view import add_view
-from mbs_dynamics.compiler import Operations, default_backend, way_of_calling
+from mbs_dynamics.compiler import Operations, call_mechanism, default_backend
 from mbs_dynamics.errors import UnknownAlgorithmError
 from mbs_dynamics.model.body import GROUND, preorder
 from mbs_dynamics.model.diagnostics import warnings_about
@@ -188,7 +188,7 @@ def _info(options: argparse.Namespace) -> int:
     for line in describe(model):
         print(line)
     backend = default_backend()
-    print(f"\nKernels: back end {backend}, called through {way_of_calling(backend)}")
+    print(f"\nKernels: back end {backend}, called through {call_mechanism(backend)}")
     return 0
 
 

@@ -14,7 +14,7 @@ from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
-from mbs_dynamics.compiler import default_backend, way_of_calling
+from mbs_dynamics.compiler import call_mechanism, default_backend
 from mbs_dynamics.resources import robot_path
 
 
@@ -32,7 +32,7 @@ def test_info_shows_tree_limits_and_counts_of_the_shipped_arm(capsys):
     assert f"{sum(body.inertia.mass for body in arm.bodies):.6g} kg in motion" in out
     assert "merged into link 'link7'" in out
     backend = default_backend()
-    assert f"Kernels: back end {backend}, called through {way_of_calling(backend)}\n" in out
+    assert f"Kernels: back end {backend}, called through {call_mechanism(backend)}\n" in out
     counts = re.search(r"^ *inverse_dynamics +(\d+) \* +(\d+) +(\d+) +(\d+)$", out, re.MULTILINE)
     assert counts is not None
     for name, count in zip(mbs.REPRESENTATIONS, counts.groups(), strict=True):

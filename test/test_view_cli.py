@@ -25,7 +25,7 @@ from mbs_dynamics.cli import main
 from mbs_dynamics.integrate import simulate
 from mbs_dynamics.resources import robot_path
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def command(*arguments):
         given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        said, end = "", time.monotonic() + PATIENCE
+        said, end = "", time.monotonic() + TIMEOUT
         while "http" not in said and time.monotonic() < end and process.poll() is None:
             if select.select([process.stdout], [], [], 0.2)[0]:
                 said += os.read(process.stdout.fileno(), 4096).decode()
@@ -127,7 +127,7 @@ def test_the_page_is_served_to_this_machine_until_ctrl_c():
             with pytest.raises(OSError, match="refused"):
                 socket.create_connection((other, port), timeout=1.0)
         process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(TIMEOUT) == 0
         assert process.stderr.read() == ""
 
 
@@ -135,13 +135,13 @@ def test_a_simulation_is_shown_and_then_played(tmp_path):
     file = tmp_path / "motion.npz"
     given = ("simulate", "arm7", "--q", "joint2=1", "--duration", 0.2, "--out", file)
     with command(*given, "--view", "--port", 0) as (process, _):
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while not file.exists() and time.monotonic() < end:
             time.sleep(0.05)
         time.sleep(0.5)
         assert process.poll() is None  # plays it now
         process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(TIMEOUT) == 0
     q = np.zeros(7)
     q[1] = 1.0
     arm = mbs.Model.from_urdf(robot_path("arm7"))
@@ -173,7 +173,7 @@ def test_what_is_not_installed_is_named(missing, arguments, words):
 def test_a_live_view_refuses_what_is_invalid(arguments, words):
     pytest.importorskip("rclpy")
     command = [sys.executable, "-m", "mbs_dynamics.cli", "view", "--ros", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
     assert done.returncode == 1
     assert words in done.stderr
     assert "Traceback" not in done.stderr

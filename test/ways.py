@@ -36,9 +36,9 @@ def evaluate_through(way: str) -> None:
         if not layout.supported():
             raise RuntimeError("kernels cannot be called through machine code here")
     elif way == "ctypes":
-        table.suits = lambda program: False
+        table.is_supported = lambda program: False
     elif way.startswith("lanes"):
-        table.suits = lambda program: False
+        table.is_supported = lambda program: False
         _in_lanes(int(way.removeprefix("lanes")))
 
 

@@ -14,8 +14,8 @@ from mbs_dynamics.algorithms.mass_matrix import carried
 from mbs_dynamics.compiler.frontend.domains import ALL, BEYOND, SINCE
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.representation import Representation, meeting
-from mbs_dynamics.representation.pairs import Meeting
+from mbs_dynamics.representation import Representation, common_frame
+from mbs_dynamics.representation.pairs import CommonFrame
 from mbs_dynamics.representation.tree import Tree
 
 
@@ -55,7 +55,7 @@ class ArticulatedInertias:
             added = own if armature is None else own + armature[k]
             d.append(self.pivot(k, S @ U[-1] + added))
             rest = without(rest, S, U[-1], d[-1], free=free)
-        self.M[p] = plus(self.M[p], carried(self.rep.carry(i), rest))
+        self.M[p] = plus(self.M[p], carried(self.rep.transform(i), rest))
         return np.array(U[::-1]), np.array(d[::-1]), rest
 
 
@@ -74,10 +74,10 @@ class Articulated:
         model: Tree,
         rep: Representation,
         armature: Array | None = None,
-        meet: Meeting | None = None,
+        meet: CommonFrame | None = None,
     ) -> None:
         self.model = model
-        self.meet = meet or meeting(rep)
+        self.meet = meet or common_frame(rep)
         self.S, self.psi, self.inverse_pivot = (model.per_body() for _ in range(3))
         inertias = ArticulatedInertias(model, rep, armature)
         for i, _ in model.outward():
@@ -95,9 +95,9 @@ class Articulated:
         mu, eta, given = model.per_body(np.zeros(6)), model.zeros_per_body(6), model.of_joints(tau)
         for i, p in model.inward():  # U^-1 b: (32)
             phi[i], added = forces(given[i] - h[i], self.S[i], self.psi[i], eta[i])
-            eta[p] = eta[p] + meet.carry(i).T @ (eta[i] + added)
+            eta[p] = eta[p] + meet.transform(i).T @ (eta[i] + added)
         for i, p in model.outward():  # U^-T D^-1 of that: (34)-(37)
-            moved = meet.carry(i) @ mu[p]
+            moved = meet.transform(i) @ mu[p]
             x[i], mu[i] = motions(phi[i] * self.inverse_pivot[i], self.S[i], self.psi[i], moved)
         return model.generalized(x)
 
@@ -139,11 +139,11 @@ class Articulated:
         for i, p in model.inward():  # (32)
             for k in model.columns(i, there):
                 phi[i, k], added = forces(force(i, k), S[i], psi[i], eta[i, k])
-                carry = meet.carry(i).T  # what has to wait for phi_ik is added last
+                carry = meet.transform(i).T  # what has to wait for phi_ik is added last
                 eta[p, k] = (eta[p, k] + carry @ eta[i, k]) + carry @ added
         for i, p in model.outward():  # (34)-(37)
             for k in model.columns(i, wanted):
-                moved = meet.carry(i) @ mu[p, k]
+                moved = meet.transform(i) @ mu[p, k]
                 scaled = phi[i, k] * self.inverse_pivot[i][:, None]
                 x, mu[i, k] = motions(scaled, S[i], psi[i], moved)
                 yield i, k, x

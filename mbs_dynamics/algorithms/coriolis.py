@@ -18,7 +18,7 @@ from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.representation import BodyFixed, Identity, meeting
+from mbs_dynamics.representation import BodyFixed, Identity, common_frame
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["christoffel_symbols", "coriolis_matrix"]
@@ -51,7 +51,7 @@ def christoffel_symbols(model: Tree, q: ArrayLike) -> FloatArray:
     q (..., nq). Raises ArgumentError for a wrong shape or type.
     """
     rep = BodyFixed(model, q)
-    M, meet = composite_inertias(model, rep), meeting(rep)
+    M, meet = composite_inertias(model, rep), common_frame(rep)
     S, of = meet.screws(), model.columns_of
     gamma = np.full((sum(body.joint.nv for body in model.bodies),) * 3, 0.0, dtype=object)
     for body, _ in model.inward():
@@ -81,7 +81,7 @@ def _coriolis(model: Tree, q: Array, qd: Array) -> FloatArray:
     rate = model.joint_rates(qd)
     V = twists_of(model, rep, rate)
     M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
-    pairs, C = meeting(rep), model.per_pair()
+    pairs, C = common_frame(rep), model.per_pair()
     Sd, S_met, Sd_met = model.per_body(), pairs.screws(), model.per_body()
     for i, _ in model.outward():
         Sd[i] = ad(V[i]) @ rep.screw(i)  # the rate of a screw that moves along
@@ -148,5 +148,5 @@ def composite_gyrations(model: Tree, rep: BodyFixed, V: Any) -> Any:
     for i, _ in model.outward():
         B[i] = Gyration.of(rep.inertia(i), V[i])
     for i, p in model.inward():
-        B[p] = B[p] + B[i].carried(rep.carry(i))
+        B[p] = B[p] + B[i].carried(rep.transform(i))
     return B

@@ -24,7 +24,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad_dual
-from mbs_dynamics.representation import BodyAxes, meeting
+from mbs_dynamics.representation import BodyAxes, common_frame
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = [
@@ -174,7 +174,7 @@ def _derivatives(
     """
     rep = BodyAxes(model, q)
     V, A, M, B, W = motion_of(model, rep, qd, qdd, Loads(wrenches))
-    pairs, dq, dqd, dqdd = meeting(rep), *(model.per_pair() for _ in range(3))
+    pairs, dq, dqd, dqdd = common_frame(rep), *(model.per_pair() for _ in range(3))
     S_met = pairs.screws()
     X, Y, Z, X_met, Y_met, Z_met = (model.per_body() for _ in range(6))
     rate = model.joint_rates(qd)

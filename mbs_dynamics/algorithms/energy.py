@@ -105,14 +105,14 @@ def generalized_momentum(
     fall = model.per_body(np.concatenate([np.zeros(3), -np.asarray(model.gravity)]))
     P, W = model.per_body(np.zeros(6)), model.per_body(np.zeros(6))
     for i, parent in model.outward():
-        fall[i] = rep.carry(i) @ fall[parent]
+        fall[i] = rep.transform(i) @ fall[parent]
         P[i], W[i] = rep.inertia(i) @ V[i], rep.inertia(i) @ fall[i]
     p, rate = model.per_body(), model.per_body()
     for i, parent in model.inward():
         p[i] = rep.screw(i).T @ P[i] + model.rotor(i) @ qdot[i]  # (M1)
         rate[i] = rep.screw_rate(i, V[i]).T @ P[i] - rep.screw(i).T @ W[i]  # (M2)
-        P[parent] = P[parent] + rep.carry(i).T @ P[i]
-        W[parent] = W[parent] + rep.carry(i).T @ W[i]
+        P[parent] = P[parent] + rep.transform(i).T @ P[i]
+        W[parent] = W[parent] + rep.transform(i).T @ W[i]
     return GeneralizedMomentum(*(np.array(model.generalized(x)) for x in (p, rate)))
 
 
@@ -128,7 +128,7 @@ def centroidal_momentum(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     V = twists_of(model, rep, model.joint_rates(qd))
     P = [rep.inertia(i) @ V[i] for i in range(model.nb)] + [np.zeros(6)]
     for i, p in model.inward():
-        P[p] = P[p] + rep.carry(i).T @ P[i]
+        P[p] = P[p] + rep.transform(i).T @ P[i]
     about_origin, linear = P[GROUND][:3], P[GROUND][3:]
     return np.concatenate([about_origin - so3.hat(_center_of_mass(model, q)) @ linear, linear])
 
@@ -145,7 +145,7 @@ def _first_moment(model: Tree, q: Array) -> tuple[Array, Array]:
     mass: list[Any] = [body.inertia.mass for body in model.bodies] + [0.0]
     moment = [body.inertia.moment for body in model.bodies] + [np.zeros(3)]
     for i, p in model.inward():  # of all that the joint of body i moves, about its origin
-        carry = rep.carry(i)
+        carry = rep.transform(i)
         mass[p] = mass[p] + mass[i]
         moment[p] = moment[p] + carry.back(moment[i]) + carry.r * mass[i]
     return mass[GROUND], moment[GROUND]

@@ -19,7 +19,7 @@ from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.errors import UnknownMethodError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation import AUTO, dynamic_moves
-from mbs_dynamics.representation.pairs import Meeting
+from mbs_dynamics.representation.pairs import CommonFrame
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["forward_dynamics"]
@@ -101,7 +101,7 @@ def _articulated_body(
     given = model.of_joints(tau)
     for i, _ in model.outward():
         V[i] = rep.twist(i, V, rate[i])
-        drift[i] = rep.drift(i, V, rate[i])
+        drift[i] = rep.velocity_product(i, V, rate[i])
         p[i] = rep.bias(i, V[i])
         if loads.wrenches is not None:
             p[i] = p[i] - loads.wrenches[i]
@@ -115,9 +115,9 @@ def _articulated_body(
             added = U[i][k] * (u_i[-1] / d[i][k]) + added
         u[i] = np.array(u_i[::-1])
         p_rest = p[i] + rest @ drift[i] + added
-        p[parent] = p[parent] + rep.carry(i).T @ p_rest
+        p[parent] = p[parent] + rep.transform(i).T @ p_rest
     for i, parent in model.outward():
-        a_i = rep.carry(i) @ a[parent] + drift[i]
+        a_i = rep.transform(i) @ a[parent] + drift[i]
         qdd_i: list[Any] = []
         for k, S in enumerate(rep.screw(i).T):
             qdd_i.append((u[i][k] - U[i][k] @ a_i) / d[i][k])
@@ -138,7 +138,7 @@ def _udut(
     """The recursion of Mohan and Saha, with the wrenches of the representation."""
     rep = dynamic_moves(representation, model, q)
     h = joint_torques(model, q, qd, np.zeros(model.n), representation, loads)
-    return Articulated(model, rep, armature, Meeting(rep)).accelerations(tau, h)
+    return Articulated(model, rep, armature, CommonFrame(rep)).accelerations(tau, h)
 
 
 def _by_mass_matrix(

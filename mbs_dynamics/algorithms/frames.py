@@ -73,7 +73,7 @@ def relative_twist(
     V = model.zeros_per_body(6)
     for j, p in model.inward():  # sum the motion of joints along the tree to the view
         if j not in to_view:
-            V[p] = V[p] + rep.carry(j).undone(V[j] + rep.screw(j) @ rate[j])
+            V[p] = V[p] + rep.transform(j).undone(V[j] + rep.screw(j) @ rate[j])
     for j, _ in model.outward():
         if j in to_view:
             V[j] = V[j] + rep.twist(j, V, rate[j])

@@ -13,7 +13,7 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.se3 import InverseAdjoint
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.representation import Identity, Operator, Representation, meeting, moves
+from mbs_dynamics.representation import Identity, Operator, Representation, common_frame, moves
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["mass_matrix"]
@@ -28,7 +28,7 @@ def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> F
     The armature of the model is added to the diagonal.
     """
     rep = moves(representation, model, q)
-    Mc, pairs, M = composite_inertias(model, rep), meeting(rep), model.per_pair()
+    Mc, pairs, M = composite_inertias(model, rep), common_frame(rep), model.per_pair()
     S = pairs.screws()
     for i, _ in model.inward():
         F_i = Mc[i] @ rep.screw(i)
@@ -46,7 +46,7 @@ def composite_inertias(model: Tree, rep: Representation) -> Any:
     for i, _ in model.outward():
         Mc[i] = rep.inertia(i)
     for i, p in model.inward():
-        Mc[p] = Mc[p] + carried(rep.carry(i), Mc[i])
+        Mc[p] = Mc[p] + carried(rep.transform(i), Mc[i])
     return Mc
 
 

@@ -141,7 +141,7 @@ def recursion(
         if loads.wrenches is not None:
             W[i] = W[i] - loads.wrenches[i]
     for i, p in model.inward():
-        W[p] = W[p] + rep.carry(i).T @ W[i]  # (67a) (71b) (76b)
+        W[p] = W[p] + rep.transform(i).T @ W[i]  # (67a) (71b) (76b)
     return V, Vd, W
 
 

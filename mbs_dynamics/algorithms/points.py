@@ -81,7 +81,7 @@ def point_velocity(
     V = offset_twist(model, q, qd, point, body, representation="body_fixed")
     velocity: Array = frame.placement[:3, :3] @ V[3:]
     for i in reversed(model.path(frame.body)):  # into the axes of body after body
-        velocity = rep.carry(i).back(velocity)
+        velocity = rep.transform(i).back(velocity)
     return np.asarray(velocity)
 
 

@@ -15,7 +15,7 @@ from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.representation import BodyFixed, meeting
+from mbs_dynamics.representation import BodyFixed, common_frame
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["base_parameters", "inertial_parameters", "inverse_dynamics_regressor"]
@@ -38,7 +38,7 @@ def inverse_dynamics_regressor(
     rate, acceleration = model.joint_rates(qd), model.joint_rates(qdd)
     V = model.per_body(np.zeros(6))
     Vd = model.per_body(np.concatenate([np.zeros(3), -np.asarray(model.gravity)]))
-    pairs, Y = meeting(rep), model.per_pair(PARAMETERS, adjacent=True)
+    pairs, Y = common_frame(rep), model.per_pair(PARAMETERS, adjacent=True)
     S = pairs.screws()
     for i, _ in model.outward():
         V[i] = rep.twist(i, V, rate[i])

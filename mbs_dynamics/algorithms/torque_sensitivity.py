@@ -15,7 +15,7 @@ from mbs_dynamics.algorithms.derivatives import motion_of
 from mbs_dynamics.algorithms.newton_euler import NO_LOADS
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.se3 import ad_dual
-from mbs_dynamics.representation import BodyAxes, meeting
+from mbs_dynamics.representation import BodyAxes, common_frame
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["torque_sensitivity"]
@@ -45,7 +45,7 @@ def torque_sensitivity(
     rep, moved = BodyAxes(model, q), model.moved_by(joints)
     V, A, M, B, W = motion_of(model, rep, qd, qdd, NO_LOADS)
     U: Any = screws
-    meet: Any = meeting(rep)
+    meet: Any = common_frame(rep)
     dtau: Any = [np.full((len(moved), body.joint.nv), 0.0, dtype=object) for body in model.bodies]
     S_met = meet.screws()
     of_parent, to_now, row, row_rate = (model.per_body() for _ in range(4))

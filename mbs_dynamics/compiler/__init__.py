@@ -8,9 +8,9 @@ from mbs_dynamics.compiler.frontend.program import Operations, Port, Program, na
 from mbs_dynamics.compiler.frontend.series import Series, derivative_of, series_of
 from mbs_dynamics.compiler.runtime.backends import (
     BACKENDS,
+    call_mechanism,
     checked_backend,
     default_backend,
-    way_of_calling,
 )
 from mbs_dynamics.compiler.runtime.kernel import Kernel
 from mbs_dynamics.compiler.runtime.native.dispatch import Dispatcher
@@ -26,6 +26,7 @@ __all__ = [
     "Series",
     "Symbol",
     "atan2",
+    "call_mechanism",
     "checked_backend",
     "cos",
     "default_backend",
@@ -38,5 +39,4 @@ __all__ = [
     "sin",
     "sqrt",
     "trace",
-    "way_of_calling",
 ]

@@ -191,8 +191,8 @@ class Following:
         except MbsError as error:
             raise ArgumentError(f"law {name!r}: {error}") from error
         except Exception as error:  # whatever it is, the arm must be held
-            said = f"law {name!r} raised {type(error).__name__}: {error}"
-            raise ArgumentError(said) from error
+            message = f"law {name!r} raised {type(error).__name__}: {error}"
+            raise ArgumentError(message) from error
         if getattr(law, "slowed", False) and self._slowed is not law:  # once
             self._slowed = law
             follower.joints.remark = (

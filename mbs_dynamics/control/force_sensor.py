@@ -128,15 +128,17 @@ class ForceSensor:
         if over.any():
             k = int(over.argmax())
             name, unit = ("moment", "N m") if k < 3 else ("force", "N")
-            said = f"{name} {'xyz'[k % 3]} is {W[k]:.4g} {unit}, at its limit {self.limits[k]:.4g}"
-            return Rejection("saturated", said)
+            message = (
+                f"{name} {'xyz'[k % 3]} is {W[k]:.4g} {unit}, at its limit {self.limits[k]:.4g}"
+            )
+            return Rejection("saturated", message)
         if isinstance(motion, Rejection):
             return motion
         apart = 1e-9 * (stamp - motion.stamp)
         if self.max_difference and stamp and motion.stamp and abs(apart) > self.max_difference:
             word = "after" if apart > 0.0 else "before"
-            said = f"the stamp is {abs(apart):.3f} s {word} that of the joint positions"
-            return Rejection("stamps_apart", f"{said}; valid is {self.max_difference:g} s")
+            message = f"the stamp is {abs(apart):.3f} s {word} that of the joint positions"
+            return Rejection("stamps_apart", f"{message}; valid is {self.max_difference:g} s")
         return None
 
     def _left(self, W: FloatArray, motion: Motion) -> FloatArray:
@@ -206,13 +208,13 @@ class ForceSensor:
         fall = np.mean([motion.fall for _, motion in found], axis=0)
         missing = unseen(np.vstack([self._taken()[0], fall]))  # or an error
         self.poses.append((fall, W))
-        said = f"{len(self.poses)} pose(s) taken"
+        message = f"{len(self.poses)} pose(s) taken"
         if missing:
-            return f"{said}; {missing}"
+            return f"{message}; {missing}"
         try:
-            return f"{said}: {fit(*self._taken())}"
+            return f"{message}: {fit(*self._taken())}"
         except ArgumentError as error:
-            return f"{said}, but {error}"
+            return f"{message}, but {error}"
 
     def _taken(self) -> tuple[FloatArray, FloatArray]:
         rows = np.reshape([[*g, *W] for g, W in self.poses], (-1, 9))

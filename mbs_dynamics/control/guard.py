@@ -626,11 +626,11 @@ class Guard:
         found = self.policy.saturation(now)
         if found is not None and found[1] > self.settings.saturation_timeout:
             name, most = self.settings.joints[found[0]], self.policy.limits.effort[found[0]]
-            said = (
+            message = (
                 f"{name} has been at its effort limit of {most:.4g} for {found[1]:.3f} s; "
                 f"saturation_timeout is {self.settings.saturation_timeout:g}"
             )
-            self.policy.trip(now, Fault("saturated", said))
+            self.policy.trip(now, Fault("saturated", message))
 
     def damped_rates(self, rates: Sequence[float], stamp: int, constant: float) -> Sequence[float]:
         """Return the velocities (n,) for damping: within the limits, and low-pass filtered.

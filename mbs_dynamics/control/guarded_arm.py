@@ -39,7 +39,7 @@ from mbs_dynamics.control.references import Target
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, listed
-from mbs_dynamics.model.coordinates import endless
+from mbs_dynamics.model.coordinates import is_continuous
 from mbs_dynamics.model.model import Model
 
 DEFAULTS: dict[str, Any] = {
@@ -136,7 +136,9 @@ class GuardedArm:
         m = len(motors.joint_names)
         coordinates = motors.coordinates
         self._coordinates = coordinates
-        self._wraps = [endless(model.joints, model.lower, model.upper)[k] for k in coordinates]
+        self._wraps = [
+            is_continuous(model.joints, model.lower, model.upper)[k] for k in coordinates
+        ]
         self._fastest = [float(model.velocity_limits[k]) for k in coordinates]
         single = len(motors.motors) == len(motors.joint_names)
         self._fast = FastFrames(motors, max_temperature) if single else None
@@ -350,14 +352,16 @@ class GuardedArm:
         """Stop if the drive of joint ``k`` reports an error, or its motors are apart."""
         name, fault = self.motors.joint_names[k], None
         if measured.errors[place]:
-            said = f"the drive of {name} reports error {measured.errors[place]}"
-            fault = Fault("drive_error", said, Doubt.MOTOR, (k,))
+            message = f"the drive of {name} reports error {measured.errors[place]}"
+            fault = Fault("drive_error", message, Doubt.MOTOR, (k,))
         elif measured.temperatures[place] > self._temperature:
-            said = f"{name} is at {measured.temperatures[place]:.4g} degrees Celsius"
-            fault = Fault("temperature", f"{said}; valid is {self._temperature:g}")
+            message = f"{name} is at {measured.temperatures[place]:.4g} degrees Celsius"
+            fault = Fault("temperature", f"{message}; valid is {self._temperature:g}")
         elif measured.apart and measured.apart[place] > APART:
-            said = f"the motors of {name} are {measured.apart[place]:.4g} apart; valid is {APART}"
-            fault = Fault("motors_apart", said, Doubt.ENCODER, (k,))
+            message = (
+                f"the motors of {name} are {measured.apart[place]:.4g} apart; valid is {APART}"
+            )
+            fault = Fault("motors_apart", message, Doubt.ENCODER, (k,))
         if fault is not None:
             self.policy.trip(t, fault)
 
@@ -397,15 +401,15 @@ class GuardedArm:
         k = self._stamps.index(oldest)
         name, why = self.motors.joint_names[k], self._refused[k]
         if gap >= most:
-            said = f"{gap:.3f} s between two steps; max_age is {most:g}"
-            fault = Fault("pause", said)
+            message = f"{gap:.3f} s between two steps; max_age is {most:g}"
+            fault = Fault("pause", message)
         elif self._suspect[k] is not None and why:
             fault = Fault("encoder_jump", f"{name}: {why}", Doubt.ENCODER, (k,))
         else:
             silent = sum(t - stamp >= most for stamp in self._stamps)
-            said = f"no valid frame of {name} for {t - oldest:.3f} s; max_age is {most:g}"
+            message = f"no valid frame of {name} for {t - oldest:.3f} s; max_age is {most:g}"
             more = f"; likewise {silent - 1} more" if silent > 1 else ""
-            fault = Fault("stale", said + more + (f"; {why}" if why else ""), Doubt.STATE)
+            fault = Fault("stale", message + more + (f"; {why}" if why else ""), Doubt.STATE)
         self.policy.trip(t, fault)
 
     def _command(self, torques: Sequence[float] | None) -> Command:
@@ -452,8 +456,8 @@ class GuardedArm:
         if state is State.FAULT:
             if before[0] is not State.FAULT:
                 for other in self._linked:
-                    said = f"the arm it is linked with stopped: {fault}"
-                    other.policy.trip(self._now, Fault("linked", said))
+                    message = f"the arm it is linked with stopped: {fault}"
+                    other.policy.trip(self._now, Fault("linked", message))
             return f"fault {fault}"
         return state.value if state is not before[0] else ""
 

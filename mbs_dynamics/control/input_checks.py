@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from mbs_dynamics.compiler import less, select
 from mbs_dynamics.control.fast_path import Compared, size
 from mbs_dynamics.control.policy import Doubt, Fault
-from mbs_dynamics.model.coordinates import endless
+from mbs_dynamics.model.coordinates import is_continuous
 from mbs_dynamics.model.model import Model
 
 SLACK = 0.05
@@ -169,7 +169,7 @@ class Envelope:
 
 def _with_limits(model: Model, joints: Sequence[int]) -> list[tuple[str, int, float, bool]]:
     """Return name, coordinate and velocity limit of joints that have one, and whether they turn."""
-    wraps = endless(model.joints, model.lower, model.upper)
+    wraps = is_continuous(model.joints, model.lower, model.upper)
     fastest: list[float] = model.velocity_limits.tolist()
     return [
         (model.joint_names[k], k, fastest[k], wraps[k]) for k in joints if fastest[k] < math.inf

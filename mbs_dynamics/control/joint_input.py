@@ -22,7 +22,7 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
-from mbs_dynamics.model.coordinates import endless
+from mbs_dynamics.model.coordinates import is_continuous
 from mbs_dynamics.model.model import Model
 
 LARGEST = 1e9
@@ -240,7 +240,7 @@ class JointInput:
         floating base is none of joint_states.
         """
         joints = [joint for joint in model.joints if joint.nv == 1]
-        wraps = endless(joints, model.lower, model.upper)
+        wraps = is_continuous(joints, model.lower, model.upper)
         return cls([joint.name for joint in joints], wraps=wraps, **options)
 
     def read(
@@ -382,8 +382,8 @@ class JointInput:
     def _layout_of(self, names: Sequence[str]) -> _Layout:
         """Return the layout of messages with these names."""
         if len(names) > MOST_NAMES:
-            said = f"the message names {len(names)} joints; valid are at most {MOST_NAMES}"
-            return _Layout([], Rejection("too_many_names", said))
+            message = f"the message names {len(names)} joints; valid are at most {MOST_NAMES}"
+            return _Layout([], Rejection("too_many_names", message))
         layout = self._layout = self._layouts(tuple(names))
         self._names = layout.names
         return layout
@@ -410,15 +410,17 @@ class JointInput:
             )
             return _Layout(names, fault)
         if repeated:
-            said = f"joints named more than once: {listed(repeated)}"
-            return _Layout(names, Rejection("duplicate_joints", said))
+            message = f"joints named more than once: {listed(repeated)}"
+            return _Layout(names, Rejection("duplicate_joints", message))
         if not held:
-            said = f"all joints in the message are fixed ones: {listed(self._named(there))}"
-            return _Layout(names, Rejection("partial", said))
+            message = f"all joints in the message are fixed ones: {listed(self._named(there))}"
+            return _Layout(names, Rejection("partial", message))
         unanswered = None
         if not any(k in self._answering for k in held):
-            said = f"the message holds no joint that is answered, but {listed(self._named(held))}"
-            unanswered = Rejection("partial", said)
+            message = (
+                f"the message holds no joint that is answered, but {listed(self._named(held))}"
+            )
+            unanswered = Rejection("partial", message)
         return _Layout(
             names,
             None,

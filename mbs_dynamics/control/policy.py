@@ -385,8 +385,8 @@ class CommandPolicy:
             if not math.isfinite(x)
         ]
         if bad:
-            said = f"a computed torque is NaN or infinite: {', '.join(bad)}"
-            self.trip(now, Fault("torque_not_finite", said))
+            message = f"a computed torque is NaN or infinite: {', '.join(bad)}"
+            self.trip(now, Fault("torque_not_finite", message))
         return not bad
 
     def _outdated(self, now: float) -> bool:

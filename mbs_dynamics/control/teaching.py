@@ -26,7 +26,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.input_checks import largest_step
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
-from mbs_dynamics.model.coordinates import endless
+from mbs_dynamics.model.coordinates import is_continuous
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.settings import check_once
 
@@ -101,7 +101,7 @@ class Rig:
         self.velocity = checks.positive("velocity", velocity) * self.fastest
         self.effort = checks.positive("torque", torque) * effort
         self.acceleration = checks.positive("acceleration", acceleration)
-        self.turning = np.array(endless(model.joints, model.lower, model.upper))[self._places]
+        self.turning = np.array(is_continuous(model.joints, model.lower, model.upper))[self._places]
         """(m,) whether joints have unlimited angles, which sensors may wrap."""
         self.damping, self.friction = model.damping[self._places], model.friction[self._places]
 

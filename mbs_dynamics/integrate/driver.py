@@ -133,8 +133,8 @@ class Run:
         except SingularError as error:
             t = self.steps * h
             why = "a motion that diverges ends so too: take smaller steps"
-            said = f"at t = {t:.9g} s: {error}; {why}"
-            raise SimulationError(said, time=t) from error
+            message = f"at t = {t:.9g} s: {error}; {why}"
+            raise SimulationError(message, time=t) from error
 
     def _advance(self, scheme: Scheme, count: int) -> None:
         """Make some steps, record the finite ones, and search for events."""

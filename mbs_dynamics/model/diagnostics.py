@@ -105,8 +105,8 @@ def diagnose_made(bodies: Sequence[Body]) -> list[Diagnostic]:
     In the description of a real robot, such as a URDF, missing masses are reported one by one.
     """
     if not _any_inertia(bodies):
-        said = "no body has mass or inertia: for kinematics only"
-        return [Diagnostic("the mechanism", said, "note")]
+        message = "no body has mass or inertia: for kinematics only"
+        return [Diagnostic("the mechanism", message, "note")]
     return diagnose(bodies)
 
 

@@ -101,8 +101,10 @@ def locked(parts: Parts, positions: Mapping[str, FloatArray]) -> Parts:
         low = -np.inf if joint.limits.lower is None else joint.limits.lower
         high = np.inf if joint.limits.upper is None else joint.limits.upper
         if joint.nv == 1 and not low <= q[0] <= high:
-            said = f"joint {name!r} is locked at {q[0]:g}, outside its limits {low:g} to {high:g}"
-            warnings.warn(said, ModelWarning, stacklevel=4)
+            message = (
+                f"joint {name!r} is locked at {q[0]:g}, outside its limits {low:g} to {high:g}"
+            )
+            warnings.warn(message, ModelWarning, stacklevel=4)
     kept = [one.coordinate for one in joints.values() if one.mimics is None]
     kept = sorted(k for k in kept if not any(joints[name].coordinate == k for name in positions))
     sizes = {one.coordinate: one.nv for one in joints.values()}

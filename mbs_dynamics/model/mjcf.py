@@ -172,8 +172,8 @@ class _Assembly:
             self.at.append(self.frames[name])
             why = "a mocap body, taken to stand still" if m.body_mocapid[i] >= 0 else "no joint"
             into = "the ground" if parent == GROUND else f"link {self.bodies[parent].name!r}"
-            said = f"merged into {into}: {why}"
-            self.diagnostics.append(Diagnostic(f"link {name!r}", said, "note"))
+            message = f"merged into {into}: {why}"
+            self.diagnostics.append(Diagnostic(f"link {name!r}", message, "note"))
             return
         for k in range(first, first + count):
             joint, home_rel = self._joint(k, home)
@@ -204,8 +204,8 @@ class _Assembly:
         if m.jnt_limited[k] and kind in ("hinge", "slide"):
             limits = limits._replace(lower=float(m.jnt_range[k, 0]), upper=float(m.jnt_range[k, 1]))
         elif m.jnt_limited[k]:
-            said = f"is a {kind} joint, whose range is left out"
-            self.diagnostics.append(Diagnostic(f"joint {name!r}", said))
+            message = f"is a {kind} joint, whose range is left out"
+            self.diagnostics.append(Diagnostic(f"joint {name!r}", message))
         dofs = slice(dof, dof + DOFS[kind])
         armature = m.dof_armature[dofs]
         if kind == "free":
@@ -216,13 +216,15 @@ class _Assembly:
                     f"axes; got {armature[3:].tolist()}"
                 )
             if armature[3]:  # constant in the world there, in the body here
-                said = "has linear armature, which is in M, without its torque a omega x v"
-                self.diagnostics.append(Diagnostic(f"joint {name!r}", said))
+                message = "has linear armature, which is in M, without its torque a omega x v"
+                self.diagnostics.append(Diagnostic(f"joint {name!r}", message))
         damping, friction = m.dof_damping[dofs], m.dof_frictionloss[dofs]
         for what, values in (("damping", damping), ("friction loss", friction)):
             if np.ptp(values):
-                said = f"has the {what} {values.tolist()}, of which the first counts for all axes"
-                self.diagnostics.append(Diagnostic(f"joint {name!r}", said))
+                message = (
+                    f"has the {what} {values.tolist()}, of which the first counts for all axes"
+                )
+                self.diagnostics.append(Diagnostic(f"joint {name!r}", message))
         joint = Joint(
             name,
             group,

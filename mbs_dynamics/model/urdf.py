@@ -119,8 +119,8 @@ class _Assembly:
                     f"{tree.where}: robot {tree.name!r} has no joint that moves below the link "
                     f"{part.root!r}"
                 )
-            said = "has no joint that moves; a free body needs a floating joint to the ground"
-            self.diagnostics.append(Diagnostic(f"robot {tree.name!r}", said))
+            text = "has no joint that moves; a free body needs a floating joint to the ground"
+            self.diagnostics.append(Diagnostic(f"robot {tree.name!r}", text))
         g = checks.numbers("gravity", gravity, (3,))
         if self.base is None:
             g = self.mount(g)
@@ -151,8 +151,10 @@ class _Assembly:
         for link in tree.path(root)[1:]:
             joint = tree.above[link]
             if joint.type != "fixed":
-                said = f"joint {joint.name!r} above it moves, so that gravity is taken in its axes"
-                self.diagnostics.append(Diagnostic(f"link {root!r}", said, "note"))
+                message = (
+                    f"joint {joint.name!r} above it moves, so that gravity is taken in its axes"
+                )
+                self.diagnostics.append(Diagnostic(f"link {root!r}", message, "note"))
                 poses = {root: np.eye(4)}
                 break
             poses[link] = poses[joint.parent] @ _pose(joint.origin)
@@ -162,8 +164,8 @@ class _Assembly:
         turned: FloatArray = self.frames[next(iter(poses))].placement[:3, :3] @ gravity
         if not np.allclose(turned, gravity, rtol=0.0, atol=1e-9):
             listed = ", ".join(f"{x:.6g}" for x in turned)
-            said = f"is turned against {tree.root!r}: gravity is ({listed}) m/s^2 in its axes"
-            self.diagnostics.append(Diagnostic(f"link {root!r}", said, "note"))
+            message = f"is turned against {tree.root!r}: gravity is ({listed}) m/s^2 in its axes"
+            self.diagnostics.append(Diagnostic(f"link {root!r}", message, "note"))
         return turned
 
     def merge(self, link: str, body: int, pose: FloatArray, how: str) -> None:

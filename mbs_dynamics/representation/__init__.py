@@ -41,7 +41,7 @@ from mbs_dynamics.representation.moves import (
     checked,
     moves,
 )
-from mbs_dynamics.representation.pairs import meeting
+from mbs_dynamics.representation.pairs import common_frame
 
 __all__ = [
     "AUTO",
@@ -56,12 +56,12 @@ __all__ = [
     "Spatial",
     "after",
     "checked",
+    "common_frame",
     "convert_jacobian",
     "convert_twist",
     "convert_wrench",
     "dynamic_moves",
     "from_body_fixed",
-    "meeting",
     "moves",
     "parameters_at",
     "screws_at",

@@ -38,7 +38,7 @@ def _to_frame(rep: Representation, frame: Frame) -> Iterator[tuple[int, Operator
     to_frame = rep.at(frame)
     for i, _ in rep.model.inward_to(frame.body):
         yield i, to_frame
-        to_frame = after(to_frame, rep.carry(i))
+        to_frame = after(to_frame, rep.transform(i))
 
 
 def _by_the_ground(rep: Representation, frame: Frame) -> Any:
@@ -74,6 +74,6 @@ def parameters_at(
         _, *beyond = model.since(k, i, frame.body)
         K[k] = rep.of_parameter(i, screws[k])
         for j in beyond:
-            K[k] = rep.carry(j) @ K[k]
+            K[k] = rep.transform(j) @ K[k]
         K[k] = rep.at(frame) @ K[k]
     return K

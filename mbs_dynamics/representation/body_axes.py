@@ -44,8 +44,8 @@ class BodyAxes(BodyFixed):
 
     of_origin = True
 
-    def drift(self, i: int, V: list[Array], rate: Any) -> Array:
-        p, carry = self.model.bodies[i].parent, self.carry(i)
+    def velocity_product(self, i: int, V: list[Array], rate: Any) -> Array:
+        p, carry = self.model.bodies[i].parent, self.transform(i)
         transport = carry.rotated(_square(V[p][:3]) @ carry.r)  # -ad_rdot omega_p, without S_i
         return self._turn(i, V, rate) + np.concatenate([np.zeros(3), transport])  # D (75d)
 
@@ -56,7 +56,7 @@ class BodyAxes(BodyFixed):
     def acceleration(
         self, i: int, V: list[Array], A: list[Array], rate: Any, joint_acceleration: Any
     ) -> Array:
-        p, carry = self.model.bodies[i].parent, self.carry(i)
+        p, carry = self.model.bodies[i].parent, self.transform(i)
         angular = carry.rotated(A[p][:3])
         linear = carry.rotated(A[p][3:] + _matrix(V[p], A[p]) @ carry.r)
         carried = np.concatenate([angular, linear])
@@ -86,7 +86,7 @@ class BodyAxes(BodyFixed):
 
     def motion_of_parent(self, i: int, V: list[Array], A: list[Array]) -> Motion:
         """Return how the parent moves where body i is, as seen from there."""
-        p, carry = self.model.bodies[i].parent, self.carry(i)
+        p, carry = self.model.bodies[i].parent, self.transform(i)
         V_p = carry @ V[p]
         K = _matrix(V_p, carry.rotated(A[p][:3]))
         return Motion(V_p, K, carry.rotated(A[p][3:] + _matrix(V[p], A[p]) @ carry.r))
@@ -95,7 +95,7 @@ class BodyAxes(BodyFixed):
         """The part of D (75d) that S_i has: omega_i x e, and (omega_i + omega_p) x m."""
         e, m = self.screw(i)[:3], self.screw(i)[3:]
         omega = V[i][:3]
-        omega_p = self.carry(i).rotated(V[self.model.bodies[i].parent][:3])
+        omega_p = self.transform(i).rotated(V[self.model.bodies[i].parent][:3])
         turn = np.concatenate([so3.hat(omega) @ e, so3.hat(omega + omega_p) @ m])
         return turn @ rate
 

@@ -171,11 +171,11 @@ class Representation(ABC):
         return X
 
     @abstractmethod
-    def carry(self, i: int) -> Operator:
+    def transform(self, i: int) -> Operator:
         """Take a twist of the parent to body i; the transpose takes a wrench of body i back."""
 
     @abstractmethod
-    def drift(self, i: int, V: list[Array], rate: Any) -> Array:
+    def velocity_product(self, i: int, V: list[Array], rate: Any) -> Array:
         """The part of Vdot_i (6,) that depends on velocities, without the carried one."""
 
     @abstractmethod
@@ -192,7 +192,7 @@ class Representation(ABC):
 
     def twist(self, i: int, V: list[Array], rate: Any) -> Array:
         """V_i (6,) from that of the parent: K (14), (30), (42), (52); D (66b), (70c), (75c)."""
-        return self.carry(i) @ V[self.model.bodies[i].parent] + self.screw(i) @ rate
+        return self.transform(i) @ V[self.model.bodies[i].parent] + self.screw(i) @ rate
 
     def screw_rate(self, i: int, V: Array) -> Array:
         """ad_V S_i (6, k): the rate of S_i for an observer at rest, if body i has the twist V."""
@@ -202,8 +202,8 @@ class Representation(ABC):
         self, i: int, V: list[Array], A: list[Array], rate: Any, joint_acceleration: Any
     ) -> Array:
         """Vdot_i (6,) from that of the parent: D (66c), (70d), (75d)."""
-        carried = self.carry(i) @ A[self.model.bodies[i].parent]
-        return carried + self.screw(i) @ joint_acceleration + self.drift(i, V, rate)
+        carried = self.transform(i) @ A[self.model.bodies[i].parent]
+        return carried + self.screw(i) @ joint_acceleration + self.velocity_product(i, V, rate)
 
     def wrench(self, i: int, V: Array, A: Array) -> Array:
         """The wrench (6,) that body i needs for its motion: D (41), (38), (53)."""
@@ -227,7 +227,7 @@ class BodyFixed(Representation):
         return InverseAdjoint(self.R(i), self.r(i))
 
     @_once
-    def carry(self, i: int) -> Operator:
+    def transform(self, i: int) -> Operator:
         C_rel, body, q = self.C_rel(i), self.model.bodies[i], self._position[i]
         factors: tuple[Array, ...] = ()
         if not isinstance(q, Course) and not isinstance(q[0], Series):
@@ -235,7 +235,7 @@ class BodyFixed(Representation):
             factors = so3.sparse_factors(body.home_rel[:3, :3], motion[:3, :3])
         return InverseAdjoint(C_rel[:3, :3], C_rel[:3, 3], factors)  # Ad_{C_i,p}, D (66b)
 
-    def drift(self, i: int, V: list[Array], rate: Any) -> Array:
+    def velocity_product(self, i: int, V: list[Array], rate: Any) -> Array:
         return (se3.ad(V[i]) @ self.screw(i)) @ rate  # D (66c)
 
     def inertia(self, i: int) -> Operator:
@@ -265,10 +265,10 @@ class Spatial(Representation):
     def of_parameter(self, i: int, U: Array) -> Array:
         return se3.Ad(self.C_before(i)) @ U
 
-    def carry(self, i: int) -> Operator:
+    def transform(self, i: int) -> Operator:
         return IDENTITY  # D (70c)
 
-    def drift(self, i: int, V: list[Array], rate: Any) -> Array:
+    def velocity_product(self, i: int, V: list[Array], rate: Any) -> Array:
         p = self.model.bodies[i].parent  # D (70d), its ad with the index i - 1 restored
         return (se3.ad(V[p]) @ self.screw(i)) @ rate
 
@@ -297,11 +297,11 @@ class Hybrid(Representation):
         return np.concatenate([X[:3], X[3:] - so3.hat(C[:3, 3]) @ X[:3]])
 
     @_once
-    def carry(self, i: int) -> Operator:
+    def transform(self, i: int) -> Operator:
         p = self.model.bodies[i].parent
         return InverseAdjoint(np.eye(3), self.r(i) - self.r(p))  # Ad_{r_i,p}, D (75c)
 
-    def drift(self, i: int, V: list[Array], rate: Any) -> Array:
+    def velocity_product(self, i: int, V: list[Array], rate: Any) -> Array:
         p = self.model.bodies[i].parent
         omega = so3.hat(V[i][:3])
         S = self.screw(i)
@@ -339,13 +339,13 @@ class Mixed(Representation):
         return np.concatenate([self.R(i) @ X[:3], X[3:]])
 
     @_once
-    def carry(self, i: int) -> Operator:
+    def transform(self, i: int) -> Operator:
         p = self.model.bodies[i].parent
         shift = so3.hat(self.r(p) - self.r(i)) @ self.R(p)  # K (52), with R_{i-1} for R_i
         turn = self.C_rel(i)[:3, :3].T
         return blocks([[turn, np.zeros((3, 3))], [shift, np.eye(3)]])
 
-    def drift(self, i: int, V: list[Array], rate: Any) -> Array:
+    def velocity_product(self, i: int, V: list[Array], rate: Any) -> Array:
         p = self.model.bodies[i].parent
         X, R, omega = self.model.bodies[i].joint.screws, self.R(i), so3.hat(V[i][:3])
         transport = so3.hat(V[p][3:] - V[i][3:]) @ (self.R(p) @ V[p][:3])

@@ -16,7 +16,7 @@ from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.representation.moves import IDENTITY, Operator, Representation
 
 
-class Meeting:
+class CommonFrame:
     """The frames of the bodies themselves: wrenches are carried from body to body."""
 
     def __init__(self, rep: Representation) -> None:
@@ -54,7 +54,7 @@ class Meeting:
             load[i] = x
         yield i, list(loads)
         for j, child in model.supporting(i):
-            carry = self.carry(child)
+            carry = self.transform(child)
             for load, x in zip(kept, loads, strict=True):
                 load[i] = _carried(carry, load[i], x)
             yield j, [load[i] for load in kept]
@@ -65,9 +65,9 @@ class Meeting:
             return self.gyration(i, load)
         return self.wrench(i, load) if len(load) == 6 else self.moment(i, load)
 
-    def carry(self, i: int) -> Operator:
+    def transform(self, i: int) -> Operator:
         """Take a twist of the parent to body i; the transpose takes a wrench of body i back."""
-        return self.rep.carry(i)
+        return self.rep.transform(i)
 
     def wrench(self, i: int, W: Array) -> Array:
         """Return a wrench (6,) of body i, given by its moves, where pairs meet."""
@@ -93,7 +93,7 @@ class Meeting:
 class Onward:
     """Carries vectors outwards from body to body."""
 
-    def __init__(self, meet: Meeting) -> None:
+    def __init__(self, meet: CommonFrame) -> None:
         self._meet = meet
         self._seen: dict[int, tuple[Array, Array]] = {}
 
@@ -101,16 +101,16 @@ class Onward:
         """Return a vector (3,) and a twist (6,) of the first body, transformed to body j."""
         known = self._seen.get(self._meet.rep.model.parents[j])
         if known:
-            carry = self._meet.carry(j)
+            carry = self._meet.transform(j)
             turn, V = carry.rotated(known[0]), carry @ known[1]
         self._seen[j] = turn, V
         return turn, V
 
 
-class MeetingInGround(Meeting):
+class MeetingInGround(CommonFrame):
     """The inertial frame: each body takes its wrenches and twists there once, for all pairs."""
 
-    def carry(self, i: int) -> Operator:
+    def transform(self, i: int) -> Operator:
         return IDENTITY
 
     def wrench(self, i: int, W: Array) -> Array:
@@ -133,7 +133,7 @@ def _carried(carry: Operator, load: Any, kind: Any) -> Any:
     return carry.T @ load if len(kind) == 6 else carry.back(load)
 
 
-def meeting(rep: Representation) -> Meeting:
+def common_frame(rep: Representation) -> CommonFrame:
     """Return where the pairs of a model meet: in the bodies, or in the ground if it is deep."""
     deep = rep.carries and rep.model.mean_depth(2) > strategy.PAIRS_IN_GROUND
-    return MeetingInGround(rep) if deep else Meeting(rep)
+    return MeetingInGround(rep) if deep else CommonFrame(rep)

@@ -226,8 +226,8 @@ def acts(stage: Stage, simulator: Callable[[int], None]) -> list[Act]:
         stage.until("a robot at its place", at_its_place)
         stage.pause(0.5)
         fell = _moved(stage, plan.posture)
-        said = f"moves by {fell:.2f} rad or m in half a second"
-        yield Claim(f"the robot {said}", fell > SEEN if plan.sags else fell < SEEN)
+        message = f"moves by {fell:.2f} rad or m in half a second"
+        yield Claim(f"the robot {message}", fell > SEEN if plan.sags else fell < SEEN)
         yield Claim(f"{stage.commands} commands while disabled", stage.commands == 0)
 
     def float_() -> Iterator[Claim]:
@@ -317,8 +317,10 @@ def _right(stage: Stage, mass: float) -> Claim:
         tau, q = stage.gravity
         error = planning.error(tau, planning.gravity_torques(model, q))
         if error <= planning.TOLERANCE or stage.now > end:
-            said = f"gravity torques of dynamics_node against finite differences: {error:.0e} off"
-            return Claim(said, error <= planning.TOLERANCE)
+            message = (
+                f"gravity torques of dynamics_node against finite differences: {error:.0e} off"
+            )
+            return Claim(message, error <= planning.TOLERANCE)
         stage.pause(0.2)
 
 

@@ -172,8 +172,8 @@ class DynamicsNode(DescribedNode):
         if self._base is not None:
             base = self._base.state(begin, self._settings.stale_timeout)
             if base is None:
-                said = "neither odom nor imu state it, or not within stale_timeout"
-                self.warn("no base", f"the state of the floating base is unknown: {said}")
+                text = "neither odom nor imu state it, or not within stale_timeout"
+                self.warn("no base", f"the state of the floating base is unknown: {text}")
                 return
         observes = robot.settings.observes
         answering = self._limit.passes(begin)

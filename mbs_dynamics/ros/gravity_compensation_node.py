@@ -318,8 +318,8 @@ class GravityCompensationNode(DescribedNode):
         fault = self._core.policy.fault
         if state is State.FAULT and fault is not None:
             how = self._settings.on_fault
-            said = f"stopped by a fault ({how}): {fault.reason}"
-            self.get_logger().error(shortened(said, LONGEST_MESSAGE))
+            message = f"stopped by a fault ({how}): {fault.reason}"
+            self.get_logger().error(shortened(message, LONGEST_MESSAGE))
         elif before is not None:
             self.get_logger().info(f"{self.controls} is {state.value}")
 

@@ -244,10 +244,10 @@ class Live:
                 R = tool.pose[:3, :3]
                 drawings = layers.wrench(replace(tool, wrench=np.append(R @ W[:3], R @ W[3:])))
                 sizes = np.linalg.norm(W.reshape(2, 3), axis=1)
-                said = f"{sizes[1]:.1f} N, {sizes[0]:.2f} N m"
-                self._said.append((f"{name.replace('_', ' ')} on {link}", said))
+                message = f"{sizes[1]:.1f} N, {sizes[0]:.2f} N m"
+                self._said.append((f"{name.replace('_', ' ')} on {link}", message))
                 if drawings:  # large enough to be seen
-                    text = f"{name.replace('_', ' ')}: {said}"
+                    text = f"{name.replace('_', ' ')}: {message}"
                     drawings.append(Labels(tool.pose[None, :3, 3], (text,)))
             self.page.canvas.draw(name.replace("_", " "), drawings)
         self.page.canvas.draw("target", self._target(scene))

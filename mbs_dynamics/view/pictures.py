@@ -43,7 +43,7 @@ PICTURES = (".png", ".gif", ".html")
 
 FRAMES_PER_SECOND = 10
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """Time limit in s for a browser to load the page, and to draw it."""
 
 
@@ -73,8 +73,8 @@ def without_screen(page: Page, width: int, height: int) -> Iterator[Any]:
             stderr=subprocess.DEVNULL,
         )
         try:
-            if not connected.wait(PATIENCE):
-                raise BackendError(f"the browser did not open the page within {PATIENCE:g} s")
+            if not connected.wait(TIMEOUT):
+                raise BackendError(f"the browser did not open the page within {TIMEOUT:g} s")
             yield next(iter(page.server.get_clients().values()))
         finally:
             process.terminate()
@@ -92,9 +92,9 @@ def write_png(page: Page, source: Source, path: Path) -> None:
         command = _command(1280, 800, str(profile))
         command += [f"--screenshot={path.absolute()}", f"--virtual-time-budget={DRAWN_MS}"]
         try:
-            done = subprocess.run([*command, html.as_uri()], capture_output=True, timeout=PATIENCE)
+            done = subprocess.run([*command, html.as_uri()], capture_output=True, timeout=TIMEOUT)
         except subprocess.TimeoutExpired as error:
-            raise BackendError(f"the browser drew nothing within {PATIENCE:g} s") from error
+            raise BackendError(f"the browser drew nothing within {TIMEOUT:g} s") from error
     if not path.is_file():
         raise BackendError(f"the browser drew nothing: {done.stderr.decode(errors='replace')}")
 
@@ -109,7 +109,7 @@ def write_gif(page: Page, playback: Playback, path: Path) -> None:
     with without_screen(page, width, height) as client:
 
         def drawn() -> Any:
-            found = client.get_render(height, width, transport_format="png", timeout=PATIENCE)
+            found = client.get_render(height, width, transport_format="png", timeout=TIMEOUT)
             opacity = found[..., 3:] / 255.0
             return np.uint8(found[..., :3] * opacity + 255.0 * (1.0 - opacity))
 

@@ -32,8 +32,8 @@ def test_deep_trees_are_solved_otherwise_with_the_same_result(name, monkeypatch)
     monkeypatch.setattr(strategy, "ARTICULATED", math.inf)
     expected = computed(model_of(name))
     monkeypatch.setattr(strategy, "ARTICULATED", 0.0)
-    for meeting in (math.inf, 0.0):  # pairs of bodies meet in the bodies, or in the ground
-        monkeypatch.setattr(strategy, "PAIRS_IN_GROUND", meeting)
+    for common_frame in (math.inf, 0.0):  # pairs of bodies meet in the bodies, or in the ground
+        monkeypatch.setattr(strategy, "PAIRS_IN_GROUND", common_frame)
         found = computed(model_of(name))
         for a, b in zip(found, expected, strict=True):
             np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-11 * np.abs(b).max())

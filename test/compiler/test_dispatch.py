@@ -150,7 +150,7 @@ def test_what_is_wrong_is_said_as_at_the_first_call(arm, q):
 
 
 def test_a_full_table_is_emptied_after_many_other_calls(arm, q, monkeypatch):
-    monkeypatch.setattr(dispatch, "PATIENCE", 5)
+    monkeypatch.setattr(dispatch, "TIMEOUT", 5)
     frames = list(arm.frames)
     for _ in range(3):
         for body in frames:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mbs_dynamics.compiler import Kernel, default_backend, trace, way_of_calling
+from mbs_dynamics.compiler import Kernel, call_mechanism, default_backend, trace
 from mbs_dynamics.compiler.jit import elf, machine_code
 from mbs_dynamics.compiler.runtime import backends
 from mbs_dynamics.errors import BackendError, log_once
@@ -78,7 +78,7 @@ def test_without_usable_llvm_plain_python_is_chosen_and_reported_once(anew, capl
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("mbs_dynamics", "WARNING")
     assert record.message.startswith("kernels are plain Python: ")
-    assert way_of_calling("python") == record.message.removeprefix("kernels are ")
+    assert call_mechanism("python") == record.message.removeprefix("kernels are ")
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
@@ -100,9 +100,9 @@ def test_other_versions_of_llvmlite_are_taken(anew, version):
 
 def test_the_way_of_calling_is_said(monkeypatch):
     monkeypatch.setenv("MBS_BACKEND", "python")
-    assert way_of_calling("python") == "plain Python"
+    assert call_mechanism("python") == "plain Python"
     reason = backends.layout.unsupported_reason()
-    assert way_of_calling("llvm") == (f"ctypes: {reason}" if reason else "machine code")
+    assert call_mechanism("llvm") == (f"ctypes: {reason}" if reason else "machine code")
 
 
 HARDENED = """

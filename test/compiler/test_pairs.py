@@ -47,11 +47,16 @@ def test_pairs_may_meet_in_the_bodies_or_in_the_ground(name, function, monkeypat
 
 
 def test_deep_chains_meet_in_the_ground():
-    found = [pairs.meeting(mbs.representation.BodyFixed(m, np.zeros(m.n))) for m in chains(6, 14)]
-    assert [type(meeting) for meeting in found] == [pairs.Meeting, pairs.MeetingInGround]
+    found = [
+        pairs.common_frame(mbs.representation.BodyFixed(m, np.zeros(m.n))) for m in chains(6, 14)
+    ]
+    assert [type(common_frame) for common_frame in found] == [
+        pairs.CommonFrame,
+        pairs.MeetingInGround,
+    ]
     deep = slender_chain(14)
     spatial = mbs.representation.Spatial(deep, np.zeros(14))
-    assert type(pairs.meeting(spatial)) is pairs.Meeting  # it has nothing to carry anyway
+    assert type(pairs.common_frame(spatial)) is pairs.CommonFrame  # it has nothing to carry anyway
 
 
 def chains(*sizes):

@@ -10,7 +10,7 @@ import pytest
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.integrate import JointForces, simulate, stop_events
-from mbs_dynamics.model.coordinates import bounded, drivetrain_of, endless, limits_of
+from mbs_dynamics.model.coordinates import bounded, drivetrain_of, is_continuous, limits_of
 from mbs_dynamics.model.joint import Joint, Limits
 
 pytestmark = pytest.mark.backend_independent
@@ -127,7 +127,7 @@ def test_one_limit_is_enough_that_an_angle_does_not_turn_endlessly(limits, wraps
     text = text.replace('<limit lower="-1" upper="1" velocity="4" effort="1"/>', "")
     kind = 'type="continuous"' if "lower" not in limits and "upper" not in limits else ""
     model = mbs.Model.from_urdf(text.replace('type="revolute"', kind) if kind else text)
-    assert endless(model.joints, model.lower, model.upper)[0] == wraps
+    assert is_continuous(model.joints, model.lower, model.upper)[0] == wraps
     shown = {"": "none", "-1": "-1 to inf rad", "1": "-inf to 1 rad"}
     at = next((x for x in ("-1", "1") if f'lower="{x}"' in limits or f'upper="{x}"' in limits), "")
     assert shown[at] in str(model)

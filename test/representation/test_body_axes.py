@@ -62,7 +62,11 @@ def test_drift_and_bias_are_the_parts_of_acceleration_and_wrench(name):
             rep.wrench(i, V[i], A[i]).astype(float),
             atol=1e-11,
         )
-        carried = rep.carry(i) @ A[p] + rep.screw(i) @ acceleration[i] + rep.drift(i, V, rate[i])
+        carried = (
+            rep.transform(i) @ A[p]
+            + rep.screw(i) @ acceleration[i]
+            + rep.velocity_product(i, V, rate[i])
+        )
         np.testing.assert_allclose(carried.astype(float), A[i].astype(float), atol=1e-11)
 
 
@@ -71,7 +75,7 @@ def test_rates_of_a_screw_are_brackets_with_twist_and_acceleration(name):
     model, (body_fixed, rep), ((V, Vd, _), (_, A, _)) = motions(name)
     for i, p in model.outward():
         S = np.random.default_rng(i).normal(size=(6, 2))
-        V_p, Vd_p = (np.asarray(body_fixed.carry(i) @ x[p], dtype=float) for x in (V, Vd))
+        V_p, Vd_p = (np.asarray(body_fixed.transform(i) @ x[p], dtype=float) for x in (V, Vd))
         Y, Z = rep.rates_of_screws(i, S, V, A)
         np.testing.assert_allclose(np.asarray(Y, float), ad(V_p) @ S, atol=1e-11)
         expected = ad(Vd_p) @ S + ad(V_p) @ ad(V_p) @ S
@@ -90,7 +94,7 @@ def test_a_gyration_is_the_matrix_of_its_definition(name):
         np.testing.assert_allclose(found.transposed(Y), (B.T @ Y)[:3], atol=1e-13)
         np.testing.assert_allclose((B.T @ Y)[3:], 0.0, atol=1e-13)
         np.testing.assert_allclose(found @ V, -ad(V).T @ (M @ V), atol=1e-13)  # D (41)
-        carry = BodyFixed(MECHANISMS[name].model, np.full(MECHANISMS[name].n, 0.4)).carry(0)
+        carry = BodyFixed(MECHANISMS[name].model, np.full(MECHANISMS[name].n, 0.4)).transform(0)
         Ad = np.linalg.inv(se3.Ad(se3.pose(carry.R, carry.r)))
         moved = found.carried(carry)
         np.testing.assert_allclose(moved @ X, Ad.T @ B @ Ad @ X, atol=1e-12)

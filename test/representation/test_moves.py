@@ -46,7 +46,7 @@ def test_twists_and_accelerations_follow_from_those_of_the_parent(representation
     V, Vd = [np.zeros((model.nb + 1, 6)) for _ in range(2)]  # the last one is the ground
     for i, p in rep.model.outward():
         motion = reference.C[i], Cd[i], Cdd[i]
-        V[i] = rep.carry(i) @ V[p] + rep.screw(i) @ rate[i]
+        V[i] = rep.transform(i) @ V[p] + rep.screw(i) @ rate[i]
         assert_close(V[i], twist(*motion[:2], representation))
         Vd[i] = rep.acceleration(i, V, Vd, rate[i], rate2[i])
         assert_close(Vd[i], twist_rate(*motion, representation))

@@ -30,7 +30,7 @@ from std_msgs.msg import String
 from mbs_dynamics.ros.entry_points import interface_of
 from mbs_dynamics.ros.node_base import message_type
 
-PATIENCE = 120.0
+TIMEOUT = 120.0
 """Seconds to wait for what must come; nothing is measured by it."""
 
 SETTLING = 0.5
@@ -70,7 +70,7 @@ class NodeProcess:
 
     def wait(self):
         try:
-            return self.process.wait(timeout=PATIENCE)
+            return self.process.wait(timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
             self.process.send_signal(signal.SIGABRT)  # it writes where its threads are
             self.process.wait()
@@ -153,7 +153,7 @@ class Probe:
 
     def until(self, condition, again=None, every=0.05):
         """Spin until the condition holds, doing something again and again meanwhile."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while not condition():
             if self.target.process.poll() is not None or time.monotonic() > end:
                 raise AssertionError(f"what was waited for did not come\n{self.target.log}")

@@ -20,7 +20,7 @@ FOLDER = Path(tempfile.mkdtemp(prefix="mbs_dynamics-smoke-"))
 os.environ["MBS_CACHE_DIR"] = str(FOLDER / "cache")  # what is found there is what is stored here
 os.environ.pop("MBS_CACHE", None)
 
-PATIENCE = 120.0  # s, for a node; nothing is measured by it
+TIMEOUT = 120.0  # s, for a node; nothing is measured by it
 STEP = 1e-6  # of finite differences
 
 checks: list[Callable[[set[str]], str | None]] = []

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from bench import FOLDER, PATIENCE, arm, check, close, state
+from bench import FOLDER, TIMEOUT, arm, check, close, state
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
@@ -33,7 +33,7 @@ def process_of(module: str, **parameters: Any) -> Iterator[subprocess.Popen[byte
         try:
             yield process
             process.send_signal(signal.SIGINT)
-            assert process.wait(PATIENCE) == 0, f"{module} ended with {process.returncode}"
+            assert process.wait(TIMEOUT) == 0, f"{module} ended with {process.returncode}"
         finally:
             process.kill()
             process.wait()
@@ -65,7 +65,7 @@ def node(expected: set[str]) -> str:
     )
     message = JointState(name=list(arm().joint_names), position=q.tolist())
     with process_of("dynamics_node") as process:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while not answers:
             log = (FOLDER / "dynamics_node.log").read_text(errors="replace")
             assert process.poll() is None, f"it has ended\n{log}"

@@ -153,8 +153,8 @@ def _reported(graph: Graph, name: str) -> Iterator[None]:
     """Log that tracing takes more than :data:`SILENT` seconds, if it does. Starts a thread."""
 
     def warn() -> None:
-        said = "%s: tracing takes more than %.0f s; %d operations so far"
-        log_warning(said, name, SILENT, len(graph.nodes))
+        message = "%s: tracing takes more than %.0f s; %d operations so far"
+        log_warning(message, name, SILENT, len(graph.nodes))
 
     timer = threading.Timer(SILENT, warn)
     timer.daemon = True

@@ -99,7 +99,7 @@ RECYCLED = 2
 LARGEST_RECYCLED = 1 << 20
 """Bytes from which on results are not kept."""
 
-PATIENCE = 1000
+TIMEOUT = 1000
 """Calls with options that are not in its table after which a function empties it, if it is full."""
 
 

@@ -47,7 +47,7 @@ def default_backend() -> str:
     return "llvm" if problem is None else "python"
 
 
-def way_of_calling(backend: str) -> str:
+def call_mechanism(backend: str) -> str:
     """Return how kernels of a back end are called here, and why if there is a faster way."""
     if backend == "llvm":
         reason = layout.unsupported_reason()
@@ -64,5 +64,5 @@ def warn_if_long(program: Program, backend: str) -> None:
     operations = len(program.module.statements)
     seconds = RATES[backend] * operations
     if seconds > SILENT:
-        said = "%s: %d operations take some %.0f s to compile (%s), unless they are in the cache"
-        log_warning(said, program.name, operations, seconds, backend)
+        message = "%s: %d operations take some %.0f s to compile (%s), unless they are in the cache"
+        log_warning(message, program.name, operations, seconds, backend)

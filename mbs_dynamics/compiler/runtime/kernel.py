@@ -57,7 +57,7 @@ class Kernel:
     def __new__(cls, program: Program, *, backend: str | None = None, **_: Any) -> Kernel:
         """Return an object of the class, or of its subclass that is called through machine code."""
         chosen = default_backend() if backend is None else checked_backend(backend)
-        native = chosen == "llvm" and table.suits(program)
+        native = chosen == "llvm" and table.is_supported(program)
         return object.__new__(vectorcall.callable_type(cls) if native else cls)
 
     def __init__(

@@ -98,18 +98,20 @@ class CartesianImpedance:
         C, J, _, inverse = self._prepare(model, state)
         J = self._stretch(C, C, self._root, self._in_target)[:, 7:] @ J
         share, period = Modes.of(J, inverse).share(self.damping_ratio, state.period), state.period
-        said = f"which a period of {1e3 * period:.3g} ms cannot bear at this posture; valid is at"
+        message = (
+            f"which a period of {1e3 * period:.3g} ms cannot bear at this posture; valid is at"
+        )
         if share < 1.0:
             K = self._root**2
             most = [(share * part).round(2).tolist() for part in (K[3:], K[:3])]
             raise ArgumentError(
                 f"the linear stiffness is {K[3:].round(2).tolist()} and the angular one "
-                f"{K[:3].round(2).tolist()}, {said} most {most[0]} and {most[1]}"
+                f"{K[:3].round(2).tolist()}, {message} most {most[0]} and {most[1]}"
             )
         fastest = fastest_mode(self.damping_ratio)
         if self.posture_frequency * period > fastest:
             raise ArgumentError(
-                f"posture_frequency is {self.posture_frequency:g} rad/s, {said} most "
+                f"posture_frequency is {self.posture_frequency:g} rad/s, {message} most "
                 f"{fastest / period:.3g}"
             )
 

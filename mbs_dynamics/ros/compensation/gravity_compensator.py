@@ -145,8 +145,8 @@ class GravityCompensator:
             self._text, self.pending = text, None
             return False
         self.pending = text
-        said = "the robot_description of another robot came while enabled"
-        self.policy.trip(now, Fault("new_description", said))
+        message = "the robot_description of another robot came while enabled"
+        self.policy.trip(now, Fault("new_description", message))
         return True
 
     def adopt(self, now: float) -> bool:
@@ -374,8 +374,8 @@ class GravityCompensator:
         most = self.settings.callback_timeout
         if elapsed <= most:
             return None
-        said = f"the callback of {what} took {elapsed:.4f} s; callback_timeout is {most:g}"
-        return self.fail(Fault("overrun", said), now)
+        message = f"the callback of {what} took {elapsed:.4f} s; callback_timeout is {most:g}"
+        return self.fail(Fault("overrun", message), now)
 
     # -- the service ------------------------------------------------------------------------------
 

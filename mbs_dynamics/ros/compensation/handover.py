@@ -176,16 +176,16 @@ class Handover:
             reason = await self._to_torques(core)
             if not reason and core.policy.engaged:
                 return True, f"{core.policy.state.value}; {self._effort} has taken over"
-            said = f"{self._effort} has taken over, but by then: {_state(core)}"
+            message = f"{self._effort} has taken over, but by then: {_state(core)}"
             if reason:
-                said = f"the controllers were not switched: {reason}"
+                message = f"the controllers were not switched: {reason}"
         else:
-            said = f"the torques did not ramp in: {_state(core)}"
+            message = f"the torques did not ramp in: {_state(core)}"
         core.disable(self._now())
         try:
-            return False, f"{said}; {await self._give_back(core)}"
+            return False, f"{message}; {await self._give_back(core)}"
         except MbsError as error:
-            return False, f"{said}; {error}"
+            return False, f"{message}; {error}"
 
     async def _to_torques(self, core: GravityCompensator) -> str:
         """Let the effort controller alone act; return why it does not, empty if it does."""
@@ -288,8 +288,8 @@ class Handover:
             await self._manager.pause(RETRY if held else RETRY_UNHELD)
         self.owed, self.trouble = False, ""
         policy.dismiss()
-        said = f"{self._position if seen.position_acts else 'another controller'} holds the arm"
-        return said + (f"; {self._effort} is still active" if seen.torques_act else "")
+        message = f"{self._position if seen.position_acts else 'another controller'} holds the arm"
+        return message + (f"; {self._effort} is still active" if seen.torques_act else "")
 
 
 def _state(core: GravityCompensator) -> str:

@@ -16,7 +16,7 @@ from rclpy.duration import Duration
 from rclpy.publisher import Publisher
 from std_msgs.msg import Float64MultiArray
 
-from mbs_dynamics.compiler import way_of_calling
+from mbs_dynamics.compiler import call_mechanism
 from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.policy import Limited, State
 from mbs_dynamics.errors import quoted
@@ -151,7 +151,7 @@ def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> Diagn
             "algorithm": arm.law.algorithm,
             **(cost.values() if cost is not None else {}),
             "backend": arm.backend,
-            "kernels called through": way_of_calling(arm.backend),
+            "kernels called through": call_mechanism(arm.backend),
             "effort limits": ", ".join(f"{most:.6g}" for most in arm.efforts),
             "speed not watched": ", ".join(arm.speeds.unlimited) or "none",
             **messages.environment_values(arm.law.gravity.goal, core.loads),

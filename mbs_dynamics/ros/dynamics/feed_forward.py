@@ -128,8 +128,8 @@ class DesiredTorques:
             return Rejection("no_points", "the trajectory has no points")
         unknown = [name for name in names if name not in self._joints]
         if unknown:
-            said = f"the robot has no joint {quoted(unknown[0])}; its joints are: "
-            return Rejection("unknown_joint", said + listed(self._joints))
+            message = f"the robot has no joint {quoted(unknown[0])}; its joints are: "
+            return Rejection("unknown_joint", message + listed(self._joints))
         if len(set(names)) < len(names):
             return Rejection("duplicate_joints", f"a joint is named twice: {listed(names)}")
         source, motions = DesiredInput(self._joints, names), []

@@ -11,7 +11,7 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.publisher import Publisher
 
-from mbs_dynamics.compiler import way_of_calling
+from mbs_dynamics.compiler import call_mechanism
 from mbs_dynamics.control.joint_input import Reading
 from mbs_dynamics.errors import quoted
 from mbs_dynamics.ros import messages
@@ -143,7 +143,7 @@ def model_status(
             "algorithm": robot.settings.algorithm,
             **(cost.values() if cost is not None else {}),
             "backend": robot.backend,
-            "kernels called through": way_of_calling(robot.backend),
+            "kernels called through": call_mechanism(robot.backend),
             **messages.environment_values(robot.model.gravity, manager.loads),
         }
     values |= messages.refused_values(refusals)

@@ -372,8 +372,8 @@ class EffortCommands:
     ) -> Rejection | None:
         """Store efforts by name, or return why they are refused. Other joints keep theirs."""
         if len(efforts) != len(names) or not names:
-            said = f"{len(efforts)} efforts for {len(names)} joints: {listed(names)}"
-            return self._refuse("length", said)
+            message = f"{len(efforts)} efforts for {len(names)} joints: {listed(names)}"
+            return self._refuse("length", message)
         unknown = [name for name in names if name not in self._places]
         if unknown:
             return self._refuse(

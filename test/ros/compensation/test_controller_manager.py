@@ -15,7 +15,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.task import Future
-from ros_bench import PATIENCE
+from ros_bench import TIMEOUT
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
@@ -65,7 +65,7 @@ class Bench:
         return made
 
     def until(self, condition):
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while not condition():
             assert time.monotonic() < end, "what was waited for did not come"
             self.executor.spin_once(timeout_sec=0.05)

@@ -20,7 +20,7 @@ from ros_bench import NodeProcess, Probe
 from sensor_msgs.msg import JointState
 
 import mbs_dynamics as mbs
-from mbs_dynamics.compiler import BACKENDS, way_of_calling
+from mbs_dynamics.compiler import BACKENDS, call_mechanism
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.messages import stamp_of, time_of
 from mbs_dynamics.ros.replay import ReplayNode
@@ -94,7 +94,7 @@ def test_a_state_is_answered_with_its_stamp_and_the_diagnostics_say_by_what(benc
     assert level == OK
     assert (values["model"], values["joints"]) == ("arm7", "7")
     assert values["backend"] in BACKENDS
-    assert values["kernels called through"] == way_of_calling(values["backend"])
+    assert values["kernels called through"] == call_mechanism(values["backend"])
     level, _, values = bench.status("input")
     assert (level, values["lifecycle state"], values["answered"]) == (OK, "active", "2")
 

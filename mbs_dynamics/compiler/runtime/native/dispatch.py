@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mbs_dynamics.compiler.codegen.builder import I64, NULL, PTR, Inline, Pointer, Struct, module
-from mbs_dynamics.compiler.passes.strategy import PATIENCE
+from mbs_dynamics.compiler.passes.strategy import TIMEOUT
 from mbs_dynamics.compiler.runtime.native import layout, python, vectorcall
 from mbs_dynamics.compiler.runtime.native.layout import OBJECT, TUPLE
 from mbs_dynamics.locks import Lock
@@ -143,7 +143,7 @@ class Dispatcher:
             vectorcall.attach(self, self._table, "mbs.dispatch", emit_dispatch)
         if None not in self._held:
             self._missed += 1
-            if self._missed % PATIENCE:
+            if self._missed % TIMEOUT:
                 return None
             for k in range(ENTRIES):
                 self._forget(k)

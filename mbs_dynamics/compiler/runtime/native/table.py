@@ -53,7 +53,7 @@ if there are several; its vector code, null if there is none yet or while it run
 there are without a default, how many inputs and how many outputs; and the ports in order."""
 
 
-def suits(program: Program) -> bool:
+def is_supported(program: Program) -> bool:
     """Whether a program's kernel can be called through machine code here."""
     reason = layout.unsupported_reason()
     if reason is not None:
