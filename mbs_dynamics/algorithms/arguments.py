@@ -37,7 +37,7 @@ MEANINGS: dict[str, tuple[str, str]] = {
         "inertia about the body's origin (xx, xy, xz, yy, yz, zz) kg m^2",
     ),
     "armature": ("..., n", "rotor inertia as seen by each joint, kg m^2 or kg"),
-    "placements": ("..., k, 3, 4", "upper rows of the placements of ``model.placed``, m"),
+    "placements": ("..., k, 3, 4", "upper three rows of the poses of the placed links, m"),
 }
 """Shapes, meanings and units of arrays."""
 
