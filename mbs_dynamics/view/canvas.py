@@ -127,11 +127,13 @@ class Robot:
         self._bodies: dict[int, Any] = {}
 
     def _add(self) -> None:
+        bodies: dict[int, Any] = {}
         for part in self._parts():
             name = f"/{self._name}/{part.body}"
-            if part.body not in self._bodies:
-                self._bodies[part.body] = self._scene.add_frame(name, show_axes=False)
+            if part.body not in bodies:
+                bodies[part.body] = self._scene.add_frame(name, show_axes=False)
             self._scene.add_mesh_trimesh(f"{name}/{part.name}", part.mesh)
+        self._bodies = bodies  # at once: another thread may move them
 
     def move(self, poses: FloatArray) -> None:
         """Move the bodies to their poses (nb, 4, 4)."""

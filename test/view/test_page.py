@@ -177,6 +177,7 @@ def test_views_transparency_and_postures_are_switched_on_the_page(see, opened):
     page, posing = opened.page, Posing(opened.page, ARM, degrees=True)
     with running(page, posing):
         seen = see(page.address)
+        assert seen.until(page.server.get_clients)
         for name, axis in (("front", 0), ("side", 1), ("top", 2)):
             seen.page.get_by_text(name, exact=True).click()
 
