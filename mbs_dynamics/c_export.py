@@ -40,7 +40,7 @@ def export_c(
 
     Each algorithm becomes ``int <prefix>_<algorithm>(inputs..., outputs...)`` on flat, row-major
     arrays. It returns 0, or the number of the quantity that was not positive, as listed in the
-    header. Names, orders and sizes of joints and bodies, the model's gravity and payloads are
+    header. Names, orders and sizes of joints and bodies, gravity, payloads and armature are
     constants in the header.
 
     ``prefix`` is by default the model's name, made an identifier. ``precision`` is ``"double"`` or

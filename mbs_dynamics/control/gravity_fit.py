@@ -66,7 +66,7 @@ def fit_gravity(
     size = np.sqrt(np.square(efforts).mean(axis=0))
     size[size == 0.0] = 1.0
     e, rest = efforts / size, np.zeros((len(efforts), model.n))
-    known = mbs.inertial_parameters(model).reshape(nb, 10)[:, :4]
+    known = mbs.inertial_parameters(model)[: 10 * nb].reshape(nb, 10)[:, :4]
     priors = np.concatenate(
         [
             np.full(k, 1e3),
@@ -80,7 +80,7 @@ def fit_gravity(
     for step in range(ROUNDS * STEPS):
         zeros, share, moment = np.split(x[k:], [k, k + nb])
         q = positions(zeros)
-        Y = mbs.inverse_dynamics_regressor(model, q, rest, rest)[:, rows]
+        Y = mbs.inverse_dynamics_regressor(model, q, rest, rest)[:, rows, : 10 * nb]
         Y = Y.reshape(len(e), k, nb, 10)[..., :4]
         parameters = known * (1.0 + share)[:, None]
         parameters[:, 1:] += moment.reshape(nb, 3)

@@ -89,7 +89,7 @@ def columns_of(
     v, whole = signals.qd, torque_model.whole(signals.q, at_rest=True)
     rest = np.zeros_like(whole)
     Y = mbs.inverse_dynamics_regressor(torque_model.model, whole, rest, rest)
-    load = np.abs(Y[:, torque_model.places] @ x[: torque_model.rigid])
+    load = np.abs(Y[:, torque_model.places, : torque_model.rigid] @ x[: torque_model.rigid])
     sliding = np.tanh(v / torque_model.friction_speed)
     columns = [np.tanh(v / speed) for speed in COULOMB_SPEEDS]
     columns += [sliding / (1.0 + (v / speed) ** 2) for speed in STRIBECK_SPEEDS]

@@ -192,7 +192,7 @@ def _figure(
 
 
 def _links(found: Identification) -> str:
-    before = mbs.inertial_parameters(found.torque_model.model).reshape(-1, 10)
+    before = found.torque_model.described()[: found.torque_model.rigid].reshape(-1, 10)
     rows = []
     names = found.torque_model.model.body_names
     for name, old, new in zip(names, before, found.inertial, strict=True):

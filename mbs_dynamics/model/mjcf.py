@@ -168,7 +168,8 @@ class _Assembly:
             if parent != GROUND:
                 whole = self.bodies[parent].inertia + inertia.transformed(home)
                 self.bodies[parent] = replace(self.bodies[parent], inertia=whole)
-            self.frames[name] = Frame(name, parent, home)
+            kept = inertia if parent == GROUND and inertia.mass else None
+            self.frames[name] = Frame(name, parent, home, kept)
             self.at.append(self.frames[name])
             why = "a mocap body, taken to stand still" if m.body_mocapid[i] >= 0 else "no joint"
             into = "the ground" if parent == GROUND else f"link {self.bodies[parent].name!r}"

@@ -152,10 +152,19 @@ def test_exported_functions_are_the_kernels(tmp_path, precision):
 @needs_compiler
 def test_constants_of_the_model(tmp_path, arm):
     held = arm.with_payload("tool", mass=1.5, com=(0.1, 0.0, 0.2)).with_gravity((1.0, 2.0, 3.0))
-    source, header = mbs.export_c(held, [mbs.gravity_torques], tmp_path, prefix="held")
+    held = held.with_armature({"joint2": 0.3})
+    chosen = [mbs.gravity_torques, mbs.mass_matrix]
+    source, header = mbs.export_c(held, chosen, tmp_path, prefix="held")
     library = loaded(source, tmp_path)
     gravity = (ctypes.c_double * 3).in_dll(library, "held_gravity")
     payload = (ctypes.c_double * 10).in_dll(library, "held_payload")
+    armature = (ctypes.c_double * arm.n).in_dll(library, "held_armature")
+    np.testing.assert_array_equal(armature, held.armature)
+    q, M = 0.1 * np.arange(arm.n), mbs.mass_matrix(held, 0.1 * np.arange(arm.n))
+    inputs = q, held.payloads.parameters, held.armature
+    status, found = evaluate(library.held_mass_matrix, inputs, M.shape)
+    assert status == 0
+    np.testing.assert_allclose(found, M, atol=1e-12)
     names = (ctypes.c_char_p * arm.n).in_dll(library, "held_joint_names")
     np.testing.assert_array_equal(gravity, held.gravity)
     np.testing.assert_array_equal(payload, held.payloads.parameters.ravel())

@@ -13,6 +13,8 @@ import pytest
 from identification_bench import COULOMB, JOINTS, TRUE, VISCOUS, motion, recorded, torques, wrong
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control.gravity_fit import fit_gravity
+from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.identification import (
     Recording,
     RecordingError,
@@ -21,9 +23,10 @@ from mbs_dynamics.identification import (
     node_parameters,
     report,
     validate,
+    with_identified_joints,
 )
 from mbs_dynamics.identification.estimation import base_estimate
-from mbs_dynamics.identification.friction_terms import FrictionTerms
+from mbs_dynamics.identification.friction_terms import FrictionTerms, columns_of
 from mbs_dynamics.identification.signals import cutoff_of, filtered
 from mbs_dynamics.identification.torque_model import TorqueModel
 from mbs_dynamics.model.inertia import Inertia
@@ -46,9 +49,8 @@ def test_torques_are_right_on_motions_that_were_not_learned_from(found):
     t = np.linspace(0.0, 10.0, 200)
     q, qd, qdd = motion(t, 4)
     tau, expected = (mbs.inverse_dynamics(m, q, qd, qdd) for m in (found.model, TRUE))
-    motors = np.array([one["inertia"] for one in found.joint_parameters.values()])
     own = np.linspace(0.3, 0.02, 7)
-    error = np.linalg.norm(tau + motors * qdd - expected - own * qdd) / np.linalg.norm(expected)
+    error = np.linalg.norm(tau - expected - own * qdd) / np.linalg.norm(expected)
     assert error < 0.02
 
 
@@ -113,6 +115,7 @@ def test_the_written_description_has_the_identified_torques_and_nothing_else_cha
     rng = np.random.default_rng(3)
     q, qd, qdd = rng.normal(size=(3, 20, 7))
     expected = mbs.inverse_dynamics(found.model, q, qd, qdd)
+    back = back.with_armature(found.model.by_joint(found.model.armature))  # which no URDF states
     np.testing.assert_allclose(mbs.inverse_dynamics(back, q, qd, qdd), expected, atol=1e-9)
     assert [j.friction for j in back.joints] == [j.friction for j in found.model.joints]
 
@@ -201,6 +204,39 @@ def test_node_parameters_and_the_report(found):
         assert page.count(f"<polyline class='{kind}'") == 7 * len(found.validation)
     assert "http" not in page.replace("http-equiv", "")
     assert "prefers-color-scheme: dark" in page
+
+
+def test_armature_damping_and_friction_are_read_again(found, tmp_path):
+    pytest.importorskip("yaml")
+    path = tmp_path / "arm.yaml"
+    path.write_text(node_parameters(found))
+    model = with_identified_joints(wrong(), path)
+    for name in ("armature", "damping", "friction"):
+        np.testing.assert_allclose(getattr(model, name), getattr(found.model, name), rtol=1e-5)
+    np.testing.assert_allclose(model.armature, np.linspace(0.3, 0.02, 7), rtol=0.3, atol=0.02)
+    again = replace(found.torque_model, model=model)  # another identification begins with it
+    assert again.described()[again.rigid :].reshape(7, 4)[:, 2].tolist() == model.armature.tolist()
+    assert again.regressor(*np.ones((3, 1, 7))).shape == (1, 7, again.rigid + 4 * 7)
+    signals = filtered(recorded(1, duration=12.0), 10.0)
+    for own, bare in zip(
+        columns_of(again, signals, 10.0, found.x),
+        columns_of(found.torque_model, signals, 10.0, found.x),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(own, bare)  # friction does not depend on the rotors
+    assert report(replace(found, torque_model=again), "arm").count("<svg") == 7
+    fit = fit_gravity(model, range(7), lambda zeros: np.tile(zeros, (3, 1)), np.ones((3, 7)))
+    bare = fit_gravity(wrong(), range(7), lambda zeros: np.tile(zeros, (3, 1)), np.ones((3, 7)))
+    np.testing.assert_array_equal(fit.torques, bare.torques)
+    for text, said in (
+        ("a: 1", "is no parameter file"),
+        (path.read_text().replace("joint1:", "joint9:"), "joint9"),
+        (path.read_text().replace("joint_friction: [", "joint_friction: [1.0, "), "shape"),
+        (path.read_text().replace("joint_friction: [", "joint_friction: [9"), "joint1"),
+    ):
+        path.write_text(text)
+        with pytest.raises((ArgumentError, UnknownJointError), match=said):
+            with_identified_joints(wrong(), path)
 
 
 @pytest.mark.parametrize("shown", [False, True])
