@@ -6,27 +6,16 @@ The tests compare the version and the dependencies with those in package.xml.
 """
 
 from glob import glob
-from pathlib import Path
 
 from setuptools import find_packages, setup
 
 NAME = "mbs_dynamics"
 SHARE = f"share/{NAME}"
-SITE = [
-    "sphinx>=8.1",
-    "myst-parser>=4",
-    "furo",
-    "sphinx-copybutton",
-    "sphinx-design",
-    "latex2mathml",
-]
 
 setup(
     name=NAME,
     version="0.1.0",
     description="Kinematics and dynamics of multibody systems on Lie groups, for ROS 2",
-    long_description=Path("README.md").read_text(encoding="utf-8"),
-    long_description_content_type="text/markdown",
     classifiers=[
         "Development Status :: 4 - Beta",
         "Intended Audience :: Science/Research",
@@ -109,7 +98,12 @@ setup(
             "playwright",
             # Describes the configuration of Foxglove's panels.
             "foxglove-sdk>=0.30",
-            *SITE,
+            "sphinx>=8.1",
+            "myst-parser>=4",
+            "furo",
+            "sphinx-copybutton",
+            "sphinx-design",
+            "latex2mathml",
             # Linters; ruff and mypy are held so that a new release of theirs breaks nothing here.
             "ruff~=0.17.5",
             "mypy~=2.4",
@@ -120,7 +114,15 @@ setup(
             "colcon-bash",
         ],
         # `make docs`; the newest for Python 3.11 and later, Sphinx 8.1 for 3.10.
-        "docs": [*SITE, "matplotlib>=3.7"],
+        "docs": [
+            "sphinx>=8.1",
+            "myst-parser>=4",
+            "furo",
+            "sphinx-copybutton",
+            "sphinx-design",
+            "latex2mathml",
+            "matplotlib>=3.7",
+        ],
         # `make dist`
         "dist": ["build>=1.2", "twine>=6"],
         # What `make bench` has beside; Drake has wheels for 64-bit Linux and macOS.

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.backend_independent
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("config", "launch", "mbs_dynamics", "resource", "urdf")
-FILES = ("LICENSE", "package.xml", "pyproject.toml", "setup.cfg", "setup.py")
+FILES = ("LICENSE", "README.md", "package.xml", "pyproject.toml", "setup.cfg", "setup.py")
 START_TIMEOUT = 60.0
 
 
