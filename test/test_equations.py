@@ -194,7 +194,6 @@ NUMBERS_ALONE = {"model.dh.PUMA"}
 """Rows that are constants, so that no test can enter them."""
 
 
-@pytest.mark.slow  # runs all listed tests, each in a process of its own
 @pytest.mark.backend_independent
 def test_tests_enter_the_functions_whose_equations_they_check(tmp_path):
     """Each function of a row is entered by a test of that row, and each test enters one of them."""
