@@ -47,7 +47,7 @@ class ForceSensor:
     difference of the stamps of readings and joint positions, 0: not checked. ``cutoff`` is the
     corner frequency in Hz of a low-pass on the output, 0: none. Whenever bias, tool, load or zero
     change, the output goes on where it was, and takes its new value linearly over ``zero_time``
-    in s.
+    in s. Raises ArgumentError for values that are no such numbers.
     """
 
     def __init__(
@@ -60,9 +60,14 @@ class ForceSensor:
         zero_time: float = 1.0,
         inertia_at_com: ArrayLike = ((0.0,) * 3,) * 3,
     ) -> None:
-        self.limits, self.inertia_at_com = np.asarray(limits), np.asarray(inertia_at_com)
-        self.stale_timeout, self.max_difference = stale_timeout, max_difference
-        self.cutoff, self.zero_time = cutoff, zero_time
+        self.limits = checks.real("limits", limits)
+        if self.limits.shape != (6,) or not (self.limits > 0.0).all():
+            raise ArgumentError(f"limits must be 6 positive numbers; got {self.limits.tolist()}")
+        self.stale_timeout = checks.positive("stale_timeout", stale_timeout)
+        self.max_difference = checks.number("max_difference", max_difference)
+        self.cutoff = checks.number("cutoff", cutoff)
+        self.zero_time = checks.number("zero_time", zero_time)
+        self.inertia_at_com = checks.numbers("inertia_at_com", inertia_at_com, (3, 3))
         self.calibration: Calibration | None = None
         self.load = Inertia.zero()
         """Known loads that the sensor bears in addition to the tool, in its frame."""
