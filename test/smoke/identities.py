@@ -17,10 +17,11 @@ from mbs_dynamics.algorithms.verification import verify
 from mbs_dynamics.closed_form import DynamicSystem, MovingSystem, System
 
 FILES = {
+    "arguments",  # of all of them
     *(f.__module__.rpartition(".")[2] for f in mbs.ALGORITHMS),
-    "articulated",  # by forward dynamics
+    "articulated",  # by forward dynamics, as the next
+    "factorization",
     "inverse_kinematics",
-    "joint_rates",
     "kernels",  # by all of them
     "manipulability",
     "verification",
