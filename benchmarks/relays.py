@@ -15,6 +15,7 @@ import random
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,7 @@ def cpu(pid: int) -> float:
     return time.clock_gettime((~pid << 3) | 2)  # as clock_getcpuclockid does
 
 
-class Asker:
+class Asker(ABC):
     """Sends joint states to a namespace, and waits for the answers."""
 
     def __init__(
@@ -90,9 +91,9 @@ class Asker:
             JointState, f"/{namespace}/joint_states", qos_profile_sensor_data
         )
 
+    @abstractmethod
     def answered(self) -> bool:
         """Return whether all answers to the last message are there."""
-        raise NotImplementedError
 
     def send(self) -> float:
         """Send the message with the present time as its stamp; return when."""

@@ -8,7 +8,6 @@ ros2 launch mbs_dynamics gravity_compensation.launch.py params_file:=/path/to/my
 from __future__ import annotations
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument
 from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
@@ -26,18 +25,7 @@ def generate_launch_description() -> LaunchDescription:
     share = FindPackageShare("mbs_dynamics")
     defaults = PathJoinSubstitution([share, "config", "gravity_compensation.yaml"])
     arguments = [
-        *launching.parameter_arguments("gravity_compensation_node", default=defaults),
-        DeclareLaunchArgument(
-            "command_topic",
-            default_value="",
-            description="Topic of the commands; without a slash in front it is in the namespace. "
-            "Empty: as in params_file.",
-        ),
-        launching.algorithm_argument(),
-        *launching.urdf_arguments(
-            "as in params_file, or the topic robot_description, as robot_state_publisher "
-            "publishes it."
-        ),
+        *launching.arm_arguments("gravity_compensation_node", defaults),
         launching.time_argument(),
     ]
     namespace = "Namespace of the node and of robot_description, joint_states and imu."

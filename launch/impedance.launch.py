@@ -48,18 +48,7 @@ def generate_launch_description() -> LaunchDescription:
     share = FindPackageShare("mbs_dynamics")
     defaults = PathJoinSubstitution([share, "config", "impedance_control.yaml"])
     arguments = [
-        *launching.parameter_arguments("impedance_control_node", default=defaults),
-        DeclareLaunchArgument(
-            "command_topic",
-            default_value="",
-            description="Topic of the commands; without a slash in front it is in the namespace. "
-            "Empty: as in params_file.",
-        ),
-        launching.algorithm_argument(),
-        *launching.urdf_arguments(
-            "as in params_file, or the topic robot_description, as robot_state_publisher "
-            "publishes it."
-        ),
+        *launching.arm_arguments("impedance_control_node", defaults),
         DeclareLaunchArgument(
             "simulation",
             default_value="false",

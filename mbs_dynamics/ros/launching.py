@@ -142,6 +142,21 @@ def algorithm_argument(whose: str = "the node") -> DeclareLaunchArgument:
     )
 
 
+def arm_arguments(node: str, default: Any) -> list[DeclareLaunchArgument]:
+    """Return the arguments of a node that commands an arm; ``default`` is its parameter file."""
+    topic = DeclareLaunchArgument(
+        "command_topic",
+        default_value="",
+        description="Topic of the commands; without a slash in front it is in the namespace. "
+        "Empty: as in params_file.",
+    )
+    described = urdf_arguments(
+        "as in params_file, or the topic robot_description, as robot_state_publisher publishes it."
+    )
+    parameters = parameter_arguments(node, default=default)
+    return [*parameters, topic, algorithm_argument(), *described]
+
+
 def time_argument(more: str = "") -> DeclareLaunchArgument:
     """Return the argument for the parameter ``use_sim_time``."""
     return DeclareLaunchArgument(
