@@ -207,7 +207,7 @@ def test_a_parameter_file_for_another_node_is_refused(installed, tmp_path):
 
 
 def test_one_node_that_fails_ends_the_others(installed):
-    command = launch_command("simulation", f"/failing_{os.getpid()}", "initial_positions:=[0, 1]")
+    command = launch_command("simulation", f"/failing_{os.getpid()}", "params:={rate: -1.0}")
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     output = done.stdout + done.stderr
     assert done.returncode == 1, output
