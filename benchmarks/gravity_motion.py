@@ -190,6 +190,32 @@ def row(rig: Rig, text: str, calls: Calls) -> Motion:
     return moving(rig, calls, undo.get(calls[0][0], ()))
 
 
+# -- impedance control -----------------------------------------------------------------------------
+
+MODES: dict[str, dict[str, Any]] = {
+    "joint": dict.fromkeys((f"stiffness.joint{k}" for k in range(1, 8)), 20.0),
+    "cartesian": {"linear_stiffness": "[300.0, 300.0, 300.0]"},
+}
+"""Parameters of the modes of impedance control, for arm7."""
+
+REFERENCES: dict[str, dict[str, Calls]] = {
+    "joint": {
+        "the target jumps by 1 rad": [("target_joint", "joint2", 1.5)],
+        "a moving target stops coming": [("target_joint", "joint2", 0.5, 0.3)],
+        "the target is NaN": [("target_joint", "joint2", NAN)],
+        "the target is of another joint": [("target_joint", "elbow", 1.0)],
+        "the target is beyond a limit": [("target_joint", "joint2", 9.0)],
+    },
+    "cartesian": {
+        "the target jumps by some 0.5 m": [("target_pose", "base_link", 0.4, 0.0, 0.6)],
+        "the target is NaN": [("target_pose", "base_link", NAN, 0.0, 0.6)],
+        "the target is in an unknown frame": [("target_pose", "elsewhere", 0.4, 0.0, 0.6)],
+        "the target is out of reach": [("target_pose", "base_link", 9.0, 0.0, 0.6)],
+    },
+}
+"""Events of references, by mode."""
+
+
 # -- handover, and a start without support ---------------------------------------------------------
 
 
@@ -428,6 +454,34 @@ def rows_table(repetitions: int) -> Iterator[Table]:
     yield table
 
 
+def impedance_table(repetitions: int) -> Iterator[Table]:
+    """Every event of the documentation, and those of references, to arm7 on springs."""
+    columns = (*COLUMNS, "fastest, rad/s", "farthest, rad", "zero torque after, s")
+    note = (
+        "Within 1 s. Two joints were led away from the reference at 0.5 rad/s for 0.3 s and are "
+        "let go at the event: the springs pull them back. 20 N m/rad in each joint; 300 N/m and 10 "
+        "N m/rad at the last link."
+    )
+    text = bare(urdf("arm7"))
+    events: dict[str, Calls] = {"nothing": [("heal",)], **rows(text)}
+    del events["SIGKILL"]
+    for mode, gains in MODES.items():
+        table = Table(f"An arm under impedance control, mode {mode}", columns, note=note)
+        with Rig(text, executable="impedance_control_node", mode=mode, **gains) as rig:
+            for what, calls in {**events, **REFERENCES[mode]}.items():
+                motions = [row(rig, text, calls) for _ in range(repetitions)]
+                show(f"{mode}: {what}", motions)
+                records = [motion.record for motion in motions]
+                table.rows.append([
+                    what,
+                    *energies(motions),
+                    spread([r.fastest for r in records]),
+                    spread([r.moved for r in records]),
+                    spread([r.zero_after for r in records], 3),
+                ])  # fmt: skip
+        yield table
+
+
 def alone(rig: Rig, motion: Motion) -> float:
     """Return the peak kinetic energy under gravity torques alone that go as the node's did, in J.
 
@@ -514,6 +568,7 @@ def main() -> None:
     tables: dict[str, Callable[[argparse.Namespace], Iterator[Table]]] = {
         "guided": lambda o: guided_table(o.repetitions),
         "rows": lambda o: rows_table(o.repetitions),
+        "impedance": lambda o: impedance_table(o.repetitions),
         "handover": lambda o: handover_table(o.repetitions, **given(o)),
         "unsupported": lambda o: unsupported_table(o.repetitions, **given(o)),
         "random": lambda o: random_table(o.trials, o.seed),

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The gravity compensation node and an arm in MuJoCo, in two processes connected by DDS.
+"""A node that commands an arm, and the arm in MuJoCo, in two processes connected by DDS.
 
 The arm's process publishes joint_states at 500 Hz from a simulation in real time, and applies the
 commands like a forward_command_controller: the latest one, indefinitely. Its actions are scripted
@@ -71,7 +71,7 @@ class ArmNode:
         self, namespace: str, node: str, text: str, arm: Mapping[str, Any], imu: str = ""
     ) -> None:
         import rclpy
-        from geometry_msgs.msg import InertiaStamped, Vector3Stamped
+        from geometry_msgs.msg import InertiaStamped, PoseStamped, Vector3Stamped
         from lifecycle_msgs.srv import ChangeState
         from rcl_interfaces.srv import SetParameters
         from rclpy.executors import SingleThreadedExecutor
@@ -92,6 +92,8 @@ class ArmNode:
         self._description = publisher(String, "robot_description", latched)
         self._payload = publisher(InertiaStamped, f"{node}/payload", 1)
         self._gravity = publisher(Vector3Stamped, f"{node}/gravity", 1)
+        self._target_joint = publisher(JointState, f"{node}/target_joint", 1)
+        self._target_pose = publisher(PoseStamped, f"{node}/target_pose", 1)
         self._imu = publisher(Imu, "imu", qos_profile_sensor_data) if imu else None
         self._felt = Imu()
         self._felt.header.frame_id = imu
@@ -167,6 +169,23 @@ class ArmNode:
         message = Vector3Stamped()
         message.vector.x, message.vector.y, message.vector.z = x, y, z
         self._gravity.publish(message)
+
+    def target_joint(self, name: str, position: float, velocity: float | None = None) -> None:
+        """Send impedance control a position of one joint, and the velocity of it there."""
+        from sensor_msgs.msg import JointState
+
+        given = [] if velocity is None else [velocity]
+        self._target_joint.publish(JointState(name=[name], position=[position], velocity=given))
+
+    def target_pose(self, frame: str, x: float, y: float, z: float) -> None:
+        """Send impedance control a position of its link, upright."""
+        from geometry_msgs.msg import PoseStamped
+
+        message = PoseStamped()
+        message.header.frame_id = frame
+        position = message.pose.position
+        position.x, position.y, position.z = x, y, z
+        self._target_pose.publish(message)
 
     def rival(self) -> None:
         """Advertise commands, as somebody else would who controls the arm."""
@@ -380,16 +399,18 @@ class Motion(NamedTuple):
         )
         if fault:
             return f"stops: {fault.group(1)}"
-        states = re.findall(r"gravity compensation is (.*)", self.said)
-        return ", then ".join(states) or "continues"
+        states = re.findall(r"(?:gravity compensation|impedance control) is (.*)", self.said)
+        refused = re.findall(r"(target_\w+) (?:rejected|refused|ignored)", self.said)
+        return ", then ".join(states) or ("refuses " + refused[0] if refused else "continues")
 
 
 class Rig:
-    """The gravity compensation node and an arm, ready to be scripted.
+    """A node that commands an arm, and the arm, ready to be scripted.
 
     Parameters: ``text`` is a URDF; ``arm`` are further arguments of MujocoArm, ``imu`` is the link
-    of an imu if there is one. All others are parameters of the node, whose own defaults stay in
-    force. To be used in a with statement, which ends both processes.
+    of an imu if there is one, ``executable`` is the name of the node. All others are parameters of
+    the node, whose own defaults stay in force. To be used in a with statement, which ends both
+    processes.
     """
 
     def __init__(
@@ -397,8 +418,10 @@ class Rig:
         text: str,
         arm: Mapping[str, Any] | None = None,
         imu: str = "",
+        executable: str = "gravity_compensation_node",
         **parameters: Any,
     ) -> None:
+        self.executable = executable
         self.model = MujocoArm(text, **(arm or {}))
         """The same arm, at hand for what is computed from the record."""
         self.namespace = f"/rig_{os.getpid()}_{time.monotonic_ns()}"
@@ -420,7 +443,7 @@ class Rig:
             preexec_fn=urgent,
         )
         about = {"namespace": self.namespace, "text": text, "arm": dict(arm or {}), "imu": imu}
-        about["node"] = f"{self.namespace}/gravity_compensation_node"
+        about["node"] = f"{self.namespace}/{executable}"
         self._send(about)
         self.load: Load | None = (arm or {}).get("load")
         self.node: subprocess.Popen[bytes] | None = None
@@ -443,7 +466,7 @@ class Rig:
 
     def start(self) -> None:
         """Start the node."""
-        module = ["-m", "mbs_dynamics.ros.gravity_compensation_node", "--ros-args"]
+        module = ["-m", f"mbs_dynamics.ros.{self.executable}", "--ros-args"]
         command = [sys.executable, *module, "-r", f"__ns:={self.namespace}"]
         for name, value in self.parameters.items():
             command += ["-p", f"{name}:={value}"]

@@ -196,8 +196,8 @@ class Following:
         if getattr(law, "slowed", False) and self._slowed is not law:  # once
             self._slowed = law
             follower.joints.remark = (
-                f"law {name!r} is softer than set: the period of {1e3 * state.period:.3g} ms "
-                "cannot bear its stiffness at this posture"
+                f"law {name!r} is softer than set: times of up to {1e3 * state.gap:.3g} ms between "
+                "two states cannot bear its stiffness at this posture"
             )
         if torques.shape == (len(self._joints),) and np.isfinite(torques).all():
             return torques

@@ -58,6 +58,9 @@ DOUBTS = {"time_backwards": Doubt.STATE}
 IDLE_PERIOD = 0.5
 """Longest time in s between two calls of tick."""
 
+GAP_MEMORY = 0.3
+"""Time in s in which a long time between two states is forgotten."""
+
 
 class Answer(NamedTuple):
     """The command that answers a message."""
@@ -111,6 +114,7 @@ class Guard:
         """The law in place of which the arm floats since a collision."""
         self.period = 0.0
         """Mean time in s between two states; 0: not known yet."""
+        self._gap, self._law_state_at = 0.0, -math.inf
         self._model_in_force: tuple[Any, ...] = (None, None, model)
         self.input = JointInput.of_model(
             model,
@@ -522,8 +526,12 @@ class Guard:
     def _law_state(
         self, q: FloatArray, qd: FloatArray, efforts: FloatArray, now: float
     ) -> LawState:
+        gap, self._law_state_at = now - self._law_state_at, now
+        if gap < self.settings.stale_timeout:
+            self._gap = max(gap, self._gap * math.exp(-gap / GAP_MEMORY))
+        self._gap = max(self._gap, self.period)
         g = self.law.gravity_torques(q, now)
-        return LawState(q, qd, efforts, now, self.joints, g, self.period)
+        return LawState(q, qd, efforts, now, self.joints, g, self.period, self._gap)
 
     def resting(self, now: float) -> LawState:
         """Return the state of an arm at rest at the latest positions, or within its limits."""

@@ -4,7 +4,7 @@
 
 import numpy as np
 import pytest
-from guarded_bench import ARMATURE, EVENTS, Loop, Q, happen
+from guarded_bench import ARMATURE, EVENTS, Loop, Q, happen, table
 from guarded_bench import MODEL as LINKS
 
 import mbs_dynamics as mbs
@@ -309,6 +309,23 @@ def test_the_largest_stiffness_that_is_named_is_stable_and_twice_as_much_would_b
     assert rates[-20:].max() < 0.01 * rates.max()
     with pytest.raises(MbsError, match="cannot bear"):
         loop.arm.switch(loop.now, joint(2.0 * most))
+
+
+@pytest.mark.parametrize("late", [0.02, 0.03, 0.05])
+@pytest.mark.parametrize("mode", ["joint", "cartesian"])
+def test_springs_of_an_arm_are_stable_when_states_come_in_bursts_after_pauses(mode, late):
+    bare = {"model": LINKS, "armature": 0.0, "step": 0.001}
+    loop = Loop(MODES[mode], made=table(max_age=0.1), **{**IDEAL, **bare}).enabled()
+    loop.bus.push[:] = 1.0, 1.0, 1.0, 0.1, 0.1, 0.1, 0.02
+    loop.run(0.3, 0.002)
+    loop.bus.push[:] = 0.0
+    fastest = 0.0
+    while loop.now < 4.0:
+        loop.run(late, late).run(0.005, 0.001)  # as on a loaded machine
+        if loop.now > 3.5:
+            fastest = max(fastest, abs(loop.bus.qd).max())
+    assert loop.arm.state == "enabled", loop.arm.fault
+    assert fastest < 0.1
 
 
 SOME = ("NaN for good", "pause of the loop, 80 ms", "drive error", "disable", "one jump")

@@ -123,9 +123,9 @@ class CartesianImpedance:
         stretched = self._stretch(C, reference.pose, self._root, self._in_target)
         J = stretched[:, 7:] @ J
         modes = Modes.of(J, inverse)
-        self.slowed = modes.share(ratio, state.period) < 1.0
+        self.slowed = modes.share(ratio, state.gap) < 1.0
         rate = stretched[:, 1:7] @ reference.twist - J @ qd
-        forces = modes.forces(stretched[:, 0], rate, ratio, state.period)
+        forces = modes.forces(stretched[:, 0], rate, ratio, state.gap)
         found: FloatArray = state.gravity[joints]
         w = self.posture_frequency
         if w:

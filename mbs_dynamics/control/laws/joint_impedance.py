@@ -41,7 +41,7 @@ class JointImpedance:
         mapping = isinstance(stiffness, Mapping)
         not_negative("stiffness", list(stiffness.values()) if mapping else stiffness)
         self.slowed = False
-        """Whether the period could not bear the stiffness at the latest state."""
+        """Whether the stiffness was too much for the latest times between states."""
         self._of: tuple[Any, ...] = ()
         self._model: Model | None = None
 
@@ -74,11 +74,9 @@ class JointImpedance:
         M, inverse = self._prepare(model, state)
         joints, root = list(self._of), self._root
         modes = Modes.of(np.diag(root), inverse)
-        self.slowed = modes.share(self.damping_ratio, state.period) < 1.0
+        self.slowed = modes.share(self.damping_ratio, state.gap) < 1.0
         e, rate = reference.q - state.q, reference.qd - state.qd
-        forces = modes.forces(
-            root * e[joints], root * rate[joints], self.damping_ratio, state.period
-        )
+        forces = modes.forces(root * e[joints], root * rate[joints], self.damping_ratio, state.gap)
         ahead = M @ reference.qdd + state.gravity
         if reference.qd.any():
             ahead = ahead + self._coriolis(state.q, state.qd) @ reference.qd

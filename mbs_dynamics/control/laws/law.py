@@ -30,6 +30,11 @@ class LawState(NamedTuple):
     """(n,) gravity torques of the arm with its loads."""
     period: float = 0.0
     """Mean time in s between two states; 0: not known yet."""
+    gap: float = 0.0
+    """Longest of the latest times in s between two states, at least the period.
+
+    On a loaded machine some torques are held much longer than a period, and a law has to be stable
+    with that too."""
 
 
 Law = Callable[[Model, LawState, Any], Any]
