@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.mechanisms import urdf
 from benchmarks.report import Table
 from benchmarks.timing import median
-from mbs_dynamics.cli_options import robot
+from mbs_dynamics.cli.options import robot
 
 RUNS = 5
 

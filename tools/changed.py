@@ -28,9 +28,7 @@ ROOMS = {
     "checks.py": ("test_bad_arguments.py",),
     "c_export.py": ("compiler/test_c_export.py",),
     "operation_counts.py": ("algorithms/test_operation_counts.py",),
-    "cli.py": ("test_cli.py",),
-    "cli_explain.py": ("test_explain_cli.py",),
-    "cli_simulate.py": ("test_simulate_cli.py",),
+    "cli": ("test_cli.py", "test_explain_cli.py", "test_simulate_cli.py"),
 }
 """Tests of parts of the package that bear another name than the part."""
 LONG = (

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.cli_options import (
+from mbs_dynamics.cli.options import (
     Command,
     initial_state,
     model_code,

@@ -11,7 +11,7 @@ from typing import Any
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.cli_options import Command, robot
+from mbs_dynamics.cli.options import Command, robot
 from mbs_dynamics.compiler import Program
 from mbs_dynamics.compiler.codegen import c, llvm, python
 from mbs_dynamics.compiler.ir.text import text

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import mbs_dynamics as mbs
-from mbs_dynamics.cli_options import Command, pair
+from mbs_dynamics.cli.options import Command, pair
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.files import check_writable
 from mbs_dynamics.model.model import Model

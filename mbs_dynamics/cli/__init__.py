@@ -14,14 +14,14 @@ from typing import Any
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.c_export import export_c
-from mbs_dynamics.cli_explain import add_command
-from mbs_dynamics.cli_identify import add_identification
-from mbs_dynamics.cli_motors import add_motors
-from mbs_dynamics.cli_options import Command, robot_of
-from mbs_dynamics.cli_options import robot as _robot
-from mbs_dynamics.cli_simulate import add_commands
-from mbs_dynamics.cli_teaching import add_teaching
-from mbs_dynamics.cli_view import add_view
+from mbs_dynamics.cli.explain import add_command
+from mbs_dynamics.cli.identify import add_identification
+from mbs_dynamics.cli.motors import add_motors
+from mbs_dynamics.cli.options import Command, robot_of
+from mbs_dynamics.cli.options import robot as _robot
+from mbs_dynamics.cli.simulate import add_commands
+from mbs_dynamics.cli.teaching import add_teaching
+from mbs_dynamics.cli.view import add_view
 from mbs_dynamics.compiler import Operations, call_mechanism, default_backend
 from mbs_dynamics.errors import UnknownAlgorithmError
 from mbs_dynamics.model.body import GROUND, preorder
@@ -313,7 +313,3 @@ def _table(head: list[str], rows: list[list[str]]) -> Iterable[str]:
     yield text(head)
     yield "  " + "  ".join("-" * widths[k] for k in kept)
     yield from (text(row) for row in rows)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -9,7 +9,7 @@ import sys
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from mbs_dynamics.cli_options import (
+from mbs_dynamics.cli.options import (
     Command,
     initial_state,
     model_code,

@@ -8,7 +8,7 @@ import argparse
 import sys
 from typing import Any
 
-from mbs_dynamics.cli_options import Command, pair, robot_of
+from mbs_dynamics.cli.options import Command, pair, robot_of
 from mbs_dynamics.control.calibration import calibrate
 from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.control.poses import read_poses

@@ -8,7 +8,7 @@ import argparse
 import sys
 from typing import Any
 
-from mbs_dynamics.cli_options import Command, robot_of
+from mbs_dynamics.cli.options import Command, robot_of
 from mbs_dynamics.control.teaching import Demonstration, Rig
 from mbs_dynamics.control.trajectory_files import check_kind, write_trajectory
 
