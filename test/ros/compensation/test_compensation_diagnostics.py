@@ -7,11 +7,10 @@ import pytest
 pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from gravity_bench import ARM7, JOINTS, Bench, Q
+from gravity_bench import JOINTS, Bench
 
 from mbs_dynamics.control.joint_input import Rejection
 from mbs_dynamics.control.policy import Fault
-from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros.compensation import outputs
 from mbs_dynamics.ros.compensation.outputs import Traffic
 from mbs_dynamics.ros.performance import InputStatistics
@@ -29,21 +28,6 @@ def command(bench, controller="", **traffic):
     problems = bench.core.problems(bench.now, traffic.get("rivals", 0))
     problems += [controller] if controller else []
     return parts(outputs.command_status(bench.core, problems, TRAFFIC._replace(**traffic)))
-
-
-def test_models_that_are_missing_in_force_waiting_or_refused():
-    assert parts(outputs.model_status(Bench(describe="").core, {}))[0] == WARN
-    bench = Bench().enabled()
-    assert parts(outputs.model_status(bench.core, {}))[0] == OK
-    assert bench.core.describe(ARM7.replace('effort="180"', 'effort="170"', 1), bench.now)
-    level, message, values = parts(outputs.model_status(bench.core, {}))
-    assert (level, values["model"]) == (WARN, "arm7")
-    assert "waits" in message
-    bench = Bench()
-    bench.core.describe("no XML", bench.now)
-    with pytest.raises(MbsError):
-        bench.core.adopt(bench.now)
-    assert parts(outputs.model_status(bench.core, {}))[0] == ERROR
 
 
 def test_input_that_is_good_rejected_missing_or_not_wanted():
@@ -100,16 +84,6 @@ def test_command_while_enabled_says_what_holds_it_back(traffic, level, words):
     assert values["commands in the last second"] == "100"
     last = [float(values[f"last command: {joint}"]) for joint in JOINTS]
     assert last == pytest.approx(bench.commands[-1][1], abs=1e-4)
-
-
-def test_joints_at_their_effort_limit_are_named():
-    bench = Bench(effort_scale=0.05, saturation_timeout=2.0).enabled(q=0.0 * Q)
-    bench.move(0.0 * Q, Q)
-    limited = bench.core.policy.limited.effort
-    assert limited
-    level, message, _ = command(bench, limited_effort=5)
-    assert level == WARN
-    assert message.endswith(", ".join(JOINTS[k] for k in limited))
 
 
 @pytest.mark.parametrize("on_fault", ["ramp_down", "hold"])

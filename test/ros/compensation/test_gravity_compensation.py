@@ -108,14 +108,6 @@ def test_a_message_after_a_long_silence_is_not_taken_up_where_it_was_left():
     assert bench.fault == "stale"
 
 
-def test_nothing_is_commanded_before_it_is_enabled():
-    bench = Bench()
-    bench.run(1.0)
-    bench.silence(1.0)
-    assert bench.commands == []
-    assert bench.state == "disabled"
-
-
 def test_ramps_in_follows_and_ramps_out():
     bench = Bench()
     bench.send()
@@ -202,13 +194,6 @@ def test_the_law():
     rubbed = 0.8 * np.array([MODEL.joints[0].friction, 0.5, 0, 0, 0, 0, 0])
     expected = 0.1 * values * G - values * qd + rubbed * np.tanh(qd / 0.1)
     np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-12)
-
-
-def test_commands_stand_in_the_order_of_joints():
-    joints = ("joint4", "joint2", "joint6")
-    bench = Bench(joints=joints)
-    bench.enabled()
-    np.testing.assert_allclose(bench.torques[-1], G[[3, 1, 5]], atol=1e-12)
 
 
 def test_effort_limits_hold_and_are_said():

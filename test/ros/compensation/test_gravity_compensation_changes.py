@@ -11,8 +11,6 @@ from test_gravity_compensation import OTHER, STOPS
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.environment import Gravity, Load
-from mbs_dynamics.control.guard import Guard
-from mbs_dynamics.control.input_checks import JointStates
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 from mbs_dynamics.ros.compensation import gravity_compensator
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
@@ -50,16 +48,6 @@ def test_changes_are_ramped(what):
     np.testing.assert_allclose(bench.torques[-1], goal, atol=1e-9)
     steps = np.diff(bench.torques[count - 1 :], axis=0)
     assert np.abs(steps).max() <= 1.01 * PERIOD * np.abs(goal - G).max()
-
-
-def test_a_payload_takes_effect_in_a_time_of_its_own():
-    bench = Bench(payload_time=0.1).enabled()
-    bench.core.set_load(load(2.0), bench.now)
-    bench.run(0.05)
-    goal = mbs.gravity_torques(MODEL.with_payload("tool", 2.0, (0.0, 0.02, 0.05)), Q)
-    np.testing.assert_allclose(bench.torques[-1], 0.5 * (G + goal), atol=1e-9)
-    bench.run(0.06)
-    np.testing.assert_allclose(bench.torques[-1], goal, atol=1e-9)
 
 
 def test_a_tool_that_is_always_there_is_part_of_the_arm_and_payloads_come_on_top():
@@ -223,12 +211,6 @@ def test_enabling_is_refused_with_the_reason(values, said):
     assert bench.commands == []
 
 
-def test_effort_limits_by_name_replace_missing_ones():
-    bench = Bench(ARM7.replace('effort="180"', ""), effort_limits=(50.0, 60.0, *(0.0,) * 5))
-    bench.enabled()
-    assert bench.core.policy.limits.effort[:2] == (50.0, 60.0)
-
-
 def test_enabling_is_refused_without_fresh_and_good_input():
     bench = Bench()
     assert "no valid joint_states so far" in bench.core.enable(bench.now)
@@ -362,41 +344,3 @@ def test_gravity_and_loads_that_fit_another_robot_act_on_it_from_the_start():
     np.testing.assert_allclose(bench.torques[-1], goal, atol=1e-9)
     ramp = np.linspace(0.0, 1.0, len(bench.torques) + 1)[1:, None]
     np.testing.assert_allclose(bench.torques, ramp * goal, atol=1e-2 * np.abs(goal).max())
-
-
-def test_an_arm_under_changed_settings_is_as_one_that_began_with_them():
-    after = settings(
-        stale_timeout=0.3,
-        other_joints_timeout=0.7,
-        velocity_from_position=True,
-        friction_speed=0.3,
-        limit_zone=0.3,
-        limit_frequency=4.0,
-        position_margin=0.2,
-        effort_scale=0.5,
-        effort_limits=(20.0, *(0.0,) * 6),
-        effort_rate_limit=70.0,
-        max_payload=3.0,
-    )
-    near = [joint.limits.upper for joint in MODEL.joints]
-    beyond = [x + 0.1 for x in near]
-
-    def seen(arm):
-        return {
-            "stale_timeout": arm.input.stale_timeout,
-            "other_joints_timeout": arm.input.others_timeout,
-            "velocity_from_position": arm.input.velocity_from_position,
-            "friction_speed": arm.law.friction.speed,
-            "springs": arm.law.springs.pressed(near),
-            "spring": arm.law.springs.torque(0.1, 0.2, 0.3),
-            "position_margin": arm.envelope.check(JointStates(beyond, (), 0, ())),
-            "efforts": arm.efforts,
-            "rates": arm.rates,
-            "max_payload": arm.heaviest,
-        }
-
-    arm = Guard(MODEL, settings())
-    before, expected = seen(arm), seen(Guard(MODEL, after))
-    arm.change(after, 0.0)
-    assert seen(arm) == expected
-    assert {name for name, value in before.items() if value == expected[name]} == set()

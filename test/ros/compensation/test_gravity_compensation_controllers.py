@@ -7,14 +7,12 @@ from __future__ import annotations
 import signal
 from contextlib import contextmanager
 
-import numpy as np
 import pytest
 
 pytest.importorskip("rclpy")
 
 from controller_manager_bench import StandIn
-from diagnostic_msgs.msg import DiagnosticStatus
-from gravity_node_bench import JOINTS, Driver, G, GravityProcess
+from gravity_node_bench import JOINTS, Driver, GravityProcess
 
 pytestmark = pytest.mark.usefixtures("ros", "controller_manager_msgs")
 
@@ -71,23 +69,3 @@ def test_a_controller_that_is_deactivated_is_a_fault(arm):
     arm.waits(lambda: any("'efforts' is inactive" in said for said in arm.faults()))
     arm.waits(lambda: arm.manager.state("positions") == "active")
     assert arm.manager.requests[-1] == (["positions"], [])
-
-
-def test_torques_beside_a_position_controller_switch_nobody_and_stay_if_it_is_lost():
-    with node("active", adds_to_position_control="true") as arm:
-        said = "ramping in; positions is checked, and must go on holding the arm; nothing is sw"
-        # again from the start, since the answer may get lost at discovery
-        arm.waits(lambda: arm.ask(False) and arm.ask(True).message.startswith(said))
-        arm.waits(lambda: arm.named and np.allclose(arm.named[-1].effort, G, atol=1e-9))
-        assert "adds gravity torques alone, but damping.joint2 is 0.5" in arm.set(
-            **{"damping.joint2": 0.5}
-        )
-        arm.manager.there.set("positions", "inactive")
-        arm.waits(lambda: "the torques alone hold the arm" in arm.said("command"))
-        assert arm.health["command"].level == DiagnosticStatus.ERROR
-        assert arm.value("state") == "enabled"
-        arm.manager.there.set("positions", "active")
-        arm.waits(lambda: arm.health["command"].level == DiagnosticStatus.OK)
-        arm.until(lambda: arm.faults(), every=0.01)  # no states
-        arm.until(lambda: not any(arm.named[-1].effort), every=0.01)
-        assert arm.manager.requests == []

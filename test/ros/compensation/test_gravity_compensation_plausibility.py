@@ -71,17 +71,6 @@ def test_max_payload_bounds_the_sum_of_loads_on_all_links():
     assert sum(one.mass for one in bench.core.loads) == 3.0
 
 
-def test_a_payload_that_the_arm_cannot_hold_is_refused():
-    bench = Bench(effort_limits=(0.0, 40.0, *(0.0,) * 5)).enabled()
-    needed = mbs.gravity_torques(MODEL.with_payload("tool", 2.0, (0.0, 0.0, 0.05)), Q)[1]
-    said = f"joint2 needs {needed:.4g} against gravity, and its effort limit is 40"
-    with pytest.raises(ModelError, match=said):
-        bench.core.set_load(load(2.0), bench.now)
-    bench.core.set_load(load(0.1), bench.now)
-    bench.core.set_load(load(0.0), bench.now)
-    assert bench.state == "enabled"
-
-
 def test_enabling_is_refused_where_gravity_exceeds_an_effort_limit():
     bench = Bench(effort_limits=(0.0, 30.0, *(0.0,) * 5))
     bench.send()
@@ -127,10 +116,6 @@ def test_postures_and_efforts_are_not_judged_once_torques_are_commanded():
     bench.now += PERIOD
     bench.send(efforts=tuple(3.0 * G))
     assert bench.core.problems(bench.now) == []
-
-
-def test_without_a_robot_nothing_supports_it():
-    assert not Bench(describe=None).core.supported()
 
 
 # -- measured efforts ------------------------------------------------------------------------------
@@ -299,24 +284,6 @@ def test_hold_leaves_gravity_alone_with_the_controller():
     assert bench.core.policy.holding
 
 
-def test_a_stop_goes_on_at_its_pace_whatever_else_arrives():
-    bench = Bench().enabled()
-    bench.silence(0.25)
-    assert bench.state == "fault"
-    # each callback of the node sets its timer anew, those of an imu for example
-    assert bench.core.due_in(bench.now) == pytest.approx(0.01)
-    assert bench.core.due_in(bench.now + 0.006) == pytest.approx(0.004)
-    assert bench.core.due_in(bench.now + 0.02) == 0.0
-
-
-def test_friction_compensation_comes_in_with_gravity():
-    bench = Bench(friction=(1.0,) * 7, friction_scale=1.0)
-    bench.send()
-    assert bench.core.enable(bench.now) == ""
-    bench.run(0.25, Q, np.full(7, 0.5))
-    np.testing.assert_allclose(bench.torques[-1], 0.25 * (G + 0.9 * np.tanh(10.0)), atol=1e-9)
-
-
 # -- springs ---------------------------------------------------------------------------------------
 
 
@@ -451,12 +418,6 @@ def test_an_arm_and_its_gripper_report_in_messages_of_their_own():
     assert bench.core.policy.fault.reason == "no valid joint_states of gripper for 0.500 s"
 
 
-def test_a_joint_that_nobody_reports_can_be_fixed():
-    bench = Bench(TWO, fixed_joints=("gripper",), fixed_positions=(0.05,)).enabled()
-    g = mbs.gravity_torques(mbs.Model.from_urdf(TWO), [*Q, 0.05])
-    np.testing.assert_allclose(bench.torques[-1], g[:7], atol=1e-9)
-
-
 def test_an_arm_reports_in_two_messages_and_one_of_them_ends():
     bench = Bench(damping=(3.0,) * 7)
     qd = np.full(7, 0.1)
@@ -502,22 +463,3 @@ def test_settling_damps_the_momentum_and_fades_out():
         np.testing.assert_allclose(bench.torques[-1], G - gain * M @ qd, atol=1e-9)
     bench.run(0.3, Q, qd)
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
-
-
-def test_settling_is_slower_where_states_are_rare():
-    bench = Bench(settle_time=1.0, ramp_in_time=0.0, effort_rate_limit=1e6)
-    bench.run(1.0, period=0.05)
-    assert bench.core.enable(bench.now) == ""
-    qd = 0.02 * np.arange(1.0, 8.0)
-    bench.run(0.05, Q, qd, 0.05)
-    expected = G - 0.95 / (5.0 * 0.05) * mbs.mass_matrix(MODEL, Q) @ qd
-    np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-6)
-
-
-def test_gravity_alone_needs_no_command_without_news():
-    """Where nothing damps, assists or stops, a command stands until the next state."""
-    bench = Bench().enabled()
-    assert bench.core.policy.due_in(bench.now) == np.inf
-    assert bench.core.policy.latest != ()
-    damped = Bench(damping=(1.0,) * 7).enabled()
-    assert damped.core.policy.due_in(damped.now) < 3 * PERIOD

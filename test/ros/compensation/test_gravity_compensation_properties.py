@@ -8,7 +8,7 @@ import contextlib
 
 import numpy as np
 import pytest
-from gravity_bench import ARM7, JOINTS, MODEL, Bench
+from gravity_bench import ARM7, JOINTS, Bench
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -290,14 +290,3 @@ def test_limits_that_cannot_be_kept_are_refused(bad):
         policy.enable(0.0, bad)
     assert policy.state is State.DISABLED
     assert policy.command(1.0, Torques([1.0], [], []), (2.0,)) is None
-
-
-def test_the_same_calls_give_the_same_commands():
-    def once():
-        bench = Bench().enabled()
-        rng = np.random.default_rng(2)
-        for _ in range(50):
-            bench.run(0.02, 0.3 * rng.standard_normal(MODEL.n))
-        return bench.commands
-
-    assert once() == once()

@@ -273,14 +273,6 @@ def test_a_controller_that_starts_from_its_last_command_is_refused(kind, interfa
 # -- enabling --------------------------------------------------------------------------------------
 
 
-def test_without_a_manager_the_answer_says_that_the_arm_must_be_supported():
-    scene = Scene(holder="")
-    scene.manager.here = False
-    done, said = scene.enable()
-    assert done
-    assert "ramping in; nothing is known to hold the arm: it must be supported" in said
-
-
 def test_a_named_controller_without_a_manager_is_refused_and_discovery_is_mentioned_at_first():
     scene = Scene()
     scene.manager.here = False
@@ -362,18 +354,6 @@ def test_a_refused_switch_leaves_the_arm_where_it_is():
     assert "the hardware does not want to" in said
     assert scene.states() == ("inactive", "active")
     assert scene.core.policy.at_rest
-
-
-def test_an_answer_that_is_lost_is_made_up_by_the_list():
-    scene = Scene()
-    switch = scene.manager.switch
-
-    async def lost(activate, deactivate):
-        scene.manager.loses = 1
-        await switch(activate, deactivate)
-
-    scene.manager.switch = lost
-    assert scene.enable() == (True, "enabled; efforts has taken over")
 
 
 def test_a_fault_before_the_torques_are_in_switches_nothing():

@@ -10,12 +10,12 @@ import pytest
 pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from gravity_bench import JOINTS, PERIOD, REST, Bench, G, Q, settings
+from gravity_bench import JOINTS, PERIOD, Bench, G, Q, settings
 from hypothesis import given
 from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 from test_compensation_diagnostics import TRAFFIC
-from test_handover import EFFORTS, POSITIONS, Scene, chained, pair
+from test_handover import EFFORTS, POSITIONS, Scene, pair
 
 from mbs_dynamics.control.policy import ON_FAULT
 from mbs_dynamics.errors import ArgumentError
@@ -142,14 +142,6 @@ def test_both_controllers_must_be_active_on_the_same_joints(effort, position, in
     assert made.requests == []
 
 
-def test_a_chain_of_controllers_must_be_active_as_a_whole():
-    made = chained("active", "active", "active")
-    made.all["pid"] = made.all["pid"]._replace(command_interfaces=VELOCITIES)
-    assert found(made).problem(JOINTS) == ""
-    made.set("pid", "inactive")
-    assert "set_controller_state pid active`" in found(made).problem(JOINTS)
-
-
 @pytest.mark.parametrize(
     ("position", "third", "problem", "fault"),
     [
@@ -223,14 +215,6 @@ def test_torques_stay_where_the_position_controller_is_lost(lost):
     assert scene.controllers.requests == []
 
 
-def test_a_lost_effort_controller_is_a_fault():
-    scene = beside().enabled()
-    scene.controllers.set("efforts", "inactive")
-    scene.run(0.3)
-    assert scene.bench.fault == "controller"
-    assert scene.controllers.requests == []
-
-
 def switched(name, state):
     return lambda scene: scene.controllers.set(name, state)
 
@@ -276,68 +260,3 @@ def test_whatever_happens_nobody_is_switched_and_torques_are_a_share_of_gravity(
 
 
 # -- an arm in MuJoCo, with a soft position loop beside --------------------------------------------
-
-
-@pytest.fixture(params=["arm7", "panda"])
-def arm(request):
-    pytest.importorskip("mujoco")
-    from test_gravity_compensation_mujoco import ARMS, Arm
-
-    if ARMS[request.param][0] is None:
-        pytest.skip("the package example-robot-data is not installed")
-    return Held(Arm(request.param, damping=0.0, adds_to_position_control=True))
-
-
-class Held:
-    """An arm that a loop of 10 rad/s holds at its posture, and that sags under gravity."""
-
-    def __init__(self, arm):
-        import mujoco
-
-        self.arm, self.mujoco = arm, mujoco
-        self.step_time = arm.model.opt.timestep
-        self.reads = lambda q: q
-        self.heard = True
-
-    def run(self, seconds):
-        """Return the farthest distance of a joint from the commanded posture."""
-        arm, farthest, held = self.arm, 0.0, np.zeros(self.arm.model.nv)
-        for _ in range(round(seconds / self.step_time)):
-            commands = [arm.core.tick(arm.time)]
-            if self.heard:
-                positions = self.reads(arm.data.qpos).tolist()
-                state = (arm.names, positions, arm.data.qvel.tolist())
-                stamp = int(1e9 * arm.time)
-                commands.append(arm.core.receive(*state, stamp=stamp, now=arm.time).command)
-            torques = [command for command in commands if command is not None]
-            if torques:
-                self.added = np.array(torques[-1][::-1])
-            pull = 100.0 * (arm.posture - arm.data.qpos) - 20.0 * arm.data.qvel
-            self.mujoco.mj_mulM(arm.model, arm.data, held, pull)
-            arm.data.qfrc_applied[:] = held + self.added
-            self.mujoco.mj_step(arm.model, arm.data)
-            arm.time += self.step_time
-            farthest = max(farthest, np.abs(arm.data.qpos - arm.posture).max())
-        return farthest
-
-    added = REST
-
-
-@pytest.mark.parametrize("event", ["nan", "silence", "disable"])
-def test_the_arm_does_not_sag_and_at_a_fault_no_more_than_without_torques(arm, event):
-    sag = arm.run(3.0)
-    assert sag > 0.02
-    assert arm.arm.core.enable(arm.arm.time) == ""
-    assert arm.run(1.0) <= 1.01 * sag
-    arm.run(1.0)
-    assert arm.run(1.0) < 1e-4
-    if event == "nan":
-        arm.reads = lambda q: np.full(len(q), np.nan)
-        arm.run(arm.step_time)
-        arm.reads = lambda q: q
-    elif event == "silence":
-        arm.heard = False
-    else:
-        arm.arm.core.disable(arm.arm.time)
-    assert 0.9 * sag < arm.run(4.0) <= 1.01 * sag
-    assert not arm.added.any()
