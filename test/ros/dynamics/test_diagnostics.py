@@ -11,17 +11,14 @@ pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
-import mbs_dynamics as mbs
 from mbs_dynamics.control.contact import ToolWrench
 from mbs_dynamics.control.joint_input import Rejection
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.dynamics import outputs
-from mbs_dynamics.ros.dynamics.contact import Contact
-from mbs_dynamics.ros.dynamics.feed_forward import DesiredTorques
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
-from mbs_dynamics.ros.dynamics.robot import ModelManager, Robot
+from mbs_dynamics.ros.dynamics.robot import ModelManager
 from mbs_dynamics.ros.performance import InputStatistics
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
@@ -95,35 +92,3 @@ def test_efforts_show_external_torques_and_how_much_of_the_wrench_is_observed(ob
     found, message, values = parts(outputs.effort_status(OBSERVING, contact, "no effort of a", 1))
     assert (found, message) == (WARN, "no effort of a")
     assert values == {"external torques of": "none"}
-
-
-@pytest.mark.parametrize(
-    ("asked", "of_observer", "of_others", "named"),
-    [
-        ("external_torques", "none", "none", ["~/external_torques", "none"]),
-        ("energy", "", "none", ["~/energy", "none"]),
-        ("energy", "no stamp", "", []),
-        ("tool_wrench energy", "no stamp", "none", ["~/tool_wrench", "no stamp", "~/energy"]),
-    ],
-)
-def test_topics_that_lack_efforts_are_named(asked, of_observer, of_others, named):
-    contact = Contact()
-    contact.why_not = of_observer
-    settings = DynamicsSettings(**{f"publish_{name}": True for name in asked.split()})
-    found = contact.lacking(settings, of_others)
-    assert all(one in found for one in named)
-    assert bool(found) == bool(named)
-
-
-def test_desired_points_that_were_refused_since_the_status_before_are_a_warning():
-    desired = DesiredTorques(Robot(mbs.Model.from_urdf(ARM7), DynamicsSettings()))
-    for q, level, answered, rejected in (
-        ([0.0] * 7, OK, 1, 0),
-        ([0.0] * 6, WARN, 1, 1),
-        ([0.0] * 7, OK, 2, 1),
-    ):
-        desired.answers((), [(q, [], [], [])], None)
-        found, _, values = parts(outputs.desired_status(desired))
-        assert found == level
-        assert (values["answered"], values["rejected"]) == (str(answered), str(rejected))
-    assert "6 position" in values["last rejection"]

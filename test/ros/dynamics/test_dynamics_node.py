@@ -277,21 +277,6 @@ def test_desired_points_and_trajectories_are_answered_and_malformed_ones_refused
     own.until(lambda: own.level("desired") == DiagnosticStatus.WARN)
     assert "desired point rejected" in own.target.log
     assert "desired_torques" not in own.latest
-    # some joints only: the others stand where joint_states say
-    assert own.set(desired_joints=["joint3", "joint2"]) == ""
-    standing = Q.copy()
-    standing[[2, 1]] = 0.1, 0.2
-
-    def both():
-        own.send(JOINTS, Q, QD)
-        own.spin(0.05)
-        points.publish(point((0.1, 0.2), (), ()))
-
-    own.until(lambda: "desired_torques" in own.latest, again=both)
-    answer = own.latest["desired_torques"]
-    assert answer.name == ["joint3", "joint2"]
-    expected = mbs.gravity_torques(MODEL, standing)[[2, 1]]
-    np.testing.assert_allclose(answer.effort, expected, rtol=1e-12)
 
 
 @started_with(robot_description_file=FILE, estimate_payload=True, tool_body="tool")

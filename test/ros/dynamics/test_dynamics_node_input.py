@@ -13,7 +13,6 @@ import pytest
 pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import InertiaStamped
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from ros_bench import NodeProcess, Probe
@@ -171,23 +170,6 @@ def test_rates_of_answers_and_of_markers_are_limited(ros):
         drawn += "markers" in bench.published
     assert drawn == pytest.approx(30, abs=1)
     bench.node.destroy_node()
-
-
-def test_the_latest_refused_payload_stands_until_one_is_accepted(bench):
-    def payload(link, mass):
-        message = InertiaStamped()
-        message.header.frame_id, message.inertia.m = link, mass
-        bench.receive("dynamics_node/payload", message)
-        return bench.status("model")
-
-    for link, mass, why in (("rope", 1.0, "rope"), ("tool", -1.0, "-1"), ("", 1.0, "link")):
-        level, message, values = payload(link, mass)
-        assert level == WARN
-        assert why in message
-        assert why in values["refused payload"]
-    level, _, values = payload("tool", 0.0)
-    assert level == OK
-    assert "refused payload" not in values
 
 
 MEGABYTE = "x" * 2**20

@@ -24,7 +24,6 @@ from mbs_dynamics.ros.dynamics.feed_forward import (
     DesiredInput,
     DesiredTorques,
     FeedForward,
-    Motion,
     check_feed_forward,
 )
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
@@ -34,19 +33,6 @@ from mbs_dynamics.ros.node_base import message_type
 ALL = DesiredInput(("a", "b"))
 ONE = DesiredInput(("a", "b", "c"), ("c", "a"))
 MEASURED = np.array([7.0, 8.0, 9.0])
-
-
-def test_a_whole_point():
-    motion = ALL.read([1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [], None)
-    assert isinstance(motion, Motion)
-    assert [x.tolist() for x in motion] == [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
-
-
-def test_what_a_point_leaves_out_is_at_rest():
-    motion = ALL.read([1.0, 2.0], [3.0, 4.0], [], [], None)
-    assert motion.qdd.tolist() == [0.0, 0.0]
-    motion = ALL.read([1.0, 2.0], [], [], [], None)
-    assert motion.qd.tolist() == [0.0, 0.0]
 
 
 def test_other_joints_stand_where_they_were_measured():

@@ -22,7 +22,7 @@ from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.outputs import Outputs
 from mbs_dynamics.ros.dynamics.results import OUTPUTS
-from mbs_dynamics.ros.dynamics.robot import Results, Robot
+from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.ros.dynamics_node import DynamicsNode
 from mbs_dynamics.ros.node_base import message_type
 
@@ -114,19 +114,6 @@ def test_messages_hold_the_results_in_their_frames():
     assert node.topics == {}
     outputs.arrange(robot)
     assert set(node.topics) == before
-
-
-def test_external_torques_are_published_for_the_joints_that_have_them():
-    _, outputs, _ = arranged(publish_external_torques=True, publish_tool_wrench=True)
-    contact = SimpleNamespace(joints=(), torques=None, wrench=None)
-    assert outputs.filled(Time(sec=1), Results({}), contact) == []
-    contact.joints, contact.torques = ("joint2", "joint5"), np.array([1.5, -2.5])
-    contact.wrench = SimpleNamespace(W=np.arange(6.0))
-    (_, torques), (_, wrench) = outputs.filled(Time(sec=1), Results({}), contact)
-    assert list(torques.name) == ["joint2", "joint5"]
-    np.testing.assert_array_equal(torques.effort, [1.5, -2.5])
-    assert wrench.header.frame_id == "tool"
-    assert (wrench.wrench.torque.y, wrench.wrench.force.z) == (1.0, 5.0)
 
 
 def test_topics_without_subscribers_are_not_filled():

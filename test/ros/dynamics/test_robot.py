@@ -23,7 +23,7 @@ from mbs_dynamics.errors import (
 from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
-from mbs_dynamics.ros.dynamics.robot import ModelManager, Results
+from mbs_dynamics.ros.dynamics.robot import ModelManager
 
 ARM7 = robot_path("arm7").read_text(encoding="utf-8")
 PENDULUM = """<robot name="pendulum">
@@ -73,17 +73,6 @@ def test_the_algorithm_changes_the_recursions_and_no_result(algorithm):
     assert cost.seconds > 0.0
 
 
-def test_switched_off_is_not_computed():
-    made = manager(
-        publish_gravity_torques=False,
-        publish_bias_torques=False,
-        publish_twists=False,
-        publish_jacobians=False,
-    )
-    assert results(made) == Results({})
-    assert not compiled(made.robot.model).kernels
-
-
 EXTRAS = {
     "publish_mass_matrix": True,
     "publish_energy": True,
@@ -119,13 +108,6 @@ def test_refuses_names_that_the_robot_does_not_have(settings, error, said):
     made = manager()
     with pytest.raises(error, match=said):
         made.check(DynamicsSettings(**settings))
-
-
-def test_the_same_description_is_ignored():
-    made = manager()
-    before = made.robot
-    assert not made.describe(ARM7)
-    assert made.robot is before
 
 
 @pytest.mark.parametrize(
@@ -181,12 +163,6 @@ def test_a_description_without_the_bodies_asked_for_waits_for_other_settings():
     assert made.retry()
     assert made.robot.model.name == "pendulum"
     assert not made.retry()
-
-
-def test_root_and_tip():
-    made = manager(root="link2", tip="link5")
-    assert made.robot.model.joint_names == ("joint3", "joint4", "joint5")
-    assert made.robot.twist_frame("link5") == "link2"
 
 
 @pytest.mark.parametrize("gravity", [None, (1.0, 2.0, -9.0)])
@@ -259,18 +235,6 @@ def test_all_that_a_message_takes_is_one_kernel():
         made.set_load(Load("tool", mass, (0.1, 0.0, 0.0), NO_INERTIA))
         results(made)
         kernels = kept_by(made) if mass == 1.0 else kernels
-    assert kept_by(made) == kernels
-
-
-def test_gravity_changes_without_compiling():
-    made = manager(PENDULUM)
-    results(made)
-    kernels = kept_by(made)
-    made.set_gravity(Gravity("", (-1.0, 0.0, 0.0)))
-    found = results(made, q=0.0, qd=0.0)
-    # 2 kg at 0.5 m below the hinge: pulled to -x, it needs -1 N m about y against that
-    np.testing.assert_allclose(found["gravity_torques"], [-1.0], rtol=1e-12)
-    np.testing.assert_allclose(found["bias_torques"], [-1.0], rtol=1e-12)
     assert kept_by(made) == kernels
 
 

@@ -67,12 +67,6 @@ def test_it_comes_to_rest_on_its_stops(integrator):
     np.testing.assert_allclose(qd, 0.0, atol=0.1)
 
 
-def test_the_step_divides_the_period_between_joint_states():
-    assert world(rate=500.0, step=0.001).steps == 2
-    assert world(rate=400.0, step=0.001).steps == 3
-    assert world(rate=1000.0, step=0.01).steps == 1
-
-
 def test_it_starts_where_it_is_told_and_bent_within_the_limits_otherwise():
     model = mbs.Model.from_urdf(PENDULUM.replace('lower="-1" upper="0.5"', 'lower="1" upper="2"'))
     assert world(model).state.tolist() == [[1.75], [0.0]]
@@ -162,14 +156,6 @@ def test_motors_exert_no_more_than_their_limit_and_say_so():
     assert unlimited.state[1, 0] > 5.0 * limited.state[1, 0]
 
 
-def test_damping_and_friction_are_those_of_the_description_or_of_the_parameters():
-    model = mbs.Model.from_urdf(PENDULUM)
-    assert world(model).forces.damping.tolist() == [0.4]
-    assert world(model).forces.friction.tolist() == [0.3]
-    told = world(model, joint_damping=(2.0,), joint_friction=(0.0,)).forces
-    assert (told.damping.tolist(), told.friction.tolist()) == ([2.0], [0.0])
-
-
 def test_the_algorithm_changes_while_it_runs_and_the_motion_does_not():
     """Under gravity, motors and a push; each switches from another one halfway."""
     ends = []
@@ -185,17 +171,6 @@ def test_the_algorithm_changes_while_it_runs_and_the_motion_does_not():
         np.testing.assert_allclose(end, ends[0], rtol=0, atol=1e-9)
 
 
-def test_a_robot_with_a_mimic_joint_and_limits_that_exclude_zero():
-    panda = mbs.Model.from_urdf(robot("panda_description/urdf/panda.urdf"))
-    simulated = world(panda)
-    limits = panda.joint("panda_joint4").limits
-    assert simulated.state[0][3] == pytest.approx(0.5 * (limits.lower + limits.upper) + 0.5)
-    assert limits.lower < simulated.state[0][3] < limits.upper < 0.0
-    q, qd = run(simulated, 1.0)
-    assert np.abs(q - simulated.initial[0]).max() > 0.1
-    assert np.abs(qd).max() < 50.0
-
-
 def test_a_push_acts_in_the_frame_of_its_link_for_its_duration():
     model = mbs.Model.from_urdf(PENDULUM).with_gravity((0.0, 0.0, 0.0))
     simulated = World(model, settings(**FREE, disturbance_duration=0.1))
@@ -208,22 +183,6 @@ def test_a_push_acts_in_the_frame_of_its_link_for_its_duration():
     assert speed == pytest.approx(force * 1.0 * 0.1 / inertia, rel=0.01)
     run(simulated, 0.1)
     assert simulated.state[1, 0] == pytest.approx(speed, rel=1e-9)
-
-
-def test_a_push_replaces_the_one_on_the_same_link_and_adds_to_others():
-    model = mbs.Model.from_urdf(PENDULUM).with_gravity((0.0, 0.0, 0.0))
-    simulated = World(model, settings(**FREE))
-    about_y = np.array([0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
-    simulated.push("rod", 5.0 * about_y)
-    simulated.push("rod", about_y)
-    simulated.push("tip", np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0]))  # its x is the rod's y
-    simulated.advance(np.zeros(1))
-    assert simulated.state[1, 0] == pytest.approx(2.0 * simulated.period / 0.6)
-    simulated.push("rod", np.zeros(6))
-    simulated.push("tip", np.zeros(6))
-    speed = simulated.state[1, 0]
-    simulated.advance(np.zeros(1))
-    assert simulated.state[1, 0] == speed
 
 
 @pytest.mark.parametrize(
@@ -330,19 +289,6 @@ def test_gravity_changes_while_it_runs_with_loads_and_algorithms():
     loaded = at_wall.with_payload("tool", 2.0, (0.0, 0.0, 0.1))
     q, _ = run(simulated, 0.5, lambda state: mbs.gravity_torques(loaded, state[0]))
     np.testing.assert_allclose(q, START, atol=1e-9)
-
-
-def test_a_load_that_was_prepared_before_the_damping_changed_is_under_the_new_damping():
-    model = mbs.Model.from_urdf(PENDULUM).with_gravity((0.0, 0.0, 0.0))
-    given = {"joint_stops": False, "joint_friction": (0.0,), "initial_velocities": (1.0,)}
-    simulated = World(model, settings(**given, joint_damping=(0.0,)))
-    load = Load("tip", 1.0, (0.0, 0.0, 0.0), ((0.0,) * 3,) * 3)
-    prepared = simulated.loaded(load)
-    simulated.change(settings(**given, joint_damping=(6.0,)))
-    simulated.hang(load, prepared)
-    run(simulated, 0.1)
-    inertia = 0.6 + 1.0  # about the hinge: the rod, and the load 1 m below
-    assert simulated.state[1, 0] == pytest.approx(np.exp(-6.0 / inertia * 0.1), rel=0.01)
 
 
 @pytest.mark.parametrize(

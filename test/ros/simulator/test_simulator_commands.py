@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
-from mbs_dynamics.ros.simulator.interface import SimulatorSettings, for_each
+from mbs_dynamics.ros.simulator.interface import SimulatorSettings
 from mbs_dynamics.ros.simulator.world import LONGEST_LAG, EffortCommands, Pacer
 
 pytestmark = pytest.mark.backend_independent
@@ -122,28 +122,6 @@ def test_a_long_pause_is_given_up_and_said():
     assert pacer.due(1.002) == 1
 
 
-def test_another_pace_begins_at_once():
-    pacer = Pacer(0.002, 1.0, 0.0)
-    pacer.did(pacer.due(0.5), 0.3)
-    pacer.change(0.5, 0.5)
-    assert pacer.due(0.5) == 0
-    assert pacer.due(0.54) == 10
-    pacer.did(10, 0.01)
-    pace = pacer.report(0.54)  # of what was since the change
-    assert pace.rate == pytest.approx(250.0)
-    assert pace.wanted == pytest.approx(250.0)
-    assert pace.load == pytest.approx(0.25)
-    assert pace.lost == 0.0
-
-
-def test_one_period_is_due_at_a_time_where_periods_are_longer_than_any_lag():
-    pacer = Pacer(0.4, 1.0, 0.0)
-    assert pacer.due(1.2) == 1
-    pacer.did(1, 0.0)
-    assert pacer.report(1.2).lost == pytest.approx(0.8)
-    assert pacer.due(1.2) == 0
-
-
 # -- settings --------------------------------------------------------------------------------------
 
 
@@ -165,9 +143,3 @@ def test_settings_are_refused_with_a_reason(changes, said):
     with pytest.raises(ArgumentError) as caught:
         SimulatorSettings(**{"robot_description": "<robot/>", **changes})
     assert said in str(caught.value)
-
-
-def test_one_number_is_for_all_joints():
-    assert for_each("x", (), 3) is None
-    assert for_each("x", (2.0,), 3).tolist() == [2.0, 2.0, 2.0]
-    assert for_each("x", (1.0, 2.0), 2).tolist() == [1.0, 2.0]
