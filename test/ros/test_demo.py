@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import signal
 import socket
 import subprocess
 import sys
@@ -20,9 +19,7 @@ from robots import robot
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros import demo_plan
-from mbs_dynamics.ros.demo import MissingError, acts
 from mbs_dynamics.ros.demo_plan import (
-    HEAVIEST,
     LASTING,
     PUSH,
     TOLERANCE,
@@ -60,86 +57,6 @@ def test_the_plan_asks_nothing_impossible(model):
     speed = J.T @ plan.push / (plan.damping + plan.own_damping)
     turns = [joint.kind == "revolute" for joint in model.joints]
     assert np.abs(speed[turns]).max() == pytest.approx(PUSH / LASTING)
-
-
-def test_the_plan_of_a_robot_that_says_nothing_of_itself():
-    table = """<robot name="table"><link name="base"/><link name="slide"><inertial><mass value="2"/>
-      <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-      <joint name="x" type="prismatic"><parent link="base"/><child link="slide"/>
-      <axis xyz="1 0 0"/><limit lower="-1" upper="1" effort="0" velocity="0"/></joint></robot>"""
-    plan = Plan.of(mbs.Model.from_urdf(table))
-    assert plan.efforts == pytest.approx(1.0)
-    assert plan.load == HEAVIEST
-    assert not plan.sags
-
-
-class Puppet:
-    """A stage whose robot moves as the test says; time passes while it waits."""
-
-    def __init__(self, motion, *, enabled=True, commands=0):
-        self.model, self.plan = ARM7, Plan.of(ARM7)
-        self.motion, self.enabled, self.commands = motion, enabled, commands
-        self.now = 0.0
-        self.commanded = np.zeros(ARM7.n)
-        self.done = []
-
-    @property
-    def q(self):
-        return self.plan.posture + self.motion(self.now)
-
-    @property
-    def gravity(self):
-        return mbs.gravity_torques(ARM7, self.q), self.q
-
-    def pause(self, seconds):
-        self.now += seconds
-
-    listen = pause
-
-    def until(self, what, condition):
-        while not condition():
-            self.now += 0.01
-            if self.now > 100.0:
-                raise MissingError(what)
-
-    def soon(self, condition, seconds):
-        return condition()
-
-    def reset(self):
-        self.now = 0.0
-
-    def enable(self):
-        return "" if self.enabled else "no effort limits"
-
-    def push(self):
-        self.done.append("push")
-
-
-def claims(puppet, act):
-    titles = {play.title: play for play in acts(puppet, puppet.done.append)}
-    return [claim.good for claim in titles[act].play()]
-
-
-def test_acts_see_what_goes_wrong():
-    falls, stands = (lambda t: t), (lambda t: 0.0)
-    assert claims(Puppet(falls), "without compensation") == [True, True]
-    assert claims(Puppet(stands), "without compensation") == [False, True]
-    assert claims(Puppet(falls, commands=1), "without compensation") == [True, False]
-    assert claims(Puppet(stands), "compensation is enabled") == [True, True, True]
-    assert claims(Puppet(lambda t: 0.02 * t), "compensation is enabled") == [True, False, True]
-    with pytest.raises(MissingError):
-        claims(Puppet(stands, enabled=False), "compensation is enabled")
-    with pytest.raises(MissingError):
-        claims(Puppet(stands), "a push")
-    assert claims(Puppet(lambda t: 0.1 * min(t, 1.0)), "a push") == [True, True]
-
-
-def test_the_cut_sees_a_node_that_goes_on():
-    puppet = Puppet(lambda t: 0.0, enabled=False)
-    assert claims(puppet, "joint_states are cut") == [True, True, True]
-    assert puppet.done == [signal.SIGSTOP, signal.SIGCONT]
-    puppet.listen = lambda seconds: setattr(puppet, "commands", 5)
-    assert claims(puppet, "joint_states are cut") == [True, False, False]
 
 
 def run(*arguments):

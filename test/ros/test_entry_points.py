@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -103,9 +102,3 @@ def test_an_interrupt_while_modules_are_imported_is_no_failure(ros, monkeypatch)
     monkeypatch.setattr(entry_points.signal, "signal", handlers.__setitem__)
     assert entry_points.dynamics_node() == 0
     assert handlers == {signal.SIGINT: signal.SIG_IGN}  # a second one changes no exit code
-
-
-def test_the_module_needs_no_ros():
-    code = "import sys, mbs_dynamics.ros.entry_points; print('rclpy' in sys.modules)"
-    found = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True)
-    assert found == "False\n"

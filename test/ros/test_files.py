@@ -11,7 +11,7 @@ import pytest
 from mbs_dynamics import Model
 from mbs_dynamics.errors import ArgumentError, UrdfError
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.interface import applies, flattened, read_parameters
+from mbs_dynamics.ros.interface import applies, read_parameters
 from mbs_dynamics.ros.robot_description import (
     UnknownXacroArgumentError,
     read_robot,
@@ -213,7 +213,3 @@ def test_sequences_as_launch_writes_them_are_read(tmp_path):
     path = tmp_path / "launch_params"
     path.write_text("/arm: {ros__parameters: {a: !!python/tuple [1, 2]}}", encoding="utf-8")
     assert read_parameters("params_file", str(path), "/arm") == {"a": [1, 2]}
-
-
-def test_nested_parameters_are_named_with_dots():
-    assert flattened({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}

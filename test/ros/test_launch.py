@@ -96,17 +96,6 @@ def test_trajectories_reach_the_controller_with_efforts(installed):
         assert process.stop(signal.SIGINT) == 0
 
 
-def test_launch_waits_for_a_description(installed):
-    with Launched() as process, Probe(process) as probe:
-        probe.hear("gravity_torques")
-        model = mbs.Model.from_urdf(robot_path("arm7"))
-        probe.describe(robot_path("arm7").read_text(encoding="utf-8"))
-        q = np.linspace(-1.0, 1.0, model.n)
-        (tau,) = probe.answer(["gravity_torques"], model.joint_names, q)
-        np.testing.assert_allclose(tau.effort, mbs.gravity_torques(model, q), rtol=1e-12)
-        assert process.stop(signal.SIGINT) == 0
-
-
 def test_a_launch_file_of_the_user_includes_ours(installed, tmp_path):
     own = tmp_path / "own.launch.py"
     text = re.search(r"```python\n(.*?IncludeLaunchDescription.*?)```", PAGE, re.DOTALL)[1]

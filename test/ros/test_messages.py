@@ -62,12 +62,6 @@ def test_screws_have_their_angular_part_in_its_field(make, field, angular, linea
         assert messages.wrench_of(message).tolist() == SCREW.tolist()
 
 
-def test_point():
-    message = sent(messages.PointMessage("base").fill(STAMP, np.array([1.0, 2.0, 3.0])))
-    assert message.header == Header(stamp=STAMP, frame_id="base")
-    assert messages.components(message.point) == [1.0, 2.0, 3.0]
-
-
 def test_jacobian_is_linear_first_and_says_so():
     J = np.arange(24.0).reshape(6, 4)
     made = messages.JacobianMessage(("a", "b", "c", "d"), "tool", "hybrid")
@@ -114,12 +108,6 @@ def test_frames_of_tf_are_links_behind_their_prefix(frame, prefix, link):
     assert messages.gravity_of(message, prefix) == (link, (1.0, 2.0, 3.0))
 
 
-def test_stamps():
-    assert messages.stamp_of(STAMP) == 12_000_000_034
-    assert messages.stamp_of(Time()) == 0
-    assert messages.time_of(12_000_000_034) == STAMP
-
-
 def test_load():
     inertia = Inertia(m=9.0, com=Vector3(x=7.0, y=8.0, z=9.0))
     for k, name in enumerate(("ixx", "ixy", "ixz", "iyy", "iyz", "izz")):
@@ -127,19 +115,6 @@ def test_load():
     load = messages.load_of(InertiaStamped(header=Header(frame_id="tool"), inertia=inertia))
     assert load[:3] == ("tool", 9.0, (7.0, 8.0, 9.0))
     assert load.inertia_at_com == ((0.0, 1.0, 2.0), (1.0, 3.0, 4.0), (2.0, 4.0, 5.0))
-
-
-def test_topic_names_of_usual_and_unusual_links():
-    assert topic_names(["7/x"], "joint") == {"7/x": "joint_7_x"}
-    assert topic_names(["panda_hand", "tool-0", "tool 0", "a/b.c", "7th", "_hidden", "grün"]) == {
-        "panda_hand": "panda_hand",
-        "tool-0": "tool_0",
-        "tool 0": "tool_0_2",
-        "a/b.c": "a_b_c",
-        "7th": "link_7th",
-        "_hidden": "link_hidden",
-        "grün": "gr_n",
-    }
 
 
 @given(st.lists(st.text(min_size=1), unique=True, max_size=8))

@@ -12,7 +12,6 @@ from gravity_bench import settings
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
 from mbs_dynamics.ros.parameters import changed, converted, declare
 
@@ -40,15 +39,6 @@ def test_values_by_joint_replace_those_of_that_joint_alone():
     found = changed(before, given(damping__joint3=9.0, damping__joint5=8.0))
     assert found.damping == (0, 1, 9.0, 3, 8.0, 5, 6)
     assert found.changed({"damping": before.damping}) == before
-
-
-def test_parameters_of_others_change_nothing():
-    before = settings()
-    assert (
-        changed(before, given(use_sim_time=True, damping__elbow=3.0, other__joint1=1.0)) is before
-    )
-    with pytest.raises(ArgumentError, match="ramp_time"):
-        changed(before, given(ramp_time=-1.0))
 
 
 def test_declare_takes_an_empty_text_for_no_joint(ros):

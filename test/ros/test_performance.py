@@ -81,27 +81,3 @@ def test_throttle_tells_reasons_apart_but_not_without_end():
 def test_rate_limit_keeps_the_mean_rate(rate, passed):
     limit = RateLimit(rate)
     assert sum(limit.passes(7.0 + 0.001 * k) for k in range(1000)) == pytest.approx(passed, abs=1)
-
-
-def test_what_the_diagnostics_show_of_a_report():
-    statistics = InputStatistics(10.0)
-    assert statistics.report(11.0).values() == {
-        "rate [Hz]": "0.0",
-        "rejected": 0,
-        "last rejection": "none",
-    }
-    for k, lasted in enumerate((0.001, 0.002, 0.009)):
-        begin = 11.0 + 0.1 * k
-        statistics.answered(begin, begin + lasted, begin + 2.0 * lasted, "")
-    statistics.rejected(Rejection("not_finite", "q is NaN"))
-    assert statistics.report(12.0).values() == {
-        "rate [Hz]": "3.0",
-        "rejected": 1,
-        "last rejection": "q is NaN",
-        "rejected: not_finite": 1,
-        "latency computed median [ms]": "2.0000",
-        "latency computed max [ms]": "9.0000",
-        "latency published median [ms]": "4.0000",
-        "latency published max [ms]": "18.0000",
-        "since last valid message [s]": "0.800",
-    }

@@ -14,12 +14,9 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-import rclpy
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 
-from mbs_dynamics.ros import process
 from mbs_dynamics.ros.parameters import misdirected_files
 from mbs_dynamics.ros.process import (
     LOCALHOST_UDP,
@@ -80,11 +77,6 @@ def test_a_process_that_hangs_after_ros_ends_and_says_where(hang):
     assert "Timeout" in ended.stderr
     assert ("shut_down" in ended.stderr) == (hang == HANG_IN_SHUTDOWN)
     assert ("after ROS" in ended.stdout) == (hang == HANG_AT_EXIT)
-
-
-def test_a_process_may_go_on_after_ros():
-    ended = outcome(after="time.sleep(4.5)")
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "after ROS\n", "")
 
 
 @pytest.mark.parametrize("second", [0.0, 0.05])
@@ -272,19 +264,3 @@ def test_an_error_does_not_end_a_node_and_a_signal_lets_it_shut_down(ros):
     assert set(node.errors) == {"spoilt"}
     assert node.shutting_down
     assert node.spoke
-
-
-def test_ros_is_up_without_its_signal_handlers_until_the_end(monkeypatch):
-    """End the process by SIGTERM, however the block ends, with time to bring torques to zero."""
-    calls = []
-    monkeypatch.setattr(rclpy, "init", lambda **given: calls.append(given))
-    monkeypatch.setattr(process, "shut_down", lambda: calls.append("down"))
-    monkeypatch.setattr(process, "EndingSignals", lambda: "signals")
-    up = {"args": ["--ros-args"], "signal_handler_options": SignalHandlerOptions.NO}
-    with process.ros_with_signals(["--ros-args"]) as signals:
-        assert signals == "signals"
-        assert calls == [up]
-    assert calls == [up, "down"]
-    with pytest.raises(ValueError, match="spoilt"), process.ros_with_signals(["--ros-args"]):
-        raise ValueError("spoilt")
-    assert calls == [up, "down"] * 2
