@@ -3,10 +3,9 @@
 """The usual case of a loop, decided by compiled kernels: nothing is wrong, and no limit is reached.
 
 For an arm of seven joints some three hundred numbers are compared in every period, which takes 15
-us in Python and 0.3 us in machine code. Each check says in ``holds``, for symbols, what is so of
-states that it passes. Where all of that is so, the checks only note the state. Where anything is
-not, they judge by themselves, and say what is wrong: the kernels refuse nothing. It is the same
-with frames of motors, and with the limits of commands.
+us in Python and 0.3 us in machine code. The kernels state conditions under which all checks pass.
+Where these hold, the checks only note the state. Where any does not, the checks decide themselves:
+the kernels refuse nothing. It is the same with frames of motors, and with the limits of commands.
 """
 
 from __future__ import annotations
@@ -14,15 +13,16 @@ from __future__ import annotations
 import math
 import struct
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from mbs_dynamics.algorithms.verification import verify_program
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, less, select, trace
+from mbs_dynamics.control.input_checks import SLACK
 from mbs_dynamics.control.motors import Frame, Motors, in_si
 
 T = TypeVar("T", bound=tuple[Any, ...])
@@ -56,56 +56,26 @@ def size(x: Any) -> Any:
 
 def all_hold(*conditions: Any) -> Any:
     """Return 1 where all of these arrays of conditions hold, 0 elsewhere. None holds of NaN."""
-    found: Any = 1.0
+    holds: Any = 1.0
     for condition in np.concatenate(conditions):
-        found = select(condition, found, 0.0)
-    return found
+        holds = select(condition, holds, 0.0)
+    return holds
 
 
 # -- states ----------------------------------------------------------------------------------------
 
 
-class Compared(NamedTuple):
-    """Compared quantities: arrays of symbols, (n,) by coordinate or (m,) by commanded joint."""
-
-    joints: list[int]
-    """(m,) coordinates of the commanded joints."""
-    positions: Any
-    """(n,) in rad or m, as the four that follow."""
-    before: Any
-    """Of the state before."""
-    first: Any
-    """Of the first state of the window over which speeds are averaged."""
-    low: Any
-    high: Any
-    rates: Any
-    """(n,) in rad/s or m/s."""
-    fastest: Any
-    """(n,) velocity limits."""
-    reach: Any
-    """Time in s since the first state of the window; infinite until the window is full."""
-    moving: Any
-    """(m,) speeds above which a position must change."""
-    efforts: Any
-    """(m,) measured, in N m or N, as the two that follow."""
-    asked: Any
-    tolerance: Any
-
-
 class FastStates:
-    """States of an arm with n coordinates, of which ``joints`` (m,) are commanded.
+    """States of an arm with n coordinates, of which ``joints`` (m,) are commanded."""
 
-    ``checks`` are classes with the function ``holds``.
-    """
-
-    def __init__(self, n: int, joints: Sequence[int], checks: Iterable[Any]) -> None:
-        self._kernel = _kernel_of_states(n, tuple(joints), tuple(checks))
+    def __init__(self, n: int, joints: Sequence[int]) -> None:
+        self._kernel = _kernel_of_states(n, tuple(joints))
         m = self._m = len(joints)
         self.of_coordinates = np.zeros((5, n))
         """Rows: lowest and highest positions, with and without springs, and velocity limits."""
         self.of_joints = np.zeros((6, m))
-        """Rows: ``moving`` and ``tolerance`` of :class:`Compared`, limits of efforts and of their
-        rates, scale of gravity torques, damping."""
+        """Rows: speeds above which positions must change, tolerances of efforts, limits of efforts
+        and of their rates, scale of gravity torques, damping."""
         self._pack, self._memory, self._previous = _numbers(2 + 2 * n + 2 * m)
 
     def evaluate(
@@ -125,19 +95,23 @@ class FastStates:
         damping and their sum; it is usual that the sum is within all limits, and that no spring
         near a position limit acts.
 
-        ``gravity`` (n,) are torques, ``elapsed`` and ``latest`` (m,) are time in s since the latest
-        command, and its torques. For the others see :class:`Compared`.
+        ``gravity`` (n,) are torques; ``before`` and ``first`` (n,) positions of the state before
+        and of the first state of the window over which speeds are averaged, ``reach`` the time in s
+        since then, infinite until the window is full. ``asked`` (m,) are the efforts that follow
+        from the command, ``elapsed`` and ``latest`` (m,) time in s since the latest command, and
+        its torques.
         """
         self._pack(self._memory, 0, reach, elapsed, *before, *first, *asked, *latest)
-        found: list[float] = self._kernel(
+        results: list[float] = self._kernel(
             *state, gravity, self._previous, self.of_coordinates, self.of_joints
         ).tolist()
         m = self._m
-        return found[0] == 1.0, found[1] == 1.0, found[2 : m + 2], found[m + 2 : -m], found[-m:]
+        passes, usual = results[0] == 1.0, results[1] == 1.0
+        return passes, usual, results[2 : m + 2], results[m + 2 : -m], results[-m:]
 
 
 @lru_cache
-def _kernel_of_states(n: int, joints: tuple[int, ...], checks: tuple[Any, ...]) -> Kernel:
+def _kernel_of_states(n: int, joints: tuple[int, ...]) -> Kernel:
     m, rows = len(joints), list(joints)
 
     def usual(
@@ -147,11 +121,16 @@ def _kernel_of_states(n: int, joints: tuple[int, ...], checks: tuple[Any, ...]) 
         before, first, asked, latest = np.split(previous[2:], [n, 2 * n, 2 * n + m])
         low, high, softly_low, softly_high, fastest = of_coordinates
         moving, tolerance, effort, rate, scale, coefficients = of_joints
-        compared = Compared(
-            rows, q, before, first, low, high, qd, fastest, reach, moving, tau[rows], asked,
-            tolerance,
-        )  # fmt: skip
-        passes = all_hold(*(each for check in checks for each in check.holds(compared)))
+        moved = q - before
+        least = select(less(size(qd[rows]), moving), -1.0, 0.0)
+        deviates = select(less(tolerance, size(tau[rows] - asked)), 1.0, 0.0)  # NaN does not
+        passes = all_hold(
+            *(less(low, q), less(q, high)),  # Envelope
+            less(size(moved), SLACK),  # Continuity
+            *(less(size(qd), fastest), less(size(q - first), fastest * reach)),  # Speeds
+            less(least, size(moved[rows])),  # Frozen
+            less(deviates, 1.0),  # Tracking
+        )
         gravity, damping = scale * g[rows], -coefficients * qd[rows]
         command = gravity + damping
         limited = all_hold(
@@ -211,11 +190,11 @@ class FastFrames:
             )  # fmt: skip
         except (IndexError, TypeError, ValueError, OverflowError, struct.error):
             return None
-        found: list[float] = self._kernel(self._given, zeros, factors).tolist()
-        if found[0] != 1.0:
+        results: list[float] = self._kernel(self._given, zeros, factors).tolist()
+        if results[0] != 1.0:
             return None
         m = len(at)
-        return found[1 : m + 1], found[m + 1 : -m], found[-m:], times, reported
+        return results[1 : m + 1], results[m + 1 : -m], results[-m:], times, reported
 
 
 @lru_cache

@@ -142,9 +142,7 @@ class Guard:
         self._doubts: set[Doubt] = set()
         self._before: Sequence[float] = ()
         """(n,) positions of the latest state, trusted or not."""
-        self._fast = FastStates(
-            model.n, self.joints, (Envelope, Continuity, Speeds, Frozen, Tracking)
-        )
+        self._fast = FastStates(model.n, self.joints)
         self._compared: tuple[Any, ...] = (None,) * 4
         """Envelope, limits, gains and springs that the fast path compares with."""
         self._no_torques, self._no_command = np.zeros(model.n), (0.0,) * len(self.joints)

@@ -9,8 +9,6 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from mbs_dynamics.compiler import less, select
-from mbs_dynamics.control.fast_path import Compared, size
 from mbs_dynamics.control.policy import Doubt, Fault
 from mbs_dynamics.model.coordinates import is_continuous
 from mbs_dynamics.model.model import Model
@@ -50,11 +48,10 @@ class JointStates(NamedTuple):
 
 
 class Check(Protocol):
-    """A check of states of joints, which may store them until the next."""
+    """A check of states of joints, which may store them until the next.
 
-    @staticmethod
-    def holds(x: Compared) -> Sequence[Any]:
-        """Return arrays of conditions under all of which a state passes, for symbols."""
+    The kernel in ``fast_path.py`` has a condition for each, under which a state passes.
+    """
 
     def note(self, state: JointStates) -> None:
         """Store a state that passes."""
@@ -146,11 +143,6 @@ class Envelope:
                 self.low[k], self.high[k] = lower - margin, upper + margin
                 self._rows.append((model.joint_names[k], k, self.low[k], self.high[k]))
 
-    @staticmethod
-    def holds(x: Compared) -> Sequence[Any]:
-        """Return conditions under all of which a state passes."""
-        return less(x.low, x.positions), less(x.positions, x.high)
-
     def note(self, state: JointStates) -> None:
         """Store nothing."""
 
@@ -206,12 +198,6 @@ class Speeds:
     def restart(self) -> None:
         """Forget all states, since a jump of positions is no speed."""
         self._window.clear()
-
-    @staticmethod
-    def holds(x: Compared) -> Sequence[Any]:
-        """Return conditions under all of which a state passes."""
-        moved = x.positions - x.first
-        return less(size(x.rates), x.fastest), less(size(moved), x.fastest * x.reach)
 
     def since(self, state: JointStates) -> tuple[float, Sequence[float]]:
         """Return the time in s since the first state of the window before a new one, and that."""
@@ -269,11 +255,6 @@ class Continuity:
         self._before: Sequence[float] = ()
         self._stamps: Sequence[int] = ()
 
-    @staticmethod
-    def holds(x: Compared) -> Sequence[Any]:
-        """Return conditions under all of which a state passes."""
-        return (less(size(x.positions - x.before), SLACK),)
-
     def note(self, state: JointStates) -> None:
         """Store a state."""
         self._before, self._stamps = state.positions, list(state.stamps)
@@ -313,12 +294,6 @@ class Frozen:
         """When all positions had changed the last time, in ns."""
         self._since: list[int] = []
         """(n,) likewise, of each; empty if that was in the latest state."""
-
-    @staticmethod
-    def holds(x: Compared) -> Sequence[Any]:
-        """Return conditions under all of which a state passes."""
-        least = select(less(size(x.rates[x.joints]), x.moving), -1.0, 0.0)
-        return (less(least, size((x.positions - x.before)[x.joints])),)
 
     def note(self, state: JointStates) -> None:
         """Store a state in which all positions have changed, or are those of slow joints."""
@@ -374,12 +349,6 @@ class Tracking:
     def commanded(self, efforts: Sequence[float]) -> None:
         """Store the efforts (n,) that the latest command asks for, with the drives' own loops."""
         self.asked.append(efforts)
-
-    @staticmethod
-    def holds(x: Compared) -> Sequence[Any]:
-        """Return conditions under all of which a state passes."""
-        beyond = select(less(x.tolerance, size(x.efforts - x.asked)), 1.0, 0.0)  # NaN is not
-        return (less(beyond, 1.0),)
 
     def note(self) -> None:
         """Store that all efforts are as expected."""
