@@ -24,7 +24,8 @@ import mbs_dynamics as mbs
 from benchmarks.mechanisms import urdf
 from benchmarks.report import Table
 from mbs_dynamics.control import Motors
-from mbs_dynamics.control.collision import Collisions, Thresholds, tune
+from mbs_dynamics.control.collision import CollisionDetector, Thresholds
+from mbs_dynamics.control.collision_tuning import tune
 
 sys.path += [str(Path(__file__).parents[1] / "test" / "control")]
 from bus import SimulatedBus
@@ -133,18 +134,19 @@ class Mover:
         joints = self.model.joint_names[: len(self.middle)]
         return SimpleNamespace(joints=joints, t=t[new], q=q[new], qd=qd[new], tau=tau[new])
 
-    def watched(self, watch: Collisions, seconds: float) -> float | None:
+    def watched(self, watch: CollisionDetector, seconds: float) -> float | None:
         """Return when a collision is detected, in s; None if none is."""
         q, qd, tau = np.zeros((3, self.model.n))
         for _ in range(round(seconds / self.period)):
             stamp, *measured = self.step()
             m = len(self.middle)
             q[:m], qd[:m], tau[:m] = measured
-            if watch.update(round(1e9 * stamp) + 1, q, qd, tau) is not None:
+            watch.update(round(1e9 * stamp) + 1, q, qd, tau)
+            if watch.detect(round(1e9 * stamp) + 1, q, qd) is not None:
                 return self.bus.time
         return None
 
-    def touched(self, watch: Collisions, link: str, direction: Array) -> float | None:
+    def touched(self, watch: CollisionDetector, link: str, direction: Array) -> float | None:
         """Touch a link with FORCE along a direction (3,); return the time until detection."""
         self._q[: len(self.middle)] = self.bus.q
         J = mbs.jacobian(self.model, self._q, link, representation="hybrid")
@@ -180,7 +182,7 @@ def collision() -> Iterator[Table]:
     alarms = Table("False alarms", ("loop, speed", "simulated, min", "false alarms"))
     for period in PERIODS:
         movers = [Mover(PANDA, seed, period) for seed in range(ROBOTS)]
-        watches = [Collisions(m.model, tuned(m), "panda_hand") for m in movers]
+        watches = [CollisionDetector(m.model, tuned(m), "panda_hand") for m in movers]
         name = f"{1.0 / period:g} Hz"
         for link in PANDA.links:
             times = []
@@ -203,8 +205,8 @@ def collision() -> Iterator[Table]:
             while end - mover.bus.time > mover.period:
                 watch.restart()
                 count += mover.watched(watch, end - mover.bus.time) is not None
-                if watch.found:
-                    print(watch.found, file=sys.stderr, flush=True)
+                if watch.latest:
+                    print(watch.latest, file=sys.stderr, flush=True)
         alarms.rows.append([f"{name}, 1 rad/s", round(FREE / 60.0), count])
         print(*alarms.rows[-1], file=sys.stderr, flush=True)
     yield seen

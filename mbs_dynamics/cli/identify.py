@@ -282,7 +282,7 @@ def _identify_payload(options: argparse.Namespace) -> int:
 
 
 def _tune_collision(options: argparse.Namespace) -> int:
-    from mbs_dynamics.control.collision import tune
+    from mbs_dynamics.control.collision_tuning import tune
     from mbs_dynamics.identification.cleaning import cleaned
 
     job = _Job(options)

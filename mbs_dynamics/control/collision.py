@@ -22,9 +22,8 @@ from mbs_dynamics.algorithms.kernels import model_inputs
 from mbs_dynamics.checks import FloatArray, number
 from mbs_dynamics.control.contact import MomentumObserver, tool_wrench
 from mbs_dynamics.control.environment import in_force
-from mbs_dynamics.control.input_checks import largest_step
 from mbs_dynamics.control.motor_table import check_keys, coordinate_of, line_of
-from mbs_dynamics.errors import ArgumentError, listed
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.files import parsed_yaml
 from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.model.model import Model
@@ -44,35 +43,11 @@ SETTLING = 5.0 * DRIFT
 LONGEST = 0.1
 """Time in s between two states after which detection starts anew."""
 
-MARGIN, SUSTAINED_MARGIN = 1.6, 2.0
-"""Thresholds over the largest torques of the recording. Those of the second kind contain errors of
-the model, which depend on the posture."""
-
 DAMPING = 0.1
 """Of the estimated wrench, see :func:`tool_wrench`."""
 
 NOISE = 1e-3
 """Smallest threshold, in N m or N."""
-
-SHORTEST, SHORT = 10.0, 50.0
-"""Times of motion in s: the shortest that is tuned from, and the shortest without a remark."""
-
-MOVED = 0.1
-"""Motion in rad or m from which on a joint is watched."""
-
-UNEXPLAINED = 0.7
-"""Share of the measured torques from which on they are those of another robot."""
-
-OUTLIER = 3.0
-"""A torque so many times as large as 99.9 % of all is taken for a contact in the recording."""
-
-
-ON_COLLISION = ("stop", "float", "yield")
-"""Reactions to a collision."""
-
-YIELDING, YIELDING_SHARE = 0.5, 0.25
-"""Time in s in which an arm that yields goes along with a contact, and the share of the velocity
-limits up to which it does."""
 
 
 class Threshold(NamedTuple):
@@ -117,12 +92,12 @@ class Thresholds:
         def made(table: Any) -> Thresholds:
             check_keys("the file", table, ("joints",))
             check_keys("joints", table["joints"], (), model.joint_names)
-            found = {}
+            by_joint = {}
             for name, row in table["joints"].items():
                 check_keys(name, row, Threshold._fields)
                 values = (number(f"{name}: {key}", row[key]) for key in Threshold._fields)
-                found[name] = Threshold(*values)
-            return cls(model, found)
+                by_joint[name] = Threshold(*values)
+            return cls(model, by_joint)
 
         return parsed_yaml(path, made)
 
@@ -185,6 +160,8 @@ class ContactTorques:
     def restart(self) -> None:
         """Forget all states."""
         self._observer.restart()
+        self.settled = False
+        """Whether torques are known."""
         self._begin = self._stamp = 0
         self.sustained = self._mean = self._trend = np.zeros(len(self._places))
         """(m,) residuals, filtered."""
@@ -201,8 +178,8 @@ class ContactTorques:
         qd: FloatArray,
         tau: FloatArray,
         model: Model | None = None,
-    ) -> bool:
-        """Process a state, as :meth:`MomentumObserver.update`; return whether torques are known.
+    ) -> None:
+        """Process a state, as :meth:`MomentumObserver.update`.
 
         ``model`` is the one in force, see :func:`~mbs_dynamics.control.environment.in_force`; None:
         it has not changed.
@@ -211,13 +188,14 @@ class ContactTorques:
             self._model, self._of_model = model, model_inputs(model, self._kernel)
         momentum = GeneralizedMomentum(*self._kernel(q, qd, *self._of_model))
         self._observer.update(stamp, q, qd, tau, momentum)
+        self.settled = False
         if self._observer.residual is None:
             self._begin = self._stamp = 0
-            return False
+            return
         r = self._observer.residual[self._places]
         if not np.isfinite(r).all():
             self.restart()
-            return False
+            return
         elapsed = 1e-9 * (stamp - self._stamp)
         if not self._stamp:
             self._begin, self.sustained, self._mean, self._trend = stamp, r, r, 0.0 * r
@@ -230,46 +208,38 @@ class ContactTorques:
                 rest = self.sustained - self._mean
                 self._trend = kept * self._trend + (1.0 - kept) * rest
         self._stamp = stamp
-        return 1e-9 * (stamp - self._begin) >= SETTLING
+        self.settled = 1e-9 * (stamp - self._begin) >= SETTLING
 
 
-class Collisions:
+class CollisionDetector(ContactTorques):
     """Compares external torques of an arm with thresholds.
 
-    See :class:`ContactTorques` and :class:`Thresholds`. The wrench is estimated at ``link``, by
-    default the tool. After a collision nothing is detected before :meth:`restart`.
+    The wrench is estimated at ``link``, by default the tool. After a collision nothing is detected
+    before :meth:`restart`.
     """
 
     def __init__(self, model: Model, thresholds: Thresholds, link: str = "") -> None:
+        super().__init__(model, thresholds.places)
         self.model, self.thresholds = model, thresholds
         self.link = link or tools(model)[0]
-        self.torques = ContactTorques(model, thresholds.places)
-        self.found: Collision | None = None
+        self.latest: Collision | None = None
         """The latest collision since :meth:`restart`."""
 
     def restart(self) -> None:
-        """Forget the collision, and settle anew."""
-        self.found, self.torques.frozen = None, False
-        self.torques.restart()
+        """Forget the collision and all states, and settle anew."""
+        self.latest, self.frozen = None, False
+        super().restart()
 
-    def update(
-        self,
-        stamp: int,
-        q: FloatArray,
-        qd: FloatArray,
-        tau: FloatArray,
-        model: Model | None = None,
-    ) -> Collision | None:
-        """Return a collision that begins with this state, or None; see ContactTorques.update."""
-        known = self.torques.update(stamp, q, qd, tau, model)
-        if not known or self.found is not None:
+    def detect(self, stamp: int, q: FloatArray, qd: FloatArray) -> Collision | None:
+        """Return a collision that begins with the state of the latest update, or None."""
+        if not self.settled or self.latest is not None:
             return None
         at_rest, at_speed, sustained, with_speed, fastest = self.thresholds.table
-        places, impact = self.thresholds.places, self.torques.impact
+        places = self.thresholds.places
         share = np.abs(qd[places] / fastest).max()
         bounds = np.array([at_rest + share * at_speed, sustained + share * with_speed])
         bounds *= max(1.0, share)
-        both = np.array([impact, self.torques.sustained])
+        both = np.array([self.impact, self.sustained])
         ratios = np.abs(both) / bounds
         if ratios.max() <= 1.0:
             return None
@@ -279,108 +249,16 @@ class Collisions:
         J = mbs.jacobian(self.model, q, self.link, representation="body_fixed")
         W = tool_wrench(J[:, places], both[kind], DAMPING).W
         name, torque, bound = self.model.joint_names[places[k]], both[kind, k], bounds[kind, k]
-        self.torques.frozen = True
-        self.found = Collision(
+        self.frozen = True
+        self.latest = Collision(
             name, 1e-9 * stamp, float(torque), float(bound), torques, self.link, W
         )
-        return self.found
+        return self.latest
 
     @property
     def beyond(self) -> FloatArray:
         """(n,) sudden external torques beyond the thresholds at rest, in N m or N."""
-        torques, impact = np.zeros(self.model.n), self.torques.impact
+        torques, impact = np.zeros(self.model.n), self.impact
         beyond = np.maximum(np.abs(impact) - self.thresholds.table[0], 0.0)
         torques[self.thresholds.places] = np.copysign(beyond, impact)
         return torques
-
-
-def tune(model: Model, stretches: Sequence[Any]) -> tuple[Thresholds, list[str]]:
-    """Return thresholds of collisions from recordings of free motion, and what these do not show.
-
-    A stretch has the names ``joints``, times ``t`` (N,), and ``q``, ``qd`` and ``tau`` (N, k) in SI
-    units, as recordings do. A threshold is a line over speed, a margin above all external torques.
-    Joints that never move are not watched.
-
-    Raises ArgumentError for recordings that jump, without velocities, of another robot, or with
-    less than SHORTEST of motion.
-    """
-    joints = stretches[0].joints
-    found = [_external(model, each) for each in stretches]
-    impact, sustained, rates = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    moved = np.max([np.ptp(each.q, axis=0) for each in stretches], axis=0) > MOVED
-    seconds = sum(float(each.t[-1] - each.t[0]) for each in stretches)
-    if seconds < SHORTEST or not moved.any():
-        named = listed(joints) if not moved.any() else ""
-        raise ArgumentError(
-            f"the recording has {seconds:.3g} s of motion; valid is at least {SHORTEST:g} s"
-            + (f", in which {named} move by {MOVED:g} rad or m" if named else "")
-        )
-    tau = np.concatenate([each.tau for each in stretches])
-    unexplained = math.sqrt(float((sustained**2).mean() / (tau**2).mean()))
-    if unexplained > UNEXPLAINED:
-        raise ArgumentError(
-            f"the description leaves {100.0 * unexplained:.0f} % of the torques unexplained; valid "
-            f"is at most {100.0 * UNEXPLAINED:.0f} %. Is the recording of another robot?"
-        )
-    notes = [] if seconds >= SHORT else [f"{seconds:.3g} s are short: record {SHORT:g} s or more"]
-    fastest = np.abs(rates).max(axis=0)
-    share = (np.abs(rates[:, moved]) / fastest[moved]).max(axis=1)
-    rows = {}
-    for k, name in enumerate(joints):
-        if not moved[k]:
-            notes.append(f"{name} did not move: it is not watched")
-            continue
-        limit = float(model.velocity_limits[coordinate_of(model, name)])
-        if fastest[k] < 0.9 * limit < math.inf:
-            notes.append(
-                f"{name} reached {fastest[k]:.3g} of its velocity limit of {limit:.3g}: thresholds "
-                "of faster motion are extrapolated"
-            )
-        usual = float(np.quantile(np.abs(impact[:, k]), 0.999))
-        if np.abs(impact[:, k]).max() > OUTLIER * usual + NOISE:
-            notes.append(
-                f"the torque of {name} jumps by {np.abs(impact[:, k]).max():.3g}, where 99.9 % of "
-                f"all are below {usual:.3g}: was the arm touched?"
-            )
-        rows[name] = Threshold(
-            *_above(share, np.abs(impact[:, k]), MARGIN),
-            *_above(share, np.abs(sustained[:, k]), SUSTAINED_MARGIN),
-            float(fastest[k]),
-        )
-    return Thresholds(model, rows), notes
-
-
-def _external(model: Model, part: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return external torques without and with drift (N, k) after settling, and velocities."""
-    places = [coordinate_of(model, name) for name in part.joints]
-    qd = np.full_like(part.q, np.nan) if part.qd is None else part.qd
-    unknown = [name for name, x in zip(part.joints, qd.T, strict=True) if not np.isfinite(x).all()]
-    if unknown:
-        raise ArgumentError(f"the recording has no valid velocities of {listed(unknown)}")
-    fastest = model.velocity_limits[places]
-    moved = np.abs(np.diff(part.q, axis=0))
-    jumps = moved > largest_step(fastest, np.diff(part.t)[:, None])
-    if jumps.any():
-        row, k = np.argwhere(jumps)[0]
-        raise ArgumentError(
-            f"{part.joints[k]} jumps by {moved[row, k]:.3g} at {part.t[row]:.4g} s; its "
-            f"velocity limit is {fastest[k]:.3g}"
-        )
-    torques, rows = ContactTorques(model, places), []
-    full: FloatArray = np.zeros((3, len(part.t), model.n))
-    full[:, :, places] = part.q, qd, part.tau
-    for k, stamp in enumerate((1e9 * part.t + 1e9).round().astype(int).tolist()):
-        if torques.update(stamp, *full[:, k]):
-            rows.append((torques.impact, torques.sustained, qd[k]))
-    found = np.array(rows).reshape(-1, 3, len(places))
-    return found[:, 0], found[:, 1], found[:, 2]
-
-
-def _above(share: FloatArray, torques: FloatArray, margin: float) -> tuple[float, float]:
-    """Return a line over shares of speed (N,), ``margin`` above all torques (N,)."""
-    bins = np.minimum((10.0 * share).astype(int), 9)
-    used = np.unique(bins)
-    most = np.array([torques[bins == one].max() for one in used])
-    slope = float(np.polyfit(0.1 * used + 0.05, most, 1)[0]) if len(used) > 1 else 0.0
-    slope = min(max(slope, 0.0), 0.5 * float(torques.max()))  # arms are seldom recorded at rest
-    return margin * max(NOISE, float((torques - slope * share).max())), margin * slope

@@ -31,6 +31,9 @@ class Followed(NamedTuple):
     follower: Follower | None
 
 
+FLOATING = Followed(None, None)
+
+
 def _link_of(followed: Followed) -> Any:
     return getattr(followed.law, "link", None)
 
@@ -46,7 +49,7 @@ class Following:
 
     def __init__(self, model: Model, joints: Sequence[int], settings: MotionSettings) -> None:
         self._model, self._joints, self.settings = model, list(joints), settings
-        self._now = Followed(None, None)
+        self._now = FLOATING
         self._before: Followed | None = None
         self._next: Followed | None = None
         self._begun_at = 0.0
@@ -87,7 +90,7 @@ class Following:
         bear.
         """
         if law is None:
-            return Followed(None, None)
+            return FLOATING
         if not callable(law):
             raise ArgumentError(
                 f"the law is a {type(law).__name__}; valid is a function of model, state and "

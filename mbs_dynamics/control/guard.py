@@ -18,7 +18,8 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.control import enabling
-from mbs_dynamics.control.collision import YIELDING, YIELDING_SHARE, Collisions, Thresholds
+from mbs_dynamics.control.collision import Collision, CollisionDetector, Thresholds
+from mbs_dynamics.control.collision_reaction import CollisionReaction
 from mbs_dynamics.control.drive_hold import DriveHold
 from mbs_dynamics.control.environment import Load, in_force, under_load
 from mbs_dynamics.control.fast_path import FastStates, maker
@@ -105,13 +106,11 @@ class Guard:
         )
         self.following = Following(model, self.joints, _motion(settings))
         """The law that acts beside gravity compensation."""
-        self.collisions: Collisions | None = None
-        """Collision detection; None without a file of thresholds."""
+        self._collisions: CollisionReaction | None = None
+        """None without a file of thresholds."""
         if settings.collision_file:
-            self.collisions = Collisions(model, Thresholds.read(settings.collision_file, model))
-        self._yields_until = -math.inf
-        self._interrupted: Followed | None = None
-        """The law in place of which the arm floats since a collision."""
+            thresholds = Thresholds.read(settings.collision_file, model)
+            self._collisions = CollisionReaction(CollisionDetector(model, thresholds))
         self.period = 0.0
         """Mean time in s between two states; 0: not known yet."""
         self._gap, self._law_state_at = 0.0, -math.inf
@@ -280,6 +279,11 @@ class Guard:
         goal[list(carrying.payloads.bodies)] = carrying.payloads.parameters
         return goal
 
+    @property
+    def collision(self) -> Collision | None:
+        """The latest collision since torques were enabled, or since :meth:`switch`; else None."""
+        return None if self._collisions is None else self._collisions.detector.latest
+
     # -- commands ---------------------------------------------------------------------------------
 
     def receive(
@@ -335,8 +339,8 @@ class Guard:
         """
         policy = self.policy
         self.watch.feed(now)
-        if self.collisions is not None:
-            self._feel(self.collisions, state, q, efforts, now)
+        if self._collisions is not None:
+            self._collisions.update(self, state, q, efforts, now)
         settled = policy.settled
         engaged, resting = settled or policy.engaged, not settled and policy.at_rest
         if resting:  # a robot may be moved, as simulated ones are
@@ -361,7 +365,7 @@ class Guard:
             and self.law.steady
             and not self._assists
             and not self.settings.velocity_filter
-            and now >= self._yields_until
+            and not (self._collisions is not None and self._collisions.yields(now))
         )
         passes, limited, gravity, damping, command = self._usual(
             state, efforts, engaged, plain, now
@@ -482,42 +486,11 @@ class Guard:
             else:
                 assist = list(map(add, torques.assist, added)) if torques.assist else added
                 torques = torques._replace(assist=assist)
-        if now < self._yields_until and self.collisions is not None:
-            left = np.clip(
-                1.0 - np.abs(rates) / np.multiply(YIELDING_SHARE, self._fastest), 0.0, 1.0
-            )
-            along = self._commanded((left * self.collisions.beyond).tolist())
+        if self._collisions is not None and self._collisions.yields(now):
+            along = self._commanded(self._collisions.along(rates, self._fastest))
             assist = list(map(add, torques.assist, along)) if torques.assist else along
             torques = torques._replace(assist=assist)
         return torques
-
-    def _feel(
-        self, watch: Collisions, state: JointStates, q: FloatArray, efforts: list[float], now: float
-    ) -> None:
-        """React to a collision that begins with this state, if torques are enabled."""
-        if self.law.loads.moving:  # a load is taken up or put off
-            watch.restart()
-        model, rates = self.model_in_force(now), np.array(state.rates)
-        if not self.policy.engaged:
-            watch.torques.update(state.stamp, q, rates, np.array(efforts), model)
-            return
-        found = watch.update(state.stamp, q, rates, np.array(efforts), model)
-        if found is None:
-            return
-        if self.settings.on_collision == "stop":
-            self.policy.trip(now, Fault("collision", str(found)))
-            return
-        self._interrupted = Followed(self.following.law, self.following.follower)
-        self.following.switch(Followed(None, None), now, engaged=False)
-        self.settle(now)
-        if self.settings.on_collision == "yield":
-            self._yields_until = now + YIELDING
-
-    def _watch_anew(self) -> None:
-        """Forget a collision."""
-        self._interrupted, self._yields_until = None, -math.inf
-        if self.collisions is not None:
-            self.collisions.restart()
 
     # -- laws and references -----------------------------------------------------------------------
 
@@ -558,7 +531,8 @@ class Guard:
         Raises what :meth:`prepare` raises; the law before then stays in force.
         """
         to = law if isinstance(law, Followed) else self.prepare(law, now)
-        self._watch_anew()
+        if self._collisions is not None:
+            self._collisions.restart()
         self.following.switch(to, now, self.policy.engaged)
 
     def aim(self, target: Target | None, now: float) -> None:
@@ -670,9 +644,10 @@ class Guard:
         if self.settings.start_from == "effort" and self.policy.at_rest:
             start = [self.measured[k] for k in self.joints]
         self.policy.enable(now, limits, start)
-        if self._interrupted is not None:
-            self.following.switch(self._interrupted, now, engaged=False)
-        self._watch_anew()
+        if self._collisions is not None:
+            if self._collisions.interrupted is not None:
+                self.following.switch(self._collisions.interrupted, now, engaged=False)
+            self._collisions.restart()
         self.following.restart()
         self._doubts.clear()
         self._fresh_until = -math.inf

@@ -176,7 +176,7 @@ class GuardedArm:
     @property
     def collision(self) -> Collision | None:
         """The latest collision since torques were enabled, or since :meth:`switch`; else None."""
-        return None if self.guard.collisions is None else self.guard.collisions.found
+        return self.guard.collision
 
     def problems(self, t: float) -> list[str]:
         """Return all reasons why torques must not be enabled at time ``t``; empty if none."""

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics import checks
-from mbs_dynamics.control.collision import ON_COLLISION, YIELDING
 from mbs_dynamics.control.environment import check_gravity
 from mbs_dynamics.control.friction import LARGEST_SHARE
 from mbs_dynamics.control.policy import ON_FAULT
@@ -29,6 +28,12 @@ START_FROM = ("zero", "effort")
 
 EFFORT_CHECKS = ("auto", "always", "off")
 """Valid values of ``effort_check``."""
+
+ON_COLLISION = ("stop", "float", "yield")
+"""Valid values of ``on_collision``."""
+
+YIELDING = 0.5
+"""Time in s in which an arm that yields goes along with a contact."""
 
 RATE_SHARE = 50.0
 """Default largest change of a torque per second, as a multiple of its effort limit."""

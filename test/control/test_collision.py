@@ -12,11 +12,11 @@ import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
 from mbs_dynamics.control.collision import (
     SETTLING,
-    Collisions,
+    CollisionDetector,
     ContactTorques,
     Thresholds,
-    tune,
 )
+from mbs_dynamics.control.collision_tuning import tune
 from mbs_dynamics.control.environment import in_force
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.identification.readers import read_recording
@@ -116,7 +116,7 @@ def test_an_arm_that_yields_gives_way_further_than_one_that_floats(files):
 
 def test_the_wrench_of_a_contact_is_estimated_once_filters_have_followed(files):
     """On an exact arm without noise, by the law of the observer itself."""
-    watch = Collisions(MODEL, Thresholds.read(files[1], MODEL), "tool")
+    watch = CollisionDetector(MODEL, Thresholds.read(files[1], MODEL), "tool")
     tau, rest = mbs.gravity_torques(MODEL, Q), np.zeros(7)
     W = np.array([0.0, 0.0, 0.0, 3.0, -8.0, 5.0])
     J = mbs.jacobian(MODEL, Q, "tool", representation="body_fixed")
@@ -124,9 +124,10 @@ def test_the_wrench_of_a_contact_is_estimated_once_filters_have_followed(files):
     for k, stamp in enumerate(stamps):
         pushed = 1e-3 * k >= SETTLING + 0.1
         watch.update(stamp, Q, rest, tau - (J.T @ W if pushed else 0.0))
-    np.testing.assert_allclose(watch.torques.impact, J.T @ W, atol=0.02 * abs(J.T @ W).max())
-    assert watch.found.wrench[3:] @ W[3:] > 0.0
-    assert watch.found.link == tools(MODEL)[0]
+        watch.detect(stamp, Q, rest)
+    np.testing.assert_allclose(watch.impact, J.T @ W, atol=0.02 * abs(J.T @ W).max())
+    assert watch.latest.wrench[3:] @ W[3:] > 0.0
+    assert watch.latest.link == tools(MODEL)[0]
 
 
 def test_rotors_gravity_and_loads_in_force_cause_no_external_torques():

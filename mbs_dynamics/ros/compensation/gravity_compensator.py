@@ -119,14 +119,13 @@ class GravityCompensator:
         policy, state = self.policy, None
         if policy.state is not self._shown:
             state = self._shown = policy.state
-        watch = None if self.arm is None else self.arm.collisions
-        found, before = None if watch is None else watch.found, self._collision
-        self._collision = found
+        before = self._collision
+        self._collision = None if self.arm is None else self.arm.collision
         whole = policy.state is State.ENABLED and not policy.limited.rate
         return Effects(
             state,
             whole if whole or not policy.engaged else None,
-            None if found is before else found,
+            None if self._collision is before else self._collision,
             "" if self.arm is None else self.arm.following.remark(),
             self.due_in(now),
         )

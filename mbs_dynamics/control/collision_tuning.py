@@ -1,0 +1,126 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Thresholds of collisions, tuned from recordings of free motion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.collision import NOISE, ContactTorques, Threshold, Thresholds
+from mbs_dynamics.control.input_checks import largest_step
+from mbs_dynamics.control.motor_table import coordinate_of
+from mbs_dynamics.errors import ArgumentError, listed
+from mbs_dynamics.model.model import Model
+
+MARGIN, SUSTAINED_MARGIN = 1.6, 2.0
+"""Thresholds over the largest torques of the recording. Those of the second kind contain errors of
+the model, which depend on the posture."""
+
+SHORTEST, SHORT = 10.0, 50.0
+"""Times of motion in s: the shortest that is tuned from, and the shortest without a remark."""
+
+MOVED = 0.1
+"""Motion in rad or m from which on a joint is watched."""
+
+UNEXPLAINED = 0.7
+"""Share of the measured torques from which on they are those of another robot."""
+
+OUTLIER = 3.0
+"""A torque so many times as large as 99.9 % of all is taken for a contact in the recording."""
+
+
+def tune(model: Model, stretches: Sequence[Any]) -> tuple[Thresholds, list[str]]:
+    """Return thresholds of collisions from recordings of free motion, and what these do not show.
+
+    A stretch has the names ``joints``, times ``t`` (N,), and ``q``, ``qd`` and ``tau`` (N, k) in SI
+    units, as recordings do. A threshold is a line over speed, a margin above all external torques.
+    Joints that never move are not watched.
+
+    Raises ArgumentError for recordings that jump, without velocities, of another robot, or with
+    less than SHORTEST of motion.
+    """
+    joints = stretches[0].joints
+    parts = zip(*(_external(model, each) for each in stretches), strict=True)
+    impact, sustained, rates = map(np.concatenate, parts)
+    moved = np.max([np.ptp(each.q, axis=0) for each in stretches], axis=0) > MOVED
+    seconds = sum(float(each.t[-1] - each.t[0]) for each in stretches)
+    if seconds < SHORTEST or not moved.any():
+        named = listed(joints) if not moved.any() else ""
+        raise ArgumentError(
+            f"the recording has {seconds:.3g} s of motion; valid is at least {SHORTEST:g} s"
+            + (f", in which {named} move by {MOVED:g} rad or m" if named else "")
+        )
+    tau = np.concatenate([each.tau for each in stretches])
+    unexplained = math.sqrt(float((sustained**2).mean() / (tau**2).mean()))
+    if unexplained > UNEXPLAINED:
+        raise ArgumentError(
+            f"the description leaves {100.0 * unexplained:.0f} % of the torques unexplained; valid "
+            f"is at most {100.0 * UNEXPLAINED:.0f} %. Is the recording of another robot?"
+        )
+    notes = [] if seconds >= SHORT else [f"{seconds:.3g} s are short: record {SHORT:g} s or more"]
+    fastest = np.abs(rates).max(axis=0)
+    share = (np.abs(rates[:, moved]) / fastest[moved]).max(axis=1)
+    rows = {}
+    for k, name in enumerate(joints):
+        if not moved[k]:
+            notes.append(f"{name} did not move: it is not watched")
+            continue
+        limit = float(model.velocity_limits[coordinate_of(model, name)])
+        if fastest[k] < 0.9 * limit < math.inf:
+            notes.append(
+                f"{name} reached {fastest[k]:.3g} of its velocity limit of {limit:.3g}: thresholds "
+                "of faster motion are extrapolated"
+            )
+        usual = float(np.quantile(np.abs(impact[:, k]), 0.999))
+        if np.abs(impact[:, k]).max() > OUTLIER * usual + NOISE:
+            notes.append(
+                f"the torque of {name} jumps by {np.abs(impact[:, k]).max():.3g}, where 99.9 % of "
+                f"all are below {usual:.3g}: was the arm touched?"
+            )
+        rows[name] = Threshold(
+            *_above(share, np.abs(impact[:, k]), MARGIN),
+            *_above(share, np.abs(sustained[:, k]), SUSTAINED_MARGIN),
+            float(fastest[k]),
+        )
+    return Thresholds(model, rows), notes
+
+
+def _external(model: Model, part: Any) -> tuple[FloatArray, ...]:
+    """Return external torques without and with drift (N, k) after settling, and velocities."""
+    places = [coordinate_of(model, name) for name in part.joints]
+    qd = np.full_like(part.q, np.nan) if part.qd is None else part.qd
+    unknown = [name for name, x in zip(part.joints, qd.T, strict=True) if not np.isfinite(x).all()]
+    if unknown:
+        raise ArgumentError(f"the recording has no valid velocities of {listed(unknown)}")
+    fastest = model.velocity_limits[places]
+    moved = np.abs(np.diff(part.q, axis=0))
+    jumps = moved > largest_step(fastest, np.diff(part.t)[:, None])
+    if jumps.any():
+        row, k = np.argwhere(jumps)[0]
+        raise ArgumentError(
+            f"{part.joints[k]} jumps by {moved[row, k]:.3g} at {part.t[row]:.4g} s; its "
+            f"velocity limit is {fastest[k]:.3g}"
+        )
+    torques, rows = ContactTorques(model, places), []
+    full: FloatArray = np.zeros((3, len(part.t), model.n))
+    full[:, :, places] = part.q, qd, part.tau
+    for k, stamp in enumerate((1e9 * part.t + 1e9).round().astype(int).tolist()):
+        torques.update(stamp, *full[:, k])
+        if torques.settled:
+            rows.append((torques.impact, torques.sustained, qd[k]))
+    return tuple(np.array(rows).reshape(-1, 3, len(places)).swapaxes(0, 1))
+
+
+def _above(share: FloatArray, torques: FloatArray, margin: float) -> tuple[float, float]:
+    """Return a line over shares of speed (N,), ``margin`` above all torques (N,)."""
+    bins = np.minimum((10.0 * share).astype(int), 9)
+    used = np.unique(bins)
+    most = np.array([torques[bins == one].max() for one in used])
+    slope = float(np.polyfit(0.1 * used + 0.05, most, 1)[0]) if len(used) > 1 else 0.0
+    slope = min(max(slope, 0.0), 0.5 * float(torques.max()))  # arms are seldom recorded at rest
+    return margin * max(NOISE, float((torques - slope * share).max())), margin * slope
