@@ -42,7 +42,7 @@ from mbs_dynamics.control.input_checks import (
 from mbs_dynamics.control.joint_input import JointInput, Rejection
 from mbs_dynamics.control.laws.gravity import Gains, GravityLaw, Springs
 from mbs_dynamics.control.laws.law import Law, LawState
-from mbs_dynamics.control.policy import CommandPolicy, Doubt, Fault, Limits, Torques
+from mbs_dynamics.control.policy import CommandLimits, CommandPolicy, Doubt, Fault, Torques
 from mbs_dynamics.control.references import Target
 from mbs_dynamics.control.settings import RATE_SHARE, ArmSettings, MotionSettings
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
@@ -226,10 +226,10 @@ class Guard:
         return 0.0 if self.policy.at_rest else self.policy.limits.ramp_time
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> CommandLimits:
         """The limits that would be in force if torques were enabled now."""
         settings = self.settings
-        return Limits(self.efforts, self.rates, settings.ramp_time, settings.ramp_in_time)
+        return CommandLimits(self.efforts, self.rates, settings.ramp_time, settings.ramp_in_time)
 
     # -- gravity and loads ------------------------------------------------------------------------
 
@@ -638,7 +638,7 @@ class Guard:
         troubles = [watch.trouble for watch in self.watches]
         return "; ".join(one.reason for one in (stale, *troubles) if one is not None)
 
-    def enable(self, now: float, limits: Limits) -> None:
+    def enable(self, now: float, limits: CommandLimits) -> None:
         """Begin to ramp in, where nothing forbids it. Raises ArgumentError for invalid limits."""
         start = None
         if self.settings.start_from == "effort" and self.policy.at_rest:

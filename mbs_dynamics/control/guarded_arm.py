@@ -34,7 +34,7 @@ from mbs_dynamics.control.laws.gravity import Gravity
 from mbs_dynamics.control.laws.law import Law
 from mbs_dynamics.control.log import Log, Stream
 from mbs_dynamics.control.motors import Frame, Measured, MotorCommand, Motors
-from mbs_dynamics.control.policy import CommandPolicy, Doubt, Fault, State
+from mbs_dynamics.control.policy import CommandPolicy, Doubt, Fault, GuardState
 from mbs_dynamics.control.references import Target
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.control.trajectory import Trajectory
@@ -159,7 +159,7 @@ class GuardedArm:
         self._collision: Collision | None = None
         self._linked: list[GuardedArm] = []
         self._now = -math.inf
-        self._shown: tuple[State, Fault | None] = (State.DISABLED, None)
+        self._shown: tuple[GuardState, Fault | None] = (GuardState.DISABLED, None)
 
     # -- state -------------------------------------------------------------------------------------
 
@@ -171,7 +171,7 @@ class GuardedArm:
     @property
     def fault(self) -> Fault | None:
         """The fault that stopped the arm, until it is cleared; None if there is none."""
-        return self.policy.fault if self.policy.state is State.FAULT else None
+        return self.policy.fault if self.policy.state is GuardState.FAULT else None
 
     @property
     def collision(self) -> Collision | None:
@@ -453,8 +453,8 @@ class GuardedArm:
     def _event(self) -> str:
         state, fault = self.policy.state, self.policy.fault
         before, self._shown = self._shown, (state, fault)
-        if state is State.FAULT:
-            if before[0] is not State.FAULT:
+        if state is GuardState.FAULT:
+            if before[0] is not GuardState.FAULT:
                 for other in self._linked:
                     message = f"the arm it is linked with stopped: {fault}"
                     other.policy.trip(self._now, Fault("linked", message))

@@ -31,8 +31,8 @@ LATEST_STATE = 0.1
 """Age in s of the latest state up to which a release is known to hold the robot."""
 
 
-class State(Enum):
-    """State of the policy. The values are the names that users read."""
+class GuardState(Enum):
+    """State of an arm under guard. The values are the names that users read."""
 
     DISABLED = "disabled"
     RAMPING_IN = "ramping in"
@@ -41,7 +41,7 @@ class State(Enum):
     FAULT = "fault"
 
 
-ENGAGED = (State.RAMPING_IN, State.ENABLED)
+ENGAGED = (GuardState.RAMPING_IN, GuardState.ENABLED)
 """States in which bad input is a fault. Ramping out always continues to zero."""
 
 
@@ -85,7 +85,7 @@ class Torques(NamedTuple):
     """Friction compensation and springs; empty if there are none."""
 
 
-class Limits(NamedTuple):
+class CommandLimits(NamedTuple):
     """Limits of every command for n joints."""
 
     effort: tuple[float, ...]
@@ -147,10 +147,10 @@ class CommandPolicy:
         self.grip = 0.0
         """Share of the gains of the drives' position loops that is commanded, from 0 to 1."""
         self._entered = math.inf
-        self.state = State.DISABLED
+        self.state = GuardState.DISABLED
         self.fault: Fault | None = None
         """The latest fault; it stays until torques are enabled again."""
-        self.limits = Limits((), (), 0.0)
+        self.limits = CommandLimits((), (), 0.0)
         self.latest: tuple[float, ...] = ()
         """(n,) the latest command, which the controller holds; empty before the first."""
         self.limited = Limited()
@@ -172,29 +172,31 @@ class CommandPolicy:
     @property
     def settled(self) -> bool:
         """Whether torques alone hold the arm, none of them at its limit."""
-        return self.state is State.ENABLED and self.grip == 0.0 and not self.limited.effort
+        return self.state is GuardState.ENABLED and self.grip == 0.0 and not self.limited.effort
 
     @property
     def stopping(self) -> bool:
         """Whether torques still change towards zero or held values, with or without states."""
-        if self.state not in (State.FAULT, State.RAMPING_OUT):
+        if self.state not in (GuardState.FAULT, GuardState.RAMPING_OUT):
             return False
         if self._stop == "hold":
             return self.latest != tuple(self._wanted(self._begin))
-        return self.state is State.RAMPING_OUT or any(self.latest)
+        return self.state is GuardState.RAMPING_OUT or any(self.latest)
 
     @property
     def holding(self) -> bool:
         """Whether a controller holds the torques of a stop by ``hold``."""
-        return self.state is State.FAULT and self._stop == "hold" and any(self.latest)
+        return self.state is GuardState.FAULT and self._stop == "hold" and any(self.latest)
 
     @property
     def at_rest(self) -> bool:
         """Whether no torque is commanded, nor held by a controller, or drives hold the arm."""
-        released = self.state in (State.DISABLED, State.FAULT)
+        released = self.state in (GuardState.DISABLED, GuardState.FAULT)
         return released and (self.grip == 1.0 or not any(self.latest))
 
-    def enable(self, now: float, limits: Limits, start: Sequence[float] | None = None) -> None:
+    def enable(
+        self, now: float, limits: CommandLimits, start: Sequence[float] | None = None
+    ) -> None:
         """Ramp in from the torques ``start`` (n,) that hold the robot now.
 
         None: from those of the latest command, which are zero after a stop. Raises ArgumentError
@@ -223,16 +225,16 @@ class CommandPolicy:
         self._entered = math.inf
         self.grip = float(self.drives_hold)
         self.limited = Limited()
-        self.state = State.RAMPING_IN
+        self.state = GuardState.RAMPING_IN
 
-    def hold(self, now: float, limits: Limits) -> None:
+    def hold(self, now: float, limits: CommandLimits) -> None:
         """Let the drives hold the arm where it is, if torques are disabled.
 
         Raises ArgumentError for invalid limits, or if the drives cannot hold.
         """
         if not self.drives_hold:
             raise ArgumentError("the drives cannot hold the arm: kp is 0 in the table of motors")
-        if self.state is not State.DISABLED or self.grip == 1.0:
+        if self.state is not GuardState.DISABLED or self.grip == 1.0:
             return
         limits.check()
         self.limits, self.latest = limits, (0.0,) * len(limits.effort)
@@ -243,7 +245,7 @@ class CommandPolicy:
     def disable(self, now: float) -> None:
         """Ramp out. Torques that are held after a fault ramp out as well."""
         if self.engaged:
-            self.state = State.RAMPING_OUT
+            self.state = GuardState.RAMPING_OUT
             self._release(now, "ramp_down")
         elif self.holding and not self.drives_hold:
             self._from, self._share, self._torques = self.latest, 0.0, None
@@ -258,8 +260,8 @@ class CommandPolicy:
             return
         self._dismissed = any(self.latest)
         self.latest = (0.0,) * len(self.latest)
-        if self.state is State.RAMPING_OUT:
-            self.state = State.DISABLED
+        if self.state is GuardState.RAMPING_OUT:
+            self.state = GuardState.DISABLED
         else:
             self._stop = "zero"
 
@@ -271,13 +273,13 @@ class CommandPolicy:
     def trip(self, now: float, fault: Fault) -> None:
         """Latch a fault and begin the stop, if the policy is engaged."""
         if self.engaged:
-            self.state, self.fault = State.FAULT, fault
+            self.state, self.fault = GuardState.FAULT, fault
             self._release(now, self.on_fault)
 
     def clear(self) -> None:
         """Forget the fault, once it has stopped the torques."""
-        if self.state is State.FAULT and not self.stopping:
-            self.state, self.fault = State.DISABLED, None
+        if self.state is GuardState.FAULT and not self.stopping:
+            self.state, self.fault = GuardState.DISABLED, None
 
     def _release(self, now: float, how: str) -> None:
         self._stop = how
@@ -308,21 +310,21 @@ class CommandPolicy:
                 self._begin = now
         elif self.engaged and not self._outdated(now):
             return None
-        if self.state is State.DISABLED and self.grip == 0.0:
+        if self.state is GuardState.DISABLED and self.grip == 0.0:
             return None
-        if self.state is State.FAULT and self.grip == 0.0 and not self.stopping:
+        if self.state is GuardState.FAULT and self.grip == 0.0 and not self.stopping:
             return None
-        if self.state is State.RAMPING_IN and torques is not None:
+        if self.state is GuardState.RAMPING_IN and torques is not None:
             elapsed, whole = now - self._begin, self.limits.ramp_in_time
             self._share = 1.0 if elapsed >= whole else max(0.0, elapsed) / whole
             if self._share == 1.0:
-                self.state, self._entered = State.ENABLED, now
-        if self.state is State.ENABLED and self.grip > 0.0:
+                self.state, self._entered = GuardState.ENABLED, now
+        if self.state is GuardState.ENABLED and self.grip > 0.0:
             elapsed, whole = now - self._entered, self.limits.hand_over_time
             self.grip = 0.0 if elapsed >= whole else 1.0 - elapsed / whole
         command = self._limit(now, self._wanted(now))
-        if self.state is State.RAMPING_OUT and self._released_by(now, command):
-            self.state = State.DISABLED
+        if self.state is GuardState.RAMPING_OUT and self._released_by(now, command):
+            self.state = GuardState.DISABLED
         return command
 
     def follow(
@@ -371,8 +373,8 @@ class CommandPolicy:
         Where drives hold the arm, gravity torques follow loads in a stop as well.
         """
         if self.grip < 1.0 and (
-            self.state is State.DISABLED
-            or (self.state is State.FAULT and self._stop != "ramp_down")
+            self.state is GuardState.DISABLED
+            or (self.state is GuardState.FAULT and self._stop != "ramp_down")
         ):
             return False
         # mostly; a sum may overflow where no number does

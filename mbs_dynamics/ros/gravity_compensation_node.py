@@ -24,7 +24,7 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
 from mbs_dynamics.control.environment import Gravity, Load
-from mbs_dynamics.control.policy import ENGAGED, Fault, State
+from mbs_dynamics.control.policy import ENGAGED, Fault, GuardState
 from mbs_dynamics.errors import LONGEST_MESSAGE, MbsError, listed, quoted, shortened
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation import outputs
@@ -310,13 +310,13 @@ class GravityCompensationNode(DescribedNode):
                 self.get_logger().info(said)
         self._on_time()
 
-    def _show(self, state: State) -> None:
+    def _show(self, state: GuardState) -> None:
         enabled, before = state in ENGAGED, self._enabled_shown
         if before is not enabled:
             self._enabled_shown = enabled
             self._enabled.publish(Bool(data=enabled))
         fault = self._core.policy.fault
-        if state is State.FAULT and fault is not None:
+        if state is GuardState.FAULT and fault is not None:
             how = self._settings.on_fault
             message = f"stopped by a fault ({how}): {fault.reason}"
             self.get_logger().error(shortened(message, LONGEST_MESSAGE))
@@ -378,7 +378,7 @@ class GravityCompensationNode(DescribedNode):
 
     def _remind_of_enabling(self, now: float) -> None:
         """Log why torques cannot be enabled; once they can, how to enable them."""
-        if self._lifecycle != "active" or self._core.policy.state is not State.DISABLED:
+        if self._lifecycle != "active" or self._core.policy.state is not GuardState.DISABLED:
             self._remind("enabling", "")
             return
         problems = self._problems(now, self._outputs.other_publishers())

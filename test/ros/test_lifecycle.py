@@ -20,7 +20,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.policy import State
+from mbs_dynamics.control.policy import GuardState
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics_node import DynamicsNode
 from mbs_dynamics.ros.gravity_compensation_node import GravityCompensationNode
@@ -67,7 +67,7 @@ def enabled():
     answer = ask(made)
     assert answer.success, answer.message
     end = time.monotonic() + 60.0
-    while made._core.policy.state is not State.ENABLED and time.monotonic() < end:
+    while made._core.policy.state is not GuardState.ENABLED and time.monotonic() < end:
         hear()
         time.sleep(0.01)
     yield made

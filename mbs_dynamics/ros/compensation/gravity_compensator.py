@@ -29,7 +29,7 @@ from mbs_dynamics.control.environment import (
 from mbs_dynamics.control.guard import IDLE_PERIOD, Answer, Guard
 from mbs_dynamics.control.input_checks import Freshness
 from mbs_dynamics.control.motors import Motors
-from mbs_dynamics.control.policy import CommandPolicy, Fault, Limits, State
+from mbs_dynamics.control.policy import CommandLimits, CommandPolicy, Fault, GuardState
 from mbs_dynamics.control.references import Target
 from mbs_dynamics.control.settings import check_earthly
 from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, MbsError, ModelError, shortened
@@ -69,7 +69,7 @@ def _within(
 class Effects(NamedTuple):
     """Actions that are due after a call, in addition to publishing its command."""
 
-    state: State | None
+    state: GuardState | None
     """The state of the policy if it has changed since the effects before; else None."""
     came_in: bool | None
     """Whether torques have ramped in; None: neither that, nor were they stopped."""
@@ -104,7 +104,7 @@ class GravityCompensator:
         self.gravity = Gravity("", settings.gravity)
         self.loads: list[Load] = []
         self._text: str | None = None
-        self._shown: State | None = None
+        self._shown: GuardState | None = None
         self._collision: Collision | None = None
         self._forget_imu()
 
@@ -121,7 +121,7 @@ class GravityCompensator:
             state = self._shown = policy.state
         before = self._collision
         self._collision = None if self.arm is None else self.arm.collision
-        whole = policy.state is State.ENABLED and not policy.limited.rate
+        whole = policy.state is GuardState.ENABLED and not policy.limited.rate
         return Effects(
             state,
             whole if whole or not policy.engaged else None,
@@ -402,7 +402,7 @@ class GravityCompensator:
         if self.arm is not None:
             held = settings.adds_to_position_control or bool(settings.position_controller)
             found += enabling.problems(self.arm, now, held=held)
-        if self.policy.state is State.FAULT and self.policy.stopping:
+        if self.policy.state is GuardState.FAULT and self.policy.stopping:
             found.append("the stop after a fault is not over")
         return [shortened(one, LONGEST_MESSAGE) for one in found]
 
@@ -418,11 +418,11 @@ class GravityCompensator:
         return Cost.of(law.kernel, np.array(self.arm.q), *law.goal_inputs())
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> CommandLimits:
         """The limits that would be in force if torques were enabled now."""
         settings = self.settings
         waits = settings.release_timeout if settings.hands_over else 0.0
-        limits = Limits((), (), settings.ramp_time) if self.arm is None else self.arm.limits
+        limits = CommandLimits((), (), settings.ramp_time) if self.arm is None else self.arm.limits
         if settings.adds_to_position_control:  # the arm is held meanwhile, and must not jerk
             limits = limits._replace(ramp_in_time=max(settings.ramp_in_time, settings.ramp_time))
         return limits._replace(release_time=waits)

@@ -19,7 +19,7 @@ import math
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from mbs_dynamics.control.policy import Fault, State
+from mbs_dynamics.control.policy import Fault, GuardState
 from mbs_dynamics.errors import ControllerError, MbsError, NoAnswerError
 from mbs_dynamics.ros.compensation.controller_list import ControllerList, Switch
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
@@ -294,5 +294,5 @@ class Handover:
 
 def _state(core: GravityCompensator) -> str:
     fault = core.policy.fault
-    stopped = core.policy.state is State.FAULT and fault is not None
+    stopped = core.policy.state is GuardState.FAULT and fault is not None
     return fault.reason if stopped and fault is not None else core.policy.state.value

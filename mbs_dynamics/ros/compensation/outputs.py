@@ -18,7 +18,7 @@ from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.compiler import call_mechanism
 from mbs_dynamics.control.collision import Collision
-from mbs_dynamics.control.policy import Limited, State
+from mbs_dynamics.control.policy import GuardState, Limited
 from mbs_dynamics.errors import quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
@@ -219,11 +219,11 @@ def command_status(
     for joint, torque in zip(core.settings.joints, policy.latest, strict=False):
         values[f"last command: {joint}"] = f"{torque:.4f}"
     level, summary = DiagnosticStatus.OK, policy.state.value
-    if policy.state is State.FAULT and fault is not None:
+    if policy.state is GuardState.FAULT and fault is not None:
         level, summary = DiagnosticStatus.ERROR, f"stopped by a fault: {fault.reason}"
         if policy.holding:
             summary += "; the controller holds the last torques until disabled or enabled"
-    elif policy.state is State.DISABLED:
+    elif policy.state is GuardState.DISABLED:
         if problems:
             level, summary = DiagnosticStatus.WARN, f"disabled; cannot be enabled: {problems[0]}"
     elif trouble:

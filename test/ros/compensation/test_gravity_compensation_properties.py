@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mbs_dynamics.control.environment import Gravity, Load
-from mbs_dynamics.control.policy import CommandPolicy, Fault, Limits, State, Torques
+from mbs_dynamics.control.policy import CommandLimits, CommandPolicy, Fault, GuardState, Torques
 from mbs_dynamics.errors import MbsError
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)
@@ -94,7 +94,7 @@ class Anything(RuleBasedStateMachine):
         self.bench.now += 20.0  # after which any stamp is taken
         self.good([0.1] * 7, 1)
         self.enable()
-        assert core.policy.state is State.RAMPING_IN
+        assert core.policy.state is GuardState.RAMPING_IN
         self.good([0.1] * 7, steps)
 
     @rule(
@@ -204,7 +204,7 @@ class Anything(RuleBasedStateMachine):
         new = self.bench.commands[self.seen :]
         self.seen = len(self.bench.commands)
         for now, command in new:
-            assert self.may or policy.state is not State.DISABLED
+            assert self.may or policy.state is not GuardState.DISABLED
             limits = policy.limits
             assert np.isfinite(command).all()
             assert (np.abs(command) <= np.array(limits.effort) + SLACK).all()
@@ -212,7 +212,7 @@ class Anything(RuleBasedStateMachine):
             assert (step <= np.array(limits.rate) * (now - self.since) + SLACK).all()
             self.before, self.since = np.array(command), now
         # the last command of a ramp out is the one that leads to the state disabled
-        self.may = policy.state is not State.DISABLED
+        self.may = policy.state is not GuardState.DISABLED
 
     @invariant()
     def nothing_is_engaged_that_may_not_be(self):
@@ -246,7 +246,7 @@ pairs = st.lists(numbers, min_size=2, max_size=2)
 )
 def test_any_target_ends_at_zero_or_at_gravity_in_time(targets, periods, stop, how):
     policy = CommandPolicy("ramp_down" if how == "disable" else how)
-    limits = Limits((5.0, 80.0), (100.0, 100.0), 1.0, 0.5)
+    limits = CommandLimits((5.0, 80.0), (100.0, 100.0), 1.0, 0.5)
     policy.enable(0.0, limits)
     now = 0.0
     for period, target in zip(periods[:stop], targets, strict=False):
@@ -272,21 +272,21 @@ def test_any_target_ends_at_zero_or_at_gravity_in_time(targets, periods, stop, h
 @pytest.mark.parametrize(
     "bad",
     [
-        Limits((), (), 1.0),
-        Limits((0.0,), (1.0,), 1.0),
-        Limits((np.inf,), (1.0,), 1.0),
-        Limits((np.nan,), (1.0,), 1.0),
-        Limits((1.0,), (0.0,), 1.0),
-        Limits((1.0,), (np.inf,), 1.0),
-        Limits((1.0,), (), 1.0),
-        Limits((1.0,), (1.0,), np.inf),
-        Limits((1.0,), (1.0,), 0.0),
-        Limits((2.0,), (1.0,), 1.0),
+        CommandLimits((), (), 1.0),
+        CommandLimits((0.0,), (1.0,), 1.0),
+        CommandLimits((np.inf,), (1.0,), 1.0),
+        CommandLimits((np.nan,), (1.0,), 1.0),
+        CommandLimits((1.0,), (0.0,), 1.0),
+        CommandLimits((1.0,), (np.inf,), 1.0),
+        CommandLimits((1.0,), (), 1.0),
+        CommandLimits((1.0,), (1.0,), np.inf),
+        CommandLimits((1.0,), (1.0,), 0.0),
+        CommandLimits((2.0,), (1.0,), 1.0),
     ],
 )
 def test_limits_that_cannot_be_kept_are_refused(bad):
     policy = CommandPolicy()
     with pytest.raises(MbsError):
         policy.enable(0.0, bad)
-    assert policy.state is State.DISABLED
+    assert policy.state is GuardState.DISABLED
     assert policy.command(1.0, Torques([1.0], [], []), (2.0,)) is None
