@@ -29,7 +29,7 @@ LARGEST_GRAVITY = 100.0
 """Largest length of a free-fall acceleration that is accepted, in m/s^2."""
 
 
-class Gravity(NamedTuple):
+class LinkGravity(NamedTuple):
     """A requested free-fall acceleration in m/s^2."""
 
     link: str
@@ -37,7 +37,7 @@ class Gravity(NamedTuple):
     vector: Vector
 
 
-class Load(NamedTuple):
+class LinkLoad(NamedTuple):
     """A requested load, fixed to a link. A mass of zero removes it."""
 
     link: str
@@ -65,7 +65,7 @@ def fixed_links(model: Model) -> list[str]:
     return [frame.name for frame in model.frames.values() if frame.body == GROUND]
 
 
-def root_gravity(model: Model, gravity: Gravity) -> FloatArray:
+def root_gravity(model: Model, gravity: LinkGravity) -> FloatArray:
     """Return a gravity (3,) in m/s^2, resolved in the axes of the root link.
 
     Raises UnknownBodyError for an unknown link, ModelError for one that moves, and ArgumentError
@@ -84,7 +84,7 @@ def root_gravity(model: Model, gravity: Gravity) -> FloatArray:
     return np.asarray(frame.placement[:3, :3] @ vector)
 
 
-def under_gravity(model: Model, gravity: Gravity) -> Model:
+def under_gravity(model: Model, gravity: LinkGravity) -> Model:
     """Return the model under another gravity; it shares the compiled kernels.
 
     Raises what :func:`root_gravity` raises.
@@ -94,17 +94,17 @@ def under_gravity(model: Model, gravity: Gravity) -> Model:
 
 def carried_over(
     model: Model,
-    gravity: Gravity,
-    otherwise: Gravity,
-    loads: Iterable[Load],
-    check: Callable[[list[Load]], object],
-) -> tuple[Gravity, list[Load], list[str]]:
+    gravity: LinkGravity,
+    otherwise: LinkGravity,
+    loads: Iterable[LinkLoad],
+    check: Callable[[list[LinkLoad]], object],
+) -> tuple[LinkGravity, list[LinkLoad], list[str]]:
     """Return the gravity and the loads of the robot before that fit a model; remarks on others.
 
     Gravity that does not fit is replaced by ``otherwise``. ``check`` raises MbsError for loads that
     do not fit.
     """
-    remarks, kept = [], list[Load]()
+    remarks, kept = [], list[LinkLoad]()
     try:
         root_gravity(model, gravity)
     except MbsError as error:
@@ -119,7 +119,7 @@ def carried_over(
     return gravity, kept, remarks
 
 
-def check_load(load: Load) -> None:
+def check_load(load: LinkLoad) -> None:
     """Raise ModelError or ArgumentError for an invalid load."""
     if not load.link:
         raise ModelError("a payload must name the link that carries it in header.frame_id")
@@ -137,7 +137,7 @@ def check_load(load: Load) -> None:
         raise ModelError(f"{what}: there is no inertia without mass")
 
 
-def under_load(model: Model, load: Load) -> Model:
+def under_load(model: Model, load: LinkLoad) -> Model:
     """Return the model with a load in place of the present one of the link that carries it.
 
     Raises UnknownBodyError for an unknown link, ModelError or ArgumentError for one that does not
@@ -157,7 +157,7 @@ def in_force(model: Model, gravity: FloatArray, loads: FloatArray) -> Model:
     return model._sharing_kernels(gravity=gravity, payloads=payloads)
 
 
-def replaced(loads: list[Load], load: Load) -> list[Load]:
+def replaced(loads: list[LinkLoad], load: LinkLoad) -> list[LinkLoad]:
     """Return loads with one that replaces that of the same link; a mass of zero removes it.
 
     Raises ModelError if there are too many.

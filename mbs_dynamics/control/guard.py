@@ -21,7 +21,7 @@ from mbs_dynamics.control import enabling
 from mbs_dynamics.control.collision import Collision, CollisionDetector, Thresholds
 from mbs_dynamics.control.collision_reaction import CollisionReaction
 from mbs_dynamics.control.drive_hold import DriveHold
-from mbs_dynamics.control.environment import Load, in_force, under_load
+from mbs_dynamics.control.environment import LinkLoad, in_force, under_load
 from mbs_dynamics.control.fast_path import FastStates, maker
 from mbs_dynamics.control.following import Followed, Following
 from mbs_dynamics.control.friction import FrictionCompensation
@@ -247,7 +247,12 @@ class Guard:
         self.law.gravity.aim(goal, now, self.ramp)
 
     def aim_loads(
-        self, loads: Sequence[Load], now: float, *, check: bool = True, time: float | None = None
+        self,
+        loads: Sequence[LinkLoad],
+        now: float,
+        *,
+        check: bool = True,
+        time: float | None = None,
     ) -> None:
         """Move to other loads, one a link, in ``time`` s while engaged; None: ``ramp_time``.
 
@@ -260,7 +265,7 @@ class Guard:
         ramp = self.ramp if time is None or self.policy.at_rest else time
         self.law.loads.aim(goal, now, ramp)
 
-    def loads_goal(self, loads: Sequence[Load]) -> FloatArray:
+    def loads_goal(self, loads: Sequence[LinkLoad]) -> FloatArray:
         """Return the inertial parameters (nb, 10) of loads, one a link, added up for each body.
 
         Raises what :func:`under_load` raises, and ModelError if they are too heavy together.

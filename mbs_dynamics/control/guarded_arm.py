@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from mbs_dynamics.control import enabling
 from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.drive_hold import DriveHold
-from mbs_dynamics.control.environment import Load, check_load, replaced
+from mbs_dynamics.control.environment import LinkLoad, check_load, replaced
 from mbs_dynamics.control.fast_path import FastFrames, maker
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.input_checks import SLACK, JointStates, largest_step
@@ -132,7 +132,7 @@ class GuardedArm:
         )
         self._temperature = max_temperature
         self._log = None if log is None else Log(log, motors)
-        self._loads: list[Load] = []
+        self._loads: list[LinkLoad] = []
         m = len(motors.joint_names)
         coordinates = motors.coordinates
         self._coordinates = coordinates
@@ -241,7 +241,7 @@ class GuardedArm:
         for a load that cannot be, or with which the arm could not be held.
         """
         x, y, z = map(float, com)
-        load = Load(link, float(mass), (x, y, z), ((0.0,) * 3,) * 3)
+        load = LinkLoad(link, float(mass), (x, y, z), ((0.0,) * 3,) * 3)
         check_load(load)
         loads = replaced(self._loads, load)
         now = max(self._now, 0.0)

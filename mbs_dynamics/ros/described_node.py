@@ -9,7 +9,7 @@ from typing import Any
 
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
-from mbs_dynamics.control.environment import Gravity, Load
+from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.node_base import BaseNode
@@ -31,11 +31,11 @@ class DescribedNode(BaseNode, LifecycleNode):
         """Build the robot of a URDF; False, and a log line, if it is refused."""
 
     @abstractmethod
-    def _set_gravity(self, gravity: Gravity) -> None:
+    def _set_gravity(self, gravity: LinkGravity) -> None:
         """Apply a gravity. Raises MbsError if it is refused."""
 
     @abstractmethod
-    def _set_load(self, load: Load) -> None:
+    def _set_load(self, load: LinkLoad) -> None:
         """Apply a load. Raises MbsError if it is refused."""
 
     @abstractmethod

@@ -16,7 +16,7 @@ from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.environment import Gravity, Load
+from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.joint_input import JointInput, Rejection
 from mbs_dynamics.errors import MbsError, listed, quoted
 from mbs_dynamics.ros import messages
@@ -136,10 +136,10 @@ class DynamicsNode(DescribedNode):
         if not robot.settings.observes:
             self._contact.restart()
 
-    def _set_gravity(self, gravity: Gravity) -> None:
+    def _set_gravity(self, gravity: LinkGravity) -> None:
         self._manager.set_gravity(gravity)
 
-    def _set_load(self, load: Load) -> None:
+    def _set_load(self, load: LinkLoad) -> None:
         self._manager.set_load(load)
 
     # -- joint states ------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ class DynamicsNode(DescribedNode):
         self._limit.rate = settings.max_rate
         self._manager.configure(settings)
         if "gravity" in given:  # also if its value is the same
-            self._manager.set_gravity(Gravity("", settings.gravity))
+            self._manager.set_gravity(LinkGravity("", settings.gravity))
         if self._input is not None:
             self._input.stale_timeout = settings.stale_timeout
             self._input.velocity_from_position = settings.velocity_from_position

@@ -23,7 +23,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
-from mbs_dynamics.control.environment import Gravity, Load
+from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.policy import ENGAGED, Fault, GuardState
 from mbs_dynamics.errors import LONGEST_MESSAGE, MbsError, listed, quoted, shortened
 from mbs_dynamics.ros import messages
@@ -196,10 +196,10 @@ class GravityCompensationNode(DescribedNode):
             self._core.remarks,
         )
 
-    def _set_gravity(self, gravity: Gravity) -> None:
+    def _set_gravity(self, gravity: LinkGravity) -> None:
         self._core.set_gravity(gravity, time.monotonic())
 
-    def _set_load(self, load: Load) -> None:
+    def _set_load(self, load: LinkLoad) -> None:
         self._core.set_load(load, time.monotonic())
 
     def _on_imu(self, message: Imu) -> None:

@@ -31,7 +31,7 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayou
 from trajectory_msgs.msg import JointTrajectory
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.environment import Gravity, Load
+from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.references import JointTarget, PoseTarget
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, quoted, shortened
@@ -235,30 +235,30 @@ def imu_of(message: Any, prefix: str = "") -> tuple[str, tuple[float, float, flo
     return link, acceleration, stamp_of(message.header.stamp)
 
 
-def gravity_of(message: Vector3Stamped, prefix: str = "") -> Gravity:
+def gravity_of(message: Vector3Stamped, prefix: str = "") -> LinkGravity:
     """Return the gravity in a message on ~/gravity."""
     v = message.vector
-    return Gravity(link_of(message.header.frame_id, prefix), (v.x, v.y, v.z))
+    return LinkGravity(link_of(message.header.frame_id, prefix), (v.x, v.y, v.z))
 
 
-def gravity_line(gravity: Gravity) -> str:
+def gravity_line(gravity: LinkGravity) -> str:
     """Return the log line about a gravity that was accepted."""
     link, (x, y, z) = gravity
     where = f"in the axes of {quoted(link)}" if link else "in the axes of the root link"
     return f"gravity in force: [{x:.6g}, {y:.6g}, {z:.6g}] m/s^2 {where}"
 
 
-def payload_line(load: Load) -> str:
+def payload_line(load: LinkLoad) -> str:
     """Return the log line about a load that was accepted."""
     if load.mass == 0.0:
         return f"payload removed from {quoted(load.link)}"
     return f"payload in force: {load.mass:.6g} kg at {quoted(load.link)}"
 
 
-def load_of(message: InertiaStamped, prefix: str = "") -> Load:
+def load_of(message: InertiaStamped, prefix: str = "") -> LinkLoad:
     """Return the load in a message on ~/payload."""
     I = message.inertia
-    return Load(
+    return LinkLoad(
         link_of(message.header.frame_id, prefix),
         I.m,
         (I.com.x, I.com.y, I.com.z),
@@ -357,7 +357,7 @@ def input_status(
     return status("input", level, summary, values)
 
 
-def environment_values(gravity: Iterable[float], loads: Iterable[Load]) -> dict[str, object]:
+def environment_values(gravity: Iterable[float], loads: Iterable[LinkLoad]) -> dict[str, object]:
     """Return the values of diagnostics about gravity (3,) in m/s^2 and loads."""
     return {
         "gravity [m/s^2]": ", ".join(f"{x:.6g}" for x in gravity),

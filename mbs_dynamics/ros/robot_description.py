@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from mbs_dynamics.control.environment import Load, under_load
+from mbs_dynamics.control.environment import LinkLoad, under_load
 from mbs_dynamics.errors import (
     ArgumentError,
     ModelWarning,
@@ -122,14 +122,14 @@ def _expanded(file: Path, given: Mapping[str, str]) -> str:
     return text
 
 
-def loads_of(numbers: Iterable[tuple[str, Sequence[float]]]) -> list[Load]:
+def loads_of(numbers: Iterable[tuple[str, Sequence[float]]]) -> list[LinkLoad]:
     """Return the loads in the parameters ``loads.<link>``."""
     loads = []
     for link, values in numbers:
         mass, x, y, z, *tensor = values
         ixx, ixy, ixz, iyy, iyz, izz = tensor or (0.0,) * 6
         about_com = ((ixx, ixy, ixz), (ixy, iyy, iyz), (ixz, iyz, izz))
-        loads.append(Load(link, mass, (x, y, z), about_com))
+        loads.append(LinkLoad(link, mass, (x, y, z), about_com))
     return loads
 
 
@@ -137,7 +137,7 @@ def model_of(
     text: str,
     root: str = "",
     tip: str = "",
-    loads: Iterable[Load] = (),
+    loads: Iterable[LinkLoad] = (),
     *,
     floating_base: bool = False,
 ) -> Model:

@@ -23,7 +23,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
-from mbs_dynamics.control.environment import Load
+from mbs_dynamics.control.environment import LinkLoad
 from mbs_dynamics.control.joint_input import Rejection
 from mbs_dynamics.errors import listed, quoted
 from mbs_dynamics.integrate import Stepper
@@ -65,8 +65,8 @@ class SimulatorNode(BaseNode):
         fields = ("position", "velocity", "effort")
         self._message = messages.JointMessage(model.joint_names, *fields)
         self._refused, self._last_refusal = 0, ""
-        self._loads: deque[Load] = deque()
-        self._hanging: tuple[Load, Future[Stepper]] | None = None
+        self._loads: deque[LinkLoad] = deque()
+        self._hanging: tuple[LinkLoad, Future[Stepper]] | None = None
         self._compiler = ThreadPoolExecutor(1)  # in a thread, so that the simulation continues
         self._joint_states = self.advertise("joint_states")
         self._touching: set[str] = set()

@@ -19,7 +19,13 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.environment import Gravity, Load, replaced, under_gravity, under_load
+from mbs_dynamics.control.environment import (
+    LinkGravity,
+    LinkLoad,
+    replaced,
+    under_gravity,
+    under_load,
+)
 from mbs_dynamics.control.teaching import Demonstration, Rig
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, ModelError, listed, quoted
@@ -50,8 +56,8 @@ class TeachingNode(BaseNode):
         settings: TeachingSettings = self._settings
         self._watch_parameters()
         self._model: Model | None = None
-        self._gravity: Gravity | None = None
-        self._loads: list[Load] = []
+        self._gravity: LinkGravity | None = None
+        self._loads: list[LinkLoad] = []
         self._positions: dict[str, float] = {}
         self._samples: list[tuple[float, dict[str, tuple[float, float, float]]]] = []
         self._recording, self._names = False, set[str]()
@@ -94,7 +100,7 @@ class TeachingNode(BaseNode):
             torque=settings.torque,
         )
 
-    def _in_force(self, gravity: Gravity | None, loads: list[Load]) -> Model:
+    def _in_force(self, gravity: LinkGravity | None, loads: list[LinkLoad]) -> Model:
         if self._model is None:
             raise ModelError("there is no robot_description yet")
         model = self._model if gravity is None else under_gravity(self._model, gravity)

@@ -20,8 +20,8 @@ from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 
 from mbs_dynamics.control.environment import (
-    Gravity,
-    Load,
+    LinkGravity,
+    LinkLoad,
     carried_over,
     check_load,
     fixed_links,
@@ -62,7 +62,7 @@ class WrenchCompensationNode(DescribedNode):
         settings: WrenchCompensationSettings = self._settings
         self._mounting: Mounting | None = None
         self._input: JointInput | None = None
-        self._gravity, self._loads = Gravity("", settings.gravity), list[Load]()
+        self._gravity, self._loads = LinkGravity("", settings.gravity), list[LinkLoad]()
         self._text, self._refused, self._file_problem = "", "", ""
         self._sensor = ForceSensor()
         self._configure(time.monotonic())
@@ -111,7 +111,7 @@ class WrenchCompensationNode(DescribedNode):
     def _forget(self) -> None:
         super()._forget()
         self._mounting, self._input, self._topics, self._refused = None, None, [], ""
-        self._gravity, self._loads = Gravity("", self._settings.gravity), []
+        self._gravity, self._loads = LinkGravity("", self._settings.gravity), []
         self._sensor.restart()
         self._enter("unconfigured")
 
@@ -133,7 +133,7 @@ class WrenchCompensationNode(DescribedNode):
             gravity, loads, remarks = carried_over(
                 model,
                 self._gravity,
-                Gravity("", settings.gravity),
+                LinkGravity("", settings.gravity),
                 self._loads,
                 lambda loads: self._borne(mounting, loads),
             )
@@ -157,7 +157,7 @@ class WrenchCompensationNode(DescribedNode):
         self._log_model(line, [*remarks, *remarks_about(model)])
         return True
 
-    def _borne(self, mounting: Mounting, loads: Sequence[Load]) -> Inertia:
+    def _borne(self, mounting: Mounting, loads: Sequence[LinkLoad]) -> Inertia:
         """Return the loads of the parameters and of messages that the sensor bears."""
         total = Inertia.zero()
         for load in (*loads_of(self._settings.loads), *loads):
@@ -171,12 +171,12 @@ class WrenchCompensationNode(DescribedNode):
             raise ModelError("there is no robot_description yet")
         return self._mounting
 
-    def _set_gravity(self, gravity: Gravity) -> None:
+    def _set_gravity(self, gravity: LinkGravity) -> None:
         mounting = self._described()
         mounting.gravity = root_gravity(mounting.model, gravity)
         self._gravity = gravity
 
-    def _set_load(self, load: Load) -> None:
+    def _set_load(self, load: LinkLoad) -> None:
         loads = replaced(self._loads, load)
         mounting = self._described()
         mounting.load(load.link, Inertia.zero())  # or an error, of a link without load as well
@@ -336,7 +336,7 @@ class WrenchCompensationNode(DescribedNode):
     def _apply(self, before: WrenchCompensationSettings, given: Sequence[str]) -> None:
         self._configure(time.monotonic())
         if "gravity" in given:  # also if its value is the same
-            self._gravity = Gravity("", self._settings.gravity)
+            self._gravity = LinkGravity("", self._settings.gravity)
             if self._mounting is not None:
                 self._mounting.gravity = root_gravity(self._mounting.model, self._gravity)
 

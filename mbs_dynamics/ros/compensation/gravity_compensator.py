@@ -18,8 +18,8 @@ import numpy as np
 from mbs_dynamics.control import enabling
 from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.environment import (
-    Gravity,
-    Load,
+    LinkGravity,
+    LinkLoad,
     Vector,
     carried_over,
     check_load,
@@ -101,8 +101,8 @@ class GravityCompensator:
         """Warnings about the robot in force, and about gravity or loads that were dropped."""
         self.pending: str | None = None
         """A description that waits until no torque is commanded or held."""
-        self.gravity = Gravity("", settings.gravity)
-        self.loads: list[Load] = []
+        self.gravity = LinkGravity("", settings.gravity)
+        self.loads: list[LinkLoad] = []
         self._text: str | None = None
         self._shown: GuardState | None = None
         self._collision: Collision | None = None
@@ -173,7 +173,7 @@ class GravityCompensator:
                 model = model.with_armature(rotors)
             arm = Guard(model, within, self.policy, source="joint_states")
             self._follow(arm, settings, now, every=True)
-            initial = Gravity("", settings.gravity)
+            initial = LinkGravity("", settings.gravity)
             gravity, loads, dropped = carried_over(
                 model, self.gravity, initial, self.loads, arm.loads_goal
             )
@@ -221,7 +221,7 @@ class GravityCompensator:
 
     # -- gravity and loads ------------------------------------------------------------------------
 
-    def set_gravity(self, gravity: Gravity, now: float) -> None:
+    def set_gravity(self, gravity: LinkGravity, now: float) -> None:
         """Move to another gravity, along a ramp while engaged. Raises MbsError if it is refused."""
         if self.settings.use_imu:
             raise ArgumentError("use_imu is true: gravity comes from the imu alone")
@@ -230,7 +230,7 @@ class GravityCompensator:
             self.arm.aim_gravity(root_gravity(self.arm.model, gravity), now)
         self.gravity = gravity
 
-    def set_load(self, load: Load, now: float) -> None:
+    def set_load(self, load: LinkLoad, now: float) -> None:
         """Move to another load of the link that carries it. Raises MbsError if it is refused."""
         check_load(load)
         loads = replaced(self.loads, load)
@@ -261,7 +261,7 @@ class GravityCompensator:
             aged = self.arm.aged(stamp, clock)
             if aged:
                 raise ArgumentError(aged)
-            gravity = Gravity(link, tuple(-x for x in acceleration))  # type: ignore[arg-type]
+            gravity = LinkGravity(link, tuple(-x for x in acceleration))  # type: ignore[arg-type]
             root_gravity(self.arm.model, gravity)
             elapsed, constant = now - self._imu_at, self.settings.imu_time_constant
             share = 1.0 if elapsed >= 20.0 * constant else 1.0 - math.exp(-elapsed / constant)
@@ -303,7 +303,9 @@ class GravityCompensator:
             if settings.use_imu:
                 raise ArgumentError("use_imu is true: gravity comes from the imu alone")
             if self.arm is not None:
-                self.arm.check_gravity(root_gravity(self.arm.model, Gravity("", settings.gravity)))
+                self.arm.check_gravity(
+                    root_gravity(self.arm.model, LinkGravity("", settings.gravity))
+                )
 
     def change(self, settings: GravityCompensationSettings, now: float) -> None:
         """Apply settings that :meth:`check` accepts."""
@@ -316,7 +318,7 @@ class GravityCompensator:
             if differs:
                 self._follow(self.arm, settings, now)
         if gravity:
-            self.gravity = Gravity("", settings.gravity)
+            self.gravity = LinkGravity("", settings.gravity)
             if self.arm is not None:
                 goal = root_gravity(self.arm.model, self.gravity)
                 self.arm.law.gravity.aim(goal, now, self.arm.ramp)

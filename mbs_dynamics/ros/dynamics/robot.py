@@ -19,8 +19,8 @@ from mbs_dynamics.algorithms.verification import verify
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.control.environment import (
-    Gravity,
-    Load,
+    LinkGravity,
+    LinkLoad,
     carried_over,
     check_gravity,
     check_load,
@@ -252,8 +252,8 @@ class ModelManager:
         """Why the latest description was refused; empty if it was not."""
         self.remarks: list[str] = []
         """Warnings about the robot in force, and about gravity or loads that were dropped."""
-        self.gravity = Gravity("", settings.gravity)
-        self.loads: list[Load] = []
+        self.gravity = LinkGravity("", settings.gravity)
+        self.loads: list[LinkLoad] = []
         self._text: str | None = None
 
     def describe(self, text: str) -> bool:
@@ -282,7 +282,7 @@ class ModelManager:
             self.robot = Robot(self.robot.model, settings)
         self.settings = settings
 
-    def set_gravity(self, gravity: Gravity) -> None:
+    def set_gravity(self, gravity: LinkGravity) -> None:
         """Put another gravity in force. Nothing is compiled again.
 
         Without a robot it waits for one.
@@ -292,7 +292,7 @@ class ModelManager:
             self.robot = self.robot.under(under_gravity(self.robot.model, gravity))
         self.gravity = gravity
 
-    def set_load(self, load: Load) -> None:
+    def set_load(self, load: LinkLoad) -> None:
         """Put a load in force, in place of the present one of the same link.
 
         The first load at a body compiles once, another one there does not. Without a robot it waits
@@ -314,7 +314,7 @@ class ModelManager:
                 loads_of(settings.loads),
                 floating_base=settings.floating_base,
             )
-            initial = Gravity("", settings.gravity)
+            initial = LinkGravity("", settings.gravity)
             gravity, loads, dropped = carried_over(
                 model, self.gravity, initial, self.loads, lambda some: under_load(model, some[-1])
             )

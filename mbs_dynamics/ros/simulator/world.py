@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.environment import Load, replaced, under_load
+from mbs_dynamics.control.environment import LinkLoad, replaced, under_load
 from mbs_dynamics.control.joint_input import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJointError, listed
 from mbs_dynamics.integrate import ContactPlanes, JointForces, Plane, Stepper
@@ -70,7 +70,7 @@ class World:
         """Periods that were simulated."""
         self.halted = ""
         """Why the simulation is halted until a reset; empty while it runs."""
-        self.loads: list[Load] = []
+        self.loads: list[LinkLoad] = []
         self.forces = joint_forces(model, settings)
         unlimited = np.full(n, np.inf)
         self.effort_limits = model.effort_limits if settings.limit_efforts else unlimited
@@ -197,7 +197,7 @@ class World:
         self._pushes[link] = W, self.time + self.settings.disturbance_duration
         self._sum_pushes()
 
-    def loaded(self, load: Load) -> Stepper:
+    def loaded(self, load: LinkLoad) -> Stepper:
         """Return the stepper of the robot with a load, in place of the one that its link carries.
 
         The first load at a body that carries others compiles, which takes longer than a period:
@@ -212,7 +212,7 @@ class World:
             return stepper
         return self._stepper_of(model)
 
-    def hang(self, load: Load, stepper: Stepper) -> None:
+    def hang(self, load: LinkLoad, stepper: Stepper) -> None:
         """Fix a load to the robot; ``stepper`` is that of :meth:`loaded`."""
         stepper.model = stepper.model.with_gravity(self.model.gravity)
         same = stepper.algorithm == self._stepper.algorithm

@@ -10,7 +10,7 @@ from gravity_bench import ARM7, MODEL, PERIOD, Bench, G, Q, settings
 from test_gravity_compensation import OTHER, STOPS
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.environment import Gravity, Load
+from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 from mbs_dynamics.ros.compensation import gravity_compensator
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
@@ -22,7 +22,7 @@ NO_LOAD = ((0.0,) * 3,) * 3
 
 
 def load(mass, link="tool"):
-    return Load(link, mass, (0.0, 0.02, 0.05), NO_LOAD)
+    return LinkLoad(link, mass, (0.0, 0.02, 0.05), NO_LOAD)
 
 
 @pytest.mark.parametrize("what", ["payload", "gravity", "gravity setting", "scale"])
@@ -33,7 +33,7 @@ def test_changes_are_ramped(what):
         bench.core.set_load(load(2.0), bench.now)
         goal = mbs.gravity_torques(MODEL.with_payload("tool", 2.0, (0.0, 0.02, 0.05)), Q)
     elif what == "gravity":
-        bench.core.set_gravity(Gravity("", (0.0, 6.0, -7.0)), bench.now)
+        bench.core.set_gravity(LinkGravity("", (0.0, 6.0, -7.0)), bench.now)
         goal = mbs.gravity_torques(MODEL.with_gravity((0.0, 6.0, -7.0)), Q)
     elif what == "gravity setting":
         changed = bench.core.settings.changed({"gravity": (0.0, 6.0, -7.76)})
@@ -72,7 +72,7 @@ def test_a_tool_that_is_always_there_is_part_of_the_arm_and_payloads_come_on_top
 def test_the_algorithm_changes_at_rest_and_the_torques_do_not(algorithm):
     """Under another gravity and a load, which it keeps; not while torques are commanded."""
     bench = Bench()
-    bench.core.set_gravity(Gravity("", (0.0, 6.0, -7.0)), bench.now)
+    bench.core.set_gravity(LinkGravity("", (0.0, 6.0, -7.0)), bench.now)
     bench.core.set_load(load(2.0), bench.now)
     bench.send()
     before = bench.core.cost().operations
@@ -112,14 +112,16 @@ def test_a_payload_replaces_that_of_the_same_link_and_none_takes_it_off():
         load(np.nan),
         load(1e9),
         load(1.0, "nowhere"),
-        Gravity("", (np.nan, 0.0, 0.0)),
-        Gravity("tool", (0.0, 0.0, -9.81)),
+        LinkGravity("", (np.nan, 0.0, 0.0)),
+        LinkGravity("tool", (0.0, 0.0, -9.81)),
     ],
 )
 def test_a_malformed_payload_or_gravity_is_refused_and_changes_nothing(bad):
     bench = Bench().enabled()
     with pytest.raises(MbsError):
-        (bench.core.set_load if isinstance(bad, Load) else bench.core.set_gravity)(bad, bench.now)
+        (bench.core.set_load if isinstance(bad, LinkLoad) else bench.core.set_gravity)(
+            bad, bench.now
+        )
     bench.run(1.2)
     assert (bench.state, bench.core.loads) == ("enabled", [])
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
@@ -145,7 +147,7 @@ def test_the_imu_gives_gravity_and_the_acceleration_of_the_base():
     share = 1.0 - np.exp(-PERIOD / 0.05)
     np.testing.assert_allclose(bench.torques[-1], expected + share * (G - expected), atol=1e-9)
     with pytest.raises(ArgumentError, match="imu"):
-        bench.core.set_gravity(Gravity("", (0.0, 0.0, -9.81)), bench.now)
+        bench.core.set_gravity(LinkGravity("", (0.0, 0.0, -9.81)), bench.now)
     settings = bench.core.settings
     with pytest.raises(ArgumentError, match="imu"):
         bench.core.check(settings.changed({"gravity": (0.0, 1.0, -9.7)}))
@@ -333,7 +335,7 @@ def test_gravity_and_loads_that_fit_another_robot_act_on_it_from_the_start():
     """Torques come in for the gravity and the payload of before, without a ramp from others."""
     bench = Bench()
     bench.core.set_load(load(2.0), bench.now)
-    bench.core.set_gravity(Gravity("", (0.0, 3.0, -9.0)), bench.now)
+    bench.core.set_gravity(LinkGravity("", (0.0, 3.0, -9.0)), bench.now)
     bench.core.describe(OTHER, bench.now)
     assert bench.adopt()
     assert bench.core.remarks == []

@@ -13,7 +13,7 @@ import mujoco
 from robots import all_files, robot
 
 from benchmarks.mujoco_arm import bare
-from mbs_dynamics.control.environment import Load
+from mbs_dynamics.control.environment import LinkLoad
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
@@ -111,7 +111,7 @@ def test_carries_a_payload_that_is_announced_and_sags_under_one_that_is_not(name
     for announced in (True, False):
         arm = Arm(name, load=(link, 1.0))
         if announced:
-            arm.core.set_load(Load(link, 1.0, (0.0, 0.0, 0.0), ((0.0,) * 3,) * 3), arm.time)
+            arm.core.set_load(LinkLoad(link, 1.0, (0.0, 0.0, 0.0), ((0.0,) * 3,) * 3), arm.time)
         arm.float()
         assert (arm.run(2.0) <= 0.01) == announced
 

@@ -14,7 +14,7 @@ import pytest
 from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.environment import Gravity, Load
+from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.laws.gravity import Springs
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 
@@ -25,7 +25,7 @@ ONE = np.eye(7)
 
 
 def load(mass, link="tool"):
-    return Load(link, mass, (0.0, 0.0, 0.05), NO_INERTIA)
+    return LinkLoad(link, mass, (0.0, 0.0, 0.05), NO_INERTIA)
 
 
 # -- loads and gravities ---------------------------------------------------------------------------
@@ -83,21 +83,21 @@ def test_enabling_is_refused_where_gravity_exceeds_an_effort_limit():
 def test_a_gravity_of_another_length_is_refused(length):
     bench = Bench().enabled()
     with pytest.raises(ArgumentError, match=r"7\.848.*11\.77.*gravity_tolerance"):
-        bench.core.set_gravity(Gravity("", (0.0, 0.0, -length)), bench.now)
+        bench.core.set_gravity(LinkGravity("", (0.0, 0.0, -length)), bench.now)
     moon = Bench(gravity_tolerance=1.0)
-    moon.core.set_gravity(Gravity("", (0.0, 0.0, -1.62)), moon.now)
+    moon.core.set_gravity(LinkGravity("", (0.0, 0.0, -1.62)), moon.now)
 
 
 def test_gravity_with_the_sign_of_an_imu_is_refused_while_enabled():
     bench = Bench().enabled()
     with pytest.raises(ArgumentError, match="180"):
-        bench.core.set_gravity(Gravity("", (0.0, 0.0, 9.81)), bench.now)
+        bench.core.set_gravity(LinkGravity("", (0.0, 0.0, 9.81)), bench.now)
     with pytest.raises(ArgumentError, match="180"):
         bench.core.check(bench.core.settings.changed({"gravity": (0.0, 0.0, 9.81)}))
     bench.run(3.0)
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
     disabled = Bench()
-    disabled.core.set_gravity(Gravity("", (0.0, 0.0, 9.81)), disabled.now)  # from the ceiling
+    disabled.core.set_gravity(LinkGravity("", (0.0, 0.0, 9.81)), disabled.now)  # from the ceiling
 
 
 def test_a_gravity_that_the_arm_cannot_be_held_in_is_refused():
@@ -106,7 +106,7 @@ def test_a_gravity_that_the_arm_cannot_be_held_in_is_refused():
     with pytest.raises(ModelError, match="joint2"):
         bench.core.check(heavier)
     with pytest.raises(ModelError, match="joint2"):
-        bench.core.set_gravity(Gravity("", (0.0, 0.0, -12.0)), bench.now)
+        bench.core.set_gravity(LinkGravity("", (0.0, 0.0, -12.0)), bench.now)
     bench.core.check(bench.core.settings.changed({"gravity": (0.0, 0.0, -9.0)}))
 
 

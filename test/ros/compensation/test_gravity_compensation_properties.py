@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from mbs_dynamics.control.environment import Gravity, Load
+from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.policy import CommandLimits, CommandPolicy, Fault, GuardState, Torques
 from mbs_dynamics.errors import MbsError
 
@@ -177,7 +177,7 @@ class Anything(RuleBasedStateMachine):
     )
     def payload(self, link, mass, com):
         with contextlib.suppress(MbsError):
-            self.bench.core.set_load(Load(link, mass, com, ((0.0,) * 3,) * 3), self.bench.now)
+            self.bench.core.set_load(LinkLoad(link, mass, com, ((0.0,) * 3,) * 3), self.bench.now)
         self.after()
 
     @rule(vector=st.tuples(numbers, numbers, numbers), imu=st.booleans())
@@ -188,7 +188,7 @@ class Anything(RuleBasedStateMachine):
                     "base_link", vector, self.bench.now, stamp=self.bench.nanoseconds
                 )
             else:
-                self.bench.core.set_gravity(Gravity("", vector), self.bench.now)
+                self.bench.core.set_gravity(LinkGravity("", vector), self.bench.now)
         self.after()
 
     @rule(elapsed=st.sampled_from([0.0, 0.09, 0.2]))

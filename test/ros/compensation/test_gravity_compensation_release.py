@@ -22,7 +22,7 @@ pytest.importorskip("mujoco")
 
 import mbs_dynamics as mbs
 from benchmarks import mujoco_arm as mujoco
-from mbs_dynamics.control.environment import Load
+from mbs_dynamics.control.environment import LinkLoad
 from mbs_dynamics.control.policy import Fault
 from mbs_dynamics.resources import robot_path
 
@@ -209,7 +209,7 @@ def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
         saturation_timeout=100.0,
         on_fault=on_fault,
     )
-    load = Load("link7", mass, (0.0, 0.0, 0.0), ((0.0,) * 3,) * 3) if mass else None
+    load = LinkLoad("link7", mass, (0.0, 0.0, 0.0), ((0.0,) * 3,) * 3) if mass else None
     if load:
         bench.core.set_load(load, bench.now)
     arm = mujoco.MujocoArm(BARE, load and mujoco.Load(load.link, load.mass))

@@ -11,7 +11,7 @@ import pytest
 from readings import reading
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.environment import Gravity, Load
+from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.joint_input import Efforts
 from mbs_dynamics.errors import (
     BackendError,
@@ -148,7 +148,7 @@ def test_the_comparison_with_the_equations_takes_no_negative_masses():
     """The center of mass, in the same kernel, cannot be computed with them."""
     light = PENDULUM.replace('<mass value="2"/>', '<mass value="0.001"/>')
     made = manager(light, publish_center_of_mass=True)
-    made.set_load(Load("rod", 1.0, (0.0, 0.0, -0.5), NO_INERTIA))
+    made.set_load(LinkLoad("rod", 1.0, (0.0, 0.0, -0.5), NO_INERTIA))
     assert made.robot.model.total_mass == pytest.approx(1.001)
     found = results(made)["center_of_mass"]
     np.testing.assert_allclose(np.linalg.norm(found), 0.5, rtol=1e-12)
@@ -174,13 +174,13 @@ def test_gravity_is_in_the_axes_of_the_description_whatever_the_root(gravity):
         '<child link="arm_base"/><origin xyz="0 0 1" rpy="0.3 -0.7 0.4"/></joint></robot>',
     )
     whole, below = (manager(mounted, root=root) for root in ("", "arm_base"))
-    below.set_gravity(Gravity("world", (0.0, 0.0, -5.0)))
+    below.set_gravity(LinkGravity("world", (0.0, 0.0, -5.0)))
     for made in (whole, below):
-        made.set_gravity(Gravity("", gravity or (0.0, 0.0, -9.81)))
+        made.set_gravity(LinkGravity("", gravity or (0.0, 0.0, -9.81)))
     torques = [mbs.gravity_torques(made.robot.model, np.full(7, 0.3)) for made in (whole, below)]
     np.testing.assert_allclose(*torques, rtol=0, atol=1e-12)
     assert (whole.robot.root, below.robot.root) == ("world", "arm_base")
-    below.set_gravity(Gravity("arm_base", (0.0, 0.0, -9.81)))
+    below.set_gravity(LinkGravity("arm_base", (0.0, 0.0, -9.81)))
     assert below.robot.model.gravity.tolist() == [0.0, 0.0, -9.81]
 
 
@@ -197,8 +197,8 @@ ALL = {
 def test_one_kernel_gives_what_separate_ones_give(representation):
     twists = representation != "mixed"
     made = manager(**ALL, representation=representation, publish_twists=twists)
-    made.set_gravity(Gravity("", (1.0, 2.0, -9.0)))
-    made.set_load(Load("tool", 2.0, (0.0, 0.1, 0.05), NO_INERTIA))
+    made.set_gravity(LinkGravity("", (1.0, 2.0, -9.0)))
+    made.set_load(LinkLoad("tool", 2.0, (0.0, 0.1, 0.05), NO_INERTIA))
     model = mbs.Model.from_urdf(ARM7).with_gravity((1.0, 2.0, -9.0))
     model = model.with_payload("tool", 2.0, (0.0, 0.1, 0.05))
     q, qd, tau = np.linspace(-1.0, 1.0, 7), np.linspace(1.0, -0.5, 7), np.arange(7.0)
@@ -228,11 +228,11 @@ def test_all_that_a_message_takes_is_one_kernel():
     made = manager(**ALL)
     kernels = kept_by(made)
     assert len(kernels) == 1
-    made.set_gravity(Gravity("", (1.0, 2.0, -9.0)))
+    made.set_gravity(LinkGravity("", (1.0, 2.0, -9.0)))
     results(made)
     assert kept_by(made) == kernels
     for mass in (1.0, 3.0):  # only the first load at a body compiles
-        made.set_load(Load("tool", mass, (0.1, 0.0, 0.0), NO_INERTIA))
+        made.set_load(LinkLoad("tool", mass, (0.1, 0.0, 0.0), NO_INERTIA))
         results(made)
         kernels = kept_by(made) if mass == 1.0 else kernels
     assert kept_by(made) == kernels
@@ -241,10 +241,10 @@ def test_all_that_a_message_takes_is_one_kernel():
 @pytest.mark.parametrize(
     ("gravity", "said"),
     [
-        (Gravity("", (0.0, 0.0, float("nan"))), "must be finite"),
-        (Gravity("", (0.0, 0.0, -9810.0)), "valid is at most 100"),
-        (Gravity("rod", (0.0, 0.0, -9.81)), "which moves; valid are the links that do not"),
-        (Gravity("roof", (0.0, 0.0, -9.81)), "no body 'roof'"),
+        (LinkGravity("", (0.0, 0.0, float("nan"))), "must be finite"),
+        (LinkGravity("", (0.0, 0.0, -9810.0)), "valid is at most 100"),
+        (LinkGravity("rod", (0.0, 0.0, -9.81)), "which moves; valid are the links that do not"),
+        (LinkGravity("roof", (0.0, 0.0, -9.81)), "no body 'roof'"),
     ],
 )
 def test_bad_gravity_is_refused(gravity, said):
@@ -256,8 +256,8 @@ def test_bad_gravity_is_refused(gravity, said):
 
 def test_gravity_and_load_wait_for_a_robot_and_survive_a_new_one():
     made = ModelManager(DynamicsSettings())
-    made.set_gravity(Gravity("", (-2.0, 0.0, 0.0)))
-    made.set_load(Load("rod", 3.0, (0.0, 0.0, -1.0), NO_INERTIA))
+    made.set_gravity(LinkGravity("", (-2.0, 0.0, 0.0)))
+    made.set_load(LinkLoad("rod", 3.0, (0.0, 0.0, -1.0), NO_INERTIA))
     for text in (PENDULUM, PENDULUM + "\n"):
         made.describe(text)
         found = results(made, q=0.0, qd=0.0)
@@ -269,8 +269,8 @@ def test_gravity_and_load_wait_for_a_robot_and_survive_a_new_one():
 
 def test_what_a_new_robot_cannot_keep_is_said():
     made = manager(PENDULUM)
-    made.set_gravity(Gravity("ceiling", (-2.0, 0.0, 0.0)))
-    made.set_load(Load("rod", 3.0, (0.0, 0.0, -1.0), NO_INERTIA))
+    made.set_gravity(LinkGravity("ceiling", (-2.0, 0.0, 0.0)))
+    made.set_load(LinkLoad("rod", 3.0, (0.0, 0.0, -1.0), NO_INERTIA))
     made.describe(ARM7)
     assert made.robot.model.gravity.tolist() == [0.0, 0.0, -9.81]
     assert "the gravity in force before is dropped: no body 'ceiling'" in made.remarks[0]
@@ -281,17 +281,23 @@ def test_what_a_new_robot_cannot_keep_is_said():
 @pytest.mark.parametrize(
     ("load", "said"),
     [
-        (Load("", 1.0, (0.0,) * 3, NO_INERTIA), "must name the link"),
-        (Load("rope", 1.0, (0.0,) * 3, NO_INERTIA), "no body 'rope'"),
-        (Load("ceiling", 1.0, (0.0,) * 3, NO_INERTIA), "does not move"),
-        (Load("rod", -1.0, (0.0,) * 3, NO_INERTIA), "mass must not be negative"),
-        (Load("rod", float("nan"), (0.0,) * 3, NO_INERTIA), "mass must be finite"),
-        (Load("rod", 1.0, (float("inf"), 0.0, 0.0), NO_INERTIA), "com must be finite"),
-        (Load("rod", 1e7, (0.0,) * 3, NO_INERTIA), "1e.07 is too large; valid is at most 1e.06"),
-        (Load("rod", 1.0, (0.0, -1e7, 0.0), NO_INERTIA), "1e.07 is too large"),
-        (Load("rod", 1.0, (0.0,) * 3, ((1.0, 0, 0), (0, 1.0, 0), (0, 0, 9.0))), "triangle"),
-        (Load("rod", 1.0, (0.0,) * 3, ((-1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0))), "semidefinite"),
-        (Load("rod", 0.0, (0.0,) * 3, ((1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0))), "without mass"),
+        (LinkLoad("", 1.0, (0.0,) * 3, NO_INERTIA), "must name the link"),
+        (LinkLoad("rope", 1.0, (0.0,) * 3, NO_INERTIA), "no body 'rope'"),
+        (LinkLoad("ceiling", 1.0, (0.0,) * 3, NO_INERTIA), "does not move"),
+        (LinkLoad("rod", -1.0, (0.0,) * 3, NO_INERTIA), "mass must not be negative"),
+        (LinkLoad("rod", float("nan"), (0.0,) * 3, NO_INERTIA), "mass must be finite"),
+        (LinkLoad("rod", 1.0, (float("inf"), 0.0, 0.0), NO_INERTIA), "com must be finite"),
+        (
+            LinkLoad("rod", 1e7, (0.0,) * 3, NO_INERTIA),
+            "1e.07 is too large; valid is at most 1e.06",
+        ),
+        (LinkLoad("rod", 1.0, (0.0, -1e7, 0.0), NO_INERTIA), "1e.07 is too large"),
+        (LinkLoad("rod", 1.0, (0.0,) * 3, ((1.0, 0, 0), (0, 1.0, 0), (0, 0, 9.0))), "triangle"),
+        (
+            LinkLoad("rod", 1.0, (0.0,) * 3, ((-1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0))),
+            "semidefinite",
+        ),
+        (LinkLoad("rod", 0.0, (0.0,) * 3, ((1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0))), "without mass"),
     ],
 )
 def test_bad_loads_are_refused(load, said):

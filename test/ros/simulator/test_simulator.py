@@ -9,7 +9,7 @@ import pytest
 from robots import robot
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.environment import Load
+from mbs_dynamics.control.environment import LinkLoad
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, SingularError
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.resources import robot_path
@@ -99,8 +99,8 @@ def test_brakes_hold_a_robot_until_commands_carry_it(name):
     np.testing.assert_allclose(q, start, atol=1e-9)
     # a load that the commands do not know of
     simulated.hang(
-        Load(tools(model)[0], 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3))),
-        simulated.loaded(Load(tools(model)[0], 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3)))),
+        LinkLoad(tools(model)[0], 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3))),
+        simulated.loaded(LinkLoad(tools(model)[0], 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3)))),
     )
     assert not simulated.carried(mbs.gravity_torques(model, q))
     simulated.brake(True)
@@ -212,23 +212,23 @@ def test_a_load_weighs_until_it_is_taken_off():
     simulated = world(**FREE, initial_positions=START)
     before = simulated._stepper.kernel
     for mass in (2.0, 3.0):
-        hang(simulated, Load("tool", mass, (0.0, 0.0, 0.05), no_inertia))
+        hang(simulated, LinkLoad("tool", mass, (0.0, 0.0, 0.05), no_inertia))
         heavy = ARM.with_payload("tool", mass, (0.0, 0.0, 0.05))
         assert [load.mass for load in simulated.loads] == [mass]
         q = simulated.state[0].copy()
         run(simulated, 0.5, lambda state, heavy=heavy: mbs.gravity_torques(heavy, state[0]))
         np.testing.assert_allclose(simulated.state[0], q, atol=1e-9)
-    hang(simulated, Load("tool", 0.0, (0.0, 0.0, 0.0), no_inertia))
+    hang(simulated, LinkLoad("tool", 0.0, (0.0, 0.0, 0.0), no_inertia))
     assert simulated.loads == []
     run(simulated, 0.5, lambda state: mbs.gravity_torques(ARM, state[0]))
     np.testing.assert_allclose(simulated.state[0], START, atol=1e-9)
     assert simulated._stepper.kernel is before  # at the last link nothing is compiled
-    hang(simulated, Load("link3", 1.0, (0.0, 0.0, 0.1), no_inertia))
+    hang(simulated, LinkLoad("link3", 1.0, (0.0, 0.0, 0.1), no_inertia))
     heavy = ARM.with_payload("link3", 1.0, (0.0, 0.0, 0.1))
     run(simulated, 0.5, lambda state: mbs.gravity_torques(heavy, state[0]))
     np.testing.assert_allclose(simulated.state[0], START, atol=1e-9)
     with pytest.raises(MbsError, match="no body 'rope'"):
-        simulated.loaded(Load("rope", 1.0, (0.0, 0.0, 0.0), no_inertia))
+        simulated.loaded(LinkLoad("rope", 1.0, (0.0, 0.0, 0.0), no_inertia))
 
 
 def test_reset_goes_back_but_time_does_not():
@@ -276,7 +276,7 @@ def test_gravity_changes_while_it_runs_with_loads_and_algorithms():
     """At the wall, under the torques of that gravity, the arm stays; a load comes meanwhile."""
     wall = (9.81, 0.0, 0.0)
     simulated = world(**FREE, initial_positions=START)
-    load = Load("tool", 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3)))
+    load = LinkLoad("tool", 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3)))
     prepared = simulated.loaded(load)
     kernel = simulated._stepper.kernel
     simulated.change(settings(**FREE, initial_positions=START, gravity=wall))
