@@ -118,8 +118,8 @@ class Collision(NamedTuple):
 
     joint: str
     """The joint whose external torque exceeds its threshold most."""
-    time: float
-    """Of the measurement, in s."""
+    stamp: int
+    """Of the measurement, in ns."""
     torque: float
     """External torque of this joint, in N m or N."""
     threshold: float
@@ -130,6 +130,11 @@ class Collision(NamedTuple):
     """(6,) estimate of the wrench on this link in its frame, moment first, in N m and N.
 
     It grows for some 30 ms after the detection."""
+
+    @property
+    def time(self) -> float:
+        """Of the measurement, in s."""
+        return 1e-9 * self.stamp
 
     def __str__(self) -> str:
         return (
@@ -250,9 +255,7 @@ class CollisionDetector(ContactTorques):
         W = tool_wrench(J[:, places], both[kind], DAMPING).W
         name, torque, bound = self.model.joint_names[places[k]], both[kind, k], bounds[kind, k]
         self.frozen = True
-        self.latest = Collision(
-            name, 1e-9 * stamp, float(torque), float(bound), torques, self.link, W
-        )
+        self.latest = Collision(name, stamp, float(torque), float(bound), torques, self.link, W)
         return self.latest
 
     @property

@@ -103,7 +103,7 @@ class CommandOutputs:
 
     def collided(self, found: Collision, names: Sequence[str], prefix: str) -> None:
         """Publish a collision of the joints ``names`` (n,)."""
-        stamp = messages.time_of(round(1e9 * found.time))
+        stamp = messages.time_of(found.stamp)
         watched = [k for k in np.flatnonzero(found.torques).tolist() if names[k] != found.joint]
         order = [names.index(found.joint), *watched]
         torques = messages.JointMessage([names[k] for k in order], "effort")
