@@ -8,10 +8,9 @@ from geometry_msgs.msg import PoseStamped
 from gravity_bench import ARM7 as ARM7_TEXT
 from gravity_bench import Bench, G, Q, settings
 from gravity_node_bench import ARM7, JOINTS, READY
-from ros_bench import NodeProcess, Probe
+from impedance_bench import ImpedanceProcess, Operator
 from sensor_msgs.msg import JointState
 from simulator_bench import SimulatorProcess, Watcher
-from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import mbs_dynamics as mbs
@@ -24,35 +23,6 @@ from mbs_dynamics.ros.compensation.impedance import ImpedanceControlSettings
 pytestmark = pytest.mark.backend_independent
 
 MODEL = mbs.Model.from_urdf(ARM7)
-
-
-class ImpedanceProcess(NodeProcess):
-    """The impedance control node, ready to be enabled."""
-
-    executable = "impedance_control_node"
-
-
-class Operator(Probe):
-    """Sends references to the node."""
-
-    def __init__(self, process):
-        super().__init__(process)
-        self.ends = {
-            kind: self.node.create_publisher(kind, f"{process.name}/{topic}", 1)
-            for kind, topic in (
-                (JointState, "target_joint"),
-                (PoseStamped, "target_pose"),
-                (JointTrajectory, "trajectory"),
-            )
-        }
-
-    def aim(self, message, done):
-        """Send a reference until something is so."""
-        self.until(done, lambda: self.ends[type(message)].publish(message), every=0.5)
-
-    def enable(self):
-        ask = SetBool.Request(data=True)
-        self.until(lambda: self.call(SetBool, "enable", ask, once=True).success)
 
 
 def pose_message(C, frame="", w=1.0):

@@ -1,0 +1,101 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""A collision over DDS: an arm in simulator_node is pushed as it moves, and its node reacts."""
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticStatus
+from gravity_node_bench import ARM7, JOINTS, MODEL, READY
+from impedance_bench import ImpedanceProcess, Operator
+from ros_bench import wrench_of
+from sensor_msgs.msg import JointState
+from simulator_bench import SimulatorProcess, Watcher
+from std_msgs.msg import Bool, Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+import mbs_dynamics as mbs
+from mbs_dynamics.control.collision import Threshold, Thresholds
+from mbs_dynamics.ros.messages import stamp_of
+
+FORCE = 60.0
+"""In N, for 0.2 s."""
+IMPACT, SUSTAINED = 8.0, 80.0
+"""Thresholds in N m."""
+
+
+def test_a_contact_during_motion_is_published_with_joint_time_and_wrench_and_stops(ros, tmp_path):
+    thresholds = tmp_path / "thresholds.yaml"
+    row = Threshold(IMPACT, 0.0, SUSTAINED, 0.0, 1.0)
+    thresholds.write_text(Thresholds(MODEL, dict.fromkeys(JOINTS, row)).yaml("no recording"))
+    with SimulatorProcess(rate=250.0, drive_damping=0.0) as simulator, Watcher(simulator) as arm:
+        given = READY | {
+            "robot_description_file": ARM7,
+            "command_topic": simulator.topic,
+            "collision_file": thresholds,
+            "on_collision": "stop",
+            "max_age": 0.0,  # the simulation falls behind on a busy machine
+        }
+        with (
+            ImpedanceProcess(namespace=simulator.namespace, **given) as process,
+            Operator(process) as operator,
+        ):
+            arm.node.destroy_publisher(arm.commands)
+            collide(arm, operator)
+
+
+def collide(arm, operator):
+    states, commands, enabled = [], [], []
+    subscribe = arm.node.create_subscription
+    subscribe(JointState, "joint_states", states.append, 1000)  # reliable
+    subscribe(Float64MultiArray, arm.target.topic, commands.append, 1000)
+    subscribe(Bool, f"{operator.target.name}/enabled", enabled.append, 10)
+    operator.hear("collision", "contact_wrench")
+    operator.enable()
+    arm.until(lambda: enabled and enabled[-1].data and arm.states)
+
+    goal = arm.q
+    goal[0] -= 2.0
+    point = JointTrajectoryPoint(positions=goal.tolist())
+    point.time_from_start.sec = 20
+    trajectory = JointTrajectory(joint_names=list(JOINTS), points=[point])
+    operator.ends[JointTrajectory].publish(trajectory)
+    arm.until(lambda: arm.q[0] < goal[0] + 1.9, every=0.01)
+    operator.spin(0.5)
+    assert abs(arm.qd[0]) > 0.05
+    assert not operator.latest
+
+    # a force whose line meets the axes of joints 5 and 6: it does not throw the light wrist
+    J = mbs.jacobian(MODEL, arm.q, "tool", representation="body_fixed")[3:]
+    line = np.cross(J[:, 4], J[:, 5])
+    force = FORCE * line / np.linalg.norm(line)
+    arm.until(lambda: not enabled[-1].data, again=lambda: arm.push("tool", force), every=0.5)
+    operator.until(lambda: {"collision", "contact_wrench"} <= operator.latest.keys())
+    torques, wrench = operator.latest["collision"], operator.latest["contact_wrench"]
+
+    # time: that of a measurement in which the contact, and nothing else, moves joint 2
+    arm.until(lambda: stamp_of(states[-1].header.stamp) >= stamp_of(torques.header.stamp))
+    (at,) = (k for k, one in enumerate(states) if one.header.stamp == torques.header.stamp)
+    assert abs(states[at].velocity[1]) > 0.03
+
+    # torques: in the ratio of those of the force, the largest first
+    J = mbs.jacobian(MODEL, np.array(states[at].position), "tool", representation="body_fixed")
+    truth = J[3:].T @ force
+    measured = np.array([torques.effort[torques.name.index(name)] for name in JOINTS])
+    assert torques.name[0] == JOINTS[np.abs(truth).argmax()] == "joint2"
+    assert abs(torques.effort[0]) > IMPACT
+    assert cosine(measured, truth) > 0.99
+
+    # wrench: on the tool, along the force, as far as it shows that early
+    assert (wrench.header.frame_id, wrench.header.stamp) == ("tool", torques.header.stamp)
+    assert cosine(wrench_of(wrench)[:3], force) > 0.8
+
+    # reaction: a fault, with torques that ramp out, and no command after that
+    operator.until(lambda: operator.level("command") == DiagnosticStatus.ERROR)
+    assert "the external torque of joint2 is" in operator.said("command")
+    arm.until(lambda: not any(commands[-1].data))
+    count = len(commands)
+    arm.spin(0.5)
+    assert len(commands) == count
+
+
+def cosine(a, b):
+    return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
