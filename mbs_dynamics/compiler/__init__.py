@@ -12,8 +12,8 @@ from mbs_dynamics.compiler.runtime.backends import (
     checked_backend,
     default_backend,
 )
+from mbs_dynamics.compiler.runtime.dispatch import Dispatcher
 from mbs_dynamics.compiler.runtime.kernel import Kernel
-from mbs_dynamics.compiler.runtime.native.dispatch import Dispatcher
 
 __all__ = [
     "BACKENDS",

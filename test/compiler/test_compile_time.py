@@ -20,8 +20,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.compiler import Kernel, Program, sin, trace
 from mbs_dynamics.compiler.frontend import program as tracing
-from mbs_dynamics.compiler.runtime import backends
-from mbs_dynamics.compiler.runtime.backends import RATES
+from mbs_dynamics.compiler.passes import strategy
 
 pytestmark = pytest.mark.backend_independent
 
@@ -51,7 +50,7 @@ def joined_threads() -> Iterator[None]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Log what takes more than the time for 100 operations to compile."""
-    monkeypatch.setattr(backends, "SILENT", 100.0 * RATES["llvm"])
+    monkeypatch.setattr(strategy, "SILENT", 100.0 * strategy.RATES["llvm"])
 
 
 @pytest.mark.parametrize("backend", [pytest.param("llvm", marks=LLVM.marks)])
@@ -74,13 +73,13 @@ def test_vector_code_is_logged_when_it_is_compiled(impatient, caplog, backend):
 
 
 def test_loops_are_estimated_by_their_bodies_whatever_the_length(monkeypatch, caplog):
-    monkeypatch.setattr(backends, "SILENT", 0.0)
+    monkeypatch.setattr(strategy, "SILENT", 0.0)
     made = algorithm_of(mbs.mass_matrix)
     for n in (50, 150):
         model = random_mechanism(5, range(-1, n - 1), ("revolute",)).model
         program = made.program(model, made.required, made.complete({}))
         assert program.in_loops
-        backends.warn_if_long(program, "llvm")
+        strategy.warn_if_long(program, "llvm")
     first, second = caplog.messages
     assert first == second
 

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
-from mbs_dynamics.compiler.runtime.native import dispatch, vectorcall
+from mbs_dynamics.compiler.runtime import dispatch
+from mbs_dynamics.compiler.runtime.native import vectorcall
 from mbs_dynamics.resources import robot_path
 
 REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")

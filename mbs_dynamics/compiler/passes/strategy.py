@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from mbs_dynamics.compiler.frontend.program import Program
+from mbs_dynamics.compiler.frontend.program import SILENT, Program
 from mbs_dynamics.compiler.ir.nodes import For
+from mbs_dynamics.errors import log_warning
 
 # -- loops -----------------------------------------------------------------------------------------
 
@@ -102,6 +103,13 @@ LARGEST_RECYCLED = 1 << 20
 TIMEOUT = 1000
 """Calls with options that are not in its table after which a function empties it, if it is full."""
 
+RATES = {"llvm": 35e-6, "python": 7e-6}
+"""Seconds that each takes to compile an operation of a large program.
+
+Measured in CPU time for 6,000 to 45,000 operations of humanoids and of chains of 100 and 200
+joints: 15 to 45 microseconds with LLVM, 6 to 7 in plain Python.
+"""
+
 
 def is_large(rows: int) -> bool:
     """Whether tracing may take long."""
@@ -155,3 +163,15 @@ def mean_depth(parents: Sequence[int]) -> float:
     for p in parents:
         depth.append(1 if p < 0 else depth[p] + 1)
     return sum(depth) / max(len(depth), 1)
+
+
+def warn_if_long(program: Program, backend: str) -> None:
+    """Log how long compilation takes, if that is more than :data:`SILENT` seconds.
+
+    The operations of loops are those of their bodies.
+    """
+    operations = len(program.module.statements)
+    seconds = RATES[backend] * operations
+    if seconds > SILENT:
+        message = "%s: %d operations take some %.0f s to compile (%s), unless they are in the cache"
+        log_warning(message, program.name, operations, seconds, backend)

@@ -14,14 +14,15 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.frontend.program import Port, Program
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, SingularError
 
 
 class Signature:
-    """The inputs of a program, the last of which may have defaults."""
+    """The inputs of a program, the last of which may have defaults, and its outputs and guards."""
 
     def __init__(self, program: Program, defaults: Mapping[str, FloatArray]) -> None:
         self.name, self.inputs, self.outputs = program.name, program.inputs, program.outputs
+        self.guards = program.guards
         self.optional = {
             port.name: np.array(defaults[port.name], dtype=np.float64, order="C")
             for port in self.inputs
@@ -87,6 +88,14 @@ class Signature:
                 f"{self.name}: the batch axes{where if stepped else ''} do not broadcast together: "
                 f"{listed(self.inputs, arrays)}"
             ) from None
+
+    def singular(
+        self, guard: int, state: tuple[Any, ...], finite: bool, when: str = ""
+    ) -> SingularError:
+        """Return the exception of a failed guard at a state of the batch."""
+        where = f" at state {[int(k) for k in state]} of the batch" if state else ""
+        why = "" if finite else "; an input is not finite"
+        return SingularError(f"{self.name}: {self.guards[guard]}{when}{where}{why}")
 
 
 def listed(ports: Sequence[Port], arrays: Sequence[Port | FloatArray] | None = None) -> str:

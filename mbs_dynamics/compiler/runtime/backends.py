@@ -1,25 +1,17 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The back ends: which can be used here, and how long each takes to compile a program."""
+"""The back ends: which can be used here, and how they are called."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 
-from mbs_dynamics.compiler.frontend.program import SILENT, Program
 from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.compiler.runtime.native import layout
-from mbs_dynamics.errors import UnknownBackendError, log_once, log_warning
+from mbs_dynamics.errors import UnknownBackendError, log_once
 
 BACKENDS = ("llvm", "python")
-
-RATES = {"llvm": 35e-6, "python": 7e-6}
-"""Seconds that each takes to compile an operation of a large program.
-
-Measured in CPU time for 6,000 to 45,000 operations of humanoids and of chains of 100 and 200
-joints: 15 to 45 microseconds with LLVM, 6 to 7 in plain Python.
-"""
 
 
 def checked_backend(name: str) -> str:
@@ -54,15 +46,3 @@ def call_mechanism(backend: str) -> str:
         return "machine code" if reason is None else f"ctypes: {reason}"
     reason = None if os.environ.get("MBS_BACKEND") else machine_code.problem()
     return "plain Python" if reason is None else f"plain Python: {reason}"
-
-
-def warn_if_long(program: Program, backend: str) -> None:
-    """Log how long compilation takes, if that is more than :data:`SILENT` seconds.
-
-    The operations of loops are those of their bodies.
-    """
-    operations = len(program.module.statements)
-    seconds = RATES[backend] * operations
-    if seconds > SILENT:
-        message = "%s: %d operations take some %.0f s to compile (%s), unless they are in the cache"
-        log_warning(message, program.name, operations, seconds, backend)

@@ -9,57 +9,59 @@ read. So the whole trajectory is made by one call of the machine code, or of the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray, count
 from mbs_dynamics.compiler.frontend.program import Port
 from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
-from mbs_dynamics.compiler.runtime.arguments import listed
+from mbs_dynamics.compiler.runtime.arguments import Signature, listed
 from mbs_dynamics.compiler.runtime.states import View
 from mbs_dynamics.errors import ArgumentError
 
-if TYPE_CHECKING:
-    from mbs_dynamics.compiler.runtime.kernel import Kernel
+Evaluate = Callable[..., int]
+"""The method :meth:`Kernel.evaluate`."""
 
 
-def iterate(kernel: Kernel, arrays: Sequence[FloatArray], steps: Any) -> FloatArray:
+def iterate(
+    signature: Signature, evaluate: Evaluate, arrays: Sequence[FloatArray], steps: Any
+) -> FloatArray:
     """Return the trajectory of :meth:`Kernel.iterate`; the arrays have the cores of the inputs."""
-    steps = _checked_steps(kernel, steps)
-    first, *others = kernel.inputs
+    steps = _checked_steps(signature, steps)
+    first, *others = signature.inputs
     for port, x in zip(others, arrays[1:], strict=True):
         if x.ndim > len(port.shape) and len(x) not in (1, steps):
             raise ArgumentError(
-                f"{kernel.name}: {port.name} has {len(x)} entries along its first axis; valid is "
-                f"one value for all steps, or one for each of the {steps} steps"
+                f"{signature.name}: {port.name} has {len(x)} entries along its first axis; valid "
+                f"is one value for all steps, or one for each of the {steps} steps"
             )
-    batch = kernel.signature.batch(arrays, stepped=True)
+    batch = signature.batch(arrays, stepped=True)
     trajectory = np.empty((steps + 1, *batch, *first.shape))
     trajectory[0] = arrays[0]
     states = trajectory.reshape(steps + 1, math.prod(batch), first.size)
     given = [_series(x, port, batch, steps) for x, port in zip(arrays[1:], others, strict=True)]
-    failure = _run(kernel, [states, *given, states[1:]])
+    failure = _run(evaluate, len(signature.guards), [states, *given, states[1:]])
     if failure:
         step, member, guard = failure
         finite = all(np.isfinite(x).all() for x in arrays)
         state = np.unravel_index(member, batch)
-        error = kernel.singular(guard, state, finite, f" at step {step}")
+        error = signature.singular(guard, state, finite, f" at step {step}")
         error.trajectory = trajectory[: step + 1].copy()
         raise error
     return trajectory
 
 
-def _checked_steps(kernel: Kernel, steps: Any) -> int:
-    outputs, first = kernel.outputs, kernel.inputs[:1]
+def _checked_steps(signature: Signature, steps: Any) -> int:
+    outputs, first = signature.outputs, signature.inputs[:1]
     if not first or len(outputs) != 1 or outputs[0].shape != first[0].shape:
         raise ArgumentError(
-            f"{kernel.name} cannot be iterated: that takes one output, of the shape of the first "
-            f"input; the outputs are: {listed(outputs)}; the first input is: "
+            f"{signature.name} cannot be iterated: that takes one output, of the shape of the "
+            f"first input; the outputs are: {listed(outputs)}; the first input is: "
             f"{listed(first) or 'none'}"
         )
-    return count(f"{kernel.name}: steps", steps, least=0)
+    return count(f"{signature.name}: steps", steps, least=0)
 
 
 def _series(x: FloatArray, port: Port, batch: tuple[int, ...], steps: int) -> FloatArray:
@@ -73,19 +75,21 @@ def _series(x: FloatArray, port: Port, batch: tuple[int, ...], steps: int) -> Fl
     return np.broadcast_to(x, (steps, math.prod(batch), port.size))
 
 
-def _run(kernel: Kernel, series: Sequence[FloatArray]) -> tuple[int, int, int] | None:
+def _run(
+    evaluate: Evaluate, guards: int, series: Sequence[FloatArray]
+) -> tuple[int, int, int] | None:
     """Fill in the trajectory; return step, member and guard of the first failure, if any."""
-    failure, guards = None, len(kernel.program.guards)
+    failure = None
     steps, members, _ = series[-1].shape
     if members >= LEAST_STATES:
         for step in range(steps):
-            status = kernel.evaluate(members, [View(x[step], x.strides[1]) for x in series])
+            status = evaluate(members, [View(x[step], x.strides[1]) for x in series])
             if status:
                 return step, *divmod(status - 1, guards)
         return None
     for member in range(members):  # all members end at the first step at which one has failed
         views = [View(x[:, member], x.strides[0]) for x in series]
-        status = kernel.evaluate(steps, views, in_turn=True)
+        status = evaluate(steps, views, in_turn=True)
         if status:
             steps, guard = divmod(status - 1, guards)
             failure = steps, member, guard

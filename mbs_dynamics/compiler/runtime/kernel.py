@@ -16,15 +16,14 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.codegen.llvm import emit_llvm
 from mbs_dynamics.compiler.frontend.program import Operations, Program
-from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
+from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.runtime.arguments import Signature, result_type
-from mbs_dynamics.compiler.runtime.backends import checked_backend, default_backend, warn_if_long
+from mbs_dynamics.compiler.runtime.backends import checked_backend, default_backend
 from mbs_dynamics.compiler.runtime.iteration import iterate
 from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import table, vectorcall
 from mbs_dynamics.compiler.runtime.native.call import emit_call
 from mbs_dynamics.compiler.runtime.states import BufferPool, View, aligned, view_of
-from mbs_dynamics.errors import SingularError
 
 if TYPE_CHECKING:
     from mbs_dynamics.compiler.runtime.plain_python import PlainPython
@@ -74,7 +73,7 @@ class Kernel:
         self.backend = default_backend() if backend is None else checked_backend(backend)
         self.result_type = result_type(program)
         """The named tuple that a call returns; None for a program with one output."""
-        warn_if_long(program, self.backend)
+        strategy.warn_if_long(program, self.backend)
         self._evaluator: Machine | PlainPython
         if self.backend == "llvm":
             self._evaluator = Machine(program)
@@ -104,7 +103,7 @@ class Kernel:
         self._table: table.KernelTable | None = None
         if isinstance(self._evaluator, Machine) and self._buffers is None:
             fallback = types.MethodType(Kernel.__call__, weakref.proxy(self))  # not a cycle
-            self._table = table.KernelTable(self, self._evaluator, fallback)
+            self._table = table.KernelTable(signature, self.result_type, self._evaluator, fallback)
             vectorcall.attach(self, self._table.words, "mbs.call", emit_call)
 
     def __repr__(self) -> str:
@@ -172,13 +171,13 @@ class Kernel:
         holds the states up to the one at which that was found.
         """
         arrays = self.signature.arrays(self.signature.bound((state, *args), named))
-        return iterate(self, arrays, steps)
+        return iterate(self.signature, self.evaluate, arrays, steps)
 
     def _slow(self, values: Sequence[Any]) -> Any:
         arrays = self.signature.arrays(values)
         batch = self.signature.batch(arrays)
         states = math.prod(batch)
-        empty = aligned if states >= LEAST_STATES else np.empty
+        empty = aligned if states >= strategy.LEAST_STATES else np.empty
         outputs = [empty(batch + port.shape) for port in self.outputs]
         ports = zip((*arrays, *outputs), (*self.inputs, *self.outputs), strict=True)
         views = [view_of(x, port, batch) for x, port in ports]
@@ -186,7 +185,7 @@ class Kernel:
         if status:
             state, guard = divmod(status - 1, len(self.program.guards))
             finite = all(np.isfinite(array).all() for array in arrays)
-            raise self.singular(guard, np.unravel_index(state, batch), finite)
+            raise self.signature.singular(guard, np.unravel_index(state, batch), finite)
         return self._returned(outputs)
 
     def _returned(self, outputs: Sequence[FloatArray]) -> Any:
@@ -203,11 +202,3 @@ class Kernel:
         if status < 0:
             raise MemoryError(f"{self.name}: no memory for its intermediate values")
         return status
-
-    def singular(
-        self, guard: int, state: tuple[Any, ...], finite: bool, when: str = ""
-    ) -> SingularError:
-        """Return the exception of a failed guard; for this package."""
-        where = f" at state {[int(k) for k in state]} of the batch" if state else ""
-        why = "" if finite else "; an input is not finite"
-        return SingularError(f"{self.name}: {self.program.guards[guard]}{when}{where}{why}")

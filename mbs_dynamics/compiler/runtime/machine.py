@@ -18,7 +18,6 @@ from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.jit import machine_code as llvm
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.passes.deduplication import deduplicated
-from mbs_dynamics.compiler.runtime.backends import warn_if_long
 from mbs_dynamics.compiler.runtime.states import Addresses, Buffers, View, address, aligned
 from mbs_dynamics.locks import Lock
 
@@ -80,7 +79,7 @@ class Vector:
     """A program as vector code, with the driver that takes states tile by tile."""
 
     def __init__(self, program: Program, lanes: int) -> None:
-        warn_if_long(program, "llvm")
+        strategy.warn_if_long(program, "llvm")
         stored, of_outputs = deduplicated(program)
         self.program, self.lanes = program, lanes
         self.code = llvm.MachineCode(emit_llvm(stored, lanes))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +15,11 @@ from mbs_dynamics.compiler.codegen.llvm_batch import VECTOR
 from mbs_dynamics.compiler.codegen.llvm_shared import BODY
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.passes import strategy
+from mbs_dynamics.compiler.runtime.arguments import Signature
+from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import layout
 from mbs_dynamics.compiler.runtime.states import address
 from mbs_dynamics.errors import log_once
-
-if TYPE_CHECKING:
-    from mbs_dynamics.compiler.runtime.kernel import Kernel
-    from mbs_dynamics.compiler.runtime.machine import Machine
 
 MOST_PORTS, MOST_AXES = 32, 16
 """Programs with more inputs and outputs, or with more axes, are called through ctypes."""
@@ -79,23 +77,29 @@ class KernelTable:
     ``machine`` is the code of the kernel, which others may share, and ``fallback`` a bound method.
     """
 
-    def __init__(self, kernel: Kernel, machine: Machine, fallback: Callable[..., Any]) -> None:
-        inputs, outputs = kernel.inputs, kernel.outputs
+    def __init__(
+        self,
+        signature: Signature,
+        result_type: Any,
+        machine: Machine,
+        fallback: Callable[..., Any],
+    ) -> None:
+        inputs, outputs, required = signature.inputs, signature.outputs, signature.required
         words = KERNEL.words(
             function=machine.function,
             fallback=id(fallback),
-            result_type=id(kernel.result_type),
+            result_type=id(result_type),
             vector=0,
-            required=kernel.required,
+            required=required,
             inputs=len(inputs),
             outputs=len(outputs),
         )
-        self._held: list[Any] = [fallback, kernel.defaults, kernel.result_type]
+        self._held: list[Any] = [fallback, signature.defaults, result_type]
         for k, port in enumerate((*inputs, *outputs)):
             extents = _extents(port.shape)
             default = results = 0
-            if kernel.required <= k < len(inputs):
-                default = address(kernel.defaults[k - kernel.required])
+            if required <= k < len(inputs):
+                default = address(signature.defaults[k - required])
             if k >= len(inputs) and 8 * port.size <= strategy.LARGEST_RECYCLED:
                 kept = [None] * strategy.RECYCLED
                 results = layout.pointer(id(kept) + layout.LIST.offset("items"))

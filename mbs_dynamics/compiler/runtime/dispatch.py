@@ -14,18 +14,16 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.compiler.codegen.builder import I64, NULL, PTR, Inline, Pointer, Struct, module
 from mbs_dynamics.compiler.passes.strategy import TIMEOUT
+from mbs_dynamics.compiler.runtime.kernel import Kernel
 from mbs_dynamics.compiler.runtime.native import layout, python, vectorcall
 from mbs_dynamics.compiler.runtime.native.layout import OBJECT, TUPLE
 from mbs_dynamics.locks import Lock
-
-if TYPE_CHECKING:
-    from mbs_dynamics.compiler.runtime.kernel import Kernel
 
 ENTRIES = 16
 """Calls that are remembered for each function."""
