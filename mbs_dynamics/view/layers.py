@@ -46,7 +46,7 @@ LEAST_LENGTH = 0.01
 
 LEAST_SHARE, LEAST_OF_LARGEST = 0.005, 0.1
 """Torques below the first share of their limit, which would read 0 %, or below the second of the
-largest share have no label, so that labels do not cover each other."""
+largest share have no label."""
 
 
 def body_frames(scene: Scene) -> list[Drawing]:
@@ -114,13 +114,13 @@ def torque_discs(scene: Scene) -> list[Drawing]:
 def torque_labels(scene: Scene) -> list[Drawing]:
     """Return the torque of each loaded joint, and its share of the limit if there is one.
 
-    Labels are beside the discs, along the joint axes, so that those of joints whose axes intersect
-    do not cover each other.
+    Labels are beside the discs, along the joint axes, those of the largest shares first.
     """
-    shares = scene.shares
-    least = max(LEAST_SHARE, LEAST_OF_LARGEST * float(shares.max(initial=0.0)))
+    joints, shares = scene.drawn.joints, scene.shares
+    largest = max((float(shares[k]) for k, _, _ in joints), default=0.0)
+    least = max(LEAST_SHARE, LEAST_OF_LARGEST * largest)
     places, texts = [], []
-    for k, i, turned in scene.drawn.joints:
+    for k, i, turned in sorted(joints, key=lambda joint: -shares[joint[0]]):
         if shares[k] < least:
             continue
         axis = scene.poses[i, :3, :3] @ turned[:, 2]

@@ -27,6 +27,8 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.representation import REPRESENTATIONS
 from mbs_dynamics.view.canvas import Canvas, Robot
+from mbs_dynamics.view.drawings import Labels
+from mbs_dynamics.view.labels import Camera, LabelLayout
 from mbs_dynamics.view.layers import LAYERS, Layer
 from mbs_dynamics.view.meshes import Appearance, Part, shaded, unlikely_inertias
 from mbs_dynamics.view.numbers import as_html, as_python
@@ -69,6 +71,9 @@ CLEAR, HULL = (*GREY, 0.35), (*ORANGE, 0.4)
 
 STYLE = ".mantine-Slider-markLabel{font-size:0.7rem;color:inherit;opacity:0.9}"
 """Makes the limits of sliders readable, for which viser has no option."""
+
+PICTURE_HEIGHT = 800.0
+"""Height in pixels of the picture for which labels are placed before a browser is connected."""
 
 NO_COLLISIONS = "this robot has no collision geometry that can be shown"
 
@@ -143,7 +148,7 @@ class Page:
         ]
         for number, problem in enumerate([*appearance.problems, *doubts]):
             self.set_message(f"robot {number}", problem)
-        self.server.on_client_connect(self.touch)
+        self.server.on_client_connect(self._connected)
         self.server.on_client_disconnect(self._disconnected)
 
     # -- set-up ------------------------------------------------------------------------------------
@@ -272,6 +277,10 @@ class Page:
         """Request an update of the scene."""
         self.changed.set()
 
+    def _connected(self, client: viser.ClientHandle) -> None:
+        client.camera.on_update(self.touch)  # labels depend on it
+        self.touch()
+
     def _disconnected(self, client: viser.ClientHandle) -> None:
         if self._running and not self.server.get_clients():
             self.report(f"the page was closed; {self.address} is served until Ctrl+C")
@@ -306,8 +315,16 @@ class Page:
         """Draw a scene, in the selected layers."""
         if not self._aimed:
             self._aim(scene.poses[None] if self.seen is None else self.seen)
+        layout = LabelLayout(self._camera())
         drawn = [
-            (layer.name, layer.draw(scene) if box.value else []) for layer, box in self._layers
+            (
+                layer.name,
+                [
+                    layout.place(each) if isinstance(each, Labels) else each
+                    for each in (layer.draw(scene) if box.value else [])
+                ],
+            )
+            for layer, box in self._layers
         ]
         with self.server.atomic():
             for robot in (self.robot, self._clear, self._hull):
@@ -321,6 +338,15 @@ class Page:
                 self._numbers.content = as_html(scene)
                 if self._model_code:
                     self._python.content = _code(as_python(scene, self._model_code))
+
+    def _camera(self) -> Camera:
+        """Return the camera that moved last; the initial one before a browser is connected."""
+        cameras = [client.camera for client in self.server.get_clients().values()]
+        if not cameras:
+            initial = self.server.initial_camera
+            return Camera(initial.position, initial.look_at, initial.fov, PICTURE_HEIGHT)
+        last = max(cameras, key=lambda camera: camera.update_timestamp)
+        return Camera(last.position, last.look_at, last.fov, last.image_height)
 
     def close(self) -> None:
         """Stop the server."""

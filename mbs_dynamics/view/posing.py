@@ -263,7 +263,8 @@ def postures(model: Model) -> dict[str, FloatArray]:
     """
     zero = model.neutral(within_limits=True)
     bounded = np.isfinite(model.lower) & np.isfinite(model.upper)
-    middle = np.where(bounded, 0.5 * np.where(bounded, model.lower + model.upper, 0.0), 0.0)
+    middle = np.zeros(model.n)
+    middle[bounded] = 0.5 * (model.lower[bounded] + model.upper[bounded])
     found = {"zero": zero, "middle": np.asarray(displaced(model, model.neutral(), middle))}
     names = tools(model)
     if len(names) > 1 or model.nq > model.n:

@@ -73,7 +73,7 @@ def test_discs_and_labels_say_the_share_of_the_limit():
     np.testing.assert_allclose(discs.radii, radii)
     part = share[:, None] / share.max()
     np.testing.assert_allclose(discs.colours, (1 - part) * np.array(BLUE) + part * np.array(RED))
-    loaded = [k for k in range(7) if share[k] >= 0.1 * share.max()]
+    loaded = [k for k in np.argsort(-share) if share[k] >= 0.1 * share.max()]
     assert list(labels.texts) == [
         f"{SCENE.torques[k]:.2f} N m ({100 * share[k]:.0f} %)" for k in loaded
     ]
@@ -90,6 +90,13 @@ def test_a_joint_without_limit_has_no_share():
     )
     free = Scene(DrawnModel.of(replace(MODEL, bodies=bodies)), Q)
     assert all(text.endswith(" N m") for text in layers.torque_labels(free)[0].texts)
+
+
+def test_the_force_on_a_floating_base_does_not_hide_the_labels_of_joints():
+    model = mbs.Model.from_urdf(robot_path("arm7"), floating_base=True)
+    scene = Scene(DrawnModel.of(model), model.neutral(), measured=np.repeat([1e4, 20.0], [6, 7]))
+    (labels,) = layers.torque_labels(scene)
+    assert len(labels.texts) == 7
 
 
 def test_measured_torques_take_the_place_of_computed_ones():

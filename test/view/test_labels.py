@@ -1,0 +1,61 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Placement of labels: none covers another, and each stays near its place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mbs_dynamics.view.drawings import Labels
+from mbs_dynamics.view.labels import CHARACTER, ROW, ROWS, Camera, LabelLayout
+
+pytestmark = pytest.mark.backend_independent
+
+CAMERA = Camera(np.array([2.0, -1.0, 0.8]), np.array([0.0, 0.0, 0.5]), np.radians(75.0), 800.0)
+
+
+def pixels(camera, places):
+    """Return the pixels (k, 2) right of and above the middle of a picture, by a pinhole camera."""
+    forward = (camera.look_at - camera.position) / np.linalg.norm(camera.look_at - camera.position)
+    right = np.array([forward[1], -forward[0], 0.0]) / np.hypot(*forward[:2])
+    seen = places - camera.position
+    sides = np.stack([seen @ right, seen @ np.cross(right, forward)], axis=1)
+    return 400.0 / np.tan(0.5 * camera.fov) * sides / (seen @ forward)[:, None]
+
+
+def test_no_label_covers_another():
+    rng = np.random.default_rng(3)
+    for count in (2, 8, 40):
+        places = rng.normal((0.0, 0.0, 0.5), 0.15, (count, 3))
+        texts = tuple("x" * k for k in rng.integers(5, 20, count))
+        layout = LabelLayout(CAMERA)
+        placed = [
+            layout.place(Labels(places[half], np.array(texts)[half]))
+            for half in (slice(0, count // 2), slice(count // 2, None))
+        ]
+        at = pixels(CAMERA, np.concatenate([each.places for each in placed]))
+        width = [CHARACTER * len(text) for each in placed for text in each.texts]
+        for i in range(len(at)):
+            for k in range(i):
+                beside = at[i, 0] >= at[k, 0] + width[k] or at[k, 0] >= at[i, 0] + width[i]
+                assert beside or abs(at[i, 1] - at[k, 1]) >= ROW - 1e-6
+
+
+def test_a_label_moves_upright_in_the_picture_by_few_rows():
+    places = np.tile([0.1, 0.2, 0.3], (6, 1))
+    placed = LabelLayout(CAMERA).place(Labels(places, ("torque",) * 6))
+    shift = pixels(CAMERA, placed.places) - pixels(CAMERA, places)
+    np.testing.assert_allclose(shift[:, 0], 0.0, atol=1e-9)
+    rows = np.sort(shift[:, 1] / ROW)
+    np.testing.assert_allclose(np.diff(rows), 1.0, atol=1e-9)
+    assert np.abs(rows).max() < 3.1
+
+
+def test_labels_that_are_alone_stay_and_those_without_room_are_omitted():
+    far = Labels(np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), ("a", "b"))
+    np.testing.assert_array_equal(LabelLayout(CAMERA).place(far).places, far.places)
+    many = Labels(np.zeros((100, 3)), ("torque",) * 100)
+    assert len(LabelLayout(CAMERA).place(many).texts) == 2 * ROWS + 1
+    behind = Labels(2.0 * CAMERA.position[None], ("behind",))
+    assert LabelLayout(CAMERA).place(behind).texts == ()
