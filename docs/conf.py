@@ -55,10 +55,12 @@ toc_object_entries_show_parents = "hide"
 linkcheck_ignore = [r"^http://localhost"]
 linkcheck_timeout = 20
 
-# The repository that a page can be edited in is the one that builds it.
+# The repository that pages are edited in, and cloned from, is the one that builds them.
+repository = ""
 if "GITHUB_REPOSITORY" in os.environ:
+    repository = "{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}".format(**os.environ)
     html_theme_options = {
-        "source_repository": "{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/".format(**os.environ),
+        "source_repository": f"{repository}/",
         "source_branch": os.environ["GITHUB_REF_NAME"],
         "source_directory": "docs/",
     }

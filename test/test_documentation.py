@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import tables
+from docs import code_blocks, tables
 from mbs_dynamics import files
 from mbs_dynamics.model import urdf_xml
 from mbs_dynamics.ros.compensation.gravity_compensator import MOST_JOINTS
@@ -95,6 +95,27 @@ def test_code_on_pages_fits_on_a_screen():
             wide += [(page.name, line) for line in code.splitlines() if line.startswith(given)]
     allowed = "inverse-dynamics-solver/ur10_inverse_dynamics_solver/bagfiles/"  # one path
     assert not [(name, line) for name, line in wide if len(line) > 76 and allowed not in line]
+
+
+def test_installation_is_described_in_one_place():
+    """The page on installation; others include its commands, and the README repeats them."""
+    pages = {page: page.read_text("utf-8") for page in PAGES}
+    lines = {
+        page: set(re.findall(r"^pip install '?\..*", text, re.M)) for page, text in pages.items()
+    }
+    described = lines.pop(DOCS / "how_to" / "install.md")
+    assert lines.pop(ROOT / "README.md") < described
+    assert not any(lines.values())
+
+
+def test_pages_clone_from_the_address_of_the_repository_if_it_is_known():
+    page = (DOCS / "how_to" / "install.md").read_text("utf-8")
+    assert "git clone" not in page + code_blocks.displayed(page, "")
+    cloned = re.findall("^git clone (.*)", code_blocks.displayed(page, "https://a/b"), re.M)
+    assert cloned == [
+        f"https://a/b {target}" for target in re.findall("<!-- clone: (.*) -->", page)
+    ]
+    assert len(cloned) == 2
 
 
 def test_the_site_builds_without_warnings(tmp_path):

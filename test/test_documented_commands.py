@@ -68,6 +68,12 @@ def entries():
     return named
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_have_no_placeholders_that_a_shell_would_redirect(page):
+    for text in blocks(page, "", "bash"):
+        assert not re.findall(r"^(?:cd|git|pip|ros2|make|mbs-dynamics) .*<[\w ]+>", text, re.M)
+
+
 @cases("mbs-dynamics")
 def test_command_lines_are_valid(words):
     if not {"--help", "COMMAND"} & set(words):
