@@ -81,8 +81,8 @@ def _purpose(one: Topic | Service) -> str:
 
 def _parameters(node: str) -> Iterable[str]:
     declared = interface_of(node).parameters
-    rows = ((f"`{p.full_name}`", p.type, _default(p), _meaning(p)) for p in declared)
-    yield from _table("parameter, type, default, meaning", rows)
+    rows = ((f"`{p.full_name}`", _default(p), _folded(p)) for p in declared)
+    yield from _table("parameter, default, meaning", rows)
 
 
 NOT_SETTINGS = ("joints", "fixed_joints", "fixed_positions", "velocity_from_position", "max_age")
@@ -104,7 +104,7 @@ def _settings() -> Iterable[str]:
                 default=DEFAULTS.get(one.name, one.default), at_rest_only=False, read_only=False
             )
             default = OF_MOTORS.get(one.name) or _default(made)
-            rows.append((f"`{one.full_name}`", default, _meaning(made)))
+            rows.append((f"`{one.full_name}`", default, _folded(made)))
     yield from _table("setting, default, meaning", rows)
 
 
@@ -116,11 +116,32 @@ def _default(one: Parameter) -> str:
     return f"`{repr(value) if value == '' else shown}` {one.unit}".strip()
 
 
-def _meaning(one: Parameter) -> str:
-    text = f"{one.description} {one.remarks}".strip()
-    if one.range is not None:
-        text += f" Range: {one.range[0]:g} to {one.range[1]:g}."
-    return _escaped(text) + (" *Fixed at start.*" if one.read_only else "")
+LONG = 100
+"""A sentence of more characters is folded after its first colon or semicolon."""
+
+
+def _folded(one: Parameter) -> str:
+    """Return the first sentence of the meaning, which unfolds to all else.
+
+    The type is part of it where the default does not show it.
+    """
+    line, *rest = re.split(r"(?<=\.) ", one.description, maxsplit=1)
+    if len(line) > LONG:
+        line, *clause = re.split("[:;] ", line, maxsplit=1)
+        rest = [f"{part[0].upper()}{part[1:]}" for part in clause] + rest
+        line = line.removesuffix(".") + "."
+    limits = f"Range: {one.range[0]:g} to {one.range[1]:g}." if one.range else ""
+    details = _escaped(" ".join(filter(None, [*rest, one.remarks, limits])))
+    if one.choices:
+        choices = ", ".join(f"`{choice}`" for choice in one.choices)
+        details = re.sub(r"One of [\w`, ]+", f"One of {choices}", details)
+    fixed = "*Fixed at start.*" if one.read_only else ""
+    shown = one.default not in ((), None)
+    kind = "" if shown or not one.type else f"Type `{one.type}`."
+    folded = " ".join(filter(None, [details, kind, fixed]))
+    if not folded:
+        return _escaped(line)
+    return f"<details><summary>{_escaped(line)}</summary>{folded}</details>"
 
 
 def _escaped(text: str) -> str:
