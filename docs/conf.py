@@ -23,6 +23,7 @@ extensions = [
     "sphinx_design",
     "code_blocks",
     "drawing",
+    "formulas",
     "mathml",
 ]
 exclude_patterns = ["_build"]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import code_blocks, tables
+from docs import code_blocks, formulas, tables
 from mbs_dynamics import files
 from mbs_dynamics.model import urdf_xml
 from mbs_dynamics.ros.compensation.gravity_compensator import MOST_JOINTS
@@ -116,6 +116,42 @@ def test_pages_clone_from_the_address_of_the_repository_if_it_is_known():
         f"https://a/b {target}" for target in re.findall("<!-- clone: (.*) -->", page)
     ]
     assert len(cloned) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "formula"),
+    [
+        ("so that M qdd + h = tau (..., n).", r"M \ddot{q} + h = \tau"),
+        ("In O(n d): fast.", "O ( n d )"),
+        ("- S_i^T W_i, the torque", "S_{i}^{T} W_{i}"),
+        ("maps C_rel_i = A_parent B_i,", r"C_{rel,i} = A_{\mathrm{parent}} B_{i}"),
+        ("The rate is A qdd +\n  Adot qd.", r"A \ddot{q} + \dot{A} \dot{q}"),
+        ("(dtau/dq of it)", r"\partial \tau / \partial q"),
+        ("is sqrt(det(J J^T)), or", r"\sqrt { \det ( J J^{T} ) }"),
+        ("A link is at (e, p x e + h e).", r"( e , p \times e + h e )"),
+    ],
+)
+def test_formulas_of_docstrings_are_typeset(text, formula):
+    assert formulas.typeset(text).count(":math:") == 1
+    assert f":math:`{formula}`" in formulas.typeset(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- ``q`` (..., nq): positions, rad or m",
+        "a rate in rad/s^2 or kg m^2, N m/A",
+        "at A, eq. (81), of a body (4, 4)",
+        "the vector (0, 0, 1), an i-th joint, x-axis",
+        ">>> a = b + c\n>>> q = 0\n",
+        ":param M_body: (nb, 6, 6)",
+        "of r<i>x and ``tau = M qdd``",
+        "g, h = both(q, qd)",
+        "=====  ===\nq = 0  S_i\n=====  ===\n\n",
+    ],
+)
+def test_other_text_of_docstrings_stays(text):
+    assert formulas.typeset(text) == text
 
 
 def test_the_site_builds_without_warnings(tmp_path):
