@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mbs_dynamics.compiler import Program, atan2, cos, less, positive, select, sin, sqrt, trace
 from mbs_dynamics.compiler.codegen.python import compile_python
 from mbs_dynamics.compiler.ir.interpreter import evaluate
-from mbs_dynamics.compiler.ir.nodes import SCRATCH, Call, Let, Load, Module, Sines
+from mbs_dynamics.compiler.ir.nodes import SCRATCH, Let, Load, Module
 from mbs_dynamics.compiler.ir.verifier import InvalidProgram, verify
 from mbs_dynamics.compiler.passes import pipeline
 from mbs_dynamics.compiler.passes.sines import with_sines_together
@@ -110,37 +110,6 @@ def same(module: Module, expected: Any, status: int, x: Any) -> None:
         np.testing.assert_array_equal(found[name], values, name)
 
 
-def operations(module: Module) -> int:
-    return sum(isinstance(x, Let) for x in module.body)
-
-
-def chunks(module: Module) -> list[Any]:
-    return [x.procedure for x in module.body if isinstance(x, Call)]
-
-
-def test_chunks_are_of_equal_size():
-    whole = trace(powers, {"x": (2,)}, name="f").module
-    for size in (1, 7, 100, 1999, 2000, 4000):
-        cut = spilled(whole, FAR, size)
-        sizes = [sum(isinstance(x, Let) for x in chunk.body) for chunk in chunks(cut)]
-        assert sum(sizes) == operations(whole) == 2000
-        assert len(sizes) == -(-2000 // size)
-        assert max(sizes) - min(sizes) <= 1
-
-
-def powers(x: Any) -> Any:
-    value = x[0]
-    for _ in range(1000):
-        value = value * x[1] + value
-    return [value]
-
-
-def test_places_in_memory_are_used_again():
-    cut = spilled(trace(powers, {"x": (2,)}, name="f").module, FAR, 10)
-    (spills,) = cut.buffers(SCRATCH)
-    assert spills.size <= 4
-
-
 def test_conditions_and_guards_cross_boundaries():
     def function(x: Any) -> Any:
         condition = less(x[0] * x[1], x[2])
@@ -156,36 +125,6 @@ def test_conditions_and_guards_cross_boundaries():
         same(cut, expected, status, x)
 
 
-def test_an_empty_program_is_one_empty_chunk():
-    cut = verify(spilled(trace(lambda x: [x[0], 1.0], {"x": (1,)}, name="f").module, FAR, 10))
-    assert len(chunks(cut)) == 1
-    same(cut, {"f": [0.25, 1.0]}, 0, [0.25])
-
-
-def test_sines_of_angles_at_hand_come_first():
-    def function(x: Any) -> Any:
-        first = sin(2.0 * x[0] + 0.5) * cos(x[1])
-        return sin(first) + cos(atan2(x[0], x[1])) + sin(x[1])
-
-    whole = trace(function, {"x": (2,)}, name="f").module
-    body = with_sines_together(whole, 8).body
-    said = [x.op if isinstance(x, Let) else len(x.angles) for x in body if type(x) in (Let, Sines)]
-    assert said == ["*", "+", "atan2", 3, "*", 1, "+", "+"]
-
-
-def test_as_many_sines_at_once_as_can_be():
-    def function(x: Any) -> Any:
-        angles = [x[k] + x[k + 1] for k in range(9)]
-        return [f(angle) for angle in angles for f in (sin, cos)] + [sin(cos(angles[0]))]
-
-    whole = trace(function, {"x": (10,)}, name="f").module
-    for width, expected in ((8, [(8, 8), (1, 8), (1, 8)]), (1, [(1, 1)] * 10)):
-        module = verify(with_sines_together(whole, width))
-        sines = [x for x in module.body if isinstance(x, Sines)]
-        assert [(len(x.angles), x.width) for x in sines] == expected
-        assert not any(isinstance(x, Let) and x.op in ("sin", "cos") for x in module.body)
-
-
 def there_and_back(size: int) -> Program:
     """Return a program that computes so many values and then a result of each."""
 
@@ -195,11 +134,6 @@ def there_and_back(size: int) -> Program:
         return np.array([y + y * y * 2.0 for y in there])
 
     return trace(function, {"x": (size,)}, name="there_and_back")
-
-
-def test_what_is_used_soon_is_not_spilled():
-    whole = there_and_back(FAR // 8).module
-    assert spilled(whole, FAR) is whole
 
 
 def test_no_use_is_far_from_a_load_or_a_use_before():

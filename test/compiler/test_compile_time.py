@@ -11,13 +11,9 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pytest
 from backends import LLVM
-from mechanisms import random_mechanism
 
-import mbs_dynamics as mbs
-from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.compiler import Kernel, Program, sin, trace
 from mbs_dynamics.compiler.frontend import program as tracing
 from mbs_dynamics.compiler.passes import strategy
@@ -63,27 +59,6 @@ def test_a_long_compilation_is_logged_before_with_an_estimate(impatient, caplog,
     assert "polynomial: 202 operations take some 0 s to compile (llvm)" in record.message
 
 
-@pytest.mark.parametrize("backend", [pytest.param("llvm", marks=LLVM.marks)])
-def test_vector_code_is_logged_when_it_is_compiled(impatient, caplog, backend):
-    kernel = Kernel(polynomial(100), backend=backend)
-    caplog.clear()
-    for _ in range(2):
-        kernel(np.zeros((200, 1)))
-    assert len(caplog.records) == 1
-
-
-def test_loops_are_estimated_by_their_bodies_whatever_the_length(monkeypatch, caplog):
-    monkeypatch.setattr(strategy, "SILENT", 0.0)
-    made = algorithm_of(mbs.mass_matrix)
-    for n in (50, 150):
-        model = random_mechanism(5, range(-1, n - 1), ("revolute",)).model
-        program = made.program(model, made.required, made.complete({}))
-        assert program.in_loops
-        strategy.warn_if_long(program, "llvm")
-    first, second = caplog.messages
-    assert first == second
-
-
 def test_long_tracing_is_logged_if_much_may_be_traced(monkeypatch):
     monkeypatch.setattr(tracing, "SILENT", 0.0)
     messages: queue.Queue[str] = queue.Queue()
@@ -105,9 +80,3 @@ def test_long_tracing_is_logged_if_much_may_be_traced(monkeypatch):
         logger.removeHandler(handler)
     assert messages.empty()
     assert found[0].startswith("slow: tracing takes more than 0 s; ")
-
-
-def test_short_tracing_is_not_logged(caplog):
-    with joined_threads():
-        trace(lambda x: [x[0] * x[0]], {"x": (1,)}, name="quick", large=True)
-    assert not caplog.records

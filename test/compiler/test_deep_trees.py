@@ -13,7 +13,6 @@ from mechanisms import random_mechanism
 
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler.passes import strategy
-from mbs_dynamics.representation.tree import Tree
 
 TREES = {"chain": (-1, 0, 1, 2), "branches": (-1, 0, 0, 1, -1, 4)}
 
@@ -54,27 +53,6 @@ def test_a_joint_that_moves_nothing_is_named_in_deep_trees(monkeypatch):
     model = model_of("branches", massless=[5])
     with pytest.raises(mbs.SingularError, match="joint6"):
         mbs.inverse_mass_matrix(model, np.zeros(model.n))
-
-
-def test_which_trees_are_deep():
-    for n, mean, square in ((20, 10.5, 143.5), (30, 15.5, 315.2)):
-        model = random_mechanism(0, range(-1, n - 1)).model
-        tree = Tree(model)
-        assert tree.mean_depth() == pytest.approx(mean)
-        assert tree.mean_depth(2) == pytest.approx(square, abs=0.1)
-    assert Tree(random_mechanism(0, [-1] + [0] * 40).model).mean_depth() < 2.0
-    assert Tree(mbs.Model("none", ())).mean_depth() == 0.0
-
-
-def test_formulas_of_shallow_trees_are_no_loops(monkeypatch):
-    """Values passed from body to body do not fit into loops that treat all bodies alike."""
-    for name in ("MANY", "LONG"):
-        monkeypatch.setattr(strategy, name, -1)
-    for function in (mbs.mass_matrix, mbs.coriolis_matrix, mbs.inverse_mass_matrix, mbs.jacobian):
-        model = model_of("branches")
-        options = {"body": model.body_names[-1]} if function is mbs.jacobian else {}
-        kernel = mbs.compile(function, model, **options)
-        assert not kernel.program.in_loops
 
 
 def test_many_small_trees_are_loops(monkeypatch):
