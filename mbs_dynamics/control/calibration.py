@@ -69,7 +69,7 @@ class Calibrated(NamedTuple):
     """Its standard error, as a share; NaN if the poses do not show it."""
 
 
-class Calibration(NamedTuple):
+class MotorCalibration(NamedTuple):
     """Result of :func:`calibrate`."""
 
     joints: tuple[Calibrated, ...]
@@ -119,7 +119,7 @@ def calibrate(
     start: Motors | None = None,
     signs: Mapping[str, int] = {},
     find_signs: bool = False,
-) -> Calibration:
+) -> MotorCalibration:
     """Return signs, factors and zeros of the motors of an arm from still poses.
 
     The signs of the positions of drives are those of ``signs``, 1 or -1 by joint, or of the table
@@ -168,7 +168,7 @@ def calibrate(
             unseen[name] = why
         else:
             found.append(data.calibrated(best, k, pattern[k]))
-    return Calibration(tuple(found), unseen, tuple(data.notes), len(data.u))
+    return MotorCalibration(tuple(found), unseen, tuple(data.notes), len(data.u))
 
 
 class _Data:

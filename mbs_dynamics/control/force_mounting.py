@@ -30,7 +30,7 @@ FALLS = (0.0, 200.0), (5.0, 15.0)
 """Valid lengths of the acceleration in m/s^2 that an imu measures: on the sensor, on the base."""
 
 
-class Motion(NamedTuple):
+class SensorMotion(NamedTuple):
     """The motion of a sensor, in the axes of its frame."""
 
     fall: FloatArray
@@ -84,7 +84,7 @@ class Mounting:
         self._to_tool = se3.inverse(self._in_sensor(self.tool))
         self.missing = ""
         """Why the latest joint positions give no motion; empty if they do."""
-        self._latest: tuple[Motion, float] | None = None
+        self._latest: tuple[SensorMotion, float] | None = None
         self._rates: tuple[FloatArray, FloatArray, FloatArray] | None = None
         self._imu: tuple[FloatArray, FloatArray | None, int, float] | None = None
 
@@ -150,7 +150,7 @@ class Mounting:
                 Vd = algorithms.accelerations(self.model, q, qd, qdd, bodies=[self.sensor])[0]
                 rate, acceleration, a = V[:3], Vd[:3], Vd[3:] + so3.hat(V[:3]) @ V[3:]
         fall = C[:3, :3].T @ self.gravity - a
-        self._latest = Motion(fall, rate, acceleration, C, q, stamp), now
+        self._latest = SensorMotion(fall, rate, acceleration, C, q, stamp), now
 
     def _accelerations(self, qd: FloatArray | None, at: FloatArray) -> FloatArray:
         """Return differences of the velocities measured at these times in s; NaN if unknown."""
@@ -192,7 +192,7 @@ class Mounting:
             fall, at = C[:3, :3] @ fall, C[:3, 3]
         self._imu = fall, at, stamp, now
 
-    def motion(self, now: float) -> Motion | Rejection:
+    def motion(self, now: float) -> SensorMotion | Rejection:
         """Return the present motion, or the reason why it is unknown."""
         if self._latest is None or now - self._latest[1] > self.timeout:
             return Rejection("no_motion", f"no joint positions within {self.timeout:g} s")

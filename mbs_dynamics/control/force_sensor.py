@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.force_calibration import LARGEST, Calibration, Fit, fit, unseen
-from mbs_dynamics.control.force_mounting import Motion, Mounting, moved
+from mbs_dynamics.control.force_mounting import Mounting, SensorMotion, moved
 from mbs_dynamics.control.joint_input import Rejection
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.inertia import Inertia
@@ -27,9 +27,9 @@ __all__ = [
     "Calibration",
     "Fit",
     "ForceSensor",
-    "Motion",
     "Mounting",
     "Rejection",
+    "SensorMotion",
     "fit",
     "moved",
 ]
@@ -76,14 +76,14 @@ class ForceSensor:
         self.poses: list[tuple[FloatArray, FloatArray]] = []
         """Free fall (3,) and reading (6,) without known loads of each pose."""
         self._borne = np.zeros((6, 6))
-        self._still: deque[tuple[float, FloatArray, Motion]] = deque()
-        self._latest: tuple[FloatArray, Motion] | None = None
+        self._still: deque[tuple[float, FloatArray, SensorMotion]] = deque()
+        self._latest: tuple[FloatArray, SensorMotion] | None = None
         self._stamp, self._received, self._at = 0, -math.inf, 0.0
         self._smooth: FloatArray | None = None
         self._fade, self._faded_from = np.zeros(6), -math.inf
 
     def read(
-        self, W: ArrayLike, stamp: int, now: float, motion: Motion | Rejection
+        self, W: ArrayLike, stamp: int, now: float, motion: SensorMotion | Rejection
     ) -> FloatArray | Rejection:
         """Return the wrench (6,) of the surroundings on the tool, or the reason for its absence.
 
@@ -103,7 +103,7 @@ class ForceSensor:
         if wrong is not None:
             self._still.clear()
             return wrong
-        assert isinstance(motion, Motion)
+        assert isinstance(motion, SensorMotion)
         if not fresh:
             self._still.clear()
             self._smooth = None
@@ -124,7 +124,9 @@ class ForceSensor:
             self._smooth = self._smooth + share * (left - self._smooth)
         return self._smooth + self._fading(now)
 
-    def _wrong(self, W: FloatArray, stamp: int, motion: Motion | Rejection) -> Rejection | None:
+    def _wrong(
+        self, W: FloatArray, stamp: int, motion: SensorMotion | Rejection
+    ) -> Rejection | None:
         if not np.isfinite(W).all():
             return Rejection("not_finite", f"the reading is not finite: {W.tolist()}")
         if np.abs(W).max() >= LARGEST:
@@ -146,7 +148,7 @@ class ForceSensor:
             return Rejection("stamps_apart", f"{message}; valid is {self.max_difference:g} s")
         return None
 
-    def _left(self, W: FloatArray, motion: Motion) -> FloatArray:
+    def _left(self, W: FloatArray, motion: SensorMotion) -> FloatArray:
         assert self.calibration is not None
         weight = motion.reading(self._borne)
         return np.asarray(W - self.calibration.bias - self.offset - weight)
@@ -185,7 +187,7 @@ class ForceSensor:
 
     # -- still poses -------------------------------------------------------------------------------
 
-    def _at_rest(self, now: float) -> list[tuple[FloatArray, Motion]]:
+    def _at_rest(self, now: float) -> list[tuple[FloatArray, SensorMotion]]:
         """Return the readings of the still arm, or raise ArgumentError."""
         latest = [one for one in self._still if now - one[0] <= STILL]
         covered = latest[-1][0] - latest[0][0] if latest else 0.0

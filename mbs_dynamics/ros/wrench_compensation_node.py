@@ -31,9 +31,9 @@ from mbs_dynamics.control.environment import (
 from mbs_dynamics.control.force_sensor import (
     Calibration,
     ForceSensor,
-    Motion,
     Mounting,
     Rejection,
+    SensorMotion,
     moved,
 )
 from mbs_dynamics.control.joint_input import JointInput
@@ -232,7 +232,7 @@ class WrenchCompensationNode(DescribedNode):
 
     def _compensated(
         self, mounting: Mounting, message: Any, stamp: int, now: float
-    ) -> tuple[np.ndarray[Any, Any], Motion] | Rejection:
+    ) -> tuple[np.ndarray[Any, Any], SensorMotion] | Rejection:
         frame = message.header.frame_id
         W = messages.wrench_of(message) * (-1.0 if self._settings.reversed else 1.0)
         try:
@@ -243,7 +243,7 @@ class WrenchCompensationNode(DescribedNode):
         answer = self._sensor.read(W, stamp, now, motion)
         if isinstance(answer, Rejection):
             return answer
-        assert isinstance(motion, Motion)
+        assert isinstance(motion, SensorMotion)
         return answer, motion
 
     # -- services ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from robots import all_files, robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
-from mbs_dynamics.control.calibration import Calibration, calibrate
+from mbs_dynamics.control.calibration import MotorCalibration, calibrate
 from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.control.poses import Poses, read_poses
 from mbs_dynamics.errors import MbsError
@@ -200,7 +200,7 @@ def test_a_table_to_start_from_keeps_what_poses_do_not_show(tmp_path):
     start = tmp_path / "start.yaml"
     truth = case.table(feedback_per_newton_metre=1.0)
     unseen = dict.fromkeys(truth.joint_names, "not seen")
-    start.write_text(Calibration((), unseen, (), 0).yaml(truth))
+    start.write_text(MotorCalibration((), unseen, (), 0).yaml(truth))
     assert Motors.read(start, case.model).motors == truth.motors
     names = dict(zip(case.model.joint_names, [m.motor for m in truth.motors], strict=True))
     raw = {names[name]: x * case.unit[k] for k, (name, x) in enumerate(case.raw.items())}

@@ -14,7 +14,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.control.fast_path import verified
 from mbs_dynamics.control.laws.impedance import (
-    Inertia,
+    JointInertia,
     Modes,
     checked_ratio,
     fastest_mode,
@@ -86,7 +86,7 @@ class CartesianImpedance:
         """Return the pose of the link, its Jacobian (6, m), M (n, n) and the inverse (m, m)."""
         if model is not self._model or tuple(state.joints) != self._of:
             self._of, self._model, link = tuple(state.joints), model, self.link
-            self._inertia = Inertia(model, state.joints)
+            self._inertia = JointInertia(model, state.joints)
             self._jacobian = mbs.compile(mbs.jacobian, model, body=link, representation="hybrid")
             self._pose = mbs.compile(mbs.forward_kinematics, model, bodies=[link])
             self._stretch = _stretched()

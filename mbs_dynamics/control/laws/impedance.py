@@ -88,7 +88,7 @@ def fastest_mode(ratio: float) -> float:
     return low
 
 
-class Inertia:
+class JointInertia:
     """Inertia of the commanded joints, of a law's model: kernels, compiled once."""
 
     def __init__(self, model: Model, joints: Sequence[int]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.laws.impedance import (
-    Inertia,
+    JointInertia,
     Modes,
     by_joint,
     checked_ratio,
@@ -52,7 +52,7 @@ class JointImpedance:
             self._root = np.sqrt(by_joint(self.stiffness, names, "stiffness"))
             self._of, self._model = tuple(state.joints), None
         if model is not self._model:
-            self._inertia = Inertia(model, state.joints)
+            self._inertia = JointInertia(model, state.joints)
             self._coriolis = mbs.compile(mbs.coriolis_matrix, model)
             self._model = model
         return self._inertia.at(state.q)
