@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import mbs_dynamics as mbs
+from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.control.fast_path import verified
@@ -18,7 +19,6 @@ from mbs_dynamics.control.laws.impedance import (
     Modes,
     checked_ratio,
     fastest_mode,
-    not_negative,
 )
 from mbs_dynamics.control.laws.law import LawState
 from mbs_dynamics.control.references import PoseReference
@@ -64,13 +64,13 @@ class CartesianImpedance:
     ) -> None:
         self.link = link
         self.damping_ratio = checked_ratio(damping_ratio)
-        self.posture_frequency = float(not_negative("posture_frequency", posture_frequency))
+        self.posture_frequency = float(checks.not_negative("posture_frequency", posture_frequency))
         if axes not in AXES:
             raise ArgumentError(f"axes is {quoted(axes)}; valid is one of {', '.join(AXES)}")
         self._in_target = np.array([float(axes == "target")])  # an array: numbers take longer
         parts = []
         for name, value in (("angular", angular), ("linear", linear)):
-            part = not_negative(f"{name} stiffness", value)
+            part = checks.not_negative(f"{name} stiffness", value)
             if part.shape not in ((), (3,)):
                 raise ArgumentError(
                     f"{name} stiffness has shape {part.shape}; valid is one value, or (3,)"
@@ -126,16 +126,16 @@ class CartesianImpedance:
         self.slowed = modes.share(ratio, state.gap) < 1.0
         rate = stretched[:, 1:7] @ reference.twist - J @ qd
         forces = modes.forces(stretched[:, 0], rate, ratio, state.gap)
-        found: FloatArray = state.gravity[joints]
+        torques: FloatArray = state.gravity[joints]
         w = self.posture_frequency
         if w:
             v = w * (w * (reference.posture - state.q)[joints] - 2.0 * ratio * qd)
             w2, U = modes.w2, modes.U
             least = (SINGULAR * w2[-1]) ** 2 + 1e-30
             forces = forces - U @ (w2 / (w2 * w2 + least) * ((J @ v) @ U))
-            found = found + (M[np.ix_(joints, joints)] if len(joints) < len(M) else M) @ v
-        found = found + J.T @ forces
-        return found
+            torques = torques + (M[np.ix_(joints, joints)] if len(joints) < len(M) else M) @ v
+        torques = torques + J.T @ forces
+        return torques
 
 
 @lru_cache

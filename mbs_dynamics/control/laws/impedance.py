@@ -47,14 +47,6 @@ def checked_ratio(value: Any) -> float:
     return ratio
 
 
-def not_negative(name: str, value: Any) -> FloatArray:
-    """Return an array of any shape that is finite and not negative, or raise ArgumentError."""
-    found = checks.real(name, value)
-    if not (np.isfinite(found).all() and (found >= 0.0).all()):
-        raise ArgumentError(f"{name} is {found.tolist()}; valid are finite numbers from 0")
-    return found
-
-
 def by_joint(values: Any, names: Sequence[str], name: str) -> FloatArray:
     """Return (m,) of one value for all joints, one for each, or those of some joints, else 0."""
     if isinstance(values, Mapping):
@@ -62,10 +54,10 @@ def by_joint(values: Any, names: Sequence[str], name: str) -> FloatArray:
             if joint not in names:
                 raise UnknownJointError(joint, names)
         values = [values.get(joint, 0.0) for joint in names]
-    found = not_negative(name, values)
-    if found.shape not in ((), (len(names),)):
-        raise ArgumentError(f"{name} has shape {found.shape}; valid is one, or ({len(names)},)")
-    return np.broadcast_to(found, (len(names),))
+    array = checks.not_negative(name, values)
+    if array.shape not in ((), (len(names),)):
+        raise ArgumentError(f"{name} has shape {array.shape}; valid is one, or ({len(names)},)")
+    return np.broadcast_to(array, (len(names),))
 
 
 @lru_cache
@@ -130,8 +122,8 @@ class Modes(NamedTuple):
             square = max(w, least)
             slowed = min(1.0, most / square)
             modal.append(slowed * a + 2.0 * ratio * math.sqrt(slowed / square) * b)
-        found: FloatArray = self.U @ modal
-        return found
+        forces: FloatArray = self.U @ modal
+        return forces
 
     def share(self, ratio: float, period: float) -> float:
         """Return the share of the stiffness that a loop with this period in s bears."""

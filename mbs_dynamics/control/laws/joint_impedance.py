@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 import mbs_dynamics as mbs
+from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.laws.impedance import (
     JointInertia,
     Modes,
     by_joint,
     checked_ratio,
-    not_negative,
 )
 from mbs_dynamics.control.laws.law import LawState
 from mbs_dynamics.control.references import JointReference
@@ -39,7 +39,7 @@ class JointImpedance:
     def __init__(self, stiffness: Any = 50.0, damping_ratio: float = 1.0) -> None:
         self.stiffness, self.damping_ratio = stiffness, checked_ratio(damping_ratio)
         mapping = isinstance(stiffness, Mapping)
-        not_negative("stiffness", list(stiffness.values()) if mapping else stiffness)
+        checks.not_negative("stiffness", list(stiffness.values()) if mapping else stiffness)
         self.slowed = False
         """Whether the stiffness was too much for the latest times between states."""
         self._of: tuple[Any, ...] = ()
@@ -80,5 +80,5 @@ class JointImpedance:
         ahead = M @ reference.qdd + state.gravity
         if reference.qd.any():
             ahead = ahead + self._coriolis(state.q, state.qd) @ reference.qd
-        found: FloatArray = ahead[joints] + root * forces
-        return found
+        torques: FloatArray = ahead[joints] + root * forces
+        return torques

@@ -57,8 +57,8 @@ def law_from(path: str) -> Law:
     if not module or not name:
         raise ArgumentError(f"law is {quoted(path)}; valid is module:name")
     try:
-        found = getattr(importlib.import_module(module), name)
-        law = found() if isinstance(found, type) else found
+        target = getattr(importlib.import_module(module), name)
+        law = target() if isinstance(target, type) else target
     except Exception as error:  # whatever the module of a user does
         raise ArgumentError(
             f"law {quoted(path)} cannot be imported: {type(error).__name__}: {error}"

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mbs_dynamics import checks
 from mbs_dynamics.control.laws.cartesian_impedance import AXES, CartesianImpedance
-from mbs_dynamics.control.laws.impedance import RATIOS, not_negative
+from mbs_dynamics.control.laws.impedance import RATIOS
 from mbs_dynamics.control.laws.joint_impedance import JointImpedance
 from mbs_dynamics.control.laws.law import Law, law_from
 from mbs_dynamics.control.settings import MotionSettings
@@ -105,7 +106,7 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("linear_stiffness", "angular_stiffness"):
-            if not_negative(name, getattr(self, name)).shape != (3,):
+            if checks.not_negative(name, getattr(self, name)).shape != (3,):
                 raise ArgumentError(f"{name} is {getattr(self, name)}; valid are three numbers")
         if self.mode == "law" and not self.law:
             raise ArgumentError("mode is 'law', and law is empty; valid is an import path")
