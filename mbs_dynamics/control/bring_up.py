@@ -65,15 +65,15 @@ class JointResponse(NamedTuple):
     @property
     def problems(self) -> list[str]:
         """Problems with the motor; empty if none was found."""
-        found = []
+        problems = []
         if abs(self.command) < STILL:
-            found.append(
+            problems.append(
                 f"{self.joint} does not move by {self.nudge:.3g}: does its drive take efforts, or "
                 "does friction hold it?"
             )
         else:
-            found += _judged(f"{self.joint} moves", self.command, "command_per_newton_metre")
-        return found + _judged(
+            problems += _judged(f"{self.joint} moves", self.command, "command_per_newton_metre")
+        return problems + _judged(
             f"{self.joint} reports an effort", self.feedback, "feedback_per_newton_metre"
         )
 

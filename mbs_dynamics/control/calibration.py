@@ -150,7 +150,7 @@ def calibrate(
         fits = [(other, data.fit(other, fit.x, best.noise)) for other, fit in fits]
         pattern, best = min(fits, key=lambda pair: pair[1].misfit)
     rivals = [other for other, fit in fits if fit.misfit < best.misfit + CERTAIN**2]
-    found, unseen = [], {name: "no efforts were recorded" for name in data.without}
+    calibrated, unseen = [], {name: "no efforts were recorded" for name in data.without}
     ambiguous = [
         name
         for k, name in enumerate(data.joints)
@@ -167,8 +167,8 @@ def calibrate(
         if why:
             unseen[name] = why
         else:
-            found.append(data.calibrated(best, k, pattern[k]))
-    return MotorCalibration(tuple(found), unseen, tuple(data.notes), len(data.u))
+            calibrated.append(data.calibrated(best, k, pattern[k]))
+    return MotorCalibration(tuple(calibrated), unseen, tuple(data.notes), len(data.u))
 
 
 class _Data:
@@ -227,8 +227,8 @@ class _Data:
         def merged(columns: FloatArray) -> FloatArray:
             values = columns[kept]
             sums = np.stack([np.bincount(which.ravel(), x, count) for x in values.T], axis=1)
-            found: FloatArray = sums / np.bincount(which.ravel(), minlength=count)[:, None]
-            return found
+            means: FloatArray = sums / np.bincount(which.ravel(), minlength=count)[:, None]
+            return means
 
         self._merged = merged
         self.places = [model.joint_names.index(name) for name in u]
@@ -295,18 +295,18 @@ class _Data:
                 "state some"
             )
         choices = [(sign,) if sign else (1, -1) for sign in self.known]
-        found = list(product(*choices))
-        if len(found) == 1:
-            return found
+        patterns = list(product(*choices))
+        if len(patterns) == 1:
+            return patterns
         left = []
-        for pattern in found:
+        for pattern in patterns:
             g = mbs.gravity_torques(self.model, self._whole(pattern))[:, self.rows]
             with np.errstate(invalid="ignore", divide="ignore"):
                 a = (self.e * g).sum(axis=0) / np.square(g).sum(axis=0)
             rest = (self.e - np.nan_to_num(a) * g) / self.scale
             left.append(float(np.square(rest).sum()))
         order = np.argsort(left, kind="stable")[:BEST]
-        return [found[k] for k in order]
+        return [patterns[k] for k in order]
 
     def _whole(self, pattern: Sequence[int], zeros: Any = 0.0) -> FloatArray:
         """Return positions (N, n) of all joints of the model."""

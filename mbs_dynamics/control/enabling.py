@@ -28,29 +28,29 @@ def problems(guard: Guard, now: float, *, held: bool = False) -> list[str]:
     ``held``: the motors are known to hold the arm, so that efforts must agree with gravity.
     """
     joints = guard.settings.joints
-    found = [
+    reasons = [
         f"{name} has no effort limit: set effort_limits.{name}, or <limit effort> in the URDF"
         for name, most in zip(joints, guard.efforts, strict=True)
         if not 0.0 < most < math.inf
     ]
-    limited = not found and bool(joints)
+    limited = not reasons and bool(joints)
     if limited:
         try:
             guard.limits.check()
         except ArgumentError as error:
-            found.append(str(error))
+            reasons.append(str(error))
     if guard.model.total_mass == 0.0:
-        found.append("the robot_description states no mass: all gravity torques are zero")
+        reasons.append("the robot_description states no mass: all gravity torques are zero")
     trouble = guard.input_problem(now)
     if trouble:
-        found.append(trouble)
+        reasons.append(trouble)
     elif limited and guard.q and guard.policy.at_rest:
         try:
             guard.following.check(guard.model_in_force(now), guard.resting(now))
         except ArgumentError as error:
-            found.append(str(error))
-        found += filter(None, (overload(guard), _mismatch(guard, held)))
-    return found
+            reasons.append(str(error))
+        reasons += filter(None, (overload(guard), _mismatch(guard, held)))
+    return reasons
 
 
 def overload(

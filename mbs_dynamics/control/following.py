@@ -147,8 +147,8 @@ class Following:
         follower = self._now.follower
         if follower is None or not follower.joints.remark:
             return ""
-        said, follower.joints.remark = follower.joints.remark, ""
-        return said
+        remark, follower.joints.remark = follower.joints.remark, ""
+        return remark
 
     def check(self, model: Model, state: LawState) -> None:
         """Raise ArgumentError if the arm cannot bear the law at a state."""
@@ -163,15 +163,15 @@ class Following:
         """
         before, elapsed = self._before, state.time - self._begun_at
         share = min(1.0, max(0.0, elapsed / self.settings.switch_time))
-        found = self._added(self._now, model, state, gravity)
+        torques = self._added(self._now, model, state, gravity)
         if before is not None:
-            found = share * found + (1.0 - share) * self._added(before, model, state, gravity)
+            torques = share * torques + (1.0 - share) * self._added(before, model, state, gravity)
             if share == 1.0:
                 self._before, following = None, self._next
                 if following is not None:
                     self._next = None
                     self.switch(following, state.time, engaged=True)
-        added: list[float] = found.tolist()
+        added: list[float] = torques.tolist()
         return added
 
     def _added(

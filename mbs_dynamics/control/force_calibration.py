@@ -82,9 +82,9 @@ class Calibration(NamedTuple):
             except ArgumentError as error:
                 raise ArgumentError(f"not written over what is no calibration: {error}") from error
         moment, force = np.split(self.bias, 2)
-        found = {"frame": frame, "mass": self.mass, "com": self.com.tolist()}
-        found |= {"bias_force": force.tolist(), "bias_torque": moment.tolist()}
-        files.write_at_once("the calibration", path, json.dumps(found, indent=2) + "\n")
+        fields = {"frame": frame, "mass": self.mass, "com": self.com.tolist()}
+        fields |= {"bias_force": force.tolist(), "bias_torque": moment.tolist()}
+        files.write_at_once("the calibration", path, json.dumps(fields, indent=2) + "\n")
 
     @classmethod
     def read(cls, path: Path, frame: str = "") -> Calibration:
@@ -97,15 +97,15 @@ class Calibration(NamedTuple):
             if not path.expanduser().is_file():  # nor a pipe, which would block
                 raise ArgumentError("there is no such file")
             with path.expanduser().open("rb") as file:
-                found = json.loads(files.decoded(path, file.read(LARGEST_FILE)))
-            check_keys("the file", found, ("frame", "mass", "com", "bias_force", "bias_torque"))
-            if frame and found["frame"] != frame:
-                raise ArgumentError(f"it is of frame {quoted(found['frame'])}; valid is {frame!r}")
+                fields = json.loads(files.decoded(path, file.read(LARGEST_FILE)))
+            check_keys("the file", fields, ("frame", "mass", "com", "bias_force", "bias_torque"))
+            if frame and fields["frame"] != frame:
+                raise ArgumentError(f"it is of frame {quoted(fields['frame'])}; valid is {frame!r}")
             force, moment, com = (
-                checks.numbers(key, found[key], (3,))
+                checks.numbers(key, fields[key], (3,))
                 for key in ("bias_force", "bias_torque", "com")
             )
-            mass = checks.number("mass", found["mass"])
+            mass = checks.number("mass", fields["mass"])
             if mass < 0.0:
                 raise ArgumentError(f"mass must not be negative; got {mass:g}")
             largest = max(mass, *np.abs([force, moment, com]).flat)
@@ -190,9 +190,9 @@ def fit(gravities: ArrayLike, wrenches: ArrayLike) -> Fit:
                 f"the moments show a centre of mass at {_shown(c)} m; valid is at most "
                 f"{FARTHEST:g} m from the sensor. Are they in N m?"
             )
-    found = Calibration(np.concatenate([m0, f0]), m, c)
+    calibration = Calibration(np.concatenate([m0, f0]), m, c)
     errors = np.concatenate([e_mc[-3:], e_m[-3:]])
-    return Fit(found, errors, float(e_mass), e_c, np.hstack([left_m, left_f]))
+    return Fit(calibration, errors, float(e_mass), e_c, np.hstack([left_m, left_f]))
 
 
 def unseen(gravities: FloatArray) -> str:
@@ -246,41 +246,42 @@ def _check_mounting(
     g, force = g - g.mean(axis=0), force - force.mean(axis=0)
     U, s, Vt = np.linalg.svd(force.T @ g)
     proper, total = np.sign(np.linalg.det(U @ Vt)), np.square(g).sum()
-    found = []
+    mountings = []
     for sign in (1.0, -1.0):  # of the readings
         Q = sign * U @ np.diag([1.0, 1.0, sign * proper]) @ Vt  # the rotation of -force for -1
         mass = (s[0] + s[1] + sign * proper * s[2]) / total
         missed = np.square(force - sign * mass * g @ Q.T).sum()
-        found.append((missed, sign, so3.log(Q), mass))
-    (best, *_, mass), rounding = min(found, key=lambda one: one[0]), 1e-12 * np.square(force).sum()
+        mountings.append((missed, sign, so3.log(Q), mass))
+    best, *_, mass = min(mountings, key=lambda one: one[0])
+    rounding = 1e-12 * np.square(force).sum()
     variance = best / (left.size - 7)
     spared = np.square(left).sum() - best
     explained = (
         mass * math.sqrt(total / len(g)) > NOISE[0] and best <= EXPLAINED * np.square(force).sum()
     )
     turned = explained and spared > 3.0 * SIGNIFICANT * variance + rounding
-    close = [one for one in found if one[0] <= best + 9.0 * variance + rounding]
+    close = [one for one in mountings if one[0] <= best + 9.0 * variance + rounding]
     fits = any(sign > 0.0 and np.linalg.norm(x) <= TURNED for _, sign, x, _ in close)
     if m < -max(LIGHTEST, ERRORS * error) or (turned and not fits):
         names = sorted(_mounting(sign, x) for _, sign, x, _ in close)
-        said = ", or ".join(names) if explained else "no rotation of the sensor"
+        described = ", or ".join(names) if explained else "no rotation of the sensor"
         raise ArgumentError(
-            f"the readings fit {said}; as it is mounted they show a tool of {m:.3g} kg"
+            f"the readings fit {described}; as it is mounted they show a tool of {m:.3g} kg"
         )
 
 
 def _mounting(sign: float, x: FloatArray) -> str:
     angle = float(np.linalg.norm(x))
-    said = []
+    described = []
     if angle > TURNED:
         k = int(np.abs(x).argmax())
         axis = x * np.sign(x[k]) / angle  # the sign of a half turn is arbitrary
         degrees = math.degrees(angle) * (1.0 if angle > 3.1 else float(np.sign(x[k])))
         name = "xyz"[k] if axis[k] > math.cos(TURNED) else _shown(axis, 2)
-        said.append(f"turned by {degrees:.0f} degrees about {name}")
+        described.append(f"turned by {degrees:.0f} degrees about {name}")
     if sign < 0.0:
-        said.append("that reports the opposite wrench (or gravity points the other way)")
-    return f"a sensor {' and '.join(said) or 'as it is mounted'}"
+        described.append("that reports the opposite wrench (or gravity points the other way)")
+    return f"a sensor {' and '.join(described) or 'as it is mounted'}"
 
 
 def _shown(x: Sequence[float] | FloatArray, digits: int = 3) -> str:

@@ -209,10 +209,10 @@ class ForceSensor:
 
         Raises ArgumentError for an arm that moves, or has not been read long enough.
         """
-        found = self._at_rest(now)
+        readings = self._at_rest(now)
         load = np.asarray(self.load.matrix())
-        W = np.mean([W - motion.reading(load) for W, motion in found], axis=0)
-        fall = np.mean([motion.fall for _, motion in found], axis=0)
+        W = np.mean([W - motion.reading(load) for W, motion in readings], axis=0)
+        fall = np.mean([motion.fall for _, motion in readings], axis=0)
         missing = unseen(np.vstack([self._taken()[0], fall]))  # or an error
         self.poses.append((fall, W))
         message = f"{len(self.poses)} pose(s) taken"
@@ -232,9 +232,9 @@ class ForceSensor:
 
         Raises what :func:`fit` raises; the calibration before then stays.
         """
-        found = fit(*self._taken())
-        self.calibrate(found.calibration, now)
-        return found
+        result = fit(*self._taken())
+        self.calibrate(result.calibration, now)
+        return result
 
     def restart(self) -> None:
         """Forget all poses; the calibration stays."""

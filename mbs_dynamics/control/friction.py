@@ -78,7 +78,7 @@ class FrictionCompensation:
         kept = RISE / (RISE + elapsed)
         wave = self.dither and self.dither * math.sin(2.0 * math.pi * self.frequency * now)
         tanh, speed, push, assist = math.tanh, self.speed, self._push, self._assist
-        found: list[float] = []
+        torques: list[float] = []
         for k, (band, stribeck, load) in enumerate(self._rows):
             g, v = gravity[k], rates[k]
             beyond = efforts[k] - g - assist[k]
@@ -95,9 +95,9 @@ class FrictionCompensation:
             weight = g if g > 0.0 else -g
             bound = friction_bound(coulomb[k], stribeck, self._turn, load, v, weight)
             level = min(LARGEST_SHARE, shares[k]) * bound
-            found.append(level * (s + (1.0 - s if s > 0.0 else 1.0 + s) * help_))
-        self._assist = found
-        return found
+            torques.append(level * (s + (1.0 - s if s > 0.0 else 1.0 + s) * help_))
+        self._assist = torques
+        return torques
 
     def _ended(self) -> list[float]:
         self.reset()

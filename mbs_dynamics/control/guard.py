@@ -197,16 +197,16 @@ class Guard:
 
         Damping exerts the effort limit at the velocity limit; infinite where no limit is stated.
         """
-        found, efforts = {"max_payload": self.model.total_mass or math.inf}, []
+        largest, efforts = {"max_payload": self.model.total_mass or math.inf}, []
         for own, k in zip(settings.effort_limits, self.joints, strict=True):
             name, effort = self.model.joint_names[k], float(self.model.effort_limits[k])
             efforts.append(own or effort)
-            found[f"effort_limits.{name}"] = effort
-            found[f"friction.{name}"] = efforts[-1]
+            largest[f"effort_limits.{name}"] = effort
+            largest[f"friction.{name}"] = efforts[-1]
             fastest = self._fastest[k]
-            found[f"damping.{name}"] = efforts[-1] / fastest if fastest < math.inf else math.inf
-        found["effort_rate_limit"] = RATE_SHARE * max(efforts, default=math.inf)
-        return found
+            largest[f"damping.{name}"] = efforts[-1] / fastest if fastest < math.inf else math.inf
+        largest["effort_rate_limit"] = RATE_SHARE * max(efforts, default=math.inf)
+        return largest
 
     def _springs(self, settings: ArmSettings) -> Springs:
         return Springs(self.model, self.joints, settings.limit_zone, settings.limit_frequency)
@@ -520,8 +520,8 @@ class Guard:
         before = self._model_in_force
         if gravity is not before[0] or loads is not before[1]:
             self._model_in_force = gravity, loads, in_force(self.model, gravity, loads)
-        found: Model = self._model_in_force[2]
-        return found
+        model: Model = self._model_in_force[2]
+        return model
 
     def prepare(self, law: Law | None, now: float) -> Followed:
         """Compile what a law needs, call it once, and return what :meth:`switch` takes.
@@ -598,22 +598,23 @@ class Guard:
         """Return the fault that an input or the state of a joint is too old, or None."""
         stale = self.input.stale(now)
         for watch in self.watches:
-            found = watch.stale(now, self.settings.stale_timeout)
-            if found is not None:
+            fault = watch.stale(now, self.settings.stale_timeout)
+            if fault is not None:
                 some = 0 < len(stale) < self.model.n and watch is self.watch
                 joints = f": {', '.join(stale)}" if some else ""
-                return found._replace(reason=found.reason + joints)
+                return fault._replace(reason=fault.reason + joints)
         return Fault("stale", f"no valid {self.source} of {', '.join(stale)}") if stale else None
 
     def _watch_saturation(self, now: float) -> None:
         if not self.policy.engaged or not self.policy.limited.effort:
             return
-        found = self.policy.saturation(now)
-        if found is not None and found[1] > self.settings.saturation_timeout:
-            name, most = self.settings.joints[found[0]], self.policy.limits.effort[found[0]]
+        saturation = self.policy.saturation(now)
+        if saturation is not None and saturation[1] > self.settings.saturation_timeout:
+            k, seconds = saturation
             message = (
-                f"{name} has been at its effort limit of {most:.4g} for {found[1]:.3f} s; "
-                f"saturation_timeout is {self.settings.saturation_timeout:g}"
+                f"{self.settings.joints[k]} has been at its effort limit of "
+                f"{self.policy.limits.effort[k]:.4g} for {seconds:.3f} s; saturation_timeout is "
+                f"{self.settings.saturation_timeout:g}"
             )
             self.policy.trip(now, Fault("saturated", message))
 

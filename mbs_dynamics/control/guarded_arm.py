@@ -180,15 +180,15 @@ class GuardedArm:
 
     def problems(self, t: float) -> list[str]:
         """Return all reasons why torques must not be enabled at time ``t``; empty if none."""
-        found = enabling.problems(self.guard, t, held=self.policy.grip == 1.0)
+        reasons = enabling.problems(self.guard, t, held=self.policy.grip == 1.0)
         if self.fault is not None:
-            found.append(f"a fault is latched: {self.fault}; clear it")
-        found += [
+            reasons.append(f"a fault is latched: {self.fault}; clear it")
+        reasons += [
             f"{name}: {why}"
             for name, why in zip(self.motors.joint_names, self._refused, strict=True)
             if why
         ]
-        return found
+        return reasons
 
     def enable(self, t: float) -> list[str]:
         """Ask for torques; return what forbids them, empty if they begin to ramp in.
@@ -197,13 +197,13 @@ class GuardedArm:
         """
         if self.policy.engaged:
             return []
-        found = self.problems(t)
-        if not found:
+        reasons = self.problems(t)
+        if not reasons:
             try:
                 self.guard.enable(t, self.guard.limits._replace(hand_over_time=HAND_OVER))
             except ArgumentError as error:
-                found.append(str(error))
-        return found
+                reasons.append(str(error))
+        return reasons
 
     def hold(self, t: float) -> list[str]:
         """Let the drives hold the arm where it is; return what forbids that, empty if they do.
@@ -296,16 +296,16 @@ class GuardedArm:
         """Return the command for the motors at time ``t``, from the frames since the last step."""
         guard, policy = self.guard, self.policy
         gap, self._now = t - self._now, t
-        found = self._accepted(frames, t) if frames else None
+        accepted = self._accepted(frames, t) if frames else None
         most = self.motors.max_age
         if gap < most:
             guard.period += 0.05 * (gap - guard.period) if guard.period else gap
         if (gap >= most or t - min(self._stamps) >= most) and policy.engaged:
             self._stop_waiting(t, gap)
-        if found is None:
+        if accepted is None:
             torques = guard.tick(t)
         else:
-            joints, positions, velocities, efforts, stamps = found
+            joints, positions, velocities, efforts, stamps = accepted
             q, positions, velocities, efforts, whole = guard.input.feed(
                 joints, positions, velocities, efforts, stamps
             )
@@ -315,8 +315,8 @@ class GuardedArm:
             else:
                 torques = guard.tick(t)
         command = self._command(torques)
-        if self._log is not None and found is not None:
-            self._log.write(t, found[1:4], frames, command.motors)
+        if self._log is not None and accepted is not None:
+            self._log.write(t, accepted[1:4], frames, command.motors)
         return command
 
     def _accepted(self, frames: Sequence[Frame], t: float) -> tuple[Any, ...] | None:

@@ -96,7 +96,7 @@ def fixed_coordinates(joint_names: Sequence[str], fixed: Mapping[str, float]) ->
     Raises UnknownJointError for a name that is not among ``joint_names``, ArgumentError for a
     position that is not finite or too large.
     """
-    found = {}
+    positions = {}
     for name, position in fixed.items():
         if name not in joint_names:
             raise UnknownJointError(name, joint_names)
@@ -105,8 +105,8 @@ def fixed_coordinates(joint_names: Sequence[str], fixed: Mapping[str, float]) ->
                 f"the fixed position of joint {name!r} is {position:g}; valid is less than "
                 f"{LARGEST:g} in size"
             )
-        found[list(joint_names).index(name)] = float(position)
-    return found
+        positions[list(joint_names).index(name)] = float(position)
+    return positions
 
 
 class _Layout(NamedTuple):
@@ -341,14 +341,14 @@ class JointInput:
         """Return which joints are not fresh and for how long, in words; empty if all are."""
         if self.fresh_for(now) > 0.0:
             return []
-        found = []
+        ages = []
         for k, name in enumerate(self.joint_names):
             age = now - self.received[k]
             if age == math.inf:
-                found.append(f"{name} {NOT_REPORTED}")
+                ages.append(f"{name} {NOT_REPORTED}")
             elif age >= self._timeout(k):
-                found.append(f"{name} for {age:.3f} s")
-        return found
+                ages.append(f"{name} for {age:.3f} s")
+        return ages
 
     def fresh_for(self, now: float) -> float:
         """Return in how many s the first joint is stale without messages; 0.0 if one is now."""
@@ -479,23 +479,23 @@ class JointInput:
         """Store efforts; an invalid number makes all those of the message unknown."""
         coordinates, noted = layout.coordinates, self._no_effort
         tau: Sequence[float] = (math.nan,) * len(coordinates)
-        said, missing = NO_EFFORTS, coordinates
+        why_not, missing = NO_EFFORTS, coordinates
         if len(efforts) == len(layout.names):
             tau = layout.pick(efforts)
-            said, missing = NAN_EFFORT, []
+            why_not, missing = NAN_EFFORT, []
             if not math.hypot(*tau) < LARGEST:  # nor is it for NaN
                 pairs = list(zip(coordinates, tau, strict=True))
                 missing = [k for k, value in pairs if value != value]
                 names = self.joint_names
                 wild = [f"{names[k]} = {value:g}" for k, value in pairs if abs(value) > LARGEST]
                 if wild:
-                    said, missing = f"effort is no measurement: {listed(wild)}", coordinates
+                    why_not, missing = f"effort is no measurement: {listed(wild)}", coordinates
                     tau = (math.nan,) * len(tau)
         elif efforts:
-            said = f"{len(layout.names)} joint names but {len(efforts)} effort value(s)"
+            why_not = f"{len(layout.names)} joint names but {len(efforts)} effort value(s)"
         changed = noted.any and noted.note([k for k in coordinates if k not in missing], "")
         if missing:
-            changed = noted.note(missing, said) or changed
+            changed = noted.note(missing, why_not) or changed
         self._put(self._torques, layout, tau)
         if changed:
             self._efforts = Efforts(self._tau, noted.why)

@@ -114,26 +114,26 @@ def motors_of(joint: str, tables: Any, stated: float) -> list[Motor]:
 def _motor(joint: str, where: str, table: Any, stated: float) -> Motor:
     check_keys(where, table, ("motor", "sign", *FACTORS), OPTIONAL)
 
-    found = {"zero": 0.0, "kp": 0.0, "kd": 0.0, "limit": stated, **table}
-    name = found.pop("motor")
+    row = {"zero": 0.0, "kp": 0.0, "kd": 0.0, "limit": stated, **table}
+    name = row.pop("motor")
     if isinstance(name, bool) or not isinstance(name, int | str) or name == "":
         raise ArgumentError(f"{where}: motor is {quoted(name)}; valid is a number or a name")
     if math.isinf(stated) and "limit" not in table:
         raise ArgumentError(f"{where} lacks 'limit', and the model states no effort limit of it")
-    for key, given in found.items():
+    for key, given in row.items():
         if isinstance(given, bool | str) or given is None:
             hint = "; YAML takes 1e-3 for text, 1.0e-3 for a number" if given else ""
             raise ArgumentError(f"{where}: {key} is {quoted(given)}; valid are numbers{hint}")
-        found[key] = value = number(f"{where}: {key}", given)
+        row[key] = value = number(f"{where}: {key}", given)
         signed = key in SIGNED
         low, high = SIGNED[key] if signed else (0.0 if key in ("kp", "kd") else SMALLEST, LARGEST)
         if not low <= (abs(value) if signed else value) <= high:
             valid = f"{'sizes' if signed else 'numbers'} from {low:g} to {high:g}"
             raise ArgumentError(f"{where}: {key} is {value:g}; valid are {valid}")
     position, command, kp, kd = (
-        found[key] for key in ("position_per_radian", "command_per_newton_metre", "kp", "kd")
+        row[key] for key in ("position_per_radian", "command_per_newton_metre", "kp", "kd")
     )
-    velocity = found.setdefault("velocity_per_radian", position)
+    velocity = row.setdefault("velocity_per_radian", position)
     if kp and not kd:
         raise ArgumentError(f"{where}: kp is {kp:g} without kd; valid is a positive kd with it")
     effects = {
@@ -143,8 +143,8 @@ def _motor(joint: str, where: str, table: Any, stated: float) -> Motor:
     for key, (gain, effect) in effects.items():
         if key in table and not gain:
             raise ArgumentError(f"{where}: {key} is stated, but not the gain that has it as effect")
-        found.setdefault(key, effect)
-    return Motor(motor=name, joint=joint, **found)
+        row.setdefault(key, effect)
+    return Motor(motor=name, joint=joint, **row)
 
 
 def row_of(motor: Motor | None) -> dict[str, Any]:

@@ -236,8 +236,10 @@ class Motors:
             q, qd, tau = in_si(*values, zeros.tolist(), factors.tolist())
         except (TypeError, ValueError):
             return self.measured(_clean(frames)) if len(frames) else _NOTHING
-        found = Measured(rows, q, qd, tau, pick(stamps), pick(errors), pick(temperatures), unknown)
-        return self._merged(found) if self._shared else found
+        measured = Measured(
+            rows, q, qd, tau, pick(stamps), pick(errors), pick(temperatures), unknown
+        )
+        return self._merged(measured) if self._shared else measured
 
     def _layout(self, names: tuple[Any, ...]) -> Layout:
         """Return the layout of frames of motors in this order."""
@@ -258,11 +260,11 @@ class Motors:
             tuple(dict.fromkeys(name for name in names if name not in self._rows)),
         )
 
-    def _merged(self, found: Measured) -> Measured:
+    def _merged(self, measured: Measured) -> Measured:
         """Return measurements by joint from those by motor."""
-        self._latest.update(zip(found.joints, zip(*found[1:7], strict=True), strict=True))
+        self._latest.update(zip(measured.joints, zip(*measured[1:7], strict=True), strict=True))
         joints, merged, apart = [], [], []
-        for joint in sorted({self._joints[row] for row in found.joints}):
+        for joint in sorted({self._joints[row] for row in measured.joints}):
             rows = self._groups[joint]
             if not all(row in self._latest for row in rows):
                 continue
@@ -282,7 +284,7 @@ class Motors:
                 )
             )
         columns: Any = zip(*merged, strict=True) if merged else _NOTHING[1:7]
-        return Measured._make((joints, *columns, found.unknown, apart))
+        return Measured._make((joints, *columns, measured.unknown, apart))
 
     # -- states and commands by joint --------------------------------------------------------------
 
@@ -317,11 +319,11 @@ class Motors:
         zeros, *factors = self._to_si(tuple(names))
         if len(positions) == len(names):
             positions = list(map(sub, positions, zeros))
-        found = [
+        columns = [
             list(map(mul, values, each)) if len(values) == len(names) else list(values)
             for values, each in zip((positions, velocities, efforts), factors, strict=True)
         ]
-        return found[0], found[1], found[2]
+        return columns[0], columns[1], columns[2]
 
     def _zeros_and_factors(self, names: tuple[str, ...]) -> list[list[float]]:
         by_joint = {motor.joint: motor for motor in self.motors}
@@ -384,7 +386,7 @@ def _remarks(motors: Motors, stated: Mapping[str, float]) -> Iterable[str]:
 
 def _clean(frames: Iterable[Any]) -> list[Frame]:
     """Return frames with numbers, NaN for other values, and with names that can be compared."""
-    found = []
+    cleaned = []
     for frame in frames:
         try:
             motor, stamp, position, velocity, effort, error, temperature = Frame(*frame)
@@ -395,8 +397,8 @@ def _clean(frames: Iterable[Any]) -> list[Frame]:
             ) from None
         name = motor if isinstance(motor, int | str) else str(motor)
         values: Any = map(_float, (stamp, position, velocity, effort))
-        found.append(Frame._make((name, *values, error, _float(temperature))))
-    return found
+        cleaned.append(Frame._make((name, *values, error, _float(temperature))))
+    return cleaned
 
 
 def _float(value: Any) -> float:

@@ -56,7 +56,7 @@ def read_poses(path: str | Path, model: Model, start: Motors | None = None) -> P
     joints = {name: name for name in model.joint_names}
     if start is not None:
         joints |= {str(motor.motor): motor.joint for motor in start.motors}
-    found, still = Poses(), np.ones(len(table.rows), bool)
+    poses, still = Poses(), np.ones(len(table.rows), bool)
     taken: dict[tuple[str, str], str] = {}
     for k, name in sorted(enumerate(table.names), key=lambda pair: not pair[1].startswith(RAW)):
         column = _meaning(name.removeprefix(RAW))
@@ -66,7 +66,7 @@ def read_poses(path: str | Path, model: Model, start: Motors | None = None) -> P
         if kind == "qd":
             still &= ~(np.abs(column.factor * table.column(k)) > STILL)
             continue
-        values: dict[str, FloatArray] = getattr(found, kind)
+        values: dict[str, FloatArray] = getattr(poses, kind)
         if own in values:
             if not taken[kind, own].startswith(RAW) or name.startswith(RAW):
                 raise ArgumentError(f"{path}: {taken[kind, own]!r} and {name!r} are both {kind}")
@@ -74,18 +74,18 @@ def read_poses(path: str | Path, model: Model, start: Motors | None = None) -> P
         if kind == "q":
             factor = column.factor
         elif kind == "positions" and column.factor != 1.0:
-            found.position_per_radian[own] = 1.0 / column.factor
+            poses.position_per_radian[own] = 1.0 / column.factor
         values[own], taken[kind, own] = factor * table.column(k), name
-    if not found.efforts or not (found.q or found.positions):
-        what = "efforts" if found.q or found.positions else "positions"
+    if not poses.efforts or not (poses.q or poses.positions):
+        what = "efforts" if poses.q or poses.positions else "positions"
         raise ArgumentError(
             f"{path}: has no {what} of joints; valid are columns q_<joint> or position_<joint>, "
             f"and effort_<joint>, with joints {listed(joints)}; the file has {listed(table.names)}"
         )
-    for columns in (found.q, found.positions, found.efforts, found.commands):
+    for columns in (poses.q, poses.positions, poses.efforts, poses.commands):
         for own in columns:
             columns[own] = columns[own][still]
-    return found
+    return poses
 
 
 def _meaning(name: str) -> Meaning | None:
@@ -94,8 +94,8 @@ def _meaning(name: str) -> Meaning | None:
     if command:
         return Meaning("commands", command[1])
     kind = re.match(r"(qd|q|pos|tau|torque|effort)", name, re.IGNORECASE)
-    found = meaning(name, raw=True) if kind else None
-    if kind is None or found is None or found.quantity == "t":
+    column = meaning(name, raw=True) if kind else None
+    if kind is None or column is None or column.quantity == "t":
         return None
     quantity = {"qd": "qd", "q": "q", "pos": "positions"}.get(kind[1].lower(), "efforts")
-    return found._replace(quantity=quantity)
+    return column._replace(quantity=quantity)

@@ -113,19 +113,19 @@ def approached(
     goal = target_v + e * (speed / np.where(size > 0.0, size, 1.0))
     goal = goal * np.minimum(1.0, fastest / np.maximum(_length(goal), 1e-12))
     step = goal - v
-    found = v + step * np.minimum(1.0, change / np.maximum(_length(step), 1e-12))
+    limited = v + step * np.minimum(1.0, change / np.maximum(_length(step), 1e-12))
     direct = e / dt
     met = (
         (_length(direct) <= fastest)
         & (_length(direct - v) <= change)
         & (_length(target_v - direct) <= change)
     )
-    return np.where(met, direct, found), met
+    return np.where(met, direct, limited), met
 
 
 def _length(x: FloatArray) -> FloatArray:
-    found: FloatArray = np.sqrt((x * x).sum(axis=-1, keepdims=True))
-    return found
+    length: FloatArray = np.sqrt((x * x).sum(axis=-1, keepdims=True))
+    return length
 
 
 class JointFollower:
@@ -245,11 +245,11 @@ class JointFollower:
                 self._play(dt)
             else:
                 self._approach(dt, now)
-        found, n = q.copy(), len(q)
+        positions, n = q.copy(), len(q)
         qd, qdd = np.zeros(n), np.zeros(n)
-        found[self._columns] = self._x[:, 0]
+        positions[self._columns] = self._x[:, 0]
         qd[self._columns], qdd[self._columns] = self._v[:, 0], self._a[:, 0]
-        return JointReference(found, qd, qdd)
+        return JointReference(positions, qd, qdd)
 
     def _approach(self, dt: float, now: float) -> None:
         target, rate = self._target, self._target_v

@@ -131,9 +131,9 @@ class Rig:
                     _until(-moving, -viscous, -steady - self.effort),
                 ),
             }
-        what, found = min(factors.items(), key=lambda each: each[1].min())
-        joint = self.names[int(found.argmin()) % len(self.names)]
-        return float(found.min()), f"the {what} of {joint!r}"
+        what, least = min(factors.items(), key=lambda each: each[1].min())
+        joint = self.names[int(least.argmin()) % len(self.names)]
+        return float(least.min()), f"the {what} of {joint!r}"
 
 
 def _until(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
@@ -360,7 +360,7 @@ def _squared_velocities(
     last = np.full((len(a), 1), 0.5 / step)
     slope = np.hstack([slope, -last])
     top, bottom = np.hstack([middle + half, last]), np.hstack([middle - half, 0.0 * last])
-    reach, found = np.zeros((2, len(a)))
+    reach, squared = np.zeros((2, len(a)))
     for k in range(len(a) - 2, -1, -1):
         top[k, -1] *= reach[k + 1]
         x = most[k]
@@ -372,6 +372,6 @@ def _squared_velocities(
             x = gap / fall
         reach[k] = max(x, 0.0)
     for k in range(len(a) - 1):
-        u = (top[k] + slope[k] * found[k]).min()
-        found[k + 1] = min(max(found[k] + 2.0 * step * u, 0.0), reach[k + 1])
-    return found
+        u = (top[k] + slope[k] * squared[k]).min()
+        squared[k + 1] = min(max(squared[k] + 2.0 * step * u, 0.0), reach[k + 1])
+    return squared

@@ -91,19 +91,19 @@ class Trajectory:
         self._rest = np.zeros(m)
 
     def _of_points(self, name: str, values: ArrayLike) -> FloatArray:
-        found = checks.real(name, values)
+        array = checks.real(name, values)
         shape = (len(self.times), len(self.names))
-        if found.shape != shape:
+        if array.shape != shape:
             raise ArgumentError(
-                f"{name} has shape {found.shape}; valid is {shape}, by point and joint"
+                f"{name} has shape {array.shape}; valid is {shape}, by point and joint"
             )
-        wrong = np.argwhere(~np.isfinite(found))
+        wrong = np.argwhere(~np.isfinite(array))
         if wrong.size:
             k, j = map(int, wrong[0])
             raise ArgumentError(
-                f"{name} must be finite; got {found[k, j]} at point {k}, joint {self.names[j]!r}"
+                f"{name} must be finite; got {array[k, j]} at point {k}, joint {self.names[j]!r}"
             )
-        return found
+        return array
 
     @property
     def duration(self) -> float:
@@ -165,8 +165,8 @@ class Trajectory:
             x = np.linspace(0.0, 1.0, SAMPLES)[:, None] * np.diff(self.times)
             one = np.ones_like(x)
             powers = np.array([[y * one for y in row] for row in _powers(x)])
-            found = np.einsum("dcsk,kcm->dskm", powers, self._coefficients)
-            q, qd = found[0], found[1]
+            samples = np.einsum("dcsk,kcm->dskm", powers, self._coefficients)
+            q, qd = samples[0], samples[1]
         for what, values, bounds in (
             ("position", q, (low, high)),
             ("velocity", qd, (-fastest, fastest)),
