@@ -40,7 +40,7 @@ def problems(guard: Guard, now: float, *, held: bool = False) -> list[str]:
         except ArgumentError as error:
             reasons.append(str(error))
     if guard.model.total_mass == 0.0:
-        reasons.append("the robot_description states no mass: all gravity torques are zero")
+        reasons.append("the description of the robot states no mass: all gravity torques are zero")
     trouble = guard.input_problem(now)
     if trouble:
         reasons.append(trouble)

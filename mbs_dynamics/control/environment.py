@@ -122,7 +122,7 @@ def carried_over(
 def check_load(load: LinkLoad) -> None:
     """Raise ModelError or ArgumentError for an invalid load."""
     if not load.link:
-        raise ModelError("a payload must name the link that carries it in header.frame_id")
+        raise ModelError("a payload must name the link that carries it")
     what = f"payload at {quoted(load.link)}"
     largest = max(np.abs([load.mass, *load.com, *np.ravel(load.inertia_at_com)]))
     if LARGEST_LOAD < largest < np.inf:  # before anything is computed that may overflow

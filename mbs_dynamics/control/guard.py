@@ -568,7 +568,7 @@ class Guard:
             return ""
         return (
             f"the stamp is {abs(age):.3f} s {'older' if age > 0.0 else 'newer'} than the clock; "
-            f"max_age is {most:g}. Are the clocks synchronised, and is use_sim_time right? "
+            f"max_age is {most:g}. Are the clocks synchronised, or is one that of a simulation? "
             "0 disables the check"
         )
 

@@ -1,10 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Merges joint_states messages into a checked state of the robot, or rejects them with a reason.
+"""Merges messages of joint states into a checked state of the robot, or rejects them with a reason.
 
-No ROS is needed. Joints are matched by name, in any order; other joints are ignored. The joints of
-one robot may come in several messages, at different rates: the latest measurement of each joint
-counts, and each joint must be fresh. A doubtful message is rejected as a whole and changes nothing,
+Joints are matched by name, in any order; other joints are ignored. The joints of one robot may come
+in several messages, at different rates: the latest measurement of each joint counts, and each joint
+must be fresh. A doubtful message is rejected as a whole and changes nothing,
 so that bad data never becomes a torque.
 """
 
@@ -37,12 +37,12 @@ MOST_NAMES = 10_000
 """Number of names in a message beyond which it is rejected: to find joints would take too long."""
 
 NO_VELOCITIES = "the message holds no velocities"
-NAN_VELOCITY = "the velocity is NaN, as ros2_control writes where none is measured"
+NAN_VELOCITY = "the velocity is NaN: none is measured"
 FIRST_POSITION = "velocities are differences of positions, and this is the first position"
 UNSTAMPED = "velocities are differences of positions, and the message has no time stamp"
 NO_EFFORTS = "the message holds no efforts"
-NAN_EFFORT = "the effort is NaN, as ros2_control writes where none is measured"
-FIXED = "the joint is one of fixed_joints"
+NAN_EFFORT = "the effort is NaN: none is measured"
+FIXED = "the joint is fixed"
 NOT_REPORTED = "not reported yet"
 
 
@@ -162,7 +162,7 @@ class _Unknown:
 
 
 class JointInput:
-    """Merges the state of one robot out of joint_states messages.
+    """Merges the state of one robot out of messages of joint states.
 
     Which entry of a message belongs to which coordinate is found once for each list of names.
 
@@ -237,7 +237,7 @@ class JointInput:
         """Return the input of a model; ``options`` are parameters of the class.
 
         Joints that mimic others have no coordinates, and are ignored in messages, and that of a
-        floating base is none of joint_states.
+        floating base is no joint state.
         """
         joints = [joint for joint in model.joints if joint.nv == 1]
         wraps = is_continuous(joints, model.lower, model.upper)
