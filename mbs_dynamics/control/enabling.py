@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks before torques are enabled, and before gravity or loads change."""
+"""Checks before torques are enabled."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, ModelError
+from mbs_dynamics.control.gravity_and_loads import overload
+from mbs_dynamics.errors import ArgumentError
 
 if TYPE_CHECKING:
     from mbs_dynamics.control.guard import Guard
-
-LARGEST_TURN = math.radians(60.0)
-"""Largest turn of gravity at once while torques are commanded; an inverted sign exceeds it."""
 
 EFFORT_FLOOR = 0.02
 """Largest accepted error of a measured effort, as a share of its limit: noise and friction."""
@@ -51,45 +48,6 @@ def problems(guard: Guard, now: float, *, held: bool = False) -> list[str]:
             reasons.append(str(error))
         reasons += filter(None, (overload(guard), _mismatch(guard, held)))
     return reasons
-
-
-def overload(
-    guard: Guard, gravity: FloatArray | None = None, loads: FloatArray | None = None
-) -> str:
-    """Return the joints that could not hold the arm in its latest posture; empty if all can.
-
-    ``gravity`` (3,) and ``loads`` (nb, 10) are those that are aimed at where none are given.
-    """
-    torques = guard.law.goal_torques(np.array(guard.q), gravity, loads)
-    return "; ".join(
-        f"{name} needs {x:.4g} against gravity, and its effort limit is {most:.4g}"
-        for name, x, most in zip(guard.settings.joints, torques, guard.efforts, strict=True)
-        if not abs(x) <= most
-    )
-
-
-def check_hold(
-    guard: Guard, gravity: FloatArray | None = None, loads: FloatArray | None = None
-) -> None:
-    """Raise ModelError if the arm could not be held in its latest posture; see overload."""
-    over = overload(guard, gravity, loads) if guard.q else ""
-    if over:
-        raise ModelError(f"the arm could not be held: {over}")
-
-
-def check_turn(guard: Guard, goal: FloatArray) -> None:
-    """Raise ArgumentError for a gravity (3,) that is turned too far while torques are commanded."""
-    before = guard.law.gravity.goal
-    lengths = float(np.linalg.norm(before) * np.linalg.norm(goal))
-    if guard.policy.at_rest or lengths == 0.0:
-        return
-    angle = math.acos(max(-1.0, min(1.0, float(before @ goal) / lengths)))
-    if angle > LARGEST_TURN:
-        raise ArgumentError(
-            f"gravity {goal.tolist()} is turned by {math.degrees(angle):.0f} degrees from "
-            f"{before.tolist()}; valid is at most {math.degrees(LARGEST_TURN):.0f} at once "
-            "while torques are commanded. Is its sign that of an imu?"
-        )
 
 
 def supported(guard: Guard) -> bool:

@@ -17,14 +17,12 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
-from mbs_dynamics.control import enabling
 from mbs_dynamics.control.collision import Collision, CollisionDetector, Thresholds
 from mbs_dynamics.control.collision_reaction import CollisionReaction
 from mbs_dynamics.control.drive_hold import DriveHold
-from mbs_dynamics.control.environment import LinkLoad, in_force, under_load
+from mbs_dynamics.control.environment import in_force
 from mbs_dynamics.control.fast_path import FastStates, maker
 from mbs_dynamics.control.following import Followed, Following
-from mbs_dynamics.control.friction import FrictionCompensation
 from mbs_dynamics.control.input_checks import (
     LAG,
     MOVING,
@@ -40,7 +38,7 @@ from mbs_dynamics.control.input_checks import (
     Tracking,
 )
 from mbs_dynamics.control.joint_input import JointInput, Rejection
-from mbs_dynamics.control.laws.gravity import Gains, GravityLaw, Springs
+from mbs_dynamics.control.laws.gravity import GravityLaw
 from mbs_dynamics.control.laws.law import Law, LawState
 from mbs_dynamics.control.policy import CommandLimits, CommandPolicy, Doubt, Fault, Torques
 from mbs_dynamics.control.references import Target
@@ -100,10 +98,7 @@ class Guard:
         self.policy = CommandPolicy(settings.on_fault) if policy is None else policy
         self.joints = [_coordinate(model, name) for name in settings.joints]
         self._all = self.joints == list(range(model.n))
-        gains, springs = self.gains(settings), self._springs(settings)
-        self.law = GravityLaw(
-            model, self.joints, gains, FrictionCompensation(settings), springs, settings.algorithm
-        )
+        self.law = GravityLaw(model, self.joints, settings)
         self.following = Following(model, self.joints, _motion(settings))
         """The law that acts beside gravity compensation."""
         self._collisions: CollisionReaction | None = None
@@ -159,12 +154,10 @@ class Guard:
         self.settings = settings
         self._fresh_until = -math.inf
         self.policy.on_fault = settings.on_fault
-        self.law.compute_by(settings.algorithm)
+        self.law.apply(settings)
         self.input.stale_timeout = settings.stale_timeout
         self.input.others_timeout = settings.other_joints_timeout
         self.input.velocity_from_position = settings.velocity_from_position
-        self.law.friction = FrictionCompensation(settings)
-        self.law.springs = self._springs(settings)
         self.envelope = Envelope(self.model, self.joints, settings.position_margin)
         self.checks: list[Check] = [self.envelope, *self._jumps, self.speeds]
         if settings.frozen_timeout:
@@ -176,7 +169,6 @@ class Guard:
             for own, k in zip(settings.effort_limits, self.joints, strict=True)
         )
         self.rates = tuple(settings.effort_rate_limit or RATE_SHARE * x for x in self.efforts)
-        self.heaviest = settings.max_payload or self.model.total_mass
         self.tracking = None
         if settings.tracking_tolerance:
             self.tracking = Tracking(settings.joints, self.efforts, settings.tracking_tolerance)
@@ -190,35 +182,7 @@ class Guard:
         """Apply settings that :meth:`check` accepts."""
         self._adapt(settings)
         self.following.apply(_motion(settings))
-        self.law.aim(self.gains(settings), now, self.ramp)
-
-    def largest_values(self, settings: ArmSettings) -> dict[str, float]:
-        """Return the largest useful values of parameters: what the limits of the arm allow.
-
-        Damping exerts the effort limit at the velocity limit; infinite where no limit is stated.
-        """
-        largest, efforts = {"max_payload": self.model.total_mass or math.inf}, []
-        for own, k in zip(settings.effort_limits, self.joints, strict=True):
-            name, effort = self.model.joint_names[k], float(self.model.effort_limits[k])
-            efforts.append(own or effort)
-            largest[f"effort_limits.{name}"] = effort
-            largest[f"friction.{name}"] = efforts[-1]
-            fastest = self._fastest[k]
-            largest[f"damping.{name}"] = efforts[-1] / fastest if fastest < math.inf else math.inf
-        largest["effort_rate_limit"] = RATE_SHARE * max(efforts, default=math.inf)
-        return largest
-
-    def _springs(self, settings: ArmSettings) -> Springs:
-        return Springs(self.model, self.joints, settings.limit_zone, settings.limit_frequency)
-
-    def gains(self, settings: ArmSettings) -> Gains:
-        """Return the gains that the settings ask for; friction that is not set is the URDF's."""
-        friction = tuple(
-            self.model.joints[k].friction if own < 0.0 else own
-            for own, k in zip(settings.friction, self.joints, strict=True)
-        )
-        shares = (settings.friction_scale,) * len(self.joints)
-        return Gains(settings.gravity_scale, settings.damping, friction, shares)
+        self.law.aim(settings, now, self.ramp)
 
     @property
     def ramp(self) -> float:
@@ -230,59 +194,6 @@ class Guard:
         """The limits that would be in force if torques were enabled now."""
         settings = self.settings
         return CommandLimits(self.efforts, self.rates, settings.ramp_time, settings.ramp_in_time)
-
-    # -- gravity and loads ------------------------------------------------------------------------
-
-    def check_gravity(self, goal: FloatArray) -> None:
-        """Raise ArgumentError or ModelError for a gravity (3,) that must not be aimed at now."""
-        enabling.check_turn(self, goal)
-        enabling.check_hold(self, gravity=goal)
-
-    def aim_gravity(self, goal: FloatArray, now: float) -> None:
-        """Move to another gravity (3,) in the axes of the root link, along a ramp while engaged.
-
-        Raises what :meth:`check_gravity` raises.
-        """
-        self.check_gravity(goal)
-        self.law.gravity.aim(goal, now, self.ramp)
-
-    def aim_loads(
-        self,
-        loads: Sequence[LinkLoad],
-        now: float,
-        *,
-        check: bool = True,
-        time: float | None = None,
-    ) -> None:
-        """Move to other loads, one a link, in ``time`` s while engaged; None: ``ramp_time``.
-
-        Raises what :meth:`loads_goal` raises, and with ``check`` ModelError if the arm could not
-        be held.
-        """
-        goal = self.loads_goal(loads)
-        if check:
-            enabling.check_hold(self, loads=goal)
-        ramp = self.ramp if time is None or self.policy.at_rest else time
-        self.law.loads.aim(goal, now, ramp)
-
-    def loads_goal(self, loads: Sequence[LinkLoad]) -> FloatArray:
-        """Return the inertial parameters (nb, 10) of loads, one a link, added up for each body.
-
-        Raises what :func:`under_load` raises, and ModelError if they are too heavy together.
-        """
-        mass = sum(load.mass for load in loads)
-        if mass > self.heaviest:
-            links = " and ".join(repr(load.link) for load in loads)
-            raise ModelError(
-                f"the payload at {links} has a mass of {mass:g} kg; valid is at most "
-                f"{self.heaviest:.4g}, see max_payload. Are these grams?"
-            )
-        carrying = self.model.without_payloads()
-        for load in loads:
-            carrying = under_load(carrying, load)
-        goal = np.zeros((self.model.nb, 10))
-        goal[list(carrying.payloads.bodies)] = carrying.payloads.parameters
-        return goal
 
     @property
     def collision(self) -> Collision | None:

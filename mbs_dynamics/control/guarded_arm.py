@@ -28,6 +28,7 @@ from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.drive_hold import DriveHold
 from mbs_dynamics.control.environment import LinkLoad, check_load, replaced
 from mbs_dynamics.control.fast_path import FastFrames, maker
+from mbs_dynamics.control.gravity_and_loads import aim_loads
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.input_checks import SLACK, JointStates, largest_step
 from mbs_dynamics.control.laws.gravity import Gravity
@@ -245,7 +246,7 @@ class GuardedArm:
         check_load(load)
         loads = replaced(self._loads, load)
         now = max(self._now, 0.0)
-        self.guard.aim_loads(loads, now, check=mass > 0.0, time=time)
+        aim_loads(self.guard, loads, now, check=mass > 0.0, time=time)
         self.guard.settle(now)  # the arm has begun to move
         self._loads = loads
 

@@ -17,6 +17,7 @@ from mbs_dynamics.control.friction import LARGEST_SHARE
 from mbs_dynamics.control.policy import ON_FAULT
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
 from mbs_dynamics.model.description import STANDARD_GRAVITY
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS
 from mbs_dynamics.settings import Settings, check_once, parameters_of, setting
 
@@ -360,6 +361,22 @@ class ArmSettings(InputSettings):
             elif np.ndim(value) == 0:
                 options[name] = (value,) * len(joints)
         return cls(joints=tuple(joints), **options)
+
+    def largest_values(self, model: Model) -> dict[str, float]:
+        """Return the largest useful values of settings, by name: what the limits of an arm allow.
+
+        Damping exerts the effort limit at the velocity limit; infinite where no limit is stated.
+        """
+        largest, efforts = {"max_payload": model.total_mass or math.inf}, []
+        for name, own in zip(self.joints, self.effort_limits, strict=True):
+            k = model.joint_names.index(name)
+            effort, fastest = float(model.effort_limits[k]), float(model.velocity_limits[k])
+            efforts.append(own or effort)
+            largest[f"effort_limits.{name}"] = effort
+            largest[f"friction.{name}"] = efforts[-1]
+            largest[f"damping.{name}"] = efforts[-1] / fastest if fastest < math.inf else math.inf
+        largest["effort_rate_limit"] = RATE_SHARE * max(efforts, default=math.inf)
+        return largest
 
     def __post_init__(self) -> None:
         super().__post_init__()

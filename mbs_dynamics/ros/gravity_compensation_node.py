@@ -187,7 +187,7 @@ class GravityCompensationNode(DescribedNode):
         arm = self._core.arm
         assert arm is not None
         self._outputs.factors = self._core.command_factors
-        self._narrow(arm.largest_values(self._settings))
+        self._narrow(self._settings.largest_values(arm.model))
         gc.collect()  # later collections then skip these objects
         gc.freeze()
         self._log_model(

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.friction import FrictionCompensation
-from mbs_dynamics.control.laws.gravity import Gains, GravityLaw, Slew, Springs
+from mbs_dynamics.control.laws.gravity import GravityLaw, Slew
 from mbs_dynamics.control.settings import ArmSettings
 from mbs_dynamics.errors import BackendError
 
@@ -29,10 +28,10 @@ def robot(mass):
 
 
 def law_of(model, damping=(0.0, 0.0), friction=(0.0, 0.0)):
-    springs = Springs(model, [0, 1], ZONE, FREQUENCY)
-    gains = Gains((1.0, 1.0), damping, friction, (1.0, 1.0))
-    law = FrictionCompensation(ArmSettings.of(("j0", "j1"), friction_speed=SPEED))
-    return GravityLaw(model, [0, 1], gains, law, springs)
+    terms = {"damping": damping, "friction": friction, "friction_scale": 1.0}
+    springs = {"limit_zone": ZONE, "limit_frequency": FREQUENCY}
+    settings = ArmSettings.of(("j0", "j1"), friction_speed=SPEED, **terms, **springs)
+    return GravityLaw(model, [0, 1], settings)
 
 
 @pytest.mark.parametrize("side", [-1.0, 1.0])

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from operator import mul
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from mbs_dynamics.errors import ModelError
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.description import STANDARD_GRAVITY
 from mbs_dynamics.model.model import Model
+
+if TYPE_CHECKING:
+    from mbs_dynamics.control.settings import ArmSettings
 
 SETTLING = 0.1
 """Time constant in s of the settling damping."""
@@ -137,37 +140,41 @@ class Gravity:
 class GravityLaw:
     """The law of the torques of one robot for its commanded joints.
 
-    Parameters: ``joints`` are the coordinates of the commanded joints, in their order. The kernel
-    has inputs for loads at every body, so that a new load compiles nothing. Gravity is standard
-    gravity and there are no loads until they are aimed at. ``algorithm`` is the representation of
-    the recursions. Raises ModelError for a robot without joints.
+    Parameters: ``joints`` are the coordinates of the joints of ``settings``. The kernel has inputs
+    for loads at every body, so that a new load compiles nothing. Gravity is standard gravity and
+    there are no loads until they are aimed at. Raises ModelError for a robot without joints.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        joints: Sequence[int],
-        gains: Gains,
-        friction: FrictionCompensation,
-        springs: Springs,
-        algorithm: str = "auto",
-    ) -> None:
+    def __init__(self, model: Model, joints: Sequence[int], settings: ArmSettings) -> None:
         if model.n == 0:
             raise ModelError(f"robot {model.name!r} has no joint that moves")
-        self.friction = friction
-        self.springs = springs
         self.gravity = Slew(np.array(STANDARD_GRAVITY, dtype=float))
         self.loads = Slew(np.zeros((model.nb, 10)))
-        self._joints = tuple(joints)
+        self._model, self._joints = model, tuple(joints)
         self._all_joints = self._joints == tuple(range(model.n))
         self._commanded = np.ix_(self._joints, self._joints)
-        self._gains = Slew(np.array(gains))
-        self.current = gains
+        self.current = self._gains_of(settings)
         """The gains in force."""
+        self._gains = Slew(np.array(self.current))
         self._settling = Slew(np.zeros(()))
-        self._model = model
         self.algorithm = ""
-        self.compute_by(algorithm)
+        self.apply(settings)
+
+    def apply(self, settings: ArmSettings) -> None:
+        """Use the settings that take effect at once, which are all but gains."""
+        self.compute_by(settings.algorithm)
+        self.friction = FrictionCompensation(settings)
+        zone, frequency = settings.limit_zone, settings.limit_frequency
+        self.springs = Springs(self._model, self._joints, zone, frequency)
+
+    def _gains_of(self, settings: ArmSettings) -> Gains:
+        """Return the gains that settings ask for; friction that is not set is the URDF's."""
+        friction = tuple(
+            self._model.joints[k].friction if own < 0.0 else own
+            for own, k in zip(settings.friction, self._joints, strict=True)
+        )
+        shares = (settings.friction_scale,) * len(friction)
+        return Gains(settings.gravity_scale, settings.damping, friction, shares)
 
     def compiled(self, algorithm: str) -> tuple[Kernel, Kernel]:
         """Return the gravity torques and the mass matrix, compiled in a representation.
@@ -198,9 +205,9 @@ class GravityLaw:
         self.goal_torques(zero)
         self._mobility(zero)
 
-    def aim(self, gains: Gains, now: float, duration: float) -> None:
-        """Move to other gains."""
-        self._gains.aim(np.array(gains), now, duration)
+    def aim(self, settings: ArmSettings, now: float, duration: float) -> None:
+        """Move to the gains that other settings ask for."""
+        self._gains.aim(np.array(self._gains_of(settings)), now, duration)
 
     def settle(self, now: float, duration: float, period: float) -> None:
         """Damp the momentum of the arm for ``duration`` seconds, with a coefficient that fades.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,12 @@ from mbs_dynamics.control.environment import (
     check_load,
     replaced,
     root_gravity,
+)
+from mbs_dynamics.control.gravity_and_loads import (
+    aim_gravity,
+    aim_loads,
+    check_gravity,
+    loads_goal,
 )
 from mbs_dynamics.control.guard import IDLE_PERIOD, Answer, Guard
 from mbs_dynamics.control.input_checks import Freshness
@@ -175,10 +182,10 @@ class GravityCompensator:
             self._follow(arm, settings, now, every=True)
             initial = LinkGravity("", settings.gravity)
             gravity, loads, dropped = carried_over(
-                model, self.gravity, initial, self.loads, arm.loads_goal
+                model, self.gravity, initial, self.loads, partial(loads_goal, arm)
             )
             arm.law.gravity.aim(root_gravity(model, gravity), now, 0.0)
-            arm.law.loads.aim(arm.loads_goal(loads), now, 0.0)
+            arm.law.loads.aim(loads_goal(arm, loads), now, 0.0)
         except MbsError as error:
             self.refused = str(error)
             raise
@@ -227,7 +234,7 @@ class GravityCompensator:
             raise ArgumentError("use_imu is true: gravity comes from the imu alone")
         check_earthly("gravity", gravity.vector, self.settings.gravity_tolerance)
         if self.arm is not None:
-            self.arm.aim_gravity(root_gravity(self.arm.model, gravity), now)
+            aim_gravity(self.arm, root_gravity(self.arm.model, gravity), now)
         self.gravity = gravity
 
     def set_load(self, load: LinkLoad, now: float) -> None:
@@ -237,7 +244,7 @@ class GravityCompensator:
         if self.arm is not None:
             own = self.settings.payload_time
             time = None if own < 0.0 else own
-            self.arm.aim_loads(loads, now, check=load.mass > 0.0, time=time)
+            aim_loads(self.arm, loads, now, check=load.mass > 0.0, time=time)
         self.loads = loads
 
     def accelerate(
@@ -303,8 +310,8 @@ class GravityCompensator:
             if settings.use_imu:
                 raise ArgumentError("use_imu is true: gravity comes from the imu alone")
             if self.arm is not None:
-                self.arm.check_gravity(
-                    root_gravity(self.arm.model, LinkGravity("", settings.gravity))
+                check_gravity(
+                    self.arm, root_gravity(self.arm.model, LinkGravity("", settings.gravity))
                 )
 
     def change(self, settings: GravityCompensationSettings, now: float) -> None:
