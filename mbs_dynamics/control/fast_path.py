@@ -15,15 +15,18 @@ import struct
 from array import array
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from mbs_dynamics.algorithms.verification import verify_program
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, less, select, trace
-from mbs_dynamics.control.input_checks import SLACK
+from mbs_dynamics.control.input_checks import LAG, MOVING, SLACK, WINDOW, JointStates
 from mbs_dynamics.control.motors import Frame, Motors, in_si
+
+if TYPE_CHECKING:
+    from mbs_dynamics.control.guard import Guard
 
 T = TypeVar("T", bound=tuple[Any, ...])
 
@@ -66,48 +69,91 @@ def all_hold(*conditions: Any) -> Any:
 
 
 class FastStates:
-    """States of an arm with n coordinates, of which ``joints`` (m,) are commanded."""
+    """States of an arm with n coordinates under guard, of which m joints are commanded."""
 
     def __init__(self, n: int, joints: Sequence[int]) -> None:
         self._kernel = _kernel_of_states(n, tuple(joints))
         m = self._m = len(joints)
-        self.of_coordinates = np.zeros((5, n))
+        self._of_coordinates = np.zeros((5, n))
         """Rows: lowest and highest positions, with and without springs, and velocity limits."""
-        self.of_joints = np.zeros((6, m))
+        self._of_joints = np.zeros((6, m))
         """Rows: speeds above which positions must change, tolerances of efforts, limits of efforts
         and of their rates, scale of gravity torques, damping."""
         self._pack, self._memory, self._previous = _numbers(2 + 2 * n + 2 * m)
+        self._no_torques, self._no_command = np.zeros(n), (0.0,) * m
+        self._before: Sequence[float] = ()
+        """(n,) positions of the latest state, trusted or not."""
+        self._compared: tuple[Any, ...] = (None,) * 4
+        """Envelope, limits, gains and springs with which states are compared."""
+        self._damps = self._assists = False
 
     def evaluate(
-        self,
-        state: tuple[FloatArray, FloatArray, FloatArray],
-        gravity: FloatArray,
-        reach: float,
-        before: Sequence[float],
-        first: Sequence[float],
-        asked: Sequence[float],
-        elapsed: float,
-        latest: Sequence[float],
+        self, guard: Guard, state: JointStates, efforts: list[float], settled: bool, now: float
     ) -> tuple[bool, bool, list[float], list[float], list[float]]:
         """Return whether a state passes all checks, and its torques are usual, and these.
 
-        ``state`` are positions, velocities and efforts (n,). Torques (m,) are those of gravity, of
-        damping and their sum; it is usual that the sum is within all limits, and that no spring
-        near a position limit acts.
-
-        ``gravity`` (n,) are torques; ``before`` and ``first`` (n,) positions of the state before
-        and of the first state of the window over which speeds are averaged, ``reach`` the time in s
-        since then, infinite until the window is full. ``asked`` (m,) are the efforts that follow
-        from the command, ``elapsed`` and ``latest`` (m,) time in s since the latest command, and
-        its torques.
+        Torques (m,) are those of gravity, of damping (empty without any), and their sum. They are
+        usual if the policy is ``settled``, nothing else acts, not even a spring near a position
+        limit, and the sum is within all limits.
         """
-        self._pack(self._memory, 0, reach, elapsed, *before, *first, *asked, *latest)
+        policy, law, tracking = guard.policy, guard.law, guard.tracking
+        envelope, limits, gains, rows = self._compared
+        if (
+            envelope is not guard.envelope
+            or limits is not policy.limits
+            or gains is not law.current
+            or rows is not law.springs.rows
+        ):
+            self._compare(guard)
+        plain = (
+            settled
+            and guard.following.idle
+            and not guard.doubts
+            and law.steady
+            and not self._assists
+            and not guard.settings.velocity_filter
+            and not (guard.collisions is not None and guard.collisions.yields(now))
+        )
+        elapsed, first = guard.speeds.since(state)
+        expected: Sequence[float] = guard.commanded(efforts)
+        if tracking is not None and len(tracking.asked) == LAG and (settled or policy.engaged):
+            expected = tracking.asked[-1]
+        before, self._before = self._before or state.positions, state.positions
+        reach = elapsed if elapsed >= WINDOW else math.inf
+        latest = policy.latest if plain else self._no_command
+        self._pack(self._memory, 0, reach, policy.elapsed(now), *before, *first, *expected, *latest)
+        buffers = guard.input.buffers
+        gravity = law.gravity_torques(buffers[0], now) if plain else self._no_torques
         results: list[float] = self._kernel(
-            *state, gravity, self._previous, self.of_coordinates, self.of_joints
+            *buffers, gravity, self._previous, self._of_coordinates, self._of_joints
         ).tolist()
         m = self._m
-        passes, usual = results[0] == 1.0, results[1] == 1.0
-        return passes, usual, results[2 : m + 2], results[m + 2 : -m], results[-m:]
+        damping = results[m + 2 : -m] if self._damps else []
+        return (
+            results[0] == 1.0,
+            plain and results[1] == 1.0,
+            results[2 : m + 2],
+            damping,
+            results[-m:],
+        )
+
+    def _compare(self, guard: Guard) -> None:
+        """Store with what states are compared from now on."""
+        envelope, limits, tracking = guard.envelope, guard.policy.limits, guard.tracking
+        gains, rows = guard.law.current, guard.law.springs.rows
+        self._compared = envelope, limits, gains, rows
+        low, high = np.array(envelope.low), np.array(envelope.high)
+        softly = low.copy(), high.copy()
+        for _, k, begin, end in rows:
+            softly[0][k], softly[1][k] = max(low[k], begin), min(high[k], end)
+        self._of_coordinates[:] = low, high, *softly, guard.model.velocity_limits
+        moving = MOVING if guard.settings.frozen_timeout else math.inf
+        bounds = math.inf if tracking is None else tracking.small
+        for row, values in enumerate(
+            (moving, bounds, limits.effort or 0.0, limits.rate or 0.0, gains.scale, gains.damping)
+        ):
+            self._of_joints[row] = values
+        self._damps, self._assists = any(gains.damping), any(gains.share)
 
 
 @lru_cache
@@ -118,12 +164,12 @@ def _kernel_of_states(n: int, joints: tuple[int, ...]) -> Kernel:
         q: Any, qd: Any, tau: Any, g: Any, previous: Any, of_coordinates: Any, of_joints: Any
     ) -> Any:
         reach, elapsed = previous[:2]
-        before, first, asked, latest = np.split(previous[2:], [n, 2 * n, 2 * n + m])
+        before, first, expected, latest = np.split(previous[2:], [n, 2 * n, 2 * n + m])
         low, high, softly_low, softly_high, fastest = of_coordinates
         moving, tolerance, effort, rate, scale, coefficients = of_joints
         moved = q - before
         least = select(less(size(qd[rows]), moving), -1.0, 0.0)
-        deviates = select(less(tolerance, size(tau[rows] - asked)), 1.0, 0.0)  # NaN does not
+        deviates = select(less(tolerance, size(tau[rows] - expected)), 1.0, 0.0)  # NaN does not
         passes = all_hold(
             *(less(low, q), less(q, high)),  # Envelope
             less(size(moved), SLACK),  # Continuity

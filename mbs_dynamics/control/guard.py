@@ -24,9 +24,6 @@ from mbs_dynamics.control.environment import in_force
 from mbs_dynamics.control.fast_path import FastStates, maker
 from mbs_dynamics.control.following import Followed, Following
 from mbs_dynamics.control.input_checks import (
-    LAG,
-    MOVING,
-    WINDOW,
     Check,
     Continuity,
     Envelope,
@@ -101,11 +98,11 @@ class Guard:
         self.law = GravityLaw(model, self.joints, settings)
         self.following = Following(model, self.joints, _motion(settings))
         """The law that acts beside gravity compensation."""
-        self._collisions: CollisionReaction | None = None
+        self.collisions: CollisionReaction | None = None
         """None without a file of thresholds."""
         if settings.collision_file:
             thresholds = Thresholds.read(settings.collision_file, model)
-            self._collisions = CollisionReaction(CollisionDetector(model, thresholds))
+            self.collisions = CollisionReaction(CollisionDetector(model, thresholds))
         self.period = 0.0
         """Mean time in s between two states; 0: not known yet."""
         self._gap, self._law_state_at = 0.0, -math.inf
@@ -133,14 +130,9 @@ class Guard:
         self.measured: list[float] = []
         """(n,) the latest measured efforts while at rest, NaN where unknown."""
         self.drives = DriveHold(settings.joints, self.joints)
-        self._doubts: set[Doubt] = set()
-        self._before: Sequence[float] = ()
-        """(n,) positions of the latest state, trusted or not."""
+        self.doubts: set[Doubt] = set()
+        """What the states since the arm was at rest make doubtful."""
         self._fast = FastStates(model.n, self.joints)
-        self._compared: tuple[Any, ...] = (None,) * 4
-        """Envelope, limits, gains and springs that the fast path compares with."""
-        self._no_torques, self._no_command = np.zeros(model.n), (0.0,) * len(self.joints)
-        self._damps = self._assists = False
         self._fastest = model.velocity_limits.tolist()
         self._least = min(self._fastest)
         self._smooth: Sequence[float] = ()
@@ -198,7 +190,7 @@ class Guard:
     @property
     def collision(self) -> Collision | None:
         """The latest collision since torques were enabled, or since :meth:`switch`; else None."""
-        return None if self._collisions is None else self._collisions.detector.latest
+        return None if self.collisions is None else self.collisions.detector.latest
 
     # -- commands ---------------------------------------------------------------------------------
 
@@ -255,49 +247,31 @@ class Guard:
         """
         policy = self.policy
         self.watch.feed(now)
-        if self._collisions is not None:
-            self._collisions.update(self, state, q, efforts, now)
+        if self.collisions is not None:
+            self.collisions.update(self, state, q, efforts, now)
         settled = policy.settled
         engaged, resting = settled or policy.engaged, not settled and policy.at_rest
         if resting:  # a robot may be moved, as simulated ones are
-            self._doubts.clear()
+            self.doubts.clear()
             self.measured = efforts
         until: Sequence[float] = ()
         if self._from_messages:
             until = self.periods.note(received, self.settings.stale_timeout)
             self.period = self.periods.longest
-        envelope, limits, gains, rows = self._compared
-        if (
-            envelope is not self.envelope
-            or limits is not policy.limits
-            or gains is not self.law.current
-            or rows is not self.law.springs.rows
-        ):
-            self._compare()
-        plain = (
-            settled
-            and self.following.idle
-            and not self._doubts
-            and self.law.steady
-            and not self._assists
-            and not self.settings.velocity_filter
-            and not (self._collisions is not None and self._collisions.yields(now))
-        )
-        passes, limited, gravity, damping, command = self._usual(
-            state, efforts, engaged, plain, now
+        passes, usual, gravity, damping, command = self._fast.evaluate(
+            self, state, efforts, settled, now
         )
         if passes:
             for note in self._notes:
                 note(state)
             if engaged and self.tracking is not None:
                 self.tracking.note()
-            if plain and limited and (not until or now < min(until)):
+            if usual and (not until or now < min(until)):
                 if 0.0 in command:
                     command = [x + 0.0 for x in command]  # without any -0.0
                 self.q = state.positions
                 self._smooth, self._smoothed_at = state.rates, state.stamp
-                usual = _torques((gravity, damping if self._damps else [], []))
-                policy.follow(now, usual, command, until)
+                policy.follow(now, _torques((gravity, damping, [])), command, until)
                 if self.tracking is not None:
                     self.tracking.commanded(command)
                 return _answer((command, None))
@@ -308,7 +282,7 @@ class Guard:
             rejection = Rejection(trouble.kind, trouble.reason)
             self.refuse(trouble, now)
         torques = None
-        if Doubt.STATE not in self._doubts:
+        if Doubt.STATE not in self.doubts:
             self.q = state.positions
             if not resting:
                 torques = self._torques(q, state.positions, damped, efforts, now)
@@ -320,46 +294,6 @@ class Guard:
         self._watch_saturation(now)
         return Answer(asked, rejection)
 
-    def _usual(
-        self, state: JointStates, efforts: list[float], engaged: bool, plain: bool, now: float
-    ) -> tuple[bool, bool, list[float], list[float], list[float]]:
-        """Return what the fast path finds of a state; of torques where the law is ``plain``."""
-        policy, law, tracking = self.policy, self.law, self.tracking
-        elapsed, first = self.speeds.since(state)
-        asked: Sequence[float] = self._commanded(efforts)
-        if tracking is not None and engaged and len(tracking.asked) == LAG:
-            asked = tracking.asked[-1]
-        before, self._before = self._before or state.positions, state.positions
-        return self._fast.evaluate(
-            self.input.buffers,
-            law.gravity_torques(self.input.buffers[0], now) if plain else self._no_torques,
-            elapsed if elapsed >= WINDOW else math.inf,
-            before,
-            first,
-            asked,
-            policy.elapsed(now),
-            policy.latest if plain else self._no_command,
-        )
-
-    def _compare(self) -> None:
-        """Tell the fast path with what states are compared from now on."""
-        envelope, limits = self.envelope, self.policy.limits
-        gains, rows = self.law.current, self.law.springs.rows
-        self._compared = envelope, limits, gains, rows
-        fast, settings = self._fast, self.settings
-        low, high = np.array(envelope.low), np.array(envelope.high)
-        softly = low.copy(), high.copy()
-        for _, k, begin, end in rows:
-            softly[0][k], softly[1][k] = max(low[k], begin), min(high[k], end)
-        fast.of_coordinates[:] = low, high, *softly, self._fastest
-        moving = MOVING if settings.frozen_timeout else math.inf
-        bounds = math.inf if self.tracking is None else self.tracking.small
-        for row, values in enumerate(
-            (moving, bounds, limits.effort or 0.0, limits.rate or 0.0, gains.scale, gains.damping)
-        ):
-            fast.of_joints[row] = values
-        self._damps, self._assists = any(gains.damping), any(gains.share)
-
     def _trouble(
         self, state: JointStates, efforts: list[float], resting: bool, now: float
     ) -> Fault | None:
@@ -370,15 +304,15 @@ class Guard:
             if fault is not None:
                 trouble = trouble or fault
                 if not resting:
-                    self._doubts.add(fault.doubt)
+                    self.doubts.add(fault.doubt)
                 if fault.doubt is Doubt.STATE:  # else it would count as motion
                     self.speeds.restart()
         compared = self.policy.engaged and not self.drives.switching(now)
         if trouble is None and self.tracking is not None and compared:
-            trouble = self.tracking.check(self._commanded(efforts))
+            trouble = self.tracking.check(self.commanded(efforts))
         return trouble
 
-    def _commanded(self, values: list[float]) -> list[float]:
+    def commanded(self, values: list[float]) -> list[float]:
         """Return those of values (n,) that belong to commanded joints."""
         return values if self._all else [values[k] for k in self.joints]
 
@@ -391,7 +325,7 @@ class Guard:
         now: float,
     ) -> Torques:
         torques = self.law.torques(q, positions, rates, now, efforts)
-        if Doubt.VELOCITY in self._doubts:
+        if Doubt.VELOCITY in self.doubts:
             return torques._replace(damping=[], assist=[])
         if not self.following.idle and self.policy.engaged:
             state = self._law_state(q, np.array(rates), np.array(efforts), now)
@@ -402,8 +336,8 @@ class Guard:
             else:
                 assist = list(map(add, torques.assist, added)) if torques.assist else added
                 torques = torques._replace(assist=assist)
-        if self._collisions is not None and self._collisions.yields(now):
-            along = self._commanded(self._collisions.along(rates, self._fastest))
+        if self.collisions is not None and self.collisions.yields(now):
+            along = self.commanded(self.collisions.along(rates, self._fastest))
             assist = list(map(add, torques.assist, along)) if torques.assist else along
             torques = torques._replace(assist=assist)
         return torques
@@ -447,8 +381,8 @@ class Guard:
         Raises what :meth:`prepare` raises; the law before then stays in force.
         """
         to = law if isinstance(law, Followed) else self.prepare(law, now)
-        if self._collisions is not None:
-            self._collisions.restart()
+        if self.collisions is not None:
+            self.collisions.restart()
         self.following.switch(to, now, self.policy.engaged)
 
     def aim(self, target: Target | None, now: float) -> None:
@@ -469,7 +403,7 @@ class Guard:
         self.watch.refuse(trouble)
         self.policy.trip(now, trouble)
         if not self.policy.at_rest:
-            self._doubts.add(fault.doubt)
+            self.doubts.add(fault.doubt)
 
     def aged(self, stamp: int, clock: int) -> str:
         """Return the problem with the age of a measurement; empty if there is none."""
@@ -561,12 +495,12 @@ class Guard:
         if self.settings.start_from == "effort" and self.policy.at_rest:
             start = [self.measured[k] for k in self.joints]
         self.policy.enable(now, limits, start)
-        if self._collisions is not None:
-            if self._collisions.interrupted is not None:
-                self.following.switch(self._collisions.interrupted, now, engaged=False)
-            self._collisions.restart()
+        if self.collisions is not None:
+            if self.collisions.interrupted is not None:
+                self.following.switch(self.collisions.interrupted, now, engaged=False)
+            self.collisions.restart()
         self.following.restart()
-        self._doubts.clear()
+        self.doubts.clear()
         self._fresh_until = -math.inf
         if self.tracking is not None:
             self.tracking.restart()
