@@ -37,10 +37,11 @@ from mbs_dynamics.control.input_checks import (
 from mbs_dynamics.control.joint_input import JointInput, Rejection
 from mbs_dynamics.control.laws.gravity import GravityLaw
 from mbs_dynamics.control.laws.law import Law, LawState
+from mbs_dynamics.control.motor_table import coordinate_of
 from mbs_dynamics.control.policy import CommandLimits, CommandPolicy, Doubt, Fault, Torques
 from mbs_dynamics.control.references import Target
 from mbs_dynamics.control.settings import RATE_SHARE, ArmSettings, MotionSettings
-from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.model import Model
 
 IGNORED = frozenset(
@@ -79,7 +80,7 @@ class Guard:
     call, :meth:`due_in` returns when :meth:`tick` must be called.
 
     Raises UnknownJointError if a joint to be commanded or a fixed one is not in the model,
-    ModelError if a joint to be commanded mimics another one or if no joint moves.
+    ArgumentError if a joint to be commanded mimics another one, ModelError if no joint moves.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class Guard:
     ) -> None:
         self.model, self.settings, self.source = model, settings, source
         self.policy = CommandPolicy(settings.on_fault) if policy is None else policy
-        self.joints = [_coordinate(model, name) for name in settings.joints]
+        self.joints = [coordinate_of(model, name) for name in settings.joints]
         self._all = self.joints == list(range(model.n))
         self.law = GravityLaw(model, self.joints, settings)
         self.following = Following(model, self.joints, _motion(settings))
@@ -516,17 +517,4 @@ class Guard:
 def _motion(settings: ArmSettings) -> MotionSettings:
     return (
         settings if isinstance(settings, MotionSettings) else MotionSettings(joints=settings.joints)
-    )
-
-
-def _coordinate(model: Model, name: str) -> int:
-    if name in model.joint_names:
-        return model.joint_names.index(name)
-    try:
-        joint = model.joint(name)
-    except UnknownJointError:
-        raise UnknownJointError(name, model.joint_names) from None
-    raise ModelError(
-        f"joint {name!r} follows joint {joint.mimics!r} and cannot be commanded; valid are "
-        f"{', '.join(model.joint_names)}"
     )

@@ -74,17 +74,17 @@ class Motor(NamedTuple):
 
 def coordinate_of(model: Model, name: object) -> int:
     """Return the index of the velocity of a joint that can have a motor."""
-    possible = [joint.name for joint in model.joints if joint.nv == 1 and joint.mimics is None]
-    if name in possible:
-        return model.joint(str(name)).coordinate
-    others = {body.joint.name: body.joint for body in model.bodies}
-    if name not in others:
+    joints = {body.joint.name: body.joint for body in model.bodies}
+    possible = [joint.name for joint in joints.values() if joint.nv == 1 and not joint.mimics]
+    joint = joints.get(name) if isinstance(name, str) else None
+    if joint is None:
         raise UnknownJointError(name, possible)
-    joint = others[str(name)]
-    why = f"mimics {joint.mimics}" if joint.mimics else f"has {joint.nv} degrees of freedom"
-    raise ArgumentError(
-        f"motors has joint {quoted(name)}, which {why}; valid are {listed(possible)}"
-    )
+    if joint.name not in possible:
+        why = f"mimics {joint.mimics}" if joint.mimics else f"has {joint.nv} degrees of freedom"
+        raise ArgumentError(
+            f"joint {quoted(name)} {why} and cannot be commanded; valid are {listed(possible)}"
+        )
+    return joint.coordinate
 
 
 def check_keys(
