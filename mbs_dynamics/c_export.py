@@ -19,6 +19,7 @@ import numpy as np
 
 from mbs_dynamics.algorithms import Algorithm, algorithm_of, compile
 from mbs_dynamics.algorithms.arguments import MEANINGS
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Port, Program
 from mbs_dynamics.compiler.codegen.c import PRECISIONS, CFunction, c_constant, c_function
 from mbs_dynamics.errors import ArgumentError
@@ -94,11 +95,13 @@ class _Library:
     def __init__(self, model: Model, prefix: str, precision: str) -> None:
         self.model, self.prefix, self.precision = model, prefix, precision
         self.kind, self.suffix, _ = PRECISIONS[precision]
+        self._inputs: set[str] = set()
         self._declarations: list[str] = []
         self._definitions: list[str] = []
 
     def add(self, algorithm: Algorithm, program: Program, options: dict[str, Any]) -> None:
         """Add a function."""
+        self._inputs.update(port.name for port in program.inputs)
         name = f"{self.prefix}_{algorithm.name}"
         function = c_function(program, name=name, precision=self.precision)
         room = f"{name}_WORKSPACE".upper()
@@ -120,6 +123,7 @@ class _Library:
                 (self.kind, "payload", 10 * len(self.model.payloads.bodies)),
                 (self.kind, "armature", self.model.armature.any() * self.model.n),
                 (self.kind, "placements", self.model.placements.size),
+                (self.kind, "payload_beyond", self._payload_beyond().size),
             )
             if size
         ]
@@ -141,6 +145,7 @@ class _Library:
             "gravity": model.gravity,
             "payload": model.payloads.parameters,
             "placements": model.placements,
+            "payload_beyond": self._payload_beyond(),
         }
         if model.armature.any():
             constants["armature"] = model.armature
@@ -153,6 +158,11 @@ class _Library:
                 *self._definitions,
             ]
         )
+
+    def _payload_beyond(self) -> FloatArray:
+        """Return the loads beyond fixed joints, none unless a function takes them."""
+        taken = "payload_beyond" in self._inputs
+        return self.model.payload_beyond if taken else np.zeros((0, 10))
 
     def _names(self, name: str, listed: tuple[str, ...]) -> str:
         quoted = ", ".join(_string(text) for text in listed)

@@ -18,6 +18,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from mbs_dynamics import checks
+from mbs_dynamics.algorithms.applied import fixed_among, wrenches_on
 from mbs_dynamics.algorithms.arguments import described
 from mbs_dynamics.algorithms.kernels import (
     MODEL_INPUTS,
@@ -25,7 +26,6 @@ from mbs_dynamics.algorithms.kernels import (
     shapes_of_model_inputs,
     traced_on,
 )
-from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Dispatcher, Kernel, Operations, Program
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.errors import ArgumentError, UnknownAlgorithmError
@@ -33,7 +33,7 @@ from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.model.equivalent import equivalent
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
-from mbs_dynamics.representation import AUTO, REPRESENTATIONS, checked, convert_wrench
+from mbs_dynamics.representation import AUTO, REPRESENTATIONS, checked
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["Algorithm", "algorithm", "algorithm_of", "compile"]
@@ -184,8 +184,7 @@ class Algorithm(Dispatcher):
             kernel = found[0]
         if any(given) and isinstance(optional[0], dict) and self.optional[0] == "wrenches":
             by_name = dict(zip(self.options, options, strict=True))
-            W = wrenches_on(model, optional[0], arrays[0], by_name.get("representation", AUTO))
-            optional = W, *optional[1:]
+            optional = wrenches_on(model, optional[0], arrays[0], by_name), *optional[1:]
         if any(given) and self.optional == ("damping",):
             checks.not_negative("damping", optional[0])
         return kernel(*arrays, *[x for x in optional if x is not None])
@@ -297,17 +296,6 @@ class Algorithm(Dispatcher):
         return found
 
 
-def wrenches_on(
-    model: Model, by_link: Mapping[str, Any], q: Any, representation: str = AUTO
-) -> FloatArray:
-    """Return wrenches (..., nb, 6) in a representation, body-fixed for auto, from those by link."""
-    W = model.wrenches(by_link)
-    if representation in (AUTO, "body_fixed"):
-        return W
-    C = NAMED["forward_kinematics"](model, q)
-    return np.asarray(convert_wrench(W, C, source="body_fixed", target=representation))
-
-
 def _with_model(equations: inspect.Signature) -> inspect.Signature:
     """Return the signature of equations for those who call them with a model."""
     first, *others = equations.parameters.values()
@@ -316,7 +304,9 @@ def _with_model(equations: inspect.Signature) -> inspect.Signature:
 
 def shape_of(name: str, model: Model, options: Mapping[str, Any]) -> tuple[int, ...]:
     """Return the shape of an array argument."""
-    if name in ("wrenches", "V", "Vd"):
+    if name == "wrenches":
+        return (model.nb + len(fixed_among(model, options)), 6)
+    if name in ("V", "Vd"):
         return (model.nb, 6)
     if name in ("q", "q2"):
         return (model.nq,)
@@ -417,7 +407,8 @@ def compile(
     algorithm can do without, such as ``wrenches``, become inputs of the kernel if they are named
     here as True: ``compile(inverse_dynamics, arm, wrenches=True)``. Gravity, payloads,
     armature and placements of the model are further inputs, named ``gravity`` (3,), ``payload``
-    (k, 10), ``armature`` (n,) and ``placements`` (k, 3, 4), which default to the model's. Models
+    (k, 10), ``armature`` (n,) and ``placements`` (k, 3, 4), which default to the model's, and for
+    wrenches in fixed joints ``payload_beyond`` (k, 10), the part of the payload beyond them. Models
     that differ in them share the machine code, if the same bodies have loads and the same links are
     placed: a kernel for another one takes microseconds.
     ``backend`` is ``"llvm"`` or ``"python"``; by default the environment variable MBS_BACKEND, else

@@ -157,7 +157,9 @@ def _trace(
             same = model
             if apart:
                 same = part.algorithm.equivalent(model, part.arrays, part.options)
-            on = Tree(same, tree.gravity, tree.loads, tree.armature, tree.placements)
+            on = Tree(
+                same, tree.gravity, tree.loads, tree.armature, tree.placements, tree.payload_beyond
+            )
             options = part.algorithm.candidates(part.arrays, part.options)[0]
             arrays = {name: symbols[name] for name in part.arrays}
             result = part.algorithm.equations(on, **arrays, **options)

@@ -37,6 +37,10 @@ MEANINGS: dict[str, tuple[str, str]] = {
         "inertia about the body's origin (xx, xy, xz, yy, yz, zz) kg m^2",
     ),
     "armature": ("..., n", "rotor inertia as seen by each joint, kg m^2 or kg"),
+    "payload_beyond": (
+        "..., k, 10",
+        "the same ten numbers, one row per fixed joint on a body with payloads: of those beyond it",
+    ),
     "placements": ("..., k, 3, 4", "upper three rows of the poses of the placed links, m"),
 }
 """Shapes, meanings and units of arrays."""

@@ -20,6 +20,7 @@ MODEL_INPUTS: dict[str, Callable[[Model], FloatArray]] = {
     "payload": attrgetter("payloads.parameters"),
     "armature": attrgetter("armature"),
     "placements": attrgetter("placements"),
+    "payload_beyond": attrgetter("payload_beyond"),
 }
 """The last inputs of a kernel, if it takes them: properties of the model."""
 
@@ -71,6 +72,7 @@ def shapes_of_model_inputs(model: Model) -> dict[str, tuple[int, ...]]:
         "payload": (len(model.payloads.bodies), 10),
         "armature": (rotors,),
         "placements": (len(model.placed), 3, 4),
+        "payload_beyond": (len(model.loaded_fixed_joints), 10),
     }
 
 

@@ -189,6 +189,11 @@ class InverseAdjointTranspose(NamedTuple):
         f = self.of.back(W[3:])
         return np.concatenate([self.of.back(W[:3]) + so3.hat(self.of.r) @ f, f])
 
+    def undone(self, W: Array) -> Array:
+        """Ad_C^T W = (R^T (t - r cross f), R^T f) of a wrench W (6,): the inverse map."""
+        C, f = self.of, W[3:]
+        return np.concatenate([C.rotated(W[:3] - so3.hat(C.r) @ f), C.rotated(f)])
+
 
 def exp(X: Array) -> Array:
     """Return the pose exp(X^) of a screw of any length: Mueller (kinematics), eqs. (69), (70)."""

@@ -32,7 +32,9 @@ class Body(Value):
     """(4, 4) B_i, the pose relative to the parent at q = 0: Mueller (kinematics), eq. (4)."""
     joint: Joint
     inertia: Inertia
-    """In the frame of the body."""
+    """In the frame of the body, links merged into it included."""
+    on: str | None = None
+    """Link of the parent from which its joint starts; None means the link that names the parent."""
 
     def __post_init__(self) -> None:
         if np.asarray(self.home_rel).dtype != object:  # symbols where it is an input
@@ -49,7 +51,11 @@ class Frame(NamedTuple):
     placement: FloatArray
     """(4, 4) pose in the frame of that body."""
     inertia: Inertia | None = None
-    """Of a link that is fixed to the ground, in its own frame: it counts where that moves."""
+    """Of a merged link alone, in the frame of that body, of whose inertia it is a part."""
+    parent: str | None = None
+    """Link to which it is fixed; None for the root of its body, or of what is on the ground."""
+    joint: str | None = None
+    """Name of the fixed joint between the two; None if it has no name."""
 
 
 class Frames(Mapping[str, Frame]):

@@ -215,7 +215,7 @@ def from_dh(
     )
     if TOOL in (body.name for body in bodies):
         raise ModelError(f"no body may be named {TOOL!r}: it is the frame at the end of the robot")
-    frames = {TOOL: Frame(TOOL, len(rows) - 1, checks.snap(shapes[-1]))}
+    frames = {TOOL: Frame(TOOL, len(rows) - 1, checks.snap(shapes[-1]), parent=bodies[-1].name)}
     g = checks.numbers("gravity", gravity, (3,))
     return Description(described.name, bodies, g, frames, tuple(_diagnose(bodies, rows, modified)))
 

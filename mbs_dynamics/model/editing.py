@@ -8,7 +8,7 @@ Each function takes and returns the :class:`Parts` of a model.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -19,9 +19,10 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError, ModelWarning, UnknownJointError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND, Body, Frame, preorder
+from mbs_dynamics.model.fixed_joints import chain, link_inertia, start_of
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint, one_screw
-from mbs_dynamics.model.payloads import Payload, Payloads
+from mbs_dynamics.model.payloads import Payloads
 
 
 class Parts(NamedTuple):
@@ -42,17 +43,18 @@ def attached(
     """
     start, at = len(parts.bodies), to.placement @ placement
     bodies = list(parts.bodies)
-    for body in tool.bodies:
+    for i, body in enumerate(tool.bodies):
         joint = replace(
             body.joint,
             name=prefix + body.joint.name,
             coordinate=first + body.joint.coordinate,
             mimics=None if body.joint.mimics is None else prefix + body.joint.mimics,
         )
-        on_ground = body.parent == GROUND
+        on_ground, above = body.parent == GROUND, start_of(tool.bodies, i)
         parent = to.body if on_ground else start + body.parent
         home = at @ body.home_rel if on_ground else body.home_rel
-        bodies.append(Body(prefix + body.name, parent, home, joint, body.inertia))
+        on = to.name if above is None else prefix + above
+        bodies.append(Body(prefix + body.name, parent, home, joint, body.inertia, on))
     frames = dict(parts.frames)
     for frame in tool.frames.values():
         name = prefix + frame.name
@@ -61,11 +63,16 @@ def attached(
                 f"there is a frame {name!r} already; choose another prefix than {prefix!r}"
             )
         fixed = frame.body == GROUND
-        frames[name] = _fixed(
-            bodies,
-            frame._replace(name=name, body=GROUND if fixed else start + frame.body),
-            to.body if fixed else start + frame.body,
-            at if fixed else np.eye(4),
+        if fixed and frame.inertia is not None and to.body != GROUND:
+            total = bodies[to.body].inertia + frame.inertia.transformed(at)
+            bodies[to.body] = replace(bodies[to.body], inertia=total)
+        named = frame._replace(
+            name=name,
+            parent=prefix + frame.parent if frame.parent else to.name if fixed else None,
+            joint=prefix + frame.joint if frame.joint else None,
+        )
+        frames[name] = (
+            _moved(named, to.body, at) if fixed else _moved(named, start + frame.body, np.eye(4))
         )
     loads = [
         load._replace(link=prefix + load.link, body=start + load.body) for load in tool.payloads
@@ -73,23 +80,16 @@ def attached(
     return Parts(tuple(bodies), frames, Payloads([*parts.payloads, *loads]))
 
 
-def _fixed(bodies: list[Body], frame: Frame, body: int, pose: FloatArray) -> Frame:
-    """Return a frame on another body, to which it hands its own inertia.
-
-    ``pose`` (4, 4) is that of the former body in the frame of the other.
-    """
-    placed = frame._replace(body=body, placement=pose @ frame.placement)
-    if frame.inertia is not None and body != GROUND:
-        total = bodies[body].inertia + frame.inertia.transformed(placed.placement)
-        bodies[body] = replace(bodies[body], inertia=total)
-        return placed._replace(inertia=None)
-    return placed
+def _moved(frame: Frame, body: int, pose: FloatArray) -> Frame:
+    """Return a frame on another body, in whose frame the former body has the pose (4, 4)."""
+    inertia = frame.inertia and frame.inertia.transformed(pose)
+    return frame._replace(body=body, placement=pose @ frame.placement, inertia=inertia)
 
 
 def locked(parts: Parts, positions: Mapping[str, FloatArray]) -> Parts:
     """Return a mechanism in which joints are fixed at positions (nq,), with those that mimic them.
 
-    Their bodies become part of the bodies that they are fixed to, and frames on these.
+    They become fixed joints: their bodies are merged into those that carry them.
     """
     joints = {body.joint.name: body.joint for body in parts.bodies}
     for name, q in positions.items():
@@ -112,32 +112,30 @@ def locked(parts: Parts, positions: Mapping[str, FloatArray]) -> Parts:
     renumbered = dict(zip(kept, ends, strict=False))
     places: list[tuple[int, FloatArray]] = []  # of each former body: the body it is on, its pose
     bodies: list[Body] = []
-    frames: dict[str, Frame] = {}
-    for body in parts.bodies:
+    frames = dict(parts.frames)
+    for i, body in enumerate(parts.bodies):
         on, C = places[body.parent] if body.parent != GROUND else (GROUND, np.eye(4))
-        joint, home = body.joint, C @ body.home_rel
+        joint, home, above = body.joint, C @ body.home_rel, start_of(parts.bodies, i)
         driver = joint.mimics or joint.name
         if driver not in positions:
             joint = replace(joint, coordinate=renumbered[joint.coordinate])
-            bodies.append(replace(body, parent=on, home_rel=home, joint=joint))
+            bodies.append(replace(body, parent=on, home_rel=home, joint=joint, on=above))
             places.append((len(bodies) - 1, np.eye(4)))
             continue
         q = positions[driver]
         pose = home @ joint.motion(joint.ratio * q + joint.offset if joint.nv == 1 else q)
-        merged = Frame(body.name, GROUND, np.eye(4), body.inertia)
-        frames[body.name] = _fixed(bodies, merged, on, pose)
         places.append((on, pose))
-    for name, frame in parts.frames.items():
-        if name not in frames and frame.body != GROUND:
-            frames[name] = _fixed(bodies, frame, *places[frame.body])
-        frames.setdefault(name, frame)
-    loads = []
-    for load in parts.payloads:
-        on, pose = places[load.body]
         if on != GROUND:
-            parameters = Inertia.from_parameters(load.parameters).transformed(pose).parameters
-            loads.append(load._replace(body=on, parameters=checks.snap(parameters)))
-    return Parts(tuple(bodies), frames, _sorted(loads))
+            total = bodies[on].inertia + body.inertia.transformed(pose)
+            bodies[on] = replace(bodies[on], inertia=total)
+        own = link_inertia(parts.bodies, parts.frames, body.name)
+        frames[body.name] = frames[body.name]._replace(inertia=own)
+        root = chain(frames, body.name)[-1]
+        frames[root] = frames[root]._replace(parent=above, joint=joint.name)
+    for name, frame in frames.items():
+        if frame.body != GROUND:
+            frames[name] = _moved(frame, *places[frame.body])
+    return Parts(tuple(bodies), frames, _moved_loads(parts.payloads, frames, places))
 
 
 def rerooted(parts: Parts, link: Frame, ground: str) -> Parts:
@@ -145,47 +143,76 @@ def rerooted(parts: Parts, link: Frame, ground: str) -> Parts:
 
     Its body is called ``ground``. A reversed joint has the same position, and the opposite screw in
     the frame of the body that it moves now: C_p = C_i g(q)^-1 B^-1 = C_i B^-1 (B g(q)^-1 B^-1).
+
+    If a free joint moves the former root, it moves the link instead, and the ground stays: with the
+    placement P of the link in its body, C_i = (B F P^-1) (P g(q) P^-1), where F is the frame of the
+    joint in the former root.
     """
-    bodies, path = parts.bodies, [link.body]
+    bodies, frames, path = parts.bodies, dict(parts.frames), [link.body]
     while bodies[path[-1]].parent != GROUND:
         path.append(bodies[path[-1]].parent)
-    inner = se3.inverse(link.placement)
-    root = len(bodies)  # the former ground, for now
-    rest = [frame for frame in parts.frames.values() if frame.body == GROUND]
-    inertia = Inertia.zero()
-    for frame in rest:
-        if frame.inertia is not None:
-            inertia = inertia + frame.inertia.transformed(frame.placement)
-    found: dict[int, Body] = {}
+    top, root, base = path[0], len(bodies), bodies[path[-1]]  # root: the former ground, for now
+    floats = base.joint.kind == "free"
+    former = GROUND if floats else root
+    turned: dict[int, Body] = {}
+    if floats:
+        group = base.joint.group
+        home = base.home_rel @ group.frame @ se3.inverse(link.placement)
+        joint = replace(base.joint, group=replace(group, frame=link.placement))
+        turned[top] = replace(bodies[top], parent=GROUND, home_rel=home, joint=joint, on=base.on)
+        reversed_joints, inner, first = path[:-1], np.eye(4), GROUND
+    else:
+        loose = [name for name, x in frames.items() if x.body == GROUND and x.parent is None]
+        for name in loose:
+            frames[name] = frames[name]._replace(parent=None if name == ground else ground)
+        reversed_joints, inner, first = path, se3.inverse(link.placement), top
+    at_ground = None if floats else ground
     for i, body in enumerate(bodies):
         if i not in path:
-            parent = root if body.parent == GROUND else body.parent
-            found[i] = replace(body, parent=parent)
-    for i in path:
-        p = root if bodies[i].parent == GROUND else bodies[i].parent
-        own = (ground, inertia) if p == root else (bodies[p].name, bodies[p].inertia)
-        H = bodies[i].home_rel
-        joint = _reversed(bodies[i].joint, H)
-        found[p] = Body(own[0], i, se3.inverse(H), joint, own[1])
-    top, keys = path[0], list(found)
-    order: dict[int, int] = {top: GROUND}  # the new indices of bodies
-    above = [GROUND if found[i].parent == top else keys.index(found[i].parent) for i in keys]
+            parent = former if body.parent == GROUND else body.parent
+            turned[i] = replace(body, parent=parent, on=start_of(bodies, i) or at_ground)
+    entry: str | None = link.name
+    for i in reversed_joints:
+        moved, H = bodies[i], bodies[i].home_rel
+        p, above = moved.parent, start_of(bodies, i) or at_ground
+        name, inertia = (
+            (ground, Inertia.zero()) if p == GROUND else (bodies[p].name, bodies[p].inertia)
+        )
+        if p == GROUND:
+            for frame in frames.values():
+                if frame.body == GROUND and frame.inertia is not None:
+                    inertia = inertia + frame.inertia
+        own = chain(frames, moved.name)[-1]
+        joint = _reversed(moved.joint, H)
+        turned[root if p == GROUND else p] = Body(name, i, se3.inverse(H), joint, inertia, own)
+        _turn(frames, entry)
+        entry = above
+    _turn(frames, entry)
+    if not floats:
+        own_inertia = link_inertia(bodies, frames, bodies[top].name)
+        frames[bodies[top].name] = frames[bodies[top].name]._replace(inertia=own_inertia)
+    keys, order = list(turned), {first: GROUND}  # the new indices of bodies
+    tree = [GROUND if turned[i].parent == first else keys.index(turned[i].parent) for i in keys]
     placed: list[Body] = []
-    for k in preorder(above):
-        one = found[keys[k]]
-        home = inner @ one.home_rel if one.parent == top else one.home_rel
+    for k in preorder(tree):
+        one = turned[keys[k]]
+        home = inner @ one.home_rel if one.parent == first else one.home_rel
         placed.append(replace(one, parent=order[one.parent], home_rel=home))
         order[keys[k]] = len(placed) - 1
-    frames = {}
-    for name, frame in parts.frames.items():
-        if frame.body == top:
-            own_inertia = bodies[top].inertia if name == bodies[top].name else None
-            frames[name] = Frame(name, GROUND, inner @ frame.placement, own_inertia)
-        else:
-            at = order[root if frame.body == GROUND else frame.body]
-            frames[name] = frame._replace(body=at, inertia=None)
-    loads = [load._replace(body=order[load.body]) for load in parts.payloads if load.body != top]
-    return Parts(tuple(placed), frames, _sorted(loads))
+    order.setdefault(GROUND, order.get(root, GROUND))
+    places = {i: (k, inner if i == top else np.eye(4)) for i, k in order.items()}
+    for name, frame in frames.items():
+        frames[name] = _moved(frame, *places[frame.body])
+    return Parts(tuple(placed), frames, _moved_loads(parts.payloads, frames, places))
+
+
+def _turn(frames: dict[str, Frame], link: str | None) -> None:
+    """Make a link the root of its body: fixed joints between it and the former root turn round."""
+    above, joint = None, None
+    for name in chain(frames, link):
+        frame = frames[name]
+        frames[name] = frame._replace(parent=above, joint=joint)
+        above, joint = name, frame.joint
 
 
 def _reversed(joint: Joint, home: FloatArray) -> Joint:
@@ -199,8 +226,22 @@ def _reversed(joint: Joint, home: FloatArray) -> Joint:
     return replace(joint, group=group)
 
 
-def _sorted(loads: Sequence[Payload]) -> Payloads:
-    return Payloads(sorted(loads, key=lambda load: (load.body, load.link)))
+def _moved_loads(loads: Payloads, frames: dict[str, Frame], places: Any) -> Payloads:
+    """Return the loads on other bodies; those that no longer move become part of their links.
+
+    ``places`` has the new body for each former one, and the pose of the former in its frame.
+    """
+    moved = []
+    for load in loads:
+        body, pose = places[load.body]
+        inertia = Inertia.from_parameters(load.parameters).transformed(pose)
+        if body == GROUND:
+            own = frames[load.link].inertia or Inertia.zero()
+            frames[load.link] = frames[load.link]._replace(inertia=own + inertia)
+        else:
+            parameters = checks.snap(inertia.parameters)
+            moved.append(load._replace(body=body, parameters=parameters))
+    return Payloads(sorted(moved, key=lambda load: (load.body, load.link)))
 
 
 def positions_of(joint: Joint, value: Any) -> FloatArray:

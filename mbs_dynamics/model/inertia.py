@@ -140,6 +140,11 @@ class Inertia(Value):
             self.mass + other.mass, self.moment + other.moment, self.tensor + other.tensor
         )
 
+    def __sub__(self, other: Inertia) -> Inertia:
+        return Inertia(
+            self.mass - other.mass, self.moment - other.moment, self.tensor - other.tensor
+        )
+
     def __matmul__(self, V: Array) -> Array:
         """Momentum co-screw (6,) of the twist V (6,): (Theta w + m d x v, m v - m d x w)."""
         omega, v = V[:3], V[3:]

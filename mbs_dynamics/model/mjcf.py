@@ -132,6 +132,7 @@ class _Assembly:
         """The frame of each body of MuJoCo."""
         self.diagnostics: list[Diagnostic] = []
         self.efforts = self._efforts()
+        self.joint_names = {self._name("joint", k) for k in range(m.njnt)}
 
     def description(self, gravity: FloatArray, leave_out: Collection[str]) -> Description:
         self._refuse(leave_out)
@@ -144,7 +145,7 @@ class _Assembly:
                 on = self.at[self.m.site_bodyid[k]]
                 while name in self.frames:
                     name += "_site"
-                self.frames[name] = Frame(name, on.body, on.placement @ pose)
+                self.frames[name] = Frame(name, on.body, on.placement @ pose, parent=on.name)
         name = self.m.names[: self.m.names.index(b"\0")].decode() or "mechanism"
         if not self.bodies:
             self.diagnostics.append(Diagnostic(f"MJCF {name!r}", "has no joint that moves"))
@@ -165,11 +166,15 @@ class _Assembly:
         first, count = int(m.body_jntadr[i]), int(m.body_jntnum[i])
         home, parent = on.placement @ pose, on.body
         if not count:
+            inertia = inertia.transformed(home)
             if parent != GROUND:
-                whole = self.bodies[parent].inertia + inertia.transformed(home)
+                whole = self.bodies[parent].inertia + inertia
                 self.bodies[parent] = replace(self.bodies[parent], inertia=whole)
-            kept = inertia if parent == GROUND and inertia.mass else None
-            self.frames[name] = Frame(name, parent, home, kept)
+            weld = name
+            while weld in self.joint_names:
+                weld += "_weld"
+            self.joint_names.add(weld)
+            self.frames[name] = Frame(name, parent, home, inertia, on.name, weld)
             self.at.append(self.frames[name])
             why = "a mocap body, taken to stand still" if m.body_mocapid[i] >= 0 else "no joint"
             into = "the ground" if parent == GROUND else f"link {self.bodies[parent].name!r}"
@@ -180,9 +185,9 @@ class _Assembly:
             joint, home_rel = self._joint(k, home)
             last = k == first + count - 1
             own = name if last else f"{name}/{joint.name}"
-            self.bodies.append(
-                Body(own, parent, home_rel, joint, inertia if last else Inertia.zero())
-            )
+            of_it = inertia if last else Inertia.zero()
+            start = on.name if k == first else None
+            self.bodies.append(Body(own, parent, home_rel, joint, of_it, start))
             parent, home = len(self.bodies) - 1, np.eye(4)
         self.frames[name] = Frame(name, parent, np.eye(4))
         self.at.append(self.frames[name])

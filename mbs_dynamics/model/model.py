@@ -30,6 +30,7 @@ from mbs_dynamics.model.coordinates import (
 )
 from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
 from mbs_dynamics.model.diagnostics import SINGULAR, Diagnostic, warn
+from mbs_dynamics.model.fixed_joints import FixedJoint, fixed_joint
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.payloads import Payload, Payloads, loaded
@@ -121,9 +122,10 @@ class Model(Value):
         return screws.screws(self.bodies, frame)
 
     def __post_init__(self) -> None:
+        fixed = [frame.joint for frame in self.frames.values() if frame.joint is not None]
         for what, given in (
             ("body", [body.name for body in self.bodies]),
-            ("joint", [body.joint.name for body in self.bodies]),
+            ("joint", [*fixed, *(body.joint.name for body in self.bodies)]),
         ):
             if len(set(given)) < len(given):
                 twice = sorted({name for name in given if given.count(name) > 1})
@@ -157,7 +159,14 @@ class Model(Value):
             for name, frame in self.frames.items()
         }
         for i, body in enumerate(self.bodies):
-            frames[body.name] = Frame(body.name, i, checks.snap(np.eye(4)))
+            own = frames.get(body.name, Frame(body.name, i, np.eye(4)))
+            own = own._replace(body=i, placement=checks.snap(np.eye(4)), inertia=None)
+            frames[body.name] = own
+        for name, frame in frames.items():
+            if frame.body != GROUND and frame.parent is None:
+                own = frames[self.bodies[frame.body].name]
+                if own.parent is None and name != own.name:
+                    frames[name] = frame._replace(parent=own.name)
         object.__setattr__(self, "frames", frames)
         gravity = checks.numbers("gravity", self.gravity, (3,))
         gravity.flags.writeable = False
@@ -249,6 +258,19 @@ class Model(Value):
             for joint in self.joints
             for k in range(joint.nq)
         )
+
+    @cached_property
+    def fixed_joints(self) -> Mapping[str, FixedJoint]:
+        """Fixed joints by name, with what hangs on them.
+
+        Those of the description, joints locked by :meth:`locked`, and the welds of an MJCF, which
+        have the names of their bodies.
+        """
+        return {
+            frame.joint: fixed_joint(self.bodies, self.frames, name)
+            for name, frame in self.frames.items()
+            if frame.joint is not None
+        }
 
     def positions(self, joint: str) -> slice:
         """Return the slice of q of a joint, or of the joint that it mimics.
@@ -527,6 +549,22 @@ class Model(Value):
             _drivetrain=drivetrain_of(list(own.values()), self.n),
         )
 
+    @property
+    def payload_beyond(self) -> FloatArray:
+        """(k, 10) sums of the loads on each of :attr:`loaded_fixed_joints`: an input of kernels."""
+        sums = [np.zeros(10) for _ in self.loaded_fixed_joints]
+        for total, name in zip(sums, self.loaded_fixed_joints, strict=True):
+            for load in self.payloads:
+                if load.link in self.fixed_joints[name].links:
+                    total += load.parameters
+        return np.array(sums).reshape(-1, 10)
+
+    @property
+    def loaded_fixed_joints(self) -> list[str]:
+        """Names of the k fixed joints on bodies that carry loads."""
+        bodies, joints = self.payloads.bodies, self.fixed_joints
+        return [name for name in joints if joints[name].child.body in bodies] if bodies else []
+
     def placement(self, link: str) -> FloatArray:
         """Return the pose (4, 4) of a link in the frame of the body that carries it, in m.
 
@@ -579,7 +617,7 @@ class Model(Value):
         base, C = self.frames[parent], checks.pose("pose", checks.numbers("pose", pose, (4, 4)))
         if name in self.frames:
             raise ModelError(f"there is a frame {name!r} already; choose another name")
-        frame = Frame(name, base.body, base.placement @ C)
+        frame = Frame(name, base.body, base.placement @ C, parent=parent)
         return replace(self, frames={**self.frames, name: frame})
 
     def attached(
@@ -634,9 +672,14 @@ class Model(Value):
 
         The joints between the link and the former root are reversed, and keep their positions;
         gravity keeps its numbers, in the axes of the link. The former root becomes a body with the
-        inertia of its link, which is that of the description. Raises UnknownBodyError, and
-        ModelError for a link that does not move, or if one of these joints has several degrees of
-        freedom.
+        inertia of its link, which is that of the description.
+
+        If a free joint moves the root, as with ``floating_base``, it moves the link instead: its
+        positions are then the pose of the link, its velocities the body-fixed twist of the link,
+        and the ground stays what it is, with gravity.
+
+        Raises UnknownBodyError, and ModelError for a link that does not move, or if a joint that
+        must be reversed has several degrees of freedom.
         """
         frame = self._moving("another root", link)
         at_origin = [
@@ -671,4 +714,11 @@ class Model(Value):
     def loaded(self) -> Model:
         """Return the model with its loads merged into the bodies that carry them."""
         loads = zip(self.payloads.bodies, self.payloads.parameters, strict=True)
-        return replace(self, bodies=loaded(self.bodies, loads), payloads=Payloads())
+        frames = dict(self.frames)
+        for load in self.payloads:
+            own = frames[load.link].inertia
+            if own is not None:
+                total = own + Inertia.from_parameters(load.parameters)
+                frames[load.link] = frames[load.link]._replace(inertia=total)
+        bodies = loaded(self.bodies, loads)
+        return replace(self, bodies=bodies, frames=frames, payloads=Payloads())

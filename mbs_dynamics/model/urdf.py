@@ -125,15 +125,15 @@ class _Assembly:
         if self.base is None:
             g = self.mount(g)
         else:
-            self.add(part.root, GROUND, np.eye(4), self.base)
+            self.add(part.root, None, np.eye(4), self.base)
         for joint in part.joints:
             self.diagnostics += diagnose_joint(tree, joint)
             parent = self.frames[joint.parent]
             pose = parent.placement @ _pose(joint.origin)
             if joint.type == "fixed":
-                self.merge(joint.child, parent.body, pose, f" by the fixed joint {joint.name!r}")
+                self.merge(joint.child, parent.body, pose, joint)
             else:
-                self.add(joint.child, parent.body, pose, self.joint(joint))
+                self.add(joint.child, parent, pose, self.joint(joint))
         self.say_what_is_left_out()
         self.diagnostics += wrong_units(tree, self.frames, part.joints, self.inertias)
         known = {  # of the links already, before they were merged
@@ -160,7 +160,8 @@ class _Assembly:
             poses[link] = poses[joint.parent] @ _pose(joint.origin)
         from_root = np.linalg.inv(poses[root])
         for link, pose in poses.items():
-            self.merge(link, GROUND, checks.snap(from_root @ pose), "")
+            above = tree.above.get(link) if len(poses) > 1 else None
+            self.merge(link, GROUND, checks.snap(from_root @ pose), above)
         turned: FloatArray = self.frames[next(iter(poses))].placement[:3, :3] @ gravity
         if not np.allclose(turned, gravity, rtol=0.0, atol=1e-9):
             listed = ", ".join(f"{x:.6g}" for x in turned)
@@ -168,18 +169,19 @@ class _Assembly:
             self.diagnostics.append(Diagnostic(f"link {root!r}", message, "note"))
         return turned
 
-    def merge(self, link: str, body: int, pose: FloatArray, how: str) -> None:
-        """Fix a link to a body, or to the ground."""
-        inertia = self.inertias[link]
-        kept = inertia if body == GROUND and inertia.mass else None
-        self.frames[link] = Frame(link, body, checks.snap(pose), kept)
+    def merge(self, link: str, body: int, pose: FloatArray, joint: Any) -> None:
+        """Fix a link to a body or to the ground, by a fixed joint unless it is a root."""
+        inertia = self.inertias[link].transformed(pose)
+        above = (None, None) if joint is None else (joint.parent, joint.name)
+        self.frames[link] = Frame(link, body, checks.snap(pose), inertia, *above)
         into = "the ground"
         if body != GROUND:
             into = f"link {self.bodies[body].name!r}"
-            total = self.bodies[body].inertia + inertia.transformed(pose)
+            total = self.bodies[body].inertia + inertia
             self.bodies[body] = replace(self.bodies[body], inertia=total)
         if inertia.mass > 0.0:
             verb = "fixed to" if body == GROUND else "merged into"
+            how = "" if joint is None else f" by the fixed joint {joint.name!r}"
             message = f"{inertia.mass:g} kg {verb} {into}{how}"
             self.diagnostics.append(Diagnostic(f"link {link!r}", message, "note"))
         self.diagnose_link(link)
@@ -202,9 +204,10 @@ class _Assembly:
                 "rename it"
             )
 
-    def add(self, link: str, parent: int, pose: FloatArray, joint: Joint) -> None:
-        """Add the body of a link that a joint moves."""
-        self.bodies.append(Body(link, parent, pose, joint, self.inertias[link]))
+    def add(self, link: str, on: Frame | None, pose: FloatArray, joint: Joint) -> None:
+        """Add the body of a link that a joint moves, which starts from another link or nowhere."""
+        parent, above = (GROUND, None) if on is None else (on.body, on.name)
+        self.bodies.append(Body(link, parent, pose, joint, self.inertias[link], above))
         self.frames[link] = Frame(link, len(self.bodies) - 1, np.eye(4))
         self.diagnose_link(link)
 

@@ -26,6 +26,7 @@ from mbs_dynamics.compiler.frontend.loops import INWARD, OUTWARD, Loops, NoLoopN
 from mbs_dynamics.compiler.ir.nodes import index
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND, Frame
+from mbs_dynamics.model.fixed_joints import FixedJoint
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.model import Model
@@ -78,9 +79,8 @@ def traced_in_loops(
     loads = {i: k for k, i in enumerate(model.payloads.bodies)} if whole else {}
     loaded = {k for k, i in enumerate(order) if i in loads}
 
-    def on_generic(
-        loops: Loops, gravity: Any, payload: Any, armature: Any, placements: Any, **symbols: Any
-    ) -> Any:
+    def on_generic(loops: Loops, gravity: Any, payload: Any, armature: Any, **symbols: Any) -> Any:
+        del symbols["placements"], symbols["payload_beyond"]
         tree = GenericTree(ordered, loops, gravity, payload, loaded)
         tree.armature, tree.has_armature = armature, rotors
         tree.n = model.n  # of which those on a path are some
@@ -192,6 +192,10 @@ class GenericTree(Tree):
         if not self.has_armature:
             return np.zeros((self.bodies[i].joint.nv,) * 2)
         return np.diag([self.armature[row] for row in self.loops.columns_of(i)])
+
+    def fixed_joint(self, name: str) -> FixedJoint | None:
+        """Raise NoLoopNest: named joints are no rows of a loop."""
+        raise NoLoopNest
 
     def outward(self) -> Iterator[tuple[Any, Any]]:
         return self.loops.rows(OUTWARD)

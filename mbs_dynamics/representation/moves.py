@@ -50,7 +50,7 @@ class Identity:
         """The same vector (3,)."""
         return x
 
-    rotated = back
+    rotated = undone = back
 
 
 IDENTITY = Identity()
@@ -188,7 +188,12 @@ class Representation(ABC):
 
     @abstractmethod
     def at(self, frame: Frame) -> Operator:
-        """Take the twist of a body to a frame fixed to it."""
+        """Take the twist of a body to a frame fixed to it; the transpose takes a wrench back."""
+
+    def wrench_at(self, frame: Frame, W: Array) -> Array:
+        """Take a wrench (6,) on a body to a frame fixed to it."""
+        moved: Array = self.at(frame).T.undone(W)
+        return moved
 
     def twist(self, i: int, V: list[Array], rate: Any) -> Array:
         """V_i (6,) from that of the parent: K (14), (30), (42), (52); D (66b), (70c), (75c)."""
@@ -374,6 +379,11 @@ class Mixed(Representation):
         turn, p = frame.placement[:3, :3].T, frame.placement[:3, 3]
         shift = -(self.R(frame.body) @ so3.hat(p))
         return blocks([[turn, np.zeros((3, 3))], [shift, np.eye(3)]])
+
+    def wrench_at(self, frame: Frame, W: Array) -> Array:
+        turn, p = frame.placement[:3, :3].T, frame.placement[:3, 3]
+        moment = turn @ (W[:3] - so3.hat(p) @ (self.R(frame.body).T @ W[3:]))
+        return np.concatenate([moment, W[3:]])
 
 
 def flow(S: Array, velocities: Array) -> Array:

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tools mounted, joints locked and other roots, compared with Pinocchio and by identities."""
 
+import pickle
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError, UnknownJointError
 from mbs_dynamics.lie import se3
+from mbs_dynamics.model.macro_joints import Connection, macro_joint
 from mbs_dynamics.model.urdf import link_inertias
 from mbs_dynamics.resources import robot_path
 
@@ -34,6 +37,9 @@ GRIPPER = """<robot name="gripper">
 </robot>"""
 HAND = mbs.Model.from_urdf(GRIPPER).with_armature({"finger": 0.3}).with_payload("tip", 0.05)
 AT = se3.pose(pin.rpy.rpyToMatrix(0.2, -0.1, 0.4), np.array([0.0, 0.02, 0.05]))
+BALL = mbs.Model.from_joints(
+    [Connection(name="shoulder", joint=macro_joint("spherical"), body="arm")]
+).attached(HAND, "arm", AT, prefix="hand/")
 BOTH = ARM.attached(HAND, "tool", AT, prefix="hand/")
 
 
@@ -137,6 +143,48 @@ def test_another_root_has_the_same_relative_motion():
         )
 
 
+def test_another_root_of_a_floating_robot_is_the_link_that_floats():
+    """Its coordinates are the pose of the link, instead of that of the former root."""
+    pelvis = mbs.Model.from_urdf(ARM7, floating_base=True, gravity=(1.0, -2.0, -9.0))
+    pelvis = pelvis.attached(HAND, "link3", AT, prefix="hand/")
+    q, qd, qdd = pelvis.random_state(7)
+    joints = [*pelvis.joint_names[1:], "flange_joint", "hand/end"]
+    loads = {
+        link: np.arange(k, k + 6.0) for k, link in enumerate(("base_link", "tool", "hand/tip"))
+    }
+    motors = np.append(np.zeros(6), qdd[6:])  # nothing holds the base
+    qdd = mbs.forward_dynamics(pelvis, q, qd, motors, loads)
+    fingers = ["joint1", "joint2", "joint3", "hand/finger", "hand/end"]
+    for link, turned_round in {
+        "tool": [*ARM.joint_names, "flange_joint", "tool_joint"],
+        "hand/tip": fingers,
+        "link4": ARM.joint_names[:4],
+        "base_link": [],
+    }.items():
+        foot = pelvis.rerooted(link)
+        assert foot.joint_names == pelvis.joint_names
+        C = mbs.pose(pelvis, q, link)
+        at = np.array([*C[:3, 3], *pin.Quaternion(C[:3, :3]).coeffs(), *q[7:]])
+        T = np.eye(foot.n)
+        T[:6] = mbs.jacobian(pelvis, q, link)
+        drift = np.append(mbs.jacobian_rate(pelvis, q, qd, link) @ qd, np.zeros(foot.n - 6))
+        state = at, T @ qd, T @ qdd + drift
+        links = list(pelvis.frames)
+        np.testing.assert_allclose(
+            mbs.forward_kinematics(foot, at, bodies=links),
+            mbs.forward_kinematics(pelvis, q, bodies=links),
+            atol=1e-12,
+        )
+        M = mbs.mass_matrix(pelvis, q)
+        np.testing.assert_allclose(T.T @ mbs.mass_matrix(foot, at) @ T, M, atol=1e-10)
+        np.testing.assert_allclose(mbs.inverse_dynamics(foot, *state, loads), motors, atol=1e-9)
+        spatial = {"joints": joints, "representation": "spatial"}
+        W = mbs.joint_wrenches(pelvis, q, qd, qdd, loads, **spatial)
+        W[[name in turned_round for name in joints]] *= -1.0
+        found = mbs.joint_wrenches(foot, *state, loads, **spatial)
+        np.testing.assert_allclose(found, W, atol=1e-9)
+
+
 def test_the_fixed_palm_of_an_mjcf_weighs_where_it_is_mounted():
     hand = mbs.Model.from_mjcf(
         """<mujoco><worldbody><body name="palm" pos="0 0 0.1">
@@ -156,6 +204,59 @@ def test_the_fixed_palm_of_an_mjcf_weighs_where_it_is_mounted():
     )
 
 
+FREE = {"joint3": 0.7, "joint6": -0.4, "hand/finger": 0.01}
+LOADED = BOTH.with_payload("link4", 1.5, (0.1, 0.0, 0.0)).with_payload("hand/tip", 0.2)
+LOADED = LOADED.with_payload("tool", 0.3, (0.0, 0.1, 0.0)).with_payload("link7", 0.6)
+CHANGES = {
+    "as it is": lambda model: model,
+    "attached": lambda model: ARM.attached(model, "tool", AT, "b/"),
+    "another root": lambda model: model.rerooted("tool"),
+    "another root in a branch": lambda model: model.rerooted("hand/tip"),
+    "copied": lambda model: pickle.loads(pickle.dumps(model)),
+    "placed": lambda model: model.with_placements({"link5": AT, "tool": AT}),
+    "loads merged": lambda model: model.loaded(),
+    "other loads": lambda model: model.with_payload("hand/palm", 0.4, (0.1, 0.0, 0.2)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_locked_joint_transmits_what_it_did_when_it_could_move(change):
+    whole = CHANGES[change](LOADED)
+    prefix = "b/" if change == "attached" else ""
+    held = {prefix + joint: x for joint, x in FREE.items()}
+    rng = np.random.default_rng(5)
+    links = [x for x in whole.frames if whole.frames[x].body >= 0]
+    for fixed in (whole.locked(held), CHANGES[change](LOADED.locked(FREE))):
+        q, qd, qdd = fixed.random_state(3)
+        rows = [whole.joint_names.index(name) for name in fixed.joint_names]
+        every = [whole.vector(held), np.zeros(whole.n), np.zeros(whole.n)]
+        for x, given in zip(every, (q, qd, qdd), strict=True):
+            x[rows] = given
+        still = {x for x in links if fixed.frames[x].body < 0}
+        loads = {x: rng.uniform(-5.0, 5.0, 6) for x in links if x not in still}
+        asked = [body.joint.name for body in whole.bodies]
+        for wrenches in (None, loads):
+            spatial = {"representation": "spatial", "joints": asked}
+            np.testing.assert_allclose(
+                mbs.joint_wrenches(fixed, q, qd, qdd, wrenches, **spatial),
+                mbs.joint_wrenches(whole, *every, wrenches, **spatial),
+                atol=1e-10,
+            )
+
+
+def test_a_tool_that_was_mounted_keeps_its_own_fixed_joints():
+    assert list(BOTH.fixed_joints) == ["flange_joint", "tool_joint", "hand/end"]
+    assert BOTH.fixed_joints["tool_joint"].links == {"tool", "hand/palm"}
+    assert BOTH.fixed_joints["tool_joint"].bodies == (7, 8)
+    assert BOTH.with_frame("tcp", "tool", AT).fixed_joints["flange_joint"].links >= {"tcp"}
+
+
+def test_joint_names_are_unique_among_fixed_joints_too():
+    text = GRIPPER.replace('"end"', '"flange_joint"')
+    with pytest.raises(mbs.ModelError, match="flange_joint"):
+        ARM.attached(mbs.Model.from_urdf(text), "tool")
+
+
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
@@ -172,11 +273,7 @@ def test_the_fixed_palm_of_an_mjcf_weighs_where_it_is_mounted():
         (lambda: ARM.reduced("joint1"), ArgumentError, "joint1"),
         (lambda: ARM.reduced(["joint9"]), UnknownJointError, "joint9"),
         (lambda: ARM.rerooted("base_link"), ModelError, "base_link"),
-        (
-            lambda: mbs.Model.from_urdf(ARM7, floating_base=True).rerooted("tool"),
-            ModelError,
-            "floating_base",
-        ),
+        (lambda: BALL.rerooted("hand/palm"), ModelError, "shoulder"),
     ],
 )
 def test_what_cannot_be_made_is_refused_by_name(change, error, said):

@@ -109,7 +109,8 @@ class DynamicsSettings(Switches):
     )
     joint_wrenches: tuple[str, ...] = setting(
         (),
-        "Joints whose transmitted wrench is published on ~/joint_wrench/<joint>. Empty: none.",
+        "Joints whose transmitted wrench is published on ~/joint_wrench/<joint>, fixed joints such "
+        "as that of a force-torque sensor included. Empty: none.",
         type="string_array",
         constraints="Names of joints, each at most once.",
     )

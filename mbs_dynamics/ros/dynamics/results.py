@@ -86,6 +86,11 @@ def _jacobians(robot: Any) -> Algorithms:
     }
 
 
+def _joint_wrenches(robot: Any) -> Algorithms:
+    options = {"joints": robot.settings.joint_wrenches, "representation": "body_fixed"}
+    return {"joint_wrenches": (mbs.joint_wrenches, options)}
+
+
 def _energy(robot: Any) -> Algorithms:
     by = {"representation": robot.settings.algorithm}
     return {"kinetic_energy": (mbs.kinetic_energy, by), "potential_energy": mbs.potential_energy}
@@ -193,9 +198,9 @@ OUTPUTS = (
     _output(
         "joint_wrenches",
         WRENCH,
-        "Wrench that the joint transmits to the body that it moves, in N and N m.",
+        "Wrench that the joint transmits to the link beyond it, in N and N m.",
         lambda of, robot, k: of.wrench_message(robot.frame(robot.wrench_links[k])),
-        lambda robot: {"joint_wrenches": (mbs.joint_wrenches, {"representation": "body_fixed"})},
+        _joint_wrenches,
         topic="joint_wrench/<joint>",
         velocity=True,
         parameter="joint_wrenches",

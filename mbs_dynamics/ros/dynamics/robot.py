@@ -87,12 +87,13 @@ class Robot:
         for joint in settings.desired_joints:
             if joint not in model.joint_names:
                 raise UnknownJointError(joint, model.joint_names)
-        moved = {body.joint.name: i for i, body in enumerate(model.bodies)}
+        children = {body.joint.name: body.name for body in model.bodies}
+        children |= {name: joint.child.name for name, joint in model.fixed_joints.items()}
         for joint in settings.joint_wrenches:
-            model.joint(joint)  # or UnknownJointError
+            if joint not in children:
+                raise UnknownJointError(joint, children)
         fixed_coordinates(self.joint_names, settings.fixed)
-        self._wrench_bodies = [moved[joint] for joint in settings.joint_wrenches]
-        self.wrench_links = [model.bodies[i].name for i in self._wrench_bodies]
+        self.wrench_links = [children[joint] for joint in settings.joint_wrenches]
         self.friction: JointForces | None = None
         if settings.joint_friction and settings.observes:
             from mbs_dynamics.integrate import JointForces  # slow to import, and rarely needed
@@ -203,8 +204,6 @@ class Robot:
             power = [efforts.tau @ qd[len(qd) - len(reading.q) :]] if efforts.complete else []
             energies = [values["kinetic_energy"], values["potential_energy"], *power]
             values["energy"] = np.array(energies, dtype=float)
-        if "joint_wrenches" in values:
-            values["joint_wrenches"] = values["joint_wrenches"][self._wrench_bodies]
         if base is not None:
             torques = {k: values[k] for k in ("bias_torques", "gravity_torques") if k in values}
             values["base_wrench"] = next((tau[:6] for tau in torques.values()), None)

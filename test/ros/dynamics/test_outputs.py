@@ -64,9 +64,9 @@ def arranged(**asked):
 )  # which needs a floating base
 def test_an_output_alone_has_its_topics_and_messages_of_its_type(name):
     one = EACH[name]
-    asked = {one.asked_by: ("joint6", "joint2") if name == "joint_wrenches" else True}
+    asked = {one.asked_by: ("joint6", "flange_joint") if name == "joint_wrenches" else True}
     robot, outputs, node = arranged(**asked)
-    owners = {"<body>": ("link7", "tool"), "<joint>": ("joint6", "joint2")}
+    owners = {"<body>": ("link7", "tool"), "<joint>": ("joint6", "flange_joint")}
     group, _, placeholder = one.topic.partition("/")
     topics = [f"~/{group}/{owner}" for owner in owners.get(placeholder, ())] or [f"~/{group}"]
     topics += [f"{topic}_throttle" for topic in topics if one.displayed]
@@ -83,7 +83,7 @@ def test_an_output_alone_has_its_topics_and_messages_of_its_type(name):
 
 
 def test_messages_hold_the_results_in_their_frames():
-    robot, outputs, node = arranged(**ASKED, joint_wrenches=("joint6", "joint2"))
+    robot, outputs, node = arranged(**ASKED, joint_wrenches=("joint6", "flange_joint"))
     results = robot.evaluate(reading(Q, QD))
     ready = outputs.filled(Time(sec=1), results, Contact(), display=True)
     messages = {publisher.topic: one for publisher, one in ready}
@@ -102,13 +102,14 @@ def test_messages_hold_the_results_in_their_frames():
         close([twist.linear.x, twist.linear.y, twist.linear.z], V[3:], atol=1e-12)
         found = np.reshape(messages[f"~/jacobian/{body}"].data, (6, 7))
         close(found, np.vstack([J[3:], J[:3]]), atol=1e-12)  # linear part first
-    W = mbs.joint_wrenches(MODEL, Q, QD, np.zeros(7))
-    for joint, link in (("joint6", "link6"), ("joint2", "link2")):
+    W = mbs.joint_wrenches(MODEL, Q, QD, np.zeros(7), joints=["joint6", "flange_joint"])
+    for expected, joint, link in zip(
+        W, ("joint6", "flange_joint"), ("link6", "flange"), strict=True
+    ):
         message = messages[f"~/joint_wrench/{joint}"]
         assert message.header.frame_id == link
         force = message.wrench.force
-        expected = W[MODEL.body_names.index(link), 3:]
-        close([force.x, force.y, force.z], expected, atol=1e-9)
+        close([force.x, force.y, force.z], expected[3:], atol=1e-9)
     before = set(node.topics)
     outputs.clear()
     assert node.topics == {}

@@ -76,7 +76,7 @@ def test_the_algorithm_changes_the_recursions_and_no_result(algorithm):
 EXTRAS = {
     "publish_mass_matrix": True,
     "publish_energy": True,
-    "joint_wrenches": ("joint2", "joint6"),
+    "joint_wrenches": ("joint2", "flange_joint", "joint6"),
 }
 
 
@@ -218,7 +218,9 @@ def test_one_kernel_gives_what_separate_ones_give(representation):
     energies = mbs.kinetic_energy(model, q, qd), mbs.potential_energy(model, q), tau @ qd
     close(found["energy"], energies)
     W = mbs.joint_wrenches(model, q, qd, np.zeros(7), representation="body_fixed")
-    close(found["joint_wrenches"], W[[1, 5]])
+    close(found["joint_wrenches"][[0, 2]], W[[1, 5]])
+    at_sensor = mbs.joint_wrenches(model, q, qd, np.zeros(7), joints=["flange_joint"])
+    close(found["joint_wrenches"][1], at_sensor[0])
     close(found.momentum.p, M @ qd)
     close(found.momentum.rate, mbs.coriolis_matrix(model, q, qd).T @ qd - g)
     close(found.tool_jacobian, mbs.jacobian(model, q, "link6", representation="body_fixed"))

@@ -1,0 +1,150 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Wrenches in fixed joints, compared with Pinocchio and with sensors of MuJoCo.
+
+Of joints that were locked: test_editing.py.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+import pytest
+from robots import robot
+
+import mbs_dynamics as mbs
+from mbs_dynamics.errors import ArgumentError, UnknownJointError
+from mbs_dynamics.resources import robot_path
+
+
+def same(found, expected, tolerance=1e-11):
+    np.testing.assert_allclose(
+        found, expected, rtol=0, atol=tolerance * (1.0 + np.abs(expected).max())
+    )
+
+
+def in_all_representations(model, motion, wrenches=None, **asked):
+    """Return the body-fixed wrenches of joints, after a check that all representations agree."""
+    W = mbs.joint_wrenches(model, *motion, wrenches, **asked)
+    child = {body.joint.name: body.name for body in model.bodies}
+    child.update({name: joint.child.name for name, joint in model.fixed_joints.items()})
+    poses = mbs.forward_kinematics(model, motion[0], bodies=[child[j] for j in asked["joints"]])
+    for other in mbs.REPRESENTATIONS:
+        found = mbs.joint_wrenches(model, *motion, wrenches, representation=other, **asked)
+        same(mbs.convert_wrench(found, poses, source=other, target="body_fixed"), W)
+    return W
+
+
+def hinged(text, joint):
+    """Return Pinocchio's model of a URDF in which one of the fixed joints can turn about its z."""
+    whole = re.search(rf'<joint[^>]*name="{re.escape(joint)}".*?</joint>', text, re.DOTALL).group()
+    head, end = whole[: whole.index(">") + 1], '<axis xyz="0 0 1"/></joint>'
+    inner = re.sub(r"<axis[^>]*/>", "", whole[len(head) : -len("</joint>")])
+    turning = head.replace('"fixed"', '"continuous"') + inner + end
+    return pin.buildModelFromXML(text.replace(whole, turning))
+
+
+@pytest.mark.parametrize("name", ["arm7", "panda.urdf", "ur5_robot.urdf", "talos_reduced.urdf"])
+def test_fixed_joints_transmit_the_forces_of_hinges_held_at_zero(name):
+    path = robot_path(name) if name == "arm7" else robot(name)
+    text = path.read_text("utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mbs.ModelWarning)
+        model = mbs.Model.from_urdf(path)
+    q, qd, qdd = model.random_state(1)
+    joints = [name for name, joint in model.fixed_joints.items() if joint.inertia.mass > 0.0]
+    assert joints
+    W = in_all_representations(model, (q, qd, qdd), joints=joints)
+    for joint, wrench in zip(joints[:12], W[:12], strict=False):
+        theirs = hinged(text, joint)
+        data, state = theirs.createData(), [pin.neutral(theirs), *np.zeros((2, theirs.nv))]
+        for body in model.bodies:
+            own = theirs.joints[theirs.getJointId(body.joint.name)]
+            at = body.joint.ratio * q[model.positions_of(body.joint)] + body.joint.offset
+            if own.nq > own.nv:
+                at = np.array([np.cos(at[0]), np.sin(at[0])])
+            state[0][own.idx_q : own.idx_q + own.nq] = at
+            for x, rate in zip(state[1:], (qd, qdd), strict=True):
+                x[own.idx_v : own.idx_v + own.nv] = body.joint.ratio * rate[body.joint.velocities]
+        pin.rnea(theirs, data, *state)
+        same(wrench, np.roll(data.f[theirs.getJointId(joint)].vector, 3))
+
+
+MJCF = """<mujoco><compiler angle="radian"/><option gravity="1 -2 -9"/><worldbody>
+  <body name="plate" pos="0.1 0 0.2" euler="0.3 0 0.1">
+    <inertial mass="2" pos="0.1 0 0" diaginertia="0.02 0.03 0.04"/><site name="at_plate"/>
+    <body name="upper" pos="0 0 0.3"><joint name="shoulder" axis="0 1 0.2"/>
+      <inertial mass="3" pos="0 0.1 0.2" diaginertia="0.05 0.04 0.03"/>
+      <body name="sensor" pos="0.2 0 0.4" euler="0.5 -0.4 0.2"><site name="at_sensor"/>
+        <inertial mass="0.4" pos="0 0.01 0" diaginertia="1e-3 1e-3 1e-3"/>
+        <body name="tool" pos="0 0.1 0.05" euler="0 0.7 0"><site name="at_tool"/>
+          <inertial mass="0.7" pos="0.02 0 0.1" diaginertia="2e-3 3e-3 1e-3"/>
+          <body name="finger" pos="0 0 0.2"><joint name="slide" type="slide" axis="0 1 0"/>
+            <inertial mass="0.2" pos="0 0 0.02" diaginertia="1e-4 1e-4 1e-4"/></body></body></body>
+      <body name="other" pos="0 0.3 0"><joint name="wrist" axis="1 0 0"/>
+        <inertial mass="1" pos="0.1 0 0.1" diaginertia="1e-2 1e-2 1e-2"/></body>
+    </body></body></worldbody><sensor>
+  %s</sensor></mujoco>"""
+WELDS = ["plate", "sensor", "tool"]
+
+
+def test_sensors_of_mujoco_read_these_wrenches():
+    sensors = "".join(f'<torque site="at_{x}"/><force site="at_{x}"/>' for x in WELDS)
+    m = mujoco.MjModel.from_xml_string(MJCF % sensors)
+    model = mbs.Model.from_mjcf(m)
+    d = mujoco.MjData(m)
+    q, qd, qdd = model.random_state(2)
+    d.qpos[:], d.qvel[:], d.qacc[:] = q, qd, qdd
+    mujoco.mj_inverse(m, d)
+    mujoco.mj_rnePostConstraint(m, d)
+    mujoco.mj_sensorAcc(m, d)
+    W = in_all_representations(model, (q, qd, qdd), joints=WELDS)
+    same(W.ravel(), d.sensordata, 1e-10)
+
+
+def test_loads_change_without_compiling():
+    arm = mbs.Model.from_urdf(robot_path("arm7")).with_payload("link7", 1.0)
+    kernel = mbs.compile(mbs.joint_wrenches, arm, joints=["flange_joint"])
+    other = arm.with_payload("tool", 0.5, (0.0, 0.0, 0.1))
+    assert mbs.compile(mbs.joint_wrenches, other, joints=["flange_joint"]).program is kernel.program
+    motion = other.random_state(1)
+    difference = mbs.joint_wrenches(other, *motion, joints=["flange_joint"])[0]
+    difference -= mbs.joint_wrenches(arm, *motion, joints=["flange_joint"])[0]
+    assert np.linalg.norm(difference[3:]) > 2.0
+    bare = mbs.Model.from_urdf(robot_path("arm7"))
+    same(kernel(*motion), mbs.joint_wrenches(bare, *motion, joints=["flange_joint"]))
+
+
+def test_a_wrench_counts_beyond_the_nearest_of_the_named_joints():
+    arm = mbs.Model.from_urdf(robot_path("arm7"))
+    motion, joints = arm.random_state(1), ["flange_joint", "joint7", "tool_joint"]
+    own, flange, tool = np.eye(6)[:3]
+    given = {"link7": own, "flange": flange, "tool": tool}
+    array = np.zeros((arm.nb + 2, 6))
+    array[[6, 7, 8]] = own, flange, tool
+    W = mbs.joint_wrenches(arm, *motion, given, joints=joints)
+    same(mbs.joint_wrenches(arm, *motion, array, joints=joints), W)
+    batch = mbs.joint_wrenches(arm, *motion, np.stack([array, 0 * array]), joints=joints)
+    same(batch[0], W)
+    free = mbs.joint_wrenches(arm, *motion, joints=joints)
+    same(batch[1], free)
+    same((W - free)[2], -tool)
+
+
+@pytest.mark.parametrize(
+    ("joints", "error", "said"),
+    [
+        (["elbow"], UnknownJointError, "elbow.*tool_joint"),
+        ("joint1", ArgumentError, "joint1"),
+        (7, ArgumentError, "7"),
+        (["joint1", "joint1"], ArgumentError, "joint1"),
+    ],
+)
+def test_joints_that_are_not_there_are_refused_by_name(joints, error, said):
+    arm = mbs.Model.from_urdf(robot_path("arm7"))
+    with pytest.raises(error, match=said):
+        mbs.joint_wrenches(arm, *arm.random_state(), joints=joints)
