@@ -709,6 +709,8 @@ class Model(Value):
         """Return this model with other properties that are inputs of kernels."""
         model = object.__new__(type(self))
         model.__dict__.update(self.__dict__, **changes, _compiled=Compiled(self._compiled))
+        if "frames" in changes:
+            model.__dict__.pop("fixed_joints", None)  # where a link was
         return model
 
     def loaded(self) -> Model:
