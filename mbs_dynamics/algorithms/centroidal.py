@@ -11,15 +11,17 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.coriolis import composite_gyrations
-from mbs_dynamics.algorithms.energy import center_of_mass
+from mbs_dynamics.algorithms.energy import NO_CENTER, center_of_mass
 from mbs_dynamics.algorithms.kinematics import twists_of
 from mbs_dynamics.algorithms.mass_matrix import composite_inertias
 from mbs_dynamics.algorithms.newton_euler import NO_LOADS, recursion
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import positive
 from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import InverseAdjoint
 from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.representation import BodyFixed
 from mbs_dynamics.representation.tree import Tree
 
@@ -44,8 +46,9 @@ def centroidal_momentum_matrix(model: Tree, q: ArrayLike) -> FloatArray:
 
     Raises SingularError if no moving body has mass.
     """
-    rep, c = BodyFixed(model, q), center_of_mass(model, q)
+    rep = BodyFixed(model, q)
     Mc, A = composite_inertias(model, rep), model.per_body()
+    c = _center_of(Mc[GROUND])
     for i, _ in model.outward():
         A[i] = _about(c, rep, i).T @ (Mc[i] @ rep.screw(i))
     matrix: FloatArray = model.generalized(A)
@@ -61,9 +64,10 @@ def centroidal_momentum_matrix_rate(model: Tree, q: ArrayLike, qd: ArrayLike) ->
 
     Raises SingularError if no moving body has mass.
     """
-    rep, c = BodyFixed(model, q), center_of_mass(model, q)
+    rep = BodyFixed(model, q)
     V = twists_of(model, rep, model.joint_rates(qd))
     Mc, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
+    c = _center_of(Mc[GROUND])
     velocity, Ad = center_of_mass_velocity(Mc, B), model.per_body()
     for i, _ in model.outward():
         S = rep.screw(i)
@@ -127,3 +131,9 @@ def center_of_mass_velocity(Mc: Any, B: Any) -> Array:
 def _about(c: Array, rep: BodyFixed, i: int) -> InverseAdjoint:
     """Return the map of twists at the centre of mass, in inertial axes, to body i."""
     return InverseAdjoint(rep.R(i), rep.r(i) - c)
+
+
+def _center_of(total: Inertia) -> Array:
+    """Return the centre of mass (3,) of all moving bodies, whose inertia this is."""
+    center: Array = total.moment / positive(total.mass, NO_CENTER)
+    return center

@@ -30,6 +30,9 @@ __all__ = [
 ]
 
 
+NO_CENTER = "there is no centre of mass: nothing moves that has mass"
+
+
 class GeneralizedMomentum(NamedTuple):
     """Result of :func:`generalized_momentum`, each (..., n)."""
 
@@ -135,8 +138,7 @@ def centroidal_momentum(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
 
 def _center_of_mass(model: Tree, q: Array) -> FloatArray:
     mass, moment = _first_moment(model, q)
-    message = "there is no centre of mass: nothing moves that has mass"
-    return np.asarray(moment / positive(mass, message))
+    return np.asarray(moment / positive(mass, NO_CENTER))
 
 
 def _first_moment(model: Tree, q: Array) -> tuple[Array, Array]:
