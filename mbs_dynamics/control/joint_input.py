@@ -230,6 +230,8 @@ class JointInput:
         self._efforts = Efforts(self._tau, self._no_effort.why)
         self._layouts = lru_cache(KEPT_LAYOUTS)(self._learned)
         self._layout = _Layout([], None)
+        self._effortless: _Layout | None = None
+        """Layout of the latest message, if that held no efforts."""
         self._names: list[str] | None = None
 
     @classmethod
@@ -477,6 +479,9 @@ class JointInput:
 
     def _set_efforts(self, layout: _Layout, efforts: Sequence[float]) -> None:
         """Store efforts; an invalid number makes all those of the message unknown."""
+        if not efforts and self._effortless is layout:
+            return  # they are unknown already
+        self._effortless = None if efforts else layout
         coordinates, noted = layout.coordinates, self._no_effort
         tau: Sequence[float] = (math.nan,) * len(coordinates)
         why_not, missing = NO_EFFORTS, coordinates
