@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,42 +30,6 @@ NOT_INSTALLED = (
 )
 
 
-class Waits:
-    """Futures that get a result when their time has come, by one timer of a steady clock."""
-
-    def __init__(self, node: Node) -> None:
-        self._pending: list[tuple[float, Future]] = []
-        steady, group = Clock(clock_type=ClockType.STEADY_TIME), ReentrantCallbackGroup()
-        self._timer = node.create_timer(1.0, self._wake, callback_group=group, clock=steady)
-        self._timer.cancel()
-
-    async def until(self, future: Future, seconds: float) -> None:
-        """Wait for a future; give it the result None after so many seconds if it has none."""
-        entry = (time.monotonic() + seconds, future)
-        self._pending.append(entry)
-        self._set()
-        try:
-            await future
-        finally:
-            self._pending.remove(entry)
-            self._set()
-
-    def _wake(self) -> None:
-        now = time.monotonic()
-        for due, future in self._pending:
-            if due <= now and not future.done():
-                future.set_result(None)
-        self._set()
-
-    def _set(self) -> None:
-        dues = [due for due, future in self._pending if not future.done()]
-        if not dues:
-            self._timer.cancel()
-            return
-        self._timer.timer_period_ns = int(1e9 * max(0.001, min(dues) - time.monotonic()))
-        self._timer.reset()
-
-
 class ControllerManager:
     """Lists and switches controllers.
 
@@ -82,7 +45,7 @@ class ControllerManager:
         """The full name of the controller manager."""
         self._services = _services()
         self._group = ReentrantCallbackGroup()
-        self._waits = Waits(node)
+        self._clock = Clock(clock_type=ClockType.STEADY_TIME)
         self._parameters: dict[str, Any] = {}
         if self.installed:
             # created early, since the manager discovers a new client late
@@ -155,7 +118,23 @@ class ControllerManager:
 
     async def pause(self, seconds: float) -> None:
         """Let other callbacks of the node run for so long, by a steady clock."""
-        await self._waits.until(Future(executor=self._node.executor), seconds)
+        await self._wait(Future(executor=self._node.executor), seconds)
+
+    async def _wait(self, future: Future, seconds: float) -> None:
+        """Wait for a future; give it the result None after so many seconds if it has none."""
+
+        def wake() -> None:
+            if not future.done():
+                future.set_result(None)
+
+        # a timer that exists no longer than needed: each costs time at every message
+        timer = self._node.create_timer(
+            seconds, wake, callback_group=self._group, clock=self._clock
+        )
+        try:
+            await future
+        finally:
+            self._node.destroy_timer(timer)
 
     def _client(self, kind: Any, service: str) -> Any:
         full = f"{self.name}/{service}"
@@ -172,7 +151,7 @@ class ControllerManager:
         either: Future = Future(executor=self._node.executor)
         pending.add_done_callback(lambda _: either.done() or either.set_result(None))
         try:
-            await self._waits.until(either, self._timeout)
+            await self._wait(either, self._timeout)
         finally:
             client.remove_pending_request(pending)
         if not pending.done():
