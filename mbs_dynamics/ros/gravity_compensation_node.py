@@ -46,8 +46,9 @@ EARLY = 0.05
 """A timer that is due later than this, in s, is not reset for each joint state."""
 
 
-LOOK_PERIOD = 0.1
-"""Period in s at which controllers are listed while torques are commanded; else 1 s."""
+LOOK_PERIOD, LOOKS = 0.1, 10
+"""Period in s at which controllers are listed while torques are commanded, and number of these
+periods at which they are listed otherwise, and diagnostics are published."""
 
 
 class GravityCompensationNode(DescribedNode):
@@ -91,8 +92,8 @@ class GravityCompensationNode(DescribedNode):
         )
         # it may wait for the controller manager, and joint_states must not wait for it
         self.serve("~/enable", self._on_enable, callback_group=ReentrantCallbackGroup())
-        self._steady_timer(1.0, self._publish_diagnostics)
-        self._steady_timer(LOOK_PERIOD, self._look_while_engaged)
+        self._looks = 0
+        self._steady_timer(LOOK_PERIOD, self._look)
         self._timer = self._steady_timer(settings.stale_timeout, self._on_time)
         self._simulated_time = self.get_clock().ros_time_is_active
         self._settle()
@@ -217,15 +218,14 @@ class GravityCompensationNode(DescribedNode):
         return self.get_clock().now().nanoseconds if self._simulated_time else time.time_ns()
 
     def _try(self, what: str, action: Callable[[], object]) -> bool:
-        begin = time.thread_time()
+        worked, begin = time.thread_time(), time.monotonic()
         accepted = super()._try(what, action)
-        self._finish(what, time.thread_time() - begin)
+        self._finish(what, begin, worked)
         return accepted
 
     # -- joint states and time ---------------------------------------------------------------------
 
     def _on_joint_states(self, message: JointState) -> None:
-        # time of the thread: its own work, without waits for the middleware or other processes
         worked, begin = time.thread_time(), time.monotonic()
         stamp = message.header.stamp
         answer = self._core.receive(
@@ -237,7 +237,7 @@ class GravityCompensationNode(DescribedNode):
             now=begin,
             clock=self._stamps_now(),
         )
-        computed, worked = time.monotonic(), time.thread_time() - worked
+        computed = time.monotonic()
         self._send(answer.command, stamp)
         if answer.rejected is not None:
             if answer.rejected.kind != "partial":  # else another driver's joints, which were used
@@ -245,11 +245,14 @@ class GravityCompensationNode(DescribedNode):
                 self.warn(answer.rejected.kind, f"joint_states not used: {answer.rejected.reason}")
         elif self._core.arm is not None:
             self._statistics.answered(begin, computed, time.monotonic(), "")
-        self._finish("joint_states", worked)
+        self._finish("joint_states", begin, worked)
 
-    def _finish(self, what: str, worked: float) -> None:
-        """End a callback that has worked for ``worked`` seconds."""
-        self._send(self._core.overran(what, worked, time.monotonic()))
+    def _finish(self, what: str, begin: float, worked: float) -> None:
+        """End a callback that began at a time, and at a processor time of this thread, in s."""
+        now = time.monotonic()
+        if now - begin > self._settings.callback_timeout:
+            # its own work, without waits for the middleware or other processes
+            self._send(self._core.overran(what, time.thread_time() - worked, now))
         self._settle()
 
     def _on_time(self) -> None:
@@ -282,18 +285,19 @@ class GravityCompensationNode(DescribedNode):
             for future in self._torques_in:
                 future.set_result(effects.came_in)
             self._torques_in.clear()
-        if not policy.engaged and self._handover.owed and not self._handover.busy:
-            self._later(self._release)
-        if policy.at_rest:
-            while self._at_rest:
-                self._at_rest.pop(0)()
-            self._adopt()
+        if not policy.engaged:
+            if self._handover.owed and not self._handover.busy:
+                self._later(self._release)
+            if policy.at_rest:
+                while self._at_rest:
+                    self._at_rest.pop(0)()
+                self._adopt()
         # next at the end of damping, the next command of a stop, or when the input is stale
-        wait = max(effects.due_in, SHORTEST_WAIT)
+        due = now + max(effects.due_in, SHORTEST_WAIT)
         # a timer that is due early enough is left as it is, even if it comes sooner than needed
-        if now + wait < self._due or self._due < now + EARLY:
-            self._due = now + wait
-            self._timer.timer_period_ns = int(1e9 * wait)
+        if due < self._due or self._due < now + EARLY:
+            self._due = due
+            self._timer.timer_period_ns = int(1e9 * (due - now))
             self._timer.reset()
 
     def _later(self, coroutine: Callable[[], Any]) -> None:
@@ -342,9 +346,13 @@ class GravityCompensationNode(DescribedNode):
         self._settle()
         return bool(await future)
 
-    def _look_while_engaged(self) -> None:
-        if self._core.policy.engaged:
+    def _look(self) -> None:
+        self._looks += 1
+        second = self._looks % LOOKS == 0
+        if second or self._core.policy.engaged:
             self._later(self._watch_controllers)
+        if second:
+            self._publish_diagnostics()
 
     async def _watch_controllers(self) -> None:
         fault = await self._handover.watch(self._core)
@@ -357,8 +365,6 @@ class GravityCompensationNode(DescribedNode):
         self._simulated_time = self.get_clock().ros_time_is_active
         self._remind_of_clock()
         self._remind_of_enabling(now)
-        if not self._core.policy.engaged:
-            self._later(self._watch_controllers)
         core, traffic = self._core, self._outputs.traffic()
         report = self._statistics.report(now)
         problems = self._problems(now, traffic.rivals)
