@@ -11,7 +11,7 @@ import numpy as np
 
 from mbs_dynamics.algorithms.factorization import pivots, symmetric
 from mbs_dynamics.algorithms.mass_matrix import carried
-from mbs_dynamics.compiler.frontend.domains import ALL, BEYOND, SINCE
+from mbs_dynamics.compiler import ALL, BEYOND, SINCE
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.representation import Representation, common_frame

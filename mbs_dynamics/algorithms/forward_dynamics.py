@@ -15,10 +15,9 @@ from mbs_dynamics.algorithms.articulated import Articulated, ArticulatedInertias
 from mbs_dynamics.algorithms.inverse_mass_matrix import factors_as_matrices
 from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, ground_motion, joint_torques
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.errors import UnknownMethodError
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.representation import AUTO, dynamic_moves
+from mbs_dynamics.representation import AUTO, dynamic_moves, formulas
 from mbs_dynamics.representation.pairs import CommonFrame
 from mbs_dynamics.representation.tree import Tree
 
@@ -76,7 +75,7 @@ def accelerations_of(
     if method == AUTO:
         # the recursion takes a number of operations for each body, M and its factors so many for
         # the square of the joints that move it
-        short = model.mean_depth(2) <= strategy.BY_MASS_MATRIX
+        short = model.mean_depth(2) <= formulas.BY_MASS_MATRIX
         method = "mass_matrix" if short else "articulated_body"
     solver = METHODS[method if model.positions_are_coordinates else "mass_matrix"]
     return np.asarray(solver(model, q, qd, tau, representation, loads, armature))

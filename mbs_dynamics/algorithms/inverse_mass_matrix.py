@@ -14,9 +14,8 @@ from mbs_dynamics.algorithms.articulated import Articulated
 from mbs_dynamics.algorithms.factorization import Factors
 from mbs_dynamics.algorithms.mass_matrix import mass_matrix
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.representation import moves
+from mbs_dynamics.representation import formulas, moves
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["inverse_mass_matrix"]
@@ -36,7 +35,7 @@ def inverse_mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "aut
 
 def factors_of(model: Tree, q: Any, representation: str) -> Factors | Articulated:
     """Return the factors of the mass matrix in the form that takes the fewest operations."""
-    if model.positions_are_coordinates and model.mean_depth() > strategy.ARTICULATED:
+    if model.positions_are_coordinates and model.mean_depth() > formulas.ARTICULATED:
         return Articulated(model, moves(representation, model, q))
     return factors_as_matrices(model, q, representation)
 

@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.representation import Representation, moves, screws_at
+from mbs_dynamics.representation import Representation, formulas, moves, screws_at
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["jacobian_derivative", "kinematic_hessian"]
@@ -128,7 +127,7 @@ class Columns:
 
     def _per_unit(self, rep: Representation) -> Any:
         model = rep.model
-        S, of_joints = model.per_body(), screws_at(rep, self.frame, strategy.CARRIED_COLUMNS)
+        S, of_joints = model.per_body(), screws_at(rep, self.frame, formulas.CARRIED_COLUMNS)
         for i, _ in model.outward_to(self.frame.body):
             S[i] = model.bodies[i].joint.ratio * of_joints[i]
         return S

@@ -25,8 +25,7 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.partials import Columns
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler.passes import strategy
-from mbs_dynamics.representation import moves, parameters_at
+from mbs_dynamics.representation import formulas, moves, parameters_at
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["jacobian_sensitivity", "pose_sensitivity"]
@@ -53,7 +52,7 @@ def pose_sensitivity(
     Mueller (dynamics), section 6.2.
     """
     rep, moved = moves(representation, model, q), model.moved_by(joints)
-    K = parameters_at(rep, model.frame(body), screws, moved, carried=strategy.CARRIED_PARAMETERS)
+    K = parameters_at(rep, model.frame(body), screws, moved, carried=formulas.CARRIED_PARAMETERS)
     twists: FloatArray = np.array(K).reshape(-1, 6).T
     return twists
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tracing of NumPy code into graphs, and their compilation, independent of robots."""
 
+from mbs_dynamics.compiler.frontend.domains import ALL, BEYOND, SINCE
 from mbs_dynamics.compiler.frontend.functions import atan2, cos, less, positive, select, sin, sqrt
 from mbs_dynamics.compiler.frontend.graph import Graph, Symbol
 from mbs_dynamics.compiler.frontend.program import Operations, Port, Program, named_results, trace
@@ -16,7 +17,10 @@ from mbs_dynamics.compiler.runtime.dispatch import Dispatcher
 from mbs_dynamics.compiler.runtime.kernel import Kernel
 
 __all__ = [
+    "ALL",
     "BACKENDS",
+    "BEYOND",
+    "SINCE",
     "Dispatcher",
     "Graph",
     "Kernel",

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import Frame
+from mbs_dynamics.representation import formulas
 from mbs_dynamics.representation.moves import Operator, Representation, after
 
 
@@ -21,7 +21,7 @@ def screws_at(rep: Representation, frame: Frame, longest: int | None = None) -> 
 
     Up to ``longest`` joints are carried from body to body, by default CARRIED_SCREWS.
     """
-    longest = strategy.CARRIED_SCREWS if longest is None else longest
+    longest = formulas.CARRIED_SCREWS if longest is None else longest
     return (_by_the_ground if rep.model.depth(frame.body) > longest else _inwards)(rep, frame)
 
 

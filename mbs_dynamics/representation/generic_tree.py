@@ -5,7 +5,7 @@
 It has the interface of :class:`Tree`, with tables instead of the constants of the bodies and
 containers instead of lists. Bodies are of one kind if they have the same kind of joint and the same
 zeros and ones, and therefore the same operations. A root with several screws is written out before
-the loops; it has a row for each of them. See :mod:`mbs_dynamics.compiler.frontend.loops`.
+the loops; it has a row for each of them. See :mod:`mbs_dynamics.compiler.loop_nests`.
 """
 
 # ruff: noqa: D102 (methods are documented once, in the base class)
@@ -19,11 +19,23 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.compiler import Program, Symbol, series_of
-from mbs_dynamics.compiler.frontend.containers import Columns, Matrix, Values
-from mbs_dynamics.compiler.frontend.domains import LAST, PAIRS, Forest
-from mbs_dynamics.compiler.frontend.loop_trace import Assembled, Result, trace_loops
-from mbs_dynamics.compiler.frontend.loops import INWARD, OUTWARD, Loops, NoLoopNest, PerRow, Row
-from mbs_dynamics.compiler.ir.nodes import index
+from mbs_dynamics.compiler.loop_nests import (
+    INWARD,
+    LAST,
+    OUTWARD,
+    PAIRS,
+    Assembled,
+    Columns,
+    Forest,
+    Loops,
+    Matrix,
+    NoLoopNest,
+    PerRow,
+    Result,
+    Row,
+    Values,
+    trace_loops,
+)
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND, Frame
 from mbs_dynamics.model.fixed_joints import FixedJoint
@@ -282,8 +294,7 @@ class GenericTree(Tree):
                 return positions[i]
             at, rows = range(self.of_head.start, self.of_head.stop), self.loops.columns_of(i)
             if len(at) > len(rows):  # with a quaternion, and no angle
-                scope, inputs = self.loops.scope, self.loops.before.inputs["q"]
-                found = [scope.load(inputs, index(k)) for k in at]
+                found = [self.loops.scope.entry("q", k) for k in at]
             else:
                 found = [positions[row][0].c[0] if course else positions[row][0] for row in rows]
             if not course:
@@ -301,8 +312,7 @@ class GenericTree(Tree):
 
     def of_joint(self, joint: Joint, qd: Any) -> Any:
         """Return the velocities of the root, before all loops."""
-        inputs = self.loops.before.inputs["qd"]
-        return np.array([self.loops.before.load(inputs, index(k)) for k in joint.velocities])
+        return np.array([self.loops.before.entry("qd", k) for k in joint.velocities])
 
     def course(self, motion: Sequence[Any]) -> Any:
         several = len(motion) > 1

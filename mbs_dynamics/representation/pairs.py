@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.representation import formulas
 from mbs_dynamics.representation.moves import IDENTITY, Operator, Representation
 
 
@@ -135,5 +135,5 @@ def _carried(carry: Operator, load: Any, kind: Any) -> Any:
 
 def common_frame(rep: Representation) -> CommonFrame:
     """Return where the pairs of a model meet: in the bodies, or in the ground if it is deep."""
-    deep = rep.carries and rep.model.mean_depth(2) > strategy.PAIRS_IN_GROUND
+    deep = rep.carries and rep.model.mean_depth(2) > formulas.PAIRS_IN_GROUND
     return MeetingInGround(rep) if deep else CommonFrame(rep)

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.compiler import Series, series_of
-from mbs_dynamics.compiler.frontend.domains import ALL, BEYOND
+from mbs_dynamics.compiler import ALL, BEYOND, Series, series_of
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.model.body import GROUND, Frame, placed

@@ -29,10 +29,11 @@ def young() -> Iterator[None]:
 def loops(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     """Return a switch: whether loops over bodies stay loops, whatever the model."""
     from mbs_dynamics.compiler.passes import strategy
+    from mbs_dynamics.representation import formulas
 
     deep = strategy.DEEP
-    formulas = {  # of shallow trees, in which something is handed on from body to body
-        name: getattr(strategy, name)
+    shallow = {  # thresholds of formulas in which something is handed on from body to body
+        name: getattr(formulas, name)
         for name in (
             *("PAIRS_IN_GROUND", "CARRIED_SCREWS", "CARRIED_COLUMNS"),
             *("ARTICULATED", "BY_MASS_MATRIX"),
@@ -44,7 +45,7 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
         monkeypatch.setattr(strategy, "DEEP", deep if on else float("inf"))
         for name in ("LONG", "SCATTERED"):
             monkeypatch.setattr(strategy, name, -1 if on else sys.maxsize)
-        for name, usual in formulas.items():
-            monkeypatch.setattr(strategy, name, 0 if on else usual)
+        for name, usual in shallow.items():
+            monkeypatch.setattr(formulas, name, 0 if on else usual)
 
     return switch

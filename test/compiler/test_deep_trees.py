@@ -13,6 +13,7 @@ from mechanisms import random_mechanism
 
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler.passes import strategy
+from mbs_dynamics.representation import formulas
 
 TREES = {"chain": (-1, 0, 1, 2), "branches": (-1, 0, 0, 1, -1, 4)}
 
@@ -28,11 +29,11 @@ def computed(model: mbs.Model) -> list[Any]:
 
 @pytest.mark.parametrize("name", TREES)
 def test_deep_trees_are_solved_otherwise_with_the_same_result(name, monkeypatch):
-    monkeypatch.setattr(strategy, "ARTICULATED", math.inf)
+    monkeypatch.setattr(formulas, "ARTICULATED", math.inf)
     expected = computed(model_of(name))
-    monkeypatch.setattr(strategy, "ARTICULATED", 0.0)
+    monkeypatch.setattr(formulas, "ARTICULATED", 0.0)
     for common_frame in (math.inf, 0.0):  # pairs of bodies meet in the bodies, or in the ground
-        monkeypatch.setattr(strategy, "PAIRS_IN_GROUND", common_frame)
+        monkeypatch.setattr(formulas, "PAIRS_IN_GROUND", common_frame)
         found = computed(model_of(name))
         for a, b in zip(found, expected, strict=True):
             np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-11 * np.abs(b).max())
@@ -41,7 +42,7 @@ def test_deep_trees_are_solved_otherwise_with_the_same_result(name, monkeypatch)
 
 @pytest.mark.parametrize("representation", ["spatial", "hybrid", "mixed"])
 def test_in_every_representation(representation, monkeypatch):
-    monkeypatch.setattr(strategy, "ARTICULATED", 0.0)
+    monkeypatch.setattr(formulas, "ARTICULATED", 0.0)
     model = model_of("branches")
     q = model.random_state(4).q
     inverse = mbs.inverse_mass_matrix(model, q, representation=representation)
@@ -49,7 +50,7 @@ def test_in_every_representation(representation, monkeypatch):
 
 
 def test_a_joint_that_moves_nothing_is_named_in_deep_trees(monkeypatch):
-    monkeypatch.setattr(strategy, "ARTICULATED", 0.0)
+    monkeypatch.setattr(formulas, "ARTICULATED", 0.0)
     model = model_of("branches", massless=[5])
     with pytest.raises(mbs.SingularError, match="joint6"):
         mbs.inverse_mass_matrix(model, np.zeros(model.n))
@@ -70,7 +71,7 @@ def test_many_small_trees_are_loops(monkeypatch):
     chosen, expected = found()
     assert not any(chosen)
     for name in ("ARTICULATED", "PAIRS_IN_GROUND"):
-        monkeypatch.setattr(strategy, name, 0.0)
+        monkeypatch.setattr(formulas, name, 0.0)
     monkeypatch.setattr(strategy, "MANY", 10)
     assert not any(found()[0])  # straight code leaves out more zeros
     monkeypatch.setattr(strategy, "SCATTERED", 100)

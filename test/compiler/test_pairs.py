@@ -9,9 +9,8 @@ import pytest
 from mechanisms import MECHANISMS
 
 import mbs_dynamics as mbs
-from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.operation_counts import slender_chain
-from mbs_dynamics.representation import pairs
+from mbs_dynamics.representation import formulas, pairs
 from mbs_dynamics.representation.tree import Tree
 
 pytestmark = pytest.mark.backend_independent
@@ -36,9 +35,9 @@ def matrices(function, model, state):
 def test_pairs_may_meet_in_the_bodies_or_in_the_ground(name, function, monkeypatch):
     model = MECHANISMS[name].model
     state = model.random_state(3)
-    monkeypatch.setattr(strategy, "PAIRS_IN_GROUND", np.inf)
+    monkeypatch.setattr(formulas, "PAIRS_IN_GROUND", np.inf)
     in_bodies = matrices(function, model, state)
-    monkeypatch.setattr(strategy, "PAIRS_IN_GROUND", 0)
+    monkeypatch.setattr(formulas, "PAIRS_IN_GROUND", 0)
     in_ground = matrices(function, model, state)
     for key, expected in in_bodies.items():
         expected = expected.astype(float)

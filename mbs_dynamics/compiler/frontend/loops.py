@@ -117,6 +117,10 @@ class Scope(Graph):
             raise NoLoopNest
         self.stores[buffer, at] = value, len(self.nodes)
 
+    def entry(self, name: str, k: int) -> Any:
+        """Return an entry of an input, whatever the row."""
+        return self.load(self.loops.before.inputs[name], index(k))
+
     def trigonometric(self, op: str, x: Symbol) -> Any:
         """Return the sine or cosine of a position, of which all are computed before this loop."""
         if x.op != LOAD or x.args[0].kind != ir.SCRATCH:
