@@ -20,7 +20,7 @@ from mbs_dynamics.compiler.passes import pipeline
 from mbs_dynamics.errors import ArgumentError
 
 
-def add_command(commands: Any) -> None:
+def add_commands(commands: Any) -> None:
     """Add the command to the parser's subcommands."""
     purpose = "print the stages from the equations of an algorithm to machine code"
     explain = Command(commands, "explain", _explain, purpose)

@@ -22,7 +22,7 @@ from mbs_dynamics.resources import robot_path
 SHIPPED = "arm7"
 
 
-def add_identification(commands: Any) -> None:
+def add_commands(commands: Any) -> None:
     """Add the commands to the parser's subcommands."""
     purpose = "identify inertias and friction, and write a URDF"
     command = _command(commands, "identify", _identify, purpose)

@@ -15,7 +15,7 @@ from mbs_dynamics.control.poses import read_poses
 from mbs_dynamics.files import check_writable
 
 
-def add_motors(commands: Any) -> None:
+def add_commands(commands: Any) -> None:
     """Add the command to the parser's subcommands."""
     purpose = "find signs and units of motors from still poses of an arm"
     command = Command(commands, "calibrate-motors", _run, purpose)

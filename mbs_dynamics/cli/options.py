@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -185,3 +185,16 @@ def motion_in(path: Path) -> Motion:
         return load_motion(path)
     except FileNotFoundError as error:
         raise ArgumentError(f"no file {path}") from error
+
+
+def table(head: list[str], rows: list[list[str]]) -> Iterable[str]:
+    """Yield a table with columns as wide as their contents; empty columns are omitted."""
+    kept = [k for k in range(len(head)) if any(row[k] for row in rows)]
+    widths = {k: max(len(line[k]) for line in [head, *rows]) for k in kept}
+
+    def text(row: list[str], justify: Callable[[str, int], str] = str.ljust) -> str:
+        return "  " + "  ".join(justify(row[k], widths[k]) for k in kept).rstrip()
+
+    yield text(head)
+    yield "  " + "  ".join("-" * widths[k] for k in kept)
+    yield from (text(row) for row in rows)

@@ -13,7 +13,7 @@ from mbs_dynamics.control.teaching import Demonstration, Rig
 from mbs_dynamics.control.trajectory_files import check_kind, write_trajectory
 
 
-def add_teaching(commands: Any) -> None:
+def add_commands(commands: Any) -> None:
     """Add the command to the parser's subcommands."""
     purpose = "smooth a taught motion, and time it within the limits of an arm"
     command = Command(commands, "retime", _run, purpose)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mbs_dynamics.view.posing import Posing
 
 
-def add_view(commands: Any) -> None:
+def add_commands(commands: Any) -> None:
     """Add the subcommand."""
     view = Command(commands, "view", _view, "show a robot in the browser, on this machine only")
     view.robot(nargs="?")

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The visual shapes of a URDF. Faulty shapes are reported and omitted; they raise nothing."""
+"""The shapes of the links of a URDF. Faulty shapes are reported and omitted; they raise nothing."""
 
 from __future__ import annotations
 
@@ -67,27 +67,28 @@ class Visuals(NamedTuple):
     """One message for each faulty shape, which is omitted."""
 
 
-def visuals_of(source: str | bytes | os.PathLike[str], tag: str = "visual") -> Visuals:
-    """Return the visual shapes of a URDF, given as a path or as XML text.
+def visuals_of(source: str | bytes | os.PathLike[str], *tags: str) -> Visuals:
+    """Return the shapes of the links of a URDF, given as a path or as XML text.
 
-    ``tag`` "collision" returns those of its collision geometry.
-    Raises UrdfError if it cannot be read or is not well-formed XML.
+    ``tags`` are "visual" (the default), "collision", or both: each link has the shapes of the first
+    tag that it contains. Raises UrdfError if the URDF cannot be read or is not well-formed XML.
     """
     _, document = document_of(source)
     materials: dict[str, Rgba] = {}
     for element in document.iter():
         if element.tag == "material" and (colour := _colour(element)) is not None:
             materials.setdefault(element.get("name", ""), colour)
-    found, problems = [], []
+    visuals, problems = [], []
     for link in document.named("link"):
         name = link.get("name", "")
-        for element in link.named(tag):
+        elements = [list(link.named(tag)) for tag in tags or ("visual",)]
+        for element in next(filter(None, elements), ()):
             try:
-                found.append(_visual(name, element, materials))
+                visuals.append(_visual(name, element, materials))
             except (ValueError, TypeError) as error:
-                said = shortened(str(error), 200)
-                problems.append(f"link {quoted(name)}: a {tag} is not shown: {said}")
-    return Visuals(tuple(found), tuple(problems))
+                cause = shortened(str(error), 200)
+                problems.append(f"link {quoted(name)}: a {element.tag} is not shown: {cause}")
+    return Visuals(tuple(visuals), tuple(problems))
 
 
 def _visual(link: str, element: Element, materials: Mapping[str, Rgba]) -> Visual:

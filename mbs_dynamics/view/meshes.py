@@ -20,6 +20,7 @@ from mbs_dynamics.colours import GREY
 from mbs_dynamics.errors import BackendError, quoted, shortened
 from mbs_dynamics.lie.se3 import pose as pose_of
 from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.urdf_visuals import Box, Cylinder, Mesh, Sphere, Visual, Visuals
 from mbs_dynamics.view.shapes import turn_to
@@ -98,9 +99,9 @@ def appearance(
     files = _Files(source, packages)
     with _limited_memory(), np.errstate(all="ignore"):
         for number, visual in enumerate(visuals.visuals):
-            frame = model.frames.get(visual.link)
-            if frame is None:  # outside the chain chosen by root and tip
+            if visual.link not in model.frames:  # outside the chain chosen by root and tip
                 continue
+            frame = model.frames[visual.link]
             try:
                 mesh = _shaped(visual, files)
                 mesh.apply_transform(frame.placement @ visual.placement)
@@ -336,6 +337,22 @@ def shaded(parts: Iterable[Part], colour: Sequence[float]) -> Iterator[Part]:
     """Yield copies of parts in one colour, RGB or RGBA from 0 to 1."""
     for part in parts:
         yield part._replace(mesh=painted(part.mesh.copy(), colour))
+
+
+def warnings_by_size(model: Model, appearance: Appearance) -> list[str]:
+    """Return the warnings about a model, those about inertias by the sizes of the links.
+
+    Where a mesh is missing, sizes are unknown. Otherwise they are closer bounds than the reach of
+    the robot, so that a link has one warning.
+    """
+    inertias = [] if appearance.problems else unlikely_inertias(model, appearance.parts)
+    links = tuple(each.partition(": ")[0] for each in inertias)
+    others = [
+        each
+        for each in warnings_about(model)
+        if not (each.startswith(links) and "has the inertia" in each)
+    ]
+    return inertias + others
 
 
 def unlikely_inertias(model: Model, parts: Sequence[Part]) -> list[str]:

@@ -22,7 +22,6 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import GREY, ORANGE, Colour
 from mbs_dynamics.errors import ArgumentError, BackendError, MbsError, quoted
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.diagnostics import warnings_about
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.representation import REPRESENTATIONS
@@ -30,7 +29,7 @@ from mbs_dynamics.view.canvas import Canvas, Robot
 from mbs_dynamics.view.drawings import Labels
 from mbs_dynamics.view.labels import Camera, LabelLayout
 from mbs_dynamics.view.layers import LAYERS, Layer
-from mbs_dynamics.view.meshes import Appearance, Part, shaded, unlikely_inertias
+from mbs_dynamics.view.meshes import Appearance, Part, shaded, warnings_by_size
 from mbs_dynamics.view.numbers import as_html, as_python
 from mbs_dynamics.view.scene import Scene
 
@@ -138,15 +137,8 @@ class Page:
             self._read_collisions = collisions
             self._add_lights()
             self._add_panels(model, dark)
-        # Bounds of incomplete meshes show nothing; those of complete ones show more than the reach.
-        doubts = [] if appearance.problems else unlikely_inertias(model, appearance.parts)
-        named = tuple(each.partition(": ")[0] for each in doubts)
-        doubts += [
-            each
-            for each in warnings_about(model)
-            if not (each.startswith(named) and "has the inertia" in each)
-        ]
-        for number, problem in enumerate([*appearance.problems, *doubts]):
+        warned = warnings_by_size(model, appearance)
+        for number, problem in enumerate([*appearance.problems, *warned]):
             self.set_message(f"robot {number}", problem)
         self.server.on_client_connect(self._connected)
         self.server.on_client_disconnect(self._disconnected)

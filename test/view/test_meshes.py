@@ -22,6 +22,7 @@ from robots import robot
 import mbs_dynamics as mbs
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.urdf_visuals import Visuals, visuals_of
+from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view import meshes
 from mbs_dynamics.view.meshes import THICKNESS, appearance, find_mesh, unlikely_inertias
 
@@ -80,6 +81,16 @@ def test_inertias_that_the_meshes_cannot_have_are_named(moment, com, said):
     parts, _ = looks(text.replace("0.3 0 0", "0.1 0 0"))
     found = unlikely_inertias(mbs.Model.from_urdf(text), parts)
     assert ["'l1'" in each and said in each for each in found] == ([True] if said else [])
+
+
+def test_shapes_of_links_outside_the_chosen_chain_are_omitted():
+    path = robot_path("arm7")
+    model = mbs.Model.from_urdf(path, root="link2", tip="link5")
+    shapes = visuals_of(path)
+    parts, problems = appearance(model, shapes, 1.0, path, capsules=False)
+    assert not problems
+    inside = {visual.link for visual in shapes.visuals if visual.link in model.frames}
+    assert {part.name.split("/")[0] for part in parts} == inside < {v.link for v in shapes.visuals}
 
 
 def test_collision_geometry_is_read_without_capsules():

@@ -1,0 +1,163 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``mbs-dynamics info``: a robot's tree, joints, warnings and operation counts."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import mbs_dynamics as mbs
+from mbs_dynamics.cli.options import Command, robot_file, robot_of, robot_source, table
+from mbs_dynamics.compiler import Operations, call_mechanism, default_backend
+from mbs_dynamics.errors import BackendError
+from mbs_dynamics.model.body import GROUND, preorder
+from mbs_dynamics.model.diagnostics import warnings_about
+from mbs_dynamics.model.urdf_visuals import visuals_of
+from mbs_dynamics.operation_counts import algorithm_counts
+
+USUAL = (
+    mbs.forward_kinematics,
+    mbs.twists,
+    mbs.jacobian,
+    mbs.jacobian_rate,
+    mbs.inverse_dynamics,
+    mbs.gravity_torques,
+    mbs.bias_torques,
+    mbs.mass_matrix,
+    mbs.forward_dynamics,
+    mbs.kinetic_energy,
+    mbs.potential_energy,
+)
+"""The algorithms whose operations the description lists: counting all of them takes long."""
+
+
+def add_commands(commands: Any) -> None:
+    """Add the command to the parser's subcommands."""
+    purpose = "print a robot's tree, masses, limits, warnings and operation counts"
+    info = Command(commands, "info", _info, purpose)
+    info.robot()
+    info.part()
+
+
+def _info(options: argparse.Namespace) -> int:
+    model = robot_of(options)  # its warnings are printed below
+    for line in _described(model, _warnings(model, options)):
+        print(line)
+    backend = default_backend()
+    print(f"\nKernels: back end {backend}, called through {call_mechanism(backend)}")
+    return 0
+
+
+def _warnings(model: mbs.Model, options: argparse.Namespace) -> list[str]:
+    """Return the warnings about a model; those by the sizes of links need the extra ``view``.
+
+    Visual meshes, which are larger files, are read only if collision geometry is missing or too
+    small for an inertia.
+    """
+    try:
+        from mbs_dynamics.view.meshes import appearance, unlikely_inertias, warnings_by_size
+    except BackendError:
+        return warnings_about(model)
+    path = robot_file(options.robot)
+    source = robot_source(path, options.xacro_args)
+    for tags in ("collision", "visual"), ("visual", "collision"):
+        look = appearance(model, visuals_of(source, *tags), 1.0, path, capsules=False)
+        if not unlikely_inertias(model, look.parts):
+            break
+    return warnings_by_size(model, look)
+
+
+def _described(model: mbs.Model, warned: list[str]) -> Iterable[str]:
+    """Yield the lines that describe a model."""
+    mass = sum(body.inertia.mass for body in model.bodies)
+    yield (
+        f"{model.name}: {model.size}, {model.nb} moving bodies, "
+        f"{mass:.6g} kg in motion, gravity {_vector(model.gravity)} m/s^2"
+    )
+    yield from ("", "Tree")
+    yield from table(
+        ["body", "joint", "type", "axis", "mass kg", "centre of mass m", "merged links"],
+        list(_tree_rows(model)),
+    )
+    yield from ("", "Joints (SI units: rad, m, N m, N)")
+    yield from table(
+        ["joint", "lower", "upper", "velocity", "effort", "damping", "friction", "follows"],
+        list(_joint_rows(model)),
+    )
+    notes = [str(each) for each in model.diagnostics if each.severity == "note"]
+    for title, messages in (("Warnings", warned), ("Notes", notes)):
+        if messages:
+            yield from ("", title, *(f"  {each}" for each in messages))
+    yield from ("", "Operations of one evaluation (the cheapest representation has a star)")
+    rows = operation_rows(model, functions=USUAL)
+    yield from table(["algorithm", *mbs.REPRESENTATIONS], list(rows))
+    yield from ("", "mbs-dynamics count lists all algorithms.")
+
+
+def _tree_rows(model: mbs.Model) -> Iterable[list[str]]:
+    merged: dict[int, list[str]] = {}
+    for frame in model.frames.values():
+        if frame.body == GROUND or frame.name != model.bodies[frame.body].name:
+            merged.setdefault(frame.body, []).append(frame.name)
+    if GROUND in merged:
+        yield ["(ground)", "", "", "", "", "", ", ".join(merged[GROUND])]
+    depth = {GROUND: 0}
+    for i in preorder(model.parents):
+        body, depth[i] = model.bodies[i], depth[model.parents[i]] + 1
+        axis = ""
+        if body.joint.nv == 1:
+            X = body.joint.screw
+            axis = _vector(X[:3] if X[:3].any() else X[3:])
+        yield [
+            "  " * depth[i] + body.name,
+            body.joint.name,
+            body.joint.kind,
+            axis,
+            f"{body.inertia.mass:.5g}",
+            _vector(body.inertia.com),
+            ", ".join(merged.get(i, [])),
+        ]
+
+
+def _joint_rows(model: mbs.Model) -> Iterable[list[str]]:
+    for body in model.bodies:
+        joint, limits = body.joint, body.joint.limits
+        follows = ""
+        if joint.mimics is not None:
+            follows = f"{joint.ratio:g} x {joint.mimics}"
+            follows += f" + {joint.offset:g}" if joint.offset else ""
+        yield [
+            joint.name,
+            *(_number(x) for x in (limits.lower, limits.upper, limits.velocity, limits.effort)),
+            _number(joint.damping or None),
+            _number(joint.friction or None),
+            follows,
+        ]
+
+
+def operation_rows(
+    model: mbs.Model,
+    show: Callable[[Operations], object] = lambda operations: operations.total,
+    functions: Sequence[Callable[..., Any]] = mbs.ALGORITHMS,
+) -> Iterable[list[str]]:
+    """Yield the rows of a table: algorithms, and their operations in each representation."""
+    for title, operations in algorithm_counts(model, functions):
+        if not operations:
+            yield [title, "the mass matrix is singular", *[""] * (len(mbs.REPRESENTATIONS) - 1)]
+            continue
+        least = min(count.total for count in operations.values())
+        cells = [
+            f"{show(count)}{' *' if count.total == least and len(operations) > 1 else ''}"
+            for count in operations.values()
+        ]
+        yield [title, *(cells if len(cells) > 1 else cells * len(mbs.REPRESENTATIONS))]
+
+
+def _vector(x: Any) -> str:
+    return "(" + ", ".join(f"{value + 0.0:.4g}" for value in x) + ")"
+
+
+def _number(x: float | None) -> str:
+    return "-" if x is None else f"{x:.5g}"
