@@ -10,7 +10,6 @@ is 1 if a bound is broken, 2 if the comparison could not be made.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import signal
 import sys
 import time
@@ -24,9 +23,6 @@ from benchmarks.report import conditions
 
 ROUNDS, QUICK_ROUNDS = 15, 5
 """Each round takes two samples of each version."""
-
-PROCESSES, QUICK_PROCESSES = 15, 5
-"""Fresh processes of each version, with the cache and without."""
 
 REPETITIONS = 5
 """How often what breaks a bound is measured again, each time in new processes.
@@ -53,18 +49,13 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
         nargs="+",
         default=[],
         metavar="NAME",
-        help="parts (compile, one-state, batches, start), mechanisms and functions; all by default",
-    )
-    parser.add_argument(
-        "--rounds", type=int, help=f"rounds of samples ({ROUNDS}; {QUICK_ROUNDS} if quick)"
+        help="parts (compile, one-state, batches), mechanisms and functions; all by default",
     )
     parser.add_argument("--write", type=Path, metavar="FILE", help="keep the result as a page")
     parsed = parser.parse_args(given)
     unknown = [name for name in parsed.only if name not in cases.choices()]
     if unknown:
         parser.error(f"--only: no {unknown[0]!r}; there are: {', '.join(cases.choices())}")
-    if parsed.rounds is not None and parsed.rounds < 1:
-        parser.error(f"--rounds: {parsed.rounds} given, at least 1 is needed")
     if parsed.write and not parsed.write.parent.is_dir():
         parser.error(f"--write: there is no folder {parsed.write.parent}")
     return parsed
@@ -74,13 +65,13 @@ def main(given: Sequence[str] | None = None) -> int:
     """Compare, print, and return the exit code."""
     asked = arguments(given)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # tidies up
-    rounds = asked.rounds or (QUICK_ROUNDS if asked.quick else ROUNDS)
     try:
-        selection = cases.Selection(asked.quick, asked.only)
-        jobs = list(selection.jobs(cases.mechanisms(quick=asked.quick)))
-        if not jobs and not selection.wants_start():
-            raise ComparisonError("--only names nothing but what --quick leaves out")
         with installed(asked.revision) as versions:
+            selection = cases.Selection(asked.quick, asked.only)
+            mechanisms = cases.mechanisms(versions.new.folder, quick=asked.quick)
+            jobs = list(selection.jobs(mechanisms))
+            if not jobs:
+                raise ComparisonError("--only names nothing but what --quick leaves out")
             heading = (
                 f"# {versions.new.name} against {versions.old.name}\n\n"
                 f"`python -m benchmarks.against {' '.join(given or sys.argv[1:])}`: ratios are the "
@@ -88,15 +79,12 @@ def main(given: Sequence[str] | None = None) -> int:
                 f"least of all samples.\n\n{conditions()}\n"
             )
             print(heading, flush=True)
-            results, starts = _measured(versions, jobs, rounds), {}
-            if selection.wants_start():
-                _say("the start of a process")
-                starts = measure.start(versions, QUICK_PROCESSES if asked.quick else PROCESSES)
-    except (ComparisonError, FileNotFoundError) as error:
+            results = _measured(versions, jobs, QUICK_ROUNDS if asked.quick else ROUNDS)
+    except ComparisonError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     judged = verdicts(results)
-    report = tables.report(results, starts, judged)
+    report = tables.report(results, judged)
     print(report)
     if asked.write:
         asked.write.write_text(f"{heading}\n{report}", encoding="utf-8")
@@ -105,11 +93,8 @@ def main(given: Sequence[str] | None = None) -> int:
 
 def _measured(versions: Versions, jobs: Sequence[cases.Job], rounds: int) -> list[Result]:
     """Return the results of all jobs, with what breaks a bound measured again."""
-    pinocchio = importlib.util.find_spec("pinocchio") is not None
     results: dict[tuple[str, str, str], Result] = {}
-    if not jobs:
-        return []
-    with measure.workers(versions, pinocchio=pinocchio, itself=False) as among:
+    with measure.workers(versions) as among:
         last = ""
         for job in jobs:
             if job.mechanism.name != last:
@@ -122,7 +107,7 @@ def _measured(versions: Versions, jobs: Sequence[cases.Job], rounds: int) -> lis
         if not doubtful:
             break
         _say(f"what breaks a bound, once more ({repetition + 1}): {len(doubtful)}")
-        with measure.workers(versions, pinocchio=pinocchio, itself=True) as among:
+        with measure.workers(versions) as among:
             for job in doubtful:
                 for result in measure.measure(job, among, MORE * rounds):
                     results[result.key] = merged(results[result.key], result)

@@ -4,52 +4,37 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import mbs_dynamics as mbs
+import numpy as np
 
-COMPILE, ONE_STATE, BATCHES, START = PARTS = ("compile", "one-state", "batches", "start")
+import mbs_dynamics as mbs
+from benchmarks.mechanisms import chain, urdf
+
+COMPILE, ONE_STATE, BATCHES = PARTS = ("compile", "one-state", "batches")
 
 ROBOT, SHORT, LARGE = "robot", "short chain", "large tree"
 """Kinds of mechanisms: SHORT has as few bodies as robots have, and the bounds of robots."""
 
-URDFS = {
-    "UR5": ("ur_description/urdf/ur5_robot.urdf", "tool0"),
-    "Panda": ("panda_description/urdf/panda.urdf", "panda_hand"),
-    "G1": ("g1_description/urdf/g1_29dof_rev_1_0.urdf", ""),
-    "Talos": ("talos_data/robots/talos_reduced.urdf", ""),
+ROBOTS = {
+    "UR5": ("UR5", "tool0"),
+    "Panda": ("Panda", "panda_hand"),
+    "G1": ("G1", ""),
+    "Talos": ("Talos", ""),
     "TIAGo": ("tiago_description/robots/tiago.urdf", ""),
 }
-"""Path in example-robot-data and last link, if not all links are wanted."""
+"""Robots, or paths in example-robot-data, and last links; empty for all links."""
 
 HUMANOIDS = ("G1", "Talos")
 CHAINS = (30, 60, 100, 200)
 TREE = 100
 BATCH_SIZES = (64, 1000, 10_000)
 
-ADDED = (
-    "center_of_mass_jacobian",
-    "center_of_mass_jacobian_rate",
-    "centroidal_momentum_bias",
-    "centroidal_momentum_matrix",
-    "centroidal_momentum_matrix_rate",
-    "difference",
-    "displaced",
-    "dynamically_consistent_inverse",
-    "null_space_projector",
-    "operational_space_bias",
-    "operational_space_inertia",
-    "pose",
-    "position_rates",
-)
-"""Algorithms that older revisions lack."""
-
-FUNCTIONS = tuple(f.__name__ for f in mbs.ALGORITHMS if f.__name__ not in ADDED)
-"""The public algorithms that both revisions have."""
+FUNCTIONS = tuple(f.__name__ for f in mbs.ALGORITHMS)
+"""The public algorithms. Those that the other revision lacks are not measured."""
 
 CUBIC = ("christoffel_symbols",)
 """Functions with O(n^3) results."""
@@ -116,10 +101,6 @@ class Selection:
         named = [x for x in self.only if x in among]
         return not named or name in named
 
-    def wants_start(self) -> bool:
-        """Whether the start of a process is measured: if named, or if nothing is."""
-        return not self.only or START in self.only
-
     def jobs(self, mechanisms: Sequence[Mechanism]) -> Iterator[Job]:
         """Yield what there is to measure, one mechanism after the other."""
         for mechanism in mechanisms:
@@ -153,7 +134,7 @@ def subjects() -> Iterator[Subject]:
 
 def names_of_mechanisms() -> list[str]:
     """Return what can be chosen."""
-    return [*URDFS, *(f"chain of {n}" for n in CHAINS), f"binary tree of {TREE}"]
+    return [*ROBOTS, *(f"chain of {n}" for n in CHAINS), f"binary tree of {TREE}"]
 
 
 def choices() -> list[str]:
@@ -161,31 +142,20 @@ def choices() -> list[str]:
     return [*PARTS, *names_of_mechanisms(), *FUNCTIONS]
 
 
-def mechanisms(*, quick: bool = False) -> list[Mechanism]:
-    """Return the robots, the chains and a tree.
-
-    Raises FileNotFoundError if example-robot-data does not contain a robot.
-    """
-    found = [
-        Mechanism(name, ROBOT, {"urdf": _urdf(below), "tip": tip})
-        for name, (below, tip) in URDFS.items()
+def mechanisms(folder: Path, *, quick: bool = False) -> list[Mechanism]:
+    """Return the robots, the chains and a tree; files of the latter are written to a folder."""
+    made = [
+        Mechanism(name, ROBOT, {"urdf": str(urdf(source)), "tip": tip})
+        for name, (source, tip) in ROBOTS.items()
     ]
-    for n in CHAINS:
-        kind = SHORT if n < 60 else LARGE
-        if not quick or n != 60:
-            found.append(Mechanism(f"chain of {n}", kind, {"parents": list(range(-1, n - 1))}))
+    trees = {f"chain of {n}": list(range(-1, n - 1)) for n in CHAINS if not quick or n != 60}
     if not quick:
-        parents = [-1, *((i - 1) // 2 for i in range(1, TREE))]
-        found.append(Mechanism(f"binary tree of {TREE}", LARGE, {"parents": parents}))
-    return found
-
-
-def _urdf(below: str) -> str:
-    try:
-        distribution = importlib.metadata.distribution("example-robot-data")
-    except importlib.metadata.PackageNotFoundError:
-        raise FileNotFoundError("the robots need example-robot-data (pip install it)") from None
-    found = [file for file in distribution.files or () if str(file).endswith(below)]
-    if not found:
-        raise FileNotFoundError(f"example-robot-data {distribution.version} has no {below}")
-    return str(Path(str(distribution.locate_file(found[0]))))
+        trees[f"binary tree of {TREE}"] = [-1, *((i - 1) // 2 for i in range(1, TREE))]
+    for name, parents in trees.items():
+        path, bodies = folder / f"{name}.npz", chain(len(parents)).bodies
+        homes = np.array([body.home_rel for body in bodies], dtype=float)
+        inertias = np.array([body.inertia.matrix() for body in bodies], dtype=float)
+        np.savez(path, parents=parents, homes=homes, inertias=inertias)
+        kind = SHORT if len(parents) < 60 else LARGE
+        made.append(Mechanism(name, kind, {"screws": str(path)}))
+    return made

@@ -5,18 +5,16 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
 from benchmarks.comparison.bounds import COMPILED, ONE, Result, batch_of
-from benchmarks.comparison.cases import LARGE, Job
-from benchmarks.comparison.processes import CaseError, Version, Versions, Worker, first_torque
+from benchmarks.comparison.cases import Job
+from benchmarks.comparison.processes import CaseError, Versions, Worker
 
-OLD, NEW, ITSELF, PINOCCHIO = "old", "new", "itself", "pinocchio"
-"""Kinds of workers: ITSELF is a second process of OLD, which shows the random variation."""
+OLD, NEW = "old", "new"
 
 SAMPLE = 2.5e6
 """Nanoseconds that one sample lasts at least."""
@@ -41,17 +39,13 @@ Least = dict[str, dict[str, float]]
 
 
 @contextmanager
-def workers(versions: Versions, *, pinocchio: bool, itself: bool) -> Iterator[Workers]:
-    """Yield a process for each version; with ``itself``, a second one of the old version."""
+def workers(versions: Versions) -> Iterator[Workers]:
+    """Yield a process for each version."""
     with ExitStack() as stack:
-        started = {OLD: Worker(versions.old), NEW: Worker(versions.new)}
-        if itself:
-            started[ITSELF] = Worker(versions.old)
-        if pinocchio:
-            started[PINOCCHIO] = Worker(versions.new, "pinocchio")
-        for worker in started.values():
-            stack.enter_context(worker)
-        yield started
+        yield {
+            key: stack.enter_context(Worker(version))
+            for key, version in ((OLD, versions.old), (NEW, versions.new))
+        }
 
 
 def measure(job: Job, among: Workers, rounds: int) -> Iterator[Result]:
@@ -60,8 +54,6 @@ def measure(job: Job, among: Workers, rounds: int) -> Iterator[Result]:
     The same code may be slower by half for as long as it stays where it is in memory. So each
     sitting has new arrays and, unless that takes long, compiles anew.
     """
-    if job.mechanism.kind != LARGE:
-        among = {key: worker for key, worker in among.items() if key != PINOCCHIO}
     blank = Result(job.mechanism.name, job.mechanism.kind, job.subject.label, COMPILED)
     least: Least = {}
     asked = {
@@ -84,7 +76,7 @@ def measure(job: Job, among: Workers, rounds: int) -> Iterator[Result]:
         if faults and (what not in least or what == failed):
             yield _failure(replace(blank, what=what), faults)
         elif what in least:
-            yield _timed(replace(blank, what=what), least[what])
+            yield replace(blank, what=what, old=least[what][OLD], new=least[what][NEW])
 
 
 class _FailedError(Exception):
@@ -106,8 +98,7 @@ def _prepare(job: Job, among: Workers, least: Least, *, anew: bool) -> int:
         anew=anew,
     )
     for key, answer in answers.items():
-        if key != PINOCCHIO:
-            _keep(least, COMPILED, key, answer["seconds"])
+        _keep(least, COMPILED, key, answer["seconds"])
     size: int = answers[NEW]["size"]
     return size
 
@@ -125,20 +116,19 @@ def _calls(job: Job, size: int) -> Iterator[tuple[str, int]]:
 
 
 def _call(among: Workers, what: str, states: int, rounds: int, least: Least) -> None:
-    """Time one call in all processes that know it, in turn, there and back again."""
+    """Time one call in both processes in turn, there and back again."""
     answers = _ask(among, "call", states=states)
     if not _agree(answers[OLD]["digest"], answers[NEW]["digest"]):
         raise _FailedError({NEW: "its results differ"})
-    timed = {key: among[key] for key, answer in answers.items() if answer}
     one, number = {}, {}
-    for key, worker in timed.items():
+    for key, worker in among.items():
         one[key] = min(worker.ask("sample", number=1)["nanoseconds"] for _ in range(3))
         number[key] = max(1, round(SAMPLE / one[key]))
-    one_round = 2.0 * sum(number[key] * one[key] for key in timed)
-    order = [*timed, *reversed([*timed])]
+    one_round = 2.0 * sum(number[key] * one[key] for key in among)
+    order = [*among, *reversed([*among])]
     for _ in range(min(rounds, math.ceil(LONGEST / one_round))):
         for key in order:
-            taken = timed[key].ask("sample", number=number[key])["nanoseconds"]
+            taken = among[key].ask("sample", number=number[key])["nanoseconds"]
             _keep(least, what, key, 1e-9 * taken / max(1, states))
 
 
@@ -160,16 +150,6 @@ def _keep(least: Least, what: str, key: str, seconds: float) -> None:
     known[key] = min(seconds, known.get(key, math.inf))
 
 
-def _timed(blank: Result, seconds: Mapping[str, float]) -> Result:
-    return replace(
-        blank,
-        old=seconds[OLD],
-        new=seconds[NEW],
-        itself=seconds.get(ITSELF),
-        pinocchio=seconds.get(PINOCCHIO),
-    )
-
-
 def _failure(blank: Result, faults: Mapping[str, str]) -> Result:
     """Return a result without times; it is a fault only if the other version can do it."""
     if set(faults) == {NEW}:
@@ -186,27 +166,3 @@ def _agree(a: Sequence[float], b: Sequence[float]) -> bool:
         abs(x - y) <= AGREEMENT * largest or (math.isnan(x) and math.isnan(y))
         for x, y in zip(a, b, strict=True)
     )
-
-
-# -- the start of a process ------------------------------------------------------------------------
-
-
-def start(versions: Versions, processes: int) -> dict[str, tuple[float, float]]:
-    """Return seconds from the first import to a torque, old and new, without and with the cache."""
-    urdf = versions.new.folder / "urdf" / "arm7.urdf"
-    sides = (versions.old, versions.new)
-    with tempfile.TemporaryDirectory() as caches:
-
-        def seconds(cached: str, version: Version) -> float:
-            place = {"MBS_CACHE": "1", "MBS_CACHE_DIR": f"{caches}/{version.folder.name}"}
-            return first_torque(version, urdf, place if cached == "with" else {})
-
-        ways = [(cached, version) for cached in ("without", "with") for version in sides]
-        for way in ways:  # writes bytecode and objects
-            seconds(*way)
-        taken: dict[Any, list[float]] = {way: [] for way in ways}
-        for k in range(processes):
-            for way in ways if k % 2 else reversed(ways):
-                taken[way].append(seconds(*way))
-    old, new = sides
-    return {x: (min(taken[x, old]), min(taken[x, new])) for x in ("without", "with")}

@@ -12,10 +12,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -102,7 +101,7 @@ def _git(*arguments: str) -> str:
 # -- processes -------------------------------------------------------------------------------------
 
 
-def environment(folder: Path, **more: str) -> dict[str, str]:
+def environment(folder: Path) -> dict[str, str]:
     """Return the environment of a process that imports the package from a folder.
 
     One thread, no cache, and none of the settings of the shell that started the comparison.
@@ -110,35 +109,19 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith("MBS_")}
     kept.pop("PYTHONDONTWRITEBYTECODE", None)
     path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH", ""))))
-    return {**kept, "PYTHONPATH": path, "MBS_CACHE": "0", **more}
-
-
-def first_torque(version: Version, urdf: Path, settings: Mapping[str, str]) -> float:
-    """Return the seconds of CPU time of a thread from its first import to its first torque."""
-    done = subprocess.run(
-        [sys.executable, str(HERE / "first_torque.py"), str(urdf)],
-        cwd=version.folder,
-        env=environment(version.folder, **settings),
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-    )
-    if done.returncode:
-        said = _last_lines(done.stderr)
-        raise ComparisonError(f"{version.name} computes no torque of {urdf.name}:\n{said}")
-    return float(done.stdout)
+    return {**kept, "PYTHONPATH": path, "MBS_CACHE": "0"}
 
 
 class Worker:
     """A process that evaluates one version until it is closed; see ``worker``."""
 
-    def __init__(self, version: Version, library: str = "mbs_dynamics") -> None:
-        self.name = library if library != "mbs_dynamics" else version.name
+    def __init__(self, version: Version) -> None:
+        self.name = version.name
         self._said = tempfile.TemporaryFile(  # noqa: SIM115
             "w+", encoding="utf-8", errors="replace"
         )
         self._process = subprocess.Popen(
-            [sys.executable, str(HERE / "worker.py"), library, str(version.folder)],
+            [sys.executable, str(HERE / "worker.py"), str(version.folder)],
             cwd=version.folder,
             env=environment(version.folder),
             stdin=subprocess.PIPE,
@@ -197,12 +180,7 @@ class Worker:
     def __enter__(self) -> Worker:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

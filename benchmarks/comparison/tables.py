@@ -4,42 +4,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from benchmarks.comparison.bounds import COMPILED, Result, Verdict, mean
 from benchmarks.report import Table
 
-GOALS = {"without": 0.25, "with": 0.15}
-"""Seconds to the first torque of an arm with 7 joints, without and with the cache."""
-
 NOTE = """Means are geometric. Compilation is in seconds of CPU time in a warm process without a
 cache, up to the first result; old and new are sums, and sensitivities those of up to eight joints.
-Pinocchio and this package are called from Python. Noise is the ratio of the times of two processes
-of the old version, measured together; what breaks a bound was measured again in new processes."""
+What breaks a bound was measured again in new processes."""
 
 
-def report(
-    results: Sequence[Result],
-    starts: Mapping[str, tuple[float, float]],
-    judged: Sequence[Verdict],
-) -> str:
-    """Return ratios, compile times, starts of processes, what breaks a bound, and the verdicts."""
+def report(results: Sequence[Result], judged: Sequence[Verdict]) -> str:
+    """Return ratios, compile times, what breaks a bound, and the verdicts."""
     timed = [x for x in results if not (x.fault or x.left_out)]
     tables = [
-        _ratios("New time / old time", [x for x in timed if x.what != COMPILED], lambda x: x.ratio),
+        _ratios([x for x in timed if x.what != COMPILED]),
         Table(
             "Trace, compile and call for the first time",
             ("mechanism", "functions", "old, s", "new, s", "slowest, s", "function"),
-        ),
-        _ratios(
-            "New time / Pinocchio's, one state",
-            [x for x in timed if x.pinocchio is not None],
-            lambda x: x.new / (x.pinocchio or 1.0),
-        ),
-        Table(
-            "Seconds of the main thread from the first import to the first torque of 7 joints",
-            ("cache", "old, s", "new, s", "ratio", "goal, s"),
-            [[x, old, new, new / old, GOALS[x]] for x, (old, new) in starts.items()],
         ),
         Table(
             "Not measured",
@@ -48,9 +30,9 @@ def report(
         ),
         Table(
             "Broken bounds",
-            ("bound", "function", "measured", "old, s", "new, s", "value", "noise"),
+            ("bound", "function", "measured", "old, s", "new, s", "value"),
             [
-                [v.bound.title, x.name, x.what, x.old, x.new, x.fault or v.bound.value(x), x.noise]
+                [v.bound.title, x.name, x.what, x.old, x.new, x.fault or v.bound.value(x)]
                 for v in judged
                 for x in v.breaking
             ],
@@ -86,10 +68,10 @@ def _groups(results: Iterable[Result]) -> dict[str, list[Result]]:
     return groups
 
 
-def _ratios(title: str, results: Sequence[Result], value: Callable[[Result], float]) -> Table:
-    table = Table(title, ("mechanism", "functions", "mean", "least", "worst", "function"))
+def _ratios(results: Sequence[Result]) -> Table:
+    columns = ("mechanism", "functions", "mean", "least", "worst", "function")
+    table = Table("New time / old time", columns)
     for name, group in _groups(results).items():
-        ratios, worst = [value(x) for x in group], max(group, key=value)
-        row = [name, len(group), mean(ratios), min(ratios), max(ratios), worst.subject]
-        table.rows.append(row)
+        ratios, worst = [x.ratio for x in group], max(group, key=lambda x: x.ratio)
+        table.rows.append([name, len(group), mean(ratios), min(ratios), worst.ratio, worst.subject])
     return table

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process that evaluates one version of the package at the request of its parent.
 
-Run as ``python worker.py LIBRARY ROOT``. LIBRARY is ``mbs_dynamics``, or ``pinocchio`` for the
-counterparts in ``benchmarks.rivals``. ROOT is the folder from which mbs_dynamics must come.
+Run as ``python worker.py ROOT``. ROOT is the folder from which mbs_dynamics must come.
 Requests and answers are lines of JSON on stdin and stdout. Only the public API is used, because the
 internals of the two versions differ.
 """
@@ -22,7 +21,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from importlib import import_module
 from pathlib import Path
 from time import process_time, thread_time_ns
 from typing import Any
@@ -118,30 +116,6 @@ class Worker:
         return {"nanoseconds": self.timer.timeit(number) / number}
 
 
-class PinocchioWorker(Worker):
-    """The same for the functions of Pinocchio that do the same, called from Python."""
-
-    def prepare(
-        self, mechanism: Mapping[str, Any], function: str, options: Answer, anew: bool
-    ) -> Answer:
-        """Choose a function, if Pinocchio has it."""
-        model = described(json.dumps(mechanism))
-        label = function
-        if function == "jacobian":
-            label += f", {options.get('representation', 'body_fixed')}"
-        q, qd, qdd = np.random.default_rng(0).uniform(-1.0, 1.0, (3, model.n))
-        self.kernel = _rival(json.dumps(mechanism)).calls(_leaf(model), q, qd, qdd).get(label)
-        return {}
-
-    def call(self, states: int) -> Answer:
-        """Choose one state. Return nothing if there is nothing to time."""
-        if states or self.kernel is None:
-            return {}
-        self.kernel()
-        self.timer = _timer(self.kernel, ())
-        return {"digest": []}
-
-
 def _timer(function: Callable[..., Any], arguments: Sequence[Any]) -> timeit.Timer:
     """Return a timer of the call as a user writes it."""
     given = {"f": function, **{f"a{k}": x for k, x in enumerate(arguments)}}
@@ -156,51 +130,16 @@ def _timer(function: Callable[..., Any], arguments: Sequence[Any]) -> timeit.Tim
 @lru_cache(maxsize=1)
 def described(description: str) -> mbs.Model:
     """Return the model that a request describes, as JSON."""
-    said = json.loads(description)
-    if "urdf" in said:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", mbs.ModelWarning)  # of what lies beyond the tip
-            tip = {"tip": said["tip"]} if said.get("tip") else {}
-            return mbs.Model.from_urdf(Path(said["urdf"]), **tip)
-    return _generic(said["parents"])
-
-
-@lru_cache(maxsize=1)
-def _rival(description: str) -> Any:
-    from benchmarks.rivals import Pinocchio  # only the working tree's, which fits its package
-
-    return Pinocchio(described(description))
-
-
-def _generic(parents: Sequence[int]) -> mbs.Model:
-    """Return the random mechanism of ``benchmarks.mechanisms.chain``, with these parents."""
-    n = len(parents)
-    rng = np.random.default_rng(0)
-    homes = np.tile(np.eye(4), (n, 1, 1))
-    inertias = np.empty((n, 6, 6))
-    for i in range(n):
-        twist, offset = rng.uniform(-2.0, 2.0, 3), rng.uniform(-0.2, 0.2, 3)
-        homes[i] = _displacement(twist, offset)
-        points = rng.normal(size=(8, 3)) * 0.1
-        mass, com = float(rng.uniform(0.5, 2.0)), points.mean(axis=0)
-        about = points - com
-        tensor = mass / 8.0 * sum(np.dot(x, x) * np.eye(3) - np.outer(x, x) for x in about)
-        inertias[i] = mbs.spatial_inertia(mass, com, tensor)
-    z = np.tile([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], (n, 1))
-    return mbs.Model.from_screws(list(parents), homes, z, inertias, frame="body_fixed")
-
-
-def _displacement(twist: FloatArray, offset: FloatArray) -> FloatArray:
-    """Return the exponential of a screw (twist, offset)."""
-    angle = float(np.linalg.norm(twist))
-    x, y, z = twist / angle
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    square = cross @ cross
-    pose = np.eye(4)
-    pose[:3, :3] += np.sin(angle) * cross + (1.0 - np.cos(angle)) * square
-    linear = np.eye(3) + (1.0 - np.cos(angle)) / angle * cross
-    pose[:3, 3] = (linear + (1.0 - np.sin(angle) / angle) * square) @ offset
-    return pose
+    source = json.loads(description)
+    if "screws" in source:
+        given = np.load(source["screws"])
+        z = np.tile([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], (len(given["parents"]), 1))
+        screws = given["parents"].tolist(), given["homes"], z, given["inertias"]
+        return mbs.Model.from_screws(*screws, frame="body_fixed")
+    tip = {"tip": source["tip"]} if source["tip"] else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mbs.ModelWarning)  # of what lies beyond the tip
+        return mbs.Model.from_urdf(Path(source["urdf"]), **tip)
 
 
 def _options(function: str, model: mbs.Model) -> dict[str, Any]:
@@ -238,23 +177,21 @@ def _digest(result: Any) -> list[float]:
 # -- requests --------------------------------------------------------------------------------------
 
 
-def main(library: str, root: str) -> None:
+def main(root: str) -> None:
     """Answer requests until stdin ends."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what others print is no answer
 
-    def answer(**said: Any) -> None:
-        answers.write(json.dumps(said) + "\n")
+    def answer(**entries: Any) -> None:
+        answers.write(json.dumps(entries) + "\n")
         answers.flush()
 
-    found = Path(str(mbs.__file__)).resolve()
-    if Path(root).resolve() not in found.parents:
+    if Path(root).resolve() not in Path(str(mbs.__file__)).resolve().parents:
         raise SystemExit("mbs_dynamics was not imported from the version that is to be measured")
-    worker = PinocchioWorker() if library == "pinocchio" else Worker()
-    if library == "pinocchio":
-        import_module("pinocchio")
-    else:  # LLVM is loaded once, and not in the time of the first function
-        mbs.compile(mbs.gravity_torques, _generic([-1, 0]), backend="llvm")
+    worker = Worker()
+    one = [np.eye(4)], [[0.0, 0.0, 1.0, 0.0, 0.0, 0.0]], [np.eye(6)]
+    first = mbs.Model.from_screws([-1], *one, frame="body_fixed")
+    mbs.compile(mbs.gravity_torques, first, backend="llvm")  # loads LLVM
     answer(ready=True)
     for line in sys.stdin:
         request = json.loads(line)
@@ -266,4 +203,4 @@ def main(library: str, root: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1])

@@ -17,7 +17,7 @@ import pytest
 from test_pinned_counts import PINNED
 
 import mbs_dynamics as mbs
-from benchmarks.comparison import cases, worker
+from benchmarks.comparison import worker
 from mbs_dynamics import algorithms
 from mbs_dynamics.algorithms._algorithm import NAMED, Algorithm
 from mbs_dynamics.algorithms.arguments import MEANINGS
@@ -54,8 +54,6 @@ def places_without(found, model, pages, index):
         yield "docs/reference/api/index.md: autosummary"
     if name not in PINNED:
         yield "test/algorithms/test_pinned_counts.py: PINNED"
-    if name not in (*cases.FUNCTIONS, *cases.ADDED):
-        yield "benchmarks/comparison/cases.py"
     yield from (f"MEANINGS of {x} in arguments.py" for x in found.arrays if x not in MEANINGS)
     for option in needed:
         if f'"{option}":' not in SMOKE:
@@ -79,7 +77,7 @@ def test_every_algorithm_is_in_every_place():
         for place in places_without(found, model, pages, index)
     ]
     assert not lacking, "\n" + "\n".join(lacking)
-    gone = {*PINNED, *cases.ADDED} - {f.__name__ for f in mbs.ALGORITHMS}
+    gone = {*PINNED} - {f.__name__ for f in mbs.ALGORITHMS}
     assert not gone, f"no algorithms any more: {sorted(gone)}"
 
 
