@@ -24,6 +24,7 @@ extensions = [
     "code_blocks",
     "drawing",
     "formulas",
+    "line_breaks",
     "mathml",
 ]
 exclude_patterns = ["_build"]

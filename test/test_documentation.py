@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import code_blocks, formulas, tables
+from docs import code_blocks, formulas, line_breaks, tables
 from mbs_dynamics import files
 from mbs_dynamics.model import urdf_xml
 from mbs_dynamics.ros.compensation.gravity_compensator import MOST_JOINTS
@@ -152,6 +152,11 @@ def test_formulas_of_docstrings_are_typeset(text, formula):
 )
 def test_other_text_of_docstrings_stays(text):
     assert formulas.typeset(text) == text
+
+
+def test_names_break_after_underscores_only():
+    html = '<p>a_name</p><code class="one_two"><span>some_name</span> rad/s</code>'
+    assert line_breaks.breakable(html) == html.replace("some_", "some_<wbr>")
 
 
 def test_the_site_builds_without_warnings(tmp_path):
