@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The table of equations in the documentation names what exists, and each number once."""
+"""The tables of equations in the documentation name what exists, and each number once."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Row(NamedTuple):
 
 
 def rows():
-    """Return the rows of the equation table, each with the paper that it is under."""
-    found, paper = [], ""
-    for line in (ROOT / "docs" / "explanation" / "equations.md").read_text().splitlines():
-        if line.startswith("## "):
-            paper = line[3:]
-        elif line.startswith("| ") and not line.startswith("| eq. |"):
-            equation, _, *rest = (cell.strip() for cell in line[1:-1].split("|"))
-            found.append(Row(paper, equation, *rest))
+    """Return the rows of the equation tables, each with the paper that its page is about."""
+    found = []
+    for page in (ROOT / "docs" / "internals" / "equations").glob("*.md"):
+        title, *lines = page.read_text("utf-8").splitlines()
+        for line in lines if page.stem != "index" else ():
+            if line.startswith("| ") and not line.startswith("| eq. |"):
+                equation, _, *rest = (cell.strip() for cell in line[1:-1].split("|"))
+                found.append(Row(title.removeprefix("# "), equation, *rest))
     return found
 
 
