@@ -76,6 +76,17 @@ def test_every_public_name_is_in_the_reference(module):
     assert not [name for name in public if (homes.get(name, module), name) not in documented]
 
 
+def test_every_function_of_the_reference_has_an_example():
+    on_other_pages = {"to_mujoco", "from_mujoco"}
+    modules, missing = ("mbs_dynamics", "mbs_dynamics.integrate", "mbs_dynamics.view"), []
+    for page in (DOCS / "reference" / "api").glob("*.md"):
+        for part in page.read_text("utf-8").split(".. currentmodule:: ")[1:]:
+            if part.split()[0] in modules:
+                functions = re.findall(r"^\.\. autofunction:: (\w+)\n(\n   >>> )?", part, re.M)
+                missing += [name for name, example in functions if not example]
+    assert {*missing} == on_other_pages
+
+
 def test_tables_of_the_pages_are_those_of_the_code():
     pages = {page: page.read_text("utf-8") for page in PAGES}
     kinds = {found[2] for text in pages.values() for found in tables.MARKED.finditer(text)}
