@@ -11,17 +11,17 @@ meet a demand. FILE is replaced by the indices of the unmet demands, and what fa
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
+import multiprocessing
 import sys
 import threading
-import traceback
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from _pytest.runner import runtestprotocol
+
+FORK = multiprocessing.get_context("fork")
 
 
 def place(code):
@@ -42,27 +42,24 @@ def function_of(item):
     return item.nodeid.removeprefix("test/").split("[")[0]
 
 
-def names_of(item):
-    """Return the names that a demand may have for a test, with its parameters and without."""
-    return {item.nodeid.removeprefix("test/"), function_of(item)}
-
-
 def pytest_collection_modifyitems(items):
     """Run the first case of every test, then every second one, and so on: few are then needed."""
-    before = Counter()
+    before, rank = Counter(), {}
     for item in items:
-        item.rank = before[function_of(item)]
+        rank[item] = before[function_of(item)]
         before[function_of(item)] += 1
-    items.sort(key=lambda item: item.rank)
+    items.sort(key=rank.get)
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item, nextitem):
-    config, names = item.config, names_of(item)
-    demands = {k: places for k, (places, tests) in config.unmet.items() if names & set(tests)}
+def pytest_runtest_protocol(item):
+    config, names = item.config, {item.nodeid.removeprefix("test/"), function_of(item)}
+    demands = {k: places for k, (places, tests) in config.unmet.items() if names & {*tests}}
     if demands:
-        met, failed = in_fork(lambda: run(item, demands))
-        config.unmet = {k: demand for k, demand in config.unmet.items() if k not in met}
+        entered, failed = in_fork(item)
+        for k, places in demands.items():
+            if entered & {*places}:
+                del config.unmet[k]
         config.failed += failed
     return True
 
@@ -72,50 +69,30 @@ def pytest_sessionfinish(session):
     config.option.wanted.write_text(json.dumps([list(config.unmet), config.failed]))
 
 
-def run(item, demands):
-    """Run one test; return which demands it meets, and what failed."""
-    remaining, codes = dict(demands), set()
+def run(item):
+    """Run a test; return the places of the functions that it enters, and what failed."""
+    codes = set()
 
     def enter(frame, event, _):
-        if event == "call" and frame.f_code not in codes:
+        if event == "call":
             codes.add(frame.f_code)
-            here = place(frame.f_code)
-            for k in [k for k, places in remaining.items() if here in places]:
-                remaining.pop(k, None)  # another thread may have done so
-            if not remaining:
-                stop()
-
-    def stop():
-        threading.setprofile(None)
-        sys.setprofile(None)
 
     threading.setprofile(enter)
     sys.setprofile(enter)
+    reports = runtestprotocol(item, nextitem=None, log=False)
+    sys.setprofile(None)
+    return {place(code) for code in codes}, [x.longreprtext for x in reports if x.failed]
+
+
+def in_fork(item):
+    """Run a test in a child of this process."""
+    reading, writing = FORK.Pipe(duplex=False)
+    child = FORK.Process(target=lambda: writing.send(run(item)))
+    child.start()
+    writing.close()
     try:
-        reports = runtestprotocol(item, nextitem=None, log=False)
+        return reading.recv()
+    except EOFError:
+        return set(), [f"the process of {item.nodeid} has ended"]
     finally:
-        stop()
-    met = [k for k in demands if k not in remaining]
-    return met, [report.longreprtext for report in reports if report.failed]
-
-
-def in_fork(function):
-    """Return what a function returns in a child of this process."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        status = 1
-        with contextlib.suppress(BaseException):
-            with os.fdopen(writing, "w") as pipe:
-                try:
-                    json.dump(function(), pipe)
-                except BaseException:
-                    json.dump(([], [traceback.format_exc()]), pipe)
-            status = 0
-        os._exit(status)
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        text = pipe.read()
-    os.waitpid(child, 0)
-    return json.loads(text) if text else ([], ["the process ended"])
+        child.join()

@@ -89,29 +89,6 @@ def test_the_page_on_platforms_names_every_row() -> None:
         assert any(int(s[0]) <= minor <= int(s[-1]) for s in spans if s), row.name
 
 
-def test_rows_are_chosen_by_name_or_by_its_start() -> None:
-    names = [row.name for row in run.chosen(["3.14", "kilted"])]
-    assert names == ["3.14", *(f"kilted-{version}" for version in run.WITH_ROS)]
-    assert run.chosen([]) == list(run.ROWS)
-
-
-def test_an_unknown_row_is_refused_and_those_that_exist_are_listed() -> None:
-    with pytest.raises(SystemExit, match=r"3\.9.*3\.10, .*jazzy-3\.12"):
-        run.chosen(["3.9", "3.10"])
-
-
-def test_a_python_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environments, "at_hand", lambda version: None)
-    with pytest.raises(debian.NotAvailableError, match=r"python3\.14"):
-        environments.interpreter("3.14", download=False)
-
-
-def test_a_mirror_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(debian, "MIRROR", "http://127.0.0.1:9")
-    with pytest.raises(debian.NotAvailableError, match=r"127\.0\.0\.1:9/dists/sid/"):
-        debian.Suite("sid", "amd64")
-
-
 def package(**files: str) -> bytes:
     """Return a Debian package of files and, where the text starts with "->", links."""
     data = io.BytesIO()
@@ -133,16 +110,6 @@ def package(**files: str) -> bytes:
     )
 
 
-def test_packages_are_unpacked_below_the_folder(tmp_path: Path) -> None:
-    files = {"./lib/x/libc.so": "code", "./usr/bin/tool": "->/lib/x/libc.so", "./etc/conf": "set"}
-    debian.unpack(package(**files), tmp_path)
-    assert (tmp_path / "usr/lib/x/libc.so").read_text() == "code"
-    assert (tmp_path / "etc/conf").read_text() == "set"
-    (tmp_path / "lib").symlink_to("usr/lib")  # as where a suite is unpacked
-    assert (tmp_path / "usr/bin/tool").read_text() == "code"
-    assert not (tmp_path / "usr/bin/tool").readlink().is_absolute()
-
-
 def test_a_package_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
     inner = tmp_path / "root"
     with pytest.raises(debian.NotAvailableError, match=r"\.\./outside"):
@@ -153,19 +120,3 @@ def test_a_package_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
 def test_contents_that_are_not_those_of_the_index_are_refused() -> None:
     with pytest.raises(debian.NotAvailableError, match=r"libc6.*SHA-256"):
         debian.verified(b"other", 64 * "0", "libc6")
-
-
-def test_dependencies_are_followed_through_alternatives_and_provided_names() -> None:
-    suite = object.__new__(debian.Suite)
-    suite.name, suite.architecture = "sid", "amd64"
-    suite.provided = {"libssl-virtual": "libssl3t64"}
-    suite.packages = {
-        "python": {"Package": "python", "Depends": "libc6 (>= 2.38), mime | other, libssl-virtual"},
-        "libc6": {"Package": "libc6", "Pre-Depends": "python:any"},
-        "mime": {"Package": "mime"},
-        "libssl3t64": {"Package": "libssl3t64", "Depends": "libc6, debconf"},
-    }
-    found = [fields["Package"] for fields in suite.closure(["python"])]
-    assert sorted(found) == sorted(suite.packages)
-    with pytest.raises(debian.NotAvailableError, match=r"sid.*python3\.9.*amd64"):
-        suite.closure(["python3.9"])

@@ -226,16 +226,6 @@ def test_a_table_to_start_from_keeps_what_poses_do_not_show(tmp_path):
     np.testing.assert_allclose(both.efforts["joint2"], case.efforts["joint2"])
 
 
-def test_signs_of_a_table_are_found_on_request(tmp_path):
-    case = Case(ARMS[min(1, len(ARMS) - 1)], 7)
-    start = case.table(sign=1, position_per_radian=1.0, zero=0.0)
-    poses = Poses(positions=case.raw, efforts=case.efforts)
-    found = calibrate(case.model, poses, start=start, find_signs=True)
-    assert case.check(found) == len(calibrate(case.model, poses).joints)
-    trusted = calibrate(case.model, poses, start=start)
-    assert all(one.sign == 1 for one in trusted.joints)
-
-
 def damaged(change):
     case = Case("arm7", 0)
     found = columns("q", case.by_joint(case.q)) | columns("effort", case.efforts)
@@ -283,20 +273,6 @@ def test_efforts_that_do_not_follow_gravity_show_no_joint(seed):
             case.model, Poses(q=case.by_joint(case.q), efforts=case.by_joint(efforts))
         )
         assert found.joints == ()
-
-
-def test_rows_of_a_motion_are_left_out_and_unknown_signs_without_efforts_refused(tmp_path):
-    case = Case("arm7", 4)
-    found = columns("q", case.by_joint(case.q)) | columns("effort", case.efforts)
-    moving = np.where(np.arange(len(case.q)) % 3 == 0, 20.0, 0.0)
-    file = written(case, tmp_path / "poses.csv", found | {"qd_joint2 [deg/s]": moving})
-    poses = read_poses(file, case.model)
-    np.testing.assert_allclose(poses.efforts["joint3"], case.efforts["joint3"][moving == 0.0])
-    np.testing.assert_allclose(poses.q["joint3"], case.q[moving == 0.0, 2])
-    raw = Poses(positions=case.raw, efforts=case.efforts)
-    del raw.efforts["joint2"]
-    with pytest.raises(MbsError, match="position_joint2"):
-        calibrate(case.model, raw)
 
 
 def test_bad_arguments_are_refused(tmp_path):

@@ -161,13 +161,6 @@ def test_a_load_that_is_announced_is_no_collision(files):
     assert loop.arm.collision is None
 
 
-def test_efforts_are_needed(files):
-    loop = Loop(limits={"collision_file": str(files[1])})
-    loop.bus.faults.append(lambda frame: frame._replace(effort=np.nan))
-    loop.arm.step(loop.now, loop.bus.read())
-    assert any("collision_file" in one for one in loop.arm.enable(loop.now))
-
-
 # -- recordings and files that cannot be used ------------------------------------------------------
 
 
@@ -211,17 +204,6 @@ def test_recordings_that_cannot_be_used_are_refused_by_name(files, spoil, said):
     spoil(one)
     with pytest.raises(MbsError, match=said):
         tune(MODEL, [one])
-
-
-def test_joints_that_did_not_move_and_speeds_that_were_not_reached_are_named(files):
-    one = read_recording(files[0])
-    q, qd = one.q.copy(), one.qd.copy()
-    q[:, 6], qd[:, 6] = q[0, 6], 0.0
-    parts = [SimpleNamespace(joints=one.joints, t=one.t, q=q, qd=qd, tau=one.tau)]
-    found, notes = tune(MODEL, parts)
-    assert [*found.by_joint] == [*MODEL.joint_names[:6]]
-    assert any("joint7" in note and "not move" in note for note in notes)
-    assert any("joint2" in note and "velocity limit" in note for note in notes)
 
 
 ROW = "{impact: %s, impact_speed: 0, sustained: 1, sustained_speed: 0, fastest: 1}"

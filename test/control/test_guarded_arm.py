@@ -13,7 +13,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.control import GuardedArm, Motors, laws, linked
 from mbs_dynamics.control.policy import Doubt
 from mbs_dynamics.control.poses import read_poses
-from mbs_dynamics.errors import ArgumentError, MbsError
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.identification.readers import read_recording
 
 
@@ -207,12 +207,6 @@ def test_a_joint_without_motor_must_be_fixed():
     assert arm.enable(0.0) == []
 
 
-@pytest.mark.parametrize("options", [{"no_such": 1.0}, {"damping": -1.0}, {"damping": {"j9": 1}}])
-def test_options_that_are_none_are_refused(options):
-    with pytest.raises(MbsError, match=next(iter(options)) if "j9" not in str(options) else "j9"):
-        GuardedArm(MODEL, laws.Gravity(**options), Loop().motors)
-
-
 def test_the_log_is_read_by_identify_and_calibrate_motors(tmp_path):
     path = tmp_path / "floating.csv"
     with path.open("w") as log:
@@ -226,12 +220,6 @@ def test_the_log_is_read_by_identify_and_calibrate_motors(tmp_path):
     np.testing.assert_allclose(recording.tau[-1], loop.command.torques, atol=0.5)
     found = read_poses(path, MODEL)
     np.testing.assert_allclose(found.commands["joint2"][-1], loop.command.motors[1].effort)
-
-
-def test_the_first_step_tells_what_a_user_should_know_of_the_table():
-    loop = Loop(made=table(when_silent="last"))
-    assert "when_silent is 'last'" in loop.arm.step(0.0, loop.bus.read()).event
-    assert loop.arm.step(PERIOD, []).event == ""
 
 
 @pytest.mark.parametrize("reports", [True, False])

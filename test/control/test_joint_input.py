@@ -20,7 +20,6 @@ from mbs_dynamics.control.joint_input import (
     NAN_EFFORT,
     NAN_VELOCITY,
     NO_EFFORTS,
-    NO_VELOCITIES,
     UNSTAMPED,
     JointInput,
     Reading,
@@ -59,18 +58,6 @@ def rejected(*args, **kwargs):
     rejection = read(*args, **kwargs)
     assert isinstance(rejection, Rejection), rejection
     return rejection
-
-
-@given(order=st.permutations([*JOINTS, "wheel", "gripper"]))
-def test_matches_by_name_in_any_order_with_joints_of_others(order):
-    value = {"shoulder": 1.0, "elbow": 2.0, "wrist": 3.0, "wheel": np.nan, "gripper": 5.0}
-    rate = {name: -10.0 * number for name, number in value.items()}
-    reading = accepted(
-        JointInput(JOINTS), order, [value[name] for name in order], [rate[name] for name in order]
-    )
-    assert reading.q.tolist() == [1.0, 2.0, 3.0]
-    assert reading.qd is not None
-    assert reading.qd.tolist() == [-10.0, -20.0, -30.0]
 
 
 @pytest.mark.parametrize(
@@ -118,27 +105,6 @@ def test_no_bad_number_passes(where, bad, others):
     assert reading.qd is None
     assert reading.why_no_velocity == f"no velocity of {JOINTS[where]}: {NAN_VELOCITY}"
     assert accepted(joints, JOINTS, others, others).qd.tolist() == others
-
-
-def test_a_joint_that_is_not_answered_needs_no_velocity():
-    joints = JointInput(JOINTS, answering=(0, 1))
-    assert accepted(joints, JOINTS, (1, 2, 3), (4, 5, np.nan)).qd.tolist() == [4.0, 5.0, 0.0]
-
-
-def test_differences_stand_in_for_single_velocities():
-    joints = JointInput(JOINTS, velocity_from_position=True)
-    first = accepted(joints, JOINTS, (1, 2, 3), (4, np.nan, 6), stamp=SECOND, received=0.0)
-    assert first.qd is None
-    assert "elbow" in first.why_no_velocity
-    again = (1.1, 2.2, 3.3)
-    second = accepted(joints, JOINTS, again, (4, np.nan, 6), stamp=SECOND + 10**8, received=0.1)
-    assert second.qd == pytest.approx([4.0, 2.0, 6.0])
-
-
-def test_absent_velocities_are_absent_and_not_zero():
-    joints = JointInput(JOINTS)
-    assert accepted(joints, JOINTS, (1, 2, 3))[1:3] == (None, NO_VELOCITIES)
-    assert accepted(joints, JOINTS, (1, 2, 3), (np.nan,) * 3)[1:3] == (None, NAN_VELOCITY)
 
 
 def test_time_starts_anew_after_a_pause():

@@ -77,19 +77,6 @@ def test_a_recording_that_cannot_be_played_is_refused_by_name(case):
         Demonstration(RIG, *recording)
 
 
-@pytest.mark.parametrize(
-    ("model", "arguments", "said"),
-    [
-        (MODEL, {"names": ["joint1", "elbow"]}, "elbow"),
-        (MODEL, {"velocity": 0.0}, "velocity"),
-        (MODEL, {"torque": -1.0}, "torque"),
-    ],
-)
-def test_a_rig_of_other_joints_or_without_limits_is_refused(model, arguments, said):
-    with pytest.raises(MbsError, match=said):
-        Rig(model, **arguments)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_a_smooth_motion_is_near_the_samples_at_rest_at_its_ends_and_within_limits(seed):
     t, q = hand(seed)
@@ -220,11 +207,6 @@ def test_files_hold_the_trajectory(kind, tmp_path):
         np.testing.assert_array_equal(last.positions, trajectory.positions[-1])
         due = last.time_from_start.sec + 1e-9 * last.time_from_start.nanosec
         assert due == pytest.approx(trajectory.duration + 3.0)
-
-
-def test_a_trajectory_is_written_to_known_files_only(tmp_path):
-    with pytest.raises(MbsError, match=r"--out .*\.txt.*\.mcap"):
-        write_trajectory("--out", tmp_path / "a.txt", None)
 
 
 # -- how well an arm repeats what it was taught ----------------------------------------------------
