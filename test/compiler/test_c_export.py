@@ -281,6 +281,13 @@ def test_large_programs_return_the_guard_that_fails(tmp_path, chain):
         assert (status > 0) == expected
 
 
+def test_text_is_the_same_each_time(tmp_path, arm):
+    first = mbs.export_c(arm, FUNCTIONS, tmp_path / "a", body="tool")
+    second = mbs.export_c(arm, FUNCTIONS, tmp_path / "b", body="tool")
+    for a, b in zip(first, second, strict=True):
+        assert a.read_text() == b.read_text()
+
+
 @pytest.mark.parametrize(
     ("functions", "options", "said"),
     [

@@ -59,6 +59,11 @@ def test_the_folder(monkeypatch):
     assert cache.folder() is None
 
 
+def test_keys_differ():
+    parts = [("a", "b"), ("ab",), ("ab", ""), ("", "ab"), ("a",), ("b", "a")]
+    assert len({cache.key(*texts) for texts in parts}) == len(parts)
+
+
 def test_what_is_stored_is_found(place):
     assert cache.load(NAME) is None
     cache.store(NAME, b"machine code")
@@ -259,6 +264,17 @@ def test_a_kernel_is_compiled_once(place, monkeypatch):
     assert len(stored) == 2
 
 
+def test_damaged_kernels_are_compiled_again(place, monkeypatch):
+    kernel(0.5)
+    stored = counted(monkeypatch)
+    first = kernel(5.0)(X)
+    file = place / (stored[0] + cache.SUFFIX)
+    for contents in (file.read_bytes()[:-100], b"", b"nonsense" * 1000):
+        file.write_bytes(contents)
+        np.testing.assert_array_equal(kernel(5.0)(X), first)
+    assert len(stored) == 4
+
+
 def test_other_processors_and_versions_have_other_objects(place, monkeypatch):
     kernel(0.5)
     stored = counted(monkeypatch)
@@ -271,6 +287,27 @@ def test_other_processors_and_versions_have_other_objects(place, monkeypatch):
     monkeypatch.setattr(machine_code, "_version", lambda: "another")
     kernel(6.0)
     assert len(stored) == len(set(stored)) == len(processor) + 2
+
+
+def test_threads_that_compile_the_same(place):
+    kernel(0.5)
+    found: list[Any] = []
+    start = threading.Barrier(6)
+
+    def work() -> None:
+        start.wait()
+        for seed in (7.0, 8.0, 9.0):
+            found.append((seed, kernel(seed)(X)))
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 18
+    for seed, values in found:
+        np.testing.assert_allclose(values, np.sin(X) * (1.0 + seed), rtol=1e-15)
+    assert not [x for x in place.iterdir() if not x.name.endswith(cache.SUFFIX)]
 
 
 PROCESS = """

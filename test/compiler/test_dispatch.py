@@ -11,12 +11,14 @@ import pickle
 import pydoc
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler.runtime import dispatch
+from mbs_dynamics.compiler.runtime.native import vectorcall
 from mbs_dynamics.resources import robot_path
 
 REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
@@ -48,6 +50,13 @@ def test_each_choice_of_options_has_its_own_kernel(arm, q):
                 assert np.array_equal(mbs.jacobian(arm, q, representation=name, body=body), wanted)
             assert np.array_equal(mbs.jacobian(arm, q, body), jacobian_of(arm, q, body))
     assert len(frames) * len(REPRESENTATIONS) > dispatch.ENTRIES
+
+
+def test_names_and_options_may_be_other_objects_each_time(arm, q):
+    wanted = jacobian_of(arm, q, "tool", "spatial")
+    for k in range(5):
+        options = {"".join(("rep", "resentation")): "".join(("spa", "tial"))}
+        assert np.array_equal(mbs.jacobian(arm, q, "tool" + k * "", **options), wanted)
 
 
 def test_a_list_that_changes_is_read_each_time(arm, q):
@@ -96,6 +105,16 @@ def test_functions_keep_no_model_alive(q):
     assert gone() is None
 
 
+def test_each_form_of_a_call_is_remembered(arm, q):
+    model = replace(arm)
+    for _ in range(2):
+        mbs.jacobian_second_rate(model, q, q, q, "tool")
+        mbs.jacobian_second_rate(model, q, q, q, body="tool")
+    held = {x[1] for x in mbs.jacobian_second_rate._held if x and x[0]() is model}
+    kernel = mbs.compile(mbs.jacobian_second_rate, model, body="tool")
+    assert held == ({(), ("body",)} if vectorcall.is_callable_type(type(kernel)) else set())
+
+
 def test_optional_arrays_and_batches_find_their_kernels(arm, q):
     rng = np.random.default_rng(4)
     qd, qdd, W = rng.normal(size=arm.n), rng.normal(size=arm.n), rng.normal(size=(arm.nb, 6))
@@ -129,6 +148,17 @@ def test_what_is_wrong_is_said_as_at_the_first_call(arm, q):
             mbs.jacobian("arm", q, "tool")
         with pytest.raises(TypeError):
             mbs.jacobian()
+
+
+def test_a_full_table_is_emptied_after_many_other_calls(arm, q, monkeypatch):
+    monkeypatch.setattr(dispatch, "TIMEOUT", 5)
+    frames = list(arm.frames)
+    for _ in range(3):
+        for body in frames:
+            for name in REPRESENTATIONS:
+                found = mbs.jacobian_rate(arm, q, q, body, representation=name)
+                wanted = mbs.compile(mbs.jacobian_rate, arm, body=body, representation=name)
+                assert np.array_equal(found, wanted(q, q))
 
 
 def test_threads_share_functions(arm, q):

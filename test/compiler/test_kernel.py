@@ -159,6 +159,20 @@ def test_batch_axes_broadcast(kernel, axes):
     close(kernel(*[x.astype(">f8") for x in arrays]), expected(*arrays))
 
 
+def test_a_large_batch_of_slices(kernel):
+    rng = np.random.default_rng(25)
+    q = rng.normal(size=(2000, 2, 6))[::2, 1, ::-2]
+    a = np.moveaxis(rng.normal(size=(2, 3, 1000)), -1, 0)
+    close(kernel(q, a, S), expected(q, a, S))
+
+
+def test_a_batch_is_its_states_one_by_one(kernel):
+    rng = np.random.default_rng(26)
+    q = rng.normal(size=(50, 3))
+    one_by_one = np.array([kernel(x, A, S) for x in q])
+    close(kernel(q, A, S), one_by_one)
+
+
 WRONG_CALLS = [
     ((), {}, "'q'"),
     ((Q,), {}, "'A'"),

@@ -15,6 +15,7 @@ from test_emitters import critical_angles
 
 from mbs_dynamics.compiler import Kernel, atan2, cos, less, positive, select, sin, sqrt, trace
 from mbs_dynamics.compiler.codegen.llvm_shared import HALF_PI
+from mbs_dynamics.compiler.frontend.program import Port
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.runtime.machine import Vector
 from mbs_dynamics.compiler.runtime.states import View, view_of
@@ -177,6 +178,17 @@ def watched(monkeypatch):
     return ran
 
 
+def test_large_batches_run_as_vector_code(kernel, watched):
+    arrays = states((LARGE,))
+    wanted = one_by_one(kernel, arrays, (LARGE,))
+    assert not watched
+    close(kernel(*arrays), wanted)
+    assert watched == [LARGE]
+    fewer = [x[: strategy.LEAST_STATES - 1] for x in arrays]
+    close(kernel(*fewer), [x[: strategy.LEAST_STATES - 1] for x in wanted])
+    assert watched == [LARGE]
+
+
 def layouts(x: Any) -> dict[str, Any]:
     """The same states in other places in memory."""
     wide = np.zeros((2 * len(x), *x.shape[1:-1], x.shape[-1] + 3)) if x.ndim > 1 else None
@@ -207,6 +219,18 @@ def test_layouts(kernel, layout):
     for a, b in zip(found, wanted, strict=True):
         assert a.flags.c_contiguous
         np.testing.assert_array_equal(a, b)
+
+
+def test_what_is_contiguous_is_not_copied():
+    port, batch = Port("x", (3, 2)), (5, 4)
+    for shape, by_state in (((5, 4, 3, 2), 48), ((3, 2), 0)):
+        array = np.zeros(shape)
+        assert view_of(array, port, batch) == (array, by_state)
+        assert view_of(array, port, batch).array is array
+    for array in (np.zeros((3, 2, 5, 4)).T.swapaxes(0, 1).swapaxes(2, 3), np.zeros((1, 1, 3, 2))):
+        view = view_of(array, port, batch)
+        assert (view.array.shape, view.by_state) == ((5, 4, 3, 2), 48)
+        assert view.array.flags.c_contiguous
 
 
 def test_batch_axes_broadcast_in_large_batches(kernel):

@@ -58,6 +58,13 @@ def test_iteration_is_a_loop_of_calls(kernel):
         np.testing.assert_array_equal(found, one_by_one(kernel, X, u, h, 25))
 
 
+def test_no_step_and_one_step(kernel):
+    np.testing.assert_array_equal(kernel.iterate(X, U[:0], steps=0), X[None])
+    np.testing.assert_array_equal(kernel.iterate(X, U[0], steps=0), X[None])
+    found = kernel.iterate(X, U[:1], steps=np.int64(1))
+    np.testing.assert_array_equal(found, [X, kernel(X, U[0])])
+
+
 def test_the_state_is_left_alone(kernel):
     x = X.copy()
     first = kernel.iterate(x, U[0], steps=3)
@@ -116,6 +123,12 @@ def test_a_guard_that_fails_in_a_batch(falling):
         falling.iterate(x, 1.0, steps=30)
     assert str(raised.value) == "f: z at step 4 at state [1, 2] of the batch"
     np.testing.assert_array_equal(raised.value.trajectory, [x - k for k in range(5)])
+
+
+def test_other_singular_errors_have_no_trajectory(falling):
+    with pytest.raises(SingularError) as raised:
+        falling([0.0, 1.0], 1.0)
+    assert raised.value.trajectory is None
 
 
 def test_wrong_steps(kernel):

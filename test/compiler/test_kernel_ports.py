@@ -12,7 +12,7 @@ import pytest
 from backends import BACKENDS
 from test_kernel import PROGRAM, Q, close
 
-from mbs_dynamics.compiler import Kernel, default_backend, positive, sin, sqrt, trace
+from mbs_dynamics.compiler import Kernel, cos, default_backend, positive, sin, sqrt, trace
 from mbs_dynamics.errors import ArgumentError, SingularError, UnknownBackendError
 
 pytestmark = pytest.mark.backend_independent  # the back ends are named here
@@ -44,6 +44,14 @@ def test_inputs_with_a_default(weighed):
         weighed()
     with pytest.raises(ArgumentError, match=r"g.*\(2,\)"):
         weighed(x, x)
+
+
+def test_defaults_are_copied(backend):
+    program = trace(lambda x, g: x * g, {"x": (2,), "g": (2,)}, name="f")
+    default = np.array([2.0, 3.0])
+    kernel = Kernel(program, backend=backend, defaults={"g": default, "unused": np.zeros(9)})
+    default[:] = 100.0
+    close(kernel(np.ones(2)), np.array([2.0, 3.0]))
 
 
 def test_wrong_defaults(backend):
@@ -85,6 +93,22 @@ def test_constant_outputs_and_no_inputs(backend):
     close(nothing(), np.array([1.0, 2.0]))
     with pytest.raises(ArgumentError):
         nothing(1.0)
+
+
+def test_empty_inputs(backend):
+    program = trace(lambda x, y: y * 2.0, {"x": (0, 10), "y": (2,)}, name="f")
+    kernel = Kernel(program, backend=backend)
+    close(kernel(np.zeros((0, 10)), np.ones(2)), np.full(2, 2.0))
+    close(kernel(np.zeros((4, 0, 10)), np.ones(2)), np.full((4, 2), 2.0))
+    close(kernel(np.zeros((0, 10)), np.ones((4, 2))), np.full((4, 2), 2.0))
+
+
+def test_a_large_program(backend):
+    n = 32
+    program = trace(lambda x: np.outer(x, x) + np.outer(cos(x), sin(x)), {"x": (n,)}, name="f")
+    assert program.operations.total > 2500
+    x = np.linspace(-3.0, 3.0, n)
+    close(Kernel(program, backend=backend)(x), np.outer(x, x) + np.outer(np.cos(x), np.sin(x)))
 
 
 def guarded(x: Any) -> Any:

@@ -15,7 +15,7 @@ from mechanisms import random_mechanism, with_mimics
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.compiler import Kernel, Program, positive, trace
+from mbs_dynamics.compiler import Kernel, Program, cos, less, positive, select, sin, sqrt, trace
 from mbs_dynamics.compiler.passes import pipeline
 
 pytestmark = [pytest.mark.backend_independent, *LLVM.marks]
@@ -135,6 +135,45 @@ def test_guards_say_which_state_and_joint(large):
         kernel(x)
     with pytest.raises(mbs.SingularError, match="entry 1"):
         kernel(x[3])
+
+
+def test_guards_that_are_inputs_and_angles(large):
+    large(True)
+
+    def function(x: Any) -> Any:
+        angle = positive(2.0 * x[1], "twice x[1]")
+        return [sin(x[0]) * positive(x[0], "x[0]"), cos(angle), sqrt(positive(sin(x[2]), "sine"))]
+
+    kernel = Kernel(trace(function, {"x": (3,)}, name="f"), backend="llvm")
+    expected = [np.sin(0.5) * 0.5, np.cos(2.0), np.sqrt(np.sin(0.7))]
+    np.testing.assert_allclose(kernel(np.array([0.5, 1.0, 0.7])), expected, rtol=1e-15)
+    for x, message in (
+        ([-0.5, -1.0, -0.7], r"twice x\[1\]"),
+        ([-0.5, 1.0, -0.7], r"f: x\[0\]"),
+        ([0.5, 1.0, -0.7], "sine"),
+    ):
+        with pytest.raises(mbs.SingularError, match=message):
+            kernel(np.array(x))
+
+
+def many_outputs(x: Any) -> Any:
+    big = np.zeros((20, 20), dtype=object) + 0.25
+    varied = np.linspace(0.0, 1.0, 100).astype(object)
+    for k in range(20):
+        big[k, k] = select(less(x[0], 0.5), x[1] * (k + 2.0), sin(x[1]))
+        varied[5 * k] = big[k, k] * 2.0
+    small = [x[0], 3.0, sin(x[0]), sin(2.0 * x[1]), big[3, 3]]
+    return {"big": big, "varied": varied, "small": small}
+
+
+def test_outputs_that_are_numbers_inputs_and_angles(large):
+    results = []
+    for on in (False, True):
+        large(on)
+        program = trace(many_outputs, {"x": (2,)}, name="f")
+        results.append(Kernel(program, backend="llvm")(np.array([[0.3, 0.7], [0.6, 0.7]])))
+    for straight, found in zip(*results, strict=True):
+        np.testing.assert_array_equal(straight, found)
 
 
 def test_a_large_memory_comes_from_the_heap(large, monkeypatch):

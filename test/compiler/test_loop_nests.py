@@ -41,6 +41,7 @@ from mbs_dynamics.compiler.ir.nodes import (
     index,
 )
 from mbs_dynamics.compiler.ir.operations import evaluations
+from mbs_dynamics.compiler.ir.text import text
 from mbs_dynamics.compiler.ir.verifier import InvalidProgram, verify
 from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.compiler.runtime.states import aligned
@@ -248,6 +249,41 @@ def test_c(seed, tmp_path):
         close(z, expected["z"])
 
 
+def several_sines() -> Module:
+    """Return a module that stores the sines and cosines of three angles, with room for eight."""
+    at = Buffer("at", SCRATCH, 26)
+    loads = (Load(k, X, index(3 * k)) for k in range(3))
+    found = (Load(3 + k, at, index(8 + k)) for k in range(16))
+    kept = [k for k in range(16) if k % 8 < 3]
+    stores = (Store(Z, index(k), 3 + k) for k in kept)
+    return module(*loads, nodes.Sines(at, 8, (0, 1, 2), 8), *found, *stores)
+
+
+@pytest.mark.parametrize("printer", ["llvm", "c", "python"])
+def test_several_sines_at_once(printer, tmp_path):
+    whole, x = verify(several_sines()), values(3)
+    expected, _ = evaluate(whole, {"x": x})
+    kept = np.isfinite(expected["z"])
+    assert kept.sum() == 6
+    if printer == "python":
+        _, z = python.compile_python(whole)(x.tolist())
+    elif printer == "c":
+        if shutil.which("cc") is None:
+            pytest.skip("there is no C compiler")
+        file, shared = tmp_path / "program.c", tmp_path / "program.so"
+        file.write_text(f"#include <math.h>\n{c.emit_module(whole, 'program').definition}\n")
+        subprocess.run(["cc", "-O1", "-fPIC", "-shared", file, "-o", shared, "-lm"], check=True)
+        y, z = np.empty(ROWS), np.empty(ROWS**2)
+        arrays = (ctypes.c_void_p(a.ctypes.data) for a in (x, y, z))
+        assert ctypes.CDLL(str(shared)).program(*arrays) == 0
+    else:
+        code = machine_code.MachineCode(llvm.emit_module(whole))
+        y, z = np.empty(ROWS), np.empty(ROWS**2)
+        ports = np.array([a.ctypes.data for a in (x, y, z)], dtype=np.uint64)
+        assert machine_code.c_type(BODY)(code.address("program"))(ports.ctypes.data) == 0
+    close(np.asarray(z)[kept], expected["z"][kept])
+
+
 def test_the_first_check_that_fails_decides():
     checks = [x for k in range(ROWS) for x in (Load(k, X, index(k)), Check(k, k + 5))]
     x = np.ones(ROWS)
@@ -306,3 +342,11 @@ def inner(*body: nodes.Statement, parallel: bool = True) -> For:
 def test_what_is_not_valid(body, rule):
     with pytest.raises(InvalidProgram, match=re.escape(rule)):
         verify(module(*body))
+
+
+def test_as_text():
+    said = text(random_module(0))
+    assert said.startswith("procedure row0(i, a):\n    %0 = x[i]\n    %1 = v[a]\n")
+    assert "module program(x[21]) -> (y[21], z[441]):\n    scratch v[21]\n" in said
+    assert "parallel for k from a to b:" in said
+    assert "z[21*i + k] = %" in said

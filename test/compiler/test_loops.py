@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +21,20 @@ from twins import floating
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.algorithms._algorithm import NAMED
+from mbs_dynamics.compiler.frontend import loop_trace
+from mbs_dynamics.compiler.frontend.containers import fields_of
+from mbs_dynamics.compiler.frontend.domains import PARENT_ROW, ROW
+from mbs_dynamics.compiler.ir.nodes import (
+    SCRATCH,
+    Buffer,
+    For,
+    Index,
+    Let,
+    Load,
+    Store,
+    constants,
+    index,
+)
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.model.macro_joints import Connection, macro_joint
 
@@ -232,6 +248,25 @@ def test_payloads_are_inputs_of_loops(name, loops):
     assert "payload" not in {port.name for port in looped.program.inputs}
 
 
+@pytest.mark.backend_independent
+def test_what_was_traced_is_freed(loops, young, monkeypatch):
+    loops(True)
+    traced = []
+
+    class Watched(loop_trace.Loops):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            traced.append(weakref.ref(self))
+
+    monkeypatch.setattr(loop_trace, "Loops", Watched)
+    for function in SEVERAL:
+        kernel(function, made("chain").model, True, backend="python")
+    for _ in range(4):  # what an array holds is found when the array is gone
+        gc.collect()
+    assert len(traced) >= len(SEVERAL)
+    assert not any(found() for found in traced)
+
+
 @pytest.mark.parametrize("name", mostly_slow(["chain", "tree in another order"], ["chain"]))
 def test_every_method_gives_the_same(name, loops):
     loops(True)
@@ -306,6 +341,33 @@ def test_which_models_have_loops():
 
 
 @pytest.mark.backend_independent
+def test_rows_are_taken_in_any_order_only_if_they_do_not_depend_on_each_other(loops):
+    loops(True)
+    model = random_mechanism(7, range(-1, 10), ("revolute",)).model
+    program = mbs.compile(mbs.inverse_dynamics, model, backend="python").program
+    parallel = [x for x in program.module.body if isinstance(x, For) and x.parallel]
+    positions, sines, *_, torques = parallel  # coordinates plus offsets, their sines and cosines
+    assert [type(x) for x in positions.body] == [Load, Load, Let, Store]
+    assert [x.op for x in sines.body if isinstance(x, Let)] == ["sin", "cos"]
+    assert [type(x) for x in torques.body] == [Load, Store]
+
+
+@pytest.mark.backend_independent
+def test_what_is_elementwise():
+    i, p, v = index(ROW), index(PARENT_ROW), Buffer("v", SCRATCH, 9)
+    other, fixed = Buffer("w", SCRATCH, 9), constants("c", [1.0])
+    for body, expected in (
+        ((Load(0, v, i), Store(other, i, 0)), True),
+        ((Load(0, v, i * 2 + 1), Store(other, i, 0)), True),
+        ((Load(0, v, p), Store(other, i, 0)), False),  # of another row
+        ((Load(0, v, i + -1), Store(v, i, 0)), False),  # which the row before has written
+        ((Load(0, fixed, Index()), Store(other, i, 0)), False),  # to be loaded once
+        ((Load(0, v, i), Store(other, Index(), 0)), False),  # that all rows write
+    ):
+        assert loop_trace._is_elementwise(body) == expected
+
+
+@pytest.mark.backend_independent
 def test_every_trace_gives_the_same_loops(loops):
     """By which compiled objects are found again."""
     loops(True)
@@ -315,3 +377,10 @@ def test_every_trace_gives_the_same_loops(loops):
         )
         assert first.to_llvm() == second.to_llvm()
         assert first.program.module != second.program.module  # these have buffers of their own
+
+
+@pytest.mark.backend_independent
+def test_columns_take_no_more_memory_than_they_need():
+    assert fields_of(range(-1, 9)) == ([1] * 10, 2)  # a chain uses the same again, beside zeros
+    assert fields_of((-1, 0, 0, 0)) == ([1, 2, 2, 1], 3)
+    assert fields_of((-1, -1)) == ([1, 1], 2)

@@ -16,6 +16,7 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.compiler.frontend.containers import Layout, Number
 from mbs_dynamics.model.body import Frame
 
 REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
@@ -173,3 +174,30 @@ def test_straight_code_fills_large_results_with_zeros(n):
     assert_close(kernel(q), H := expected(q), 1e-13)
     assert (H == 0.0).mean() > 0.9
     assert_close(kernel(np.array([q] * 9)), np.array([H] * 9), 1e-13)
+
+
+@pytest.mark.parametrize(
+    ("seed", "n", "kinds", "function", "options"),
+    [
+        (80, 5, ("prismatic",), mbs.inverse_dynamics_derivatives, {}),
+        (105, 2, None, mbs.inverse_dynamics_derivatives, {}),
+        (141, 2, None, mbs.twists, {"representation": "mixed"}),
+        (196, 2, ("prismatic",), mbs.jacobian, {"representation": "hybrid", "body": "body2"}),
+    ],
+)
+def test_what_is_a_number_in_some_rows_only(seed, n, kinds, function, options, loops):
+    """Screws and poses of aligned joints, which were once taken for numbers in all rows."""
+
+    def make() -> mbs.Model:
+        chosen = {"kinds": kinds} if kinds else {}
+        return random_mechanism(seed, range(-1, n - 1), aligned=True, **chosen).model
+
+    compare(function, make, loops, arrays(function, make().n), **options)
+
+
+@pytest.mark.backend_independent
+def test_a_number_is_not_taken_for_a_variable():
+    """As 1.0 on the diagonal of rotations about different axes, and the variable 1."""
+    form, one = ((3,), 0), Number(1.0)
+    assert Layout(form, (one, 0, 1)).joined(Layout(form, (1, 0, one))).entries == (0, 1, 2)
+    assert Layout(form, (0, one)) != Layout(form, (0, 1))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from layouts import LAYOUTS
+from layouts import LAYOUTS, OTHERS, SIDE_BY_SIDE, part_of_wider, transposed
 from native_bench import (
     SHAPES,
     new_kernel,
@@ -25,7 +25,7 @@ from native_bench import (
 )
 from test_native_fuzz import CALLS
 
-from mbs_dynamics.compiler import Kernel
+from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.compiler.passes.strategy import LARGEST_BATCH, LEAST_STATES
 from mbs_dynamics.compiler.runtime import states as in_memory
 from mbs_dynamics.errors import SingularError
@@ -59,6 +59,35 @@ def test_batches_take_the_fast_path(kernel, rows):
             assert a.shape == b.shape
             np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-15)
     assert kernel.slow_calls == before
+
+
+@pytest.mark.parametrize("rows", [5, LEAST_STATES + 3])
+def test_parts_of_states_take_the_fast_path(kernel, rows):
+    """Such as q = x[:, :n] and qd = x[:, n:] of states x."""
+    arguments, before = states(rows), kernel.slow_calls
+    wanted = kernel(*arguments)
+    for layout in SIDE_BY_SIDE:
+        assert same(kernel(*[layout(x) for x in arguments]), wanted)
+    whole = np.zeros((rows, 5))
+    whole[:, :3] = arguments[0]
+    assert same(kernel(whole[:, :3], *arguments[1:]), wanted)
+    assert kernel.slow_calls == before
+
+
+@pytest.mark.parametrize("rows", [5, LEAST_STATES + 3])
+def test_other_layouts_take_the_slow_path(kernel, rows):
+    arguments = states(rows)
+    wanted = kernel(*arguments)
+    for layout in OTHERS:
+        before = kernel.slow_calls
+        given = [layout(x) for x in arguments]
+        assert same(kernel(*given), wanted)
+        assert kernel.slow_calls == before + 1, layout
+    mixed = [transposed(arguments[0]), *arguments[1:3], part_of_wider(arguments[3])]
+    assert same(kernel(*mixed), wanted)
+    x, A, s, g = arguments
+    for same_in_all in (np.broadcast_to(x[:, :1], x.shape), np.broadcast_to(x[:1, :1], x.shape)):
+        assert same(kernel(same_in_all, A, s, g), kernel(same_in_all.copy(), A, s, g))
 
 
 @pytest.mark.parametrize("rows", [9, LEAST_STATES, 500])
@@ -150,3 +179,14 @@ def test_batches_by_chance_give_what_the_slow_path_gives(kernel):
         kind = type(found).__name__ if isinstance(found, Exception) else "fast" * fast or "slow"
         kinds[kind] = kinds.get(kind, 0) + 1
     assert min(kinds[kind] for kind in ("fast", "slow", "ArgumentError", "SingularError")) > 10
+
+
+def test_vector_code_goes_with_its_kernel():
+    """Results of a batch outlive the kernel, and calls after it has gone find nothing of it."""
+    for _ in range(50):
+        kernel = Kernel(trace(lambda x: x * 2.0, {"x": (3,)}, name="f"), backend="llvm")
+        x = np.ones((LEAST_STATES, 3))
+        kernel(x)
+        found = kernel(x)
+        del kernel
+        np.testing.assert_array_equal(found, 2.0 * x)

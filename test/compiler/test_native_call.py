@@ -15,6 +15,7 @@ from native_bench import (
     Subclass,
     Watched,
     expected,
+    in_threads,
     new_filling,
     new_kernel,
     one_state,
@@ -23,7 +24,7 @@ from native_bench import (
 )
 from numpy.lib.stride_tricks import as_strided
 
-from mbs_dynamics.compiler import Kernel
+from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.compiler.codegen.builder import PTR
 from mbs_dynamics.compiler.runtime.native import layout, vectorcall
 from mbs_dynamics.errors import ArgumentError, SingularError, log_once
@@ -108,6 +109,15 @@ def test_anything_else_takes_the_slow_path(kernel):
         assert kernel.slow_calls == before + 1
 
 
+@ordinary
+def test_names_take_the_slow_path(kernel):
+    x, A, s, g = one_state()
+    for named in ({"s": s}, {"s": s, "g": g}):
+        before = kernel.slow_calls
+        assert same(kernel(x, A, **named), kernel(x, A, s, named.get("g", DEFAULT["g"])))
+        assert kernel.slow_calls == before + 1
+
+
 @pytest.fixture
 def forgetful(monkeypatch):
     """Let the interpreter be probed again, and let the report come again, as in a new process."""
@@ -184,6 +194,50 @@ def test_without_native_calls_kernels_work_as_well(plain, kernel, filling):
         other(arguments[0] - 20.0, *arguments[1:])
     x, y = np.ones(3), np.array(2.0)
     assert plain(filling.program)(x, y).tobytes() == filling(x, y).tobytes()
+
+
+def test_without_native_calls_defaults_hold_after_a_call_with_other_values(plain):
+    kernel = plain(PROGRAM, defaults=DEFAULT)
+    x, A, s, g = one_state()
+    first = kernel(x, A, s)
+    assert not np.array_equal(kernel(x, A, s, g)[0], first[0])
+    assert same(kernel(x, A, s), first)
+    assert same(kernel(x, A, s, g), kernel(*(np.array(a) for a in (x, A, s, g))))
+    assert kernel.slow_calls == 0
+
+
+def test_without_native_calls_arrays_of_any_layout_are_taken(plain):
+    kernel = plain(PROGRAM, defaults=DEFAULT)
+    x, A, s, g = one_state()
+    wanted = kernel(x, A, s, g)
+    wide = np.repeat(x, 2)[::2]
+    odd = np.zeros(25, dtype=np.uint8)[1:].view(np.float64)
+    odd[:] = x
+    assert same(kernel(wide, np.asfortranarray(A), s, g), wanted)
+    assert same(kernel(odd, A, s, g), wanted)
+    assert kernel.slow_calls == 0
+    assert same(kernel(x.astype(">f8"), A, s, g.astype(np.longdouble).astype(float)), wanted)
+    assert kernel.slow_calls == 1
+
+
+def test_without_native_calls_threads_have_buffers_of_their_own(plain):
+    kernel, wrong = plain(PROGRAM, defaults=DEFAULT), []
+
+    def work(seed: int) -> None:
+        arguments = one_state(seed)
+        wanted = kernel(*arguments)
+        wrong.extend(k for k in range(3000) if not same(kernel(*arguments), wanted))
+
+    in_threads(work, 3)
+    assert not wrong
+
+
+@ordinary
+def test_kernels_with_very_many_inputs_are_called_plainly():
+    program = trace(lambda **x: sum(x.values()), {f"x{k}": () for k in range(40)}, name="f")
+    kernel = Kernel(program, backend="llvm")
+    assert type(kernel) is Kernel
+    assert kernel(*range(40)) == 780.0
 
 
 def test_defaults_cannot_be_written(kernel):

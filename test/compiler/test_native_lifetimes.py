@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+import tracemalloc
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,8 +17,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from native_bench import new_kernel, one_state, same, states
+from native_bench import new_kernel, one_state, outcome, same, states
 
+from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
 from mbs_dynamics.compiler.runtime.native import layout
 from mbs_dynamics.errors import ArgumentError, SingularError
@@ -91,6 +93,48 @@ def test_errors_lose_and_keep_no_references(kernel):
     before = counts(watched)
     provoke(2_000)
     assert counts(watched) == before
+
+
+@pytest.mark.slow
+def test_no_memory_is_kept(kernel):
+    arguments = one_state()
+    lists = [x.tolist() for x in arguments]
+    singular = [np.array([-9.5, 0.0, 0.0]), *arguments[1:]]
+    one = Kernel(trace(lambda x: x * 2.0, {"x": (500,)}, name="one"), backend="llvm")
+    big, several = np.zeros(500), [np.repeat(arguments[0][None], 9, 0), *arguments[1:]]
+
+    def work(times: int) -> None:
+        for _ in range(times):
+            kernel(*arguments)
+            kernel(*several)
+            one(big)
+            outcome(kernel, singular)
+            outcome(kernel, lists)
+            outcome(kernel, lists[:1])
+
+    tracemalloc.start()  # NumPy reports the data of its arrays to it as well
+    try:
+        work(50)
+        grown = []
+        for _ in range(4):  # what is lost is lost each time; a table of Python's grows now and then
+            gc.collect()
+            before = tracemalloc.get_traced_memory()[0]
+            work(500)
+            gc.collect()
+            grown.append(tracemalloc.get_traced_memory()[0] - before)
+    finally:
+        tracemalloc.stop()
+    assert min(grown) < 5_000, grown  # each time less than any object has
+
+
+def test_results_outlive_their_kernel():
+    arguments = one_state()
+    kernel = new_kernel()
+    found = kernel(*arguments)
+    kept = [x.copy() for x in found]
+    del kernel
+    gc.collect()
+    assert same(found, kept)
 
 
 def test_kernels_are_freed_at_once_whichever_way_they_were_called():

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import random
 import sys
 import weakref
@@ -16,6 +17,7 @@ import pytest
 from native_bench import in_threads
 
 from mbs_dynamics.compiler import Kernel, positive, trace
+from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.runtime.native import layout
 from mbs_dynamics.errors import SingularError
 
@@ -53,6 +55,16 @@ def test_results_held_at_random_stay_as_they_are():
             del held[choose.choice(list(held))]
         for when, found in held.items():
             assert np.array_equal(found, 2.0 * x_of(when))
+
+
+def test_a_result_may_be_the_next_argument():
+    kernel, x = kernel_of(), x_of(1)
+    for _ in range(5):
+        assert np.array_equal(kernel(kernel(kernel(x))), 8.0 * x)
+    y = x
+    for _ in range(9):
+        y = kernel(y)
+    assert np.array_equal(y, 512.0 * x)
 
 
 HOLDERS: dict[str, Callable[[Any], Any]] = {
@@ -235,6 +247,18 @@ def test_entries_that_were_changed_are_all_computed_anew():
         found[:] = np.nan
 
 
+def test_the_results_of_one_call_are_apart():
+    program = trace(lambda x: {"a": x, "b": 2.0 * x, "c": x[0]}, {"x": (3,)}, name="three")
+    kernel = Kernel(program, backend="llvm")
+    for k in range(10):
+        a, b, c = kernel(x_of(k))
+        assert len({x.ctypes.data for x in (a, b, c)}) == 3
+        assert np.array_equal(a, x_of(k))
+        assert np.array_equal(b, 2.0 * x_of(k))
+        assert c == float(k)
+        assert c.shape == ()
+
+
 def test_a_call_that_fails_changes_no_result_that_is_held():
     program = trace(lambda x: positive(x[()], "not positive") * 2.0, {"x": ()}, name="guarded")
     kernel = Kernel(program, backend="llvm")
@@ -244,3 +268,20 @@ def test_a_call_that_fails_changes_no_result_that_is_held():
             kernel(np.array(-1.0))
     assert [float(x) for x in held] == [2.0, 4.0]
     assert float(kernel(np.array(3.0))) == 6.0
+
+
+def test_large_results_are_not_kept(monkeypatch):
+    monkeypatch.setattr(strategy, "LARGEST_RECYCLED", 8 * 4)
+    kept, not_kept = kernel_of(4), kernel_of(5)
+    first, second = kept(x_of(0, 4)), not_kept(x_of(0, 5))
+    assert sys.getrefcount(first) == sys.getrefcount(second) + 1
+
+
+def test_what_a_kernel_keeps_goes_with_it():
+    kernel = kernel_of()
+    found = kernel(x_of(0))
+    before = sys.getrefcount(found)
+    del kernel
+    gc.collect()
+    assert sys.getrefcount(found) == before - 1
+    assert np.array_equal(found, 2.0 * x_of(0))

@@ -102,6 +102,20 @@ def test_what_only_numbers_can_do_is_refused(function):
         trace(function, {"x": (3,)}, name="f")
 
 
+def test_errors_of_the_function_itself_pass_unchanged():
+    class OwnError(Exception):
+        pass
+
+    def fails(x):
+        raise OwnError
+
+    with pytest.raises(OwnError):
+        trace(fails, {"x": (3,)}, name="f")
+    with pytest.raises(TypeError) as said:
+        trace(lambda x: len(3), {"x": (3,)}, name="f")
+    assert not isinstance(said.value, TraceError)
+
+
 @pytest.mark.parametrize(
     "mix",
     [
@@ -124,6 +138,13 @@ def test_symbols_of_two_traces_do_not_mix(mix):
     x, y = Graph().input("x", ()).item(), Graph().input("x", ()).item()
     with pytest.raises(TraceError):
         mix(x, y)
+
+
+def test_a_symbol_does_not_leave_its_trace():
+    kept = []
+    trace(lambda x: kept.append(x[0]) or x, {"x": (1,)}, name="f")
+    with pytest.raises(TraceError):
+        trace(lambda x: [x[0], kept[0]], {"x": (1,)}, name="f")
 
 
 def test_two_threads_trace_at_the_same_time():
