@@ -27,20 +27,20 @@ from mbs_dynamics.control import enabling
 from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.drive_hold import DriveHold
 from mbs_dynamics.control.environment import LinkLoad, check_load, replaced
-from mbs_dynamics.control.fast_path import FastFrames, maker
+from mbs_dynamics.control.fast_path import maker
+from mbs_dynamics.control.frame_input import FrameInput
 from mbs_dynamics.control.gravity_and_loads import aim_loads
 from mbs_dynamics.control.guard import Guard
-from mbs_dynamics.control.input_checks import SLACK, JointStates, largest_step
+from mbs_dynamics.control.input_checks import JointStates
 from mbs_dynamics.control.laws.gravity import Gravity
 from mbs_dynamics.control.laws.law import Law
 from mbs_dynamics.control.log import Log, Stream
-from mbs_dynamics.control.motors import Frame, Measured, MotorCommand, Motors
+from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
 from mbs_dynamics.control.policy import CommandPolicy, Doubt, Fault, GuardState
 from mbs_dynamics.control.references import Target
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, listed
-from mbs_dynamics.model.coordinates import is_continuous
 from mbs_dynamics.model.model import Model
 
 DEFAULTS: dict[str, Any] = {
@@ -58,9 +58,6 @@ HAND_OVER = 0.2
 SLIP, SLIP_SHARE = 0.05, 0.3
 """How far positions to be held may be from the measured ones, in rad or m: by the first, or by what
 takes this share of the largest torque of the drive."""
-
-APART = 0.1
-"""Largest difference of the positions of two motors of one joint, in rad or m."""
 
 
 class Command(NamedTuple):
@@ -131,30 +128,9 @@ class GuardedArm:
         self.guard.drives = DriveHold(
             motors.joint_names, self.guard.joints, motors.stiffness, motors.damping, slip
         )
-        self._temperature = max_temperature
+        self._frames = FrameInput(motors, model, self.policy, max_temperature)
         self._log = None if log is None else Log(log, motors)
         self._loads: list[LinkLoad] = []
-        m = len(motors.joint_names)
-        coordinates = motors.coordinates
-        self._coordinates = coordinates
-        self._wraps = [
-            is_continuous(model.joints, model.lower, model.upper)[k] for k in coordinates
-        ]
-        self._fastest = [float(model.velocity_limits[k]) for k in coordinates]
-        single = len(motors.motors) == len(motors.joint_names)
-        self._fast = FastFrames(motors, max_temperature) if single else None
-        self._at: list[float] = [math.nan] * m
-        """(m,) the latest positions that were accepted."""
-        self._reported: Sequence[float] = ()
-        """(m,) likewise, in the units of the drives; empty if frames were not as usual."""
-        self._stamps: list[float] = [-math.inf] * m
-        self._suspect: list[tuple[float, float] | None] = [None] * m
-        """(m,) position and stamp of the latest frame that jumped, if the ones after agree."""
-        self._refused = [""] * m
-        """(m,) why the latest frame of each joint was not used."""
-        self._refusing = False
-        """Whether there is any."""
-        self._unknown: set[int | str] = set()
         self._remark = "; ".join(motors.remarks)
         self._slipped = ""
         self._collision: Collision | None = None
@@ -186,7 +162,7 @@ class GuardedArm:
             reasons.append(f"a fault is latched: {self.fault}; clear it")
         reasons += [
             f"{name}: {why}"
-            for name, why in zip(self.motors.joint_names, self._refused, strict=True)
+            for name, why in zip(self.motors.joint_names, self._frames.refused, strict=True)
             if why
         ]
         return reasons
@@ -297,22 +273,22 @@ class GuardedArm:
         """Return the command for the motors at time ``t``, from the frames since the last step."""
         guard, policy = self.guard, self.policy
         gap, self._now = t - self._now, t
-        accepted = self._accepted(frames, t) if frames else None
-        most = self.motors.max_age
+        accepted = self._frames.read(frames, t) if frames else None
+        stamps, most = self._frames.stamps, self.motors.max_age
         if gap < most:
             guard.period += 0.05 * (gap - guard.period) if guard.period else gap
-        if (gap >= most or t - min(self._stamps) >= most) and policy.engaged:
-            self._stop_waiting(t, gap)
+        elif gap >= most and policy.engaged:
+            message = f"{gap:.3f} s between two steps; max_age is {most:g}"
+            policy.trip(t, Fault("pause", message))
+        if t - min(stamps) >= most and policy.engaged:
+            policy.trip(t, self._frames.silence(t))
         if accepted is None:
             torques = guard.tick(t)
         else:
-            joints, positions, velocities, efforts, stamps = accepted
-            q, positions, velocities, efforts, whole = guard.input.feed(
-                joints, positions, velocities, efforts, stamps
-            )
+            q, positions, velocities, efforts, whole = guard.input.feed(*accepted)
             if whole or guard.input.fresh_for(t) > 0.0:
-                states = _states((positions, velocities, int(1e9 * max(stamps)), ()))
-                torques = guard.answer(states, q, efforts, self._stamps, t).command
+                states = _states((positions, velocities, int(1e9 * max(accepted[4])), ()))
+                torques = guard.answer(states, q, efforts, stamps, t).command
             else:
                 torques = guard.tick(t)
         command = self._command(torques)
@@ -320,112 +296,22 @@ class GuardedArm:
             self._log.write(t, accepted[1:4], frames, command.motors)
         return command
 
-    def _accepted(self, frames: Sequence[Frame], t: float) -> tuple[Any, ...] | None:
-        """Return coordinates, positions, velocities, efforts and stamps to be used, or None."""
-        if self._fast is not None and not self._refusing:
-            latest = t + self.motors.max_age
-            usual = self._fast.read(frames, self._at, self._stamps, SLACK, latest)
-            if usual is not None:
-                q, qd, tau, stamps, self._reported = usual
-                self._at, self._stamps = q, stamps
-                return self._coordinates, q, qd, tau, stamps
-        measured = self.motors.measured(frames)
-        joints, q, qd, tau, stamps, _, _, unknown, _ = measured
-        if unknown and not self._unknown.issuperset(unknown):
-            self._unknown.update(unknown)
-            self._remark = f"frames of unknown motors {listed(map(str, unknown))} are ignored"
-        self._at, self._stamps = list(self._at), list(self._stamps)
-        self._reported = ()
-        rows: list[tuple[Any, ...]] = []
-        for place, k in enumerate(joints):
-            self._check_drive(k, measured, place, t)
-            why = self._why_not(k, q[place], qd[place], stamps[place], t)
-            if why is None:
-                continue
-            self._refused[k] = why
-            if not why:
-                self._at[k], self._stamps[k], self._suspect[k] = q[place], stamps[place], None
-                rows.append((self._coordinates[k], q[place], qd[place], tau[place], stamps[place]))
-        self._refusing = any(self._refused)
-        return tuple(map(list, zip(*rows, strict=True))) if rows else None
-
-    def _check_drive(self, k: int, measured: Measured, place: int, t: float) -> None:
-        """Stop if the drive of joint ``k`` reports an error, or its motors are apart."""
-        name, fault = self.motors.joint_names[k], None
-        if measured.errors[place]:
-            message = f"the drive of {name} reports error {measured.errors[place]}"
-            fault = Fault("drive_error", message, Doubt.MOTOR, (k,))
-        elif measured.temperatures[place] > self._temperature:
-            message = f"{name} is at {measured.temperatures[place]:.4g} degrees Celsius"
-            fault = Fault("temperature", f"{message}; valid is {self._temperature:g}")
-        elif measured.apart and measured.apart[place] > APART:
-            message = (
-                f"the motors of {name} are {measured.apart[place]:.4g} apart; valid is {APART}"
-            )
-            fault = Fault("motors_apart", message, Doubt.ENCODER, (k,))
-        if fault is not None:
-            self.policy.trip(t, fault)
-
-    def _why_not(self, k: int, q: float, qd: float, stamp: float, t: float) -> str | None:
-        """Return why a frame is not used, empty if it is; None if it is none, but the one before.
-
-        A frame that jumps away from those before is not used. Frames that agree with it make the
-        encoder doubtful.
-        """
-        before, at = self._stamps[k], self._at[k]
-        if not (math.isfinite(q) and math.isfinite(qd)):
-            return f"its position is {q} and its velocity {qd}"
-        if not math.isfinite(stamp) or stamp > t + self.motors.max_age:
-            return f"its stamp is {stamp:.6g} s, and now is {t:.6g} s"
-        if stamp == before:
-            return None
-        if stamp < before:
-            return f"its stamp is {before - stamp:.6g} s before that of the frame before"
-        if math.isnan(at) or not self._jumps(k, q - at, stamp - before):
-            return ""
-        suspect, self._suspect[k] = self._suspect[k], (q, stamp)
-        if suspect is not None and self._jumps(k, q - suspect[0], stamp - suspect[1]):
-            self._suspect[k] = None
-        if not self.policy.engaged and stamp - before >= self.motors.max_age:
-            return ""  # nothing moves by it
-        return f"it jumped by {q - at:.4g} in {stamp - before:.3g} s"
-
-    def _jumps(self, k: int, moved: float, elapsed: float) -> bool:
-        if self._wraps[k]:
-            moved = math.remainder(moved, math.tau)
-        return bool(abs(moved) > largest_step(self._fastest[k], max(elapsed, 0.0)))
-
-    def _stop_waiting(self, t: float, gap: float) -> None:
-        """Stop since frames are missing for too long, or the loop has paused."""
-        most = self.motors.max_age
-        oldest = min(self._stamps)
-        k = self._stamps.index(oldest)
-        name, why = self.motors.joint_names[k], self._refused[k]
-        if gap >= most:
-            message = f"{gap:.3f} s between two steps; max_age is {most:g}"
-            fault = Fault("pause", message)
-        elif self._suspect[k] is not None and why:
-            fault = Fault("encoder_jump", f"{name}: {why}", Doubt.ENCODER, (k,))
-        else:
-            silent = sum(t - stamp >= most for stamp in self._stamps)
-            message = f"no valid frame of {name} for {t - oldest:.3f} s; max_age is {most:g}"
-            more = f"; likewise {silent - 1} more" if silent > 1 else ""
-            fault = Fault("stale", message + more + (f"; {why}" if why else ""), Doubt.STATE)
-        self.policy.trip(t, fault)
-
     def _command(self, torques: Sequence[float] | None) -> Command:
         policy, guard = self.policy, self.guard
         grip = policy.grip
         shown = self._shown
         same = shown[0] is policy.state and shown[1] is policy.fault
+        if self._frames.remark:
+            self._remark, self._frames.remark = self._frames.remark, ""
         drives = guard.drives
         if drives.slipped is not self._slipped:
             self._slipped = drives.slipped
             self._remark = drives.slipped or self._remark
-        if self.collision is not self._collision:
-            self._collision = self.collision
-            if self._collision is not None:
-                self._remark = f"collision: {self._collision}; the arm floats"
+        collision = guard.collision
+        if collision is not self._collision:
+            self._collision = collision
+            if collision is not None:
+                self._remark = f"collision: {collision}; the arm floats"
         if not guard.following.idle:
             self._remark = guard.following.remark() or self._remark
         event = self._remark if same else self._event()
@@ -433,11 +319,13 @@ class GuardedArm:
         if torques is None:
             torques = policy.latest
             if grip == 0.0 and not policy.engaged and not any(torques):
-                return Command("off", (0.0,) * len(self._at), (), event)
+                return Command("off", (0.0,) * len(self.motors.joint_names), (), event)
         if grip == 0.0:
-            commands = self.motors.commands(torques, self._at, reported=self._reported)
+            commands = self.motors.commands(
+                torques, self._frames.positions, reported=self._frames.reported
+            )
             return _command(("torque", torques, commands, event))
-        held = [drives.held[k] for k in self._coordinates]
+        held = [drives.held[k] for k in self.motors.coordinates]
         fault = None if policy.engaged else policy.fault
         if fault is not None and fault.doubt is Doubt.MOTOR:
             for k in fault.joints:  # what its torque would hold, through its position loop

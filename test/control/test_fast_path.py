@@ -133,7 +133,7 @@ def test_an_arm_does_what_its_checks_and_its_policy_would_do(law):
             for _ in range(2)
         )
         judged(slow.guard)
-        slow._fast = None
+        slow._frames._fast = None
         spared.append(counted(fast.policy))
         states, asked, answers = States(seed), fast.guard.tracking.asked, ([], [])
         for _ in range(STEPS):

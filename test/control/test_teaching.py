@@ -290,7 +290,7 @@ def guided(model, seed):
         loop.bus.push[:] = led + FRICTION * np.tanh(rate / 0.05) + DAMPING * rate
         loop.run(PERIOD)
         times.append(loop.now)
-        positions.append(list(loop.arm._at))
+        positions.append(list(loop.arm._frames.positions))
     assert loop.arm.state == "enabled", loop.events
     return times, positions
 
