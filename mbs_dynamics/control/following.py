@@ -11,11 +11,14 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.laws.law import Law, LawState
-from mbs_dynamics.control.references import Follower, JointFollower, PoseFollower, Target
+from mbs_dynamics.control.pose_follower import PoseFollower
+from mbs_dynamics.control.references import JointFollower, Target
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.model.model import Model
+
+Follower = JointFollower | PoseFollower
 
 
 def name_of(law: Law) -> str:
