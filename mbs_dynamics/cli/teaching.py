@@ -8,7 +8,7 @@ import argparse
 import sys
 from typing import Any
 
-from mbs_dynamics.cli.options import Command, robot_of
+from mbs_dynamics.cli.options import Command, pair, robot_of
 from mbs_dynamics.control.teaching import Demonstration, Rig
 from mbs_dynamics.control.trajectory_files import check_kind, write_trajectory
 
@@ -34,22 +34,19 @@ def add_commands(commands: Any) -> None:
     ):
         command.add(name, f"{text} (default: {default:g})", type=float, default=default)
     text = "load in kg, with its centre of mass in m in the frame of the link"
+    kind = pair(_mass_and_com, "LINK=MASS or LINK=MASS,X,Y,Z", named=True)
     several: dict[str, Any] = {"action": "append", "default": [], "metavar": "LINK=MASS[,X,Y,Z]"}
-    command.add("--load", text, type=_load, **several)
+    command.add("--load", text, type=kind, **several)
     command.gravity()
     command.reading()
     command.part()
 
 
-def _load(text: str) -> tuple[str, list[float]]:
-    link, _, values = text.rpartition("=")
-    try:
-        numbers = [float(x) for x in values.split(",")]
-    except ValueError:
-        numbers = []
-    if not link or len(numbers) not in (1, 4):
-        raise argparse.ArgumentTypeError(f"{text!r} is not LINK=MASS or LINK=MASS,X,Y,Z")
-    return link, numbers
+def _mass_and_com(text: str) -> list[float]:
+    numbers = [float(x) for x in text.split(",")]
+    if len(numbers) not in (1, 4):
+        raise ValueError
+    return numbers
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -171,6 +171,20 @@ def calibrate(
     return MotorCalibration(tuple(calibrated), unseen, tuple(data.notes), len(data.u))
 
 
+class _Positions(NamedTuple):
+    """Positions of a joint in still poses, and what is known of its drive."""
+
+    q: FloatArray
+    """(N,) in rad or m; reversed where the drive is, if its sign is unknown."""
+    sign: int
+    """Of the positions of the drive; 0 if unknown."""
+    zero: float
+    unit: float
+    """``position_per_radian``."""
+    inferred: bool = False
+    """Whether the sign of the drive is that of its efforts."""
+
+
 class _Data:
     """Poses of the joints that have positions and efforts."""
 
@@ -184,7 +198,7 @@ class _Data:
     ) -> None:
         self.model, self.poses, self.trusted = model, poses, trusted
         self.notes: list[str] = []
-        self.table = rows = {} if start is None else {m.joint: m for m in start.motors}
+        self.table = {} if start is None else {m.joint: m for m in start.motors}
         placed = [n for n in model.joint_names if n in poses.q or n in poses.positions]
         self.joints = [name for name in placed if name in poses.efforts]
         self.without = [name for name in placed if name not in poses.efforts]
@@ -193,32 +207,26 @@ class _Data:
                 f"efforts are those of {listed(poses.efforts)}, positions those of {listed(placed)}"
                 f"; valid are both of the same joints of {listed(model.joint_names)}"
             )
-        self.known: list[int] = []
-        """Sign of the positions of each joint; 0 if unknown."""
-        self.scales: list[tuple[float, float]] = []
-        """Zero and position_per_radian of each drive."""
-        self.inferred: list[bool] = []
-        """Whether the sign of the drive is that of its efforts."""
-        u = {}
-        for name in placed:
-            u[name], sign, scale, inferred = self._position(name, rows.get(name), signs)
-            if not sign and name in self.without:
+        positions = {name: self._position(name, signs) for name in placed}
+        for name in self.without:
+            if not positions[name].sign:
                 raise ArgumentError(
                     f"position_{name} has an unknown sign, and no efforts show it: state its sign"
                 )
-            if name in self.joints:
-                self.known.append(sign)
-                self.scales.append(scale)
-                self.inferred.append(inferred)
+        self.drives = [positions[name] for name in self.joints]
+        """Of the joints with efforts."""
         absent = [name for name in model.joint_names if name not in placed]
         if absent:
             self.notes.append(f"taken to be at zero, or the nearest limit: {listed(absent)}")
-        columns = [*u.values(), *(poses.efforts[name] for name in self.joints)]
+        columns = [
+            *(each.q for each in positions.values()),
+            *(poses.efforts[name] for name in self.joints),
+        ]
         whole = np.stack(np.broadcast_arrays(*columns), axis=1)
         kept = np.isfinite(whole).all(axis=1)
         if not kept.all():
             self.notes.append(f"{int((~kept).sum())} poses have missing values, and are left out")
-        cells = np.round(whole[:, : len(u)] / SAME)
+        cells = np.round(whole[:, : len(placed)] / SAME)
         _, which = np.unique(cells[kept], axis=0, return_inverse=True)
         count = int(which.max()) + 1 if kept.any() else 0
         if count < FEWEST:
@@ -231,38 +239,31 @@ class _Data:
             return means
 
         self._merged = merged
-        self.places = [model.joint_names.index(name) for name in u]
-        self.own = [list(u).index(name) for name in self.joints]
+        self.places = [model.joint_names.index(name) for name in placed]
+        self.own = [placed.index(name) for name in self.joints]
         self.rows = [model.joint_names.index(name) for name in self.joints]
         both = merged(whole)
-        self.u, self.e = both[:, : len(u)], both[:, len(u) :]
+        self.u, self.e = np.split(both, [len(placed)], axis=1)
         self.size = np.sqrt(np.square(self.e).mean(axis=0))  # of the efforts
         self.scale = np.where(self.size > 0.0, self.size, 1.0)
         self.rest = model.neutral(within_limits=True)
 
-    def _position(
-        self, name: str, row: Any, signs: Mapping[str, int]
-    ) -> tuple[FloatArray, int, tuple[float, float], bool]:
-        """Return positions, their sign (0 if unknown), zero and unit, and whether the sign of the
-        drive must be inferred from its efforts."""
-        poses = self.poses
+    def _position(self, name: str, signs: Mapping[str, int]) -> _Positions:
+        poses, row = self.poses, self.table.get(name)
         q, raw = poses.q.get(name), poses.positions.get(name)
         zero, unit = 0.0, poses.position_per_radian.get(name, 1.0)
         sign = int(signs.get(name, 0))
         if row is not None:
-            zero, unit, sign = (
-                row.zero,
-                row.position_per_radian,
-                sign or int(self.trusted * row.sign),
-            )
+            zero, unit = row.zero, row.position_per_radian
+            sign = sign or int(self.trusted * row.sign)
         if q is None:
             assert raw is not None
             q = (sign or 1) * (raw - zero) / unit
             self._check_unit(f"position_{name}", q)
-            return q, sign, (zero, unit), False
+            return _Positions(q, sign, zero, unit)
         self._check_unit(f"q_{name}", q)
         if raw is None:
-            return q, sign or 1, (zero, unit), not sign
+            return _Positions(q, sign or 1, zero, unit, inferred=not sign)
         good = np.isfinite(q) & np.isfinite(raw)
         A = np.stack([q, np.ones_like(q)], axis=1)[good]
         slope, zero = np.linalg.lstsq(A, raw[good], rcond=None)[0]
@@ -271,7 +272,7 @@ class _Data:
             raise ArgumentError(
                 f"position_{name} does not follow q_{name}; valid are readings of one joint"
             )
-        return q, int(np.sign(slope)), (float(zero), float(abs(slope))), False
+        return _Positions(q, int(np.sign(slope)), float(zero), float(abs(slope)))
 
     def _check_unit(self, what: str, q: FloatArray) -> None:
         largest = np.nanmax(np.abs(q), initial=0.0)
@@ -288,14 +289,15 @@ class _Data:
 
         A known sign is contained in the positions and stands as it is.
         """
-        unknown = [k for k, sign in enumerate(self.known) if not sign]
-        if len(unknown) > MOST_UNKNOWN:
+        unknown = sum(not drive.sign for drive in self.drives)
+        if unknown > MOST_UNKNOWN:
             raise ArgumentError(
-                f"signs are unknown of {len(unknown)} joints; valid are at most {MOST_UNKNOWN}: "
+                f"signs are unknown of {unknown} joints; valid are at most {MOST_UNKNOWN}: "
                 "state some"
             )
-        choices = [(sign,) if sign else (1, -1) for sign in self.known]
-        patterns = list(product(*choices))
+        patterns = list(
+            product(*((drive.sign,) if drive.sign else (1, -1) for drive in self.drives))
+        )
         if len(patterns) == 1:
             return patterns
         left = []
@@ -312,7 +314,9 @@ class _Data:
         """Return positions (N, n) of all joints of the model."""
         q = np.tile(self.rest, (len(self.u), 1))
         turned = self.u.copy()
-        flips = [1 if known else sign for known, sign in zip(self.known, pattern, strict=True)]
+        flips = [
+            1 if drive.sign else sign for drive, sign in zip(self.drives, pattern, strict=True)
+        ]
         turned[:, self.own] = self.u[:, self.own] * flips - zeros
         q[:, self.places] = turned
         return q
@@ -362,8 +366,8 @@ class _Data:
 
     def calibrated(self, fit: GravityFit, k: int, sign: int) -> Calibrated:
         """Return what the poses show of a joint."""
-        name, (zero, unit), d = self.joints[k], self.scales[k], float(fit.zeros[k])
-        if self.inferred[k]:
+        name, drive, d = self.joints[k], self.drives[k], float(fit.zeros[k])
+        if drive.inferred:
             sign = int(np.sign(fit.a[k]))
             self.notes.append(
                 f"{name}: its drive is taken to count positions and efforts in the same direction, "
@@ -382,8 +386,8 @@ class _Data:
         if not command:
             command_error = math.nan
             command = self.table[name].command_per_newton_metre if name in self.table else feedback
-        zero += sign * unit * shift
-        return Calibrated(name, sign, unit, zero, feedback, share, command, command_error)
+        zero = drive.zero + sign * drive.unit * shift
+        return Calibrated(name, sign, drive.unit, zero, feedback, share, command, command_error)
 
     def _command(self, fit: GravityFit, k: int) -> float:
         """Return the factor of commands, with a sign; 0.0 if they do not show it."""

@@ -27,13 +27,11 @@ MAX_AGE = 0.02
 SMALLEST, LARGEST = 1e-9, 1e9
 """Range of the sizes of factors."""
 
-SIGNED = {
-    "sign": (1.0, 1.0),
-    "zero": (0.0, math.inf),
-    "command_per_newton_metre": (SMALLEST, LARGEST),
-    "feedback_per_newton_metre": (SMALLEST, LARGEST),
-}
-"""Numbers that may be negative, and ranges of their sizes."""
+SIGNED = ("sign", "zero", "command_per_newton_metre", "feedback_per_newton_metre")
+"""Numbers that may be negative."""
+
+SIZES = {"sign": (1.0, 1.0), "zero": (0.0, math.inf), "kp": (0.0, LARGEST), "kd": (0.0, LARGEST)}
+"""Ranges of the sizes of other numbers than factors."""
 
 FACTORS = ("position_per_radian", "command_per_newton_metre", "feedback_per_newton_metre")
 OPTIONAL = ("zero", "velocity_per_radian", "limit", "kp", "kd", "stiffness", "damping")
@@ -125,8 +123,8 @@ def _motor(joint: str, where: str, table: Any, stated: float) -> Motor:
             hint = "; YAML takes 1e-3 for text, 1.0e-3 for a number" if given else ""
             raise ArgumentError(f"{where}: {key} is {quoted(given)}; valid are numbers{hint}")
         row[key] = value = number(f"{where}: {key}", given)
+        low, high = SIZES.get(key, (SMALLEST, LARGEST))
         signed = key in SIGNED
-        low, high = SIGNED[key] if signed else (0.0 if key in ("kp", "kd") else SMALLEST, LARGEST)
         if not low <= (abs(value) if signed else value) <= high:
             valid = f"{'sizes' if signed else 'numbers'} from {low:g} to {high:g}"
             raise ArgumentError(f"{where}: {key} is {value:g}; valid are {valid}")
