@@ -28,7 +28,7 @@ from benchmarks.mechanisms import urdf
 from benchmarks.mujoco_arm import POSTURES, FloatArray, Load, Statics, bare, compiled, released
 from benchmarks.mujoco_over_dds import Motion, Rig
 from benchmarks.report import Table
-from mbs_dynamics.ros.demo_plan import unused_domain
+from mbs_dynamics.ros.domain import unused_domain
 
 NAN = float("nan")
 ATTEMPTS = 20

@@ -40,7 +40,7 @@ from std_srvs.srv import SetBool
 
 from benchmarks.gravity_compensation import SETTINGS, states
 from mbs_dynamics.ros import gravity_compensation_node
-from mbs_dynamics.ros.demo_plan import unused_domain
+from mbs_dynamics.ros.domain import unused_domain
 from mbs_dynamics.ros.process import prefer_udp
 
 ENABLE = "/gravity_compensation_node/enable"

@@ -12,7 +12,7 @@ import tempfile
 from hypothesis import settings
 from ways import evaluate_through
 
-from mbs_dynamics.ros.demo_plan import unused_domain
+from mbs_dynamics.ros.domain import unused_domain
 
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import time
 import warnings
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -29,15 +28,18 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
+import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError, ModelWarning
 from mbs_dynamics.model import Model
+from mbs_dynamics.model.orders import tools
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros import demo_plan as planning
-from mbs_dynamics.ros.demo_plan import LASTING, Plan
+from mbs_dynamics.ros.domain import unused_domain
 from mbs_dynamics.ros.messages import stamp_of, wrench_message
 from mbs_dynamics.ros.node_base import LATCHED
 from mbs_dynamics.ros.process import EndingSignals, ros_with_signals
+from mbs_dynamics.ros.simulator.interface import SimulatorSettings
+from mbs_dynamics.ros.simulator.world import initial_state
 
 TIMEOUT = 30.0
 """Longest wait for an event, in s."""
@@ -47,15 +49,27 @@ COMMANDS = "/forward_effort_controller/commands"
 STILL, SEEN = 0.01, 0.05
 """In rad or m: a robot that moves less is still, one that moves more has moved."""
 
+FALL = 0.3
+"""Time in s in which the robot falls without compensation."""
+
 LONGEST_SETTLE, WATCH = 15.0, 1.5
 """Time in s in which the robot must come to rest, and for which it must then stay."""
 
-KEPT_STATES = 2000
-"""Joint states that are kept until the answer to them arrives."""
+DECAY = 0.4
+"""Time constant in s of the speed of a joint under the damping of the compensation alone."""
 
-ATTEMPTS = 3
-"""Number of attempts to enable. On a busy machine the node may receive the reset after ~/enable; it
-then stops, because the position jumps."""
+PUSH, LASTING = 0.05, 0.5
+"""Largest share of an effort limit that the push exerts, and its duration in s."""
+
+LOAD, HEAVIEST = 0.25, 3.0
+"""Largest share of an effort limit that the load needs, and its largest mass in kg."""
+
+AMPLE = 4.0
+"""A joint without effort limit gets this many times the largest gravity torque."""
+
+STEP, TOLERANCE = 1e-4, 1e-6
+"""Step of central differences in rad or m, and the largest error relative to 1 plus the largest
+value that counts as agreement."""
 
 COMPENSATION = (
     "compensates_itself:=false",
@@ -70,20 +84,41 @@ class MissingError(Exception):
     """An expected event did not occur."""
 
 
-class Claim(NamedTuple):
-    """A statement that must be true, with what was found."""
-
-    text: str
-    good: bool
+Claims = Iterator[tuple[str, bool]]
+"""Statements, and whether they are true."""
 
 
-class Act(NamedTuple):
-    """A part of the demonstration."""
+class Plan(NamedTuple):
+    """What is done to a robot. Arrays have one entry per coordinate, in SI units."""
 
-    title: str
-    play: Callable[[], Iterator[Claim]]
-    expected: str = ""
-    """Warnings and errors of the nodes that belong to it."""
+    efforts: FloatArray
+    """(n,) effort limits: those of the description, and ample ones where it states none."""
+    damping: FloatArray
+    """(n,) damping that the compensation adds, so that the robot comes to rest."""
+    tip: str
+    """The link that is pushed and loaded: the tool or hand of the longest branch."""
+    push: FloatArray
+    """(6,) wrench on the tip in its own frame, moment first."""
+    load: float
+    """Mass in kg of the load on the tip."""
+    sags: bool
+    """Whether gravity moves the robot."""
+
+    @classmethod
+    def of(cls, model: Model) -> Plan:
+        """Return the plan for a model with at least one joint, at its posture at the start."""
+        q, _ = initial_state(model, SimulatorSettings(robot_description="<robot/>"))
+        gravity, M, tip = mbs.gravity_torques(model, q), mbs.mass_matrix(model, q), tools(model)[0]
+        stated, ample = model.effort_limits, max(AMPLE * float(np.abs(gravity).max()), 1.0)
+        efforts = np.where(np.isfinite(stated), stated, ample)
+        shares = np.abs(mbs.jacobian(model, q, tip)[3:] / efforts).max(axis=1)  # of 1 N, by axis
+        push = np.zeros(6)
+        push[3 + shares.argmax()] = PUSH / shares.max()
+        loaded = model.with_payload(tip, mass=1.0, com=(0.0, 0.0, 0.0))
+        share = float(np.abs((mbs.gravity_torques(loaded, q) - gravity) / efforts).max())
+        load = HEAVIEST if share * HEAVIEST <= LOAD else LOAD / share
+        sags = bool(np.abs(np.linalg.solve(M, gravity)).max() > 1.0)
+        return cls(efforts, np.diag(M) / DECAY, tip, push, float(f"{load:.2g}"), sags)
 
 
 class Stage(Node):
@@ -104,7 +139,7 @@ class Stage(Node):
         """State of the compensation; None before its first message."""
         self.gravity: tuple[FloatArray, FloatArray] | None = None
         """The latest gravity torques of the dynamics node, and their positions."""
-        self._states: OrderedDict[int, FloatArray] = OrderedDict()
+        self._positions: dict[int, FloatArray] = {}
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self)
         subscribe, publish = self.create_subscription, self.create_publisher
@@ -118,14 +153,13 @@ class Stage(Node):
             for name in ("simulator_node", "gravity_compensation_node", "dynamics_node")
         }
         self._reset = self.create_client(Trigger, "simulator_node/reset")
+        self._brakes = self.create_client(SetBool, "simulator_node/brakes")
         self._enable = self.create_client(SetBool, "gravity_compensation_node/enable")
 
     def _on_state(self, message: JointState) -> None:
         stamp = stamp_of(message.header.stamp)
         self.now, self.q = 1e-9 * stamp, np.array(message.position)
-        self._states[stamp] = self.q
-        if len(self._states) > KEPT_STATES:
-            self._states.popitem(last=False)
+        self._positions[stamp] = self.q
 
     def _on_command(self, message: Float64MultiArray) -> None:
         self.commands += 1
@@ -135,34 +169,30 @@ class Stage(Node):
         self.enabled = bool(message.data)
 
     def _on_gravity(self, message: JointState) -> None:
-        q = self._states.get(stamp_of(message.header.stamp))
+        q = self._positions.get(stamp_of(message.header.stamp))
         if q is not None and tuple(message.name) == self.model.joint_names:
             self.gravity = np.array(message.effort), q
 
     # -- time --------------------------------------------------------------------------------------
 
-    def soon(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Spin until a condition holds, at most for so many seconds; return whether it does."""
+    def listen(self, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
+        """Spin for so many seconds of real time, or until a condition holds; return whether."""
         end = time.monotonic() + seconds
-        while not condition() and time.monotonic() < end:
+        while not until() and time.monotonic() < end:
             self._executor.spin_once(timeout_sec=0.05)
             if self._signals.asked:
                 raise KeyboardInterrupt
-        return condition()
+        return until()
 
     def until(self, what: str, condition: Callable[[], bool]) -> None:
         """Spin until a condition holds; raise MissingError after TIMEOUT."""
-        if not self.soon(condition, TIMEOUT):
+        if not self.listen(TIMEOUT, condition):
             raise MissingError(f"within {TIMEOUT:g} s: {what}")
 
     def pause(self, seconds: float) -> None:
         """Spin for so many seconds of the robot's time."""
         end = self.now + seconds
         self.until("joint states", lambda: self.now >= end)
-
-    def listen(self, seconds: float) -> None:
-        """Spin for so many seconds of real time."""
-        self.soon(lambda: False, seconds)
 
     # -- the nodes ---------------------------------------------------------------------------------
 
@@ -171,7 +201,7 @@ class Stage(Node):
         self.until("joint states of the simulator", lambda: bool(np.isfinite(self.q).all()))
         self.until("the state of the compensation", lambda: self.enabled is not None)
         self.until("torques of the dynamics node", lambda: self.gravity is not None)
-        clients = (self._reset, self._enable)
+        clients = (self._reset, self._brakes, self._enable)
         self.until("services", lambda: all(client.service_is_ready() for client in clients))
         ours = [self._disturbances, *self._payloads.values()]  # each message is sent once only
         self.until("subscribers", lambda: all(one.get_subscription_count() for one in ours))
@@ -181,8 +211,13 @@ class Stage(Node):
         )
 
     def reset(self) -> None:
-        """Return the robot to its initial state."""
+        """Return the robot to its initial state, in which brakes hold it."""
         self._call(self._reset, Trigger.Request())
+        self.pause(0.5)  # until the compensation has received it
+
+    def release_brakes(self) -> None:
+        """Leave the robot to its motors."""
+        self._call(self._brakes, SetBool.Request(data=False))
 
     def enable(self) -> str:
         """Enable compensation; return "", or why it is still refused after a while."""
@@ -195,10 +230,8 @@ class Stage(Node):
 
     def push(self) -> None:
         """Push the tip."""
-        message = wrench_message(self.plan.tip).fill(
-            self.get_clock().now().to_msg(), self.plan.push
-        )
-        self._disturbances.publish(message)
+        stamp = self.get_clock().now().to_msg()
+        self._disturbances.publish(wrench_message(self.plan.tip).fill(stamp, self.plan.push))
 
     def payload(self, *nodes: str) -> None:
         """Announce the load to these nodes; the simulator attaches it."""
@@ -213,79 +246,80 @@ class Stage(Node):
         return future.result()
 
 
+class Act(NamedTuple):
+    """A part of the demonstration."""
+
+    title: str
+    play: Callable[[], Claims]
+    expected: str = ""
+    """Warnings and errors of the nodes that belong to it."""
+
+
 def acts(stage: Stage, simulator: Callable[[int], None]) -> list[Act]:
     """Return the acts. ``simulator`` sends a signal to the process of the robot."""
     plan = stage.plan
 
-    def at_its_place() -> bool:
-        """Reset the robot; on a busy machine it may have fallen before its first message."""
+    def sag() -> Claims:
+        before = stage.q
+        stage.release_brakes()
+        stage.pause(FALL)
+        fell = _moved(stage, before)
+        message = f"the robot moves by {fell:.2f} rad or m in {FALL:g} s without brakes"
+        yield message, fell > SEEN if plan.sags else fell < SEEN
+        yield f"{stage.commands} commands while disabled", stage.commands == 0
+
+    def float_() -> Claims:
         stage.reset()
-        return stage.soon(lambda: _moved(stage, plan.posture) < STILL, 1.0)
-
-    def sag() -> Iterator[Claim]:
-        stage.until("a robot at its place", at_its_place)
-        stage.pause(0.5)
-        fell = _moved(stage, plan.posture)
-        message = f"moves by {fell:.2f} rad or m in half a second"
-        yield Claim(f"the robot {message}", fell > SEEN if plan.sags else fell < SEEN)
-        yield Claim(f"{stage.commands} commands while disabled", stage.commands == 0)
-
-    def float_() -> Iterator[Claim]:
-        for _ in range(ATTEMPTS):
-            stage.until("a robot at its place", at_its_place)
-            refused = stage.enable()
-            if refused:
-                break
-            stage.until("a message that it is enabled", lambda: stage.enabled is True)
-            if not stage.soon(lambda: stage.enabled is False, 0.5):
-                break
-        yield Claim(f"~/enable {'refuses: ' + refused if refused else 'is granted'}", not refused)
+        refused = stage.enable()
+        yield f"~/enable {'refuses: ' + refused if refused else 'is granted'}", not refused
         stage.until("a message that it is enabled", lambda: stage.enabled is True)
         yield _stays(stage)
         yield _right(stage, 0.0)
 
-    def push() -> Iterator[Claim]:
+    def push() -> Claims:
         before = stage.q
         stage.push()
         stage.until("an effect of the push", lambda: _moved(stage, before) > SEEN)
-        yield Claim(f"a push on {plan.tip} moves it", True)
+        yield f"a push on {plan.tip} moves it", True
         yield _stays(stage)
 
-    def payload() -> Iterator[Claim]:
+    def payload() -> Claims:
         before = stage.q
         stage.payload("simulator_node")
         if plan.sags:
             stage.until("a load that pulls", lambda: _moved(stage, before) > SEEN)
-            yield Claim(f"{plan.load:g} kg on {plan.tip}, not announced, pull it down", True)
+            yield f"{plan.load:g} kg on {plan.tip}, not announced, pull it down", True
         else:
             stage.pause(WATCH)
         stage.payload("gravity_compensation_node", "dynamics_node")
         yield _stays(stage)
         yield _right(stage, plan.load)
 
-    def cut() -> Iterator[Claim]:
+    def cut() -> Claims:
         simulator(signal.SIGSTOP)
         try:
             stage.until("a message that it has stopped", lambda: stage.enabled is False)
             stage.until("a last command of zero", lambda: not stage.commanded.any())
-            yield Claim("joint states stop: compensation stops, torques ramp to zero", True)
+            yield "joint states stop: compensation stops, torques ramp to zero", True
             before = stage.commands
             stage.listen(1.0)
-            yield Claim("and it commands nothing any more", stage.commands == before)
+            yield "and it commands nothing any more", stage.commands == before
         finally:
             simulator(signal.SIGCONT)
         stage.pause(1.0)
         latched = stage.enabled is False and stage.commands == before
-        yield Claim("joint states are back: it stays off until it is enabled again", latched)
+        yield "joint states are back: it stays off until it is enabled again", latched
 
-    jump = "a warning that a joint jumped, since the robot is reset"
-    stops = "a warning that joint_states are stale, and an error that the compensation stopped by "
+    stops = (
+        "a warning that joint_states are stale, an error that the compensation stopped by a fault, "
+        "and warnings of joints that fall too fast"
+    )
     return [
-        Act("without compensation", sag, jump),
-        Act("compensation is enabled", float_, jump),
+        Act("without compensation", sag),
+        Act("compensation is enabled", float_, "a warning that a joint jumped, by the reset"),
         Act("a push", push),
         Act("a payload", payload),
-        Act("joint_states are cut", cut, stops + "a fault"),
+        Act("joint_states are cut", cut, stops),
     ]
 
 
@@ -293,7 +327,7 @@ def _moved(stage: Stage, q: FloatArray) -> float:
     return float(np.abs(stage.q - q).max())
 
 
-def _stays(stage: Stage) -> Claim:
+def _stays(stage: Stage) -> tuple[str, bool]:
     """Let the robot come to rest, and see whether it stays."""
     end, still = stage.now + LONGEST_SETTLE, False
     while not still and stage.now < end:
@@ -303,25 +337,37 @@ def _stays(stage: Stage) -> Claim:
     before = stage.q
     stage.pause(WATCH)
     if not stage.enabled:
-        return Claim("compensation has stopped", False)
+        return "compensation has stopped", False
     drift = _moved(stage, before)
-    return Claim(f"it floats: moves by {drift:.4f} rad or m in {WATCH:g} s", drift < STILL)
+    return f"it floats: moves by {drift:.4f} rad or m in {WATCH:g} s", drift < STILL
 
 
-def _right(stage: Stage, mass: float) -> Claim:
+def _right(stage: Stage, mass: float) -> tuple[str, bool]:
     """Compare the dynamics node with finite differences of the energy of the loaded robot."""
     model = stage.model.with_payload(stage.plan.tip, mass=mass, com=(0.0, 0.0, 0.0)).loaded()
     end = stage.now + LONGEST_SETTLE
     while True:  # a load that is new takes the node a moment
         assert stage.gravity is not None
-        tau, q = stage.gravity
-        error = planning.error(tau, planning.gravity_torques(model, q))
-        if error <= planning.TOLERANCE or stage.now > end:
-            message = (
-                f"gravity torques of dynamics_node against finite differences: {error:.0e} off"
-            )
-            return Claim(message, error <= planning.TOLERANCE)
+        error = gravity_error(model, *stage.gravity)
+        if error <= TOLERANCE or stage.now > end:
+            what = "gravity torques of dynamics_node against finite differences"
+            return f"{what}: {error:.0e} off", error <= TOLERANCE
         stage.pause(0.2)
+
+
+def gravity_error(model: Model, tau: FloatArray, q: FloatArray) -> float:
+    """Return the largest error of gravity torques, relative to 1 plus the largest of them.
+
+    They are the gradient of U = - sum of m_i g . c_i, here by central differences of poses.
+    """
+    states = q + STEP * np.concatenate([np.eye(model.n), -np.eye(model.n)])
+    C = mbs.forward_kinematics(model, states)
+    inertias = [body.inertia for body in model.bodies]
+    masses, coms = np.array([x.mass for x in inertias]), np.array([x.com for x in inertias])
+    centres = C[..., :3, 3] + np.einsum("nbij,bj->nbi", C[..., :3, :3], coms)
+    above, below = np.split(-np.einsum("b,nbi,i->n", masses, centres, model.gravity), 2)
+    truth = (above - below) / (2.0 * STEP)
+    return float(np.abs(tau - truth).max() / (1.0 + np.abs(truth).max()))
 
 
 def main(robot: str | None) -> int:
@@ -337,11 +383,10 @@ def main(robot: str | None) -> int:
     if model.n == 0:
         raise ModelError(f"robot {model.name!r} has no joint that moves: there is nothing to show")
     plan = Plan.of(model)
-    os.environ["ROS_DOMAIN_ID"] = str(planning.unused_domain())
+    os.environ["ROS_DOMAIN_ID"] = str(unused_domain())
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     os.environ.pop("ROS_STATIC_PEERS", None)
-    names = ", ".join(f"'{name}'" for name in model.joint_names)
-    each = [
+    by_joint = [
         f"{what}.{joint}:={value!r}"
         for what, values in (("damping", plan.damping), ("effort_limits", plan.efforts))
         for joint, value in zip(model.joint_names, values.tolist(), strict=True)
@@ -349,15 +394,13 @@ def main(robot: str | None) -> int:
     nodes = {
         "simulator_node": [
             f"robot_description_file:={path.resolve()}",
-            f"initial_positions:={plan.posture.tolist()}",
             f"disturbance_duration:={LASTING}",
-            f"joint_damping:={plan.own_damping.tolist()}",
-            "brakes:=false",
         ],
         "gravity_compensation_node": [
-            *(f"joints:=[{names}]", f"max_payload:={plan.load}"),
+            f"joints:={[*model.joint_names]}",
+            f"max_payload:={plan.load}",
             *COMPENSATION,
-            *each,
+            *by_joint,
         ],
         "dynamics_node": [],
     }
@@ -394,15 +437,15 @@ def _node(name: str, parameters: Sequence[str]) -> Iterator[subprocess.Popen[byt
 def _play(stage: Stage, simulator: subprocess.Popen[bytes]) -> int:
     plan, model = stage.plan, stage.model
     print(f"{model.name}: {model.n} joints, {plan.tip} is pushed and loaded. Nodes start ...")
-    claims = []
+    verdicts = []
     stage.ready()
     for act in acts(stage, simulator.send_signal):
         print(f"\n== {act.title}", flush=True)
         if act.expected:
             print(f"  expected in the log: {act.expected}", flush=True)
-        for claim in act.play():
-            claims.append(claim)
-            print(f"  {'ok    ' if claim.good else 'FAILED'}  {claim.text}", flush=True)
-    failed = sum(not claim.good for claim in claims)
-    print(f"\n{'FAILED' if failed else 'OK'}: {len(claims)} claims, {failed} of them wrong")
+        for text, good in act.play():
+            verdicts.append(good)
+            print(f"  {'ok    ' if good else 'FAILED'}  {text}", flush=True)
+    failed = verdicts.count(False)
+    print(f"\n{'FAILED' if failed else 'OK'}: {len(verdicts)} claims, {failed} of them wrong")
     return 1 if failed else 0

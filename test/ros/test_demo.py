@@ -18,15 +18,15 @@ from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros import demo_plan
-from mbs_dynamics.ros.demo_plan import (
-    LASTING,
+from mbs_dynamics.ros import domain
+from mbs_dynamics.ros.demo import (
     PUSH,
     TOLERANCE,
     Plan,
-    error,
-    gravity_torques,
+    gravity_error,
 )
+from mbs_dynamics.ros.simulator.interface import SimulatorSettings
+from mbs_dynamics.ros.simulator.world import initial_state
 
 ARM7 = mbs.Model.from_urdf(robot_path("arm7"))
 UR5 = mbs.Model.from_urdf(robot("ur_description/urdf/ur5_robot.urdf"))
@@ -38,25 +38,21 @@ def test_the_independent_check_agrees_with_the_kernels(model):
     for seed in range(3):
         q, _, _ = model.random_state(seed)
         tau = mbs.gravity_torques(model, q)
-        assert error(tau, gravity_torques(model, q)) < TOLERANCE
+        assert gravity_error(model, tau, q) < TOLERANCE
         for wrong in np.diag(1e-3 * (1.0 + np.abs(tau))):
-            assert error(tau + wrong, gravity_torques(model, q)) > TOLERANCE
+            assert gravity_error(model, tau + wrong, q) > TOLERANCE
 
 
 @pytest.mark.parametrize("model", [ARM7, PANDA, UR5], ids=["arm7", "panda", "ur5"])
 def test_the_plan_asks_nothing_impossible(model):
     plan = Plan.of(model)
-    for joint, q in zip(model.joints, plan.posture, strict=True):
-        assert joint.limits.lower < q < joint.limits.upper
+    q, _ = initial_state(model, SimulatorSettings(robot_description="<robot/>"))
     loaded = model.with_payload(plan.tip, mass=plan.load, com=(0.0, 0.0, 0.0))
-    tau = mbs.gravity_torques(loaded, plan.posture)
-    assert np.all(np.abs(tau) < plan.efforts)
+    assert np.all(np.abs(mbs.gravity_torques(loaded, q)) < plan.efforts)
     assert plan.sags
     assert plan.load > 0.0
-    J = mbs.jacobian(model, plan.posture, plan.tip)
-    speed = J.T @ plan.push / (plan.damping + plan.own_damping)
-    turns = [joint.kind == "revolute" for joint in model.joints]
-    assert np.abs(speed[turns]).max() == pytest.approx(PUSH / LASTING)
+    tau = mbs.jacobian(model, q, plan.tip).T @ plan.push
+    assert np.abs(tau / plan.efforts).max() == pytest.approx(PUSH)
 
 
 def run(*arguments):
@@ -95,14 +91,14 @@ def test_the_demonstration_refuses_what_is_no_robot_that_moves(tmp_path):
 
 
 def test_a_domain_with_a_participant_is_not_chosen(monkeypatch):
-    quiet = demo_plan.unused_domain()
-    assert demo_plan._is_unused(quiet)
+    quiet = domain.unused_domain()
+    assert domain._is_unused(quiet)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as somebody:
         somebody.bind(("", 7400 + 250 * quiet + 10))  # of the first participant
-        assert not demo_plan._is_unused(quiet)
-        other = demo_plan.unused_domain()
-        monkeypatch.setattr(demo_plan, "DOMAINS", range(min(quiet, other), max(quiet, other) + 1))
-        assert all(demo_plan.unused_domain() != quiet for _ in range(20))
-        monkeypatch.setattr(demo_plan, "DOMAINS", range(quiet, quiet + 1))
-        assert demo_plan.unused_domain() == quiet  # there is no other
-    assert demo_plan._is_unused(quiet)
+        assert not domain._is_unused(quiet)
+        other = domain.unused_domain()
+        monkeypatch.setattr(domain, "DOMAINS", range(min(quiet, other), max(quiet, other) + 1))
+        assert all(domain.unused_domain() != quiet for _ in range(20))
+        monkeypatch.setattr(domain, "DOMAINS", range(quiet, quiet + 1))
+        assert domain.unused_domain() == quiet  # there is no other
+    assert domain._is_unused(quiet)

@@ -45,7 +45,7 @@ def node(expected: set[str]) -> str:
     if importlib.util.find_spec("rclpy") is None:
         assert "ros" not in expected, "there is no rclpy"
         return "there is no rclpy"
-    from mbs_dynamics.ros.demo_plan import unused_domain
+    from mbs_dynamics.ros.domain import unused_domain
 
     os.environ["ROS_DOMAIN_ID"] = str(unused_domain())
     import rclpy
