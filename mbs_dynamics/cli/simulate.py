@@ -10,9 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from queue import Queue
-from threading import Thread
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,7 +57,7 @@ def add_commands(commands: Any) -> None:
     run.add("--damping", "viscous damping of each joint, N m s/rad", type=float)
     run.flag("--stops", "with stops at the limits of position")
     run.file("--out", "write the motion: .npz or .csv")
-    run.flag("--view", "show the simulation in the browser")
+    run.flag("--view", "play the motion in the browser")
     run.page()
     _add_pictures(run)
 
@@ -118,90 +116,43 @@ def _simulate(options: argparse.Namespace) -> int:
     model = robot_of(options)
     q, qd = initial_state(model, options)
     if options.view:
-        return _view(model, q, qd, options)
-    return _finish(model, _computed(model, q, qd, options), options)
+        from mbs_dynamics.view.page import check_port
 
-
-class _Computed(NamedTuple):
-    """The result of a simulation."""
-
-    motion: Motion
-    taken: float
-    """Computing time in s."""
-    failed: SimulationError | None = None
-    """The error that ended the simulation early."""
-
-
-def _computed(
-    model: mbs.Model,
-    q: FloatArray,
-    qd: FloatArray,
-    options: argparse.Namespace,
-    observe: Callable[..., None] | None = None,
-) -> _Computed:
-    """Simulate; ``observe`` is called with every state at which the control law is evaluated."""
-    begun = time.perf_counter()
+        check_port(options.port)
+    begun, failed = time.perf_counter(), None
     try:
-        motion, failed = _moved(model, q, qd, options, observe), None
+        motion = _moved(model, q, qd, options)
     except SimulationError as error:  # the trajectory up to the failure is written
         if error.motion is None:
             raise
         motion, failed = error.motion, error
-    return _Computed(motion, time.perf_counter() - begun, failed)
-
-
-def _finish(model: mbs.Model, computed: _Computed, options: argparse.Namespace) -> int:
-    motion, taken, failed = computed
+    taken = time.perf_counter() - begun
     _report(model, motion, math.ceil(motion.t[-1] / options.step * (1.0 - 1e-9)), taken)
     _write(motion, options, lambda: model, model.name, options.out)
+    if options.view:
+        _view(model, motion, str(failed or ""), options)
     if failed is not None:
         raise failed
     return 0
 
 
-def _view(model: mbs.Model, q: FloatArray, qd: FloatArray, options: argparse.Namespace) -> int:
-    """Show the simulation while it runs, then play its motion."""
+def _view(model: mbs.Model, motion: Motion, failure: str, options: argparse.Namespace) -> None:
+    """Play a motion in the browser until Ctrl+C."""
     from mbs_dynamics.view.opening import announce, open_page, until_interrupt
-    from mbs_dynamics.view.playback import Playback, RunningSimulation
+    from mbs_dynamics.view.playback import Playback
 
     path = robot_file(options.robot)
     source, code = robot_source(path, options.xacro_args), model_code(path, options)
     opened = open_page(model, source, beside=path, model_code=code, port=options.port)
-    page, running = opened.page, RunningSimulation(opened.drawn)
-    done: Queue[_Computed | Exception] = Queue()
-
-    def compute() -> None:
-        try:
-            done.put(_computed(model, q, qd, options, running.update))
-        except Exception as error:  # raised again in the main thread
-            done.put(error)
-
-    failed = None
-    with closing(page), until_interrupt():
-        announce(page, browse=not options.no_browser)
-        Thread(target=compute, daemon=True).start()
-        page.run(running, until=lambda: not done.empty())
-        computed = done.get()
-        if isinstance(computed, Exception):
-            raise computed
-        failed = computed.failed
-        page.set_message("failed", str(failed or ""))
-        _finish(model, computed._replace(failed=None), options)
-        playback = Playback(page, opened.drawn, computed.motion)
+    with closing(opened.page) as page, until_interrupt():
+        page.set_message("failed", failure)
+        playback = Playback(page, opened.drawn, motion)
         playback.play()
+        announce(page, browse=not options.no_browser)
         page.run(playback)
-    if failed is not None:
-        raise failed
-    return 0
 
 
-def _moved(
-    model: mbs.Model,
-    q: FloatArray,
-    qd: FloatArray,
-    options: argparse.Namespace,
-    observe: Callable[..., None] | None,
-) -> Motion:
+def _moved(model: mbs.Model, q: FloatArray, qd: FloatArray, options: argparse.Namespace) -> Motion:
     given: dict[str, Any] = {
         "duration": options.duration,
         "step": options.step,
@@ -212,20 +163,7 @@ def _moved(
     }
     if options.torques is not None:
         given["control"] = _profile(options.torques, model.velocity_names)
-    if observe is not None:
-        none = np.zeros(model.n)
-        given["control"] = _observed(given.get("control", lambda *state: none), observe)
     return simulate(model, q, qd, **given)
-
-
-def _observed(law: Law, observe: Callable[..., None]) -> Law:
-    """Return a control law that calls ``observe`` with each state."""
-
-    def torques(t: float, *state: FloatArray) -> ArrayLike:
-        observe(*state)
-        return law(t, *state)
-
-    return torques
 
 
 def _forces(model: mbs.Model, options: argparse.Namespace) -> JointForces | None:

@@ -123,6 +123,8 @@ class Page:
         self._parts = appearance.parts
         self.seen: FloatArray | None = None
         """Poses (N, nb, 4, 4) that the initial camera shows; None: those of the first scene."""
+        self.background = 255
+        """Grey of the background, 0 to 255."""
         self.panel = True
         """Whether the initial camera leaves room for the panel."""
         self._messages: dict[str, str] = {}
@@ -237,6 +239,7 @@ class Page:
         self.touch()
 
     def _set_theme(self, dark: bool) -> None:
+        self.background = 20 if dark else 255
         self.server.gui.configure_theme(
             dark_mode=dark, show_logo=False, show_share_button=False, control_width="large"
         )

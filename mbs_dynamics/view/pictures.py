@@ -8,12 +8,14 @@ import shutil
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbs_dynamics.errors import ArgumentError, BackendError
 from mbs_dynamics.view.page import Page, Source
@@ -32,16 +34,13 @@ WITHOUT_SCREEN = (
     "--no-first-run",
 )
 
-DRAWN_MS = 8000
-"""Virtual time of the browser in ms after which a scene is complete."""
-
-_BARE = "<style>.mantine-Notifications-root{display:none}</style>"
-"""Hides the notification of viser about software rendering."""
-
 PICTURES = (".png", ".gif", ".html")
 """Suffixes of the files that can be written."""
 
 FRAMES_PER_SECOND = 10
+
+SETTLING = 0.5
+"""Time in s between two pictures that are equal once a scene is complete."""
 
 TIMEOUT = 60.0
 """Time limit in s for a browser to load the page, and to draw it."""
@@ -55,19 +54,15 @@ def browser() -> str:
     return found
 
 
-def _command(width: int, height: int, profile: str) -> list[str]:
-    size = f"--window-size={width},{height}"
-    return [browser(), *WITHOUT_SCREEN, size, f"--user-data-dir={profile}"]
-
-
 @contextmanager
 def without_screen(page: Page, width: int, height: int) -> Iterator[Any]:
     """Open the page in a headless browser, and yield viser's handle of the client."""
     connected = threading.Event()
     page.server.on_client_connect(lambda _: connected.set())
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        size = f"--window-size={width},{height}"
         process = subprocess.Popen(
-            [*_command(width, height, profile), page.address],
+            [browser(), *WITHOUT_SCREEN, size, f"--user-data-dir={profile}", page.address],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -81,45 +76,45 @@ def without_screen(page: Page, width: int, height: int) -> Iterator[Any]:
             process.wait()
 
 
+@contextmanager
+def _rendered(
+    page: Page, source: Source, width: int, height: int
+) -> Iterator[Callable[[], NDArray[np.uint8]]]:
+    """Yield a function that draws the current scene as an image (height, width, 3)."""
+    page.refresh(source)
+    with without_screen(page, width, height) as client:
+
+        def image() -> NDArray[np.uint8]:
+            page.refresh(source)
+            rgba = client.get_render(height, width, transport_format="png", timeout=TIMEOUT)
+            opacity = rgba[..., 3:] / 255.0
+            blended = rgba[..., :3] * opacity + page.background * (1.0 - opacity)
+            return np.asarray(blended, dtype=np.uint8)
+
+        before, last = None, image()
+        while before is None or not np.array_equal(before, last):  # meshes and camera arrive
+            time.sleep(SETTLING)
+            before, last = last, image()
+        yield image
+
+
 def write_png(page: Page, source: Source, path: Path) -> None:
     """Write a picture of the current scene. Raises BackendError without a browser."""
-    page.refresh(source)
-    path.unlink(missing_ok=True)
-    scene = page.server.scene.as_html().replace("<head>", f"<head>{_BARE}", 1)
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        html, profile = Path(folder, "scene.html"), Path(folder, "profile")
-        html.write_text(scene, encoding="utf-8")
-        command = _command(1280, 800, str(profile))
-        command += [f"--screenshot={path.absolute()}", f"--virtual-time-budget={DRAWN_MS}"]
-        try:
-            done = subprocess.run([*command, html.as_uri()], capture_output=True, timeout=TIMEOUT)
-        except subprocess.TimeoutExpired as error:
-            raise BackendError(f"the browser drew nothing within {TIMEOUT:g} s") from error
-    if not path.is_file():
-        raise BackendError(f"the browser drew nothing: {done.stderr.decode(errors='replace')}")
+    import imageio.v3
+
+    with _rendered(page, source, 1280, 800) as image:
+        imageio.v3.imwrite(path, image())
 
 
 def write_gif(page: Page, playback: Playback, path: Path) -> None:
     """Write an animation in real time. Raises BackendError without a browser."""
     import imageio.v3
 
-    width, height = 640, 480
     frames, times = [], _times(playback)
-    page.refresh(playback)
-    with without_screen(page, width, height) as client:
-
-        def drawn() -> Any:
-            found = client.get_render(height, width, transport_format="png", timeout=TIMEOUT)
-            opacity = found[..., 3:] / 255.0
-            return np.uint8(found[..., :3] * opacity + 255.0 * (1.0 - opacity))
-
-        before, first = None, drawn()
-        while before is None or not np.array_equal(before, first):  # meshes and camera arrive
-            before, first = first, drawn()
+    with _rendered(page, playback, 640, 480) as image:
         for k, t in enumerate(times, 1):
             playback.seek(t)
-            page.refresh(playback)
-            frames.append(drawn())
+            frames.append(image())
             if k % 10 == 0:
                 page.report(f"drew {k} of {len(times)} frames")
     imageio.v3.imwrite(path, np.stack(frames), duration=1000.0 / FRAMES_PER_SECOND, loop=0)

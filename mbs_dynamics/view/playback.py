@@ -205,31 +205,6 @@ class Playback:
         return Lines(np.stack([points[:-1], points[1:]], axis=1), same(colour, len(points) - 1))
 
 
-class RunningSimulation:
-    """The latest state of a simulation in another thread, as a source of scenes."""
-
-    def __init__(self, drawn: DrawnModel) -> None:
-        self._drawn = drawn
-        self._latest: tuple[FloatArray, ...] | None = None
-        self._shown: object = None
-
-    def update(self, q: FloatArray, qd: FloatArray) -> None:
-        """Store the state."""
-        self._latest = q, qd
-
-    def due(self) -> bool:
-        """Return whether the state is new."""
-        return self._latest is not self._shown
-
-    def scene(self, body: str, representation: str) -> Scene | None:
-        """Return the scene in the latest state."""
-        self._shown = state = self._latest
-        if state is None:
-            return None
-        q, qd = state
-        return Scene(self._drawn, q, qd, body, representation)
-
-
 def _thinned(count: int, most: int = MOST_POINTS) -> Any:
     """Return at most ``most`` evenly spaced indices of ``count`` rows."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))

@@ -21,7 +21,7 @@ from mbs_dynamics.integrate import simulate
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view.opening import open_page
 from mbs_dynamics.view.pictures import check_picture, write_picture
-from mbs_dynamics.view.playback import TORQUES, Course, Playback, RunningSimulation
+from mbs_dynamics.view.playback import TORQUES, Course, Playback
 from mbs_dynamics.view.scene import DrawnModel
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
@@ -182,15 +182,8 @@ def test_motions_of_floating_bases_are_shown():
     motion = simulate(model, state.q, state.qd, duration=0.2)
     _, q, qd, tau = Course.of(DrawnModel.of(model), motion)
     np.testing.assert_array_equal(q, motion.q)
+    np.testing.assert_array_equal(qd, motion.qd)
     np.testing.assert_array_equal(tau, motion.tau)
-    running_simulation = RunningSimulation(DrawnModel.of(model))
-    assert not running_simulation.due()
-    assert running_simulation.scene("arm", "spatial") is None
-    running_simulation.update(q[-1], qd[-1])
-    assert running_simulation.due()
-    scene = running_simulation.scene("arm", "spatial")
-    assert not running_simulation.due()
-    np.testing.assert_array_equal(scene.q, q[-1])
 
 
 def test_pictures_are_written_without_a_screen(opened, swing, tmp_path, browser):
