@@ -13,7 +13,6 @@ import statistics
 import sys
 import time
 from contextlib import AbstractContextManager
-from typing import NamedTuple
 
 import numpy as np
 import rclpy
@@ -96,31 +95,14 @@ def processes(relay_too: bool = True, **settings: str) -> AbstractContextManager
     return relays.running(node=command, **other)
 
 
-class Round(NamedTuple):
-    """Results of one pair of processes."""
-
-    latency: dict[str, float]
-    """Median in ms."""
-    cpu: dict[str, float]
-    """Per message, in ms."""
-    lost: int
-
-
-def compare(node: Node, executor: SingleThreadedExecutor, messages: int) -> Round:
+def compare(node: Node, executor: SingleThreadedExecutor, messages: int) -> relays.Round:
     """Start both, enable the node, warm them up, and ask them in turn."""
     with processes(stale_timeout="5.0", callback_timeout="5.0") as pids:
         drivers = {name: Driver(node, executor, name) for name in pids}
         drivers["node"].enable()
         for driver in drivers.values():
             driver.warm(200)
-        before = {name: relays.cpu(pid) for name, pid in pids.items()}
-        times, lost = relays.in_turn(drivers, messages)
-        used = {
-            name: 1e3 * (relays.cpu(pid) - before[name]) / messages for name, pid in pids.items()
-        }
-    medians = {name: statistics.median(taken) for name, taken in times.items()}
-    cost = {name: 1e3 * seconds / messages for name, seconds in used.items()}
-    return Round(medians, cost, lost)
+        return relays.in_turn(drivers, pids, messages)
 
 
 def stops(node: Node, executor: SingleThreadedExecutor, trials: int) -> list[float]:
@@ -204,19 +186,6 @@ def soak(node: Node, executor: SingleThreadedExecutor, seconds: float, rate: flo
     return grown < 1.0
 
 
-def report(rounds: list[Round]) -> None:
-    for k, one in enumerate(rounds):
-        parts = [
-            f"{what} {one_of['node']:.3f} / {one_of['relay']:.3f} ms, ratio "
-            f"{one_of['node'] / one_of['relay']:.3f}"
-            for what, one_of in (("latency", one.latency), ("cpu", one.cpu))
-        ]
-        print(f"round {k}  node / relay: {'; '.join(parts)}; {one.lost} lost")
-    for what in ("latency", "cpu"):
-        ratios = [getattr(one, what)["node"] / getattr(one, what)["relay"] for one in rounds]
-        print(f"median of the ratios of {what}: {statistics.median(ratios):.3f}")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description="Gravity compensation and a bare relay.")
     parser.add_argument("--messages", type=int, default=2000, help="to each, in each round")
@@ -240,7 +209,7 @@ def main() -> int:
         return node, executor
 
     if options.rounds:
-        report([compare(*fresh(), options.messages) for _ in range(options.rounds)])
+        relays.report([compare(*fresh(), options.messages) for _ in range(options.rounds)])
     if options.stops:
         found = sorted(stops(*fresh(), options.stops))
         print(

@@ -12,14 +12,16 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import statistics
 import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
@@ -126,12 +128,51 @@ class Asker(ABC):
             self.round_trip()
 
 
-def in_turn(askers: Mapping[str, Asker], messages: int) -> tuple[dict[str, list[float]], int]:
-    """Ask all of them so many times, in random order; return the ms, and how many were lost."""
+class Round(NamedTuple):
+    """Results of one pair of processes, by name."""
+
+    round_trip: dict[str, float]
+    """Median in ms."""
+    slowest: dict[str, float]
+    """Round trip in ms that one in a hundred exceeds."""
+    cpu: dict[str, float]
+    """Time of the processor per message in ms."""
+    resident: dict[str, float]
+    """Memory in MB."""
+    lost: int
+    """Messages without an answer."""
+
+
+def in_turn(askers: Mapping[str, Asker], pids: Mapping[str, int], messages: int) -> Round:
+    """Ask all of them so many times, in random order."""
     times: dict[str, list[float]] = {name: [] for name in askers}
+    before = {name: cpu(pid) for name, pid in pids.items()}
     for _ in range(messages):
         for name in random.sample(sorted(askers), len(askers)):
             taken = askers[name].round_trip()
             if taken is not None:
                 times[name].append(1e3 * taken)
-    return times, len(askers) * messages - sum(map(len, times.values()))
+    return Round(
+        {name: statistics.median(taken) for name, taken in times.items()},
+        {name: float(np.percentile(taken, 99)) for name, taken in times.items()},
+        {name: 1e3 * (cpu(pid) - before[name]) / messages for name, pid in pids.items()},
+        {name: memory(pid) for name, pid in pids.items()},
+        len(askers) * messages - sum(map(len, times.values())),
+    )
+
+
+def report(rounds: Sequence[Round]) -> None:
+    """Print the results of a node and a relay, and the medians of their ratios."""
+    for k, each in enumerate(rounds):
+        for name in each.round_trip:
+            print(
+                f"round {k}  {name:5}  round trip median {each.round_trip[name]:.3f} ms, 99 % "
+                f"below {each.slowest[name]:.3f} ms; cpu {each.cpu[name]:.3f} ms; resident "
+                f"{each.resident[name]:.0f} MB; {each.lost} lost"
+            )
+    for what in ("round_trip", "cpu"):
+        ratios = [getattr(each, what)["node"] / getattr(each, what)["relay"] for each in rounds]
+        print(
+            f"node / relay, {what.replace('_', ' ')}: median of {len(ratios)} rounds "
+            f"{statistics.median(ratios):.3f}"
+        )

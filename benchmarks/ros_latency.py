@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import sys
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import rclpy
@@ -79,30 +78,18 @@ class Probe(relays.Asker):
         return len(self.arrived) == len(self.topics)
 
 
-class Round(NamedTuple):
-    """Results of one pair of processes."""
-
-    times: dict[str, list[float]]
-    """Round trips in ms."""
-    lost: int
-    resident: dict[str, float]
-    """Memory in MB."""
-    said: dict[str, str]
-    """The node's own diagnostics."""
-
-
-def one_round(robot: str, model: mbs.Model, messages: int) -> Round:
-    """Start both, warm them up, and ask them in turn."""
+def one_round(robot: str, model: mbs.Model, messages: int) -> tuple[relays.Round, dict[str, str]]:
+    """Start both, warm them up, and ask them in turn; return the node's diagnostics as well."""
     node = Node("probe")
     executor = SingleThreadedExecutor()
     executor.add_node(node)
-    said: dict[str, str] = {}
+    diagnostics: dict[str, str] = {}
 
-    def hear(message: DiagnosticArray) -> None:
+    def store(message: DiagnosticArray) -> None:
         for status in message.status:
-            said.update({pair.key: pair.value for pair in status.values})
+            diagnostics.update({pair.key: pair.value for pair in status.values})
 
-    node.create_subscription(DiagnosticArray, "/diagnostics", hear, 10)
+    node.create_subscription(DiagnosticArray, "/diagnostics", store, 10)
     command = ["mbs_dynamics.ros.dynamics_node", "--ros-args", "-r", "__ns:=/node"]
     command += ["-p", f"robot_description_file:={robot}"]
     other = ["benchmarks.ros_latency", "--relay", "--robot", robot]
@@ -110,30 +97,12 @@ def one_round(robot: str, model: mbs.Model, messages: int) -> Round:
         probes = {name: Probe(node, executor, name, model) for name in pids}
         for probe in probes.values():
             probe.warm(100)
-        times, lost = relays.in_turn(probes, messages)
-        said.clear()
-        while not said:  # the latencies of the last second
+        result = relays.in_turn(probes, pids, messages)
+        diagnostics.clear()
+        while not diagnostics:  # the latencies of the last second
             probes["node"].round_trip()
-        resident = {name: relays.memory(pid) for name, pid in pids.items()}
     node.destroy_node()
-    return Round(times, lost, resident, said)
-
-
-def report(rounds: list[Round]) -> None:
-    ratios = []
-    for k, result in enumerate(rounds):
-        medians = {name: statistics.median(taken) for name, taken in result.times.items()}
-        ratios.append(medians["node"] / medians["relay"])
-        for name, taken in result.times.items():
-            print(
-                f"round {k}  {name:5}  round trip median {medians[name]:.3f} ms, 99 % below "
-                f"{float(np.percentile(taken, 99)):.3f} ms, resident {result.resident[name]:.0f} MB"
-            )
-        print(f"round {k}  ratio of the medians {ratios[-1]:.3f}, {result.lost} answers lost")
-    print(f"median of the ratios of {len(ratios)} rounds {statistics.median(ratios):.3f}")
-    for key, value in sorted(rounds[-1].said.items()):
-        if "latency" in key or key == "backend":
-            print(f"{key}: {value}")
+    return result, diagnostics
 
 
 def kernels(robot: str) -> None:
@@ -195,8 +164,11 @@ def main() -> int:
     relays.start()
     rounds = [one_round(robot, model, options.messages) for _ in range(options.rounds)]
     rclpy.try_shutdown()
-    report(rounds)
-    return 0 if sum(result.lost for result in rounds) == 0 else 1
+    relays.report([result for result, _ in rounds])
+    for key, value in sorted(rounds[-1][1].items()):
+        if "latency" in key or key == "backend":
+            print(f"{key}: {value}")
+    return 0 if not any(result.lost for result, _ in rounds) else 1
 
 
 if __name__ == "__main__":
