@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
     "sphinx_design",
+    "accessible",
     "code_blocks",
     "drawing",
     "formulas",
@@ -28,6 +29,7 @@ extensions = [
     "mathml",
 ]
 exclude_patterns = ["_build"]
+templates_path = ["_templates"]
 highlight_language = "bash"
 myst_enable_extensions = ["colon_fence", "dollarmath", "substitution"]
 myst_substitutions = {"release": release}

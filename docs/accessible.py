@@ -1,0 +1,57 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Pages for keyboards and screen readers: what Sphinx and the theme leave out."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sphinx.application import Sphinx
+
+REPLACED = (
+    # what scrolls is reached by Tab
+    (r"<pre(?=[ >])", '<pre tabindex="0"'),
+    (r'<div class="table-wrapper', '<div tabindex="0" class="table-wrapper'),
+    # an empty corner of a table is no header
+    (r'<th class="head( stub)?"><p></p></th>', '<td class="head"></td>'),
+    (r'<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">'),
+)
+PARAMETERS = re.compile(r'<dl>\n(?:<dd><em class="sig-param">.*</dd>\n)+</dl>')
+LANDMARKS = (
+    ('<aside class="sidebar-drawer"', '<aside class="sidebar-drawer" aria-label="Site"'),
+    ('<aside class="toc-drawer', '<aside aria-label="On this page" class="toc-drawer'),
+)
+
+
+def accessible(html: str) -> str:
+    """Return the content of a page with all that it needs."""
+    for pattern, replacement in REPLACED:
+        html = re.sub(pattern, replacement, html)
+    return PARAMETERS.sub(
+        lambda found: (
+            found[0].replace("<dl>", '<dl role="list">').replace("<dd>", '<dd role="listitem">')
+        ),
+        html,
+    )
+
+
+def named_landmarks(html: str) -> str:
+    """Return a page with names of its landmarks."""
+    for old, new in LANDMARKS:
+        html = html.replace(old, new)
+    return html
+
+
+def change(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Change the content of a page and its navigation."""
+    context["named_landmarks"] = named_landmarks
+    for part in ("body", "furo_navigation_tree"):
+        if part in context:
+            context[part] = accessible(context[part])
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register what changes pages, after the theme has made their navigation."""
+    app.connect("html-page-context", change, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
