@@ -15,11 +15,13 @@ import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from sphinx.application import Sphinx
 
 from mbs_dynamics.cli import main
+from mbs_dynamics.colours import CURVES
 
 DOCS = Path(__file__).parent
 FIGURES = DOCS / "figures"
@@ -27,6 +29,8 @@ PROGRAMS = ("counts_over_n", "falling_chain", "four_representations", "heavy_top
 """The programs in examples/ that write one figure each, named after them."""
 PUMA = ("puma_torques", "puma_errors", "puma_eigenvalues", "puma_power")
 """The figures of examples/puma_study.py."""
+PALETTE = ["".join(f"{round(255 * part):02x}" for part in colour) for colour in CURVES]
+"""Colours of the curves where no program chooses one, as in the plots of the package."""
 
 
 def escape(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
@@ -73,10 +77,17 @@ def _run(source: Path, figures: Iterable[str]) -> None:
     command: list[str | Path] = ["-m", "doctest", source]
     if source.suffix == ".py":
         command = [source, "." if source.stem == "puma_study" else f"{source.stem}.png"]
-    without_screen = {**os.environ, "MPLBACKEND": "Agg"}
-    done = subprocess.run(
-        [sys.executable, *command], cwd=FIGURES, capture_output=True, text=True, env=without_screen
-    )
+    with TemporaryDirectory() as folder:
+        style = Path(folder) / "matplotlibrc"
+        style.write_text(f"axes.prop_cycle: cycler('color', {PALETTE})\n", "utf-8")
+        without_screen = {**os.environ, "MPLBACKEND": "Agg", "MATPLOTLIBRC": str(style)}
+        done = subprocess.run(
+            [sys.executable, *command],
+            cwd=FIGURES,
+            capture_output=True,
+            text=True,
+            env=without_screen,
+        )
     if done.returncode:
         for figure in figures:  # drawn in part
             (FIGURES / f"{figure}.png").unlink(missing_ok=True)

@@ -17,6 +17,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import mbs_dynamics as mbs
+from mbs_dynamics import integrate
+from mbs_dynamics.colours import CURVES
 from mbs_dynamics.integrate import Motion, simulate
 
 METHODS = {
@@ -25,6 +27,8 @@ METHODS = {
     "rk4": 4,
 }
 """The integrators with a fixed step, and their orders."""
+COLOURS = dict(zip(integrate.METHODS, CURVES, strict=False))
+"""Those of the methods in all figures."""
 
 
 def chain(links: int = 4) -> mbs.Model:
@@ -70,14 +74,14 @@ def main() -> None:
     steps = [50, 100, 200, 400]
     for method, found in errors(model, steps).items():
         order = np.log2(found[-2] / found[-1])
-        label = f"{method}: {order:.2f}"
-        axes[0].loglog([0.5 / n for n in steps], found, "o-", ms=3, label=label)
+        label, style = f"{method}: {order:.2f}", {"color": COLOURS[method], "ms": 3}
+        axes[0].loglog([0.5 / n for n in steps], found, "o-", label=label, **style)
     axes[0].set(title="error of the posture after 0.5 s, and measured order", xlabel="step, s")
     axes[0].legend(fontsize=8)
     for method in METHODS:
         motion = fall(model, method, 2e-3, 20.0)
         drift = np.abs(motion.energy - motion.energy[0])
-        axes[1].semilogy(motion.t, drift + 1e-12, lw=0.7, label=method)
+        axes[1].semilogy(motion.t, drift + 1e-12, color=COLOURS[method], lw=0.7, label=method)
     axes[1].set(title="error of the energy, J, steps of 2 ms", xlabel="time, s", ylim=(1e-9, 1e3))
     axes[1].legend(fontsize=8)
     figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "falling_chain.png", dpi=100)

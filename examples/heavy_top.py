@@ -17,6 +17,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import mbs_dynamics as mbs
+from mbs_dynamics import integrate
+from mbs_dynamics.colours import CURVES
 from mbs_dynamics.integrate import Motion, simulate
 from mbs_dynamics.lie import so3
 from mbs_dynamics.model.macro_joints import Connection, macro_joint
@@ -29,6 +31,8 @@ START = so3.quaternion_exp(np.array([0.6, 0.0, 0.0]))  # leaning by 0.6 rad
 OMEGA = np.array([0.0, 0.0, 40.0])
 SCHEMES = {"semi_implicit_euler": 1, "rk4": 4, "implicit_midpoint": 2}
 """Methods and their orders."""
+COLOURS = dict(zip(integrate.METHODS, CURVES, strict=False))
+"""Those of the methods in all figures."""
 
 
 def spun(step: float, duration: float = 4.0, method: str = "rk4") -> Motion:
@@ -58,8 +62,9 @@ def main() -> None:
     for name, found in drifts(steps).items():
         energy, momentum = zip(*found, strict=True)
         order = np.log2(energy[-2] / energy[-1])
-        axes[1].loglog(steps, energy, "o-", ms=3, label=f"{name}: {order:.1f}")
-        axes[2].loglog(steps, np.array(momentum) + 1e-17, "o-", ms=3)
+        label, style = f"{name}: {order:.1f}", {"color": COLOURS[name], "ms": 3}
+        axes[1].loglog(steps, energy, "o-", label=label, **style)
+        axes[2].loglog(steps, np.array(momentum) + 1e-17, "o-", **style)
     axes[1].set(title="largest error of the energy in 4 s, J, and its order", xlabel="step, s")
     axes[2].set(title="largest error of the vertical momentum, N m s", xlabel="step, s")
     axes[1].legend(fontsize=7)

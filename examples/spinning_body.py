@@ -20,6 +20,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import mbs_dynamics as mbs
+from mbs_dynamics import integrate
+from mbs_dynamics.colours import CURVES
 from mbs_dynamics.integrate import Motion, simulate
 from mbs_dynamics.integrate.runge_kutta import CLASSICAL, runge_kutta_step
 from mbs_dynamics.lie import so3
@@ -33,6 +35,8 @@ BODY = mbs.Model.from_joints(
 OMEGA = np.array([0.2, 3.0, 0.3])  # close to the middle axis: it tumbles
 SCHEMES = {"semi_implicit_euler": 1, "implicit_midpoint": 2, "rk4": 4}
 """Methods and their orders."""
+COLOURS = dict(zip(integrate.METHODS, CURVES, strict=False))
+"""Those of the methods in all figures."""
 
 
 def spun(duration: float, step: float, method: str = "rk4") -> Motion:
@@ -82,21 +86,23 @@ def main() -> None:
     steps = [32, 64, 128, 256, 512]
     for name, found in errors(steps).items():
         order = np.log2(found[-2] / found[-1])
-        axes[0, 0].loglog([2.0 / n for n in steps], found, "o-", ms=3, label=f"{name}: {order:.2f}")
+        label, style = f"{name}: {order:.2f}", {"color": COLOURS[name], "ms": 3}
+        axes[0, 0].loglog([2.0 / n for n in steps], found, "o-", label=label, **style)
     axes[0, 0].set(title="error of the rotation after 2 s, and measured order", xlabel="step, s")
     R, omega = on_entries(50.0, 0.02)
-    turned = [("k--", "Runge-Kutta 4 on the entries", R, omega)]
+    entries = {"label": "Runge-Kutta 4 on the entries", "color": "black", "ls": "--"}
+    turned = [(entries, R, omega)]
     for name in ("implicit_midpoint", "rk4"):
         motion = spun(50.0, 0.02, name)
-        turned.append(("-", name, rotations(motion), motion.qd))
+        turned.append(({"label": name, "color": COLOURS[name]}, rotations(motion), motion.qd))
     t = 0.02 * np.arange(len(R))
-    for style, label, R, omega in turned:
+    for style, R, omega in turned:
         momentum = (R @ (omega @ THETA)[..., None])[..., 0]
         energy = 0.5 * np.einsum("ni,ij,nj->n", omega, THETA, omega)
         lost = np.linalg.norm(momentum - momentum[0], axis=1)
         gained = np.abs(energy - energy[0])
         for each, error in zip(axes.flat[1:], (lost, gained, orthogonality(R)), strict=True):
-            each.semilogy(t, error + 1e-17, style, lw=0.8, label=label)
+            each.semilogy(t, error + 1e-17, lw=0.8, **style)
     for each, what in zip(axes.flat[1:], ("momentum", "energy", "orthogonality"), strict=True):
         each.set(title=f"error of the {what}, steps of 0.02 s", xlabel="time, s")
     for each in (axes[0, 0], axes[1, 1]):
