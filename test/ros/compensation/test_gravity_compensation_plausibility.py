@@ -71,6 +71,17 @@ def test_max_payload_bounds_the_sum_of_loads_on_all_links():
     assert sum(one.mass for one in bench.core.loads) == 3.0
 
 
+def test_a_payload_that_the_arm_cannot_hold_is_refused():
+    bench = Bench(effort_limits=(0.0, 40.0, *(0.0,) * 5)).enabled()
+    needed = mbs.gravity_torques(MODEL.with_payload("tool", 2.0, (0.0, 0.0, 0.05)), Q)[1]
+    said = f"joint2 needs {needed:.4g} against gravity, and its effort limit is 40"
+    with pytest.raises(ModelError, match=said):
+        bench.core.set_load(load(2.0), bench.now)
+    bench.core.set_load(load(0.1), bench.now)
+    bench.core.set_load(load(0.0), bench.now)
+    assert bench.state == "enabled"
+
+
 def test_enabling_is_refused_where_gravity_exceeds_an_effort_limit():
     bench = Bench(effort_limits=(0.0, 30.0, *(0.0,) * 5))
     bench.send()
@@ -282,6 +293,16 @@ def test_hold_leaves_gravity_alone_with_the_controller():
     bench.silence(0.5)
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
     assert bench.core.policy.holding
+
+
+def test_a_stop_goes_on_at_its_pace_whatever_else_arrives():
+    bench = Bench().enabled()
+    bench.silence(0.25)
+    assert bench.state == "fault"
+    # each callback of the node sets its timer anew, those of an imu for example
+    assert bench.core.due_in(bench.now) == pytest.approx(0.01)
+    assert bench.core.due_in(bench.now + 0.006) == pytest.approx(0.004)
+    assert bench.core.due_in(bench.now + 0.02) == 0.0
 
 
 # -- springs ---------------------------------------------------------------------------------------
