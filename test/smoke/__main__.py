@@ -4,9 +4,9 @@
 
     python test/smoke [--expect native] [--expect ros] [--json FILE]
 
-Every algorithm is compared with the plain Python back end, and an algorithm of each file with an
-identity. Neither pytest nor a reference library is needed, so that this runs where those do not:
-see platforms/run.py.
+Every algorithm is compared with the plain Python back end, and the main ones with identities.
+Neither pytest nor a reference library is needed, so that this runs where those do not: see
+platforms/run.py.
 """
 
 from __future__ import annotations

@@ -6,11 +6,9 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import gc
 import importlib
 import importlib.util
 import json
-import pickle
 import pkgutil
 import shutil
 import subprocess
@@ -78,31 +76,6 @@ def batches(expected: set[str]) -> None:
     close(poses, [mbs.forward_kinematics(arm(), q) for q in rows[0]])
     single = mbs.compile(mbs.gravity_torques, arm())
     close(single(rows[0])[3], single(rows[0, 3]))
-
-
-@check
-def several_results(expected: set[str]) -> None:
-    """Several results are a named tuple, which is freed, and has no hash as arrays have none."""
-    kernel = mbs.compile(mbs.linearize, arm())
-    given = state()[:3]
-    found, kind = kernel(*given), kernel.result_type
-    assert type(found) is kind is mbs.Linearization
-    close(found.B, found[1])
-    with contextlib.suppress(TypeError):
-        raise AssertionError(f"the hash of arrays is {hash(found)}")
-
-    def references(kept: int) -> int:
-        results = [kernel(*given) for _ in range(kept)]
-        loop: list[Any] = [kernel(*given)]
-        loop.append(loop)
-        del loop
-        gc.collect()
-        return sys.getrefcount(kind) - len(results)
-
-    counts = [references(kept) for kept in (1, 20, 100, 1)]
-    assert len(set(counts)) == 1, f"references to the type, less those of results: {counts}"
-    again = pickle.loads(pickle.dumps(kernel(*given)))
-    close(again.A, kernel(*given).A)
 
 
 @check
