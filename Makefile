@@ -33,7 +33,7 @@ help:  ## list the targets
 demo: $(VENV)/.run  ## what it can do, on a robot of its own or on ROBOT=path/to/robot.urdf
 	@$(BIN)/mbs-dynamics demo $(if $(ROBOT),--robot "$(ROBOT)")
 
-check: $(VENV)/.test  ## while editing: ruff, mypy, and the tests of the core and of what changed, without DDS: 90 s
+check: $(VENV)/.test  ## while editing: ruff, mypy, and the tests of the core and of what changed, no processes of ROS: 90 s
 	@$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/mypy

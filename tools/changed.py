@@ -3,13 +3,16 @@
 """Print the tests of the core and of what changed, for `make check`.
 
 What changed is what is not committed; where all is committed, the last commit. A change in a room
-of the package stands for the tests of that room, a change elsewhere for the core alone. Tests over
-DDS are left out.
+of the package stands for the tests of that room, in `ros` for those that import the file, a change
+of a test or of a helper for the tests that it is part of, a change elsewhere for the core alone.
+Tests of ROS that start processes are left out, unless they change themselves.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
+from functools import lru_cache
 from pathlib import Path
 
 TEST = Path(__file__).resolve().parents[1] / "test"
@@ -53,31 +56,46 @@ def changed() -> list[Path]:
     return [Path(name) for name in names]
 
 
-def tests_of(path: Path) -> list[Path]:
+IMPORT = re.compile(r"^\s*(?:from ([\w.]+) )?import ([^(\n]+|\([^)]*\))", re.MULTILINE)
+
+
+@lru_cache
+def imports(file: Path) -> frozenset[str]:
+    """Return the parts of all names that a file imports, itself or by helpers of tests."""
+    found = {*re.findall(r"\w+", " ".join(map(" ".join, IMPORT.findall(file.read_text()))))}
+    others = (path for path in TEST.rglob("*.py") if "smoke" not in path.parts and path != file)
+    helpers = [path for path in others if path.stem in found]
+    return frozenset(found.union(*map(imports, helpers)))
+
+
+def starts_processes(file: Path) -> bool:
+    """Whether a file of tests of ROS starts processes, itself or by helpers."""
+    return "ros" in file.relative_to(TEST).parts and "subprocess" in imports(file)
+
+
+def tests_of(path: Path) -> set[Path]:
     """Return the files of tests for a changed file."""
+    files = {file for file in TEST.rglob("test_*.py") if file.name not in LONG}
     match path.parts:
         case ("test", *_, name) if name.startswith("test_"):
-            return [] if over_dds(ROOT / path) else [ROOT / path]
+            return {ROOT / path} & {*TEST.rglob(name)}
+        case ("test", *_):
+            found = {file for file in files if path.stem in imports(file)}
         case ("mbs_dynamics", room, *_):
-            chosen = [TEST / name for name in ROOMS.get(room, (room,))]
+            rooms = [TEST / name for name in ROOMS.get(room, (room,))]
+            found = {file for file in files if {file, *file.parents} & {*rooms}}
+            if room == "ros":  # whose tests take long
+                found = {file for file in found if path.stem in imports(file)}
         case _:
-            chosen = []
-    files = [file for one in chosen for file in ([one] if one.is_file() else one.rglob("test_*"))]
-    files = [file for file in files if file.suffix == ".py" and file.name not in LONG]
-    return [file for file in files if not over_dds(file)]
-
-
-def over_dds(file: Path) -> bool:
-    """Whether a file of tests starts nodes, by what it imports."""
-    text = file.read_text() if file.exists() else ""
-    return "ros" in file.relative_to(TEST).parts and "rclpy" in text
+            found = set()
+    return {file for file in found if not starts_processes(file)}
 
 
 def main() -> None:
     core = [TEST / name for name in CORE]
     files = {file for one in core for file in ([one] if one.is_file() else one.rglob("test_*.py"))}
-    files |= {file for path in changed() for file in tests_of(path)}
-    print(*(str(file.relative_to(ROOT)) for file in sorted(files) if file.exists()), sep="\n")
+    files = files.union(*map(tests_of, changed()))
+    print(*sorted(str(file.relative_to(ROOT)) for file in files), sep="\n")
 
 
 if __name__ == "__main__":
