@@ -125,8 +125,14 @@ def in_si(
     )
 
 
-def _inverse(motors: Sequence[Motor | None], name: str) -> list[float]:
-    return [motor.sign / getattr(motor, name) if motor else 1.0 for motor in motors]
+def _to_si(motors: Sequence[Motor | None]) -> tuple[list[float], list[list[float]]]:
+    """Return zeros and factors of positions, velocities and efforts; SI units for None."""
+    zeros = [motor.zero if motor else 0.0 for motor in motors]
+    factors = [
+        [motor.sign / getattr(motor, name) if motor else 1.0 for motor in motors]
+        for name in PER_UNIT
+    ]
+    return zeros, factors
 
 
 _command: Callable[[Iterable[Any]], MotorCommand] = partial(tuple.__new__, MotorCommand)
@@ -175,10 +181,9 @@ class Motors:
             for motor in motors_of(name, by_joint[name], float(stated[name]))
         )
         """The rows of the table, in the order of the joints."""
-        names = [str(motor.motor) for motor in self.motors]
         for motor in self.motors:
-            if names.count(str(motor.motor)) > 1:
-                owners = [each.joint for each in self.motors if str(each.motor) == str(motor.motor)]
+            owners = [each.joint for each in self.motors if str(each.motor) == str(motor.motor)]
+            if len(owners) > 1:
                 raise ArgumentError(
                     f"motor {motor.motor!r} is that of {listed(owners)}; valid is a motor of its "
                     "own for each row"
@@ -212,7 +217,10 @@ class Motors:
         ]
         self._none = [0.0] * len(self.motors)
         self.layout = lru_cache(KEPT_LAYOUTS)(self._layout)
-        self._to_si = lru_cache(KEPT_LAYOUTS)(self._zeros_and_factors)
+        by_joint = {motor.joint: motor for motor in self.motors}
+        self._of_joints = lru_cache(KEPT_LAYOUTS)(
+            lambda names: _to_si([by_joint.get(name) for name in names])
+        )
 
     @classmethod
     def read(cls, path: str | Path, model: Model) -> Motors:
@@ -246,6 +254,7 @@ class Motors:
         places = {self._rows[name]: k for k, name in enumerate(names) if name in self._rows}
         rows = sorted(places)
         motors = [self.motors[row] for row in rows]
+        zeros, factors = _to_si(motors)
         order = [places[row] for row in rows]
         pick: Any = tuple
         if len(order) == 1:
@@ -255,8 +264,8 @@ class Motors:
         return Layout(
             pick,
             rows,
-            np.array([motor.zero for motor in motors]),
-            np.array([_inverse(motors, name) for name in PER_UNIT]),
+            np.array(zeros),
+            np.array(factors),
             tuple(dict.fromkeys(name for name in names if name not in self._rows)),
         )
 
@@ -316,7 +325,7 @@ class Motors:
 
         Joints without a motor are returned as they are, and so are lists of another length.
         """
-        zeros, *factors = self._to_si(tuple(names))
+        zeros, factors = self._of_joints(tuple(names))
         if len(positions) == len(names):
             positions = list(map(sub, positions, zeros))
         columns = [
@@ -324,12 +333,6 @@ class Motors:
             for values, each in zip((positions, velocities, efforts), factors, strict=True)
         ]
         return columns[0], columns[1], columns[2]
-
-    def _zeros_and_factors(self, names: tuple[str, ...]) -> list[list[float]]:
-        by_joint = {motor.joint: motor for motor in self.motors}
-        known = [by_joint.get(name) for name in names]
-        zeros = [motor.zero if motor else 0.0 for motor in known]
-        return [zeros, *(_inverse(known, name) for name in PER_UNIT)]
 
     # -- SI to commands ----------------------------------------------------------------------------
 
