@@ -155,7 +155,7 @@ class CommandPolicy:
         """(n,) the latest command, which the controller holds; empty before the first."""
         self.limited = Limited()
         self._commanded_at = 0.0
-        self._begin = self._released = self.since = 0.0
+        self._begin = self.since = 0.0
         self._dismissed = False
         self._share = 0.0
         self._from: tuple[float, ...] = ()
@@ -283,7 +283,7 @@ class CommandPolicy:
 
     def _release(self, now: float, how: str) -> None:
         self._stop = how
-        self._begin = self._released = self.since = now
+        self._begin = self.since = now
         if self.drives_hold:
             self._stop, self.grip, self._share = "hold", 1.0, 1.0
 
@@ -306,7 +306,7 @@ class CommandPolicy:
             return list(self.latest)
         if torques is not None and self._takes(now, torques):
             self._torques, self._damps_until = torques, damps_until
-            if not self.engaged and now - self._released < self.limits.release_time:
+            if not self.engaged and now - self.since < self.limits.release_time:
                 self._begin = now
         elif self.engaged and not self._outdated(now):
             return None
