@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -335,12 +334,10 @@ class Guard:
             except ArgumentError as error:
                 self.policy.trip(now, Fault("law", str(error)))
             else:
-                assist = list(map(add, torques.assist, added)) if torques.assist else added
-                torques = torques._replace(assist=assist)
+                torques = torques.assisted(added)
         if self.collisions is not None and self.collisions.yields(now):
-            along = self.commanded(self.collisions.along(rates, self._fastest))
-            assist = list(map(add, torques.assist, along)) if torques.assist else along
-            torques = torques._replace(assist=assist)
+            along = self.collisions.along(rates, self._fastest)
+            torques = torques.assisted(self.commanded(along))
         return torques
 
     # -- laws and references -----------------------------------------------------------------------
@@ -397,6 +394,8 @@ class Guard:
                 "are enabled"
             )
         self.following.aim(target, np.array(self.q), now)
+
+    # -- faults, and time without states -----------------------------------------------------------
 
     def refuse(self, fault: Fault, now: float) -> None:
         """Store the problem with the latest states; it is a fault while engaged."""

@@ -19,7 +19,6 @@ SLACK = 0.05
 WINDOW = 0.05
 """Time in s over which speeds are averaged, so that one encoder sample stops nothing."""
 
-
 MOVING = 0.1
 """Speed in rad/s or m/s above which a position must change."""
 
@@ -76,10 +75,6 @@ class Freshness:
     def refuse(self, trouble: Fault) -> None:
         """Record an invalid message."""
         self.trouble = trouble
-
-    def forget(self) -> None:
-        """Restart, as if nothing had been received."""
-        self._valid_at, self.trouble = None, None
 
     def stale(self, now: float, timeout: float) -> Fault | None:
         """Return the fault that no valid message has come for ``timeout``, or None."""

@@ -84,6 +84,12 @@ class Torques(NamedTuple):
     assist: list[float]
     """Friction compensation and springs; empty if there are none."""
 
+    def assisted(self, torques: list[float]) -> Torques:
+        """Return these torques with others (n,) added to the assist."""
+        return self._replace(
+            assist=list(map(add, self.assist, torques)) if self.assist else torques
+        )
+
 
 class CommandLimits(NamedTuple):
     """Limits of every command for n joints."""

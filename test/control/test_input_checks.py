@@ -58,10 +58,6 @@ def test_input_is_stale_before_the_first_message_and_from_the_timeout_on():
     assert fresh.trouble.kind == "bad"
     fresh.feed(11.0)
     assert fresh.trouble is None
-    fresh.refuse(Fault("bad", "no number"))
-    fresh.forget()
-    assert fresh.trouble is None
-    assert fresh.stale(11.0, 0.25).reason == "no valid imu so far"
 
 
 def test_motion_is_known_for_two_periods_after_the_latest_state():
