@@ -144,17 +144,17 @@ class Algorithm(Dispatcher):
     def _new_form(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         """Return a function that arranges arguments in the order of the parameters, options last.
 
-        It is found again by the number of arguments and the names. Raises ArgumentError.
+        It is looked up by the number of arguments and the names. Raises ArgumentError.
         """
         names = self.positional
         given = [*names[: len(args)], *named]
         wrong = [name for k, name in enumerate(given) if name not in names or name in given[:k]]
         unnamed = [f"{x!r} without a name" for x in args[self.most :]]
         if wrong or unnamed:
-            came = repr(wrong[0]) if wrong else unnamed[0]
+            refused = repr(wrong[0]) if wrong else unnamed[0]
             by_name = names[self.most :] if unnamed else ()
             raise ArgumentError(
-                f"{self.name}: cannot take {came}; the arguments are: model, {', '.join(names)}"
+                f"{self.name}: cannot take {refused}; the arguments are: model, {', '.join(names)}"
                 + (f"; give options by name: {by_name[0]}=..." if by_name else "")
             )
         for name in self.required:
@@ -177,11 +177,11 @@ class Algorithm(Dispatcher):
             self.check_model(model)
             complete = self.complete(dict(zip(self.options, options, strict=True)))
             own, key = compiled(model).own, (self, (*given, *complete.values()))
-            found = own.get(key)
-            if found is None:
+            entry = own.get(key)
+            if entry is None:
                 chosen = [name for name, x in zip(self.optional, given, strict=True) if x]
-                found = own[key] = self.kernel(model, (*self.required, *chosen), complete), set()
-            kernel = found[0]
+                entry = own[key] = self.kernel(model, (*self.required, *chosen), complete), set()
+            kernel = entry[0]
         if any(given) and isinstance(optional[0], dict) and self.optional[0] == "wrenches":
             by_name = dict(zip(self.options, options, strict=True))
             optional = wrenches_on(model, optional[0], arrays[0], by_name), *optional[1:]
@@ -289,11 +289,11 @@ class Algorithm(Dispatcher):
         if "body" in options:
             keep.add(model.frames[options["body"]].body)
         regroup = self.joint_space_only
-        found: Model = compiled(model).get_or_create(
+        other: Model = compiled(model).get_or_create(
             (equivalent, frozenset(keep), regroup, model.variables),
             lambda: equivalent(model, keep_frames=keep, regroup=regroup),
         )
-        return found
+        return other
 
 
 def _with_model(equations: inspect.Signature) -> inspect.Signature:
@@ -418,21 +418,21 @@ def compile(
     algorithm and for unknown options, UnknownBodyError, UnknownRepresentationError,
     UnknownBackendError; BackendError if llvmlite is needed and missing.
     """
-    found, arrays, chosen = asked_of(function, options)
-    return found.kernel(model, arrays, chosen, backend)
+    selected, arrays, chosen = asked_of(function, options)
+    return selected.kernel(model, arrays, chosen, backend)
 
 
 def asked_of(
     function: Callable[..., Any] | str, options: Mapping[str, Any]
 ) -> tuple[Algorithm, tuple[str, ...], dict[str, Any]]:
     """Return an algorithm, its arrays, and its options, from what :func:`compile` takes."""
-    found = algorithm_of(function)
-    known = *found.options, *found.optional
+    selected = algorithm_of(function)
+    known = *selected.options, *selected.optional
     unknown = [name for name in options if name not in known]
     if unknown:
         raise ArgumentError(
-            f"{found.name} has no option {unknown[0]!r}; it has: {', '.join(known) or 'none'}"
+            f"{selected.name} has no option {unknown[0]!r}; it has: {', '.join(known) or 'none'}"
         )
-    chosen = tuple(name for name in found.optional if options.get(name, False))
-    rest = {k: v for k, v in options.items() if k in found.options}
-    return found, (*found.required, *chosen), rest
+    chosen = tuple(name for name in selected.optional if options.get(name, False))
+    rest = {k: v for k, v in options.items() if k in selected.options}
+    return selected, (*selected.required, *chosen), rest

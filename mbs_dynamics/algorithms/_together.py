@@ -111,12 +111,12 @@ def _inputs(parts: Sequence[_Part], model: Model) -> dict[str, tuple[int, ...]]:
         shapes = {shape_of(name, model, part.options) for part in takers}
         frames = {_frames_of(part, name) for part in takers}
         if len(shapes) > 1 or len(frames) > 1:
-            said = ", ".join(
+            uses = ", ".join(
                 f"{part.name} takes {shape_of(name, model, part.options)} "
                 f"{_frames_of(part, name)}".rstrip()
                 for part in takers
             )
-            raise ArgumentError(f"the array {name!r} is not the same for all algorithms: {said}")
+            raise ArgumentError(f"the array {name!r} is not the same for all algorithms: {uses}")
         if takers:
             inputs[name] = shapes.pop()
     return inputs

@@ -88,7 +88,7 @@ def centroidal_momentum_bias(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatA
 
     The total wrench of the recursion of :func:`inverse_dynamics` without gravity.
     """
-    rep, falling, rest = BodyFixed(model, q), model.under(np.zeros(3)), np.zeros(model.n)
+    rep, falling, rest = BodyFixed(model, q), model.with_gravity(np.zeros(3)), np.zeros(model.n)
     W = recursion(falling, rep, np.asarray(qd), rest, NO_LOADS)[2][GROUND]
     return np.concatenate([W[:3] - so3.hat(center_of_mass(model, q)) @ W[3:], W[3:]])
 

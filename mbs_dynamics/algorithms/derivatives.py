@@ -106,15 +106,15 @@ def forward_dynamics_derivatives(
     qdd = factors.accelerations(tau, h)
     own = model.free_roots()
     dq, dqd, _ = _derivatives(model, q, qd, qdd, wrenches, own)
-    for i, found in own.items():  # (11a): M Z is left out, of which the armature has no part
+    for i, rates in own.items():  # (11a): M Z is left out, of which the armature has no part
         inverse = np.linalg.inv(model.bodies[i].joint.screws)
-        own[i] = [inverse @ x for x in found]
+        own[i] = [inverse @ x for x in rates]
         for matrix, x in zip((dq, dqd), own[i], strict=True):
             matrix[i, i] = matrix[i, i] - model.rotor(i) @ x
     by_q, by_qd = factors.response(dq), factors.response(dqd)
-    for i, found in own.items():
+    for i, rates in own.items():
         at = np.ix_(*[model.bodies[i].joint.velocities] * 2)
-        for matrix, x in zip((by_q, by_qd), found, strict=True):
+        for matrix, x in zip((by_q, by_qd), rates, strict=True):
             matrix[at] = matrix[at] - x
     return ForwardDynamicsDerivatives(by_q, by_qd, factors.inverse())
 
@@ -143,7 +143,7 @@ def inverse_dynamics_rates(
     return TorqueRates(derivative_of(tau, 1), derivative_of(tau, 2))
 
 
-class Motion(NamedTuple):
+class Composites(NamedTuple):
     """Quantities that the derivatives are composed of, per body in its frame; the ground is last.
 
     M, B and W are composite: of all bodies that the joint of a body moves.
@@ -157,11 +157,11 @@ class Motion(NamedTuple):
     W: list[Array]
 
 
-def motion_of(model: Tree, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads) -> Motion:
+def composites_of(model: Tree, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads) -> Composites:
     """Return twists, accelerations, and composite inertias, gyrations and wrenches."""
     V, A, W = recursion(model, rep, qd, qdd, loads)
     M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
-    return Motion(V, A, M, B, W)
+    return Composites(V, A, M, B, W)
 
 
 def _derivatives(
@@ -173,7 +173,7 @@ def _derivatives(
     numbers: derivations.md.
     """
     rep = BodyAxes(model, q)
-    V, A, M, B, W = motion_of(model, rep, qd, qdd, Loads(wrenches))
+    V, A, M, B, W = composites_of(model, rep, qd, qdd, Loads(wrenches))
     pairs, dq, dqd, dqdd = common_frame(rep), *(model.per_pair() for _ in range(3))
     S_met = pairs.screws()
     X, Y, Z, X_met, Y_met, Z_met = (model.per_body() for _ in range(6))

@@ -171,11 +171,11 @@ def pivots(model: Tree) -> Callable[[int, Any], Any]:
     The pivot is the articulated-body inertia about the joint: the joints beyond it are free. It
     counts as zero if it is rounding compared with the inertia for locked joints.
     """
-    said, bounds = bounds_of_pivots(model)
-    messages, least = model.per_coordinate(said), model.per_coordinate(bounds)
+    messages, bounds = bounds_of_pivots(model)
+    message_of, least = model.per_coordinate(messages), model.per_coordinate(bounds)
 
     def pivot(k: int, value: Any) -> Any:
-        return positive(value, messages[k], above=least[k])
+        return positive(value, message_of[k], above=least[k])
 
     return pivot
 
@@ -187,13 +187,13 @@ def bounds_of_pivots(model: Tree) -> tuple[list[str], list[float]]:
     without = (b for b in own.bodies if b.inertia.mass == 0.0 and not np.any(b.inertia.tensor))
     bare = {k for body in without for k in body.joint.velocities}
     here = " here: the joints beyond it leave it none, as in gimbal lock"
-    said = [
+    messages = [
         f"the mass matrix is singular: joint {joint.name!r} moves no inertia"
         + (here if k in bare and locked[k] > 0.0 else "")
         for joint in own.joints
         for k in joint.velocities
     ]
-    return said, [max(PIVOT_TOLERANCE * felt, 0.0) for felt in locked]
+    return messages, [max(PIVOT_TOLERANCE * felt, 0.0) for felt in locked]
 
 
 def _locked(model: Tree) -> list[float]:

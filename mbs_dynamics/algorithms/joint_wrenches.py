@@ -67,10 +67,10 @@ def joint_wrenches(
             if joint.child.body != GROUND:
                 on_bodies[joint.child.body] = on_bodies[joint.child.body] + beyond[k]
     V, A, W = recursion(model, rep, qd, qdd, Loads(on_bodies))
-    found = []
+    results = []
     for name, one in named.items():
         if one is None:
-            found.append(W[model.moved_by([name])[0]])
+            results.append(W[model.moved_by([name])[0]])
             continue
         total = _of_links(model, q, representation, one, V, A)
         for i in one.bodies:
@@ -78,8 +78,8 @@ def joint_wrenches(
         for other, wrench in zip(fixed, beyond, strict=True):
             if other.child.name in one.links:
                 total = total - wrench
-        found.append(rep.wrench_at(one.child, total))
-    return np.array(found).reshape(-1, 6)
+        results.append(rep.wrench_at(one.child, total))
+    return np.array(results).reshape(-1, 6)
 
 
 def _of_links(model: Tree, q: Any, representation: str, joint: FixedJoint, V: Any, A: Any) -> Array:

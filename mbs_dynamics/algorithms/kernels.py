@@ -103,9 +103,9 @@ def kernel_of(
     backend = default_backend() if backend is None else checked_backend(backend)
     kept, shared = compiled(model), (key, model.variables)
     with kept.lock:
-        found = kept.own.get((key, backend)) if defaults else None
-        if found is not None:
-            return found[0]  # type: ignore[no-any-return]
+        entry = kept.own.get((key, backend)) if defaults else None
+        if entry is not None:
+            return entry[0]  # type: ignore[no-any-return]
         kernels: dict[str, Kernel] = kept.kernels.get(shared, {})
         if backend not in kernels:
             traced = next((kernel.program for kernel in kernels.values()), None) or program()

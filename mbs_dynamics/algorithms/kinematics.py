@@ -53,8 +53,8 @@ def pose(model: Tree, q: ArrayLike, body: str) -> FloatArray:
 
     Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
-    found: FloatArray = forward_kinematics(model, q, bodies=[body])[0]
-    return found
+    C: FloatArray = forward_kinematics(model, q, bodies=[body])[0]
+    return C
 
 
 @algorithm(invariant=False, generic=True)

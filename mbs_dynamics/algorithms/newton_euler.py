@@ -99,7 +99,7 @@ def coriolis_torques(
     :func:`coriolis_matrix` and qd, and to :func:`bias_torques` minus :func:`gravity_torques`.
     Arguments and errors are those of :func:`bias_torques`.
     """
-    return newton_euler(model.under(np.zeros(3)), q, qd, np.zeros(model.n), representation)
+    return newton_euler(model.with_gravity(np.zeros(3)), q, qd, np.zeros(model.n), representation)
 
 
 def newton_euler(

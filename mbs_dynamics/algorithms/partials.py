@@ -48,7 +48,7 @@ def jacobian_derivative(
     Raises ArgumentError for an index out of range.
     """
     directions = coordinates(model, joints)
-    of = Columns(model, q, body, representation)
+    of = JacobianColumns(model, q, body, representation)
     J: list[Array] = [np.zeros(6) for _ in range(model.n)]
     columns = [
         ((i, c), k)
@@ -72,7 +72,7 @@ def kinematic_hessian(
 
     The first order of :func:`jacobian_derivative` for all pairs of joints.
     """
-    of = Columns(model, q, body, representation)
+    of = JacobianColumns(model, q, body, representation)
     H = model.per_pair(6)
     for k, _ in model.outward_to(of.frame.body):
         H[k, k] = of.by_itself(k)
@@ -86,7 +86,7 @@ def coordinates(model: Tree, joints: Sequence[int | str]) -> tuple[int, ...]:
     """Return the indices of coordinates, given as indices or by the names of their joints."""
     if isinstance(joints, (str, int)):
         raise ArgumentError(f"joints must be a sequence of indices or names; got {joints!r}")
-    found = []
+    indices = []
     for joint in joints:
         if isinstance(joint, str):
             if joint not in model.joint_names:
@@ -95,20 +95,20 @@ def coordinates(model: Tree, joints: Sequence[int | str]) -> tuple[int, ...]:
                 raise ArgumentError(
                     f"joints: {joint!r} has several velocities, of which one is named by its index"
                 )
-            found.append(model.model.joint(joint).coordinate)
+            indices.append(model.model.joint(joint).coordinate)
         elif isinstance(joint, (int, np.integer)) and 0 <= joint < model.n:
-            found.append(int(joint))
+            indices.append(int(joint))
         else:
             raise ArgumentError(
                 f"joint index {joint!r} is out of range; valid is 0 to {model.n - 1}"
             )
-    return tuple(found)
+    return tuple(indices)
 
 
-class Columns:
+class JacobianColumns:
     """The columns of a Jacobian at q by joint, and their derivatives by joints on the path.
 
-    Columns are per unit of the coordinates: those of mimic joints include the ratio.
+    JacobianColumns are per unit of the coordinates: those of mimic joints include the ratio.
     """
 
     def __init__(self, model: Tree, q: Array, body: str, representation: str) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.partials import Columns
+from mbs_dynamics.algorithms.partials import JacobianColumns
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.representation import formulas, moves, parameters_at
 from mbs_dynamics.representation.tree import Tree
@@ -44,7 +44,7 @@ def pose_sensitivity(
     """Return the twists (..., 6, m) of a body or link per unit of m geometric parameters.
 
     Column k is the derivative of the pose C by pi_k as a twist: C^-1 dC/dpi_k if body-fixed,
-    dC/dpi_k C^-1 if spatial. Columns of joints that do not move the body are zero.
+    dC/dpi_k C^-1 if spatial. JacobianColumns of joints that do not move the body are zero.
 
     ``screws`` (..., m, 6) are the U_k, each in the frame that the body moved by ``joints[k]`` has
     at position zero; a joint may occur repeatedly.
@@ -75,7 +75,7 @@ def jacobian_sensitivity(
     joints j before the parameter on the path to the body, and the spatial one is [K, J_j] for the
     others; compare Mueller (dynamics), eqs. (5) and (15).
     """
-    of, moved = Columns(model, q, body, representation), model.moved_by(joints)
+    of, moved = JacobianColumns(model, q, body, representation), model.moved_by(joints)
     K = parameters_at(of.rep, of.frame, screws, moved)
     turning = parameters_at(of.of_turning, of.frame, screws, moved) if of.is_mixed else K
     dJ: Any = [np.zeros((6, len(moved), body.joint.nv), dtype=object) for body in model.bodies]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.derivatives import motion_of
+from mbs_dynamics.algorithms.derivatives import composites_of
 from mbs_dynamics.algorithms.newton_euler import NO_LOADS
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.se3 import ad_dual
@@ -43,7 +43,7 @@ def torque_sensitivity(
     (17).
     """
     rep, moved = BodyAxes(model, q), model.moved_by(joints)
-    V, A, M, B, W = motion_of(model, rep, qd, qdd, NO_LOADS)
+    V, A, M, B, W = composites_of(model, rep, qd, qdd, NO_LOADS)
     U: Any = screws
     meet: Any = common_frame(rep)
     dtau: Any = [np.full((len(moved), body.joint.nv), 0.0, dtype=object) for body in model.bodies]

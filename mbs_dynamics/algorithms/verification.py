@@ -39,11 +39,11 @@ def verify(kernel: Kernel, algorithm: Callable[..., Any], model: Model, output: 
         if "placements" in given:  # equations may use that they are poses
             given["placements"] = model.placements
         results: Any = kernel(**given)
-        found = getattr(results, output) if len(kernel.outputs) > 1 else results
+        computed = getattr(results, output) if len(kernel.outputs) > 1 else results
         tree = Tree(model, *(given.get(name) for name in MODEL_INPUTS))
         arrays = [given[name] for name in algorithm_of(algorithm).required]
         expected = np.asarray(algorithm(tree, *arrays, representation="body_fixed"), dtype=float)
-        _check(output or kernel.name, kernel, found, expected)
+        _check(output or kernel.name, kernel, computed, expected)
 
 
 def verify_program(kernel: Kernel) -> None:
@@ -55,8 +55,8 @@ def verify_program(kernel: Kernel) -> None:
         _check(kernel.name, kernel, kernel(*given), plain(*given))
 
 
-def _check(name: str, kernel: Kernel, found: FloatArray, expected: FloatArray) -> None:
-    error = np.abs(found - expected).max(initial=0.0)
+def _check(name: str, kernel: Kernel, computed: FloatArray, expected: FloatArray) -> None:
+    error = np.abs(computed - expected).max(initial=0.0)
     error /= 1.0 + np.abs(expected).max(initial=0.0)
     if not error <= AGREEMENT:  # NaN is an error, too
         raise BackendError(

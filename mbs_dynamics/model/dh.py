@@ -346,11 +346,11 @@ def _checked_row(argument: str, row: DHRow) -> DHRow:
 
 
 def _diagnose(bodies: Sequence[Body], rows: Sequence[DHRow], modified: bool) -> list[Diagnostic]:
-    said = []
+    diagnostics = []
     for body, row in zip(bodies, rows, strict=True):
         link = f"link {body.name!r}"
         if row.mass > 0.0 and row.com is None and (modified or row.a == row.b == 0.0):
-            said.append(
+            diagnostics.append(
                 Diagnostic(
                     link,
                     f"has a mass of {row.mass:g} kg but no {'com' if modified else 'length'}"
@@ -361,9 +361,9 @@ def _diagnose(bodies: Sequence[Body], rows: Sequence[DHRow], modified: bool) -> 
         for angle in ("alpha", "theta"):
             if abs(getattr(row, angle)) > 2 * pi:
                 turns = f"{angle} is {getattr(row, angle):g} rad, more than a turn"
-                said.append(Diagnostic(link, f"{turns}; are these degrees?"))
+                diagnostics.append(Diagnostic(link, f"{turns}; are these degrees?"))
         if row.kind == "revolute" and max(map(abs, row.position_limits or (0.0,))) > MOST_TURNS:
-            said.append(
+            diagnostics.append(
                 Diagnostic(
                     link, f"position_limits are {row.position_limits} rad; are these degrees?"
                 )
@@ -372,7 +372,9 @@ def _diagnose(bodies: Sequence[Body], rows: Sequence[DHRow], modified: bool) -> 
             row.com is None and body.inertia.violations()
         ):  # rods and points are real bodies: this is the hub
             message = "has a hub inertia about the joint axis alone; no distribution of mass has"
-            said.append(Diagnostic(link, message, "note"))  # meant so by the paper: no warning
+            diagnostics.append(
+                Diagnostic(link, message, "note")
+            )  # meant so by the paper: no warning
     pairs = zip(bodies, rows, strict=True)
     from_hubs = {
         (f"link {body.name!r}", message)
@@ -380,5 +382,5 @@ def _diagnose(bodies: Sequence[Body], rows: Sequence[DHRow], modified: bool) -> 
         if row.com is None
         for message in body.inertia.violations()
     }
-    found = diagnose_made(bodies)
-    return said + [x for x in found if (x.subject, x.message) not in from_hubs]
+    of_bodies = diagnose_made(bodies)
+    return diagnostics + [x for x in of_bodies if (x.subject, x.message) not in from_hubs]

@@ -70,16 +70,16 @@ def warn(model: M) -> M:
 
 def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
     """Return diagnostics of the inertias of bodies, and of the joints that own coordinates."""
-    said = []
+    diagnostics = []
     massless = bool(bodies) and not _any_inertia(bodies)
     if massless:
         message = "nothing that moves has mass or inertia: for kinematics only"
-        said.append(Diagnostic("the robot", f"{message}, since the mass matrix is singular"))
+        diagnostics.append(Diagnostic("the robot", f"{message}, since the mass matrix is singular"))
     for body in bodies:
         link = f"link {body.name!r}"
-        said += [Diagnostic(link, message) for message in body.inertia.violations()]
+        diagnostics += [Diagnostic(link, message) for message in body.inertia.violations()]
         if body.inertia.mass == 0.0 and not massless:
-            said.append(Diagnostic(link, "moves but has no mass of its own", "note"))
+            diagnostics.append(Diagnostic(link, "moves but has no mass of its own", "note"))
     moved: dict[int, list[int]] = {}
     for i, body in enumerate(bodies):
         moved.setdefault(body.joint.coordinate, []).append(i)
@@ -89,14 +89,14 @@ def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
     contradicted = contradictions(limits.lower, limits.upper)
     for joint in owners:
         if joint.coordinate in contradicted:
-            said.append(Diagnostic(f"joint {joint.name!r}", contradicted[joint.coordinate]))
+            diagnostics.append(Diagnostic(f"joint {joint.name!r}", contradicted[joint.coordinate]))
         if not massless:
-            said += _diagnose_mass(joint, moved[joint.coordinate], bodies, beyond)
+            diagnostics += _diagnose_mass(joint, moved[joint.coordinate], bodies, beyond)
         effort = joint.limits.effort
         if joint.nv == 1 and (effort is None or effort <= 0.0):
             stated = "no effort limit" if effort is None else f"an effort limit of {effort:g}"
-            said.append(Diagnostic(f"joint {joint.name!r}", f"has {stated}", "note"))
-    return said
+            diagnostics.append(Diagnostic(f"joint {joint.name!r}", f"has {stated}", "note"))
+    return diagnostics
 
 
 def diagnose_made(bodies: Sequence[Body]) -> list[Diagnostic]:

@@ -164,20 +164,20 @@ def _with_frames_on_axes(model: Model, keep: set[int]) -> Model:
 def _next_axes(model: Model) -> list[_Line | None]:
     """Return for each body the axis, in its frame, about which the largest branch beyond turns."""
     size = [1] * model.nb
-    found: list[tuple[int, _Line | None]] = [(0, None)] * (model.nb + 1)
+    largest: list[tuple[int, _Line | None]] = [(0, None)] * (model.nb + 1)
     for i, p in reversed(list(enumerate(model.parents))):
         body = model.bodies[i]
-        axis = found[i][1]
+        axis = largest[i][1]
         if body.joint.nv > 1:
             axis = None
         elif body.joint.kind != "prismatic":
             axis = _Line.of(body.joint.screw)
-        if axis is not None and size[i] > found[p][0]:
+        if axis is not None and size[i] > largest[p][0]:
             R, r = body.home_rel[:3, :3], body.home_rel[:3, 3]
-            found[p] = size[i], _Line(R @ axis.e, R @ axis.p + r)
+            largest[p] = size[i], _Line(R @ axis.e, R @ axis.p + r)
         if p != GROUND:
             size[p] += size[i]
-    return [axis for _, axis in found[:-1]]
+    return [axis for _, axis in largest[:-1]]
 
 
 def _on_axis(

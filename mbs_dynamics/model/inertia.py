@@ -175,20 +175,20 @@ class Inertia(Value):
 
     def violations(self) -> list[str]:
         """Return the violations of physical laws, the worst first; empty for a possible body."""
-        said = []
+        messages = []
         lowest, middle, highest = np.linalg.eigvalsh(self.tensor_at_com)
         slack = SEMIDEFINITE_TOLERANCE * max(
             float(np.abs(self.tensor).max()), float(np.abs(self.tensor_at_com).max())
         )
         moments = f"{lowest:.4g}, {middle:.4g}, {highest:.4g} kg m^2"
         if lowest < -slack - 1e-15:
-            said.append(f"inertia is not positive semidefinite (principal moments {moments})")
+            messages.append(f"inertia is not positive semidefinite (principal moments {moments})")
         elif highest > lowest + middle + slack + 1e-15:
-            said.append(
+            messages.append(
                 "inertia breaks the triangle inequality: no distribution of mass has the "
                 f"principal moments {moments}"
             )
-        return said
+        return messages
 
 
 def spatial_inertia(mass: float, com: ArrayLike, inertia_at_com: ArrayLike) -> FloatArray:

@@ -71,8 +71,8 @@ class Joint(Value):
             shape = () if np.ndim(self.armature) == 0 else (self.nv,)
             armature = checks.numbers(f"armature of joint {self.name!r}", self.armature, shape)
             if armature.min() < 0.0:
-                came = armature.tolist()
-                raise ModelError(f"armature of joint {self.name!r} is negative; got {came}")
+                values = armature.tolist()
+                raise ModelError(f"armature of joint {self.name!r} is negative; got {values}")
             object.__setattr__(self, "armature", frozen(armature) if shape else float(armature))
 
     @property

@@ -246,20 +246,20 @@ class _Assembly:
         """Return the force limits of joints, the least that the joint or an actuator states."""
         m = self.m
         own = np.flatnonzero(m.jnt_actfrclimited).tolist()
-        found = {k: float(np.abs(m.jnt_actfrcrange[k]).max()) for k in own}
+        efforts = {k: float(np.abs(m.jnt_actfrcrange[k]).max()) for k in own}
         direct = int(self.mujoco.mjtTrn.mjTRN_JOINT)
         for a in np.flatnonzero(m.actuator_forcelimited).tolist():
             k = int(m.actuator_trnid[a, 0])
             if m.actuator_trntype[a] == direct:
                 most = float(np.abs(m.actuator_forcerange[a]).max() * abs(m.actuator_gear[a, 0]))
-                found[k] = min(found.get(k, np.inf), most)
-        return found
+                efforts[k] = min(efforts.get(k, np.inf), most)
+        return efforts
 
     # -- names, and what is left out -------------------------------------------------------------
 
     def _own_name(self, kind: str, k: int) -> str | None:
-        found: str | None = self.mujoco.mj_id2name(self.m, self._object(kind), k)
-        return found
+        name: str | None = self.mujoco.mj_id2name(self.m, self._object(kind), k)
+        return name
 
     def _object(self, kind: str) -> int:
         return int(getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"))
@@ -277,23 +277,23 @@ class _Assembly:
     def _refuse(self, leave_out: Collection[str]) -> None:
         """Raise ModelError for what a tree has not, or warn of it if it is left out on request."""
         what = {"equality": "constraints", "tendon": "tendons", "flex": "soft bodies"}
-        found = {
+        present = {
             kind: [self._name(kind, k) for k in range(count)]
             for kind, count in zip(
                 UNSUPPORTED, (self.m.neq, self.m.ntendon, self.m.nflex), strict=True
             )
             if count
         }
-        refused = [kind for kind in found if kind not in leave_out]
+        refused = [kind for kind in present if kind not in leave_out]
         if refused:
-            said = "; ".join(f"{kind}: {', '.join(found[kind])}" for kind in refused)
+            listed = "; ".join(f"{kind}: {', '.join(present[kind])}" for kind in refused)
             raise ModelError(
                 f"MJCF with {' and '.join(what[kind] for kind in refused)} is no tree of rigid "
-                f"bodies ({said}); leave_out={tuple(found)!r} leaves them out"
+                f"bodies ({listed}); leave_out={tuple(present)!r} leaves them out"
             )
-        for kind, names in found.items():
-            said = f"left out: {', '.join(names)}"
-            self.diagnostics.append(Diagnostic(f"MJCF {what[kind]}", said))
+        for kind, names in present.items():
+            message = f"left out: {', '.join(names)}"
+            self.diagnostics.append(Diagnostic(f"MJCF {what[kind]}", message))
 
     def _say_what_passive_forces_are_left_out(self) -> None:
         m = self.m

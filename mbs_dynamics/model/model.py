@@ -288,8 +288,8 @@ class Model(Value):
 
         Raises UnknownJointError, which lists the valid names.
         """
-        found = self.joint(joint).velocities
-        return slice(found.start, found.stop)
+        columns = self.joint(joint).velocities
+        return slice(columns.start, columns.stop)
 
     @cached_property
     def _position_slices(self) -> dict[int, slice]:
@@ -302,12 +302,12 @@ class Model(Value):
     @cached_property
     def single(self) -> FloatArray:
         """(m, 2) int: indices of position and velocity of joints with one degree of freedom."""
-        found = [
+        indices = [
             (self.positions_of(joint).start, joint.coordinate)
             for joint in self.joints
             if joint.nv == 1
         ]
-        return np.array(found, dtype=int).reshape(-1, 2)
+        return np.array(indices, dtype=int).reshape(-1, 2)
 
     def check_single(self, what: str, *others: str, instead: str = "") -> None:
         """Raise ModelError, naming the joint, if one has several degrees of freedom.
@@ -407,21 +407,21 @@ class Model(Value):
         Raises ArgumentError for a wrong shape or type, and for a quaternion whose length differs
         from one by more than 1e-3.
         """
-        found = checks.numbers(name, q, (self.nq,), batch=True)
+        positions = checks.numbers(name, q, (self.nq,), batch=True)
         for joint in self.joints:
             if joint.group.has_quaternion:
                 end = self.positions_of(joint).stop
-                turn = found[..., end - 4 : end]
+                turn = positions[..., end - 4 : end]
                 length = np.linalg.norm(turn, axis=-1, keepdims=True)
                 wrong = np.abs(length - 1.0) > QUATERNION_TOLERANCE
                 if wrong.any():
-                    came = turn[wrong[..., 0]][0].tolist()
+                    given = turn[wrong[..., 0]][0].tolist()
                     raise ArgumentError(
                         f"{name}: entries {end - 4} to {end - 1} must be the unit quaternion x, y, "
-                        f"z, w of joint {joint.name!r}; got {came}"
+                        f"z, w of joint {joint.name!r}; got {given}"
                     )
                 turn /= length
-        return found
+        return positions
 
     def vector(self, values: Mapping[str, ArrayLike], rest: float = 0.0) -> FloatArray:
         """Return an array (n,) of rates, torques or the like from a mapping of joint names.
@@ -432,14 +432,14 @@ class Model(Value):
         """
         if not isinstance(values, Mapping):
             raise ArgumentError(f"values must be a mapping of joint names; got {values!r}")
-        found = np.full(self.n, float(rest))
+        array = np.full(self.n, float(rest))
         places = {joint.name: joint.velocities for joint in self.joints}
         for name, value in values.items():
             if name not in places:
                 raise UnknownJointError(name, places)
             what, k = f"the value of joint {name!r}", places[name]
-            found[k] = checks.numbers(what, value, () if len(k) == 1 else (len(k),))
-        return found
+            array[k] = checks.numbers(what, value, () if len(k) == 1 else (len(k),))
+        return array
 
     def by_joint(self, values: ArrayLike) -> dict[str, Any]:
         """Return an array (n,) of rates, torques or the like as a mapping from joint names.
@@ -471,10 +471,10 @@ class Model(Value):
             W = checks.numbers(f"the wrench on {link!r}", wrench, (6,), batch=True)
             given[link] = frame, W @ se3.Ad(se3.inverse(frame.placement))
         batch = checks.batch_of(**{link: W.shape[:-1] for link, (_, W) in given.items()})
-        found = np.zeros((*batch, self.nb, 6))
+        totals = np.zeros((*batch, self.nb, 6))
         for frame, W in given.values():
-            found[..., frame.body, :] += W
-        return found
+            totals[..., frame.body, :] += W
+        return totals
 
     def _moving(self, what: str, link: str) -> Frame:
         """Return the frame of a link, or raise ModelError if it does not move."""

@@ -48,22 +48,22 @@ def tools(model: Model) -> tuple[str, ...]:
         rank = next((k for k, those in enumerate(TOOLS) if words & those), None)
         if rank is not None and (frame.body not in named or rank < named[frame.body][0]):
             named[frame.body] = rank, name
-    found: dict[str, int] = {}
+    depths: dict[str, int] = {}
     for leaf in leaves(model):
         branch = path(model, model.frames[leaf].body)
         carrying = next((i for i in branch if i in named), None)
         tool = leaf if carrying is None else named[carrying][1]
-        found[tool] = max(len(branch), found.get(tool, 0))
-    return tuple(sorted(found, key=lambda tool: -found[tool]))
+        depths[tool] = max(len(branch), depths.get(tool, 0))
+    return tuple(sorted(depths, key=lambda tool: -depths[tool]))
 
 
 def path(model: Model, i: int) -> list[int]:
     """Return the bodies from the root to body i, both included; none for the ground."""
-    found = []
+    bodies = []
     while i != GROUND:
-        found.append(i)
+        bodies.append(i)
         i = model.parents[i]
-    return found[::-1]
+    return bodies[::-1]
 
 
 def path_to(model: Model, name: str) -> tuple[Model, list[int]]:

@@ -41,15 +41,15 @@ class Payloads(tuple[Payload, ...]):
         sums = {i: np.zeros(10) for i in self.bodies}
         for load in self:
             sums[load.body] += load.parameters
-        found = np.array(list(sums.values())).reshape(-1, 10)
-        found.flags.writeable = False
-        return found
+        rows = np.array(list(sums.values())).reshape(-1, 10)
+        rows.flags.writeable = False
+        return rows
 
 
 def loaded(bodies: Sequence[Body], loads: Iterable[tuple[int, Any]]) -> tuple[Body, ...]:
     """Return the bodies with inertial parameters (10,), numbers or symbols, added to some."""
-    found = list(bodies)
+    carriers = list(bodies)
     for i, parameters in loads:
-        inertia = found[i].inertia + Inertia.from_parameters(parameters)
-        found[i] = replace(found[i], inertia=inertia)
-    return tuple(found)
+        inertia = carriers[i].inertia + Inertia.from_parameters(parameters)
+        carriers[i] = replace(carriers[i], inertia=inertia)
+    return tuple(carriers)

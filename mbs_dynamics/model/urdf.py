@@ -237,15 +237,15 @@ class _Assembly:
 
     def diagnose_link(self, link: str) -> None:
         """Add the diagnostics of the inertia of one link."""
-        found = self.inertias[link].violations()
+        messages = self.inertias[link].violations()
         inertial = self.tree.links[link].inertial
         if inertial is not None and inertial.mass is None:
-            found.append("has an <inertial> without a mass; taken to be 0 kg")
+            messages.append("has an <inertial> without a mass; taken to be 0 kg")
         elif inertial is not None and inertial.inertia is None and inertial.mass > 0.0:
-            found.append(
+            messages.append(
                 f"has a mass of {inertial.mass:g} kg without an <inertia>; taken as a point"
             )
-        self.diagnostics += [Diagnostic(f"link {link!r}", message) for message in found]
+        self.diagnostics += [Diagnostic(f"link {link!r}", message) for message in messages]
 
     def say_what_is_left_out(self) -> None:
         """Report the mass of the links that ``root`` and ``tip`` exclude."""

@@ -65,10 +65,10 @@ def drivers(tree: LinkTree, joints: Iterable[Any]) -> dict[str, Driver]:
 
     Raises UrdfError if that joint does not exist or has not one coordinate, and for a cycle.
     """
-    found: dict[str, Driver] = {}
+    by_joint: dict[str, Driver] = {}
     for joint in joints:
         chain: dict[str, Any] = {}
-        while joint.mimic is not None and joint.name not in found:
+        while joint.mimic is not None and joint.name not in by_joint:
             if joint.name in chain:
                 names = " -> ".join([*chain, joint.name])
                 raise UrdfError(f"{tree.where}: joints mimic one another: {names}")
@@ -80,13 +80,13 @@ def drivers(tree: LinkTree, joints: Iterable[Any]) -> dict[str, Driver]:
                         f"{one.name!r} is {one.type} and has not one coordinate"
                     )
             joint = other
-        end = found.setdefault(joint.name, Driver(joint, 1.0, 0.0))
+        end = by_joint.setdefault(joint.name, Driver(joint, 1.0, 0.0))
         for follower in reversed(chain.values()):
             multiplier, offset = follower.mimic.multiplier, follower.mimic.offset or 0.0
             multiplier = 1.0 if multiplier is None else multiplier
             end = Driver(end.owner, multiplier * end.ratio, multiplier * end.offset + offset)
-            found[follower.name] = end
-    return found
+            by_joint[follower.name] = end
+    return by_joint
 
 
 def mimicked(tree: LinkTree, joint: Any) -> Any:
@@ -114,23 +114,23 @@ def diagnose_joint(tree: LinkTree, joint: Any) -> list[Diagnostic]:
             for tag in ignored[joint.type]
             if getattr(joint, tag) is not None
         ]
-    said = []
+    diagnostics = []
     if joint.mimic is not None:
         meant = mimicked(tree, joint).name
         if meant != joint.mimic.joint:
             message = f"mimics {joint.mimic.joint!r}, which does not exist; taken to mean {meant!r}"
-            said.append(Diagnostic(subject, message))
+            diagnostics.append(Diagnostic(subject, message))
     if joint.type != "continuous" and reversed_limits(joint):
         lower, upper = joint.limit.lower, joint.limit.upper
         message = f"has the lower limit {lower:g} above the upper {upper:g}; taken as no limit"
-        said.append(Diagnostic(subject, message))
+        diagnostics.append(Diagnostic(subject, message))
     for what in ("damping", "friction"):
         value = dynamics(joint, what)
         if value < 0.0:
-            said.append(
+            diagnostics.append(
                 Diagnostic(subject, f"has the negative {what} {value:g}: it feeds in energy")
             )
-    return said
+    return diagnostics
 
 
 def dynamics(joint: Any, what: str) -> float:

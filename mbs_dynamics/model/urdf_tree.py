@@ -26,13 +26,13 @@ class LinkTree(NamedTuple):
 
     def joints_below(self, link: str) -> list[Any]:
         """Return all joints below a link, depth first, in the order of the file."""
-        found = []
+        joints = []
         stack = self.below[link][::-1]
         while stack:
             joint = stack.pop()
-            found.append(joint)
+            joints.append(joint)
             stack += self.below[joint.child][::-1]
-        return found
+        return joints
 
     def path(self, link: str) -> list[str]:
         """Return the links from the root to a link, both included."""
@@ -121,12 +121,12 @@ def part_of(tree: LinkTree, root: str | None, tip: str | None) -> Part:
 
 
 def _by_name(where: str, what: str, elements: Iterable[Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for element in elements:
-        if element.name in found:
+        if element.name in by_name:
             raise UrdfError(f"{where}: two {what}s have the name {element.name!r}")
-        found[element.name] = element
-    return found
+        by_name[element.name] = element
+    return by_name
 
 
 def _cycle(above: dict[str, Any], link: str) -> str:

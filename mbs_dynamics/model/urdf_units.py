@@ -53,23 +53,25 @@ def wrong_units(
     tree: LinkTree, links: Iterable[str], joints: Iterable[Any], inertias: dict[str, Inertia]
 ) -> list[Diagnostic]:
     """Return warnings about numbers that are likely in other units than m, kg and rad."""
-    found = []
+    diagnostics = []
     reach, moved = _reach(tree)
     for name in links:
         link = tree.links[name]
         subject = f"link {name!r}"
         length = _length(tree, name, inertias[name]) if name in moved else math.inf
-        found += [Diagnostic(subject, x) for x in _of_inertia(inertias[name], length, reach)]
+        diagnostics += [Diagnostic(subject, x) for x in _of_inertia(inertias[name], length, reach)]
         if link.inertial is not None:
-            found += [Diagnostic(subject, x) for x in _of_origin(link.inertial.origin, "inertial")]
+            diagnostics += [
+                Diagnostic(subject, x) for x in _of_origin(link.inertial.origin, "inertial")
+            ]
     for joint in joints:
-        said = [*_of_origin(joint.origin, "origin"), *_of_limits(joint)]
+        messages = [*_of_origin(joint.origin, "origin"), *_of_limits(joint)]
         xyz = (0.0,) if joint.origin is None else joint.origin.xyz
         placed = joint.type == "fixed" and joint.parent == tree.root
         if (distance := math.hypot(*xyz)) > FARTHEST_JOINT and not placed:
-            said.append(f"is {distance:.4g} m from its parent link; likely in mm")
-        found += [Diagnostic(f"joint {joint.name!r}", message) for message in said]
-    return found
+            messages.append(f"is {distance:.4g} m from its parent link; likely in mm")
+        diagnostics += [Diagnostic(f"joint {joint.name!r}", message) for message in messages]
+    return diagnostics
 
 
 def _of_inertia(inertia: Inertia, length: float, reach: float) -> Iterator[str]:

@@ -129,18 +129,18 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Any]:
     name = document.get("name")
     if not name:
         raise UrdfError(f"{where}: the robot has no name; valid is <robot name='...'>")
-    found: dict[str, list[Any]] = {"link": [], "joint": []}
+    elements: dict[str, list[Any]] = {"link": [], "joint": []}
     for element in document.named("link", "joint"):
         if not element.get("name"):
             raise UrdfError(f"{where}: the <{element.tag}> in line {element.line} has no name")
         owner = f"{where}: {element.tag} {element.get('name')!r}"
-        found[element.tag].append(_checked(element, owner))
+        elements[element.tag].append(_checked(element, owner))
         if element.tag == "joint" and element.get("type") not in JOINT_TYPES:
             raise UrdfError(
                 f"{owner} has the unknown type {element.get('type')!r}; valid are "
                 f"{', '.join(JOINT_TYPES)}"
             )
-    return where, SimpleNamespace(name=name, links=found["link"], joints=found["joint"])
+    return where, SimpleNamespace(name=name, links=elements["link"], joints=elements["joint"])
 
 
 def _refuse_xacro(where: str, document: Element) -> None:
@@ -204,11 +204,11 @@ def _decoded(where: str, data: bytes) -> str:
     Without a declaration, text that is not UTF-8 is read byte by byte, as urdfdom does, which suits
     files whose names are ASCII.
     """
-    found = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None)
+    marked = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None)
     declared = _ENCODING.match(data)
-    name = found or (declared[1].decode() if declared else "utf-8")
+    name = marked or (declared[1].decode() if declared else "utf-8")
     try:
-        if not found and codecs.lookup(name).name.startswith(("utf-16", "utf-32")):
+        if not marked and codecs.lookup(name).name.startswith(("utf-16", "utf-32")):
             name = "utf-8"  # such a text could not be read so far
         if codecs.lookup(name).name in _NO_CHARACTERS:
             raise LookupError(f"unknown encoding: {name}")
@@ -270,16 +270,16 @@ def _checked(element: Element, owner: str) -> Any:
     """Return the contents of an element; ``owner`` is the link or joint, for messages."""
     tag = element.tag
     form = _FORMS[tag]
-    found: dict[str, Any] = {}
+    contents: dict[str, Any] = {}
     for attribute in (*form.names, *form.numbers):
         text = element.get(attribute)
         if text and _LEFT_OVER.search(text):
             raise UrdfError(f"{owner}: <{tag} {attribute}={quoted(text)}>: {EXPAND}")
         if text is not None and attribute in form.numbers:
             what = f"{owner}: <{tag} {attribute}={quoted(text)}>"
-            found[attribute] = _numbers(text, form.each, what, limit=tag == "limit")
+            contents[attribute] = _numbers(text, form.each, what, limit=tag == "limit")
         elif text or (attribute in form.numbers and form.absent != "required"):
-            found[attribute] = text or form.absent
+            contents[attribute] = text or form.absent
         else:
             raise UrdfError(f"{owner}: <{tag}> has no attribute {attribute!r}")
     if tag == "origin" and element.get("quat_xyzw") is not None:
@@ -290,10 +290,10 @@ def _checked(element: Element, owner: str) -> Any:
             several = []  # it has no meaning, and need not be one
         if len(several) > 1:
             raise UrdfError(f"{owner}: it has {len(several)} elements <{child}>; valid is one")
-        found[child] = _checked(several[0], owner) if several else None
+        contents[child] = _checked(several[0], owner) if several else None
         if not several and child in ("parent", "child"):
             raise UrdfError(f"{owner}: it has no <{child} link='...'>")
-    return SimpleNamespace(**found) if len(found) > 1 else found.popitem()[1]
+    return SimpleNamespace(**contents) if len(contents) > 1 else contents.popitem()[1]
 
 
 def _numbers(text: str, count: int, what: str, limit: bool) -> Any:

@@ -18,7 +18,7 @@ from mbs_dynamics.representation.tree import Tree
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class BodyMotion:
     """How a body moves: its twist V (6,), the matrix K (3, 3), the acceleration a (3,) at r = 0."""
 
     V: Array
@@ -84,12 +84,12 @@ class BodyAxes(BodyFixed):
             return np.zeros((6, 1))
         return se3.ad(S @ rate) @ S
 
-    def motion_of_parent(self, i: int, V: list[Array], A: list[Array]) -> Motion:
+    def motion_of_parent(self, i: int, V: list[Array], A: list[Array]) -> BodyMotion:
         """Return how the parent moves where body i is, as seen from there."""
         p, carry = self.model.bodies[i].parent, self.transform(i)
         V_p = carry @ V[p]
         K = _matrix(V_p, carry.rotated(A[p][:3]))
-        return Motion(V_p, K, carry.rotated(A[p][3:] + _matrix(V[p], A[p]) @ carry.r))
+        return BodyMotion(V_p, K, carry.rotated(A[p][3:] + _matrix(V[p], A[p]) @ carry.r))
 
     def _turn(self, i: int, V: list[Array], rate: Any) -> Array:
         """The part of D (75d) that S_i has: omega_i x e, and (omega_i + omega_p) x m."""

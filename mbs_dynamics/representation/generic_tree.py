@@ -294,12 +294,12 @@ class GenericTree(Tree):
                 return positions[i]
             at, rows = range(self.of_head.start, self.of_head.stop), self.loops.columns_of(i)
             if len(at) > len(rows):  # with a quaternion, and no angle
-                found = [self.loops.scope.entry("q", k) for k in at]
+                entries = [self.loops.scope.entry("q", k) for k in at]
             else:
-                found = [positions[row][0].c[0] if course else positions[row][0] for row in rows]
+                entries = [positions[row][0].c[0] if course else positions[row][0] for row in rows]
             if not course:
-                return np.array(found)
-            return Course(np.array(found), np.array([course.velocities[row] for row in rows]))
+                return np.array(entries)
+            return Course(np.array(entries), np.array([course.velocities[row] for row in rows]))
 
         return PerRow(of)
 

@@ -68,7 +68,7 @@ def after(last: Operator, first: Operator) -> Operator:
 Move = TypeVar("Move", bound=Callable[..., Any])
 
 
-def _once(move: Move) -> Move:
+def _cached(move: Move) -> Move:
     """Compute a move of a body once and keep it."""
 
     @functools.wraps(move)
@@ -103,7 +103,7 @@ class Representation(ABC):
         self._kept: dict[tuple[str, int], Any] = {}
         self._poses = model.per_body(np.eye(4))
 
-    @_once
+    @_cached
     def C_rel(self, i: int) -> Array:
         """Pose of body i relative to its parent, B_i g_i, B_i exp(X_i q_i) for one screw: K (4)."""
         body, q = self.model.bodies[i], self._position[i]
@@ -145,7 +145,7 @@ class Representation(ABC):
             return se3.Ad(joint.motion(-q))
         return se3.Ad(se3.inverse(joint.motion(q)))
 
-    @_once
+    @_cached
     def screw(self, i: int) -> Array:
         """S_i (6, k): instantaneous screws of joint i, one for each degree of freedom."""
         return self.of_body(i, self.model.bodies[i].joint.screws)
@@ -231,7 +231,7 @@ class BodyFixed(Representation):
     def from_ground(self, i: int) -> InverseAdjoint:
         return InverseAdjoint(self.R(i), self.r(i))
 
-    @_once
+    @_cached
     def transform(self, i: int) -> Operator:
         C_rel, body, q = self.C_rel(i), self.model.bodies[i], self._position[i]
         factors: tuple[Array, ...] = ()
@@ -277,7 +277,7 @@ class Spatial(Representation):
         p = self.model.bodies[i].parent  # D (70d), its ad with the index i - 1 restored
         return (se3.ad(V[p]) @ self.screw(i)) @ rate
 
-    @_once
+    @_cached
     def inertia(self, i: int) -> Operator:
         return self.model.bodies[i].inertia.transformed(self.C(i))  # D (71a)
 
@@ -301,7 +301,7 @@ class Hybrid(Representation):
     def of_space(self, X: Array, C: Array) -> Array:
         return np.concatenate([X[:3], X[3:] - so3.hat(C[:3, 3]) @ X[:3]])
 
-    @_once
+    @_cached
     def transform(self, i: int) -> Operator:
         p = self.model.bodies[i].parent
         return InverseAdjoint(np.eye(3), self.r(i) - self.r(p))  # Ad_{r_i,p}, D (75c)
@@ -314,7 +314,7 @@ class Hybrid(Representation):
         turn = np.concatenate([omega @ S[:3], omega @ S[3:]])  # ad_omega S
         return np.concatenate([np.zeros(3), transport]) + turn @ rate  # D (75d)
 
-    @_once
+    @_cached
     def inertia(self, i: int) -> Operator:
         return self.model.bodies[i].inertia.rotated(self.R(i))  # D (76a)
 
@@ -343,7 +343,7 @@ class Mixed(Representation):
     def in_one_frame(self, i: int, X: Array) -> Array:
         return np.concatenate([self.R(i) @ X[:3], X[3:]])
 
-    @_once
+    @_cached
     def transform(self, i: int) -> Operator:
         p = self.model.bodies[i].parent
         shift = so3.hat(self.r(p) - self.r(i)) @ self.R(p)  # K (52), with R_{i-1} for R_i
@@ -357,7 +357,7 @@ class Mixed(Representation):
         turn = np.concatenate([omega @ X[:3], R @ (omega @ X[3:])])
         return np.concatenate([np.zeros(3), transport]) + turn @ rate  # diag(R^T, I) of D (75d)
 
-    @_once
+    @_cached
     def inertia(self, i: int) -> Operator:
         inertia, R = self.model.bodies[i].inertia, self.R(i)
         c = so3.hat(inertia.moment) @ R.T

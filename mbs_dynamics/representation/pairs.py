@@ -37,9 +37,9 @@ class CommonFrame:
         Loads are wrenches (6, m), pure moments (3, m) and gyrations, given by the moves of body i.
         Pairs of screws and wrenches meet where :meth:`screws` are.
         """
-        found = self.inward_from(i, *[self._met(i, x) for x in loads])
-        next(found)
-        yield from found
+        visited = self.inward_from(i, *[self._met(i, x) for x in loads])
+        next(visited)
+        yield from visited
 
     def inward_from(self, i: Any, *loads: Any) -> Iterator[tuple[Any, list[Any]]]:
         """Yield body i and each body between it and the ground, with loads given where pairs meet.

@@ -47,7 +47,7 @@ class Blocks:
         self.matrix[..., self.rows[i], self.columns[j]] = block
 
 
-class Columns(dict[Any, Any]):
+class BlocksOnAccess(dict[Any, Any]):
     """Values by pairs of bodies, made on first access."""
 
     def __init__(self, make: Any) -> None:
@@ -125,8 +125,8 @@ class Tree:
             inertia = inertia + Inertia.from_parameters(self.payload_beyond[loaded.index(name)])
         return joint._replace(child=self.frames[joint.child.name], inertia=inertia)
 
-    def under(self, gravity: Any) -> Tree:
-        """Return this tree under another gravity (3,), in m/s^2, inertial frame."""
+    def with_gravity(self, gravity: Any) -> Tree:
+        """Return this tree with another gravity (3,), in m/s^2, inertial frame."""
         tree = copy.copy(self)
         tree.gravity = gravity
         return tree
@@ -220,7 +220,7 @@ class Tree:
     def per_column(self, size: int) -> Any:
         """Return a container with zeros (size, k_j) for each pair of bodies i and j."""
         widths = [body.joint.nv for body in self.model.bodies]
-        return Columns(lambda pair: np.zeros((size, widths[pair[1]])))
+        return BlocksOnAccess(lambda pair: np.zeros((size, widths[pair[1]])))
 
     def moved_by(self, joints: Sequence[str]) -> list[int]:
         """Return the bodies that the named joints move, mimic joints included.
@@ -278,22 +278,22 @@ class Tree:
 
     def joint_positions(self, q: Any) -> Any:
         """Return the positions of each body's joint from the coordinates, mimic joints included."""
-        found: list[Any] = []
+        positions: list[Any] = []
         q = q if isinstance(q, Course) else np.asarray(q)
         for body in self.model.bodies:
             joint = body.joint
             at = self.model.positions_of(joint)
             if isinstance(q, Course) and joint.nv > 1:
-                found.append(Course(q.now[at], q.velocities[joint.velocities]))
+                positions.append(Course(q.now[at], q.velocities[joint.velocities]))
             elif isinstance(q, Course):
                 k = at.start, joint.coordinate
                 now = integrated(q.now[k[0]], q.velocities[k[1]])
-                found.append(np.array([joint.ratio * now + joint.offset]))
+                positions.append(np.array([joint.ratio * now + joint.offset]))
             elif joint.nv > 1:
-                found.append(q[at])
+                positions.append(q[at])
             else:
-                found.append(joint.ratio * q[at] + joint.offset)
-        return found
+                positions.append(joint.ratio * q[at] + joint.offset)
+        return positions
 
     def joint_rates(self, qd: Any) -> Any:
         """Return velocities (k,), or accelerations, of each body's joint from those of all."""
@@ -328,19 +328,19 @@ class Tree:
             values = np.concatenate([np.zeros((*like, 0)), *given], axis=-1)
         to = np.array([k for joint in joints for k in joint.velocities], dtype=int)
         lead = values.shape[: values.ndim - axes]
-        found: Array = np.full((*lead, *(self.n,) * axes), 0.0, dtype=object)
+        result: Array = np.full((*lead, *(self.n,) * axes), 0.0, dtype=object)
         where = (..., *np.ix_(*[to] * axes))
         if self.positions_are_coordinates:
-            found[where] = values
+            result[where] = values
         else:
             ratio = np.array([joint.ratio for joint in joints for _ in joint.velocities])
             for k in range(axes if weighted else 0):
                 values = ratio.reshape([-1, *[1] * k]) * values
-            np.add.at(found, where, values)  # type: ignore[arg-type]
+            np.add.at(result, where, values)  # type: ignore[arg-type]
         if symmetric:
             for j in range(self.n):
-                found[j + 1 :, j] = found[j, j + 1 :]
-        return found
+                result[j + 1 :, j] = result[j, j + 1 :]
+        return result
 
     def beside(self, rows: Any, diagonal: Any) -> Any:
         """Return rows (n, m) with the columns of a diagonal matrix (n, n) behind theirs."""

@@ -139,7 +139,7 @@ class Task(NamedTuple):
         return self.coordinates.with_values(q, every)
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """Results of N searches."""
 
     q: FloatArray
@@ -154,7 +154,7 @@ class Found(NamedTuple):
     """(N,) int"""
 
 
-def descend(task: Task, targets: FloatArray, starts: FloatArray) -> Found:
+def descend(task: Task, targets: FloatArray, starts: FloatArray) -> SearchResult:
     """Search from starts (N, nq), which lie within the limits, for targets (N, 4, 4).
 
     A search ends when it has converged, or when no step helps. The damping follows the ratio of the
@@ -163,15 +163,15 @@ def descend(task: Task, targets: FloatArray, starts: FloatArray) -> Found:
     """
     N = len(starts)
     q = starts.copy()
-    found = Found(q, np.zeros(N, bool), np.empty(N), np.empty((N, 2)), np.zeros(N, int))
+    result = SearchResult(q, np.zeros(N, bool), np.empty(N), np.empty((N, 2)), np.zeros(N, int))
     e, J, gap = task.residual(q, targets)
     cost = _half_square(e)
     damping, growth = np.full(N, FIRST_DAMPING), np.full(N, 2.0)
     at = np.arange(N)  # the searches that go on; the arrays above have one entry for each
     for iteration in range(task.max_iterations + 1):
         converged = (gap <= task.tolerance).all(-1)
-        found.converged[at], found.cost[at], found.gap[at] = converged, cost, gap
-        found.iterations[at] = iteration
+        result.converged[at], result.cost[at], result.gap[at] = converged, cost, gap
+        result.iterations[at] = iteration
         going = ~(converged | (damping > HOPELESS_DAMPING))
         if iteration == task.max_iterations or not going.any():
             break
@@ -191,7 +191,7 @@ def descend(task: Task, targets: FloatArray, starts: FloatArray) -> Found:
         q[at[better]] = ahead[better]
         for now, then in ((e, e_ahead), (J, J_ahead), (gap, gap_ahead), (cost, cost_ahead)):
             now[better] = then[better]
-    return found
+    return result
 
 
 def _step(

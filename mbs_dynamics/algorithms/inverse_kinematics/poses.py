@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
 from mbs_dynamics.algorithms.inverse_kinematics.coordinates import Coordinates
-from mbs_dynamics.algorithms.inverse_kinematics.descent import Found, Task, descend
+from mbs_dynamics.algorithms.inverse_kinematics.descent import SearchResult, Task, descend
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import se3
@@ -143,24 +143,24 @@ def inverse_kinematics(
     first = task.ahead(first, np.clip(values, task.lower, task.upper))
 
     if position_first:
-        found, beyond = _search(_less(task, 1e-4), coordinates, poses, first, random)
+        result, beyond = _search(_less(task, 1e-4), coordinates, poses, first, random)
         last = _less(task, 1e-12)
-        found = _at_position(task, descend(last, poses, found.q))
-        missed = np.flatnonzero(~found.converged)  # where another orientation is too attractive
+        result = _at_position(task, descend(last, poses, result.q))
+        missed = np.flatnonzero(~result.converged)  # where another orientation is too attractive
         if missed.size:
             again, beyond[missed] = _search(last, coordinates, poses[missed], first[missed], random)
-            _keep_better(found, _at_position(task, again), missed)
+            _keep_better(result, _at_position(task, again), missed)
     else:
-        found, beyond = _search(task, coordinates, poses, first, random)
-    q = coordinates.near(found.q, first)
+        result, beyond = _search(task, coordinates, poses, first, random)
+    q = coordinates.near(result.q, first)
     reasons = np.full(len(q), CONVERGED, dtype=object)
-    for k in np.flatnonzero(found.converged & (found.gap[:, 0] > task.tolerance[0])):
+    for k in np.flatnonzero(result.converged & (result.gap[:, 0] > task.tolerance[0])):
         reasons[k] = (
-            f"{CONVERGED} to the position; the orientation is off by {found.gap[k, 0]:.3g} rad"
+            f"{CONVERGED} to the position; the orientation is off by {result.gap[k, 0]:.3g} rad"
         )
-    for k in np.flatnonzero(~found.converged):
-        reasons[k] = _reason(model, coordinates, found.gap[k], beyond[k])
-    rest = (found.converged, found.gap[:, 0], found.gap[:, 1], found.iterations, reasons)
+    for k in np.flatnonzero(~result.converged):
+        reasons[k] = _reason(model, coordinates, result.gap[k], beyond[k])
+    rest = (result.converged, result.gap[:, 0], result.gap[:, 1], result.iterations, reasons)
     shaped = (x.reshape(batch) if batch else x.item() for x in rest)
     return InverseKinematics(q.reshape(*batch, model.nq), *shaped)
 
@@ -214,9 +214,9 @@ def _weights(
     return given
 
 
-def _at_position(task: Task, found: Found) -> Found:
+def _at_position(task: Task, result: SearchResult) -> SearchResult:
     """Return results that count as converged where the position is reached."""
-    return found._replace(converged=found.gap[:, 1] <= task.tolerance[1])
+    return result._replace(converged=result.gap[:, 1] <= task.tolerance[1])
 
 
 def _less(task: Task, share: float) -> Task:
@@ -227,7 +227,7 @@ def _less(task: Task, share: float) -> Task:
 
 def _search(
     task: Task, coordinates: Coordinates, targets: FloatArray, first: FloatArray, random: FloatArray
-) -> tuple[Found, FloatArray]:
+) -> tuple[SearchResult, FloatArray]:
     """Return the result for each target, and solutions beyond the limits (T, nq), else NaN.
 
     The starts, first (T, nq) and then random (s, p), are tried in blocks of 1, 1, 2, 4, ... that
@@ -235,7 +235,7 @@ def _search(
     without them, because a solution beyond limits may be within them after whole turns.
     """
     T, starts = len(targets), 1 + len(random)
-    found = Found(
+    result = SearchResult(
         q=first.copy(),
         converged=np.zeros(T, bool),
         cost=np.full(T, np.inf),
@@ -249,9 +249,9 @@ def _search(
     begin, end = 0, 1
     while begin < starts:
         for each in (task, endless):
-            missed = np.flatnonzero(~found.converged)
+            missed = np.flatnonzero(~result.converged)
             if not missed.size:
-                return found, beyond
+                return result, beyond
             tries = np.repeat(first[missed][:, None], end - begin, axis=1)
             if begin > 0:
                 for k, x in enumerate(random[begin - 1 : end - 1]):
@@ -270,15 +270,15 @@ def _search(
                     outside[solved] = False
                 cost = np.where(outside, np.inf, ended.cost)
                 ended = ended._replace(q=q, converged=ended.converged & ~outside, cost=cost)
-            _keep_better(found, ended, missed)
+            _keep_better(result, ended, missed)
         begin, end = end, min(2 * end, starts)
-    missed = np.flatnonzero(~found.converged & (starts > 1))
+    missed = np.flatnonzero(~result.converged & (starts > 1))
     corners = _nearest_corners(task, first[missed], targets[missed])
     if corners.size:
         owners = np.repeat(missed, corners.shape[1])
         ended = descend(task, targets[owners], corners.reshape(-1, corners.shape[-1]))
-        _keep_better(found, ended, missed)
-    return found, beyond
+        _keep_better(result, ended, missed)
+    return result, beyond
 
 
 def _nearest_corners(task: Task, first: FloatArray, targets: FloatArray) -> FloatArray:
@@ -300,12 +300,12 @@ def _nearest_corners(task: Task, first: FloatArray, targets: FloatArray) -> Floa
     return np.take_along_axis(q, nearest[:, :, None], axis=1)
 
 
-def _keep_better(found: Found, ended: Found, at: Array) -> None:
+def _keep_better(result: SearchResult, ended: SearchResult, at: Array) -> None:
     """Replace results of the targets ``at`` by the best of several descents if it is better."""
     cost = np.where(ended.converged, -1.0, ended.cost).reshape(len(at), -1)
     best = np.arange(len(at)) * cost.shape[1] + np.argmin(cost, axis=1)
-    better = cost.min(axis=1) < found.cost[at]
-    for mine, theirs in zip(found, ended, strict=True):
+    better = cost.min(axis=1) < result.cost[at]
+    for mine, theirs in zip(result, ended, strict=True):
         mine[at[better]] = theirs[best[better]]
 
 
