@@ -186,7 +186,7 @@ class CommandWatchdogNode(BaseNode):
         # reliable: the zero at the end of a ramp must not be lost
         self._commands = self.subscribe(topic, self._on_command, settings.command_topic)
         self._timer = self._steady_timer(self._core.period, self._look)
-        self._steady_timer(1.0, self._on_second)
+        self._steady_timer(1.0, self._publish_diagnostics)
         self._watch_parameters()
         holder = settings.position_controller
         self.get_logger().info(
@@ -274,7 +274,7 @@ class CommandWatchdogNode(BaseNode):
         if core.misfit:
             self.warn(core.misfit, core.misfit)
 
-    def _on_second(self) -> None:
+    def _publish_diagnostics(self) -> None:
         due = self._seconds % INSPECTIONS == 0 or self._core.misfit
         if due and self._manager.present():
             self._ask(self._inspect)

@@ -60,7 +60,7 @@ class DynamicsNode(DescribedNode):
         self._statistics = InputStatistics(self.steady_time())
         self._state = "unconfigured"
         self._stale = False
-        self._steady_timer(1.0, self.publish_diagnostics)
+        self._steady_timer(1.0, self._publish_diagnostics)
 
     # -- lifecycle -------------------------------------------------------------------------------
 
@@ -246,7 +246,7 @@ class DynamicsNode(DescribedNode):
 
     # -- diagnostics -------------------------------------------------------------------------------
 
-    def publish_diagnostics(self) -> None:
+    def _publish_diagnostics(self) -> None:
         """Publish the state of the node, and log what it waits for."""
         now = self.steady_time()
         settings, statistics = self._settings, self._statistics

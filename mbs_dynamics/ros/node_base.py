@@ -223,6 +223,10 @@ class BaseNode(Node):
         array.status = list(statuses)
         self._diagnostics.publish(array)
 
+    @abstractmethod
+    def _publish_diagnostics(self) -> None:
+        """Publish the state of the node, and log what it waits for; once a second."""
+
     # -- parameters --------------------------------------------------------------------------------
 
     def _watch_parameters(self) -> None:

@@ -150,7 +150,7 @@ def replay(
                         due = when + SECOND
                     while when >= due:  # as its timer does
                         node.now = due
-                        node.publish_diagnostics()
+                        node._publish_diagnostics()
                         due += SECOND
                     node.now = when
                     name = names.get(connection.topic, connection.topic)

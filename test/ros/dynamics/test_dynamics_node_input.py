@@ -63,7 +63,7 @@ class Bench:
 
     def status(self, part):
         """Return level, message and values of the diagnostics."""
-        self.node.publish_diagnostics()
+        self.node._publish_diagnostics()
         (latest,) = self.published.pop("/diagnostics")
         (one,) = (one for one in latest.status if one.name.endswith(f": {part}"))
         return one.level, one.message, {pair.key: pair.value for pair in one.values}
