@@ -37,6 +37,8 @@ class Parameter(NamedTuple):
     """Whether it can be changed only while no torque is commanded or held."""
     per: str = ""
     """joint or link: parameters ``<name>.<joint>`` or ``<name>.<link>``."""
+    once: str = ""
+    """joint or link: what an array names, each at most once."""
 
     @property
     def full_name(self) -> str:
@@ -77,6 +79,7 @@ def setting(
     read_only: bool = False,
     at_rest_only: bool = False,
     per: str = "",
+    once: str = "",
 ) -> Any:
     """Return a dataclass field that carries the declaration of a parameter.
 
@@ -98,8 +101,21 @@ def setting(
         read_only,
         at_rest_only,
         per,
+        once,
     )
     return field(default=() if per else default, metadata={"parameter": declared})
+
+
+def names_setting(once: str, description: str, *, which: str = "", read_only: bool = False) -> Any:
+    """Return a field of names, empty by default; ``once`` is joint or link, ``which`` of them."""
+    return setting(
+        (),
+        description,
+        type="string_array",
+        constraints=f"Names of {which or once + 's'}, each at most once.",
+        read_only=read_only,
+        once=once,
+    )
 
 
 def parameters_of(kind: type[Settings]) -> tuple[Parameter, ...]:
@@ -123,6 +139,8 @@ class Settings:
                 object.__setattr__(self, name, tuple(numbers))
             elif not parameter.per:
                 parameter.check(name, value)
+            if parameter.once:
+                check_once(name, parameter.once, value)
 
     def changed(self: S, values: Mapping[str, Any]) -> S:
         """Return the settings with some values replaced, checked as a whole."""

@@ -19,7 +19,7 @@ from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
 from mbs_dynamics.model.description import STANDARD_GRAVITY
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS
-from mbs_dynamics.settings import Settings, check_once, parameters_of, setting
+from mbs_dynamics.settings import Settings, names_setting, parameters_of, setting
 
 ALGORITHMS = (AUTO, *REPRESENTATIONS)
 """Valid values of ``algorithm``."""
@@ -55,12 +55,10 @@ def algorithm_setting(computed: str, *, at_rest_only: bool = False) -> Any:
 class InputSettings(Settings):
     """Settings of how states of joints are read."""
 
-    fixed_joints: tuple[str, ...] = setting(
-        (),
+    fixed_joints: tuple[str, ...] = names_setting(
+        "joint",
         "Joints that no driver reports in joint_states. They are assumed to be at "
         "rest at fixed_positions.",
-        type="string_array",
-        constraints="Names of joints, each at most once.",
         read_only=True,
     )
     fixed_positions: tuple[float, ...] = setting(
@@ -79,7 +77,6 @@ class InputSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_once("fixed_joints", "joint", self.fixed_joints)
         joints, positions = len(self.fixed_joints), len(self.fixed_positions)
         if joints != positions:
             raise ArgumentError(
@@ -98,11 +95,10 @@ class InputSettings(Settings):
 class ArmSettings(InputSettings):
     """Settings of an arm under guard. Raises ArgumentError for invalid values."""
 
-    joints: tuple[str, ...] = setting(
-        (),
+    joints: tuple[str, ...] = names_setting(
+        "joint",
         "Joints to command, in the order in which the controller takes them. Must be set.",
-        type="string_array",
-        constraints="Names of joints of the robot that mimic no other, each at most once.",
+        which="joints of the robot that mimic no other",
         read_only=True,
     )
     algorithm: str = algorithm_setting("gravity torques and mass matrix", at_rest_only=True)
@@ -380,7 +376,6 @@ class ArmSettings(InputSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_once("joints", "joint", self.joints)
         check_earthly("gravity", self.gravity, self.gravity_tolerance)
 
 

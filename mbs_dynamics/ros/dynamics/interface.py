@@ -25,7 +25,7 @@ from mbs_dynamics.ros.interface import (
     Service,
     Topic,
 )
-from mbs_dynamics.settings import check_once, setting
+from mbs_dynamics.settings import names_setting, setting
 
 CHOICES = (*REPRESENTATIONS, "auto")
 """Valid values of ``representation``."""
@@ -71,12 +71,11 @@ class DynamicsSettings(Switches):
     algorithm: str = algorithm_setting(
         "torques, mass matrix, energy and the momentum of the observer"
     )
-    bodies: tuple[str, ...] = setting(
-        (),
+    bodies: tuple[str, ...] = names_setting(
+        "link",
         "Links whose twists and Jacobians are published. Empty: the tool or hand of each "
         "branch, by its name, or else the last moving link; that of the longest branch first.",
-        type="string_array",
-        constraints="Names of moving links, each at most once.",
+        which="moving links",
     )
     floating_base: bool = setting(
         False,
@@ -107,12 +106,10 @@ class DynamicsSettings(Switches):
         "Offer services that estimate the load on tool_body from efforts in still poses, and "
         "publish it on ~/payload_estimate. It is not applied.",
     )
-    joint_wrenches: tuple[str, ...] = setting(
-        (),
+    joint_wrenches: tuple[str, ...] = names_setting(
+        "joint",
         "Joints whose transmitted wrench is published on ~/joint_wrench/<joint>, fixed joints such "
         "as that of a force-torque sensor included. Empty: none.",
-        type="string_array",
-        constraints="Names of joints, each at most once.",
     )
     observer_gain: float = setting(
         20.0,
@@ -149,12 +146,10 @@ class DynamicsSettings(Switches):
         "Topic of the controller_state of a joint_trajectory_controller, whose reference is "
         "answered like points on ~/desired. Empty: none. Needs control_msgs.",
     )
-    desired_joints: tuple[str, ...] = setting(
-        (),
+    desired_joints: tuple[str, ...] = names_setting(
+        "joint",
         "Joints of the points on ~/desired, in their order. The others are assumed to be at "
         "rest at their measured positions. Empty: all, in the order of the model.",
-        type="string_array",
-        constraints="Names of joints, each at most once.",
     )
     max_rate: float = setting(
         0.0,
@@ -174,9 +169,6 @@ class DynamicsSettings(Switches):
                 "velocity in the root's, but a TwistStamped has one frame: valid is another "
                 "representation, or mixed with publish_twists false"
             )
-        check_once("bodies", "link", self.bodies)
-        check_once("joint_wrenches", "joint", self.joint_wrenches)
-        check_once("desired_joints", "joint", self.desired_joints)
         for name in OF_FIXED_BASES:
             if self.floating_base and getattr(self, name):
                 raise ArgumentError(f"floating_base does not go with {name}")

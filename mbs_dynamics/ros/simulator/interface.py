@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from mbs_dynamics import checks
 from mbs_dynamics.control.environment import check_gravity
@@ -23,9 +24,24 @@ from mbs_dynamics.ros.interface import (
     Service,
     Topic,
 )
-from mbs_dynamics.settings import check_once, setting
+from mbs_dynamics.settings import names_setting, setting
 
-ONE_OR_EACH = "No number, one for all joints, or one for each in the order of the model."
+NOT_NEGATIVE = ("joint_damping", "joint_friction", "joint_armature", "stribeck", "load_friction")
+
+
+def of_joints(
+    description: str, unit: str = "", *, signed: bool = False, read_only: bool = False
+) -> Any:
+    """Return a field of numbers of joints, empty by default."""
+    one_or_each = "No number, one for all joints, or one for each in the order of the model."
+    return setting(
+        (),
+        description,
+        unit,
+        type="double_array",
+        constraints=one_or_each + ("" if signed else " None is negative."),
+        read_only=read_only,
+    )
 
 
 @dataclass(frozen=True)
@@ -38,11 +54,9 @@ class SimulatorSettings(RobotSettings):
     robot_description_file: str = setting(
         "", "Path of a URDF or .xacro file. Empty: robot_description is used.", read_only=True
     )
-    joints: tuple[str, ...] = setting(
-        (),
+    joints: tuple[str, ...] = names_setting(
+        "joint",
         "Order of the efforts on command_topic. Empty: all joints, in the order of the model.",
-        type="string_array",
-        constraints="Names of joints, each at most once.",
         read_only=True,
     )
     command_topic: str = setting(
@@ -81,27 +95,18 @@ class SimulatorSettings(RobotSettings):
         "m/s^2",
         constraints="Three finite numbers, a length of at most 100.",
     )
-    joint_damping: tuple[float, ...] = setting(
-        (),
+    joint_damping: tuple[float, ...] = of_joints(
         "Viscous damping. Empty: that of the description, or that of geared drives, see "
         "drive_damping.",
         "N m s/rad or N s/m",
-        type="double_array",
-        constraints=f"{ONE_OR_EACH} None is negative.",
     )
-    joint_friction: tuple[float, ...] = setting(
-        (),
+    joint_friction: tuple[float, ...] = of_joints(
         "Coulomb friction. Empty: that of the description.",
         "N m or N",
-        type="double_array",
-        constraints=f"{ONE_OR_EACH} None is negative.",
     )
-    joint_armature: tuple[float, ...] = setting(
-        (),
+    joint_armature: tuple[float, ...] = of_joints(
         "Rotor inertia of each motor times its gear ratio squared. Empty: 0.",
         "kg m^2 or kg",
-        type="double_array",
-        constraints=f"{ONE_OR_EACH} None is negative.",
         read_only=True,
     )
     drive_damping: float = setting(
@@ -111,11 +116,8 @@ class SimulatorSettings(RobotSettings):
         range=(0.0, 10.0),
         read_only=True,
     )
-    stribeck: tuple[float, ...] = setting(
-        (),
+    stribeck: tuple[float, ...] = of_joints(
         "Share by which static friction exceeds Coulomb friction. Empty: 0.",
-        type="double_array",
-        constraints=f"{ONE_OR_EACH} None is negative.",
     )
     stribeck_speed: float = setting(
         0.05,
@@ -123,12 +125,9 @@ class SimulatorSettings(RobotSettings):
         "rad/s or m/s",
         range=(1e-4, 10.0),
     )
-    load_friction: tuple[float, ...] = setting(
-        (),
+    load_friction: tuple[float, ...] = of_joints(
         "Friction over the torque of gravity and disturbances, which adds to Coulomb friction. "
         "Empty: 0.",
-        type="double_array",
-        constraints=f"{ONE_OR_EACH} None is negative.",
     )
     joint_stops: bool = setting(
         True, "Simulate stiff stops at the position limits of the description.", read_only=True
@@ -151,31 +150,25 @@ class SimulatorSettings(RobotSettings):
     contact_damping: float = setting(
         100.0, "Damping of the planes.", "N s/m", range=(0.0, 1e5), read_only=True
     )
-    contact_links: tuple[str, ...] = setting(
-        (),
+    contact_links: tuple[str, ...] = names_setting(
+        "link",
         "Links whose origins touch the planes. Empty: the tool or hand of each branch.",
-        type="string_array",
-        constraints="Names of links, each at most once.",
         read_only=True,
     )
     limit_efforts: bool = setting(
         True, "Limit the efforts of motors to the effort limits of the description.", read_only=True
     )
-    initial_positions: tuple[float, ...] = setting(
-        (),
+    initial_positions: tuple[float, ...] = of_joints(
         "Positions at the start and after ~/reset. Empty: bent, half a radian from the middle of "
         "each range, at most a quarter of the range.",
         "rad or m",
-        type="double_array",
-        constraints=ONE_OR_EACH,
+        signed=True,
         read_only=True,
     )
-    initial_velocities: tuple[float, ...] = setting(
-        (),
+    initial_velocities: tuple[float, ...] = of_joints(
         "Velocities at the start and after ~/reset. Empty: zero.",
         "rad/s or m/s",
-        type="double_array",
-        constraints=ONE_OR_EACH,
+        signed=True,
         read_only=True,
     )
     brakes: bool = setting(
@@ -213,15 +206,8 @@ class SimulatorSettings(RobotSettings):
                 "robot_description (the text of a URDF) or robot_description_file (its path) must "
                 f"be given, and not both; {came}"
             )
-        check_once("joints", "joint", self.joints)
         check_gravity("gravity", self.gravity)
-        for name in (
-            "joint_damping",
-            "joint_friction",
-            "joint_armature",
-            "stribeck",
-            "load_friction",
-        ):
+        for name in NOT_NEGATIVE:
             values = getattr(self, name)
             if checks.numbers(name, values, (len(values),)).min(initial=0.0) < 0.0:
                 raise ArgumentError(f"{name} must not be negative; got {list(values)}")

@@ -18,7 +18,7 @@ from mbs_dynamics.ros.interface import (
     Service,
     Topic,
 )
-from mbs_dynamics.settings import check_once, setting
+from mbs_dynamics.settings import check_once, names_setting, setting
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,8 @@ class TeachingSettings(RobotSettings):
         "taught.npz",
         "Recording that ~/record writes and ~/play reads: .npz. ~/play reads .csv and bags, too.",
     )
-    joints: tuple[str, ...] = setting(
-        (),
-        "Joints to record and play. Empty: all joints of the model.",
-        type="string_array",
-        constraints="Names of joints, each at most once.",
-        read_only=True,
+    joints: tuple[str, ...] = names_setting(
+        "joint", "Joints to record and play. Empty: all joints of the model.", read_only=True
     )
     speed: float = setting(
         1.0,
@@ -79,7 +75,6 @@ class TeachingSettings(RobotSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_once("joints", "joint", self.joints)
         check_once("other_topics", "joint", [x for names in self.others.values() for x in names])
 
     @property
