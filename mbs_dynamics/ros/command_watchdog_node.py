@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -319,10 +320,7 @@ class CommandWatchdogNode(BaseNode):
         self._timer = self._steady_timer(self._core.period, self._look)
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node until SIGINT, SIGTERM or a shutdown of ROS; return the exit code."""
-    return run(COMMAND_WATCHDOG_NODE.node, CommandWatchdogNode, args)
-
+main = partial(run, CommandWatchdogNode)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
@@ -321,10 +322,7 @@ class DynamicsNode(DescribedNode):
             self.warn("description", f"robot_description still refused: {error}", error=True)
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node until SIGINT, SIGTERM or a shutdown of ROS; return the exit code."""
-    return run(DYNAMICS_NODE.node, DynamicsNode, args)
-
+main = partial(run, DynamicsNode)
 
 if __name__ == "__main__":
     sys.exit(main())

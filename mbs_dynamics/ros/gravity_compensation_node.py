@@ -9,10 +9,10 @@ publish.
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from builtin_interfaces.msg import Time
@@ -37,7 +37,7 @@ from mbs_dynamics.ros.compensation.interface import (
 )
 from mbs_dynamics.ros.described_node import DescribedNode
 from mbs_dynamics.ros.performance import InputStatistics
-from mbs_dynamics.ros.process import prefer_udp, run
+from mbs_dynamics.ros.process import run
 
 SHORTEST_WAIT = 0.001
 """Shortest period of the timer, in s."""
@@ -55,7 +55,7 @@ class GravityCompensationNode(DescribedNode):
     """The gravity compensation node; see docs/reference/nodes."""
 
     interface = GRAVITY_COMPENSATION_NODE
-    quiet_subscriptions = True
+    quiet_subscriptions = prefers_udp = True
     controls = "gravity compensation"
     """Name of the controlled function in log messages."""
 
@@ -411,11 +411,7 @@ class GravityCompensationNode(DescribedNode):
         self._on_time()
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node until SIGINT or SIGTERM, ramp out, and return the exit code."""
-    prefer_udp(os.environ)
-    return run(GRAVITY_COMPENSATION_NODE.node, GravityCompensationNode, args)
-
+main = partial(run, GravityCompensationNode)
 
 if __name__ == "__main__":
     sys.exit(main())

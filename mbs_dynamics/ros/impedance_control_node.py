@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
@@ -20,7 +20,7 @@ from mbs_dynamics.control.references import Target
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation.impedance import IMPEDANCE_CONTROL_NODE
 from mbs_dynamics.ros.gravity_compensation_node import GravityCompensationNode
-from mbs_dynamics.ros.process import prefer_udp, run
+from mbs_dynamics.ros.process import run
 
 
 class ImpedanceControlNode(GravityCompensationNode):
@@ -68,11 +68,7 @@ class ImpedanceControlNode(GravityCompensationNode):
         return "coming to rest"
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node until SIGINT or SIGTERM, ramp out, and return the exit code."""
-    prefer_udp(os.environ)
-    return run(IMPEDANCE_CONTROL_NODE.node, ImpedanceControlNode, args)
-
+main = partial(run, ImpedanceControlNode)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -92,6 +92,8 @@ class BaseNode(Node):
     interface: ClassVar[Interface]
     quiet_subscriptions: ClassVar[bool] = False
     """Whether nothing is logged about publishers with an incompatible QoS, which saves time."""
+    prefers_udp: ClassVar[bool] = False
+    """Whether its process does without shared memory, see :func:`process.prefer_udp`."""
 
     def __init__(self, **options: Any) -> None:
         self._shutting_down = False
@@ -265,9 +267,11 @@ class BaseNode(Node):
     def _check(self, settings: Any) -> None:
         """Raise MbsError if these settings cannot be applied now."""
 
-    @abstractmethod
     def _apply(self, before: Any, given: Sequence[str]) -> None:
-        """Apply the settings, which were ``before`` and of which some were ``given``."""
+        """Apply the settings, which were ``before`` and of which some were ``given``.
+
+        By default nothing but to store them is to be done.
+        """
 
     def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
         """Set parameters, integers as doubles where those are declared, or refuse them all."""

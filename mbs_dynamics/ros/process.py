@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import atexit
 import faulthandler
+import os
 import re
 import signal
 import socket
@@ -34,13 +35,16 @@ ENDING = (signal.SIGINT, signal.SIGTERM)
 LOCALHOST_UDP = Path(__file__).with_name("localhost_udp.xml")
 
 
-def run(name: str, make: Callable[[], BaseNode], args: list[str] | None = None) -> int:
+def run(kind: type[BaseNode]) -> int:
     """Create a node and spin it until SIGINT, SIGTERM or a shutdown of ROS; return the exit code.
 
-    Errors that a user can correct are logged in one line, and the exit code is 1.
+    It ends once :attr:`BaseNode.shutdown_complete`. Errors that a user can correct are logged in
+    one line, and the exit code is 1.
     """
-    with _exit_code_kept(), ros_with_signals(args) as signals:
-        node = _made(name, make, args)
+    if kind.prefers_udp:
+        prefer_udp(os.environ)
+    with _exit_code_kept(), ros_with_signals() as signals:
+        node = _made(kind)
         if node is None:
             return 1
         if not node.start():
@@ -62,14 +66,14 @@ def _exit_code_kept() -> Iterator[None]:
             signal.signal(number, signal.SIG_IGN)
 
 
-def _made(name: str, make: Callable[[], BaseNode], args: list[str] | None) -> BaseNode | None:
+def _made(kind: type[BaseNode]) -> BaseNode | None:
     """Return the node; None, and a log line, if its parameters are invalid."""
     try:
-        node = make()
+        node = kind()
     except (MbsError, ParameterException, InvalidNodeNameException) as error:
-        get_logger(name).fatal(f"cannot start: {error}")
+        get_logger(kind.interface.node).fatal(f"cannot start: {error}")
         return None
-    for message in misdirected_files(node, sys.argv if args is None else args):
+    for message in misdirected_files(node, sys.argv):
         node.get_logger().warning(message)
     return node
 

@@ -7,12 +7,12 @@ Behaviour: docs/reference/nodes. Nothing is decided here: callbacks convert, cal
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from mbs_dynamics.errors import listed, quoted
 from mbs_dynamics.integrate import Stepper
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.node_base import BaseNode
-from mbs_dynamics.ros.process import prefer_udp, run
+from mbs_dynamics.ros.process import run
 from mbs_dynamics.ros.robot_description import loads_of, model_of, read_robot, remarks_about
 from mbs_dynamics.ros.simulator.interface import SIMULATOR_NODE, SimulatorSettings
 from mbs_dynamics.ros.simulator.world import (
@@ -50,6 +50,7 @@ class SimulatorNode(BaseNode):
     """
 
     interface = SIMULATOR_NODE
+    prefers_udp = True
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -283,11 +284,7 @@ def input_status(
     return messages.status("input", level, summary, values)
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node until SIGINT, SIGTERM or a shutdown of ROS; return the exit code."""
-    prefer_udp(os.environ)
-    return run(SIMULATOR_NODE.node, SimulatorNode, args)
-
+main = partial(run, SimulatorNode)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -227,10 +228,7 @@ def _message(
     return message
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node until SIGINT, SIGTERM or a shutdown of ROS; return the exit code."""
-    return run(TEACHING_NODE.node, TeachingNode, args)
-
+main = partial(run, TeachingNode)
 
 if __name__ == "__main__":
     sys.exit(main())

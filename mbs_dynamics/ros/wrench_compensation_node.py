@@ -341,10 +341,7 @@ class WrenchCompensationNode(DescribedNode):
                 self._mounting.gravity = root_gravity(self._mounting.model, self._gravity)
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node until SIGINT, SIGTERM or a shutdown of ROS; return the exit code."""
-    return run(WRENCH_COMPENSATION_NODE.node, WrenchCompensationNode, args)
-
+main = partial(run, WrenchCompensationNode)
 
 if __name__ == "__main__":
     sys.exit(main())

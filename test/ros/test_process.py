@@ -43,20 +43,20 @@ print("after ROS", flush=True)
 
 NODE = """
 import os, random, signal, sys, threading, time
-from mbs_dynamics.ros import dynamics_node
+from mbs_dynamics.ros.dynamics_node import DynamicsNode
+from mbs_dynamics.ros.process import run
 
 def interrupt():
     for pause in {pauses}:
         time.sleep(pause)
         os.kill(os.getpid(), signal.SIGINT)
 
-class Interrupted(dynamics_node.DynamicsNode):
+class Interrupted(DynamicsNode):
     def start(self):
         threading.Thread(target=interrupt, daemon=True).start()
         return super().start()
 
-dynamics_node.DynamicsNode = Interrupted
-sys.exit(dynamics_node.main(sys.argv))
+sys.exit(run(Interrupted))
 """
 
 HANG_IN_SHUTDOWN = "process.try_shutdown = lambda: time.sleep(100)"
