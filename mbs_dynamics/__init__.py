@@ -55,8 +55,8 @@ if not typing.TYPE_CHECKING:  # type checkers take names imported by * or as the
         if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module = importlib.import_module(_LATER[name])
-        found = globals()[name] = getattr(module, name, module)
-        return found
+        value = globals()[name] = getattr(module, name, module)
+        return value
 
 
 def __dir__() -> list[str]:

@@ -61,8 +61,8 @@ def batch_of(**shapes: tuple[int, ...]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:
-        said = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        raise ArgumentError(f"the batch axes do not broadcast together: {said}") from None
+        text = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise ArgumentError(f"the batch axes do not broadcast together: {text}") from None
 
 
 def number(name: str, value: Any) -> float:
@@ -72,18 +72,18 @@ def number(name: str, value: Any) -> float:
 
 def positive(name: str, value: Any) -> float:
     """Return ``value`` as a positive float, or raise ArgumentError."""
-    found = number(name, value)
-    if found <= 0.0:
+    x = number(name, value)
+    if x <= 0.0:
         raise ArgumentError(f"{name} must be positive; got {quoted(value)}")
-    return found
+    return x
 
 
 def not_negative(name: str, value: ArrayLike, shape: tuple[int, ...] = ()) -> FloatArray:
     """Return an array (..., *shape) of finite numbers >= 0, or raise ArgumentError."""
-    found = numbers(name, value, shape, batch=True)
-    if (found < 0.0).any():
-        raise ArgumentError(f"{name} must not be negative; got {shown(found)}")
-    return found
+    array = numbers(name, value, shape, batch=True)
+    if (array < 0.0).any():
+        raise ArgumentError(f"{name} must not be negative; got {shown(array)}")
+    return array
 
 
 def count(name: str, value: Any, least: int = 1) -> int:

@@ -89,21 +89,21 @@ def decoded(where: object, data: bytes) -> str:
     """
     for mark, encoding in BYTE_ORDER_MARKS:
         if data.startswith(mark):
-            found = data[len(mark) :].decode(encoding, "replace")
+            text = data[len(mark) :].decode(encoding, "replace")
             break
     else:
         begin = data[:400]
         zeros = [begin[k::2].count(0) for k in (0, 1)]
         if max(zeros) > len(begin) // 4 and min(zeros) == 0:  # UTF-16 of mostly ASCII
-            found = data.decode("utf-16-be" if zeros[0] else "utf-16-le", "replace")
+            text = data.decode("utf-16-be" if zeros[0] else "utf-16-le", "replace")
         else:
             try:
-                found = data.decode("utf-8")
+                text = data.decode("utf-8")
             except UnicodeDecodeError:
-                found = data.decode("cp1252", "replace")
-    if "\0" in found or "\ufffd" in found:
+                text = data.decode("cp1252", "replace")
+    if "\0" in text or "\ufffd" in text:
         raise ArgumentError(f"{where}: is no text in UTF-8, UTF-16, UTF-32 or Latin-1")
-    return found
+    return text
 
 
 class Table(NamedTuple):
@@ -125,18 +125,18 @@ class Table(NamedTuple):
         try:
             return np.array(cells, dtype=np.float64)
         except ValueError:  # some are missing, or no numbers
-            found = np.full(len(cells), np.nan)
+            numbers = np.full(len(cells), np.nan)
         for i, cell in enumerate(cells):
             if cell.lower() in MISSING:
                 continue
             try:
-                found[i] = float(cell)
+                numbers[i] = float(cell)
             except ValueError:
                 raise ArgumentError(
                     f"{self.path}, line {self.lines[i]}: {self.names[k]!r} is {cell[:40]!r}; valid "
                     "are numbers"
                 ) from None
-        return found
+        return numbers
 
 
 def read_table(path: Path) -> Table:
@@ -325,9 +325,9 @@ def mcap_written(option: str, out: Path) -> Iterator[tuple[Any, Any]]:
 def parsed_yaml(path: str | Path, parse: Callable[[Any], T]) -> T:
     """Return what ``parse`` makes of the value in a YAML file; ArgumentErrors name the file."""
     path = Path(path).expanduser()
-    found = read_yaml_file(path)
+    value = read_yaml_file(path)
     try:
-        return parse(found)
+        return parse(value)
     except ArgumentError as error:
         raise ArgumentError(f"{path}: {error}") from error
 
@@ -381,5 +381,5 @@ def read_yaml(text: str) -> Any:
     except ArgumentError:
         raise
     except Exception as error:  # YAMLError, but a thirteenth month or deep lists raise others
-        said = " ".join(str(error).split()) or type(error).__name__
-        raise ArgumentError(f"is no YAML: {said}") from error
+        cause = " ".join(str(error).split()) or type(error).__name__
+        raise ArgumentError(f"is no YAML: {cause}") from error

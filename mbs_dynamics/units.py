@@ -162,14 +162,14 @@ def _normal(unit: str) -> str:
 def _factor(name: str, quantity: str, unit: str, raw: bool) -> float:
     if raw and (quantity == "tau" or _normal(unit) in UNUSABLE[quantity]):
         return 1.0
-    found = UNITS[quantity].get(_normal(unit))
-    if found is None:
+    factor = UNITS[quantity].get(_normal(unit))
+    if factor is None:
         currents = "; of currents, give the meaning by --columns, and the gains by --gains"
         raise ArgumentError(
             f"{name!r} is in {unit!r}; valid are units such as {COMMON[quantity]}"
             + (currents if quantity == "tau" else "")
         )
-    return found
+    return factor
 
 
 def commanded(joint: str, measured: Iterable[str]) -> bool:

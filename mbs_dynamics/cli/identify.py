@@ -108,10 +108,10 @@ def _identification() -> Any:
 def description(name: str, gravity: Sequence[float] | None = None) -> tuple[Path, Model]:
     """Return the file of a robot, and its model; its warnings are printed."""
     path = robot_path(name) if name == SHIPPED else Path(name).expanduser()
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = mbs.Model.from_urdf(path)
-    for one in said:
+    for one in caught:
         print(f"warning: {one.message}", file=sys.stderr)
     return path, model if gravity is None else model.with_gravity(gravity)
 
@@ -142,9 +142,9 @@ class _Job:
         if self.options.json is not None:
             self.options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 
-    def refused(self, found: Any) -> bool:
+    def refused(self, result: Any) -> bool:
         """Return whether the result predicts no better than the description, or badly; print so."""
-        if found.better or self.options.force:
+        if result.better or self.options.force:
             return False
         print(
             "mbs-dynamics: the description predicts as well, with fitted friction or without, or "
@@ -168,40 +168,40 @@ def _identify(options: argparse.Namespace) -> int:
         job.note([f"gains by the masses of the description: {listed}"])
     recordings = [read(file) for file in options.recordings]
     validation = None if options.validate is None else read(options.validate)
-    found = room.identify(model, recordings, validation, progress=_progress)
-    job.note(found.notes)
-    _print_errors(found.errors)
-    _print_joints(found)
-    base = found.base
+    result = room.identify(model, recordings, validation, progress=_progress)
+    job.note(result.notes)
+    _print_errors(result.errors)
+    _print_joints(result)
+    base = result.base
     print(
         f"the data show {base.rank} of {len(base.values)} combinations of parameters, with a "
         f"condition number of {base.condition:.3g}"
     )
     job.figures(
         {
-            "relative_error": _relative(found.errors),
-            "consistent": found.consistent,
-            "cutoff_hz": found.cutoff,
-            "weight": found.choice.weight,
-            "friction_speed": found.torque_model.friction_speed,
+            "relative_error": _relative(result.errors),
+            "consistent": result.consistent,
+            "cutoff_hz": result.cutoff,
+            "weight": result.choice.weight,
+            "friction_speed": result.torque_model.friction_speed,
             "rank": base.rank,
             "base_parameters": len(base.values),
             "condition": base.condition,
-            "joints": found.joint_parameters,
-            "masses": _masses(found),
-            "notes": list(found.notes),
+            "joints": result.joint_parameters,
+            "masses": _masses(result),
+            "notes": list(result.notes),
         }
     )
     if options.report is not None:
-        page = room.report(found, f"{model.name}: identification")
+        page = room.report(result, f"{model.name}: identification")
         options.report.write_text(page, encoding="utf-8")
         print(f"wrote {options.report}")
-    if job.refused(found):
+    if job.refused(result):
         return 1
     if options.out is not None:
-        options.out.write_bytes(room.identified_urdf(job.path, found))
+        options.out.write_bytes(room.identified_urdf(job.path, result))
         parameters = options.out.with_suffix(".yaml")
-        parameters.write_text(room.node_parameters(found), encoding="utf-8")
+        parameters.write_text(room.node_parameters(result), encoding="utf-8")
         print(f"wrote {options.out} and {parameters}")
     return 0
 
@@ -218,26 +218,26 @@ def _validate(options: argparse.Namespace) -> int:
 def _identify_static(options: argparse.Namespace) -> int:
     job = _Job(options)
     result = job.room.identify_static(job.model, job.read(options.poses, timed=False))
-    found = result.found
-    job.note(found.notes)
+    estimate = result.identification
+    job.note(estimate.notes)
     print(f"{result.poses} poses, {result.pairs} of them from several sides")
-    _print_errors(found.errors)
+    _print_errors(estimate.errors)
     print("the most informative next pose:")
     for joint, value in result.next_pose.items():
         print(f"  {joint:24} {value:9.4f}")
     job.figures(
         {
-            "relative_error": _relative(found.errors),
-            "consistent": found.consistent,
+            "relative_error": _relative(estimate.errors),
+            "consistent": estimate.consistent,
             "poses": result.poses,
             "next_pose": result.next_pose,
-            "masses": _masses(found),
+            "masses": _masses(estimate),
         }
     )
-    if job.refused(found):
+    if job.refused(estimate):
         return 1
     if options.out is not None:
-        options.out.write_bytes(job.room.identified_urdf(job.path, found, friction=False))
+        options.out.write_bytes(job.room.identified_urdf(job.path, estimate, friction=False))
         print(f"wrote {options.out}")
     return 0
 
@@ -246,29 +246,29 @@ def _identify_payload(options: argparse.Namespace) -> int:
     job = _Job(options)
     without = None if options.without is None else job.read(options.without)
     recording = job.read(options.recording)
-    found = job.room.identify_payload(job.model, recording, options.link, without)
-    com, spread = found.inertia.com, found.com_deviation
-    print(f"mass            {found.inertia.mass:.4g} +- {found.mass_deviation:.2g} kg")
+    load = job.room.identify_payload(job.model, recording, options.link, without)
+    com, spread = load.inertia.com, load.com_deviation
+    print(f"mass            {load.inertia.mass:.4g} +- {load.mass_deviation:.2g} kg")
     for axis, x, deviation in zip("xyz", com, spread, strict=True):
         print(f"centre of mass  {axis} {x:.4g} +- {deviation:.2g} m")
     print(
-        f"relative error of the torques: {100.0 * found.error_without:.2f} % without the load, "
-        f"{100.0 * found.error:.2f} % with it"
+        f"relative error of the torques: {100.0 * load.error_without:.2f} % without the load, "
+        f"{100.0 * load.error:.2f} % with it"
     )
-    job.note(found.notes)
+    job.note(load.notes)
     job.figures(
         {
-            "link": found.link,
-            "mass": float(found.inertia.mass),
-            "mass_deviation": found.mass_deviation,
+            "link": load.link,
+            "mass": float(load.inertia.mass),
+            "mass_deviation": load.mass_deviation,
             "com": com.tolist(),
             "com_deviation": spread.tolist(),
-            "inertia_at_com": found.inertia.tensor_at_com.tolist(),
-            "relative_error": {"with": found.error, "without": found.error_without},
-            "notes": list(found.notes),
+            "inertia_at_com": load.inertia.tensor_at_com.tolist(),
+            "relative_error": {"with": load.error, "without": load.error_without},
+            "notes": list(load.notes),
         }
     )
-    if not found.better:
+    if not load.better:
         print(
             "mbs-dynamics: the load does not explain the torques: do not announce it to a node",
             file=sys.stderr,
@@ -277,7 +277,7 @@ def _identify_payload(options: argparse.Namespace) -> int:
     print("\nto announce it to a node:")
     topic, kind = "/gravity_compensation_node/payload", "geometry_msgs/msg/InertiaStamped"
     print(f"ros2 topic pub --once {topic} {kind} \\")
-    print(f'    "{found.message()}"')
+    print(f'    "{load.message()}"')
     return 0
 
 
@@ -303,14 +303,14 @@ def _tune_collision(options: argparse.Namespace) -> int:
 def _excite(options: argparse.Namespace) -> int:
     job = _Job(options)
     room, model = job.room, job.model
-    limits = room.Limits(
+    limits = room.MotionLimits(
         options.position,
         options.velocity,
         options.acceleration,
         options.torque,
         tuple(room.box_of(text, model.frames) for text in options.box),
     )
-    found = room.plan_excitation(
+    excitation = room.plan_excitation(
         model,
         options.duration,
         limits=limits,
@@ -318,10 +318,12 @@ def _excite(options: argparse.Namespace) -> int:
         seed=options.seed,
         progress=_progress,
     )
-    options.out.write_text(found.to_csv(), encoding="utf-8")
-    print(f"wrote {options.out}: {found.t[-1]:g} s, condition number {found.condition:.4g}")
+    options.out.write_text(excitation.to_csv(), encoding="utf-8")
+    print(
+        f"wrote {options.out}: {excitation.t[-1]:g} s, condition number {excitation.condition:.4g}"
+    )
     if options.trajectory is not None:
-        options.trajectory.write_text(found.to_trajectory(), encoding="utf-8")
+        options.trajectory.write_text(excitation.to_trajectory(), encoding="utf-8")
         print(f"wrote {options.trajectory}")
     print("warning: collisions are not checked; try it slowly, or in simulation", file=sys.stderr)
     return 0
@@ -335,9 +337,9 @@ def _relative(errors: Any) -> dict[str, float | None]:
     }
 
 
-def _masses(found: Any) -> dict[str, float]:
-    names = found.torque_model.model.body_names
-    return {name: float(row[0]) for name, row in zip(names, found.inertial, strict=True)}
+def _masses(result: Any) -> dict[str, float]:
+    names = result.torque_model.model.body_names
+    return {name: float(row[0]) for name, row in zip(names, result.inertial, strict=True)}
 
 
 def _print_errors(errors: Any) -> None:
@@ -347,11 +349,11 @@ def _print_errors(errors: Any) -> None:
             print(f"  {name.replace('_', ' '):26} {100.0 * value:8.2f} %")
 
 
-def _print_joints(found: Any) -> None:
-    parameters = found.joint_parameters
-    said = {"coulomb": "Coulomb", "inertia": "motor inertia", "stribeck_speed": "at speed"}
+def _print_joints(result: Any) -> None:
+    parameters = result.joint_parameters
+    titles = {"coulomb": "Coulomb", "inertia": "motor inertia", "stribeck_speed": "at speed"}
     terms = list(next(iter(parameters.values())))
-    print(f"{'joint':24}" + "".join(f"{said.get(term, term):>15}" for term in terms))
+    print(f"{'joint':24}" + "".join(f"{titles.get(term, term):>15}" for term in terms))
     for joint, values in parameters.items():
         print(f"{joint:24}" + "".join(f"{value:15.4g}" for value in values.values()))
 

@@ -43,19 +43,19 @@ def _run(options: argparse.Namespace) -> int:
     start = None if options.motors is None else Motors.read(options.motors, model)
     poses = read_poses(options.poses, model, start)
     signs = dict(options.signs)
-    found = calibrate(model, poses, start=start, signs=signs, find_signs=options.find_signs)
-    for note in found.notes:
+    calibration = calibrate(model, poses, start=start, signs=signs, find_signs=options.find_signs)
+    for note in calibration.notes:
         print(f"note: {note}", file=sys.stderr)
-    print(f"{found.poses} different poses")
+    print(f"{calibration.poses} different poses")
     print(f"{'joint':24}{'sign':>5}{'zero':>11}{'feedback per N m':>26}{'command per N m':>20}")
-    for one in found.joints:
+    for one in calibration.joints:
         feedback = f"{one.feedback:.4g} +- {100.0 * one.feedback_error:.1f} %"
         print(f"{one.joint:24}{one.sign:5d}{one.zero:11.4g}{feedback:>26}{one.command:20.4g}")
-    for name, why in found.unseen.items():
+    for name, why in calibration.unseen.items():
         print(f"{name}: {why}")
-    if not found.joints:
+    if not calibration.joints:
         print("mbs-dynamics: the poses show no joint: no table is written", file=sys.stderr)
         return 1
-    options.out.write_text(found.yaml(start, options.poses.name), encoding="utf-8")
+    options.out.write_text(calibration.yaml(start, options.poses.name), encoding="utf-8")
     print(f"wrote {options.out}")
     return 0

@@ -80,21 +80,21 @@ def _recorded(options: argparse.Namespace) -> Motion:
     from mbs_dynamics.identification.readers import read_recording
 
     columns = dict(options.columns)
-    found = read_recording(options.file, columns=columns, topic=options.topic, torques=False)
+    recording = read_recording(options.file, columns=columns, topic=options.topic, torques=False)
     if options.robot is not None:
-        found = found.of(robot(options.robot, **part_of(options)))
-    unknown = np.full(found.q.shape, np.nan)
+        recording = recording.of(robot(options.robot, **part_of(options)))
+    unknown = np.full(recording.q.shape, np.nan)
     return Motion(
-        t=found.t - found.t[0],
-        q=found.q,
-        qd=unknown if found.qd is None else found.qd,
+        t=recording.t - recording.t[0],
+        q=recording.q,
+        qd=unknown if recording.qd is None else recording.qd,
         qdd=unknown,
-        tau=found.tau,
+        tau=recording.tau,
         kinetic=unknown[:, 0],
         potential=unknown[:, 0],
-        momentum=np.full((len(found.t), 6), np.nan),
-        joint_names=found.joints or tuple(str(k + 1) for k in range(found.q.shape[1])),
-        method=found.name,
+        momentum=np.full((len(recording.t), 6), np.nan),
+        joint_names=recording.joints or tuple(str(k + 1) for k in range(recording.q.shape[1])),
+        method=recording.name,
     )
 
 

@@ -59,9 +59,11 @@ def _run(options: argparse.Namespace) -> int:
     shares = {name: getattr(options, name) for name in ("velocity", "acceleration", "torque")}
     rig = Rig(model, options.joints, **shares)
     columns = dict(options.columns)
-    found = read_recording(options.recording, columns=columns, topic=options.topic, torques=False)
-    names = found.joints or model.joint_names
-    taught = Demonstration(rig, names, found.t, found.q, tolerance=options.tolerance)
+    recording = read_recording(
+        options.recording, columns=columns, topic=options.topic, torques=False
+    )
+    names = recording.joints or model.joint_names
+    taught = Demonstration(rig, names, recording.t, recording.q, tolerance=options.tolerance)
     trajectory = taught.fastest() if options.fastest else taught.as_taught(options.speed)
     write_trajectory("--out", options.out, trajectory, options.lead)
     print(

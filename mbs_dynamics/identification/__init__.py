@@ -11,7 +11,13 @@ from mbs_dynamics.identification.description import (
     with_identified_joints,
 )
 from mbs_dynamics.identification.estimation import BaseEstimate
-from mbs_dynamics.identification.excitation import Box, Excitation, Limits, box_of, plan_excitation
+from mbs_dynamics.identification.excitation import (
+    Box,
+    Excitation,
+    MotionLimits,
+    box_of,
+    plan_excitation,
+)
 from mbs_dynamics.identification.identify import (
     Errors,
     Identification,
@@ -31,7 +37,7 @@ __all__ = [
     "Errors",
     "Excitation",
     "Identification",
-    "Limits",
+    "MotionLimits",
     "PayloadEstimate",
     "Recording",
     "RecordingError",

@@ -33,42 +33,42 @@ def cleaned(recording: Recording, model: Model, *, currents: bool = False) -> li
     used: no torques, too few samples, joints that never move, or wrong units or clocks.
     """
     name, notes = recording.name, list(recording.notes)
-    found = _without_silent(recording, notes)
-    unknown = np.isnan(found.tau).all(axis=0)
-    if unknown.any() or not found.tau.any():
-        raise RecordingError(f"{name}: holds no efforts of {found.named(unknown) or 'any joint'}")
-    finite = np.isfinite(found.t) & (np.abs([found.q, found.tau]) < LARGEST).all(axis=(0, 2))
-    found = found.samples(finite)
-    dropped = ~found.tau.any(axis=1)
+    usable = _without_silent(recording, notes)
+    unknown = np.isnan(usable.tau).all(axis=0)
+    if unknown.any() or not usable.tau.any():
+        raise RecordingError(f"{name}: holds no efforts of {usable.named(unknown) or 'any joint'}")
+    finite = np.isfinite(usable.t) & (np.abs([usable.q, usable.tau]) < LARGEST).all(axis=(0, 2))
+    usable = usable.samples(finite)
+    dropped = ~usable.tau.any(axis=1)
     if dropped.mean() < 0.5 and dropped.any():
         notes.append(f"{int(dropped.sum())} samples without any torque were left out")
-        found = found.samples(~dropped)
-    if len(found.t) < SHORTEST:
+        usable = usable.samples(~dropped)
+    if len(usable.t) < SHORTEST:
         raise RecordingError(
-            f"{name}: has {len(found.t)} samples; at least {SHORTEST} are needed, and some ten "
+            f"{name}: has {len(usable.t)} samples; at least {SHORTEST} are needed, and some ten "
             "seconds"
         )
     if not finite.all():
         notes.append(f"{int((~finite).sum())} samples that are not finite were left out")
-    if found.qd is not None:
-        valid = np.abs(found.qd) < LARGEST
+    if usable.qd is not None:
+        valid = np.abs(usable.qd) < LARGEST
         some = valid.any(axis=0) & ~valid.all(axis=0)
-        found = replace(found, qd=np.where(valid.all(axis=0), found.qd, np.nan))
+        usable = replace(usable, qd=np.where(valid.all(axis=0), usable.qd, np.nan))
         if some.any():
-            notes.append(f"velocities of {found.named(some)} are not all finite, and are not used")
-    _check_units(found, model)
-    found = _unwrapped(found, model, notes)
-    if not np.ptp(found.q, axis=0).any():
+            notes.append(f"velocities of {usable.named(some)} are not all finite, and are not used")
+    _check_units(usable, model)
+    usable = _unwrapped(usable, model, notes)
+    if not np.ptp(usable.q, axis=0).any():
         raise RecordingError(f"{name}: no joint moves: positions are constant")
-    found = checked(_advancing(found, notes), model, notes, currents=currents)
-    period = float(np.median(np.diff(found.t)))
-    ends = np.flatnonzero(np.diff(found.t) > GAP * period) + 1
+    usable = checked(_advancing(usable, notes), model, notes, currents=currents)
+    period = float(np.median(np.diff(usable.t)))
+    ends = np.flatnonzero(np.diff(usable.t) > GAP * period) + 1
     if len(ends):
         notes.append(f"{len(ends)} gap(s) in time: the recording is taken as {len(ends) + 1} parts")
-    rows = [each for each in np.split(np.arange(len(found.t)), ends) if len(each) >= SHORTEST]
+    rows = [each for each in np.split(np.arange(len(usable.t)), ends) if len(each) >= SHORTEST]
     if not rows:
         raise RecordingError(f"{name}: no stretch without gaps has {SHORTEST} samples")
-    parts = [_uniform(found.samples(each), period) for each in rows]
+    parts = [_uniform(usable.samples(each), period) for each in rows]
     return [replace(part, notes=tuple(notes)) for part in parts]
 
 

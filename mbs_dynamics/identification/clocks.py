@@ -109,17 +109,19 @@ class Evidence(NamedTuple):
 
     def doubts(self, period: float) -> list[str]:
         """Return the evidence against a period in s; none if it is plausible."""
-        found = []
+        reasons = []
         if not PERIODS[0] <= period <= PERIODS[1]:
-            found.append(
+            reasons.append(
                 f"a period of {period:.4g} s (valid are {PERIODS[0]:g} to {PERIODS[1]:g} s)"
             )
         if self.speed > TOO_FAST * period:
-            found.append(f"{self.fastest} at {self.speed / period:.3g} times its velocity limit")
+            reasons.append(f"{self.fastest} at {self.speed / period:.3g} times its velocity limit")
         apart = abs(np.log(period / self.period))
         if apart > max(np.log(RATIO), DEVIATIONS * self.deviation):
-            found.append(f"inertial torques {(self.period / period) ** 2:.3g} times those measured")
-        return found
+            reasons.append(
+                f"inertial torques {(self.period / period) ** 2:.3g} times those measured"
+            )
+        return reasons
 
 
 def checked(
@@ -159,13 +161,13 @@ def checked(
 def _not_seconds(t: FloatArray, period: float, doubts: Sequence[str], evidence: Evidence) -> str:
     """Return the error of a clock that is not in s, with the likely units."""
     likely = [unit for unit, s in CLOCKS.items() if not evidence.doubts(s * period)]
-    said = f"its clock is not in s. In s there would be {', and '.join(doubts)}. "
+    message = f"its clock is not in s. In s there would be {', and '.join(doubts)}. "
     if np.isfinite(evidence.deviation):
-        said += f"The torques show a period of about {evidence.period:.2g} s. "
+        message += f"The torques show a period of about {evidence.period:.2g} s. "
     if np.array_equal(np.diff(t), np.ones(len(t) - 1)):
         likely.append("samples of unknown period")
-    said += f"It may be in {' or '.join(likely)}: c" if likely else "C"
-    return f"{said}onvert it to s, or state its unit as in --columns NAME=t[ms]"
+    message += f"It may be in {' or '.join(likely)}: c" if likely else "C"
+    return f"{message}onvert it to s, or state its unit as in --columns NAME=t[ms]"
 
 
 def velocity_ratios(recording: Recording) -> FloatArray:
@@ -175,9 +177,9 @@ def velocity_ratios(recording: Recording) -> FloatArray:
     are not the rates of the positions, zero where they are all zero, one for joints at rest.
     """
     t, q, qd = recording.t, recording.q, recording.qd
-    found: FloatArray = np.full(q.shape[1], np.nan)
+    ratios: FloatArray = np.full(q.shape[1], np.nan)
     if qd is None:
-        return found
+        return ratios
     steps = np.diff(t)
     together = (steps < GAP * np.median(steps))[:, None]  # no gap between
     trend = np.stack([np.ones_like(t), np.linspace(-1.0, 1.0, len(t))], axis=1)
@@ -193,13 +195,13 @@ def velocity_ratios(recording: Recording) -> FloatArray:
     y = summed(np.diff(q, axis=0))
     for j in range(q.shape[1]):
         if np.ptp(q[:, j]) < STILL:
-            found[j] = 1.0 if np.isfinite(qd[:, j]).all() else np.nan
+            ratios[j] = 1.0 if np.isfinite(qd[:, j]).all() else np.nan
         elif not qd[:, j].any():
-            found[j] = 0.0
+            ratios[j] = 0.0
         elif np.isfinite(x[:, j]).all():
             xx, xy, yy = x[:, j] @ x[:, j], x[:, j] @ y[:, j], y[:, j] @ y[:, j]
-            found[j] = xy / xx if xy**2 > ALIKE * xx * yy else np.inf
-    return found
+            ratios[j] = xy / xx if xy**2 > ALIKE * xx * yy else np.inf
+    return ratios
 
 
 def _common(ratios: FloatArray) -> float | None:
@@ -317,10 +319,10 @@ def _torque_period(
         if best in (0, len(grid) - 1):
             return np.inf
         bounds = grid[best - 1], grid[best + 1]
-        found = minimize_scalar(
+        minimum = minimize_scalar(
             lambda x: residual(gram, x), bounds=bounds, method="bounded", options={"xatol": 1e-3}
         )
-        return float(found.x)
+        return float(minimum.x)
 
     total: FloatArray = np.sum(grams, axis=0)
     low, high = np.log(0.1 * PERIODS[0] / size), np.log(10.0 * PERIODS[1] / size)
@@ -384,10 +386,12 @@ def check_torque_unit(
         known = units if used.sum() > 1 else TORQUES
         likely = [unit for unit in known if distance(units[unit]) < near] or likely
     if likely or si > np.log(OTHER_TORQUES):
-        said = ", ".join(f"{torque_model.joints[j]} {ratios[j]:.3g}" for j in np.flatnonzero(used))
+        by_joint = ", ".join(
+            f"{torque_model.joints[j]} {ratios[j]:.3g}" for j in np.flatnonzero(used)
+        )
         units_of = " or ".join(likely) or "another unit"
         raise RecordingError(
             f"{name}: the torques are not in N m or N, but likely in {units_of}; ratios to the "
-            f"description are {said or 'unknown'}. Convert them, state their unit as in "
+            f"description are {by_joint or 'unknown'}. Convert them, state their unit as in "
             "--columns NAME=tau_joint1[mN m], or give gains of currents by --gains"
         )

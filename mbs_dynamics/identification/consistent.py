@@ -127,17 +127,17 @@ class ConsistentLeastSquares:
             length = self._inside(P, y, step)
             for shorter in itertools.count():
                 trial = y + length * 0.5**shorter * step
-                found = self.value(G, g, weight, trial)
-                if found <= value - 1e-4 * length * 0.5**shorter * fall:
-                    y, value = trial, found
+                lower = self.value(G, g, weight, trial)
+                if lower <= value - 1e-4 * length * 0.5**shorter * fall:
+                    y, value = trial, lower
                     break
                 if shorter > 40:  # rounding
                     return y
         return y
 
     def _matrices(self, y: FloatArray) -> FloatArray:
-        found: FloatArray = np.tensordot(y[: 10 * self._nb].reshape(-1, 10), UNITS, 1)
-        return found
+        matrices: FloatArray = np.tensordot(y[: 10 * self._nb].reshape(-1, 10), UNITS, 1)
+        return matrices
 
     def _inside(self, P: FloatArray, y: FloatArray, step: FloatArray) -> float:
         """Return the feasible share of a step: at most 1, and 0.95 of the way to the boundary."""

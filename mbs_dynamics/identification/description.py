@@ -31,7 +31,7 @@ DECLARED = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z][\w.-]*)""")
 
 
 def identified_urdf(
-    source: str | os.PathLike[str], found: Identification, *, friction: bool = True
+    source: str | os.PathLike[str], result: Identification, *, friction: bool = True
 ) -> bytes:
     """Return a URDF file with identified inertias, damping and friction, unchanged elsewhere.
 
@@ -43,9 +43,9 @@ def identified_urdf(
     data = _in_utf8(Path(source).read_bytes())
     elements = _elements(data)
     edits: list[tuple[int, int, bytes]] = []
-    for link, inertia in link_changes(source, found).items():
+    for link, inertia in link_changes(source, result).items():
         edits += _with_child(data, elements, ("link", link), "inertial", _inertial(inertia))
-    for joint, parameters in found.joint_parameters.items() if friction else ():
+    for joint, parameters in result.joint_parameters.items() if friction else ():
         values = {"damping": parameters["viscous"], "friction": parameters["coulomb"]}
         place = elements.get(("joint", joint, "dynamics"))
         tag = "<dynamics/>"
@@ -90,7 +90,7 @@ def _elements(data: bytes) -> dict[tuple[str, ...], _Element]:
     """Return links and joints by kind and name, their inertial and dynamics by one name more."""
     parser = expat.ParserCreate()
     path: list[tuple[str, str, int]] = []
-    found: dict[tuple[str, ...], _Element] = {}
+    elements: dict[tuple[str, ...], _Element] = {}
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         tag = tag.rpartition(":")[2]
@@ -104,13 +104,13 @@ def _elements(data: bytes) -> dict[tuple[str, ...], _Element]:
         last, inner = (data.index(b">", at) + 1, at) if own else (at, -1)
         element = _Element(begin, last, inner, prefix + colon)
         if len(path) == 1 and tag in ("link", "joint"):
-            found[tag, name] = element
+            elements[tag, name] = element
         elif len(path) == 2 and tag in ("inertial", "dynamics"):
-            found[path[1][0], path[1][1], tag] = element
+            elements[path[1][0], path[1][1], tag] = element
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.Parse(data, True)
-    return found
+    return elements
 
 
 def _with_child(
@@ -175,12 +175,12 @@ def _inertial(inertia: Inertia | None) -> list[str]:
 
 
 def link_changes(
-    source: str | os.PathLike[str], found: Identification
+    source: str | os.PathLike[str], result: Identification
 ) -> dict[str, Inertia | None]:
     """Return the inertias of the links that change, in their frames; None for no inertia."""
-    model, own = found.torque_model.model, link_inertias(source)
+    model, own = result.torque_model.model, link_inertias(source)
     changes: dict[str, Inertia | None] = {}
-    for i, parameters in enumerate(found.inertial):
+    for i, parameters in enumerate(result.inertial):
         name = model.bodies[i].name
         fixed = {
             frame.name: own[frame.name].transformed(frame.placement)
@@ -198,10 +198,10 @@ def link_changes(
     return changes
 
 
-def node_parameters(found: Identification) -> str:
+def node_parameters(result: Identification) -> str:
     """Return a YAML file of parameters for gravity_compensation_node and simulator_node."""
-    joints = found.joint_parameters
-    order = [joints.get(name) for name in found.torque_model.model.joint_names]
+    joints = result.joint_parameters
+    order = [joints.get(name) for name in result.torque_model.model.joint_names]
 
     def by_name(term: str) -> str:
         return ", ".join(f"{name}: {one[term]:.6g}" for name, one in joints.items())
@@ -210,8 +210,8 @@ def node_parameters(found: Identification) -> str:
         return ", ".join(repr(float(f"{one[term]:.6g}")) if one else "0.0" for one in order)
 
     compensated, simulated = [], []
-    if found.terms is not None and found.terms.any:
-        speed = f"    stribeck_speed: {found.terms.stribeck_speed:g}"
+    if result.terms is not None and result.terms.any:
+        speed = f"    stribeck_speed: {result.terms.stribeck_speed:g}"
         pairs = (("stribeck", "stribeck"), ("load_friction", "load"))
         compensated = [*(f"    {name}: {{{by_name(term)}}}" for name, term in pairs), speed]
         simulated = [*(f"    {name}: [{in_order(term)}]" for name, term in pairs), speed]
@@ -222,7 +222,7 @@ def node_parameters(found: Identification) -> str:
         "/**/gravity_compensation_node:",
         "  ros__parameters:",
         f"    friction: {{{by_name('coulomb')}}}   # N m or N; compensated by friction_scale",
-        f"    friction_speed: {found.torque_model.friction_speed:g}",
+        f"    friction_speed: {result.torque_model.friction_speed:g}",
         *compensated,
         "/**/simulator_node:",
         "  ros__parameters:",
@@ -259,12 +259,12 @@ def with_identified_joints(model: Model, source: str | os.PathLike[str]) -> Mode
     for name, friction in named.items():
         if name not in order:
             raise UnknownJointError(name, order)
-        found = dict(
+        identified = dict(
             zip(
                 ("armature", "damping", "friction"), values[order.index(name)].tolist(), strict=True
             )
         )
-        if not np.isclose(found["friction"], friction, rtol=1e-5, atol=1e-12):
+        if not np.isclose(identified["friction"], friction, rtol=1e-5, atol=1e-12):
             raise ArgumentError(f"{source}: joint {name!r} is at another place than in the model")
-        by_joint[name] = found
+        by_joint[name] = identified
     return with_drivetrain(model, by_joint)

@@ -123,8 +123,8 @@ def least_squares_residual(X: FloatArray, b: FloatArray) -> FloatArray:
     """Return the residuals (N, k) of plain least squares."""
     rows = X.reshape(-1, X.shape[-1])
     lengths = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
-    found = np.linalg.lstsq(rows / lengths, b.ravel(), rcond=SEEN)[0] / lengths
-    residual: FloatArray = b - X @ found
+    solution = np.linalg.lstsq(rows / lengths, b.ravel(), rcond=SEEN)[0] / lengths
+    residual: FloatArray = b - X @ solution
     return residual
 
 
@@ -139,7 +139,7 @@ def weighed(A: FloatArray, b: FloatArray, residual: FloatArray) -> Weighing:
 
 def correlated(residual: FloatArray, equations: Sequence[Equations]) -> float:
     """Return the number of samples that are equivalent to one independent sample."""
-    found, begin = [], 0
+    counts, begin = [], 0
     for one in equations:
         part = residual[begin : begin + len(one.b)]
         begin += len(one.b)
@@ -154,8 +154,8 @@ def correlated(residual: FloatArray, equations: Sequence[Equations]) -> float:
             if not going.any():
                 break
             sums += np.where(going, correlation, 0.0)
-        found.append(float((1.0 + 2.0 * sums).max()))
-    return max(found)
+        counts.append(float((1.0 + 2.0 * sums).max()))
+    return max(counts)
 
 
 class ConsistentEstimate:
@@ -209,8 +209,8 @@ class ConsistentEstimate:
         G, g = self._gram(np.arange(len(self._b)))
         for larger in WEIGHTS[weight <= WEIGHTS]:
             y = self.problem.solve(G, g, larger, y)
-        found: FloatArray = self.problem.to_parameters @ y
-        return found
+        x: FloatArray = self.problem.to_parameters @ y
+        return x
 
     def _gram(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
         weighing = self._weighing._replace(rows=self._weighing.rows[rows])
@@ -257,13 +257,13 @@ def friction_estimate(torque_model: TorqueModel, equations: Sequence[Equations])
         lengths = np.maximum(lengths, 1e-3 * lengths[0] + 1e-12)
         small = 1e-3 * np.eye(each)  # unobservable parameters stay zero
         lower = [0.0, 0.0, 0.0, -np.inf]
-        found = lsq_linear(
+        fit = lsq_linear(
             np.concatenate([terms / lengths, small]),
             np.concatenate([rest[:, j], np.zeros(each)]),
             bounds=(lower, np.inf),
         )
         place = torque_model.rigid + each * j
-        x[place : place + each] += found.x / lengths
+        x[place : place + each] += fit.x / lengths
     return x
 
 

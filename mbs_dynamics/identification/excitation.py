@@ -52,7 +52,7 @@ class Box(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Limits:
+class MotionLimits:
     """Limits of a motion."""
 
     position: float = 0.9
@@ -108,7 +108,7 @@ def plan_excitation(
     model: Model,
     duration: float,
     *,
-    limits: Limits | None = None,
+    limits: MotionLimits | None = None,
     rate: float = 100.0,
     seed: int = 0,
     progress: Callable[[float], None] = lambda share: None,
@@ -121,11 +121,13 @@ def plan_excitation(
     """
     if not duration >= 4.0 / FASTEST:
         raise ArgumentError(f"duration is {duration:g} s; valid is at least {4.0 / FASTEST:g}")
-    search = _Search(model.loaded(), duration, limits or Limits(), np.random.default_rng(seed))
-    found = search.run(progress)
+    search = _Search(
+        model.loaded(), duration, limits or MotionLimits(), np.random.default_rng(seed)
+    )
+    candidate = search.run(progress)
     t = np.linspace(0.0, duration, round(duration * rate) + 1)
-    q, qd, qdd = search.motion(found, t)
-    condition, approach = search.condition(found), search.approach(q[0])
+    q, qd, qdd = search.motion(candidate, t)
+    condition, approach = search.condition(candidate), search.approach(q[0])
     return Excitation(model.joint_names, t, q, qd, qdd, condition, approach)
 
 
@@ -136,7 +138,7 @@ class _Search:
     """
 
     def __init__(
-        self, model: Model, duration: float, limits: Limits, rng: np.random.Generator
+        self, model: Model, duration: float, limits: MotionLimits, rng: np.random.Generator
     ) -> None:
         self._model, self._limits, self._rng = model, limits, rng
         waves = int(FASTEST * duration)

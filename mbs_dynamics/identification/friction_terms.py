@@ -125,10 +125,10 @@ def friction_terms(
         kappa = own[j].coefficients([coulomb + i, *given[j]], (coulomb + i,))[0]
         gains[j, i] *= kappa > LEAST_SHARE * coulomb_friction[j]
     best = int(np.argmax(gains.sum(axis=0)))
-    found, notes = np.zeros((2, k)), []
+    coefficients, notes = np.zeros((2, k)), []
     for j, joint in enumerate(torque_model.joints):
         kept = [coulomb + best] * bool(gains[j, best] > 0.0) + list(given[j])
-        found[:, j] = own[j].coefficients(kept, (coulomb + best, load))
+        coefficients[:, j] = own[j].coefficients(kept, (coulomb + best, load))
         for what, gain in (
             ("Stribeck's effect", gains[j, best]),
             ("load-dependent friction", loads[j]),
@@ -147,7 +147,7 @@ def friction_terms(
             f"{100.0 * LEAST_GAIN:g} %, and a Stribeck's effect of {100.0 * LEAST_SHARE:g} % of "
             "Coulomb friction"
         ]
-    return FrictionTerms(found[0], STRIBECK_SPEEDS[best], found[1], tuple(notes))
+    return FrictionTerms(coefficients[0], STRIBECK_SPEEDS[best], coefficients[1], tuple(notes))
 
 
 class _Comparison:
@@ -195,5 +195,5 @@ class _Comparison:
 
     def _fit(self, columns: list[int], rows: FloatArray) -> FloatArray:
         A = np.hstack([self.base, self.candidates[:, columns]])[rows]
-        found: FloatArray = np.linalg.lstsq(A.T @ A, A.T @ self.b[rows], rcond=1e-12)[0]
-        return found
+        solution: FloatArray = np.linalg.lstsq(A.T @ A, A.T @ self.b[rows], rcond=1e-12)[0]
+        return solution

@@ -81,8 +81,8 @@ class Identification:
         model = self.torque_model.model
         terms = {"armature": "inertia", "damping": "viscous", "friction": "coulomb"}
         own = {
-            joint: {name: found[term] for name, term in terms.items()}
-            for joint, found in self.joint_parameters.items()
+            joint: {name: parameters[term] for name, term in terms.items()}
+            for joint, parameters in self.joint_parameters.items()
         }
         model = with_drivetrain(model, own)
         pairs = zip(model.bodies, self.inertial, strict=True)
@@ -99,11 +99,11 @@ class Identification:
         """Friction, motor inertia and offset of the recorded joints, by name."""
         rows = self.x[self.torque_model.rigid :].reshape(-1, len(JOINT_TERMS)).tolist()
         pairs = zip(self.torque_model.joints, rows, strict=True)
-        found = {joint: dict(zip(JOINT_TERMS, row, strict=True)) for joint, row in pairs}
+        parameters = {joint: dict(zip(JOINT_TERMS, row, strict=True)) for joint, row in pairs}
         if self.terms is not None and self.terms.any:
-            for j, one in enumerate(found.values()):
+            for j, one in enumerate(parameters.values()):
                 one |= self.terms.of_joint(j, one["coulomb"])
-        return found
+        return parameters
 
     @property
     def consistent(self) -> bool:
@@ -276,10 +276,12 @@ def check_torques(torque_model: TorqueModel, equations: Sequence[Equations], nam
     own = A[..., torque_model.rigid :].reshape(b.size, -1)
     columns = [gravity.ravel(), (expected - gravity).ravel(), *own.T]
     lengths = np.array([max(float(np.linalg.norm(column)), 1e-12) for column in columns])
-    found = np.linalg.lstsq(np.stack(columns, axis=1) / lengths, b.ravel(), rcond=1e-9)[0] / lengths
-    if found[0] < WITHOUT_GRAVITY:
+    solution = (
+        np.linalg.lstsq(np.stack(columns, axis=1) / lengths, b.ravel(), rcond=1e-9)[0] / lengths
+    )
+    if solution[0] < WITHOUT_GRAVITY:
         raise RecordingError(
-            f"{name}: {100.0 * found[0]:.0f} % of the description's gravity torques are in the "
+            f"{name}: {100.0 * solution[0]:.0f} % of the description's gravity torques are in the "
             "measured torques: this driver subtracts gravity, so that masses cannot be identified, "
             "or the arm is mounted otherwise, see --gravity"
         )
@@ -304,9 +306,9 @@ def parts_of(
     parts: list[Recording] = []
     notes: list[str] = []
     for recording in recordings:
-        found = cleaned(recording.of(model), model, currents=currents)
-        notes += [f"{recording.name}: {note}" for note in found[0].notes]
-        parts += found
+        stretches = cleaned(recording.of(model), model, currents=currents)
+        notes += [f"{recording.name}: {note}" for note in stretches[0].notes]
+        parts += stretches
     joints = {part.joints for part in parts}
     if len(joints) > 1:
         raise RecordingError("the recordings are of different joints; give those of the same ones")

@@ -93,17 +93,17 @@ def identify_payload(
     G, g, y = scaled.T @ scaled, scaled.T @ right, problem.description
     for weight in WEIGHTS:
         y = problem.solve(G, g, float(weight), y)
-    found = problem.to_parameters @ y
-    assert is_consistent(found[:10])
-    inertia = Inertia.from_parameters(found[:10])
-    residual = (right - rows @ found).reshape(b.shape)
+    parameters = problem.to_parameters @ y
+    assert is_consistent(parameters[:10])
+    inertia = Inertia.from_parameters(parameters[:10])
+    residual = (right - rows @ parameters).reshape(b.shape)
     variance = float(np.square(residual).mean()) * correlated(residual, equations)
     spread = variance * np.linalg.pinv(rows.T @ rows)[:4, :4]
     return PayloadEstimate(
         link,
         inertia,
         *deviations(float(inertia.mass), inertia.com, spread),
-        float(np.linalg.norm(rest - X @ found) / np.linalg.norm(b)),
+        float(np.linalg.norm(rest - X @ parameters) / np.linalg.norm(b)),
         float(np.linalg.norm(rest) / np.linalg.norm(b)),
         (*(() if alone is None else alone.notes), *notes),
     )

@@ -131,7 +131,7 @@ def _meanings(names: list[str], columns: Mapping[str, str]) -> list[Meaning | No
 
 def _read_csv(path: Path, columns: Mapping[str, str], timed: bool, torques: bool) -> Recording:
     table = read_table(path)
-    found: dict[str, dict[str, FloatArray]] = {"q": {}, "qd": {}, "tau": {}}
+    series: dict[str, dict[str, FloatArray]] = {"q": {}, "qd": {}, "tau": {}}
     names: dict[tuple[str, str], str] = {}
     time: FloatArray | None = None
     meanings = _meanings(table.names, columns)
@@ -143,8 +143,8 @@ def _read_csv(path: Path, columns: Mapping[str, str], timed: bool, torques: bool
             continue
         if one.quantity == "t":
             time = one.factor * table.column(k) if time is None else time
-        elif one.joint not in found[one.quantity]:
-            found[one.quantity][one.joint] = one.factor * table.column(k)
+        elif one.joint not in series[one.quantity]:
+            series[one.quantity][one.joint] = one.factor * table.column(k)
             names[one.quantity, one.joint] = name
         elif names[one.quantity, one.joint] not in columns:
             other = names[one.quantity, one.joint]
@@ -156,19 +156,19 @@ def _read_csv(path: Path, columns: Mapping[str, str], timed: bool, torques: bool
         time = np.arange(len(table.rows), dtype=float)
     if not torques:
         unknown = np.full(len(table.rows), np.nan)
-        found["tau"] = dict.fromkeys(found["q"], unknown) | found["tau"]
-    return _assembled(path, time, found, table.names)
+        series["tau"] = dict.fromkeys(series["q"], unknown) | series["tau"]
+    return _assembled(path, time, series, table.names)
 
 
 def _assembled(
     path: Path,
     time: FloatArray | None,
-    found: Mapping[str, Mapping[str, FloatArray]],
+    series: Mapping[str, Mapping[str, FloatArray]],
     names: list[str],
 ) -> Recording:
     """Return the recording of columns by quantity and joint."""
-    joints = list(found["q"])
-    lacking = [name for name in joints if name not in found["tau"]]
+    joints = list(series["q"])
+    lacking = [name for name in joints if name not in series["tau"]]
     if time is None or not joints or lacking:
         what = (
             "time"
@@ -191,13 +191,13 @@ def _assembled(
                 f"{path}: its joints have the numbers {', '.join(joints)}; valid are 1, 2, 3, ..., "
                 "or 0, 1, 2, ..., without gaps, or names of joints"
             )
-    q, tau = (np.stack([found[one][name] for name in joints], axis=1) for one in ("q", "tau"))
+    q, tau = (np.stack([series[one][name] for name in joints], axis=1) for one in ("q", "tau"))
     qd = None
     notes: tuple[str, ...] = ()
-    measured = [name for name in joints if name in found["qd"]]
+    measured = [name for name in joints if name in series["qd"]]
     if measured:
         unknown = np.full(len(time), np.nan)
-        qd = np.stack([found["qd"].get(name, unknown) for name in joints], axis=1)
+        qd = np.stack([series["qd"].get(name, unknown) for name in joints], axis=1)
         without = ", ".join(name for name in joints if name not in measured)
         notes = (f"no velocities of {without}",) if without else ()
     return Recording(path.name, () if plain else tuple(joints), time, q, tau, qd, notes)
@@ -242,5 +242,5 @@ def _read_npz(path: Path, columns: Mapping[str, str], torques: bool) -> Recordin
 
 def _whole(name: str) -> Meaning | None:
     """Return the meaning of the name of an array of times, or of all joints."""
-    found = meaning(name)
-    return found if found is not None and not found.joint else None
+    stated = meaning(name)
+    return stated if stated is not None and not stated.joint else None

@@ -87,8 +87,8 @@ class Recording:
         absent = [name for name in model.joint_names if name not in known]
         if absent:
             note += (f"assumed to be at rest, as they were not recorded: {', '.join(absent)}",)
-        found = self.columns([names.index(name) for name in known])
-        return replace(found, joints=tuple(known)).noted(*note)
+        recorded = self.columns([names.index(name) for name in known])
+        return replace(recorded, joints=tuple(known)).noted(*note)
 
 
 def scaled(recording: Recording, model: Model, gains: Mapping[str, float]) -> Recording:
@@ -114,11 +114,11 @@ def matched(names: Sequence[str], known: Sequence[str]) -> tuple[list[str], tupl
     swaps = {_beginnings(name, one) for name in names for one in known if name[-1:] == one[-1:]}
     best: dict[str, str] = {}
     for theirs, ours in sorted(swaps):
-        found = {
+        renamed = {
             name: ours + name.removeprefix(theirs) for name in names if name.startswith(theirs)
         }
-        found = {name: one for name, one in found.items() if one in known}
-        best = max(best, found, key=len)
+        renamed = {name: one for name, one in renamed.items() if one in known}
+        best = max(best, renamed, key=len)
     if not best:
         return list(names), ()
     name, one = next(iter(best.items()))

@@ -49,21 +49,21 @@ text { fill: var(--ink); font-size: 12px; } .scroll { overflow-x: auto; }
 """
 
 
-def report(found: Identification, title: str) -> str:
+def report(result: Identification, title: str) -> str:
     """Return the page as HTML."""
     parts = [
         f"<h1>{escape(title)}</h1>",
-        _origin(found),
-        _summary(found),
+        _origin(result),
+        _summary(result),
         "<h2>What to record next</h2>",
-        _advice(found),
+        _advice(result),
         "<h2>Torques</h2>",
-        f"<p>Held-out data below {found.cutoff:.3g} Hz over the time in the recording, which a gap "
-        "interrupts where the data do. <b style='color: var(--measured)'>measured</b> (line), "
+        f"<p>Held-out data below {result.cutoff:.3g} Hz over the time in the recording, which a "
+        "gap interrupts where the data do. <b style='color: var(--measured)'>measured</b> (line), "
         "<b style='color: var(--predicted)'>predicted</b> by the identified model (dashed), "
         "<b style='color: var(--described)'>description</b> without friction (dotted), "
         "<b style='color: var(--residual)'>residual</b>, measured less predicted (grey).</p>",
-        *_figures(found),
+        *_figures(result),
         "<h2>Joints</h2>",
         _table(
             (
@@ -75,16 +75,16 @@ def report(found: Identification, title: str) -> str:
             ),
             (
                 (name, *(f"{value:.4g}" for value in one.values()))
-                for name, one in found.joint_parameters.items()
+                for name, one in result.joint_parameters.items()
             ),
         ),
         "<h2>Links: what changed</h2>",
-        _links(found),
+        _links(result),
         "<h2>Identifiable parameters</h2>",
-        _knowledge(found),
+        _knowledge(result),
     ]
-    if found.notes:
-        listed = "".join(f"<li>{escape(note)}</li>" for note in found.notes)
+    if result.notes:
+        listed = "".join(f"<li>{escape(note)}</li>" for note in result.notes)
         parts.append(f"<h2>Notes on the recordings</h2><ul>{listed}</ul>")
     head = (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
@@ -94,11 +94,11 @@ def report(found: Identification, title: str) -> str:
     return head + "\n".join(parts) + "</body></html>\n"
 
 
-def _origin(found: Identification) -> str:
+def _origin(result: Identification) -> str:
     """Return the names of the recordings, the date and the version."""
-    held = dict.fromkeys(one.name for one in found.validation)
+    held = dict.fromkeys(one.name for one in result.validation)
     known, unseen = (
-        ", ".join(map(escape, filter(None, names))) for names in (found.recordings, held)
+        ", ".join(map(escape, filter(None, names))) for names in (result.recordings, held)
     )
     used = f"Identified from {known or 'recordings'}, compared with held-out data"
     return (
@@ -107,49 +107,49 @@ def _origin(found: Identification) -> str:
     )
 
 
-def _summary(found: Identification) -> str:
-    errors = found.errors
+def _summary(result: Identification) -> str:
+    errors = result.errors
     rows = [("description", f"{100 * errors.description:.2f} %")]
     rows.append(
         ("description with fitted friction", f"{100 * errors.description_with_friction:.2f} %")
     )
     if errors.identified is not None:
         rows.append(("identified", f"{100 * errors.identified:.2f} %"))
-    consistent = "All" if found.consistent else "Not all"
+    consistent = "All" if result.consistent else "Not all"
     return _table(("torques of", "relative error, held-out data"), rows) + (
         f"<p>{consistent} identified inertias are physically possible. The estimate minimises the "
         "error of the torques plus a weight times the distance of the inertias "
         "from those of the description, so that parameters which the data do not show remain near "
         "it. Of the weights tried, "
-        f"{found.choice.weight:g} predicted data best that were left out in turn, with a relative "
-        f"error of {100 * found.choice.best:.2f} %.</p>"
+        f"{result.choice.weight:g} predicted data best that were left out in turn, with a relative "
+        f"error of {100 * result.choice.best:.2f} %.</p>"
     )
 
 
-def _figures(found: Identification) -> Iterable[str]:
-    step = max(1, sum(len(one.b) for one in found.validation) // POINTS)
-    described = found.torque_model.described()
+def _figures(result: Identification) -> Iterable[str]:
+    step = max(1, sum(len(one.b) for one in result.validation) // POINTS)
+    described = result.torque_model.described()
     curves = []
-    for one in found.validation:
-        predicted = one.A @ found.x + one.measured - one.b
+    for one in result.validation:
+        predicted = one.A @ result.x + one.measured - one.b
         curves.append((one.measured, predicted, one.A @ described, one.measured - predicted))
     shares = np.linalg.norm(np.concatenate([each[3] for each in curves]), axis=0)
     shares /= np.maximum(
         np.linalg.norm(np.concatenate([each[0] for each in curves]), axis=0), 1e-12
     )
-    model = found.torque_model.model
-    for j, joint in enumerate(found.torque_model.joints):
+    model = result.torque_model.model
+    for j, joint in enumerate(result.torque_model.joints):
         slides = not model.joint(joint).screws[:3].any()
         drawn = [np.stack([y[::step, j] for y in each]) for each in curves]
         yield f"<h3>{escape(joint)}: {100 * shares[j]:.1f} %</h3>" + _figure(
-            drawn, _stretches(found, step), "N" if slides else "N m"
+            drawn, _stretches(result, step), "N" if slides else "N m"
         )
 
 
-def _stretches(found: Identification, step: int) -> list[tuple[str, float, FloatArray]]:
+def _stretches(result: Identification, step: int) -> list[tuple[str, float, FloatArray]]:
     """Return name, room before it in pixels, and times of the points of each stretch."""
     stretches, name, end = [], None, 0.0
-    for one in found.validation:
+    for one in result.validation:
         t = one.start + np.arange(0, len(one.b), step) / one.rate
         follows = name == one.name and t[0] - end < (step + 1) / one.rate
         stretches.append((one.name, 0.0 if follows or name is None else GAP, t))
@@ -191,11 +191,11 @@ def _figure(
     return f"<svg viewBox='0 0 {WIDTH} {HEIGHT + BELOW}' role='img'>{''.join(drawn)}</svg>"
 
 
-def _links(found: Identification) -> str:
-    before = found.torque_model.described()[: found.torque_model.rigid].reshape(-1, 10)
+def _links(result: Identification) -> str:
+    before = result.torque_model.described()[: result.torque_model.rigid].reshape(-1, 10)
     rows = []
-    names = found.torque_model.model.body_names
-    for name, old, new in zip(names, before, found.inertial, strict=True):
+    names = result.torque_model.model.body_names
+    for name, old, new in zip(names, before, result.inertial, strict=True):
         centres = [x[1:4] / x[0] if x[0] > 0.0 else np.zeros(3) for x in (old, new)]
         shown = ["(" + ", ".join(f"{1e3 * c:.0f}" for c in centre) + ")" for centre in centres]
         rows.append((name, f"{old[0]:.3f}", f"{new[0]:.3f}", *shown))
@@ -204,8 +204,8 @@ def _links(found: Identification) -> str:
     )
 
 
-def _knowledge(found: Identification) -> str:
-    base = found.base
+def _knowledge(result: Identification) -> str:
+    base = result.base
     size = np.maximum(np.abs(base.values), 1e-300)
     relative = base.deviations / size
     rows = (
@@ -228,9 +228,9 @@ def _knowledge(found: Identification) -> str:
     )
 
 
-def _advice(found: Identification) -> str:
+def _advice(result: Identification) -> str:
     """Return the joints that should move more, from parameters that are not identified."""
-    base = found.base
+    base = result.base
     poor = [
         name.rsplit(".", 1)[0]
         for name, value, deviation in zip(base.names, base.values, base.deviations, strict=True)

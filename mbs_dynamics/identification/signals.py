@@ -71,12 +71,12 @@ def motion_frequency(recording: Recording) -> float:
 
 def cutoff_of(recordings: Sequence[Recording]) -> float:
     """Return a common cutoff frequency in Hz above that of the motion of all recordings."""
-    found = []
+    cutoffs = []
     for recording in recordings:
         rate = rate_of(recording)
         motion = MULTIPLE * motion_frequency(recording) * rate
-        found.append(min(max(LOWEST, motion), SHARE * rate))
-    return max(found)
+        cutoffs.append(min(max(LOWEST, motion), SHARE * rate))
+    return max(cutoffs)
 
 
 def filtered(recording: Recording, cutoff: float) -> Signals:

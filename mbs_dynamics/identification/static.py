@@ -46,7 +46,7 @@ CANDIDATES = 2000
 class StaticIdentification(NamedTuple):
     """Result of :func:`identify_static`."""
 
-    found: Identification
+    identification: Identification
     poses: int
     """Number of distinct poses."""
     pairs: int

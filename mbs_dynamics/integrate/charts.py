@@ -89,7 +89,7 @@ def chart_of(model: Model | Tree, arrangement: Arrangement) -> Chart:
 
 def by_velocity(model: Tree, q: Array) -> Array:
     """Return the positions of single coordinates (n,) in the order of qd, zero for others."""
-    found = np.full(model.n, 0.0, dtype=object)
+    positions = np.full(model.n, 0.0, dtype=object)
     for at, k in model.model.single:
-        found[k] = q[at]
-    return found
+        positions[k] = q[at]
+    return positions

@@ -13,8 +13,9 @@ import numpy as np
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, SimulationError, SingularError
-from mbs_dynamics.integrate.events import STOP, Crossing, EventFunction, Interpolation, Watch
-from mbs_dynamics.integrate.forces import Inputs, State, finite
+from mbs_dynamics.integrate.events import STOP, EventFunction, Interpolation, Watch
+from mbs_dynamics.integrate.forces import Arrays, Inputs, finite
+from mbs_dynamics.integrate.results import Event
 from mbs_dynamics.integrate.schemes import Scheme
 from mbs_dynamics.progress import Progress
 
@@ -72,11 +73,11 @@ class Record(NamedTuple):
     """States that a run has stored, at N instants."""
 
     t: FloatArray
-    state: State
+    state: Arrays
     """Arrays (N, ..., *shape) that the layout records."""
-    acted: State
+    acted: Arrays
     """Arrays (N, ..., *shape) of the values of each drive."""
-    events: list[Crossing]
+    events: list[Event]
 
 
 class Run:
@@ -87,7 +88,7 @@ class Run:
         course: Course,
         inputs: Inputs,
         method: str,
-        start: State,
+        start: Arrays,
         batch: tuple[int, ...],
         interpolated: Interpolation,
     ) -> None:
@@ -96,9 +97,9 @@ class Run:
         self.steps = 0
         self.end: float | None = None
         """Time at which all simulations have stopped; None while any is running."""
-        self.states: list[State] = [tuple(x[None] for x in start)]
-        self.acted: list[State] = []
-        self.events: list[Crossing] = []
+        self.states: list[Arrays] = [tuple(x[None] for x in start)]
+        self.acted: list[Arrays] = []
+        self.events: list[Event] = []
         self._running = np.ones(batch, dtype=bool)
 
     def go(self, made: Callable[[], Scheme], result: Callable[[Record], Result]) -> Result:
@@ -156,7 +157,7 @@ class Run:
                 time=t,
             )
 
-    def _keep(self, states: State, acted: State, count: int) -> None:
+    def _keep(self, states: Arrays, acted: Arrays, count: int) -> None:
         """Record every ``every``-th state and the values of the drives then."""
         every = self.course.every
         begun = slice(-self.steps % every, count, every)
@@ -185,9 +186,9 @@ class Run:
         for k in range(good):
             t, h = (self.steps + k) * self.course.h, self.course.length(self.steps + k)
             pair = (tuple(x[k] for x in path), tuple(x[k + 1] for x in path))
-            found = watch.between(t, *pair, h, self.interpolated)
-            self.events += found
-            stopped = [crossing for crossing in found if crossing.name == STOP]
+            events = watch.between(t, *pair, h, self.interpolated)
+            self.events += events
+            stopped = [event for event in events if event.name == STOP]
             if stopped:
                 states = states[: k + 1].copy()
                 states[k] = self._stopped(scheme, states[k], stopped)
@@ -196,14 +197,14 @@ class Run:
                 return states, k + 1
         return states, good
 
-    def _stopped(self, scheme: Scheme, x: FloatArray, stopped: list[Crossing]) -> FloatArray:
+    def _stopped(self, scheme: Scheme, x: FloatArray, stopped: list[Event]) -> FloatArray:
         """Return the array x with stopped simulations at their stop, and hold these."""
         state = tuple(np.array(part) for part in scheme.seen(x))
         members = np.zeros(self.batch, dtype=bool)
-        for crossing in stopped:
-            members[crossing.member] = True
-            for part, value in zip(state, crossing.state, strict=True):
-                part[crossing.member] = value
+        for event in stopped:
+            members[event.member] = True
+            for part, value in zip(state, (event.q, event.qd), strict=True):
+                part[event.member] = value
         self._running &= ~members
         mask = members.reshape(members.shape + (1,) * scheme.states.axes)
         x = np.where(mask, scheme.pack(*state), x)
@@ -226,7 +227,7 @@ class Run:
             acted.append(np.concatenate(rows))
         return Record(t, states, tuple(acted), self.events)
 
-    def _last(self, drive: Any, t: float, states: State) -> FloatArray:
+    def _last(self, drive: Any, t: float, states: Arrays) -> FloatArray:
         """Return the value of a drive in the last recorded state."""
         seen, k = tuple(x[-1] for x in states), int(t / self.course.h * (1.0 + 1e-12))
         try:

@@ -17,16 +17,17 @@ from mbs_dynamics.algorithms.configurations import (
 )
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.integrate.forces import State
+from mbs_dynamics.integrate.forces import Arrays
+from mbs_dynamics.integrate.results import Event
 from mbs_dynamics.model.model import Model
 
 EventFunction = Callable[..., float]
 """Time and state of one simulation to a number; the event is where it changes its sign."""
 
-Between = Callable[[float], State]
+Between = Callable[[float], Arrays]
 """The share of a step, 0 to 1, to the state there."""
 
-Interpolation = Callable[[State, State, float], Between]
+Interpolation = Callable[[Arrays, Arrays, float], Between]
 """States before and after a step and its length to the interpolation between them."""
 
 STOP = "stop"
@@ -35,25 +36,18 @@ STOP = "stop"
 
 def stop_events(model: Model) -> dict[str, EventFunction]:
     """Return event functions for joints that reach a position limit, by joint and end."""
-    found: dict[str, EventFunction] = {}
+    functions: dict[str, EventFunction] = {}
     for end, limits in (("lower", model.lower), ("upper", model.upper)):
         for at, k in model.single:
             if np.isfinite(limits[k]):
                 name = f"{model.velocity_names[k]} at its {end} limit"
-                found[name] = _distance(int(at), float(limits[k]))
-    return found
+                functions[name] = _distance(int(at), float(limits[k]))
+    return functions
 
 
 def _distance(at: int, limit: float) -> EventFunction:
     """Return the distance of a position from its limit."""
     return lambda t, q, qd: float(q[at]) - limit
-
-
-class Crossing:
-    """A detected event: name, time, state, and index in the batch."""
-
-    def __init__(self, name: str, t: float, state: State, member: tuple[int, ...]) -> None:
-        self.name, self.t, self.state, self.member = name, t, state, member
 
 
 class Watch:
@@ -76,20 +70,20 @@ class Watch:
     def __bool__(self) -> bool:
         return bool(self.functions)
 
-    def begin(self, t: float, state: State, batch: tuple[int, ...]) -> None:
+    def begin(self, t: float, state: Arrays, batch: tuple[int, ...]) -> None:
         """Start at a state whose arrays have the axes of a batch."""
         for member in np.ndindex(batch):
             own = _of(state, member)
             self._values[member] = {name: self._value(name, t, own) for name in self.functions}
 
     def between(
-        self, t: float, before: State, after: State, h: float, interpolated: Interpolation
-    ) -> list[Crossing]:
+        self, t: float, before: Arrays, after: Arrays, h: float, interpolated: Interpolation
+    ) -> list[Event]:
         """Return the events of the step of h that begins at t, in order.
 
         A simulation is not watched after its stop.
         """
-        found: list[Crossing] = []
+        events: list[Event] = []
         for member in list(self._values):
             states = _of(before, member), _of(after, member)
             crossings = list(self._crossings(member, t, *states, h, interpolated))
@@ -97,18 +91,18 @@ class Watch:
             names = [crossing.name for crossing in crossings]
             if STOP in names:
                 del crossings[names.index(STOP) + 1 :], self._values[member]
-            found += crossings
-        return sorted(found, key=lambda crossing: crossing.t)
+            events += crossings
+        return sorted(events, key=lambda crossing: crossing.t)
 
     def _crossings(
         self,
         member: tuple[int, ...],
         t: float,
-        before: State,
-        after: State,
+        before: Arrays,
+        after: Arrays,
         h: float,
         interpolated: Interpolation,
-    ) -> Iterator[Crossing]:
+    ) -> Iterator[Event]:
         between: Between | None = None
         for name, first in self._values[member].items():
             last = self._value(name, t + h, after)
@@ -116,9 +110,10 @@ class Watch:
             if first * last < 0.0 or (last == 0.0 and first != 0.0):
                 between = between or interpolated(before, after, h)
                 s = 1.0 if last == 0.0 else self._bisected(name, first, t, h, between)
-                yield Crossing(name, t + s * h, between(s), member)
+                q, qd = between(s)
+                yield Event(name, t + s * h, q, qd, member)
 
-    def _value(self, name: str, t: float, state: State) -> float:
+    def _value(self, name: str, t: float, state: Arrays) -> float:
         value: Any = self.functions[name](t, *state)
         if np.shape(value) != () or not np.isfinite(value):
             raise ArgumentError(
@@ -138,7 +133,7 @@ class Watch:
         return high
 
 
-def _of(state: State, member: tuple[int, ...]) -> State:
+def _of(state: Arrays, member: tuple[int, ...]) -> Arrays:
     return tuple(x[member] for x in state) if member else state
 
 
@@ -148,12 +143,12 @@ def between(model: Model) -> Interpolation:
     With q = q_0 exp(u), u is the cubic in the algebra, and qd has its rate: D (88), (89).
     """
 
-    def interpolated(before: State, after: State, h: float) -> Between:
+    def interpolated(before: Arrays, after: Arrays, h: float) -> Between:
         (q0, v0), (q1, v1) = before, after
         u = np.asarray(difference(model, q0, q1))
         cubic = _cubic(u, h * v0, h * np.asarray(increment_rates(model, u, v1)))
 
-        def at(s: float) -> State:
+        def at(s: float) -> Arrays:
             change, slope = cubic(s)
             v = np.asarray(increment_velocities(model, change, slope / h))
             return np.asarray(displaced(model, q0, change)), v

@@ -32,10 +32,10 @@ from mbs_dynamics.model.friction import friction_bound
 from mbs_dynamics.model.model import Model
 
 Law = Callable[..., ArrayLike]
-"""A control law: time and :data:`State` to torques or wrenches."""
+"""A control law: time, q and qd to torques or wrenches."""
 
-State = tuple[FloatArray, ...]
-"""Arguments of laws and events after the time: q and qd."""
+Arrays = tuple[FloatArray, ...]
+"""Positions and rates, or the values of all drives."""
 
 
 class Drive:
@@ -77,7 +77,7 @@ class Drive:
         assert self.rows is not None
         return self.rows if len(self.rows) == 1 else self.rows[k : k + count]
 
-    def at(self, k: int, t: float, state: State, batch: tuple[int, ...]) -> FloatArray:
+    def at(self, k: int, t: float, state: Arrays, batch: tuple[int, ...]) -> FloatArray:
         """Return the value at time t in step k, for a state with the axes of a batch.
 
         Raises SimulationError if a law returns a value that is not finite, ArgumentError for a
@@ -114,11 +114,11 @@ class Inputs(NamedTuple):
         """Whether any drive is a function in Python."""
         return any(drive.law is not None for drive in self.drives)
 
-    def rows_from(self, k: int, count: int) -> State:
+    def rows_from(self, k: int, count: int) -> Arrays:
         """Return :meth:`Drive.rows_from` of each drive."""
         return tuple(drive.rows_from(k, count) for drive in self.drives)
 
-    def at(self, k: int, t: float, state: State, batch: tuple[int, ...]) -> State:
+    def at(self, k: int, t: float, state: Arrays, batch: tuple[int, ...]) -> Arrays:
         """Return :meth:`Drive.at` of each drive."""
         return tuple([drive.at(k, t, state, batch) for drive in self.drives])
 

@@ -132,7 +132,7 @@ def iterated(
         for array, port in zip(map(np.asarray, inputs), kernel.inputs[1:], strict=True)
     ]
     alone = x.ndim == states.axes and all(len(array) == 1 for array in series)
-    found, k, length = [np.asarray(x, dtype=float)[None]], 0, 1
+    pieces, k, length = [np.asarray(x, dtype=float)[None]], 0, 1
     while k < steps:
         length = steps - k if alone else min(length, steps - k)
         rows = [array[k : k + length] if len(array) > 1 else array for array in series]
@@ -141,16 +141,16 @@ def iterated(
             late = (ahead[states.last()][..., 0] > 0.0).reshape(length, -1).any(axis=1)
             good = int(np.argmax(late)) if late.any() else length
             if alone:  # revisions are left out
-                found.append(ahead[~late])
-                x, k = ahead[-1], k + len(found[-1])
+                pieces.append(ahead[~late])
+                x, k = ahead[-1], k + len(pieces[-1])
                 continue
-            found.append(ahead[:good])
+            pieces.append(ahead[:good])
             x, k, length = ahead[good - 1] if good else x, k + good, 2 * length
             if late.any():
                 values = [array[k if len(array) > 1 else 0] for array in series]
                 x, k, length = settled(kernel, x, states, *values), k + 1, 1
-                found.append(x[None])
+                pieces.append(x[None])
         except SingularError as error:
-            error.trajectory = np.concatenate(found)
+            error.trajectory = np.concatenate(pieces)
             raise
-    return np.concatenate(found)
+    return np.concatenate(pieces)

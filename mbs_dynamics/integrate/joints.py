@@ -46,18 +46,18 @@ from mbs_dynamics.integrate.charts import Arrangement, by_velocity, chart_of
 from mbs_dynamics.integrate.driver import Course, Record, Run
 from mbs_dynamics.integrate.events import EventFunction, between
 from mbs_dynamics.integrate.forces import (
+    Arrays,
     Drive,
     Features,
     Inputs,
     JointForces,
     Law,
-    State,
     check_forces,
     passive_torques,
     weight_of_end,
 )
 from mbs_dynamics.integrate.friction import BLOCK, SLACK, outcome, revised
-from mbs_dynamics.integrate.results import Event, Motion
+from mbs_dynamics.integrate.results import Motion
 from mbs_dynamics.integrate.schemes import (
     Adaptive,
     Arguments,
@@ -188,7 +188,7 @@ def stages(problem: Problem) -> tuple[Field, Field | None]:
 
 
 def joint_scheme(
-    method: str, problem: Problem, h: float, start: State, tolerances: tuple[float, float]
+    method: str, problem: Problem, h: float, start: Arrays, tolerances: tuple[float, float]
 ) -> Scheme:
     """Return the integrator of one of :data:`METHODS` from q and qd on."""
     states, sliding = problem.states, problem.features.friction
@@ -353,11 +353,11 @@ def simulate(
 
 def drives(model: Model, control: Any, wrenches: Any, course: Course) -> Inputs:
     """Return the drives of motor torques and, if there are any, of wrenches."""
-    found = [Drive("control", control, (model.n,), course.steps)]
+    made = [Drive("control", control, (model.n,), course.steps)]
     if wrenches is not None:
         given = _by_body(model, wrenches)
-        found.append(Drive("wrenches", given, (model.nb, 6), course.steps))
-    return Inputs(tuple(found))
+        made.append(Drive("wrenches", given, (model.nb, 6), course.steps))
+    return Inputs(tuple(made))
 
 
 def _by_body(model: Model, wrenches: Any) -> Any:
@@ -369,7 +369,7 @@ def _by_body(model: Model, wrenches: Any) -> Any:
     return wrenches
 
 
-def batched(model: Model, q: FloatArray, qd: ArrayLike) -> State:
+def batched(model: Model, q: FloatArray, qd: ArrayLike) -> Arrays:
     """Return q and qd with the axes of one batch; or raise ArgumentError."""
     qd = checks.numbers("qd", qd, (model.n,), batch=True)
     batch = checks.batch_of(q=q.shape[:-1], qd=qd.shape[:-1])
@@ -390,9 +390,7 @@ def _motion(problem: Problem, record: Record, method: str) -> Motion:
         momentum=momenta(model, q, qd, representation="spatial").sum(axis=-2),
         joint_names=model.velocity_names,
         position_names=model.position_names,
-        events=tuple(
-            Event(x.name, x.t, x.state[0], x.state[1], member=x.member) for x in record.events
-        ),
+        events=tuple(record.events),
         method=method,
     )
 
@@ -406,9 +404,9 @@ def _accelerations(problem: Problem, record: Record) -> FloatArray:
     except SingularError:  # whatever the state
         return np.full(qd.shape, np.nan)
 
-    def rate(x: FloatArray, values: State) -> FloatArray:
-        found = instant(field, problem.states, x, values) if sliding else field(x, values=values)
-        return np.asarray(problem.states.parts(found, problem.model.n)[1])
+    def rate(x: FloatArray, values: Arrays) -> FloatArray:
+        rates = instant(field, problem.states, x, values) if sliding else field(x, values=values)
+        return np.asarray(problem.states.parts(rates, problem.model.n)[1])
 
     try:
         return rate(states, record.acted)
@@ -418,10 +416,10 @@ def _accelerations(problem: Problem, record: Record) -> FloatArray:
             x.reshape(-1, *drive.shape)
             for x, drive in zip(record.acted, problem.inputs.drives, strict=True)
         ]
-        found = np.full((len(flat[0]), problem.model.n), np.nan)
+        qdd = np.full((len(flat[0]), problem.model.n), np.nan)
         for k, (state, *values) in enumerate(zip(*flat, strict=True)):
             try:
-                found[k] = rate(state, tuple(values))
+                qdd[k] = rate(state, tuple(values))
             except SingularError:
                 continue
-        return found.reshape(qd.shape)
+        return qdd.reshape(qd.shape)

@@ -43,8 +43,8 @@ def _refused(source: Path) -> Iterator[None]:
     except (ArgumentError, FileNotFoundError):
         raise
     except Exception as error:  # NumPy raises anything for arrays of other shapes
-        said = shortened(str(error) or type(error).__name__)
-        raise ArgumentError(f"{source} is no {source.suffix} file of a motion: {said}") from error
+        cause = shortened(str(error) or type(error).__name__)
+        raise ArgumentError(f"{source} is no {source.suffix} file of a motion: {cause}") from error
 
 
 def _shapes(positions: Sequence[str], joints: Sequence[str]) -> dict[str, tuple[int, ...]]:
@@ -72,7 +72,7 @@ def _read_npz(source: Path) -> dict[str, Any]:
             )
     count = len(data["event_t"])
     members = data.get("event_member", np.zeros((count, 0), dtype=int))
-    found = [
+    event_list = [
         Event(
             str(data["event_names"][k]),
             float(data["event_t"][k]),
@@ -87,7 +87,7 @@ def _read_npz(source: Path) -> dict[str, Any]:
         "joint_names": joints,
         "position_names": positions,
         "method": str(data["method"]),
-        "events": tuple(found),
+        "events": tuple(event_list),
     }
 
 
@@ -239,8 +239,8 @@ def is_motion(path: Path) -> bool:
     if not path.is_file():
         return False
     with _refused(path):
-        found = read_table(path).names if path.suffix == ".csv" else read_arrays(path)
-        return "kinetic" in found
+        names = read_table(path).names if path.suffix == ".csv" else read_arrays(path)
+        return "kinetic" in names
 
 
 def checked_single(motion: Motion, what: str) -> None:

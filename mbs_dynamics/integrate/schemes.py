@@ -24,12 +24,12 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import ArgumentError, SimulationError, SingularError
 from mbs_dynamics.integrate.charts import Arrangement
-from mbs_dynamics.integrate.forces import Inputs, State, finite
+from mbs_dynamics.integrate.forces import Arrays, Inputs, finite
 from mbs_dynamics.integrate.friction import LIMIT, iterated, packed, settled
 from mbs_dynamics.integrate.runge_kutta import CLASSICAL, Chart, DormandPrince, runge_kutta_step
 from mbs_dynamics.model.model import Model
 
-Arguments = Callable[[State, float], tuple[Any, ...]]
+Arguments = Callable[[Arrays, float], tuple[Any, ...]]
 """The values of the drives and the step to what a kernel takes after its first inputs."""
 
 Field = Callable[..., FloatArray]
@@ -57,7 +57,7 @@ class Task(NamedTuple):
     inputs: Inputs
     h: float
     """Step, s."""
-    start: State
+    start: Arrays
     """The first q and qd, or a batch of them."""
     sliding: bool
     """Whether there is dry friction."""
@@ -78,19 +78,19 @@ class Scheme(ABC):
 
     def pack(self, q: FloatArray, qd: FloatArray) -> FloatArray:
         """Return the array of a state, with the parts of friction if there is any."""
-        found: FloatArray = self.states.joined(q, qd)
-        return packed(self.states, found) if self.sliding else found
+        array: FloatArray = self.states.joined(q, qd)
+        return packed(self.states, array) if self.sliding else array
 
-    def seen(self, x: FloatArray) -> State:
+    def seen(self, x: FloatArray) -> Arrays:
         """Return q and qd, which laws and events receive, from an array."""
         q, qd, *_ = self.states.parts(x)
         return q, qd
 
     @abstractmethod
-    def once(self, t: float, values: State) -> FloatArray:
+    def one_step(self, t: float, values: Arrays) -> FloatArray:
         """Return the array after a step from t with these values of the drives."""
 
-    def values(self, t: float, x: FloatArray) -> State:
+    def values(self, t: float, x: FloatArray) -> Arrays:
         """Return the values of the drives at t, in the present step."""
         return self.inputs.at(self.k, t, self.seen(x), self.batch)
 
@@ -100,7 +100,7 @@ class Scheme(ABC):
         self._held = mask
         self.x = np.where(mask, x, self.x)
 
-    def advance(self, steps: int) -> tuple[FloatArray, State]:
+    def advance(self, steps: int) -> tuple[FloatArray, Arrays]:
         """Return the next arrays (steps, ...) and the values of the drives in each step.
 
         If a step fails, those before it are returned; the next call repeats it and raises its
@@ -111,7 +111,7 @@ class Scheme(ABC):
             t = self.k * self.h
             try:
                 values = self.values(t, self.x)
-                x = self.once(t, values)
+                x = self.one_step(t, values)
             except (SimulationError, SingularError):
                 if i == 0:
                     raise
@@ -133,7 +133,7 @@ class FixedStep(Scheme):
         super().__init__(task)
         self.kernel, self.arguments = kernel, arguments
 
-    def advance(self, steps: int) -> tuple[FloatArray, State]:
+    def advance(self, steps: int) -> tuple[FloatArray, Arrays]:
         if self.inputs.laws:
             return super().advance(steps)
         rows = self.inputs.rows_from(self.k, steps)
@@ -153,12 +153,12 @@ class FixedStep(Scheme):
         self.x, self.k = states[-1], self.k + len(states)
         return states, rows
 
-    def once(self, t: float, values: State) -> FloatArray:
+    def one_step(self, t: float, values: Arrays) -> FloatArray:
         arguments = self.arguments(values, self.step)
         if self.sliding:
             return settled(self.kernel, self.x, self.states, *arguments)
-        found: FloatArray = self.kernel(self.x, *arguments)
-        return found
+        x: FloatArray = self.kernel(self.x, *arguments)
+        return x
 
 
 class ExplicitRungeKutta(Scheme):
@@ -172,7 +172,7 @@ class ExplicitRungeKutta(Scheme):
         super().__init__(task)
         self.field, self.finished, self.chart = field, finished, chart
 
-    def once(self, t: float, values: State) -> FloatArray:
+    def one_step(self, t: float, values: Arrays) -> FloatArray:
 
         def attempted(begun: FloatArray) -> FloatArray:
             def rate(t: float, x: FloatArray) -> FloatArray:
@@ -214,13 +214,13 @@ class Adaptive(Scheme):
 
     def rate(self, t: float, x: FloatArray) -> FloatArray:
         """Return the rate of an array; zero for members that are held."""
-        found = self._field(t, x)
+        rate = self._field(t, x)
         if self.sliding:
-            found = self.states.joined(*self.states.parts(found, self.model.n)[:2])
+            rate = self.states.joined(*self.states.parts(rate, self.model.n)[:2])
         if self._held is None:
-            return found
-        mask = self._held.reshape(self.batch + (1,) * (found.ndim - len(self.batch)))
-        return np.where(mask, 0.0, found)
+            return rate
+        mask = self._held.reshape(self.batch + (1,) * (rate.ndim - len(self.batch)))
+        return np.where(mask, 0.0, rate)
 
     def _field(self, t: float, x: FloatArray) -> FloatArray:
         more = (self.signs, np.zeros(())) if self.sliding else ()
@@ -231,7 +231,7 @@ class Adaptive(Scheme):
         super().hold(members, x)
         self.pair.renew(np.where(self._held, x, self.pair.y))
 
-    def once(self, t: float, values: State) -> FloatArray:
+    def one_step(self, t: float, values: Arrays) -> FloatArray:
         return self.pair.at(self.k * self.h + self.step, self._slip if self.sliding else None)
 
     def _slip(self) -> None:
@@ -262,15 +262,15 @@ class Adaptive(Scheme):
     def _turn(self, t: float, x: FloatArray) -> None:
         """Let joints slide or stand as friction requires at an instant."""
         if self.sliding:
-            found = instant(self.field, self.states, x, self.values(t, x), self.signs)
-            self.signs = found[self.states.last()]
+            rates = instant(self.field, self.states, x, self.values(t, x), self.signs)
+            self.signs = rates[self.states.last()]
 
 
 def instant(
     field: Field,
     states: Arrangement,
     x: FloatArray,
-    values: State,
+    values: Arrays,
     before: FloatArray | float = 0.0,
 ) -> FloatArray:
     """Return rates of q and qd, and directions (..., n) in which joints slide, zero if they stand.
@@ -280,19 +280,19 @@ def instant(
     qd = states.parts(x)[1]
     signs = np.where(qd != 0.0, np.sign(qd), before)
     for count in range(LIMIT):
-        found = field(x, signs, np.array(float(count)), values=values)
-        if (found[states.last()] == signs).all():
+        rates = field(x, signs, np.array(float(count)), values=values)
+        if (rates[states.last()] == signs).all():
             break
-        signs = found[states.last()]
-    return found
+        signs = rates[states.last()]
+    return rates
 
 
 def field_of(kernel: Kernel, arguments: Arguments) -> Field:
     """Return the field that a kernel of states and further arguments computes."""
 
-    def field(*states: FloatArray, values: State, h: float = 0.0) -> FloatArray:
-        found: FloatArray = kernel(*states, *arguments(values, h))
-        return found
+    def field(*states: FloatArray, values: Arrays, h: float = 0.0) -> FloatArray:
+        rate: FloatArray = kernel(*states, *arguments(values, h))
+        return rate
 
     return field
 
@@ -325,18 +325,18 @@ class ImplicitMidpoint(Scheme):
     def pack(self, q: FloatArray, qd: FloatArray) -> FloatArray:
         """Return q, qd, the momenta p, and rates to begin the iteration with."""
         p = (mass_matrix(self.model, q) @ qd[..., None])[..., 0]
-        found: FloatArray = self.states.joined(q, qd, p, qd)
-        return found
+        array: FloatArray = self.states.joined(q, qd, p, qd)
+        return array
 
-    def once(self, t: float, values: State) -> FloatArray:
+    def one_step(self, t: float, values: Arrays) -> FloatArray:
         given = self.of_improved(values, self.step)
         v = np.ascontiguousarray(self.x[self.guess])
         for _ in range(ITERATIONS):
             before, v = v, self.improved(self.x, v, *given)
             change, size = (float(np.abs(x).max(initial=0.0)) for x in (v - before, v))
             if change <= TOLERANCE * (1.0 + size):
-                found: FloatArray = self.finished(self.x, v, *self.of_finished(values, self.step))
-                return found
+                array: FloatArray = self.finished(self.x, v, *self.of_finished(values, self.step))
+                return array
             if not size < LARGEST:
                 break
         raise SimulationError(

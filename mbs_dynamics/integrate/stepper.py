@@ -110,8 +110,8 @@ class Step:
         """Return the inertia (n,) that each joint moves in the reference configuration."""
         own = self.model.model
         M = mass_matrix(Tree(own, armature=()), own.neutral(), representation="body_fixed")
-        found = np.diag(np.asarray(M, dtype=float))
-        least = np.where(found > 0.0, found, found.max() or 1.0)
+        diagonal = np.diag(np.asarray(M, dtype=float))
+        least = np.where(diagonal > 0.0, diagonal, diagonal.max() or 1.0)
         return np.asarray(least + self.model.armature if self.model.has_armature else least)
 
     def acceleration(self, q: Array, v: Array, held: Held = (None, None)) -> Array:
@@ -322,8 +322,8 @@ class Stepper:
         if self._features.friction:
             begun = self.begun(state)
             return states.first(settled(kernel, begun, states, effort, held, *loads, *constants))
-        found: FloatArray = kernel(state, effort, held, *loads, *constants)
-        return found
+        advanced: FloatArray = kernel(state, effort, held, *loads, *constants)
+        return advanced
 
     def begun(self, state: ArrayLike) -> FloatArray:
         """Return the first input of the kernel for a state."""
@@ -351,8 +351,8 @@ class Stepper:
         inputs = [effort, checks.positive("h", h), *self._loads(wrenches), *self._constants]
         if not self._features.friction:
             return self.kernel.iterate(state, *inputs, steps=count)
-        found = iterated(self.kernel, self.begun(state), inputs, count, self._states)
-        return self._states.first(found)
+        arrays = iterated(self.kernel, self.begun(state), inputs, count, self._states)
+        return self._states.first(arrays)
 
     def _loads(self, wrenches: ArrayLike | None) -> tuple[ArrayLike, ...]:
         """Return the wrenches as the kernel takes them."""

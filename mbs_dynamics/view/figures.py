@@ -97,8 +97,8 @@ def write_figure(motion: Motion, path: str | Path, title: str = "") -> None:
     axes[1, 1].set_visible(bool(np.isfinite(motion.energy).any()))  # not of a recording
     for each in axes.flat:
         _cut(each)
-    found = list(dict.fromkeys(event.name for event in motion.events))
-    marks = dict(zip(found, itertools.cycle(styles[len(CURVES) :]), strict=False))
+    event_names = list(dict.fromkeys(event.name for event in motion.events))
+    marks = dict(zip(event_names, itertools.cycle(styles[len(CURVES) :]), strict=False))
     named: dict[str, Any] = {}
     for event in motion.events:
         for each in axes.flat:

@@ -151,9 +151,9 @@ def find_mesh(filename: str, source: Path | None, packages: Sequence[Path]) -> P
         name, rest = address.netloc, os.path.normpath(unquote(address.path).lstrip("/"))
         if name in ("", ".", "..") or rest.split("/")[0] == "..":
             raise FileNotFoundError(f"mesh {shown} is outside of a package")
-        for found in _in_packages(name, rest, source, packages):
-            if found.is_file():
-                return found
+        for file in _in_packages(name, rest, source, packages):
+            if file.is_file():
+                return file
         raise FileNotFoundError(
             f"no mesh {shown}; give the folder that contains package {quoted(name)} by "
             f"--package-path FOLDER"
@@ -292,9 +292,9 @@ def _check_copies(path: Path) -> None:
         own = sum(_tag(one) == "instance_geometry" for one in element.iter())
         return own + sum(map(copies, urls))
 
-    found = sum(count(each) for each in document.iter() if _tag(each) == "visual_scene")
-    if found > MOST_COPIES:
-        raise ValueError(f"its nodes stand for {found:g} meshes; valid are at most {MOST_COPIES}")
+    total = sum(count(each) for each in document.iter() if _tag(each) == "visual_scene")
+    if total > MOST_COPIES:
+        raise ValueError(f"its nodes stand for {total:g} meshes; valid are at most {MOST_COPIES}")
 
 
 def _tag(element: ElementTree.Element) -> str:
@@ -361,7 +361,7 @@ def unlikely_inertias(model: Model, parts: Sequence[Part]) -> list[str]:
     No distribution of mass between -h and h has a second moment above m h^2. Bodies without meshes
     of their own are not compared.
     """
-    found = []
+    messages = []
     for i, body in enumerate(model.bodies):
         boxes = [p.mesh.bounds for p in parts if p.body == i and not p.name.endswith(CAPSULE)]
         if not boxes or body.inertia.mass <= 0.0:
@@ -374,17 +374,17 @@ def unlikely_inertias(model: Model, parts: Sequence[Part]) -> list[str]:
         margin = SLACK * float(size.max())
         k = int(np.argmax(least - size))
         if least[k] > size[k] + margin:
-            found.append(
+            messages.append(
                 f"link {quoted(body.name)}: its inertia needs a length of {least[k]:.3g} m along "
                 f"{'xyz'[k]}, but its meshes have {size[k]:.3g} m; it is likely wrong, or in "
                 "another unit than kg m^2"
             )
         elif outside > margin:
-            found.append(
+            messages.append(
                 f"link {quoted(body.name)}: its centre of mass is {outside:.3g} m outside of its "
                 "meshes"
             )
-    return found
+    return messages
 
 
 def _bones(model: Model) -> Iterator[tuple[int, str, FloatArray, FloatArray]]:

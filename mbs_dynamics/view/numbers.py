@@ -34,7 +34,7 @@ class Quantity(NamedTuple):
 def quantities(scene: Scene) -> list[Quantity]:
     """Return the quantities of a scene."""
     model, q, body = scene.model, scene.q, scene.body_name
-    found = [
+    listed = [
         Quantity("pose", f"mbs.forward_kinematics(model, q, bodies=[{body!r}])[0]", scene.pose),
         Quantity("centre of mass", "mbs.center_of_mass(model, q)", center_of_mass(model, q)),
         Quantity("potential energy", "mbs.potential_energy(model, q)", potential_energy(model, q)),
@@ -48,14 +48,14 @@ def quantities(scene: Scene) -> list[Quantity]:
         call = "mbs.gravity_torques(model, q)"
         if scene.wrench.any():
             call = "mbs.inverse_dynamics(model, q, 0 * q, 0 * q, wrenches)"
-        found.insert(0, Quantity("torques", call, scene.torques))
+        listed.insert(0, Quantity("torques", call, scene.torques))
     if scene.qd is not None:
         energy = kinetic_energy(model, q, scene.qd)
-        found.append(Quantity("kinetic energy", "mbs.kinetic_energy(model, q, qd)", energy))
+        listed.append(Quantity("kinetic energy", "mbs.kinetic_energy(model, q, qd)", energy))
         for name in REPRESENTATIONS:
             call = f"mbs.twists(model, q, qd, bodies=[{body!r}], representation={name!r})[0]"
-            found.append(Quantity(f"twist, {name}", call, scene.twist(name)))
-    return found
+            listed.append(Quantity(f"twist, {name}", call, scene.twist(name)))
+    return listed
 
 
 def as_python(scene: Scene, model_code: str) -> str:

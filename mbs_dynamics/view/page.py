@@ -189,13 +189,13 @@ class Page:
 
     def _extents(self, poses: FloatArray) -> FloatArray:
         """Return the corners (k, 3) of the meshes at all poses, and the origins of the bodies."""
-        found = [poses[..., :3, 3].reshape(-1, 3)]
+        points = [poses[..., :3, 3].reshape(-1, 3)]
         for part in self._parts:
             at = np.eye(4)[None] if part.body == GROUND else poses[:, part.body]
             corners = trimesh.bounds.corners(part.mesh.bounds)
             turned = corners @ np.swapaxes(at[:, :3, :3], -1, -2) + at[:, None, :3, 3]
-            found.append(turned.reshape(-1, 3))
-        return np.concatenate(found)
+            points.append(turned.reshape(-1, 3))
+        return np.concatenate(points)
 
     def _add_panels(self, model: Model, dark: bool) -> None:
         gui = self.server.gui

@@ -48,10 +48,10 @@ TIMEOUT = 60.0
 
 def browser() -> str:
     """Return the path of a browser; BackendError if none is installed."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
+    command = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if command is None:
         raise BackendError(f"pictures need a browser: none of {', '.join(BROWSERS)} is installed")
-    return found
+    return command
 
 
 @contextmanager

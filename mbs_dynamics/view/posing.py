@@ -22,6 +22,7 @@ from mbs_dynamics.algorithms import (
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import GREY
 from mbs_dynamics.lie.se3 import pose as pose_of
+from mbs_dynamics.lie.so3 import from_quaternion
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.view.canvas import wxyz
@@ -209,7 +210,7 @@ class Posing:
             self._drawn, self._loaded = DrawnModel.of(model), (gravity, mass, body)
 
     def _reach(self, target: FloatArray, body: str) -> None:
-        found = inverse_kinematics(
+        solution = inverse_kinematics(
             self._bare,
             target,
             body,
@@ -219,9 +220,9 @@ class Posing:
             angular_tolerance=REACHED,
             linear_tolerance=REACHED,
         )
-        self.move(found.q)
-        failure = f"{body} does not reach the target: {found.reason}"
-        self._page.set_message("reach", "" if found.success else failure)
+        self.move(solution.q)
+        failure = f"{body} does not reach the target: {solution.reason}"
+        self._page.set_message("reach", "" if solution.success else failure)
 
     def _place_handles(self, scene: Scene) -> None:
         now, gravity = time.monotonic(), np.asarray(self._gravity.value)
@@ -247,12 +248,12 @@ def limbs(model: Model) -> dict[str, list[int]]:
     for i in reversed(range(model.nb)):  # children follow their parents
         below = [k for k, p in enumerate(model.parents) if p == i]
         ends[i] = ends[below[0]] if len(below) == 1 else i
-    found: dict[str, list[int]] = {}
+    coordinates: dict[str, list[int]] = {}
     for i, body in enumerate(model.bodies):
         if body.joint.mimics is None:
             own = body.joint.velocities
-            found.setdefault(model.bodies[ends[i]].name, []).extend(own)
-    return {name: own for name, own in found.items() if own}
+            coordinates.setdefault(model.bodies[ends[i]].name, []).extend(own)
+    return {name: own for name, own in coordinates.items() if own}
 
 
 def postures(model: Model) -> dict[str, FloatArray]:
@@ -265,10 +266,10 @@ def postures(model: Model) -> dict[str, FloatArray]:
     bounded = np.isfinite(model.lower) & np.isfinite(model.upper)
     middle = np.zeros(model.n)
     middle[bounded] = 0.5 * (model.lower[bounded] + model.upper[bounded])
-    found = {"zero": zero, "middle": np.asarray(displaced(model, model.neutral(), middle))}
+    named = {"zero": zero, "middle": np.asarray(displaced(model, model.neutral(), middle))}
     names = tools(model)
     if len(names) > 1 or model.nq > model.n:
-        return found
+        return named
     omega = jacobian(model, zero, names[0], representation="spatial")[:3]
     level = np.flatnonzero((np.linalg.norm(omega, axis=0) > 0.5) & (np.abs(omega[2]) < 0.5))[:4]
     angles = list(itertools.product((0.0, BENT, -BENT), repeat=len(level)))
@@ -278,8 +279,8 @@ def postures(model: Model) -> dict[str, FloatArray]:
     heights = forward_kinematics(model, q, bodies=[*model.body_names, names[0]])[..., 2, 3]
     least = np.linalg.svd(J, compute_uv=False).min(axis=-1) / DrawnModel.of(model).size
     low = np.minimum(heights.min(axis=1), 0.0)
-    found["bent"] = q[np.argmax(least + 10.0 * low)]
-    return found
+    named["bent"] = q[np.argmax(least + 10.0 * low)]
+    return named
 
 
 def slider_ranges(model: Model) -> tuple[FloatArray, FloatArray]:
@@ -298,12 +299,5 @@ def slider_ranges(model: Model) -> tuple[FloatArray, FloatArray]:
 
 
 def _rotation(quaternion: FloatArray) -> FloatArray:
-    """Return the rotation matrix of a unit quaternion, real part first."""
-    w, x, y, z = np.asarray(quaternion, dtype=float) / np.linalg.norm(quaternion)
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    """Return the rotation matrix (3, 3) of a quaternion (4,), real part first."""
+    return np.asarray(from_quaternion(np.roll(np.asarray(quaternion, dtype=float), -1)))

@@ -17,7 +17,7 @@ from mbs_dynamics.cli import main
 from mbs_dynamics.errors import ArgumentError, UnknownBodyError
 from mbs_dynamics.identification import (
     Box,
-    Limits,
+    MotionLimits,
     RecordingError,
     box_of,
     identify_static,
@@ -179,15 +179,15 @@ def test_the_next_pose_tells_more_than_others():
 
     q, tau = poses(4, both=False)
     found = identify_static(wrong(), Recording("poses", JOINTS, np.arange(4.0), q, tau))
-    assert any("from both sides" in note for note in found.found.notes)
+    assert any("from both sides" in note for note in found.identification.notes)
     pose = np.array([list(found.next_pose.values())])
     assert (pose >= TRUE.lower).all()
     assert (pose <= TRUE.upper).all()
 
     def shown(extra):
-        model = found.found.torque_model
+        model = found.identification.torque_model
         rest = np.zeros((5, 7))
-        columns = [model.names.index(name) for name in found.found.base.names]
+        columns = [model.names.index(name) for name in found.identification.base.names]
         A = model.regressor(np.concatenate([q, extra]), rest, rest)[..., columns]
         G = A.reshape(-1, len(columns)).T @ A.reshape(-1, len(columns))
         return np.linalg.slogdet(G + 1e-6 * np.trace(G) * np.eye(len(G)))[1]
@@ -219,7 +219,7 @@ def excited():
 
 
 def test_an_excitation_is_within_its_limits_and_at_rest_at_both_ends(excited):
-    e, limits = excited, Limits()
+    e, limits = excited, MotionLimits()
     half = 0.5 * (TRUE.upper - TRUE.lower)
     assert (np.abs(e.q - 0.5 * (TRUE.upper + TRUE.lower)).max(axis=0) <= 0.9 * half).all()
     assert (np.abs(e.qd).max(axis=0) <= limits.velocity * TRUE.velocity_limits).all()
@@ -258,13 +258,13 @@ def test_an_excitation_shows_more_than_a_random_motion(excited, monkeypatch):
 
 def test_frames_stay_in_their_boxes():
     box = Box("tool", (-1.0, -1.0, 0.3), (1.0, 1.0, 2.0))
-    e = plan_excitation(TRUE, 10.0, limits=Limits(boxes=(box,)))
+    e = plan_excitation(TRUE, 10.0, limits=MotionLimits(boxes=(box,)))
     at = mbs.forward_kinematics(TRUE, e.q, bodies=["tool"])[:, 0, :3, 3]
     assert (at >= np.array(box.low) - 0.02).all()
     assert (at <= np.array(box.high) + 0.02).all()
     nowhere = Box("tool", (5.0, 5.0, 5.0), (6.0, 6.0, 6.0))
     with pytest.raises(ArgumentError):
-        plan_excitation(TRUE, 10.0, limits=Limits(boxes=(nowhere,)))
+        plan_excitation(TRUE, 10.0, limits=MotionLimits(boxes=(nowhere,)))
     with pytest.raises(ArgumentError, match=r"duration.*1 s"):
         plan_excitation(TRUE, 1.0)
 
@@ -292,7 +292,7 @@ def test_excite_writes_a_table_and_a_trajectory(tmp_path, capsys):
     approach = given["points"][0]["time_from_start"]["sec"]  # by twice the mean speed at most
     q = [given["points"][0]["positions"][k] for k in range(7)]
     way = np.maximum(TRUE.upper - q, q - TRUE.lower)
-    assert (2.0 * way / approach <= Limits().velocity * TRUE.velocity_limits).all()
+    assert (2.0 * way / approach <= MotionLimits().velocity * TRUE.velocity_limits).all()
     assert all(type(x) is float for x in given["points"][0]["velocities"])  # as ROS demands
     point = given["points"][20]
     assert point["time_from_start"] == {"sec": approach + 2, "nanosec": 0}

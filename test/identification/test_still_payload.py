@@ -10,7 +10,7 @@ from identification_bench import TRUE
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, ModelError
-from mbs_dynamics.identification import Limits, plan_excitation
+from mbs_dynamics.identification import MotionLimits, plan_excitation
 from mbs_dynamics.identification.still_payload import StillPoses
 from mbs_dynamics.resources import robot_path
 
@@ -69,7 +69,7 @@ def test_joints_with_several_degrees_of_freedom_are_refused_by_name():
     model = mbs.Model.from_urdf(robot_path("arm7"), floating_base=True)
     for attempt in (
         lambda: StillPoses(model, "tool"),
-        lambda: plan_excitation(model, 20.0, limits=Limits()),
+        lambda: plan_excitation(model, 20.0, limits=MotionLimits()),
     ):
         with pytest.raises(ModelError, match="'floating_base'"):
             attempt()
