@@ -44,5 +44,7 @@ if "MBS_TEST_THROUGH" in os.environ:
     evaluate_through(os.environ["MBS_TEST_THROUGH"])
 
 # No deadline: it would measure how busy the machine is. CI repeats the same examples each time.
-settings.register_profile("mbs_dynamics", deadline=None, derandomize="CI" in os.environ)
+settings.register_profile(
+    "mbs_dynamics", deadline=None, max_examples=40, derandomize="CI" in os.environ
+)
 settings.load_profile("mbs_dynamics")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mbs_dynamics.compiler import Program, atan2, cos, less, positive, select, sin, sqrt, trace
@@ -74,7 +74,6 @@ PASSES: tuple[Callable[[Module], Module], ...] = (
 )
 
 
-@settings(max_examples=100)
 @given(
     steps(),
     st.lists(st.integers(0, 400), min_size=1, max_size=12),

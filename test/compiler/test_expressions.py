@@ -153,7 +153,6 @@ def check(found: Any, expected: list[Bounded]) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@settings(max_examples=100)
 @given(CASES)
 def test_random_expressions(backend, drawn):
     program, point, expected = case(*drawn)
@@ -161,7 +160,7 @@ def test_random_expressions(backend, drawn):
 
 
 @needs_compiler
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(drawn=CASES)
 def test_random_expressions_in_c(tmp_path_factory, drawn):
     program, point, expected = case(*drawn)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from cases import mostly_slow
 
 pytestmark = [
     pytest.mark.backend_independent,
@@ -37,7 +38,7 @@ sys.exit(status)
 """
 
 
-@pytest.mark.parametrize("delay", [0.02, 0.1, 0.3])
+@pytest.mark.parametrize("delay", mostly_slow([0.02, 0.1, 0.3], [0.1]))
 def test_the_child_computes(delay):
     environment = {**os.environ, "MBS_CACHE": "0"}
     command = [sys.executable, "-c", PROGRAM, str(delay)]

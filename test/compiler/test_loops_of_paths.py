@@ -118,7 +118,7 @@ def test_results_that_are_put_together(name, loops):
 
 
 @most_representations_slow
-@pytest.mark.parametrize("parents", [range(-1, 59), [(i - 1) // 2 for i in range(90)]])
+@pytest.mark.parametrize("parents", [range(-1, 59), [(i - 1) // 2 for i in range(40)]])
 def test_the_hessian_of_large_trees_is_a_derivative(parents, representation):
     model = random_mechanism(4, parents).model
     options = {"body": model.body_names[-1], "representation": representation}
@@ -161,7 +161,7 @@ def test_neither_operations_of_a_loop_body_nor_code_grow_with_the_path(represent
     assert sizes[0] == pytest.approx(sizes[1], rel=0.01)  # but for what is equal by accident
 
 
-@pytest.mark.parametrize("n", [40, 120])
+@pytest.mark.parametrize("n", [40, pytest.param(120, marks=pytest.mark.slow)])
 def test_straight_code_fills_large_results_with_zeros(n):
     model = random_mechanism(5, [(i - 1) // 2 for i in range(n)]).model
     kernel = mbs.compile(mbs.kinematic_hessian, model, body=f"body{n}")

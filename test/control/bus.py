@@ -180,8 +180,8 @@ class SimulatedBus:
             self._past.popleft()
         stamp, q, qd, tau = self._past[0]
         rows, found = [], []
-        for motor, joint in zip(self.motors.motors, self.joint_of, strict=True):
-            noise = self.rng.normal(0.0, 1.0, 3) * self.noise
+        noises = (self.rng.normal(0.0, 1.0, (len(self.joint_of), 3)) * self.noise).tolist()
+        for motor, joint, noise in zip(self.motors.motors, self.joint_of, noises, strict=True):
             effort = self._rounded(tau[joint] / self.joint_of.count(joint) + noise[2])
             factor = 0.0 if motor.motor in self.dead else self.feedback_factor[motor.motor]
             position = q[joint] + self.encoder_jump[motor.motor] + noise[0]

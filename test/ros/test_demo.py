@@ -80,11 +80,10 @@ def test_the_demonstration():
 def test_the_demonstration_refuses_what_is_no_robot_that_moves(tmp_path):
     stone = tmp_path / "stone.urdf"
     stone.write_text("<robot name='stone'><link name='stone'/></robot>", encoding="utf-8")
-    for path, said in (("/no/such/robot.urdf", "/no/such/robot.urdf"), (stone, "no joint")):
-        done = run("--robot", str(path))
-        assert done.returncode == 1
-        assert said in done.stdout
-        assert "Traceback" not in done.stdout
+    done = run("--robot", str(stone))
+    assert done.returncode == 1
+    assert "no joint" in done.stdout
+    assert "Traceback" not in done.stdout
 
 
 # -- the ROS domain --------------------------------------------------------------------------------

@@ -232,7 +232,7 @@ class Anything(RuleBasedStateMachine):
 
 TestAnything = Anything.TestCase
 TestAnything.pytestmark = [pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")]
-TestAnything.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestAnything.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)
 
 
 pairs = st.lists(numbers, min_size=2, max_size=2)

@@ -177,7 +177,7 @@ FAULTS = (
 seven = functools.partial(st.lists, min_size=7, max_size=7)
 
 
-@settings(max_examples=60, deadline=None, phases=[Phase.generate])  # shrinking takes minutes
+@settings(max_examples=25, deadline=None, phases=[Phase.generate])  # shrinking takes minutes
 @given(
     q=seven(st.floats(-1.2, 1.2)),
     qd=seven(st.floats(-0.8, 0.8)),
@@ -244,7 +244,7 @@ def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     inertia=st.floats(0.1, 10.0),
     periods=st.floats(10.0, 100.0),

@@ -22,7 +22,7 @@ EFFORTS = tuple(f"{name}/effort" for name in JOINTS)
 POSITIONS = tuple(f"{name}/position" for name in JOINTS)
 REFERENCES = tuple(f"pid/{name}/position" for name in JOINTS)
 LOOK_PERIOD = 0.1
-EXAMPLES = 30
+EXAMPLES = 15
 """Number of random histories; 1,000 were tried."""
 
 UNHELD = 0.2

@@ -239,7 +239,7 @@ HISTORIES = st.lists(
 )
 
 
-@settings_of_hypothesis(max_examples=30, deadline=None, derandomize=True)
+@settings_of_hypothesis(max_examples=15, deadline=None, derandomize=True)
 @given(HISTORIES)
 def test_whatever_happens_nobody_is_switched_and_torques_are_a_share_of_gravity(history):
     scene = beside(pair("active", "active", third=("inactive", "joint1/velocity"))).enabled()
