@@ -9,6 +9,9 @@ import os
 import shutil
 import tempfile
 
+# Before NumPy is imported: with as many processes as cores, threads of BLAS wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from hypothesis import settings
 from ways import evaluate_through
 
