@@ -160,10 +160,10 @@ class ContactTorques:
         self._places = list(places)
         self.frozen = False
         """Whether the torques are those since a time, at which this was set."""
-        self.restart()
+        self.forget()
 
-    def restart(self) -> None:
-        """Forget all states."""
+    def forget(self) -> None:
+        """Forget all states, and settle anew."""
         self._observer.restart()
         self.settled = False
         """Whether torques are known."""
@@ -199,7 +199,7 @@ class ContactTorques:
             return
         r = self._observer.residual[self._places]
         if not np.isfinite(r).all():
-            self.restart()
+            self.forget()
             return
         elapsed = 1e-9 * (stamp - self._stamp)
         if not self._stamp:
@@ -231,9 +231,9 @@ class CollisionDetector(ContactTorques):
         """The latest collision since :meth:`restart`."""
 
     def restart(self) -> None:
-        """Forget the collision and all states, and settle anew."""
+        """Forget the collision and all states."""
         self.latest, self.frozen = None, False
-        super().restart()
+        self.forget()
 
     def detect(self, stamp: int, q: FloatArray, qd: FloatArray) -> Collision | None:
         """Return a collision that begins with the state of the latest update, or None."""

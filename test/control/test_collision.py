@@ -131,6 +131,20 @@ def test_the_wrench_of_a_contact_is_estimated_once_filters_have_followed(files):
     assert watch.latest.link == tools(MODEL)[0]
 
 
+def test_unknown_efforts_after_a_collision_do_not_make_it_forgotten(files):
+    watch = CollisionDetector(MODEL, Thresholds.read(files[1], MODEL))
+    tau, rest, collisions = mbs.gravity_torques(MODEL, Q), np.zeros(7), []
+    for k in range(2000):
+        effort = tau - 20.0 * (600 <= k < 700 or k >= 1500)
+        effort[3] = np.nan if 800 <= k < 900 else effort[3]
+        watch.update(10**9 + 10**6 * k, Q, rest, effort)
+        collisions.append(watch.detect(10**9 + 10**6 * k, Q, rest))
+    assert sum(each is not None for each in collisions) == 1
+    assert watch.latest.time < 1.7
+    watch.restart()
+    assert watch.latest is None
+
+
 def test_rotors_gravity_and_loads_in_force_cause_no_external_torques():
     """In a motion by exact torques; without them there are."""
     arm = MODEL.with_armature(dict.fromkeys(MODEL.joint_names, 0.2))
