@@ -14,7 +14,6 @@ from mbs_dynamics.control.laws.law import Law, LawState
 from mbs_dynamics.control.pose_follower import PoseFollower
 from mbs_dynamics.control.references import JointFollower, Target
 from mbs_dynamics.control.settings import MotionSettings
-from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.model.model import Model
 
@@ -75,6 +74,11 @@ class Following:
         return self._now.follower
 
     @property
+    def joints(self) -> JointFollower | None:
+        """The part of that reference that joints follow."""
+        return None if self.follower is None else self.follower.joints
+
+    @property
     def idle(self) -> bool:
         """Whether gravity compensation alone acts."""
         return self._now.law is None and self._before is None
@@ -130,8 +134,8 @@ class Following:
         if self._next is not None:
             self._now = self._next
         self._before = self._next = None
-        if self._now.follower is not None:
-            self._now.follower.joints.begun = False
+        if self.joints is not None:
+            self.joints.begun = False
 
     def aim(self, target: Target | None, q: FloatArray, now: float) -> None:
         """Go to a target; None: come to rest. Raises MbsError, and changes nothing, if invalid."""
@@ -147,10 +151,10 @@ class Following:
 
     def remark(self) -> str:
         """Return what has happened to the reference since the last call; empty if nothing."""
-        follower = self._now.follower
-        if follower is None or not follower.joints.remark:
+        joints = self.joints
+        if joints is None:
             return ""
-        remark, follower.joints.remark = follower.joints.remark, ""
+        remark, joints.remark = joints.remark, ""
         return remark
 
     def check(self, model: Model, state: LawState) -> None:
@@ -212,18 +216,6 @@ class Following:
             "torques"
         )
 
-    # -- trajectories ------------------------------------------------------------------------------
-
-    @property
-    def trajectory(self) -> Trajectory | None:
-        """The trajectory that is approached or played; None if there is none."""
-        return None if self.follower is None else self.follower.joints.trajectory
-
-    @property
-    def elapsed(self) -> float | None:
-        """Its time in s since its first point; None while that is approached, or without one."""
-        return None if self.follower is None else self.follower.joints.elapsed
-
     def pace(self, rate: float) -> None:
         """Play the trajectory at a share of its speed, from 0 to 1, along the same path.
 
@@ -231,6 +223,6 @@ class Following:
         """
         if not 0.0 <= rate <= 1.0:
             raise ArgumentError(f"the pace is {rate:g}; valid is 0 to 1")
-        if self.follower is None or self.trajectory is None:
+        if self.joints is None or self.joints.trajectory is None:
             raise ArgumentError("no trajectory is approached or played")
-        self.follower.joints.pace(rate)
+        self.joints.pace(rate)

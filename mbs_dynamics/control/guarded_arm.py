@@ -249,12 +249,14 @@ class GuardedArm:
     @property
     def trajectory(self) -> Trajectory | None:
         """The trajectory that is approached or played; None if there is none."""
-        return self.guard.following.trajectory
+        joints = self.guard.following.joints
+        return None if joints is None else joints.trajectory
 
     @property
     def elapsed(self) -> float | None:
         """Its time in s since its first point; None while that is approached, or without one."""
-        return self.guard.following.elapsed
+        joints = self.guard.following.joints
+        return None if joints is None else joints.elapsed
 
     def pace(self, rate: float) -> None:
         """Play the trajectory at a share of its speed along the same path; 0: pause, 1: go on.
