@@ -41,8 +41,8 @@ def aim_loads(
     loads: Sequence[LinkLoad],
     now: float,
     *,
-    check: bool = True,
-    time: float | None = None,
+    check: bool,
+    time: float | None,
 ) -> None:
     """Move to other loads, one a link, in ``time`` s while engaged; None: ``ramp_time``.
 

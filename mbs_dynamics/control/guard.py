@@ -86,13 +86,13 @@ class Guard:
         self,
         model: Model,
         settings: ArmSettings,
-        policy: CommandPolicy | None = None,
+        policy: CommandPolicy,
         *,
         source: str = "states",
         from_messages: bool = True,
     ) -> None:
         self.model, self.settings, self.source = model, settings, source
-        self.policy = CommandPolicy(settings.on_fault) if policy is None else policy
+        self.policy = policy
         self.joints = [coordinate_of(model, name) for name in settings.joints]
         self._all = self.joints == list(range(model.n))
         self.law = GravityLaw(model, self.joints, settings)

@@ -197,10 +197,6 @@ class JointInput:
         self._fixed = fixed_coordinates(self.joint_names, fixed)
         reported = [k for k in range(n) if k not in self._fixed]
         answered = range(n) if answering is None else answering
-        if not set(answered) <= set(range(n)):
-            raise ArgumentError(
-                f"answering is {list(answered)}; valid are coordinates from 0 to {n - 1}"
-            )
         self._answering = [k for k in reported if k in answered]
         self._others = [k for k in reported if k not in answered]
         # between two messages the processor's caches go cold; arrays of Python are faster then than

@@ -29,7 +29,7 @@ def check_kind(option: str, path: Path) -> None:
     check_writable(option, path)
 
 
-def write_trajectory(option: str, path: Path, trajectory: Trajectory, lead: float = 0.0) -> None:
+def write_trajectory(option: str, path: Path, trajectory: Trajectory, lead: float) -> None:
     """Write a trajectory: ``.npz``, ``.yaml`` or ``.mcap``.
 
     ``.npz`` holds ``joints``, ``t``, ``q``, ``qd`` and ``qdd``, sampled; ``.yaml`` is a

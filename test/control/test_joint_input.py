@@ -221,7 +221,6 @@ def test_joints_that_nobody_reports_are_fixed():
         ({"fixed": {"thumb": 0.0}}, UnknownJointError, "no joint 'thumb'; the joints are"),
         ({"fixed": {"finger": math.nan}}, ArgumentError, "joint 'finger' is nan; valid is"),
         ({"fixed": {"finger": 1e9}}, ArgumentError, "'finger' is 1e+09; valid is less than 1e+09"),
-        ({"answering": (0, 3)}, ArgumentError, "valid are coordinates from 0 to 2"),
     ],
 )
 def test_refuses_joints_that_cannot_be(options, error, said):
