@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, listed, quoted
 from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.description import STANDARD_GRAVITY
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.payloads import Payload, Payloads
@@ -60,6 +62,18 @@ def check_gravity(name: str, value: Any) -> FloatArray:
     return gravity
 
 
+def check_earthly(name: str, value: Any, tolerance: float) -> None:
+    """Raise ArgumentError unless the length of a gravity (3,) is 9.81 m/s^2, within a share."""
+    length = math.hypot(*check_gravity(name, value))
+    standard = math.hypot(*STANDARD_GRAVITY)
+    if abs(length - standard) > tolerance * standard:
+        raise ArgumentError(
+            f"{name} has a length of {length:g} m/s^2; valid is "
+            f"{max(0.0, 1.0 - tolerance) * standard:.4g} to {(1.0 + tolerance) * standard:.4g}, "
+            f"by gravity_tolerance {tolerance:g}"
+        )
+
+
 def fixed_links(model: Model) -> list[str]:
     """Return the fixed links, the root link of the description first."""
     return [frame.name for frame in model.frames.values() if frame.body == GROUND]
@@ -84,7 +98,7 @@ def root_gravity(model: Model, gravity: LinkGravity) -> FloatArray:
     return np.asarray(frame.placement[:3, :3] @ vector)
 
 
-def under_gravity(model: Model, gravity: LinkGravity) -> Model:
+def with_gravity(model: Model, gravity: LinkGravity) -> Model:
     """Return the model under another gravity; it shares the compiled kernels.
 
     Raises what :func:`root_gravity` raises.
@@ -137,7 +151,7 @@ def check_load(load: LinkLoad) -> None:
         raise ModelError(f"{what}: there is no inertia without mass")
 
 
-def under_load(model: Model, load: LinkLoad) -> Model:
+def with_load(model: Model, load: LinkLoad) -> Model:
     """Return the model with a load in place of the present one of the link that carries it.
 
     Raises UnknownBodyError for an unknown link, ModelError or ArgumentError for one that does not

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.environment import LinkLoad, under_load
+from mbs_dynamics.control.environment import LinkLoad, with_load
 from mbs_dynamics.errors import ArgumentError, ModelError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def aim_loads(
 def loads_goal(guard: Guard, loads: Sequence[LinkLoad]) -> FloatArray:
     """Return the inertial parameters (nb, 10) of loads, one a link, added up for each body.
 
-    Raises what :func:`under_load` raises, and ModelError if they are too heavy together.
+    Raises what :func:`with_load` raises, and ModelError if they are too heavy together.
     """
     model, mass = guard.model, sum(load.mass for load in loads)
     heaviest = guard.settings.max_payload or model.total_mass
@@ -71,7 +71,7 @@ def loads_goal(guard: Guard, loads: Sequence[LinkLoad]) -> FloatArray:
         )
     carrying = model.without_payloads()
     for load in loads:
-        carrying = under_load(carrying, load)
+        carrying = with_load(carrying, load)
     goal = np.zeros((model.nb, 10))
     goal[list(carrying.payloads.bodies)] = carrying.payloads.parameters
     return goal

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics import checks
-from mbs_dynamics.control.environment import check_gravity
+from mbs_dynamics.control.environment import check_earthly
 from mbs_dynamics.control.friction import LARGEST_SHARE
 from mbs_dynamics.control.policy import ON_FAULT
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
@@ -419,15 +419,3 @@ class MotionSettings(ArmSettings):
         "s",
         range=(0.005, 10.0),
     )
-
-
-def check_earthly(name: str, value: Any, tolerance: float) -> None:
-    """Raise ArgumentError unless the length of a gravity (3,) is 9.81 m/s^2, within a share."""
-    length = math.hypot(*check_gravity(name, value))
-    standard = math.hypot(*STANDARD_GRAVITY)
-    if abs(length - standard) > tolerance * standard:
-        raise ArgumentError(
-            f"{name} has a length of {length:g} m/s^2; valid is "
-            f"{max(0.0, 1.0 - tolerance) * standard:.4g} to {(1.0 + tolerance) * standard:.4g}, "
-            f"by gravity_tolerance {tolerance:g}"
-        )

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from mbs_dynamics.control.environment import LinkLoad, under_load
+from mbs_dynamics.control.environment import LinkLoad, with_load
 from mbs_dynamics.errors import (
     ArgumentError,
     ModelWarning,
@@ -146,7 +146,7 @@ def model_of(
     All joints but that of a ``floating_base`` have one degree of freedom.
 
     ``loads`` are permanent: they become part of the bodies that carry them. Its warnings are in
-    ``model.diagnostics``. Raises UrdfError or ModelError, and what :func:`under_load` raises.
+    ``model.diagnostics``. Raises UrdfError or ModelError, and what :func:`with_load` raises.
     """
     if not text.lstrip(BLANK).startswith("<"):
         raise UrdfError(f"a robot description is XML; this one begins with {text[:40]!r}")
@@ -157,7 +157,7 @@ def model_of(
         )
     model.check_single("robot_description", *([FLOATING_BASE] if floating_base else []))
     for load in loads:
-        model = under_load(model, load)
+        model = with_load(model, load)
     return model.loaded() if model.payloads else model
 
 

@@ -24,8 +24,8 @@ from mbs_dynamics.control.environment import (
     LinkGravity,
     LinkLoad,
     replaced,
-    under_gravity,
-    under_load,
+    with_gravity,
+    with_load,
 )
 from mbs_dynamics.control.teaching import Demonstration, Rig
 from mbs_dynamics.control.trajectory import Trajectory
@@ -104,9 +104,9 @@ class TeachingNode(BaseNode):
     def _in_force(self, gravity: LinkGravity | None, loads: list[LinkLoad]) -> Model:
         if self._model is None:
             raise ModelError("there is no robot_description yet")
-        model = self._model if gravity is None else under_gravity(self._model, gravity)
+        model = self._model if gravity is None else with_gravity(self._model, gravity)
         for load in loads:
-            model = under_load(model, load)
+            model = with_load(model, load)
         return model
 
     def _on_gravity(self, message: Any) -> None:

@@ -23,6 +23,7 @@ from mbs_dynamics.control.environment import (
     LinkLoad,
     Vector,
     carried_over,
+    check_earthly,
     check_load,
     replaced,
     root_gravity,
@@ -38,7 +39,6 @@ from mbs_dynamics.control.input_checks import Freshness
 from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.control.policy import CommandLimits, CommandPolicy, Fault, GuardState
 from mbs_dynamics.control.references import Target
-from mbs_dynamics.control.settings import check_earthly
 from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, MbsError, ModelError, shortened
 from mbs_dynamics.ros.compensation.impedance import MODES, OF_LAWS, ImpedanceControlSettings
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings

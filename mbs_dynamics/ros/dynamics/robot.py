@@ -26,8 +26,8 @@ from mbs_dynamics.control.environment import (
     check_load,
     fixed_links,
     replaced,
-    under_gravity,
-    under_load,
+    with_gravity,
+    with_load,
 )
 from mbs_dynamics.control.joint_input import Efforts, Reading, fixed_coordinates
 from mbs_dynamics.errors import MbsError, ModelError, UnknownJointError
@@ -288,7 +288,7 @@ class ModelManager:
         """
         check_gravity("gravity", gravity.vector)
         if self.robot is not None:
-            self.robot = self.robot.under(under_gravity(self.robot.model, gravity))
+            self.robot = self.robot.under(with_gravity(self.robot.model, gravity))
         self.gravity = gravity
 
     def set_load(self, load: LinkLoad) -> None:
@@ -300,7 +300,7 @@ class ModelManager:
         check_load(load)
         loads = replaced(self.loads, load)
         if self.robot is not None:
-            self.robot = self.robot.under(under_load(self.robot.model, load))
+            self.robot = self.robot.under(with_load(self.robot.model, load))
         self.loads = loads
 
     def _build(self, text: str) -> None:
@@ -315,12 +315,12 @@ class ModelManager:
             )
             initial = LinkGravity("", settings.gravity)
             gravity, loads, dropped = carried_over(
-                model, self.gravity, initial, self.loads, lambda some: under_load(model, some[-1])
+                model, self.gravity, initial, self.loads, lambda some: with_load(model, some[-1])
             )
             remarks = [*remarks_about(model), *dropped]
-            carrying = under_gravity(model, gravity)
+            carrying = with_gravity(model, gravity)
             for load in loads:
-                carrying = under_load(carrying, load)
+                carrying = with_load(carrying, load)
             robot = Robot(carrying, settings)
         except MbsError as error:
             self.refused = str(error)

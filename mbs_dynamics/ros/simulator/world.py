@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.environment import LinkLoad, replaced, under_load
+from mbs_dynamics.control.environment import LinkLoad, replaced, with_load
 from mbs_dynamics.control.joint_input import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJointError, listed
 from mbs_dynamics.integrate import ContactPlanes, JointForces, Plane, Stepper
@@ -203,9 +203,9 @@ class World:
         The first load at a body that carries others compiles, which takes longer than a period:
         another thread may call it, as nothing changes before :meth:`hang`. At the tools or hands of
         branches nothing compiles. A mass of zero removes a load. Raises as
-        :func:`~mbs_dynamics.ros.robot.under_load`.
+        :func:`~mbs_dynamics.control.environment.with_load`.
         """
-        model = under_load(self.model, load)
+        model = with_load(self.model, load)
         if model.payloads.bodies == self.model.payloads.bodies:
             stepper = copy.copy(self._stepper)
             stepper.model = model
