@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,13 @@ from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, ground_motion,
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import UnknownMethodError
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.representation import AUTO, dynamic_moves, formulas
+from mbs_dynamics.representation import AUTO, Representation, dynamic_moves, formulas
 from mbs_dynamics.representation.pairs import CommonFrame
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["forward_dynamics"]
+
+METHODS = ("articulated_body", "udut", "mass_matrix")
 
 
 @algorithm(invariant=True, joint_space_only=True, generic=True)
@@ -77,21 +78,25 @@ def accelerations_of(
         # the square of the joints that move it
         short = model.mean_depth(2) <= formulas.BY_MASS_MATRIX
         method = "mass_matrix" if short else "articulated_body"
-    solver = METHODS[method if model.positions_are_coordinates else "mass_matrix"]
-    return np.asarray(solver(model, q, qd, tau, representation, loads, armature))
+    if not model.positions_are_coordinates:
+        method = "mass_matrix"
+    if method == "articulated_body":
+        rep = dynamic_moves(representation, model, q)
+        return _articulated_body(model, rep, qd, tau, loads, armature)
+    h = joint_torques(model, q, qd, np.zeros(model.n), representation, loads)
+    factors: Any
+    if method == "udut":
+        rep = dynamic_moves(representation, model, q)
+        factors = Articulated(model, rep, armature, CommonFrame(rep))
+    else:
+        factors = factors_as_matrices(model, q, representation, armature)
+    return np.asarray(factors.accelerations(tau, h))
 
 
 def _articulated_body(
-    model: Tree,
-    q: Array,
-    qd: Array,
-    tau: Array,
-    representation: str,
-    loads: Loads,
-    armature: Array | None,
-) -> Array:
-    """The articulated-body algorithm over the moves; the screws of a joint one by one."""
-    rep = dynamic_moves(representation, model, q)
+    model: Tree, rep: Representation, qd: Array, tau: Array, loads: Loads, armature: Array | None
+) -> FloatArray:
+    """Return qdd (n,) by the articulated-body algorithm; the screws of a joint one by one."""
     inertias = ArticulatedInertias(model, rep, armature)
     rate = model.joint_rates(qd)
     V, a = (model.per_body(x) for x in ground_motion(model, rep, loads))
@@ -123,38 +128,3 @@ def _articulated_body(
             a_i = a_i + S * qdd_i[-1]
         a[i], qdd[i] = a_i, np.array(qdd_i)
     return np.asarray(model.generalized(qdd))
-
-
-def _udut(
-    model: Tree,
-    q: Array,
-    qd: Array,
-    tau: Array,
-    representation: str,
-    loads: Loads,
-    armature: Array | None,
-) -> Array:
-    """The recursion of Mohan and Saha, with the wrenches of the representation."""
-    rep = dynamic_moves(representation, model, q)
-    h = joint_torques(model, q, qd, np.zeros(model.n), representation, loads)
-    return Articulated(model, rep, armature, CommonFrame(rep)).accelerations(tau, h)
-
-
-def _by_mass_matrix(
-    model: Tree,
-    q: Array,
-    qd: Array,
-    tau: Array,
-    representation: str,
-    loads: Loads,
-    armature: Array | None,
-) -> Array:
-    h = joint_torques(model, q, qd, np.zeros(model.n), representation, loads)
-    return factors_as_matrices(model, q, representation, armature).accelerations(tau, h)
-
-
-METHODS: dict[str, Callable[..., Array]] = {
-    "articulated_body": _articulated_body,
-    "udut": _udut,
-    "mass_matrix": _by_mass_matrix,
-}
