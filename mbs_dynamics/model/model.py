@@ -1,44 +1,30 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The model of a mechanism: a frozen tree of rigid bodies and joints."""
+"""The model of a mechanism, and models made from it."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, NamedTuple, ParamSpec
+from dataclasses import replace
+from typing import Any, ParamSpec
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
-from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
-from mbs_dynamics.lie import se3
+from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.model import dh, editing, macro_joints, mjcf, screws, urdf
-from mbs_dynamics.model.body import GROUND, Body, Frame, Frames, placed
+from mbs_dynamics.model.arrays import Arrays
+from mbs_dynamics.model.body import GROUND, Frame, placed
 from mbs_dynamics.model.compiled import Compiled
-from mbs_dynamics.model.coordinates import (
-    CoordinateLimits,
-    Drivetrain,
-    bounded,
-    drivetrain_of,
-    limits_of,
-)
-from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
+from mbs_dynamics.model.coordinates import drivetrain_of
+from mbs_dynamics.model.description import Description
 from mbs_dynamics.model.diagnostics import SINGULAR, Diagnostic, warn
-from mbs_dynamics.model.fixed_joints import FixedJoint, fixed_joint
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.payloads import Payload, Payloads, loaded
-from mbs_dynamics.model.text import text
-from mbs_dynamics.model.values import Value, frozen
-
-QUATERNION_TOLERANCE = 1e-3
-"""How far the length of a quaternion may be from one before it is refused."""
+from mbs_dynamics.model.values import frozen
 
 P = ParamSpec("P")
 
@@ -54,16 +40,7 @@ def _made_of(build: Callable[P, Description]) -> Callable[P, Model]:
     return make
 
 
-class State(NamedTuple):
-    """Positions (nq,), velocities (n,) and accelerations (n,)."""
-
-    q: FloatArray
-    qd: FloatArray
-    qdd: FloatArray
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Model(Value):
+class Model(Arrays):
     """A mechanism with tree topology: nb moving bodies, one or several roots.
 
     Positions ``q`` have ``nq`` entries, velocities ``nv`` or ``n``. They are as many, and qd is the
@@ -78,32 +55,6 @@ class Model(Value):
     :meth:`with_placements` and :meth:`with_frame` return new ones, of which all but the last share
     the compiled kernels.
     """
-
-    name: str
-    bodies: tuple[Body, ...]
-    gravity: FloatArray = STANDARD_GRAVITY  # type: ignore[assignment]
-    """(3,) free-fall acceleration in the inertial frame, m/s^2."""
-    frames: Mapping[str, Frame] = field(default_factory=dict)
-    """Frames by name: those of the bodies, of links merged into bodies, and added ones.
-
-    ``frames[name]`` raises UnknownBodyError, which lists the valid names."""
-    diagnostics: tuple[Diagnostic, ...] = ()
-    """Warnings about implausible physics, and notes on incomplete descriptions."""
-    payloads: Payloads = field(default_factory=Payloads)
-    """Loads, at most one per link, and what bodies carry of them in sum."""
-    placed: tuple[str, ...] = ()
-    """Links whose placements are inputs of kernels, bodies first: see :meth:`with_placements`."""
-    joints: tuple[Joint, ...] = field(init=False)
-    """The joints that mimic no other one, in the order of q."""
-    parents: tuple[int, ...] = field(init=False)
-    """(nb,) indices of the parent bodies; GROUND (-1) for a root."""
-    nq: int = field(init=False)
-    """Number of entries of positions q."""
-    nv: int = field(init=False)
-    """Number of entries of velocities, accelerations and torques."""
-    _drivetrain: Drivetrain = field(init=False)
-    _compiled: Compiled = field(init=False)
-    """See :func:`mbs_dynamics.model.compiled.compiled`."""
 
     from_urdf = staticmethod(_made_of(urdf.from_urdf))
     from_mjcf = staticmethod(_made_of(mjcf.from_mjcf))
@@ -120,368 +71,6 @@ class Model(Value):
         :func:`mbs_dynamics.model.screws.screws`.
         """
         return screws.screws(self.bodies, frame)
-
-    def __post_init__(self) -> None:
-        fixed = [frame.joint for frame in self.frames.values() if frame.joint is not None]
-        for what, given in (
-            ("body", [body.name for body in self.bodies]),
-            ("joint", [*fixed, *(body.joint.name for body in self.bodies)]),
-        ):
-            if len(set(given)) < len(given):
-                twice = sorted({name for name in given if given.count(name) > 1})
-                raise ModelError(f"{what} names must be unique; used more than once: {twice}")
-        for i, body in enumerate(self.bodies):
-            if not GROUND <= body.parent < i:
-                raise ModelError(
-                    f"body {body.name!r} has the index {i} and the parent {body.parent}; a parent "
-                    f"must be the ground ({GROUND}) or come before its children"
-                )
-        owners: dict[int, Joint] = {}
-        for joint in self._owners():
-            for k in joint.velocities:
-                other = owners.setdefault(k, joint)
-                if other is not joint:
-                    raise ModelError(
-                        f"joints {other.name!r} and {joint.name!r} both own the coordinate {k}; "
-                        "one that follows another must say so (mimics)"
-                    )
-        if sorted(owners) != list(range(len(owners))):
-            raise ModelError(f"coordinates must be numbered 0, 1, ...; got {sorted(owners)}")
-        for body in self.bodies:
-            owner = owners.get(body.joint.coordinate)
-            if owner is None or owner.nv != body.joint.nv:
-                raise ModelError(
-                    f"joint {body.joint.name!r} refers to coordinate {body.joint.coordinate}, "
-                    f"which no joint with {body.joint.nv} degrees of freedom owns"
-                )
-        frames = {
-            name: frame._replace(placement=checks.snap(frame.placement))
-            for name, frame in self.frames.items()
-        }
-        for i, body in enumerate(self.bodies):
-            own = frames.get(body.name, Frame(body.name, i, np.eye(4)))
-            own = own._replace(body=i, placement=checks.snap(np.eye(4)), inertia=None)
-            frames[body.name] = own
-        for name, frame in frames.items():
-            if frame.body != GROUND and frame.parent is None:
-                own = frames[self.bodies[frame.body].name]
-                if own.parent is None and name != own.name:
-                    frames[name] = frame._replace(parent=own.name)
-        object.__setattr__(self, "frames", frames)
-        gravity = checks.numbers("gravity", self.gravity, (3,))
-        gravity.flags.writeable = False
-        object.__setattr__(self, "gravity", gravity)
-        self._complete()
-
-    def _owners(self) -> list[Joint]:
-        """Return the joints that do not mimic another one."""
-        return [body.joint for body in self.bodies if body.joint.mimics is None]
-
-    def _complete(self) -> None:
-        """Set the derived fields, and an empty store for compiled kernels."""
-        owners = sorted(self._owners(), key=lambda joint: joint.coordinate)
-        object.__setattr__(self, "frames", Frames(self.frames))
-        object.__setattr__(self, "joints", tuple(owners))
-        object.__setattr__(self, "nv", sum(joint.nv for joint in owners))
-        object.__setattr__(self, "nq", sum(joint.nq for joint in owners))
-        object.__setattr__(self, "parents", tuple(body.parent for body in self.bodies))
-        every = [body.joint for body in self.bodies]
-        object.__setattr__(self, "_drivetrain", drivetrain_of(every, self.nv))
-        object.__setattr__(self, "_compiled", Compiled())
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the fields that define the model, without compiled kernels."""
-        return {**super().__getstate__(), "frames": dict(self.frames)}
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Restore the defining fields; kernels are compiled anew on demand."""
-        super().__setstate__(state)
-        self._complete()
-
-    def __repr__(self) -> str:
-        return f"<Model {self.name!r}: {self.size}, {self.nb} bodies>"
-
-    def __str__(self) -> str:
-        return text(self.name, self.size, self.bodies, self.gravity, self.payloads)
-
-    @property
-    def n(self) -> int:
-        """Number of velocities, the same as ``nv``."""
-        return self.nv
-
-    @property
-    def size(self) -> str:
-        """Number of coordinates, in words, for messages."""
-        if self.nq == self.nv:
-            return f"{self.nv} coordinates"
-        return f"{self.nq} positions, {self.nv} velocities"
-
-    @property
-    def nb(self) -> int:
-        """Number of moving bodies."""
-        return len(self.bodies)
-
-    @property
-    def joint_names(self) -> tuple[str, ...]:
-        """Names of the joints that mimic no other one, in the order of q."""
-        return tuple(joint.name for joint in self.joints)
-
-    @cached_property
-    def velocity_names(self) -> tuple[str, ...]:
-        """A name for each of the n velocities: that of its joint, with an index if it has more."""
-        return tuple(
-            joint.name if joint.nv == 1 else f"{joint.name}[{k}]"
-            for joint in self.joints
-            for k in range(joint.nv)
-        )
-
-    @property
-    def body_names(self) -> tuple[str, ...]:
-        """Names of the nb moving bodies, which are those of the joints' child links, in order."""
-        return tuple(body.name for body in self.bodies)
-
-    def joint(self, name: str) -> Joint:
-        """Return a joint by its name, mimic joints included.
-
-        Raises UnknownJointError, which lists the valid names.
-        """
-        for body in self.bodies:
-            if body.joint.name == name:
-                return body.joint
-        raise UnknownJointError(name, (body.joint.name for body in self.bodies))
-
-    @cached_property
-    def position_names(self) -> tuple[str, ...]:
-        """A name for each of the nq positions: that of its joint, with an index if it has more."""
-        return tuple(
-            joint.name if joint.nq == 1 else f"{joint.name}[{k}]"
-            for joint in self.joints
-            for k in range(joint.nq)
-        )
-
-    @cached_property
-    def fixed_joints(self) -> Mapping[str, FixedJoint]:
-        """Fixed joints by name, with what hangs on them.
-
-        Those of the description, joints locked by :meth:`locked`, and the welds of an MJCF, which
-        have the names of their bodies.
-        """
-        return {
-            frame.joint: fixed_joint(self.bodies, self.frames, name)
-            for name, frame in self.frames.items()
-            if frame.joint is not None
-        }
-
-    def positions(self, joint: str) -> slice:
-        """Return the slice of q of a joint, or of the joint that it mimics.
-
-        Raises UnknownJointError, which lists the valid names.
-        """
-        return self.positions_of(self.joint(joint))
-
-    def positions_of(self, joint: Joint) -> slice:
-        """Return the slice of q of one of its joints."""
-        return self._position_slices[joint.coordinate]
-
-    def velocities(self, joint: str) -> slice:
-        """Return the slice of velocities of a joint, or of the joint that it mimics.
-
-        Raises UnknownJointError, which lists the valid names.
-        """
-        columns = self.joint(joint).velocities
-        return slice(columns.start, columns.stop)
-
-    @cached_property
-    def _position_slices(self) -> dict[int, slice]:
-        """Slices of q, by the first velocity of their joint."""
-        ends = np.cumsum([joint.nq for joint in self.joints]).tolist()
-        return {
-            j.coordinate: slice(end - j.nq, end) for j, end in zip(self.joints, ends, strict=True)
-        }
-
-    @cached_property
-    def single(self) -> FloatArray:
-        """(m, 2) int: indices of position and velocity of joints with one degree of freedom."""
-        indices = [
-            (self.positions_of(joint).start, joint.coordinate)
-            for joint in self.joints
-            if joint.nv == 1
-        ]
-        return np.array(indices, dtype=int).reshape(-1, 2)
-
-    def check_single(self, what: str, *others: str, instead: str = "") -> None:
-        """Raise ModelError, naming the joint, if one has several degrees of freedom.
-
-        ``what`` is for models without such joints, except for those called ``others``; for models
-        with them one uses something else ``instead``.
-        """
-        for joint in self.joints:
-            if joint.nv > 1 and joint.name not in others:
-                raise ModelError(
-                    f"{what}: joint {joint.name!r} is {joint.kind} and has {joint.nv} degrees of "
-                    "freedom; valid are joints with one" + (f": use {instead}" if instead else "")
-                )
-
-    def neutral(self, *, within_limits: bool = False) -> FloatArray:
-        """Return the positions (nq,) of the reference configuration: zeros and unit quaternions.
-
-        With ``within_limits`` single coordinates are at the nearest limit if zero is beyond it.
-        """
-        q = np.concatenate([np.zeros(0), *(joint.group.neutral() for joint in self.joints)])
-        if within_limits:
-            q = self.with_singles(q, np.clip(np.zeros(self.n), self.lower, self.upper))
-        return q
-
-    @property
-    def lower(self) -> FloatArray:
-        """(n,) lower position limits in rad or m, those of mimic joints included; -inf if none."""
-        return self._limits.lower
-
-    @property
-    def upper(self) -> FloatArray:
-        """(n,) upper position limits in rad or m, those of mimic joints included; inf if none."""
-        return self._limits.upper
-
-    @property
-    def velocity_limits(self) -> FloatArray:
-        """(n,) velocity limits in rad/s or m/s, those of mimic joints included; inf if none."""
-        return self._limits.velocity
-
-    @property
-    def effort_limits(self) -> FloatArray:
-        """(n,) effort limits in N m or N; inf if none is stated, or zero."""
-        return self._limits.effort
-
-    @cached_property
-    def _limits(self) -> CoordinateLimits:
-        return limits_of([body.joint for body in self.bodies], self.n)
-
-    @property
-    def armature(self) -> FloatArray:
-        """(n,) rotor inertia in kg m^2 or kg on the diagonal of M, with that of mimic joints."""
-        return self._drivetrain.armature
-
-    @property
-    def damping(self) -> FloatArray:
-        """(n,) viscous damping in N m s/rad or N s/m, that of mimic joints included."""
-        return self._drivetrain.damping
-
-    @property
-    def friction(self) -> FloatArray:
-        """(n,) Coulomb friction in N m or N, that of mimic joints included."""
-        return self._drivetrain.friction
-
-    @property
-    def total_mass(self) -> float:
-        """Total mass in kg of the moving bodies and the loads."""
-        return float(sum(body.inertia.mass for body in self.loaded().bodies))
-
-    def random_state(self, seed: int = 0) -> State:
-        """Return a random state q (nq,), qd and qdd (n,), reproducible by ``seed``.
-
-        Positions are uniform between the limits, or in +-pi for coordinates without two finite
-        limits; orientations are uniform; velocities and accelerations are uniform in +-1.
-        """
-        rng = np.random.default_rng(seed)
-        within = bounded(self.lower, self.upper)
-        q = rng.uniform(np.where(within, self.lower, -np.pi), np.where(within, self.upper, np.pi))
-        qd, qdd = rng.uniform(-1.0, 1.0, (2, self.n))
-        if self.nq > self.n or len(self.single) < self.n:
-            q = self.with_singles(rng.uniform(-np.pi, np.pi, self.nq), q)
-            for joint in self.joints:
-                if joint.group.has_quaternion:
-                    end = self.positions_of(joint).stop
-                    turn = rng.normal(size=4)
-                    q[end - 4 : end] = turn / np.linalg.norm(turn)
-        return State(q, qd, qdd)
-
-    def with_singles(self, q: FloatArray, values: FloatArray) -> FloatArray:
-        """Return positions q (nq,) with those of single coordinates from values (n,)."""
-        at, k = self.single.T
-        q[at] = values[k]
-        return q
-
-    def checked_positions(self, name: str, q: ArrayLike) -> FloatArray:
-        """Return positions (..., nq) as finite floats, with quaternions of unit length.
-
-        Raises ArgumentError for a wrong shape or type, and for a quaternion whose length differs
-        from one by more than 1e-3.
-        """
-        positions = checks.numbers(name, q, (self.nq,), batch=True)
-        for joint in self.joints:
-            if joint.group.has_quaternion:
-                end = self.positions_of(joint).stop
-                turn = positions[..., end - 4 : end]
-                length = np.linalg.norm(turn, axis=-1, keepdims=True)
-                wrong = np.abs(length - 1.0) > QUATERNION_TOLERANCE
-                if wrong.any():
-                    given = turn[wrong[..., 0]][0].tolist()
-                    raise ArgumentError(
-                        f"{name}: entries {end - 4} to {end - 1} must be the unit quaternion x, y, "
-                        f"z, w of joint {joint.name!r}; got {given}"
-                    )
-                turn /= length
-        return positions
-
-    def vector(self, values: Mapping[str, ArrayLike], rest: float = 0.0) -> FloatArray:
-        """Return an array (n,) of rates, torques or the like from a mapping of joint names.
-
-        Other joints get the value ``rest``. For joints with one degree of freedom these may be
-        positions as well; a joint with k of them has k values. Raises UnknownJointError for a name
-        of no coordinate, ArgumentError if ``values`` is not a mapping from names to finite numbers.
-        """
-        if not isinstance(values, Mapping):
-            raise ArgumentError(f"values must be a mapping of joint names; got {values!r}")
-        array = np.full(self.n, float(rest))
-        places = {joint.name: joint.velocities for joint in self.joints}
-        for name, value in values.items():
-            if name not in places:
-                raise UnknownJointError(name, places)
-            what, k = f"the value of joint {name!r}", places[name]
-            array[k] = checks.numbers(what, value, () if len(k) == 1 else (len(k),))
-        return array
-
-    def by_joint(self, values: ArrayLike) -> dict[str, Any]:
-        """Return an array (n,) of rates, torques or the like as a mapping from joint names.
-
-        The inverse of :meth:`vector`: a number for a joint with one degree of freedom, else a list.
-        Raises ArgumentError for a wrong shape or type.
-        """
-        array = checks.numbers("values", values, (self.n,))
-        return {
-            joint.name: array[joint.velocities].tolist() if joint.nv > 1 else float(array[k])
-            for joint in self.joints
-            for k in joint.velocities[:1]
-        }
-
-    def wrenches(self, by_link: Mapping[str, ArrayLike]) -> FloatArray:
-        """Return body-fixed wrenches (..., nb, 6) on all bodies from a mapping of link names.
-
-        Each value (..., 6), moment in N m first, then force in N, acts at the origin of its link in
-        the axes of the link; wrenches on links of one body are added up. Leading axes are batches
-        and broadcast. Algorithms and simulations take such a mapping in place of the array as well.
-        Raises UnknownBodyError; ModelError for a link that does not move; ArgumentError for a wrong
-        shape or type.
-        """
-        if not isinstance(by_link, Mapping):
-            raise ArgumentError(f"by_link must be a mapping of link names; got {by_link!r}")
-        given = {}
-        for link, wrench in by_link.items():
-            frame = self._moving("a wrench", link)
-            W = checks.numbers(f"the wrench on {link!r}", wrench, (6,), batch=True)
-            given[link] = frame, W @ se3.Ad(se3.inverse(frame.placement))
-        batch = checks.batch_of(**{link: W.shape[:-1] for link, (_, W) in given.items()})
-        totals = np.zeros((*batch, self.nb, 6))
-        for frame, W in given.values():
-            totals[..., frame.body, :] += W
-        return totals
-
-    def _moving(self, what: str, link: str) -> Frame:
-        """Return the frame of a link, or raise ModelError if it does not move."""
-        frame = self.frames[link]
-        if frame.body == GROUND:
-            raise ModelError(f"{what} at {link!r} has no effect: that link does not move")
-        return frame
 
     def with_gravity(self, gravity: ArrayLike) -> Model:
         """Return this model with another free-fall acceleration (3,), inertial frame, in m/s^2.
@@ -548,38 +137,6 @@ class Model(Value):
             ),
             _drivetrain=drivetrain_of(list(own.values()), self.n),
         )
-
-    @property
-    def payload_beyond(self) -> FloatArray:
-        """(k, 10) sums of the loads on each of :attr:`loaded_fixed_joints`: an input of kernels."""
-        sums = [np.zeros(10) for _ in self.loaded_fixed_joints]
-        for total, name in zip(sums, self.loaded_fixed_joints, strict=True):
-            for load in self.payloads:
-                if load.link in self.fixed_joints[name].links:
-                    total += load.parameters
-        return np.array(sums).reshape(-1, 10)
-
-    @property
-    def loaded_fixed_joints(self) -> list[str]:
-        """Names of the k fixed joints on bodies that carry loads."""
-        bodies, joints = self.payloads.bodies, self.fixed_joints
-        return [name for name in joints if joints[name].child.body in bodies] if bodies else []
-
-    def placement(self, link: str) -> FloatArray:
-        """Return the pose (4, 4) of a link in the frame of the body that carries it, in m.
-
-        That of a body is B_i, its pose relative to the body before it, or to the ground, with the
-        joint between them at zero. That of a merged link or added frame is constant in its body.
-        Raises UnknownBodyError.
-        """
-        frame = self.frames[link]
-        own = frame.body != GROUND and self.bodies[frame.body].name == link
-        return self.bodies[frame.body].home_rel if own else frame.placement
-
-    @property
-    def placements(self) -> FloatArray:
-        """(k, 3, 4) the upper rows of the placements of :attr:`placed`: an input of kernels."""
-        return np.array([self.placement(link)[:3] for link in self.placed]).reshape(-1, 3, 4)
 
     def with_placements(self, poses: Mapping[str, ArrayLike]) -> Model:
         """Return this model with other placements of links, as in a kinematic calibration.
@@ -696,14 +253,6 @@ class Model(Value):
 
     def _of(self, parts: editing.Parts, diagnostics: tuple[Diagnostic, ...]) -> Model:
         return replace(self, **parts._asdict(), diagnostics=diagnostics, placed=())
-
-    @property
-    def variables(self) -> tuple[tuple[int, ...], bool, tuple[str, ...]]:
-        """Which bodies have loads, whether there is armature, and which links are placed.
-
-        These are inputs of kernels.
-        """
-        return self.payloads.bodies, bool(self.armature.any()), self.placed
 
     def _sharing_kernels(self, **changes: Any) -> Model:
         """Return this model with other properties that are inputs of kernels."""
