@@ -21,7 +21,7 @@ class FixedJoint(NamedTuple):
     bodies: tuple[int, ...]
     """Bodies whose joints start from these links."""
     inertia: Inertia
-    """Of these links, in the frame of the body; without payloads."""
+    """Of these links, in the frame of the body, as their description states it; no payloads."""
 
 
 def fixed_joint(bodies: Sequence[Body], frames: Mapping[str, Frame], child: str) -> FixedJoint:

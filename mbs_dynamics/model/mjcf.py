@@ -136,7 +136,7 @@ class _Assembly:
 
     def description(self, gravity: FloatArray, leave_out: Collection[str]) -> Description:
         self._refuse(leave_out)
-        self._say_what_passive_forces_are_left_out()
+        self._report_passive_forces()
         for i in range(1, self.m.nbody):
             self._add(i)
         for k in range(self.m.nsite):
@@ -295,7 +295,7 @@ class _Assembly:
             message = f"left out: {', '.join(names)}"
             self.diagnostics.append(Diagnostic(f"MJCF {what[kind]}", message))
 
-    def _say_what_passive_forces_are_left_out(self) -> None:
+    def _report_passive_forces(self) -> None:
         m = self.m
 
         def named(kind: str, *fields: str) -> list[str]:

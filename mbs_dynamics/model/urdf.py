@@ -134,7 +134,7 @@ class _Assembly:
                 self.merge(joint.child, parent.body, pose, joint)
             else:
                 self.add(joint.child, parent, pose, self.joint(joint))
-        self.say_what_is_left_out()
+        self.report_left_out_links()
         self.diagnostics += wrong_units(tree, self.frames, part.joints, self.inertias)
         known = {  # of the links already, before they were merged
             Diagnostic(f"link {body.name!r}", message)
@@ -247,7 +247,7 @@ class _Assembly:
             )
         self.diagnostics += [Diagnostic(f"link {link!r}", message) for message in messages]
 
-    def say_what_is_left_out(self) -> None:
+    def report_left_out_links(self) -> None:
         """Report the mass of the links that ``root`` and ``tip`` exclude."""
         part = self.part
         outside = [link for link in part.outside if link not in self.frames]
