@@ -23,7 +23,7 @@ from mbs_dynamics.control.policy import Fault, GuardState
 from mbs_dynamics.errors import ControllerError, MbsError, NoAnswerError
 from mbs_dynamics.ros.compensation.controller_list import ControllerList, Switch
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
-from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings, controller_of
+from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
 
 if TYPE_CHECKING:
     from mbs_dynamics.ros.compensation.controllers import ControllerManager
@@ -76,7 +76,7 @@ class Handover:
         self.busy = False
         """Whether controllers are being switched."""
         self._looking = False
-        self._effort = settings.effort_controller or controller_of(settings.command_topic)
+        self._effort = settings.controller
         self._position = settings.position_controller
         self._beside = settings.adds_to_position_control
         self._unanswered_until = -math.inf

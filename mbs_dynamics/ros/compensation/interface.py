@@ -53,11 +53,8 @@ def resets_position_command(else_it: str) -> Any:
 
 
 @dataclass(frozen=True)
-class GravityCompensationSettings(DescribedSettings, ArmSettings):
-    """Values of the parameters of gravity_compensation_node.
-
-    Raises ArgumentError for invalid values.
-    """
+class ControllerSettings(Settings):
+    """Parameters of nodes that command an effort controller, or watch its commands."""
 
     command_topic: str = setting(
         COMMANDS,
@@ -65,6 +62,31 @@ class GravityCompensationSettings(DescribedSettings, ArmSettings):
         constraints="A topic name; without a leading slash it is in the node's namespace.",
         read_only=True,
     )
+    controller_manager: str = setting(
+        "controller_manager",
+        "Name of ros2_control's controller manager; without a leading slash it is in the node's "
+        "namespace.",
+        read_only=True,
+    )
+    effort_controller: str = setting(
+        "",
+        "Name of the controller behind command_topic. Empty: as in command_topic.",
+        read_only=True,
+    )
+
+    @property
+    def controller(self) -> str:
+        """The controller behind ``command_topic``; "" if neither name shows it."""
+        return self.effort_controller or controller_of(self.command_topic)
+
+
+@dataclass(frozen=True)
+class GravityCompensationSettings(DescribedSettings, ArmSettings, ControllerSettings):
+    """Values of the parameters of gravity_compensation_node.
+
+    Raises ArgumentError for invalid values.
+    """
+
     compensates_itself: bool | None = setting(
         None,
         "Whether the robot or its driver already compensates gravity. Must be set; torques can be "
@@ -100,21 +122,10 @@ class GravityCompensationSettings(DescribedSettings, ArmSettings):
         "s",
         range=(1e-6, 10.0),
     )
-    controller_manager: str = setting(
-        "controller_manager",
-        "Name of ros2_control's controller manager; without a leading slash it is in the node's "
-        "namespace.",
-        read_only=True,
-    )
     check_controller: bool = setting(
         True,
         "Where there is a controller manager, enable only if the controller behind command_topic "
         "is active and takes efforts of the same joints in the same order.",
-    )
-    effort_controller: str = setting(
-        "",
-        "Name of the controller behind command_topic. Empty: as in command_topic.",
-        read_only=True,
     )
     position_controller: str = setting(
         "",
@@ -170,26 +181,18 @@ class GravityCompensationSettings(DescribedSettings, ArmSettings):
 
 
 @dataclass(frozen=True)
-class CommandWatchdogSettings(Settings):
+class CommandWatchdogSettings(ControllerSettings):
     """Values of the parameters of command_watchdog_node.
 
     Raises ArgumentError for invalid values.
     """
 
-    command_topic: str = setting(
-        COMMANDS, "Topic of the commands, std_msgs/Float64MultiArray.", read_only=True
-    )
     command_timeout: float = setting(
         1.0,
         "Silence after a command that is not zero, after which the controller is deactivated. It "
         "must exceed the stale_timeout of gravity_compensation_node by 0.4 s or more.",
         "s",
         range=(0.1, 60.0),
-    )
-    effort_controller: str = setting(
-        "",
-        "Controller that is deactivated. Empty: the one that command_topic names.",
-        read_only=True,
     )
     position_controller: str = setting(
         "",
@@ -204,11 +207,6 @@ class CommandWatchdogSettings(Settings):
         "once where no position controller takes over. false: zeros are commanded before, since "
         "some hardware applies the last torque further.",
     )
-    controller_manager: str = setting(
-        "controller_manager",
-        "Name of the controller manager, relative to the node's namespace.",
-        read_only=True,
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -222,11 +220,6 @@ class CommandWatchdogSettings(Settings):
                 f"position_controller is {self.controller!r}, the controller that is deactivated; "
                 "valid is another one"
             )
-
-    @property
-    def controller(self) -> str:
-        """The controller that is deactivated."""
-        return self.effort_controller or controller_of(self.command_topic)
 
 
 def controller_of(topic: str) -> str:
