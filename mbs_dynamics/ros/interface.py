@@ -18,9 +18,17 @@ from typing import Any, NamedTuple
 
 from mbs_dynamics.control.environment import LARGEST_GRAVITY, check_gravity
 from mbs_dynamics.control.settings import InputSettings
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, UnknownNameError
 from mbs_dynamics.files import read_yaml_file
 from mbs_dynamics.settings import Parameter, Settings, parameters_of, setting
+
+
+class UnknownParameterError(UnknownNameError):
+    """A parameter was given that the node does not have."""
+
+    kind = "parameter"
+    plural = "parameters"
+
 
 # -- topics and services ---------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ from mbs_dynamics.control.settings import ALGORITHMS
 from mbs_dynamics.errors import ArgumentError, MbsError, UnknownNameError, quoted
 from mbs_dynamics.files import read_yaml
 from mbs_dynamics.ros.entry_points import interface_of
-from mbs_dynamics.ros.interface import flattened, read_parameters
+from mbs_dynamics.ros.interface import UnknownParameterError, flattened, read_parameters
 from mbs_dynamics.ros.robot_description import read_robot
 from mbs_dynamics.settings import TYPES
 
@@ -79,13 +79,6 @@ class UnknownLaunchArgumentError(UnknownNameError):
 
     kind = "launch argument"
     plural = "launch arguments"
-
-
-class UnknownParameterError(UnknownNameError):
-    """A parameter was given that the node does not have."""
-
-    kind = "parameter"
-    plural = "parameters"
 
 
 # -- the arguments that several launch files have ------------------------------------------------

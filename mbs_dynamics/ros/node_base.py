@@ -27,7 +27,7 @@ from rclpy.timer import Timer
 
 from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, MbsError, shortened
 from mbs_dynamics.ros import interface, parameters
-from mbs_dynamics.ros.interface import Interface, Quality, Service, Topic
+from mbs_dynamics.ros.interface import Interface, Quality, Service, Topic, UnknownParameterError
 from mbs_dynamics.ros.performance import Throttle
 
 LOG_PERIOD = 5.0
@@ -279,7 +279,7 @@ class BaseNode(Node):
             if not self.has_parameter(parameter.name):
                 own = self.get_parameters_by_prefix("")
                 known = [name for name in own if not name.startswith(parameters.FOREIGN)]
-                reason = parameters.unknown(known, parameter.name)
+                reason = str(UnknownParameterError(parameter.name, known))
                 return SetParametersResult(successful=False, reason=reason)
         return super().set_parameters_atomically(parameters.converted(self, parameter_list))
 

@@ -20,8 +20,8 @@ from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from mbs_dynamics.errors import ArgumentError, listed, quoted
-from mbs_dynamics.ros.interface import applies, parameter_groups
+from mbs_dynamics.errors import ArgumentError, listed
+from mbs_dynamics.ros.interface import UnknownParameterError, applies, parameter_groups
 from mbs_dynamics.settings import Parameter as Declared
 from mbs_dynamics.settings import Settings, check_once, parameters_of
 
@@ -122,16 +122,9 @@ def _check_names(node: Node, known: Sequence[str]) -> None:
     others = [name for name in given if name not in known]
     for name in others:
         if difflib.get_close_matches(name, known, n=1, cutoff=MISSPELT) and "." not in name:
-            raise ArgumentError(unknown(known, name))
+            raise UnknownParameterError(name, known)
     if others:
         node.get_logger().warning(f"ignored, as they are no parameters: {listed(others)}")
-
-
-def unknown(known: Sequence[str], name: str) -> str:
-    """Return the message about a parameter that does not exist."""
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    return f"no parameter {quoted(name)}{hint}; the parameters are: {listed(known)}"
 
 
 def overrides(node: Node) -> dict[str, Parameter]:
