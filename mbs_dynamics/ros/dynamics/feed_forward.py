@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -27,68 +27,44 @@ TORQUES, TRAJECTORY_TORQUES = "~/desired_torques", "~/desired_trajectory_torques
 CONTROLLER_STATE = "<controller_state>"
 
 
-class Motion(NamedTuple):
-    """Positions, velocities and accelerations, each (n,), in the order of the model."""
-
-    q: FloatArray
-    qd: FloatArray
-    qdd: FloatArray
-
-
-class DesiredInput:
-    """Converts points of the joints ``desired_joints`` (empty: all) to motions of the robot."""
-
-    def __init__(self, joint_names: Sequence[str], desired_joints: Sequence[str] = ()) -> None:
-        self.names = tuple(desired_joints) or tuple(joint_names)
-        self.places = [tuple(joint_names).index(name) for name in self.names]
-        self._others = [name for name in joint_names if name not in self.names]
-        self._n = len(joint_names)
-
-    def read(
-        self,
-        positions: Sequence[float],
-        velocities: Sequence[float],
-        accelerations: Sequence[float],
-        effort: Sequence[float],
-        measured: FloatArray | None,
-    ) -> Motion | Rejection:
-        """Return the motion of a point, or the reason to reject the point.
-
-        A point without accelerations moves at constant velocities; one without velocities stands
-        still. Joints that are not desired stand still at ``measured`` (n,), None if no fresh
-        measurement exists.
-        """
-        if len(effort):
-            return Rejection(
-                "effort",
-                "the point has efforts: valid are points without efforts, which are computed",
-            )
-        if len(accelerations) and not len(velocities):
-            return Rejection("velocity_length", "the point has accelerations but no velocities")
-        if self._others and measured is None:
-            return Rejection(
-                "not_measured",
-                f"no fresh joint_states of the other joints: {listed(self._others)}",
-            )
-        motion = Motion(*np.zeros((3, self._n)))
-        if measured is not None:
-            motion.q[:] = measured
-        given = {"position": positions, "velocity": velocities, "acceleration": accelerations}
-        for (what, values), x in zip(given.items(), motion, strict=True):
-            if len(values) != len(self.names) and (len(values) or what == "position"):
-                return Rejection(
-                    f"{what}_length",
-                    f"{len(self.names)} desired joints but {len(values)} {what} value(s)",
-                )
-            if len(values):
-                x[self.places] = values
-                if not math.hypot(*values) < LARGEST:  # nor is it for NaN
-                    return wild_numbers(f"desired {what}", self.names, values)
-        return motion
-
-
 Point = tuple[Sequence[float], Sequence[float], Sequence[float], Sequence[float]]
 """Positions, velocities, accelerations and efforts of a point."""
+
+
+def desired_state(
+    point: Point, names: Sequence[str], joint_names: Sequence[str], measured: FloatArray | None
+) -> FloatArray | Rejection:
+    """Return positions, velocities and accelerations (3, n) of a robot at a point of some joints.
+
+    A point without accelerations moves at constant velocities; one without velocities stands still.
+    Other joints stand still at ``measured`` (n,), None if no fresh measurement exists. A Rejection
+    says why the point cannot be used.
+    """
+    *given, efforts = point
+    if len(efforts):
+        message = "the point has efforts: valid are points without efforts, which are computed"
+        return Rejection("effort", message)
+    if len(given[2]) and not len(given[1]):
+        return Rejection("velocity_length", "the point has accelerations but no velocities")
+    others = [name for name in joint_names if name not in names]
+    if others and measured is None:
+        message = f"no fresh joint_states of the other joints: {listed(others)}"
+        return Rejection("not_measured", message)
+    state = np.zeros((3, len(joint_names)))
+    if measured is not None:
+        state[0] = measured
+    places = [joint_names.index(name) for name in names]
+    for what, values, row in zip(
+        ("position", "velocity", "acceleration"), given, state, strict=True
+    ):
+        if len(values) != len(names) and (len(values) or what == "position"):
+            message = f"{len(names)} desired joints but {len(values)} {what} value(s)"
+            return Rejection(f"{what}_length", message)
+        if len(values):
+            row[places] = values
+            if not math.hypot(*values) < LARGEST:  # nor is it for NaN
+                return wild_numbers(f"desired {what}", names, values)
+    return state
 
 
 class DesiredTorques:
@@ -107,23 +83,24 @@ class DesiredTorques:
     def answers(
         self, names: Sequence[str], points: Sequence[Point], measured: FloatArray | None
     ) -> list[FloatArray] | Rejection:
-        """Return for each point the torques of its joints in N m or N; see :class:`DesiredInput`.
+        """Return for each point the torques of its joints in N m or N; see :func:`desired_state`.
 
         ``names`` are the joints of the points, ``desired_joints`` if empty. One bad point rejects
         them all.
         """
-        found = self._read(tuple(names) or self.names, points, measured)
-        if isinstance(found, Rejection):
+        names = tuple(names) or self.names
+        states = self._states(names, points, measured)
+        if isinstance(states, Rejection):
             self.rejected += 1
-            self.last_rejection = found.reason
-            return found
+            self.last_rejection = states.reason
+            return states
         self.answered += len(points)
-        source, motions = found
-        return [self.robot.torques_for(*motion)[source.places] for motion in motions]
+        places = [self._joints.index(name) for name in names]
+        return [self.robot.torques_for(*state)[places] for state in states]
 
-    def _read(
+    def _states(
         self, names: tuple[str, ...], points: Sequence[Point], measured: FloatArray | None
-    ) -> tuple[DesiredInput, list[Motion]] | Rejection:
+    ) -> list[FloatArray] | Rejection:
         if not points:
             return Rejection("no_points", "the trajectory has no points")
         unknown = [name for name in names if name not in self._joints]
@@ -132,14 +109,14 @@ class DesiredTorques:
             return Rejection("unknown_joint", message + listed(self._joints))
         if len(set(names)) < len(names):
             return Rejection("duplicate_joints", f"a joint is named twice: {listed(names)}")
-        source, motions = DesiredInput(self._joints, names), []
+        states = []
         for k, point in enumerate(points):
-            motion = source.read(*point, measured)
-            if isinstance(motion, Rejection):
+            state = desired_state(point, names, self._joints, measured)
+            if isinstance(state, Rejection):
                 which = f"point {k}: " if len(points) > 1 else ""
-                return motion._replace(reason=which + motion.reason)
-            motions.append(motion)
-        return source, motions
+                return state._replace(reason=which + state.reason)
+            states.append(state)
+        return states
 
     def rejected_since_report(self) -> int:
         """Return how many points were rejected since the call before."""

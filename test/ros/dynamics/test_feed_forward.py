@@ -21,23 +21,23 @@ from mbs_dynamics.control.joint_input import Rejection
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.feed_forward import (
-    DesiredInput,
     DesiredTorques,
     FeedForward,
     check_feed_forward,
+    desired_state,
 )
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.ros.node_base import message_type
 
-ALL = DesiredInput(("a", "b"))
-ONE = DesiredInput(("a", "b", "c"), ("c", "a"))
+ALL = ("a", "b"), ("a", "b")
+SOME = ("c", "a"), ("a", "b", "c")
 MEASURED = np.array([7.0, 8.0, 9.0])
 
 
 def test_other_joints_stand_where_they_were_measured():
-    motion = ONE.read([1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [], MEASURED)
-    assert [x.tolist() for x in motion] == [[2.0, 8.0, 1.0], [4.0, 0.0, 3.0], [6.0, 0.0, 5.0]]
+    state = desired_state(([1.0, 2.0], [3.0, 4.0], [5.0, 6.0], []), *SOME, MEASURED)
+    assert state.tolist() == [[2.0, 8.0, 1.0], [4.0, 0.0, 3.0], [6.0, 0.0, 5.0]]
     assert MEASURED.tolist() == [7.0, 8.0, 9.0]
 
 
@@ -60,14 +60,14 @@ def test_other_joints_stand_where_they_were_measured():
     ],
 )
 def test_malformed_points_are_refused(point, kind, said):
-    rejection = ALL.read(*point, None)
+    rejection = desired_state(point, *ALL, None)
     assert isinstance(rejection, Rejection)
     assert rejection.kind == kind
     assert said in rejection.reason
 
 
 def test_without_a_measurement_of_the_other_joints_a_point_is_refused():
-    rejection = ONE.read([1.0, 2.0], [], [], [], None)
+    rejection = desired_state(([1.0, 2.0], [], [], []), *SOME, None)
     assert rejection.kind == "not_measured"
     assert rejection.reason.endswith("b")
 
