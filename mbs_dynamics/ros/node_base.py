@@ -189,7 +189,7 @@ class BaseNode(Node):
         service: Service = _find(self.interface.services, declared)
         return self.create_service(message_type(service.type), declared, callback, **options)
 
-    def answer(self, declared: str, action: Callable[[Any], str]) -> None:
+    def answer(self, declared: str, action: Callable[[Any], str]) -> Any:
         """Serve a declared service by the text that ``action`` returns for a request.
 
         A MbsError is a refusal. Either is logged, and stored as the latest answer.
@@ -205,7 +205,7 @@ class BaseNode(Node):
             self._said = response.message
             return response
 
-        self.serve(declared, serve)
+        return self.serve(declared, serve)
 
     def _steady_timer(self, period: float, callback: Callable[[], object]) -> Timer:
         """Create a timer that a simulation that stands still does not stop."""

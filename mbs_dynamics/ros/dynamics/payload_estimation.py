@@ -12,13 +12,11 @@ import numpy as np
 from geometry_msgs.msg import InertiaStamped
 
 from mbs_dynamics.control.joint_input import Reading
-from mbs_dynamics.errors import MbsError
+from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
 
 if TYPE_CHECKING:
-    from std_srvs.srv import Trigger
-
     from mbs_dynamics.identification.still_payload import StillPayload, StillPoses
 
 TOPIC = "~/payload_estimate"
@@ -58,8 +56,8 @@ class PayloadEstimation:
             return
         self._publisher = self._node.advertise(TOPIC)
         self._services = [
-            self._node.serve(f"{TOPIC}/take", self._on_take),
-            self._node.serve(f"{TOPIC}/restart", self._on_restart),
+            self._node.answer(f"{TOPIC}/take", lambda _: self._take()),
+            self._node.answer(f"{TOPIC}/restart", lambda _: self._restart()),
         ]
 
     def _close(self) -> None:
@@ -79,41 +77,33 @@ class PayloadEstimation:
         while now - self._latest[0][0] > STILL:
             self._latest.popleft()
 
-    def _on_restart(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _restart(self) -> str:
         self._poses = None
-        response.success, response.message = True, "all poses are forgotten"
-        return response
+        return "all poses are forgotten"
 
-    def _on_take(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        response.success, response.message = self._take()
-        return response
-
-    def _take(self) -> tuple[bool, str]:
-        """Take the present pose; return whether it was taken, and the estimate in words."""
+    def _take(self) -> str:
+        """Take the present pose and return the estimate in words. Raises MbsError if it fails."""
         from mbs_dynamics.identification.still_payload import StillPoses
 
         robot = self._in_force()
         if robot is None:
-            return False, "there is no robot_description yet"
+            raise ModelError("there is no robot_description yet")
         if len(self._latest) < 2 or self._latest[-1][0] - self._latest[0][0] < 0.8 * STILL:
-            return False, f"the arm must stand still for {STILL:g} s, with joint_states"
+            raise ArgumentError(f"the arm must stand still for {STILL:g} s, with joint_states")
         q = np.mean([reading.q for _, reading in self._latest], axis=0)
         tau = np.mean([reading.efforts.tau for _, reading in self._latest], axis=0)
-        try:
-            same = self._poses is not None and self._poses.model is robot.model
-            if self._poses is None or not same:  # another robot, gravity or load
-                self._poses = StillPoses(robot.model, robot.tool_body)
-            self._poses.take(q, tau)
-        except MbsError as error:
-            return False, str(error)
+        same = self._poses is not None and self._poses.model is robot.model
+        if self._poses is None or not same:  # another robot, gravity or load
+            self._poses = StillPoses(robot.model, robot.tool_body)
+        self._poses.take(q, tau)
         count = f"{len(self._poses)} pose(s) taken"
         try:
             found = self._poses.estimate()
         except MbsError as error:
-            return True, f"{count}; no load yet: {error}"
+            return f"{count}; no load yet: {error}"
         self._publisher.publish(self._message(robot, found))
         x, y, z = found.com
-        return True, (
+        return (
             f"{count}: {found.mass:.3f} +- {found.mass_deviation:.3f} kg at {robot.tool_body!r}, "
             f"centre of mass {x:.3f}, {y:.3f}, {z:.3f} +- {found.com_deviation.max():.3f} m; "
             f"offered on {TOPIC}, to be announced on ~/payload"
