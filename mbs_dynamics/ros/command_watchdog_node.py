@@ -254,13 +254,13 @@ class CommandWatchdogNode(BaseNode):
 
     def _log_switch(self, asked: Switch, held: bool) -> None:
         done = [f"deactivated {name!r}" for name in asked.deactivate]
-        said = ", ".join(done + [f"activated {name!r}" for name in asked.activate])
+        message = ", ".join(done + [f"activated {name!r}" for name in asked.activate])
         wanted = self._core.settings.position_controller
         if held:
-            said += f"; {wanted!r} goes on holding the arm"
+            message += f"; {wanted!r} goes on holding the arm"
         elif wanted and not asked.activate and asked.deactivate:
-            said += f"; {wanted!r} could not be activated: the arm may be without support"
-        self.get_logger().error(said)
+            message += f"; {wanted!r} could not be activated: the arm may be without support"
+        self.get_logger().error(message)
 
     async def _inspect(self) -> None:
         core, position = self._core, self._core.settings.position_controller
@@ -301,18 +301,21 @@ class CommandWatchdogNode(BaseNode):
             "failed attempts": core.attempts,
             "last failure": core.failure or "none",
         }
-        level, said = DiagnosticStatus.OK, core.state.value
+        level, summary = DiagnosticStatus.OK, core.state.value
         if core.state is Watch.DEACTIVATING:
             level = DiagnosticStatus.ERROR
-            said = f"{core.reason}: torques may still be held; {core.failure or 'asking'}"
+            summary = f"{core.reason}: torques may still be held; {core.failure or 'asking'}"
         elif not present:
             level = DiagnosticStatus.ERROR
-            said = f"there is no controller manager {self._manager.name}: can do nothing"
+            summary = f"there is no controller manager {self._manager.name}: can do nothing"
         elif core.misfit:
-            level, said = DiagnosticStatus.ERROR, f"cannot hand the arm over: {core.misfit}"
+            level, summary = DiagnosticStatus.ERROR, f"cannot hand the arm over: {core.misfit}"
         elif core.state is Watch.DEACTIVATED:
-            level, said = DiagnosticStatus.WARN, f"deactivated {settings.controller}: {core.reason}"
-        return status("watchdog", level, said, values)
+            level, summary = (
+                DiagnosticStatus.WARN,
+                f"deactivated {settings.controller}: {core.reason}",
+            )
+        return status("watchdog", level, summary, values)
 
     def _apply(self, before: CommandWatchdogSettings, given: Sequence[str]) -> None:
         self._core.settings = self._settings

@@ -66,8 +66,8 @@ for _node in INTERFACES:
 def interface_of(node: str) -> Interface:
     """Return the parameters, topics and services of a node. Needs no ROS."""
     module, _, name = INTERFACES[node].partition(":")
-    found: Interface = getattr(importlib.import_module(f"{__package__}.{module}"), name)
-    return found
+    interface: Interface = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+    return interface
 
 
 def usage(node: str) -> str:

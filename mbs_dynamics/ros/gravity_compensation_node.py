@@ -306,12 +306,12 @@ class GravityCompensationNode(DescribedNode):
 
     async def _release(self) -> None:
         try:
-            said = await self._handover.release(self._core)
+            message = await self._handover.release(self._core)
         except MbsError as error:
             self.get_logger().error(str(error))
         else:
-            if said:
-                self.get_logger().info(said)
+            if message:
+                self.get_logger().info(message)
         self._on_time()
 
     def _show(self, state: GuardState) -> None:
@@ -334,8 +334,8 @@ class GravityCompensationNode(DescribedNode):
             self._core.disable(time.monotonic())
             response.success, response.message = True, self._core.policy.state.value
         else:
-            done, said = await self._handover.enable(self._core, self._wait_for_torques)
-            response.success, response.message = done, said if done else f"refused: {said}"
+            done, message = await self._handover.enable(self._core, self._wait_for_torques)
+            response.success, response.message = done, message if done else f"refused: {message}"
         self._on_time()
         return response
 
@@ -388,10 +388,10 @@ class GravityCompensationNode(DescribedNode):
             self._remind("enabling", "")
             return
         problems = self._problems(now, self._outputs.other_publishers())
-        said = f"cannot be enabled: {'; '.join(problems)}" if problems else ""
+        missing = f"cannot be enabled: {'; '.join(problems)}" if problems else ""
         if self._core.arm is None:
-            said = self._waiting_for_description(self._core.refused)
-        self._remind("enabling", said)
+            missing = self._waiting_for_description(self._core.refused)
+        self._remind("enabling", missing)
         if not problems and not self._logged_ready:
             service = self.resolve_service_name("~/enable")
             self.get_logger().info(

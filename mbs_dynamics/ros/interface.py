@@ -229,15 +229,15 @@ def existing_file(argument: str, path: str) -> Path:
     Raises ArgumentError, which names the argument and the most similar file beside, if there is no
     such file.
     """
-    found = Path(path).expanduser()
-    if found.is_file():
-        return found
-    beside = [each.name for each in found.parent.glob("*")]
-    close = difflib.get_close_matches(found.name, beside, n=1)
+    file = Path(path).expanduser()
+    if file.is_file():
+        return file
+    beside = [each.name for each in file.parent.glob("*")]
+    close = difflib.get_close_matches(file.name, beside, n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
-    if not found.parent.is_dir():
-        hint = f"; there is no folder {str(found.parent)!r} either"
-    raise ArgumentError(f"{argument} names {str(found)!r}, which is no file{hint}")
+    if not file.parent.is_dir():
+        hint = f"; there is no folder {str(file.parent)!r} either"
+    raise ArgumentError(f"{argument} names {str(file)!r}, which is no file{hint}")
 
 
 def read_parameters(argument: str, path: str, node: str) -> dict[str, Any]:
@@ -260,21 +260,21 @@ def read_parameters(argument: str, path: str, node: str) -> dict[str, Any]:
             f"{argument} names {str(file)!r}, which has {has}; valid is a file with parameters of "
             f"{node}, or of all nodes: '/**: {{ros__parameters: ...}}'"
         )
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for values in matching:
-        found.update(flattened(values))
-    return found
+        parameters.update(flattened(values))
+    return parameters
 
 
 def flattened(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return nested parameters as ROS names them: ``{"a": {"b": 1}}`` as ``{"a.b": 1}``."""
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
-            found.update(flattened(value, f"{prefix}{name}."))
+            parameters.update(flattened(value, f"{prefix}{name}."))
         else:
-            found[f"{prefix}{name}"] = value
-    return found
+            parameters[f"{prefix}{name}"] = value
+    return parameters
 
 
 def parameter_groups(file: Path) -> list[tuple[str, Mapping[str, Any]]]:

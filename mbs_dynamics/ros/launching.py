@@ -197,10 +197,10 @@ class Given:
         """Return a list of numbers as a parameter of the same name, if it was given."""
         if not self[name]:
             return {}
-        found = _yaml(name, self[name], list)
-        if any(isinstance(x, bool) or not isinstance(x, int | float) for x in found):
+        numbers = _yaml(name, self[name], list)
+        if any(isinstance(x, bool) or not isinstance(x, int | float) for x in numbers):
             raise ArgumentError(f"{name} is {self[name]!r}; valid is a list of numbers")
-        return {name: [float(x) for x in found]}
+        return {name: [float(x) for x in numbers]}
 
     def description(self, otherwise: str = "") -> str:
         """Return the URDF that ``urdf`` or else ``otherwise`` names; empty without both."""
@@ -442,9 +442,9 @@ def _has_type(value: Any, kind: str) -> bool:
 
 def _yaml(name: str, text: str, kind: type[Any]) -> Any:
     try:
-        found = read_yaml(text)
+        value = read_yaml(text)
     except ArgumentError:
-        found = None
-    if not isinstance(found, kind):
+        value = None
+    if not isinstance(value, kind):
         raise ArgumentError(f"{name} is {text!r}; valid is {SHAPES[kind]}")
-    return found
+    return value

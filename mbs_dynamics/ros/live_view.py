@@ -139,8 +139,8 @@ class LiveRobot:
 
     def wrench(self, topic: str) -> tuple[str, FloatArray] | None:
         """Return link and wrench (6,) of one of WRENCHES in its frame, moment first, or None."""
-        found: tuple[str, FloatArray] | None = self._fresh(topic)
-        return found
+        wrench: tuple[str, FloatArray] | None = self._fresh(topic)
+        return wrench
 
 
 class LiveView(Node):
@@ -194,14 +194,14 @@ class LiveView(Node):
             node, _, _ = status.name.partition(": ")
             values = {one.key: one.value for one in status.values}
             if "state" in values and f"/{node}".startswith(self.get_namespace()):
-                said = ", ".join(values[key] for key in ("state", "law") if key in values)
-                self._nodes[node] = time.monotonic(), said
+                mode = ", ".join(values[key] for key in ("state", "law") if key in values)
+                self._nodes[node] = time.monotonic(), mode
 
     @property
     def modes(self) -> dict[str, str]:
         """State and law by node, as the diagnostics report them."""
         now = time.monotonic()
-        return {node: said for node, (at, said) in self._nodes.items() if now - at < REPORTED}
+        return {node: mode for node, (at, mode) in self._nodes.items() if now - at < REPORTED}
 
     @property
     def compensation(self) -> bool | None:
@@ -217,7 +217,7 @@ class Live:
         self._node, self._robot = node, robot
         self._shown: object = None
         self._reported = 0.0
-        self._said: list[tuple[str, str]] = []
+        self._rows: list[tuple[str, str]] = []
         """Rows of the table beside torques."""
         gui = self.page.server.gui
         with self.page.tabs.add_tab("Nodes"):
@@ -235,7 +235,7 @@ class Live:
             return None
         gravity = self._robot.torques("gravity_torques")
         scene = Scene(self._drawn, *state, body, representation, measured=gravity)
-        self._said = []
+        self._rows = []
         for name in WRENCHES:
             drawings, measured = [], self._robot.wrench(name)
             if measured is not None:
@@ -245,7 +245,7 @@ class Live:
                 drawings = layers.wrench(replace(tool, wrench=np.append(R @ W[:3], R @ W[3:])))
                 sizes = np.linalg.norm(W.reshape(2, 3), axis=1)
                 message = f"{sizes[1]:.1f} N, {sizes[0]:.2f} N m"
-                self._said.append((f"{name.replace('_', ' ')} on {link}", message))
+                self._rows.append((f"{name.replace('_', ' ')} on {link}", message))
                 if drawings:  # large enough to be seen
                     text = f"{name.replace('_', ' ')}: {message}"
                     drawings.append(Labels(tool.pose[None, :3, 3], (text,)))
@@ -263,7 +263,7 @@ class Live:
         far = float(np.linalg.norm(goal[:3, 3] - tool[:3, 3]))
         turn = float(np.degrees(np.linalg.norm(so3.log(tool[:3, :3].T @ goal[:3, :3]))))
         age = time.monotonic() - at
-        self._said.append(("target", f"error {1e3 * far:.1f} mm, {turn:.2f} deg; {age:.0f} s old"))
+        self._rows.append(("target", f"error {1e3 * far:.1f} mm, {turn:.2f} deg; {age:.0f} s old"))
         ends = np.array([[tool[:3, 3], goal[:3, 3]]])
         return [
             Frames(goal[None], 0.12 * scene.drawn.size),
@@ -292,7 +292,7 @@ class Live:
         return (
             f'<div class="mbs-nodes" style="font-size:0.8em;padding:0 0.5em">'
             f"<p>gravity compensation: <b>{names[self._node.compensation]}</b></p>"
-            f"{_html([*self._node.modes.items(), *self._said])}{_html(rows)}</div>"
+            f"{_html([*self._node.modes.items(), *self._rows])}{_html(rows)}</div>"
         )
 
 

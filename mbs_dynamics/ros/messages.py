@@ -372,7 +372,7 @@ def refused_values(refusals: Mapping[str, str]) -> dict[str, object]:
 
 def with_refusals(level: bytes, summary: str, refusals: Mapping[str, str]) -> tuple[bytes, str]:
     """Return a level and summary of diagnostics that state a refused payload or gravity."""
-    said = [f"{what} refused: {why}" for what, why in refusals.items() if what in ENVIRONMENT]
-    if not said or level == DiagnosticStatus.ERROR:
+    refused = [f"{what} refused: {why}" for what, why in refusals.items() if what in ENVIRONMENT]
+    if not refused or level == DiagnosticStatus.ERROR:
         return level, summary
-    return DiagnosticStatus.WARN, "; ".join((summary, *said))
+    return DiagnosticStatus.WARN, "; ".join((summary, *refused))

@@ -100,7 +100,7 @@ class BaseNode(Node):
         self._initialised = False  # rclpy creates topics of its own, before parameters
         super().__init__(self.interface.node, **options)
         self._initialised = True
-        self._said = ""
+        self._latest_answer = ""
         """The latest answer of a service."""
         self._throttle = Throttle(LOG_PERIOD)
         self._reminders = Throttle(REMINDER_PERIOD)
@@ -202,7 +202,7 @@ class BaseNode(Node):
             except MbsError as error:
                 response.success, response.message = False, str(error)
                 self.get_logger().warning(f"{declared} refused: {error}")
-            self._said = response.message
+            self._latest_answer = response.message
             return response
 
         return self.serve(declared, serve)

@@ -72,10 +72,10 @@ def declare(node: Node, kind: type[S]) -> S:
         for owner in each:
             _declare(node, f"{one.name}.{owner}", one)
     _check_names(node, known)
-    found = _values(kind, [node.get_parameter_or(name) for name in known], joints)
+    values = _values(kind, [node.get_parameter_or(name) for name in known], joints)
     if by_joint:
-        found["joints"] = tuple(joints)
-    return kind(**found)
+        values["joints"] = tuple(joints)
+    return kind(**values)
 
 
 def changed(settings: S, given: Iterable[Parameter]) -> S:
@@ -83,8 +83,8 @@ def changed(settings: S, given: Iterable[Parameter]) -> S:
 
     Raises ArgumentError for invalid values.
     """
-    found = _values(type(settings), given, getattr(settings, "joints", ()), settings)
-    return settings.changed(found) if found else settings
+    values = _values(type(settings), given, getattr(settings, "joints", ()), settings)
+    return settings.changed(values) if values else settings
 
 
 def converted(node: Node, given: Iterable[Parameter]) -> list[Parameter]:
@@ -101,7 +101,7 @@ def misdirected_files(node: Node, args: Sequence[str]) -> list[str]:
 
     ``args`` are the arguments that ROS was initialised with.
     """
-    found = []
+    problems = []
     name = node.get_fully_qualified_name()
     for option, path in pairwise(args):
         if option != "--params-file":
@@ -109,12 +109,12 @@ def misdirected_files(node: Node, args: Sequence[str]) -> list[str]:
         try:
             nodes = [one for one, _ in parameter_groups(Path(path))]
         except ArgumentError as error:  # valid for ROS, which has read it
-            found.append(str(error))
+            problems.append(str(error))
             continue
         if not any(applies(one, name) for one in nodes):
             others = f"it has those of {', '.join(nodes)}" if nodes else "it has none at all"
-            found.append(f"{path} has no parameters for {name}: {others}")
-    return found
+            problems.append(f"{path} has no parameters for {name}: {others}")
+    return problems
 
 
 def _check_names(node: Node, known: Sequence[str]) -> None:
@@ -129,8 +129,8 @@ def _check_names(node: Node, known: Sequence[str]) -> None:
 
 def overrides(node: Node) -> dict[str, Parameter]:
     """Return the values from files and the command line."""
-    found: dict[str, Parameter] = getattr(node, "_parameter_overrides", {})  # has no public name
-    return found
+    given: dict[str, Parameter] = getattr(node, "_parameter_overrides", {})  # has no public name
+    return given
 
 
 def _converted(parameter: Parameter, declared: Parameter.Type) -> Parameter:
@@ -180,7 +180,7 @@ def _values(
     Arrays become tuples. Empty strings in them are dropped: ``['']`` means none in a file.
     """
     declared = {one.name: one for one in parameters_of(kind)}
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for parameter in given:
         group, _, owner = parameter.name.partition(".")
         one = declared.get(group)
@@ -188,13 +188,13 @@ def _values(
             continue
         value = parameter.value
         if one.per == "link":
-            found[group] = (*found.get(group, ()), (owner, tuple(value)))
+            values[group] = (*values.get(group, ()), (owner, tuple(value)))
         elif one.per == "joint" and owner in joints:
             now = getattr(before, group, None) or [one.default] * len(joints)
-            each = list(found.get(group, now))
+            each = list(values.get(group, now))
             each[list(joints).index(owner)] = value
-            found[group] = tuple(each)
+            values[group] = tuple(each)
         elif not one.per:
             is_array = one.type.endswith("_array")
-            found[group] = tuple(x for x in value or () if x != "") if is_array else value
-    return found
+            values[group] = tuple(x for x in value or () if x != "") if is_array else value
+    return values

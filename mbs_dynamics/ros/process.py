@@ -83,13 +83,15 @@ def _initialise(args: list[str] | None) -> None:
     try:
         rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     except Exception as error:  # rclpy has no public names for these errors
-        said = re.sub(r",? at /\S+", "", " ".join(str(error).split()))  # positions in its sources
+        problem = re.sub(
+            r",? at /\S+", "", " ".join(str(error).split())
+        )  # positions in its sources
         if type(error).__name__ == "UnknownROSArgsError":
-            said = f"unknown arguments {said}"
-        elif "same type" in said:
-            said += "; write all numbers of a list with a point: [0.0, 0.0, -9.81]"
+            problem = f"unknown arguments {problem}"
+        elif "same type" in problem:
+            problem += "; write all numbers of a list with a point: [0.0, 0.0, -9.81]"
         program = Path(sys.argv[0]).name
-        print(f"{program}: cannot start: {said}", file=sys.stderr)
+        print(f"{program}: cannot start: {problem}", file=sys.stderr)
         raise SystemExit(1) from error
 
 

@@ -69,15 +69,15 @@ def split_arguments(argument: str, text: str) -> dict[str, str]:
         words = shlex.split(text)
     except ValueError as error:
         raise ArgumentError(f"{argument} is {quoted(text)}: {error}") from error
-    found = {}
+    arguments = {}
     for word in words:
         name, separator, value = word.partition(":=")
         if not name or not separator:
             raise ArgumentError(
                 f"{argument} has {quoted(word)}; valid is name:=value, split by spaces"
             )
-        found[name] = value
-    return found
+        arguments[name] = value
+    return arguments
 
 
 class _Arguments(dict[str, str]):
@@ -106,11 +106,11 @@ def _expanded(file: Path, given: Mapping[str, str]) -> str:
     try:
         text = str(xacro.process_file(str(file), mappings=arguments).toxml())
     except Exception as error:  # expressions in the file raise anything
-        said = " ".join(str(error).split()) or type(error).__name__
+        problem = " ".join(str(error).split()) or type(error).__name__
         for name in sorted(given.keys() - arguments.read):
             close = difflib.get_close_matches(name, arguments.read, n=1)
             told += f"; did you mean {close[0]!r} by {name!r}?" if close else ""
-        raise UrdfError(f"xacro failed on {str(file)!r}: {said} (xacro_args: {told})") from error
+        raise UrdfError(f"xacro failed on {str(file)!r}: {problem} (xacro_args: {told})") from error
     if "<link" not in text:
         raise UrdfError(
             f"{str(file)!r} becomes no robot: a .xacro that only defines macros is for others to "
@@ -163,11 +163,11 @@ def model_of(
 
 def remarks_about(model: Model) -> list[str]:
     """Return the warnings about a model for the log, or one where no link has mass or inertia."""
-    found = warnings_about(model)
+    remarks = warnings_about(model)
     if any(body.inertia.mass or body.inertia.tensor.any() for body in model.bodies):
-        return found
+        return remarks
     one = (
         f"no moving link of model {quoted(model.name)} has mass or inertia: its torques are zero, "
         "and it cannot be simulated"
     )
-    return [one, *(each for each in found if not each.endswith("the mass matrix is singular"))]
+    return [one, *(each for each in remarks if not each.endswith("the mass matrix is singular"))]

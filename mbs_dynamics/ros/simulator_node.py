@@ -98,10 +98,10 @@ class SimulatorNode(BaseNode):
         )
         drives = damping_of_drives(model, settings)
         if drives:
-            said = listed(f"{name} {damping:.3g}" for name, damping in drives.items())
+            dampings = listed(f"{name} {damping:.3g}" for name, damping in drives.items())
             self.get_logger().info(
                 f"damping of geared drives, by drive_damping {settings.drive_damping:g}, where the "
-                f"description states less: {said}"
+                f"description states less: {dampings}"
             )
         if self._world.braked:
             self.get_logger().info(

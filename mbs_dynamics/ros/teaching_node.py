@@ -62,7 +62,7 @@ class TeachingNode(BaseNode):
         self._positions: dict[str, float] = {}
         self._samples: list[tuple[float, dict[str, tuple[float, float, float]]]] = []
         self._recording, self._names = False, set[str]()
-        self._said = "nothing recorded, nothing sent"
+        self._latest_answer = "nothing recorded, nothing sent"
         others = settings.others
         self._topics = {
             name: (self.advertise("<trajectory_topic>", name), others.get(name, ()))
@@ -129,12 +129,12 @@ class TeachingNode(BaseNode):
     def _on_joint_states(self, message: JointState) -> None:
         if len(message.position) != len(message.name):
             return
-        found = dict(zip(message.name, message.position, strict=True))
-        self._positions |= found
+        positions = dict(zip(message.name, message.position, strict=True))
+        self._positions |= positions
         if not self._recording:
             return
         stamp = messages.stamp_of(message.header.stamp) or self.get_clock().now().nanoseconds
-        taught = {k: (x, math.nan, math.nan) for k, x in found.items() if k in self._names}
+        taught = {k: (x, math.nan, math.nan) for k, x in positions.items() if k in self._names}
         if taught:
             self._samples.append((1e-9 * stamp, taught))
         if len(self._samples) == MOST_SAMPLES:
@@ -149,21 +149,25 @@ class TeachingNode(BaseNode):
         samples, self._samples, self._recording = self._samples, [], False
         if not samples:
             raise ArgumentError("no joint_states have come since ~/record was called with true")
-        found, path = merged("the recording", samples), Path(self._settings.file).expanduser()
-        taught = self._taught(rig, found)
+        recording, path = merged("the recording", samples), Path(self._settings.file).expanduser()
+        taught = self._taught(rig, recording)
         if path.suffix != ".npz":
             raise ArgumentError(f"file is {str(path)!r}; valid for recording is .npz")
         check_writable("file", path)
-        np.savez(path, joints=np.array(found.joints), t=found.t - found.t[0], q=found.q)
+        np.savez(
+            path, joints=np.array(recording.joints), t=recording.t - recording.t[0], q=recording.q
+        )
         largest, what = taught.largest_speed
         return (
-            f"{np.ptp(found.t):.2f} s of {len(rig.names)} joints in {str(path)!r}; valid at up to "
-            f"{largest:.3g} times the taught speed, by {what}"
+            f"{np.ptp(recording.t):.2f} s of {len(rig.names)} joints in {str(path)!r}; valid at up "
+            f"to {largest:.3g} times the taught speed, by {what}"
         )
 
-    def _taught(self, rig: Rig, found: Recording) -> Demonstration:
-        names = found.joints or rig.model.joint_names
-        return Demonstration(rig, names, found.t, found.q, tolerance=self._settings.tolerance)
+    def _taught(self, rig: Rig, recording: Recording) -> Demonstration:
+        names = recording.joints or rig.model.joint_names
+        return Demonstration(
+            rig, names, recording.t, recording.q, tolerance=self._settings.tolerance
+        )
 
     def _play(self) -> str:
         if self._recording:
@@ -195,18 +199,18 @@ class TeachingNode(BaseNode):
 
     def _publish_diagnostics(self) -> None:
         self._remind_of_clock()
-        model, values = self._model, {"file": self._settings.file, "latest": self._said}
+        model, values = self._model, {"file": self._settings.file, "latest": self._latest_answer}
         values |= {"states recorded": len(self._samples), "joints reported": len(self._positions)}
         if model is not None:
             model = self._in_force(self._gravity, self._loads)
             values |= messages.environment_values(model.gravity, self._loads)
-        level, said = DiagnosticStatus.OK, "recording" if self._recording else "idle"
-        level, said = messages.with_refusals(level, said, self._refusals)
+        level, summary = DiagnosticStatus.OK, "recording" if self._recording else "idle"
+        level, summary = messages.with_refusals(level, summary, self._refusals)
         if model is None:
-            level, said = DiagnosticStatus.WARN, "waiting for a robot_description"
-        self._remind("waiting", said if model is None else "")
+            level, summary = DiagnosticStatus.WARN, "waiting for a robot_description"
+        self._remind("waiting", summary if model is None else "")
         name = "" if model is None else model.name
-        self._report([messages.status("teaching", level, said, values)], name)
+        self._report([messages.status("teaching", level, summary, values)], name)
 
 
 def _message(

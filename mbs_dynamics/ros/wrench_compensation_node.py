@@ -87,13 +87,13 @@ class WrenchCompensationNode(DescribedNode):
             if not path.expanduser().exists():
                 check_writable("calibration_file", path)  # ~/fit will write it
                 return
-            found = Calibration.read(path, self._settings.sensor_frame)
+            calibration = Calibration.read(path, self._settings.sensor_frame)
         except ArgumentError as error:
             self._file_problem = str(error)
             self.get_logger().error(f"no bias and tool by calibration_file: {error}")
             return
-        self._sensor.calibrate(found, time.monotonic())
-        self.get_logger().info(f"bias and tool of {str(path)!r}: {found.mass:.3f} kg")
+        self._sensor.calibrate(calibration, time.monotonic())
+        self.get_logger().info(f"bias and tool of {str(path)!r}: {calibration.mass:.3f} kg")
 
     # -- lifecycle -------------------------------------------------------------------------------
 
@@ -249,17 +249,17 @@ class WrenchCompensationNode(DescribedNode):
     # -- services ----------------------------------------------------------------------------------
 
     def _fit(self, now: float) -> str:
-        said = str(self._sensor.fit(now))
+        message = str(self._sensor.fit(now))
         if self._path is None:
-            return said
+            return message
         assert self._sensor.calibration is not None
         try:
             self._sensor.calibration.write(self._path, self._settings.sensor_frame)
         except ArgumentError as error:
             self._file_problem = str(error)
-            return f"{said}. In use, but lost at the next start: {error}"
+            return f"{message}. In use, but lost at the next start: {error}"
         self._file_problem = ""
-        return f"{said}; written to {str(self._path)!r}"
+        return f"{message}; written to {str(self._path)!r}"
 
     def _restart(self, now: float) -> str:
         self._sensor.restart()
@@ -285,10 +285,10 @@ class WrenchCompensationNode(DescribedNode):
     def _sensor_status(self) -> DiagnosticStatus:
         sensor = self._sensor
         values: dict[str, object] = {"poses": len(sensor.poses)}
-        level, said = DiagnosticStatus.WARN, "bias and weight of the tool are not known"
+        level, summary = DiagnosticStatus.WARN, "bias and weight of the tool are not known"
         if sensor.calibration is not None:
             bias, mass, com = sensor.calibration
-            level, said = DiagnosticStatus.OK, f"tool of {mass:.3f} kg" if mass else "no tool"
+            level, summary = DiagnosticStatus.OK, f"tool of {mass:.3f} kg" if mass else "no tool"
             for name, each in (("bias", bias), ("zeroed", sensor.offset)):
                 values[f"{name} force [N]"] = np.array2string(each[3:], precision=3)
                 values[f"{name} torque [N m]"] = np.array2string(each[:3], precision=4)
@@ -296,14 +296,14 @@ class WrenchCompensationNode(DescribedNode):
         if self._mounting is not None:
             values |= messages.environment_values(self._mounting.gravity, self._loads)
         values |= messages.refused_values(self._refusals)
-        level, said = messages.with_refusals(level, said, self._refusals)
+        level, summary = messages.with_refusals(level, summary, self._refusals)
         problem = self._refused and f"robot_description refused: {self._refused}"
         if problem or self._file_problem:
-            level, said = (
+            level, summary = (
                 DiagnosticStatus.ERROR,
-                "; ".join(filter(None, (said, problem, self._file_problem))),
+                "; ".join(filter(None, (summary, problem, self._file_problem))),
             )
-        return messages.status("sensor", level, said, values)
+        return messages.status("sensor", level, summary, values)
 
     def _waiting_for(self) -> str:
         """Return what the node waits for before it can publish; empty if nothing is missing."""

@@ -393,27 +393,31 @@ class GravityCompensator:
         ``rivals`` is the number of other publishers on the command topic.
         """
         settings = self.settings
-        found = [self.forbidden] if self.forbidden else []
+        problems = [self.forbidden] if self.forbidden else []
         if rivals:
-            found.append(f"{rivals} other publisher(s) on {settings.command_topic}")
+            problems.append(f"{rivals} other publisher(s) on {settings.command_topic}")
         if not settings.joints:
-            found.append("the parameter joints is empty: name the controller's joints in its order")
+            problems.append(
+                "the parameter joints is empty: name the controller's joints in its order"
+            )
         if settings.compensates_itself is None:
-            found.append("the parameter compensates_itself is not set")
+            problems.append("the parameter compensates_itself is not set")
         elif settings.compensates_itself:
-            found.append("compensates_itself is true: commands would double the compensation")
+            problems.append("compensates_itself is true: commands would double the compensation")
         if self.pending is not None:
-            found.append("a new robot_description waits until all torques are gone: disable first")
+            problems.append(
+                "a new robot_description waits until all torques are gone: disable first"
+            )
         if self.refused:
-            found.append(f"the latest robot_description was refused: {self.refused}")
+            problems.append(f"the latest robot_description was refused: {self.refused}")
         elif self.arm is None:
-            found.append("there is no robot_description yet")
+            problems.append("there is no robot_description yet")
         if self.arm is not None:
             held = settings.adds_to_position_control or bool(settings.position_controller)
-            found += enabling.problems(self.arm, now, held=held)
+            problems += enabling.problems(self.arm, now, held=held)
         if self.policy.state is GuardState.FAULT and self.policy.stopping:
-            found.append("the stop after a fault is not over")
-        return [shortened(one, LONGEST_MESSAGE) for one in found]
+            problems.append("the stop after a fault is not over")
+        return [shortened(one, LONGEST_MESSAGE) for one in problems]
 
     def supported(self) -> bool:
         """Return whether measured efforts show that motors hold the arm."""

@@ -53,7 +53,7 @@ UNSUPPORTED = (
 class Handover:
     """Enables a compensator if the controller behind its topic is the right one, and gives back.
 
-    Parameters: ``now`` is a steady clock in s; ``say`` logs a problem that may pass.
+    Parameters: ``now`` is a steady clock in s; ``warn`` logs a problem that may pass.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Handover:
         manager: ControllerManager,
         commands: CommandOutputs,
         now: Callable[[], float],
-        say: Callable[[str], None],
+        warn: Callable[[str], None],
     ) -> None:
         self.settings = settings
         self.trouble = ""
@@ -71,7 +71,7 @@ class Handover:
         """Whether ``position_controller`` must hold the arm once torques are released."""
         self.alone = False
         """Whether the trouble is that torques are all that holds the arm."""
-        self._manager, self._commands, self._now, self._say = manager, commands, now, say
+        self._manager, self._commands, self._now, self._warn = manager, commands, now, warn
         self._begun = now()
         self.busy = False
         """Whether controllers are being switched."""
@@ -115,17 +115,17 @@ class Handover:
                 return await self._take_over(core, torques_are_in)
         finally:
             self.busy = False
-        said = [core.policy.state.value]
+        messages = [core.policy.state.value]
         if self._beside:
             holder = "no position_controller is named, and none is checked: the drives must hold"
             if self._position:
                 holder = f"{self._position} is checked, and must go on holding"
-            return True, "; ".join([*said, f"{holder} the arm; nothing is switched off"])
+            return True, "; ".join([*messages, f"{holder} the arm; nothing is switched off"])
         if not core.supported():
-            said.append(UNSUPPORTED.format(self.settings.ramp_in_time))
+            messages.append(UNSUPPORTED.format(self.settings.ramp_in_time))
         if self._position:
-            said.append(f"{self._position} will hold the arm at release")
-        return True, "; ".join(said)
+            messages.append(f"{self._position} will hold the arm at release")
+        return True, "; ".join(messages)
 
     async def _list(self) -> ControllerList:
         controllers = await self._manager.list()
@@ -228,7 +228,7 @@ class Handover:
                 lost = seen.lost(self.settings.joints) if self._beside else ""
                 self.alone = bool(lost) and not fault
                 if self.alone:
-                    self._say(f"{lost}; the torques alone hold the arm")
+                    self._warn(f"{lost}; the torques alone hold the arm")
                 self.trouble = fault or lost or (seen.unusable if self._position else "")
         except MbsError as error:
             # a manager that is busy stops no arm; without a manager, no states come
@@ -281,7 +281,7 @@ class Handover:
                 elif step.activate:  # it may have dropped the arm, and would do so each time
                     again, delay = now + delay, min(2.0 * delay, LONGEST_RETRY)
                 self.trouble = f"{self._position} does not hold the arm: {error}"
-                self._say(self.trouble)
+                self._warn(self.trouble)
                 if now >= until:
                     self.owed = False
                     raise ControllerError(f"no controller holds the arm: {error}") from error

@@ -101,14 +101,16 @@ class CommandOutputs:
         counts[1] += bool(limited.effort)
         counts[2] += bool(limited.rate)
 
-    def collided(self, found: Collision, names: Sequence[str], prefix: str) -> None:
+    def collided(self, collision: Collision, names: Sequence[str], prefix: str) -> None:
         """Publish a collision of the joints ``names`` (n,)."""
-        stamp = messages.time_of(found.stamp)
-        watched = [k for k in np.flatnonzero(found.torques).tolist() if names[k] != found.joint]
-        order = [names.index(found.joint), *watched]
+        stamp = messages.time_of(collision.stamp)
+        watched = [
+            k for k in np.flatnonzero(collision.torques).tolist() if names[k] != collision.joint
+        ]
+        order = [names.index(collision.joint), *watched]
         torques = messages.JointMessage([names[k] for k in order], "effort")
-        wrench = messages.wrench_message(prefix + found.link)
-        filled = torques.fill(stamp, found.torques[order]), wrench.fill(stamp, found.wrench)
+        wrench = messages.wrench_message(prefix + collision.link)
+        filled = torques.fill(stamp, collision.torques[order]), wrench.fill(stamp, collision.wrench)
         for publisher, message in zip(self._collisions, filled, strict=False):
             publisher.publish(message)
 

@@ -44,8 +44,8 @@ class Channel(NamedTuple):
             return None if contact.torques is None else (contact.joints, contact.torques)
         if self.output.name == "tool_wrench":
             return None if contact.wrench is None else contact.wrench.W
-        found = results[self.output.name]
-        return found if found is None or self.row is None else found[self.row]
+        result = results[self.output.name]
+        return result if result is None or self.row is None else result[self.row]
 
 
 class Outputs:

@@ -98,22 +98,22 @@ class PayloadEstimation:
         self._poses.take(q, tau)
         count = f"{len(self._poses)} pose(s) taken"
         try:
-            found = self._poses.estimate()
+            load = self._poses.estimate()
         except MbsError as error:
             return f"{count}; no load yet: {error}"
-        self._publisher.publish(self._message(robot, found))
-        x, y, z = found.com
+        self._publisher.publish(self._message(robot, load))
+        x, y, z = load.com
         return (
-            f"{count}: {found.mass:.3f} +- {found.mass_deviation:.3f} kg at {robot.tool_body!r}, "
-            f"centre of mass {x:.3f}, {y:.3f}, {z:.3f} +- {found.com_deviation.max():.3f} m; "
+            f"{count}: {load.mass:.3f} +- {load.mass_deviation:.3f} kg at {robot.tool_body!r}, "
+            f"centre of mass {x:.3f}, {y:.3f}, {z:.3f} +- {load.com_deviation.max():.3f} m; "
             f"offered on {TOPIC}, to be announced on ~/payload"
         )
 
-    def _message(self, robot: Robot, found: StillPayload) -> InertiaStamped:
+    def _message(self, robot: Robot, load: StillPayload) -> InertiaStamped:
         message = InertiaStamped()
         message.header.stamp = self._node.stamp_now()
         message.header.frame_id = robot.settings.frame_prefix + robot.tool_body
-        message.inertia.m = found.mass
+        message.inertia.m = load.mass
         com = message.inertia.com
-        com.x, com.y, com.z = found.com.tolist()
+        com.x, com.y, com.z = load.com.tolist()
         return message

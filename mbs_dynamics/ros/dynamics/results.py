@@ -111,8 +111,8 @@ def _output(
     **more: Any,
 ) -> Output:
     """Return an output; by default of the algorithm of its name, on the topic of its name."""
-    found = algorithms or _recursion(name)
-    return Output(name, topic or name, kind, description, message, found, **more)
+    algorithms = algorithms or _recursion(name)
+    return Output(name, topic or name, kind, description, message, algorithms, **more)
 
 
 OUTPUTS = (

@@ -136,7 +136,7 @@ class Robot:
         """Store the inputs of the kernel that belong to the model."""
         self._of_model = model_inputs(self.model, self._kernel) if self._kernel else ()
 
-    def under(self, model: Model) -> Robot:
+    def with_environment(self, model: Model) -> Robot:
         """Return this robot with another gravity or other loads; ``model`` is the same otherwise.
 
         It compiles only if other bodies carry loads than before.
@@ -212,8 +212,8 @@ class Robot:
 
     def momentum(self, q: FloatArray, qd: FloatArray) -> GeneralizedMomentum:
         """Return the momentum in a state; only if the observer runs."""
-        found = self._computed(q, qd, self._rest)
-        return GeneralizedMomentum(found["momentum_p"], found["momentum_rate"])
+        values = self._computed(q, qd, self._rest)
+        return GeneralizedMomentum(values["momentum_p"], values["momentum_rate"])
 
     def torques_for(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the torques (n,) of a motion, by inverse dynamics, without friction."""
@@ -233,8 +233,8 @@ class Robot:
         """Return the outputs of the kernel by name."""
         if self._kernel is None:
             return {}
-        found = self._kernel(*(q, qd, qdd)[: self._takes], *self._of_model)
-        several = found if len(self._outputs) > 1 else (found,)
+        outputs = self._kernel(*(q, qd, qdd)[: self._takes], *self._of_model)
+        several = outputs if len(self._outputs) > 1 else (outputs,)
         return dict(zip(self._outputs, several, strict=True))
 
 
@@ -288,7 +288,7 @@ class ModelManager:
         """
         check_gravity("gravity", gravity.vector)
         if self.robot is not None:
-            self.robot = self.robot.under(with_gravity(self.robot.model, gravity))
+            self.robot = self.robot.with_environment(with_gravity(self.robot.model, gravity))
         self.gravity = gravity
 
     def set_load(self, load: LinkLoad) -> None:
@@ -300,7 +300,7 @@ class ModelManager:
         check_load(load)
         loads = replaced(self.loads, load)
         if self.robot is not None:
-            self.robot = self.robot.under(with_load(self.robot.model, load))
+            self.robot = self.robot.with_environment(with_load(self.robot.model, load))
         self.loads = loads
 
     def _build(self, text: str) -> None:

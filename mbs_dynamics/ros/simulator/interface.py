@@ -201,10 +201,10 @@ class SimulatorSettings(RobotSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if bool(self.robot_description) == bool(self.robot_description_file):
-            came = "both are given" if self.robot_description else "neither is given"
+            given = "both are given" if self.robot_description else "neither is given"
             raise ArgumentError(
                 "robot_description (the text of a URDF) or robot_description_file (its path) must "
-                f"be given, and not both; {came}"
+                f"be given, and not both; {given}"
             )
         check_gravity("gravity", self.gravity)
         for name in NOT_NEGATIVE:

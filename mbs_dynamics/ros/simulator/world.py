@@ -160,8 +160,8 @@ class World:
 
     def touched(self) -> dict[str, FloatArray]:
         """Return the wrenches (6,) of planes on links that touch them, moment first, as by_link."""
-        found = {} if self.contact is None else self.contact.by_link(*self.state)
-        return {link: W for link, W in found.items() if W.any()}
+        wrenches = {} if self.contact is None else self.contact.by_link(*self.state)
+        return {link: W for link, W in wrenches.items() if W.any()}
 
     def change(self, settings: SimulatorSettings) -> None:
         """Continue under other settings: gravity, algorithm, damping, friction, durations.
@@ -304,10 +304,10 @@ def damping_of_drives(model: Model, settings: SimulatorSettings) -> dict[str, fl
     """
     if settings.joint_damping:
         return {}
-    found = settings.drive_damping * model.effort_limits / model.velocity_limits
+    dampings = settings.drive_damping * model.effort_limits / model.velocity_limits
     return {
         joint.name: float(damping)
-        for joint, damping in zip(model.joints, found, strict=True)
+        for joint, damping in zip(model.joints, dampings, strict=True)
         if joint.damping < damping < math.inf
     }
 

@@ -80,13 +80,13 @@ class TeachingSettings(RobotSettings):
     @property
     def others(self) -> dict[str, list[str]]:
         """The joints of each topic of other parts."""
-        found = {}
+        joints_of = {}
         for text in self.other_topics:
             topic, _, names = text.partition(":")
             if not topic.strip() or not names.split():
                 raise ArgumentError(f"other_topics has {quoted(text)}; valid is 'topic: joint ...'")
-            found[topic.strip()] = names.split()
-        return found
+            joints_of[topic.strip()] = names.split()
+        return joints_of
 
 
 TEACHING_NODE = Interface(

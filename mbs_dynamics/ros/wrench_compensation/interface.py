@@ -127,11 +127,11 @@ class WrenchCompensationSettings(SensedSettings):
         """The tensor (3, 3) of the tool about its centre of mass in kg m^2."""
         given = self.tool_inertia or (0.0,) * 6
         xx, xy, xz, yy, yz, zz = checks.numbers("tool_inertia", given, (6,)).tolist()
-        found = Inertia.from_com(1.0, (0, 0, 0), [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        violations = found.violations()
+        inertia = Inertia.from_com(1.0, (0, 0, 0), [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        violations = inertia.violations()
         if violations:
             raise ArgumentError(f"tool_inertia is {list(given)}: {violations[0]}")
-        return found.tensor_at_com
+        return inertia.tensor_at_com
 
 
 WRENCH, TRIGGER = "geometry_msgs/msg/WrenchStamped", "std_srvs/srv/Trigger"
