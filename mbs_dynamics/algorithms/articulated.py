@@ -74,30 +74,30 @@ class Articulated:
         model: Tree,
         rep: Representation,
         armature: Array | None = None,
-        meet: CommonFrame | None = None,
+        common: CommonFrame | None = None,
     ) -> None:
         self.model = model
-        self.meet = meet or common_frame(rep)
+        self.common = common or common_frame(rep)
         self.S, self.psi, self.inverse_pivot = (model.per_body() for _ in range(3))
         inertias = ArticulatedInertias(model, rep, armature)
         for i, _ in model.outward():
-            self.S[i] = self.meet.twist(i, rep.screw(i)).T
+            self.S[i] = self.common.twist(i, rep.screw(i)).T
             inertias.begin(i)
         for i, p in model.inward():
             U, d, _ = inertias.eliminate(i, p)
             self.inverse_pivot[i] = 1.0 / d
-            self.psi[i] = self.meet.wrench(i, (U * self.inverse_pivot[i][:, None]).T).T
+            self.psi[i] = self.common.wrench(i, (U * self.inverse_pivot[i][:, None]).T).T
 
     def accelerations(self, tau: Array, h: Any) -> Array:
         """Return M^-1 (tau - h) by coordinate, of torques tau (n,) and those h of the bodies."""
-        model, meet = self.model, self.meet
+        model, common = self.model, self.common
         phi, x = model.per_body(), model.per_body()
         mu, eta, given = model.per_body(np.zeros(6)), model.zeros_per_body(6), model.of_joints(tau)
         for i, p in model.inward():  # U^-1 b: (32)
             phi[i], added = forces(given[i] - h[i], self.S[i], self.psi[i], eta[i])
-            eta[p] = eta[p] + meet.transform(i).T @ (eta[i] + added)
+            eta[p] = eta[p] + common.transform(i).T @ (eta[i] + added)
         for i, p in model.outward():  # U^-T D^-1 of that: (34)-(37)
-            moved = meet.transform(i) @ mu[p]
+            moved = common.transform(i) @ mu[p]
             x[i], mu[i] = motions(phi[i] * self.inverse_pivot[i], self.S[i], self.psi[i], moved)
         return model.generalized(x)
 
@@ -134,16 +134,16 @@ class Articulated:
         domain in which the forces b_ik can be nonzero. Columns are an inner loop over independent
         values, which allows vector code.
         """
-        model, meet, S, psi = self.model, self.meet, self.S, self.psi
+        model, common, S, psi = self.model, self.common, self.S, self.psi
         eta, mu, phi = model.per_column(6), model.per_column(6), model.per_pair()
         for i, p in model.inward():  # (32)
             for k in model.columns(i, there):
                 phi[i, k], added = forces(force(i, k), S[i], psi[i], eta[i, k])
-                carry = meet.transform(i).T  # what has to wait for phi_ik is added last
+                carry = common.transform(i).T  # what has to wait for phi_ik is added last
                 eta[p, k] = (eta[p, k] + carry @ eta[i, k]) + carry @ added
         for i, p in model.outward():  # (34)-(37)
             for k in model.columns(i, wanted):
-                moved = meet.transform(i) @ mu[p, k]
+                moved = common.transform(i) @ mu[p, k]
                 scaled = phi[i, k] * self.inverse_pivot[i][:, None]
                 x, mu[i, k] = motions(scaled, S[i], psi[i], moved)
                 yield i, k, x

@@ -51,8 +51,8 @@ def christoffel_symbols(model: Tree, q: ArrayLike) -> FloatArray:
     q (..., nq). Raises ArgumentError for a wrong shape or type.
     """
     rep = BodyFixed(model, q)
-    M, meet = composite_inertias(model, rep), common_frame(rep)
-    S, of = meet.screws(), model.columns_of
+    M, common = composite_inertias(model, rep), common_frame(rep)
+    S, of = common.screws(), model.columns_of
     gamma = np.full((sum(body.joint.nv for body in model.bodies),) * 3, 0.0, dtype=object)
     for body, _ in model.inward():
         S_k, own = rep.screw(body), of[body]
@@ -60,11 +60,11 @@ def christoffel_symbols(model: Tree, q: ArrayLike) -> FloatArray:
             B_k = Gyration.of(M[body], S_a)
             gamma[own, k, own] = S_k.T @ (B_k @ S_k)
             beyond = B_k.transposed(S_k) if S_k.shape[1] > 1 else np.zeros((3, 1))
-            for b, (W_k, m_k, B) in meet.carried_inward(body, B_k @ S_k, beyond, B_k):
+            for b, (W_k, m_k, B) in common.carried_inward(body, B_k @ S_k, beyond, B_k):
                 j, S_j = of[b], S[b]
                 gamma[j, k, own] = S_j.T @ W_k
                 gamma[own, k, j] = gamma[own, j, k] = m_k.T @ S_j[:3]
-                for c, (W_i, m_i) in meet.inward_from(b, B @ S_j, B.transposed(S_j)):
+                for c, (W_i, m_i) in common.inward_from(b, B @ S_j, B.transposed(S_j)):
                     i, S_i = of[c], S[c]
                     y = m_i.T @ S_i[:3]
                     gamma[j, i, k] = gamma[j, k, i] = y
@@ -81,19 +81,19 @@ def _coriolis(model: Tree, q: Array, qd: Array) -> FloatArray:
     rate = model.joint_rates(qd)
     V = twists_of(model, rep, rate)
     M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
-    pairs, C = common_frame(rep), model.per_pair()
-    Sd, S_met, Sd_met = model.per_body(), pairs.screws(), model.per_body()
+    common, C = common_frame(rep), model.per_pair()
+    Sd, S_common, Sd_common = model.per_body(), common.screws(), model.per_body()
     for i, _ in model.outward():
         Sd[i] = ad(V[i]) @ rep.screw(i)  # the rate of a screw that moves along
-        Sd_met[i] = pairs.twist(i, Sd[i])
+        Sd_common[i] = common.twist(i, Sd[i])
     for j, _ in model.inward():
         S_j = rep.screw(j)
         own = M[j] @ Sd[j] + B[j] @ S_j
         C[j, j] = S_j.T @ own
         loads = own, M[j] @ S_j, B[j].transposed(S_j)
-        for i, (column, row_rate, row) in pairs.carried_inward(j, *loads):
-            C[i, j] = S_met[i].T @ column  # (C1)
-            C[j, i] = row.T @ S_met[i][:3] + row_rate.T @ Sd_met[i]  # (C2)
+        for i, (column, row_rate, row) in common.carried_inward(j, *loads):
+            C[i, j] = S_common[i].T @ column  # (C1)
+            C[j, i] = row.T @ S_common[i][:3] + row_rate.T @ Sd_common[i]  # (C2)
     return np.asarray(model.generalized(C, 2))
 
 

@@ -174,9 +174,9 @@ def _derivatives(
     """
     rep = BodyAxes(model, q)
     V, A, M, B, W = composites_of(model, rep, qd, qdd, Loads(wrenches))
-    pairs, dq, dqd, dqdd = common_frame(rep), *(model.per_pair() for _ in range(3))
-    S_met = pairs.screws()
-    X, Y, Z, X_met, Y_met, Z_met = (model.per_body() for _ in range(6))
+    common, dq, dqd, dqdd = common_frame(rep), *(model.per_pair() for _ in range(3))
+    S_common = common.screws()
+    X, Y, Z, X_common, Y_common, Z_common = (model.per_body() for _ in range(6))
     rate = model.joint_rates(qd)
     for i, _ in model.outward():
         Y[i], Z[i] = rep.rates_of_screws(i, rep.screw(i), V, A)  # (3), (4)
@@ -184,8 +184,8 @@ def _derivatives(
         if own and i in own:
             own[i] = Z[i], 2.0 * X[i]
             X[i] = Z[i] = np.zeros((6, 6))
-        for met, x in ((X_met, X), (Y_met, Y), (Z_met, Z)):
-            met[i] = pairs.twist(i, x[i])
+        for carried, x in ((X_common, X), (Y_common, Y), (Z_common, Z)):
+            carried[i] = common.twist(i, x[i])
     for i, _ in model.inward():
         S_i = rep.screw(i)
         by_q = 2.0 * (B[i] @ Y[i]) + M[i] @ Z[i]  # (6)
@@ -195,11 +195,11 @@ def _derivatives(
         dqdd[i, i] = dqdd[i, i] + model.rotor(i)
         # bodies before the joint do not turn with it: (8)
         loads = by_q + ad_dual(W[i]) @ S_i, by_qd, by_qdd, 2.0 * B[i].transposed(S_i)
-        for j, (F_q, F_qd, F_qdd, m) in pairs.carried_inward(i, *loads):
-            S_j = S_met[j]
+        for j, (F_q, F_qd, F_qdd, m) in common.carried_inward(i, *loads):
+            S_j = S_common[j]
             dq[j, i], dqd[j, i] = S_j.T @ F_q, S_j.T @ F_qd  # (8), (7)
-            dq[i, j] = m.T @ Y_met[j][:3] + F_qdd.T @ Z_met[j]  # (9)
-            dqd[i, j] = m.T @ S_j[:3] + 2.0 * (F_qdd.T @ X_met[j])  # (10)
+            dq[i, j] = m.T @ Y_common[j][:3] + F_qdd.T @ Z_common[j]  # (9)
+            dqd[i, j] = m.T @ S_j[:3] + 2.0 * (F_qdd.T @ X_common[j])  # (10)
             dqdd[j, i] = S_j.T @ F_qdd
             dqdd[i, j] = dqdd[j, i].T
     return dq, dqd, dqdd

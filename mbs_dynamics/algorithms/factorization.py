@@ -193,7 +193,7 @@ def bounds_of_pivots(model: Tree) -> tuple[list[str], list[float]]:
         for joint in own.joints
         for k in joint.velocities
     ]
-    return messages, [max(PIVOT_TOLERANCE * felt, 0.0) for felt in locked]
+    return messages, [max(PIVOT_TOLERANCE * inertia, 0.0) for inertia in locked]
 
 
 def _locked(model: Tree) -> list[float]:

@@ -28,12 +28,12 @@ def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> F
     The armature of the model is added to the diagonal.
     """
     rep = moves(representation, model, q)
-    Mc, pairs, M = composite_inertias(model, rep), common_frame(rep), model.per_pair()
-    S = pairs.screws()
+    Mc, common, M = composite_inertias(model, rep), common_frame(rep), model.per_pair()
+    S = common.screws()
     for i, _ in model.inward():
         F_i = Mc[i] @ rep.screw(i)
         M[i, i] = rep.screw(i).T @ F_i + model.rotor(i)
-        for j, (F_j,) in pairs.carried_inward(i, F_i):
+        for j, (F_j,) in common.carried_inward(i, F_i):
             M[j, i] = S[j].T @ F_j
             M[i, j] = M[j, i].T
     matrix: FloatArray = model.generalized(M, 2, symmetric=True)

@@ -38,15 +38,15 @@ def inverse_dynamics_regressor(
     rate, acceleration = model.joint_rates(qd), model.joint_rates(qdd)
     V = model.per_body(np.zeros(6))
     Vd = model.per_body(np.concatenate([np.zeros(3), -np.asarray(model.gravity)]))
-    pairs, Y = common_frame(rep), model.per_pair(PARAMETERS, adjacent=True)
-    S = pairs.screws()
+    common, Y = common_frame(rep), model.per_pair(PARAMETERS, adjacent=True)
+    S = common.screws()
     for i, _ in model.outward():
         V[i] = rep.twist(i, V, rate[i])
         Vd[i] = rep.acceleration(i, V, Vd, rate[i], acceleration[i])
         units = [Inertia.from_parameters(unit) for unit in np.eye(PARAMETERS)]
         W = np.array([M @ Vd[i] - ad(V[i]).T @ (M @ V[i]) for M in units]).T  # D (41)
         Y[i, i] = rep.screw(i).T @ W
-        for j, (W_j,) in pairs.carried_inward(i, W):
+        for j, (W_j,) in common.carried_inward(i, W):
             Y[j, i] = S[j].T @ W_j
     rows = model.generalized_rows(Y)
     return np.asarray(model.beside(rows, qdd) if model.has_armature else rows)

@@ -45,25 +45,25 @@ def torque_sensitivity(
     rep, moved = BodyAxes(model, q), model.moved_by(joints)
     V, A, M, B, W = composites_of(model, rep, qd, qdd, NO_LOADS)
     U: Any = screws
-    meet: Any = common_frame(rep)
+    common: Any = common_frame(rep)
     dtau: Any = [np.full((len(moved), body.joint.nv), 0.0, dtype=object) for body in model.bodies]
-    S_met = meet.screws()
+    S_common = common.screws()
     of_parent, to_now, row, row_rate = (model.per_body() for _ in range(4))
     for j, _ in model.outward():
         S = rep.screw(j)
         of_parent[j], to_now[j] = rep.motion_of_parent(j, V, A), rep.from_zero(j)
-        row_rate[j] = meet.wrench(j, M[j] @ S)
-        row[j] = meet.moment(j, B[j].transposed(S))
+        row_rate[j] = common.wrench(j, M[j] @ S)
+        row[j] = common.moment(j, B[j].transposed(S))
     for k, i in model.attached(moved):
         S = to_now[i] @ U[k]
         Y, Z = of_parent[i].rates(S)
         twice = 2.0 * Y
         changed = B[i] @ twice + M[i] @ Z + ad_dual(W[i]) @ S
-        for j, (W_j,) in meet.carried_inward(i, changed):  # these stay where they are
-            dtau[j][k] = S_met[j].T @ W_j
-        turn, Z_met, seen = meet.moment(i, twice[:3]), meet.twist(i, Z), meet.outward()
+        for j, (W_j,) in common.carried_inward(i, changed):  # these stay where they are
+            dtau[j][k] = S_common[j].T @ W_j
+        turn, Z_common, outward = common.moment(i, twice[:3]), common.twist(i, Z), common.outward()
         for j in model.since(k, i):  # these move along
-            turned, Z_j = seen(j, turn, Z_met)
+            turned, Z_j = outward(j, turn, Z_common)
             dtau[j][k] = row[j].T @ turned + row_rate[j].T @ Z_j
     derivatives: FloatArray = model.generalized(dtau).T
     return derivatives

@@ -72,19 +72,19 @@ def _split(inertia: Inertia, X: FloatArray) -> tuple[Inertia, Inertia]:
     F = None if np.array_equal(X[:5], (0.0, 0.0, 1.0, 0.0, 0.0)) else _frame_on(X)
     own = inertia if F is None else inertia.transformed(se3.inverse(F))
     if not X[:3].any():
-        unfelt = Inertia(0.0, np.zeros(3), own.tensor)
+        moved = Inertia(0.0, np.zeros(3), own.tensor)
     else:
         rod = own.second_moments[2, 2] * np.diag([1.0, 1.0, 0.0])  # mass at z on the axis
         if abs(X[:3] @ X[3:]) <= checks.SNAP_TOLERANCE:
-            unfelt = Inertia(own.mass, own.moment * (0.0, 0.0, 1.0), rod)
+            moved = Inertia(own.mass, own.moment * (0.0, 0.0, 1.0), rod)
         else:
-            unfelt = Inertia(0.0, np.zeros(3), rod)
-    felt = Inertia(
-        own.mass - unfelt.mass,
-        _without_rounding(own.moment - unfelt.moment, own.moment),
-        _without_rounding(own.tensor - unfelt.tensor, own.tensor),
+            moved = Inertia(0.0, np.zeros(3), rod)
+    kept = Inertia(
+        own.mass - moved.mass,
+        _without_rounding(own.moment - moved.moment, own.moment),
+        _without_rounding(own.tensor - moved.tensor, own.tensor),
     )
-    return (felt, unfelt) if F is None else (felt.transformed(F), unfelt.transformed(F))
+    return (kept, moved) if F is None else (kept.transformed(F), moved.transformed(F))
 
 
 def _without_rounding(difference: FloatArray, of: FloatArray) -> FloatArray:
@@ -196,11 +196,11 @@ def _on_axis(
             parent[:3, 0], parent[:3, 1], key=lambda a: float(np.linalg.norm(_cross(a, axis.e)))
         )
     R = _rotation(x, axis.e)
-    seen = parent[:3, :3].T @ R  # = Rz(gamma) Rx(alpha) Rz(angle)
-    if np.hypot(seen[2, 0], seen[2, 1]) > NEAR:
-        angle = float(np.arctan2(seen[2, 0], seen[2, 1]))
+    relative = parent[:3, :3].T @ R  # = Rz(gamma) Rx(alpha) Rz(angle)
+    if np.hypot(relative[2, 0], relative[2, 1]) > NEAR:
+        angle = float(np.arctan2(relative[2, 0], relative[2, 1]))
     else:
-        angle = float(np.arctan2(seen[1, 0], seen[0, 0]))
+        angle = float(np.arctan2(relative[1, 0], relative[0, 0]))
     quarters = round(angle / (np.pi / 2))
     if abs(angle - quarters * (np.pi / 2)) > checks.SNAP_TOLERANCE:
         return se3.pose(R, origin), angle  # so that all such bodies have the same zeros

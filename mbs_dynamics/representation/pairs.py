@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ class CommonFrame:
         Loads are wrenches (6, m), pure moments (3, m) and gyrations, given by the moves of body i.
         Pairs of screws and wrenches meet where :meth:`screws` are.
         """
-        visited = self.inward_from(i, *[self._met(i, x) for x in loads])
+        visited = self.inward_from(i, *[self._in_common(i, x) for x in loads])
         next(visited)
         yield from visited
 
@@ -59,7 +59,7 @@ class CommonFrame:
                 load[i] = _carried(carry, load[i], x)
             yield j, [load[i] for load in kept]
 
-    def _met(self, i: Any, load: Any) -> Any:
+    def _in_common(self, i: Any, load: Any) -> Any:
         """Return a load of body i, given by its moves, where pairs meet."""
         if not isinstance(load, np.ndarray):
             return self.gyration(i, load)
@@ -85,29 +85,26 @@ class CommonFrame:
         """Return a pure moment (3,) on body i where pairs meet."""
         return m
 
-    def outward(self) -> Onward:
-        """Return a function that carries vectors of a body to the bodies beyond it."""
-        return Onward(self)
+    def outward(self) -> Callable[[int, Array, Array], tuple[Array, Array]]:
+        """Return a function that carries a vector (3,) and a twist (6,) of a body outwards.
+
+        It is called for the body and then for those beyond it, parents first, and returns both as
+        seen from the body of the call.
+        """
+        carried: dict[int, tuple[Array, Array]] = {}
+
+        def carry(j: int, turn: Array, V: Array) -> tuple[Array, Array]:
+            parent = self.rep.model.parents[j]
+            if parent in carried:
+                to_body = self.transform(j)
+                turn, V = to_body.rotated(carried[parent][0]), to_body @ carried[parent][1]
+            carried[j] = turn, V
+            return turn, V
+
+        return carry
 
 
-class Onward:
-    """Carries vectors outwards from body to body."""
-
-    def __init__(self, meet: CommonFrame) -> None:
-        self._meet = meet
-        self._seen: dict[int, tuple[Array, Array]] = {}
-
-    def __call__(self, j: int, turn: Array, V: Array) -> tuple[Array, Array]:
-        """Return a vector (3,) and a twist (6,) of the first body, transformed to body j."""
-        known = self._seen.get(self._meet.rep.model.parents[j])
-        if known:
-            carry = self._meet.transform(j)
-            turn, V = carry.rotated(known[0]), carry @ known[1]
-        self._seen[j] = turn, V
-        return turn, V
-
-
-class MeetingInGround(CommonFrame):
+class GroundFrame(CommonFrame):
     """The inertial frame: each body takes its wrenches and twists there once, for all pairs."""
 
     def transform(self, i: int) -> Operator:
@@ -136,4 +133,4 @@ def _carried(carry: Operator, load: Any, kind: Any) -> Any:
 def common_frame(rep: Representation) -> CommonFrame:
     """Return where the pairs of a model meet: in the bodies, or in the ground if it is deep."""
     deep = rep.carries and rep.model.mean_depth(2) > formulas.PAIRS_IN_GROUND
-    return MeetingInGround(rep) if deep else CommonFrame(rep)
+    return GroundFrame(rep) if deep else CommonFrame(rep)

@@ -51,7 +51,7 @@ def test_deep_chains_meet_in_the_ground():
     ]
     assert [type(common_frame) for common_frame in found] == [
         pairs.CommonFrame,
-        pairs.MeetingInGround,
+        pairs.GroundFrame,
     ]
     deep = slender_chain(14)
     spatial = mbs.representation.Spatial(deep, np.zeros(14))
