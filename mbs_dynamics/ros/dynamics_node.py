@@ -260,9 +260,9 @@ class DynamicsNode(DescribedNode):
             self.get_logger().info("valid joint_states arrive again")
         self._stale = stale_for is not None
         stale_joints = self._input.stale(now) if self._input is not None else []
-        report, without = statistics.report(now), " and ".join(settings.needing_velocity)
-        missing = f"no {without}: {report.without_velocity}" if report.without_velocity else ""
-        skipped = {"skipped by max_rate": report.total_skipped}
+        report, why = statistics.report(now), statistics.without_velocity
+        missing = f"no {' and '.join(settings.needing_velocity)}: {why}" if why else ""
+        skipped = {"skipped by max_rate": statistics.total_skipped}
         status = messages.input_status(
             self._state, report, stale_for, stale_joints, missing=missing, counts=skipped
         )

@@ -339,11 +339,11 @@ def input_status(
     """
     values: dict[str, object] = {
         "lifecycle state": state,
-        "answered": report.total_answered,
+        "answered": report.answered,
         **(counts or {}),
-        "repeated stamps": report.total_repeated,
+        "repeated stamps": report.repeated,
         "joints not fresh": ", ".join(stale_joints) or "none",
-        **report.values(),
+        **report.values,
     }
     level, summary = DiagnosticStatus.OK, f"{report.rate:.1f} Hz"
     rejected = f"{report.rejected} {kind} rejected: {report.last_rejection}"

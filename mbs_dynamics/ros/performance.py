@@ -46,50 +46,19 @@ class Cost(NamedTuple):
         }
 
 
-class Latency(NamedTuple):
-    """Seconds from the entry of a callback until its results were computed, and were published."""
-
-    computed: float
-    published: float
-
-
 class Report(NamedTuple):
-    """Counts and durations since the report before, except where stated otherwise."""
+    """State of an input, for diagnostics."""
 
     rate: float
-    """Messages answered per second."""
+    """Messages answered per second since the report before."""
     rejected: int
-    median: Latency | None
-    """None if no message was answered."""
-    longest: Latency | None
-    since_valid: float | None
-    """Seconds since the latest valid message; None if there never was one."""
-    total_answered: int
-    """Since the node started, as are the next four."""
-    total_skipped: int
-    total_repeated: int
-    total_rejected: dict[str, int]
-    """By kind."""
+    """Likewise, number of messages."""
     last_rejection: str
-    without_velocity: str
-    """Why the latest message had no velocities; empty if it had."""
-
-    def values(self) -> dict[str, object]:
-        """Return the values that the diagnostics of every node show, by name."""
-        shown: dict[str, object] = {
-            "rate [Hz]": f"{self.rate:.1f}",
-            "rejected": sum(self.total_rejected.values()),
-            "last rejection": self.last_rejection or "none",
-        }
-        for kind, count in sorted(self.total_rejected.items()):
-            shown[f"rejected: {kind}"] = count
-        if self.median is not None and self.longest is not None:
-            for name, latency in (("median", self.median), ("max", self.longest)):
-                shown[f"latency computed {name} [ms]"] = f"{1e3 * latency.computed:.4f}"
-                shown[f"latency published {name} [ms]"] = f"{1e3 * latency.published:.4f}"
-        if self.since_valid is not None:
-            shown["since last valid message [s]"] = f"{self.since_valid:.3f}"
-        return shown
+    answered: int
+    """Number of messages since the node started, as is the next."""
+    repeated: int
+    values: dict[str, object]
+    """The values that the diagnostics of every node show, by name."""
 
 
 class InputStatistics:
@@ -102,9 +71,11 @@ class InputStatistics:
         self.total_rejected: Counter[str] = Counter()
         self.last_rejection = ""
         self.without_velocity = ""
+        """Why the latest message had no velocities; empty if it had."""
         self.last_valid: float | None = None
         self._waiting_since: float | None = None
-        self._latencies: deque[Latency] = deque(maxlen=KEPT_DURATIONS)
+        self._latencies: deque[tuple[float, float]] = deque(maxlen=KEPT_DURATIONS)
+        """Times in s from the entry of a callback until results are computed, and published."""
         self._since = now
         self._before = (0, 0)
 
@@ -113,7 +84,7 @@ class InputStatistics:
         self.total_answered += 1
         self.last_valid = begin
         self.without_velocity = why_not
-        self._latencies.append(Latency(computed - begin, published - begin))
+        self._latencies.append((computed - begin, published - begin))
 
     def rejected(self, rejection: Rejection) -> None:
         """Count a message that was rejected."""
@@ -144,24 +115,24 @@ class InputStatistics:
         """Return the report, and begin the next one."""
         totals = (self.total_answered, sum(self.total_rejected.values()))
         answered, rejected = (a - b for a, b in zip(totals, self._before, strict=True))
-        elapsed = max(now - self._since, 1e-9)
-        columns = list(zip(*self._latencies, strict=True))
-        report = Report(
-            rate=answered / elapsed,
-            rejected=rejected,
-            median=Latency(*map(statistics.median, columns)) if columns else None,
-            longest=Latency(*map(max, columns)) if columns else None,
-            since_valid=None if self.last_valid is None else now - self.last_valid,
-            total_answered=self.total_answered,
-            total_skipped=self.total_skipped,
-            total_repeated=self.total_repeated,
-            total_rejected=dict(self.total_rejected),
-            last_rejection=self.last_rejection,
-            without_velocity=self.without_velocity,
-        )
+        rate = answered / max(now - self._since, 1e-9)
+        values: dict[str, object] = {
+            "rate [Hz]": f"{rate:.1f}",
+            "rejected": totals[1],
+            "last rejection": self.last_rejection or "none",
+        }
+        for kind, count in sorted(self.total_rejected.items()):
+            values[f"rejected: {kind}"] = count
+        for what, latencies in zip(
+            ("computed", "published"), zip(*self._latencies, strict=True), strict=False
+        ):
+            values[f"latency {what} median [ms]"] = f"{1e3 * statistics.median(latencies):.4f}"
+            values[f"latency {what} max [ms]"] = f"{1e3 * max(latencies):.4f}"
+        if self.last_valid is not None:
+            values["since last valid message [s]"] = f"{now - self.last_valid:.3f}"
         self._latencies.clear()
         self._since, self._before = now, totals
-        return report
+        return Report(rate, rejected, self.last_rejection, totals[0], self.total_repeated, values)
 
 
 class Throttle:

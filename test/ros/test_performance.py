@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from mbs_dynamics.control.joint_input import Rejection
-from mbs_dynamics.ros.performance import InputStatistics, Latency, RateLimit, Throttle
+from mbs_dynamics.ros.performance import InputStatistics, RateLimit, Throttle
 
 pytestmark = pytest.mark.backend_independent
 
@@ -15,7 +15,8 @@ pytestmark = pytest.mark.backend_independent
 def test_counts_and_rates():
     counts = InputStatistics(now=100.0)
     empty = counts.report(101.0)
-    assert (empty.rate, empty.median, empty.longest, empty.since_valid) == (0.0, None, None, None)
+    assert (empty.rate, empty.rejected) == (0.0, 0)
+    assert not {key for key in empty.values if key.startswith(("latency", "since"))}
     for k, took in enumerate((0.1, 0.3, 0.2)):
         begin = 101.0 + 0.5 * k
         counts.answered(begin, begin + took, begin + 2.0 * took, "")
@@ -28,15 +29,23 @@ def test_counts_and_rates():
     report = counts.report(103.0)
     assert report.rate == pytest.approx(1.5)
     assert report.rejected == 3
-    assert report.median == pytest.approx(Latency(0.2, 0.4))
-    assert report.longest == pytest.approx(Latency(0.3, 0.6))
-    assert report.since_valid == pytest.approx(0.5)
-    assert report.total_rejected == {"not_finite": 2, "incomplete_joints": 1}
     assert report.last_rejection == "elbow"
+    assert report.values == {
+        "rate [Hz]": "1.5",
+        "rejected": 3,
+        "last rejection": "elbow",
+        "rejected: incomplete_joints": 1,
+        "rejected: not_finite": 2,
+        "latency computed median [ms]": "200.0000",
+        "latency computed max [ms]": "300.0000",
+        "latency published median [ms]": "400.0000",
+        "latency published max [ms]": "600.0000",
+        "since last valid message [s]": "0.500",
+    }
     after = counts.report(104.0)
-    assert (after.rate, after.rejected, after.median) == (0.0, 0, None)
-    assert (after.total_answered, after.total_skipped, after.total_repeated) == (3, 1, 2)
-    assert after.total_rejected == report.total_rejected
+    assert (after.rate, after.rejected, after.values["rejected"]) == (0.0, 0, 3)
+    assert (after.answered, counts.total_skipped, after.repeated) == (3, 1, 2)
+    assert "latency computed max [ms]" not in after.values
 
 
 def test_stale_only_while_messages_are_expected():

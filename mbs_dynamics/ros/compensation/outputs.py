@@ -174,8 +174,8 @@ def input_status(
     """Return the state of the input: rates, latencies and rejections."""
     values: dict[str, object] = {
         "lifecycle state": lifecycle,
-        "valid": report.total_answered,
-        **report.values(),
+        "valid": report.answered,
+        **report.values,
     }
     problem = "" if core.arm is None else core.arm.input_problem(now)
     level, summary = DiagnosticStatus.OK, f"{report.rate:.1f} Hz"
