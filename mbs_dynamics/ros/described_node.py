@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
@@ -13,14 +14,21 @@ from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.node_base import BaseNode
+from mbs_dynamics.ros.performance import InputStatistics
 from mbs_dynamics.ros.robot_description import read_robot
 
 
 class DescribedNode(BaseNode, LifecycleNode):
     """A lifecycle node for a robot that a URDF describes, under gravity and loads."""
 
+    readings: ClassVar[str] = "joint_states"
+    """The topic of the messages that are answered."""
+
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        self._lifecycle = "unconfigured"
+        self._statistics = InputStatistics(self.steady_time())
+        """Of ``readings``."""
         self._configured: list[Any] = []
         """Subscriptions in the states inactive and active."""
         self._activated: list[Any] = []
@@ -38,9 +46,20 @@ class DescribedNode(BaseNode, LifecycleNode):
     def _set_load(self, load: LinkLoad) -> None:
         """Apply a load. Raises MbsError if it is refused."""
 
+    @property
     @abstractmethod
+    def _has_robot(self) -> bool:
+        """Whether a robot is in force."""
+
+    def steady_time(self) -> float:
+        """Return the time in s of a clock that is never set."""
+        return time.monotonic()
+
     def _enter(self, state: str) -> None:
         """Note the state of the lifecycle."""
+        self._lifecycle = state
+        waiting = state == "active" and self._has_robot
+        self._statistics.wait(self.steady_time() if waiting else None)
 
     def _forget(self) -> None:
         """Return to the state before it was configured."""
@@ -117,6 +136,22 @@ class DescribedNode(BaseNode, LifecycleNode):
         load = messages.load_of(message, self._settings.frame_prefix)
         if self._try("payload", lambda: self._set_load(load)):
             self._inform("payload accepted", messages.payload_line(load))
+
+    def _waiting_for(self, refused: str) -> str:
+        """Return what the node waits for before it can publish; empty if nothing is missing.
+
+        ``refused`` says why the latest description was refused.
+        """
+        if self._lifecycle != "active":
+            return f"waiting for a lifecycle transition: the state is {self._lifecycle!r}"
+        if not self._has_robot:
+            return self._waiting_for_description(refused)
+        if self._statistics.last_valid is not None:
+            return ""
+        rejected = self._statistics.last_rejection
+        return f"waiting for {self.readings} on {self.resolve_topic_name(self.readings)}" + (
+            f"; the latest was rejected: {rejected}" if rejected else ""
+        )
 
     def _waiting_for_description(self, refused: str) -> str:
         """Return that the node waits for a description, and why the latest was refused."""

@@ -8,7 +8,6 @@ Behaviour: docs/reference/nodes. Nothing is decided here: callbacks convert, cal
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -29,7 +28,7 @@ from mbs_dynamics.ros.dynamics.feed_forward import FeedForward, check_feed_forwa
 from mbs_dynamics.ros.dynamics.interface import DISPLAY_RATE, DYNAMICS_NODE, DynamicsSettings
 from mbs_dynamics.ros.dynamics.payload_estimation import PayloadEstimation
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Robot
-from mbs_dynamics.ros.performance import Cost, InputStatistics, RateLimit
+from mbs_dynamics.ros.performance import Cost, RateLimit
 from mbs_dynamics.ros.process import run
 
 
@@ -37,10 +36,6 @@ class DynamicsNode(DescribedNode):
     """The dynamics node; see docs/reference/nodes."""
 
     interface = DYNAMICS_NODE
-
-    def steady_time(self) -> float:
-        """Return the time in s of a clock that is never set."""
-        return time.perf_counter()
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -58,8 +53,6 @@ class DynamicsNode(DescribedNode):
         self._payload = PayloadEstimation(self, lambda: self._manager.robot)
         self._limit = RateLimit(self._settings.max_rate)
         self._display = RateLimit(DISPLAY_RATE)
-        self._statistics = InputStatistics(self.steady_time())
-        self._state = "unconfigured"
         self._stale = False
         self._steady_timer(1.0, self._publish_diagnostics)
 
@@ -85,17 +78,19 @@ class DynamicsNode(DescribedNode):
         self._manager = ModelManager(self._settings)
         self._enter("unconfigured")
 
+    @property
+    def _has_robot(self) -> bool:
+        return self._manager.robot is not None
+
     def _enter(self, state: str) -> None:
-        self._state = state
-        waiting = state == "active" and self._manager.robot is not None
-        self._statistics.wait(self.steady_time() if waiting else None)
+        super()._enter(state)
         self._stale = False
         self._listen()
 
     def _listen(self) -> None:
         """Offer the topics and services on request that state and settings ask for."""
-        self._feed_forward.listen(self._settings, self._state == "active")
-        self._payload.listen(self._settings, self._state == "active")
+        self._feed_forward.listen(self._settings, self._lifecycle == "active")
+        self._payload.listen(self._settings, self._lifecycle == "active")
 
     # -- the robot ---------------------------------------------------------------------------------
 
@@ -124,7 +119,7 @@ class DynamicsNode(DescribedNode):
         self._contact.restart()
         self._measured = None
         self._arrange(robot)
-        self._enter(self._state)
+        self._enter(self._lifecycle)
         self._log_model(
             f"model {quoted(robot.model.name)}: {len(robot.joint_names)} joints, "
             f"back end {robot.backend}, bodies {listed(robot.bodies)}",
@@ -252,7 +247,7 @@ class DynamicsNode(DescribedNode):
         now = self.steady_time()
         settings, statistics = self._settings, self._statistics
         stale_for = statistics.stale_for(now, settings.stale_timeout)
-        self._remind("waiting", self._waiting_for())
+        self._remind("waiting", self._waiting_for(self._manager.refused))
         self._remind_of_clock()
         if stale_for is not None and not self._stale and statistics.last_valid is not None:
             self.get_logger().warning(f"stale: no valid joint_states for {stale_for:.1f} s")
@@ -264,10 +259,10 @@ class DynamicsNode(DescribedNode):
         missing = f"no {' and '.join(settings.needing_velocity)}: {why}" if why else ""
         skipped = {"skipped by max_rate": statistics.total_skipped}
         status = messages.input_status(
-            self._state, report, stale_for, stale_joints, missing=missing, counts=skipped
+            self._lifecycle, report, stale_for, stale_joints, missing=missing, counts=skipped
         )
         statuses = [outputs.model_status(self._manager, self._refusals, self._cost()), status]
-        if settings.needs_effort and self._state == "active":
+        if settings.needs_effort and self._lifecycle == "active":
             answered = statistics.total_answered
             status = outputs.effort_status(settings, self._contact, self._missing, answered)
             statuses.append(status)
@@ -279,23 +274,9 @@ class DynamicsNode(DescribedNode):
     def _cost(self) -> Cost | None:
         """Return the cost of an answer at the latest positions; None before the first."""
         robot = self._manager.robot
-        if robot is None or self._measured is None or self._state != "active":
+        if robot is None or self._measured is None or self._lifecycle != "active":
             return None
         return robot.cost(self._measured)
-
-    def _waiting_for(self) -> str:
-        """Return what the node waits for before it can publish; empty if nothing is missing."""
-        if self._state != "active":
-            return f"waiting for a lifecycle transition: the state is {self._state!r}"
-        if self._manager.robot is None:
-            return self._waiting_for_description(self._manager.refused)
-        if self._statistics.last_valid is None:
-            topic = self.resolve_topic_name("joint_states")
-            rejected = self._statistics.last_rejection
-            return f"waiting for joint_states on {topic}" + (
-                f"; the latest was rejected: {rejected}" if rejected else ""
-            )
-        return ""
 
     # -- parameters --------------------------------------------------------------------------------
 

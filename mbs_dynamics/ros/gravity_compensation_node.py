@@ -36,7 +36,6 @@ from mbs_dynamics.ros.compensation.interface import (
     GravityCompensationSettings,
 )
 from mbs_dynamics.ros.described_node import DescribedNode
-from mbs_dynamics.ros.performance import InputStatistics
 from mbs_dynamics.ros.process import run
 
 SHORTEST_WAIT = 0.001
@@ -67,7 +66,6 @@ class GravityCompensationNode(DescribedNode):
         settings = self._settings
         self._watch_parameters()
         self._core = GravityCompensator(settings)
-        self._statistics = InputStatistics(time.monotonic())
         self._enter("unconfigured")
         self._enabled_shown: bool | None = None
         self._at_rest: list[Callable[[], None]] = []
@@ -140,9 +138,13 @@ class GravityCompensationNode(DescribedNode):
         self._enter("finalized")
         return TransitionCallbackReturn.SUCCESS
 
-    def _enter(self, lifecycle: str) -> None:
-        self._lifecycle = lifecycle
-        why = "" if lifecycle == "active" else f"the lifecycle state is {lifecycle!r}"
+    @property
+    def _has_robot(self) -> bool:
+        return self._core.arm is not None
+
+    def _enter(self, state: str) -> None:
+        super()._enter(state)
+        why = "" if state == "active" else f"the lifecycle state is {state!r}"
         self._core.forbidden = f"{why}; activate the node first" if why else ""
         if self._shutting_down:
             self._core.forbidden = "the node is about to end"

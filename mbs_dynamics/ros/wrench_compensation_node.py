@@ -42,7 +42,6 @@ from mbs_dynamics.files import check_writable
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.described_node import DescribedNode
-from mbs_dynamics.ros.performance import InputStatistics
 from mbs_dynamics.ros.process import run
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 from mbs_dynamics.ros.wrench_compensation.interface import (
@@ -55,6 +54,7 @@ class WrenchCompensationNode(DescribedNode):
     """The wrench compensation node; see docs/reference/nodes."""
 
     interface = WRENCH_COMPENSATION_NODE
+    readings = "wrench"
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -71,7 +71,6 @@ class WrenchCompensationNode(DescribedNode):
             self._read(self._path)
         self._topics: list[tuple[Any, messages.ScrewMessage]] = []
         self._outgoing = [self.advertise(topic.name) for topic in self.interface.published[:3]]
-        self._statistics = InputStatistics(time.monotonic())
         self._enter("unconfigured")
         for name, action in {
             "take_pose": self._sensor.take_pose,
@@ -115,10 +114,9 @@ class WrenchCompensationNode(DescribedNode):
         self._sensor.restart()
         self._enter("unconfigured")
 
-    def _enter(self, state: str) -> None:
-        self._state = state
-        waiting = state == "active" and self._mounting is not None
-        self._statistics.wait(time.monotonic() if waiting else None)
+    @property
+    def _has_robot(self) -> bool:
+        return self._mounting is not None
 
     # -- the robot ---------------------------------------------------------------------------------
 
@@ -152,7 +150,7 @@ class WrenchCompensationNode(DescribedNode):
         frames = (mounting.sensor, mounting.tool, fixed_links(model)[0])
         outgoing = [messages.wrench_message(settings.frame_prefix + frame) for frame in frames]
         self._topics = list(zip(self._outgoing, outgoing, strict=True))
-        self._enter(self._state)
+        self._enter(self._lifecycle)
         line = f"model {quoted(model.name)}: sensor {mounting.sensor!r}, tool {mounting.tool!r}"
         self._log_model(line, [*remarks, *remarks_about(model)])
         return True
@@ -273,12 +271,12 @@ class WrenchCompensationNode(DescribedNode):
 
     def _publish_diagnostics(self) -> None:
         now = time.monotonic()
-        self._remind("waiting", self._waiting_for())
+        self._remind("waiting", self._waiting_for(self._refused))
         self._remind_of_clock()
         report = self._statistics.report(now)
         stale_for = self._statistics.stale_for(now, self._settings.stale_timeout)
         stale = self._input.stale(now) if self._input is not None else []
-        status = messages.input_status(self._state, report, stale_for, stale, "wrenches")
+        status = messages.input_status(self._lifecycle, report, stale_for, stale, "wrenches")
         statuses = [status, self._sensor_status()]
         self._report(statuses, self._mounting.model.name if self._mounting is not None else "")
 
@@ -305,20 +303,11 @@ class WrenchCompensationNode(DescribedNode):
             )
         return messages.status("sensor", level, summary, values)
 
-    def _waiting_for(self) -> str:
-        """Return what the node waits for before it can publish; empty if nothing is missing."""
-        if self._state != "active":
-            return f"waiting for a lifecycle transition: the state is {self._state!r}"
-        if self._mounting is None:
-            return self._waiting_for_description(self._refused)
-        if self._statistics.last_valid is None:
-            rejected = self._statistics.last_rejection
-            return f"waiting for readings on {self.resolve_topic_name('wrench')}" + (
-                f"; the latest was rejected: {rejected}" if rejected else ""
-            )
-        if self._sensor.calibration is None:
+    def _waiting_for(self, refused: str) -> str:
+        missing = super()._waiting_for(refused)
+        if not missing and self._sensor.calibration is None:
             return "waiting for bias and weight of the tool: call ~/take_pose in still poses, ~/fit"
-        return ""
+        return missing
 
     def _configure(self, now: float) -> None:
         """Apply the settings to the sensor and its mounting."""
