@@ -315,10 +315,24 @@ def topic_names(links: Iterable[str], kind: str = "link") -> dict[str, str]:
     return names
 
 
-def status(name: str, level: bytes, message: str, values: Mapping[str, object]) -> DiagnosticStatus:
-    """Return one status of a node, its values as text; long ones are shortened."""
+def status(
+    name: str,
+    level: bytes,
+    summary: str,
+    values: Mapping[str, object],
+    refusals: Mapping[str, str] | None = None,
+) -> DiagnosticStatus:
+    """Return one status of a node, its values as text; long ones are shortened.
+
+    ``refusals`` say why the latest inputs were refused. A refused payload or gravity is a warning.
+    """
+    refused = {what: why for what, why in (refusals or {}).items() if what in ENVIRONMENT}
+    if refused and level != DiagnosticStatus.ERROR:
+        level = DiagnosticStatus.WARN
+        summary = "; ".join([summary, *(f"{what} refused: {why}" for what, why in refused.items())])
+    values = {**values, **{f"refused {what}": why for what, why in refused.items()}}
     pairs = [KeyValue(key=k, value=shortened(str(v), LONGEST_MESSAGE)) for k, v in values.items()]
-    message = shortened(message, LONGEST_MESSAGE)
+    message = shortened(summary, LONGEST_MESSAGE)
     return DiagnosticStatus(name=name, level=level, message=message, values=pairs)
 
 
@@ -363,16 +377,3 @@ def environment_values(gravity: Iterable[float], loads: Iterable[LinkLoad]) -> d
         "gravity [m/s^2]": ", ".join(f"{x:.6g}" for x in gravity),
         "payloads": ", ".join(f"{load.mass:.6g} kg at {load.link}" for load in loads) or "none",
     }
-
-
-def refused_values(refusals: Mapping[str, str]) -> dict[str, object]:
-    """Return the values of diagnostics about the latest payload or gravity, if it was refused."""
-    return {f"refused {what}": why for what, why in refusals.items() if what in ENVIRONMENT}
-
-
-def with_refusals(level: bytes, summary: str, refusals: Mapping[str, str]) -> tuple[bytes, str]:
-    """Return a level and summary of diagnostics that state a refused payload or gravity."""
-    refused = [f"{what} refused: {why}" for what, why in refusals.items() if what in ENVIRONMENT]
-    if not refused or level == DiagnosticStatus.ERROR:
-        return level, summary
-    return DiagnosticStatus.WARN, "; ".join((summary, *refused))

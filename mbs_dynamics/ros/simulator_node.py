@@ -241,18 +241,16 @@ def simulation_status(world: World, pace: Pace, refusals: Mapping[str, str]) -> 
         "brakes": "hold the robot" if world.braked else "released",
         "step [s]": f"{world.period / world.steps:.6g}",
         **messages.environment_values(world.model.gravity, world.loads),
-        **messages.refused_values(refusals),
     }
     level, summary = DiagnosticStatus.OK, f"{pace.rate:.1f} Hz"
     if world.halted:
         level, summary = DiagnosticStatus.ERROR, f"halted until ~/reset: {world.halted}"
     elif world.braked:
         summary = f"brakes hold the robot; {summary}"
-    level, summary = messages.with_refusals(level, summary, refusals)
     if pace.too_slow and not world.halted:
         level = DiagnosticStatus.WARN
         summary = f"too slow: {pace.rate:.1f} Hz of {pace.wanted:.1f} Hz, {pace.lost:.2f} s lost"
-    return messages.status("simulation", level, summary, values)
+    return messages.status("simulation", level, summary, values, refusals)
 
 
 def input_status(

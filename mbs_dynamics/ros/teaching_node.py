@@ -205,12 +205,12 @@ class TeachingNode(BaseNode):
             model = self._in_force(self._gravity, self._loads)
             values |= messages.environment_values(model.gravity, self._loads)
         level, summary = DiagnosticStatus.OK, "recording" if self._recording else "idle"
-        level, summary = messages.with_refusals(level, summary, self._refusals)
         if model is None:
             level, summary = DiagnosticStatus.WARN, "waiting for a robot_description"
         self._remind("waiting", summary if model is None else "")
         name = "" if model is None else model.name
-        self._report([messages.status("teaching", level, summary, values)], name)
+        status = messages.status("teaching", level, summary, values, self._refusals)
+        self._report([status], name)
 
 
 def _message(

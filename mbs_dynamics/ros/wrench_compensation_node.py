@@ -293,15 +293,13 @@ class WrenchCompensationNode(DescribedNode):
             values |= {"mass [kg]": f"{mass:.4f}", "com [m]": np.array2string(com, precision=4)}
         if self._mounting is not None:
             values |= messages.environment_values(self._mounting.gravity, self._loads)
-        values |= messages.refused_values(self._refusals)
-        level, summary = messages.with_refusals(level, summary, self._refusals)
         problem = self._refused and f"robot_description refused: {self._refused}"
         if problem or self._file_problem:
             level, summary = (
                 DiagnosticStatus.ERROR,
                 "; ".join(filter(None, (summary, problem, self._file_problem))),
             )
-        return messages.status("sensor", level, summary, values)
+        return messages.status("sensor", level, summary, values, self._refusals)
 
     def _waiting_for(self, refused: str) -> str:
         missing = super()._waiting_for(refused)

@@ -141,13 +141,14 @@ class CommandOutputs:
 
 def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> DiagnosticStatus:
     """Return the state of the model, and why the latest payload or gravity was refused."""
-    arm, values = core.arm, messages.refused_values(refusals)
+    arm = core.arm
+    values: dict[str, object] = {}
     if arm is None:
         level, summary = DiagnosticStatus.WARN, "no robot_description yet"
     else:
         level, summary = DiagnosticStatus.OK, f"model {quoted(arm.model.name)} in force"
         cost = core.cost()
-        values |= {
+        values = {
             "model": arm.model.name,
             "joints": ", ".join(core.settings.joints),
             "algorithm": arm.law.algorithm,
@@ -158,14 +159,13 @@ def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> Diagn
             "speed not watched": ", ".join(arm.speeds.unlimited) or "none",
             **messages.environment_values(arm.law.gravity.goal, core.loads),
         }
-    level, summary = messages.with_refusals(level, summary, refusals)
     if core.pending is not None:
         level = DiagnosticStatus.WARN
         summary = "a new robot_description waits until no torque is commanded or held"
     if core.refused:
         level = DiagnosticStatus.ERROR
         summary = f"robot_description refused: {core.refused}"
-    return messages.status("model", level, summary, values)
+    return messages.status("model", level, summary, values, refusals)
 
 
 def input_status(

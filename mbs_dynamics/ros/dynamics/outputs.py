@@ -146,13 +146,11 @@ def model_status(
             "kernels called through": call_mechanism(robot.backend),
             **messages.environment_values(robot.model.gravity, manager.loads),
         }
-    values |= messages.refused_values(refusals)
-    level, summary = messages.with_refusals(level, summary, refusals)
     if manager.refused:
         level = DiagnosticStatus.ERROR
         kept = "the model before it stays in force" if robot else "there is no model"
         summary = f"robot_description refused, {kept}: {manager.refused}"
-    return messages.status("model", level, summary, values)
+    return messages.status("model", level, summary, values, refusals)
 
 
 def effort_status(
