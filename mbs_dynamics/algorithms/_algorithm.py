@@ -230,6 +230,8 @@ class Algorithm(Dispatcher):
         arrays = tuple(arrays)
         candidates = self.candidates(arrays, options)[: 1 if strategy.is_large(model.nb) else None]
         programs = [self._trace(model, arrays, each) for each in candidates]
+        if len(programs) == 1:  # whose operations are not counted
+            return programs[0]
         return min(programs, key=lambda program: program.operations.total)
 
     def candidates(self, arrays: tuple[str, ...], options: Mapping[str, Any]) -> list[Any]:

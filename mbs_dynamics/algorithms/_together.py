@@ -142,6 +142,8 @@ def _cheapest(
     of_joints = sum(part.algorithm.joint_space_only for part in parts)
     choice = (True, False) if of_joints == 1 < len(parts) else (True,)
     programs = [_trace(parts, inputs, model, own) for own in choice]
+    if len(programs) == 1:  # whose operations are not counted
+        return programs[0]
     return min(programs, key=lambda program: program.operations.total)
 
 

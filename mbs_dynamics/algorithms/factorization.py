@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.algorithms.mass_matrix import composite_inertias
-from mbs_dynamics.compiler import positive
+from mbs_dynamics.compiler import columnwise, positive
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.model.orders import leaves
@@ -138,10 +138,19 @@ def solved(U: Array, D: list[Any], B: Array, *, spread: bool = False) -> Array:
     fewer operations than to solve with U^T.
     """
     if spread:
-        X, W = halfway(U, B), halfway(U, np.eye(len(D)))
-        return np.asarray(W.T @ (np.array([1.0 / d for d in D])[:, None] * X))
+        W, inverse = halfway(U, np.eye(len(D))), _inverses(D)
+        return np.asarray(columnwise(_through_inverse, B, U, inverse, W))
     rows = _nonzero(U.T)
     return np.array([_solve(rows, D, column, rows) for column in B.T]).reshape(np.shape(B.T)).T
+
+
+def _through_inverse(b: Array, U: Array, inverse: Array, W: Array) -> Array:
+    """Return W^T D^-1 U^-1 b, W = U^-1."""
+    return np.asarray(W.T @ (inverse * _before(_nonzero(U.T), b.tolist())))
+
+
+def _inverses(D: list[Any]) -> Array:
+    return np.array([1.0 / d for d in D])
 
 
 def halfway(U: Array, B: Array) -> Array:
@@ -152,7 +161,11 @@ def halfway(U: Array, B: Array) -> Array:
 
 def inverted(U: Array, D: list[Any], *, spread: bool = False) -> Array:
     """Return the inverse (n, n) of U D U^T, symmetric; ``spread`` is that of :func:`solved`."""
-    return symmetric(solved(U, D, np.eye(len(D)), spread=spread))
+    if not spread:
+        return symmetric(solved(U, D, np.eye(len(D))))
+    W = halfway(U, np.eye(len(D)))
+    scaled = _inverses(D)[:, None] * W
+    return symmetric(np.asarray(columnwise(lambda w, W: W.T @ w, scaled, W)))
 
 
 def symmetric(A: Array) -> Array:

@@ -101,7 +101,7 @@ def _c(_: Any, program: Program, options: argparse.Namespace) -> list[str]:
 
 
 def _python(_: Any, program: Program, options: argparse.Namespace) -> list[str]:
-    return python.emit_python(program.module).splitlines()
+    return python.emit_python(program.straight.module).splitlines()
 
 
 STAGES: dict[str, tuple[str, Callable[..., Iterable[str]]]] = {

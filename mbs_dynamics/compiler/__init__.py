@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tracing of NumPy code into graphs, and their compilation, independent of robots."""
 
+from mbs_dynamics.compiler.frontend.columns import columnwise
 from mbs_dynamics.compiler.frontend.domains import ALL, BEYOND, SINCE
 from mbs_dynamics.compiler.frontend.functions import atan2, cos, less, positive, select, sin, sqrt
 from mbs_dynamics.compiler.frontend.graph import Graph, Symbol
@@ -32,6 +33,7 @@ __all__ = [
     "atan2",
     "call_mechanism",
     "checked_backend",
+    "columnwise",
     "cos",
     "default_backend",
     "derivative_of",

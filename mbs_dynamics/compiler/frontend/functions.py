@@ -96,3 +96,19 @@ less = _elementwise(_less, np.less, 2)
 
 select = _elementwise(_select, _where, 3)
 """``select(condition, x, y)``: x where the condition holds, else y. Both are computed."""
+
+ON_SYMBOLS: dict[str, Callable[..., Any]] = {
+    ops.ADD: lambda a, b: a + b,
+    ops.SUB: lambda a, b: a - b,
+    ops.MUL: lambda a, b: a * b,
+    ops.DIV: lambda a, b: a / b,
+    ops.NEG: lambda a: -a,
+    ops.SIN: sin,
+    ops.COS: cos,
+    ops.SQRT: sqrt,
+    ops.ATAN2: atan2,
+    ops.LESS: less,
+    ops.LESS_EQUAL: lambda a, b: a <= b,
+    ops.SELECT: select,
+}
+"""What operations mean on symbols."""

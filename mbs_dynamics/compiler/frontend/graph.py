@@ -14,7 +14,7 @@ There is no global state: two threads may trace at the same time, each into a gr
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -229,6 +229,18 @@ class Symbol(Node):
     __int__ = __index__ = __complex__ = __float__
 
 
+class Over(NamedTuple):
+    """A loop over the columns of a matrix."""
+
+    given: Buffer
+    """The matrix."""
+    result: Buffer
+    """The matrix of results."""
+    call: ir.Call
+    after: int
+    """How many nodes come before it."""
+
+
 class Graph:
     """The nodes of one trace in the order of their creation, and the stores."""
 
@@ -243,6 +255,11 @@ class Graph:
         self.inputs: dict[str, Buffer] = {}
         self.stores: dict[tuple[Buffer, Index], tuple[Any, int]] = {}
         """Value stored at each place of an output, and the number of nodes before the store."""
+        self.column_loops: list[Over] = []
+        self.constants = Buffer("constants", ir.SCRATCH, 0)
+        """Symbols that do not vary in loops."""
+        self.places: dict[int, Index] = {}
+        """Where they stand there, by id."""
 
     def input(self, name: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
         """Return an object array of new symbols, which are loaded from an input."""

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from mbs_dynamics.compiler.frontend.graph import LOAD, Graph, Node, Symbol
@@ -12,7 +12,7 @@ from mbs_dynamics.compiler.ir import nodes as ir
 
 
 def live_nodes(
-    graph: Graph, needed: Container[ir.Buffer], checked: Sequence[Symbol] = ()
+    graph: Graph, needed: Collection[ir.Buffer], checked: Sequence[Symbol] = ()
 ) -> list[Node]:
     """Return the nodes that stores to needed buffers, and checks, depend on."""
     stored = [value for (buffer, _), (value, _) in graph.stores.items() if buffer in needed]
@@ -30,24 +30,30 @@ def live_nodes(
 
 def lowered(
     graph: Graph,
-    needed: Container[ir.Buffer],
+    needed: Collection[ir.Buffer],
     checked: Sequence[Symbol] = (),
     *,
     loads_first: bool = False,
 ) -> tuple[ir.Statement, ...]:
     """Return the statements of stores to needed buffers, and checks at the end.
 
-    Inputs and constants are loaded before their first use, all else where the trace did it; with
-    ``loads_first`` all loads precede all stores, as in iterations that run at the same time.
+    Inputs, constants and results of loops over columns are loaded before their first use, all else
+    where the trace did it; with ``loads_first`` all loads precede all stores, as in iterations that
+    run at the same time.
     """
-    nodes = live_nodes(graph, needed, checked)
-    pending = [
+    read = {graph.constants, *(x.given for x in graph.column_loops)}
+    nodes = live_nodes(graph, {*needed, *read}, checked)
+    pending: list[tuple[int, ir.Statement]]
+    pending = [(0, ir.Fill(x.given, 0, x.given.size)) for x in graph.column_loops]
+    pending += [
         (after, ir.Store(buffer, at, value))
         for (buffer, at), (value, after) in graph.stores.items()
-        if buffer in needed
+        if buffer in needed or buffer in read
     ]
-    pending.sort(key=lambda store: store[0])
+    pending += [(x.after, x.call) for x in graph.column_loops]
+    pending.sort(key=lambda step: step[0])
     pending.reverse()
+    results = {x.result for x in graph.column_loops}
     body: list[ir.Statement] = []
     values: dict[int, int] = {}
 
@@ -66,20 +72,24 @@ def lowered(
         body.append(ir.Load(value, *args) if op is LOAD else ir.Let(value, op, args))
         return value
 
-    def store() -> None:
-        _, (buffer, at, value, _) = pending.pop()
-        body.append(ir.Store(buffer, at, operand(value)))
+    def step() -> None:
+        _, statement = pending.pop()
+        if isinstance(statement, ir.Store):
+            statement = statement._replace(value=operand(statement.value))
+        body.append(statement)
 
     if loads_first:
         nodes.sort(key=lambda node: node.op is not LOAD)
     for node in nodes:
         while pending and pending[-1][0] <= node.id and not loads_first:
-            store()
-        if node.op is not LOAD or node.args[0].kind not in (ir.INPUT, ir.CONSTANT):
+            step()
+        source = node.args[0] if node.op is LOAD else None
+        if source is None or (source.kind not in (ir.INPUT, ir.CONSTANT) and source not in results):
             define(node)
+    to_check = [operand(x) for x in checked]
     while pending:
-        store()
-    body += [ir.Check(operand(x), k) for k, x in enumerate(checked, 1)]
+        step()
+    body += [ir.Check(x, k) for k, x in enumerate(to_check, 1)]
     return tuple(body)
 
 

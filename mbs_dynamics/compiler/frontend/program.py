@@ -9,16 +9,19 @@ import gc
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from mbs_dynamics.compiler.frontend.columns import place_in, result_with
+from mbs_dynamics.compiler.frontend.functions import ON_SYMBOLS, positive
 from mbs_dynamics.compiler.frontend.graph import NUMBER, Graph, Symbol
 from mbs_dynamics.compiler.frontend.lowering import lowered
 from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
+from mbs_dynamics.compiler.ir.interpreter import evaluate_on
 from mbs_dynamics.errors import TraceError, log_warning
 
 
@@ -76,6 +79,8 @@ class Program:
     """The named tuple that the function returned; None if it returned an array or a mapping."""
     in_loops: bool = False
     """Whether loops have stayed loops."""
+    has_columns: bool = False
+    """Whether there are loops over columns of matrices in code that is straight otherwise."""
 
     @property
     def name(self) -> str:
@@ -84,8 +89,33 @@ class Program:
     @cached_property
     def operations(self) -> Operations:
         """How many operations of each kind one evaluation takes."""
-        times = ops.evaluations(self.module)
+        times = ops.evaluations(self.straight.module)
         return Operations(**{kind: sum(times[op] for op in of) for kind, of in COUNTED.items()})
+
+    @cached_property
+    def straight(self) -> Program:
+        """The program with loops over columns written out, in which their zeros are left out."""
+        if not self.has_columns:
+            return self
+
+        def outputs(**symbols: Any) -> dict[str, Any]:
+            return self.on_symbols(symbols)
+
+        shapes = {port.name: port.shape for port in self.inputs}
+        return replace(trace(outputs, shapes, name=self.name), result_type=self.result_type)
+
+    def on_symbols(self, symbols: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the outputs by name, of symbols of the inputs, and guard these."""
+
+        def check(value: Any, status: int) -> None:
+            positive(value, self.guards[status - 1])
+
+        flat = {port.name: symbols[port.name].ravel() for port in self.inputs}
+        outputs = evaluate_on(self.module, flat, ON_SYMBOLS, check)
+        return {
+            port.name: np.array(outputs[port.name], dtype=object).reshape(port.shape)
+            for port in self.outputs
+        }
 
 
 SILENT = 5.0
@@ -111,14 +141,10 @@ def trace(
     with uncollected(), _reported(graph, name) if large else contextlib.nullcontext():
         named, result_type = _results(function, graph, inputs, name)
         arrays = {key: np.asarray(value, dtype=object) for key, value in named.items()}
-        outputs = [ir.Buffer(key, ir.OUTPUT, array.size) for key, array in arrays.items()]
-        for output, array in zip(outputs, arrays.values(), strict=True):
-            for k, x in enumerate(array.flat):
-                value = _entry(x, graph)
-                after = value.id + 1 if isinstance(value, Symbol) else 0
-                graph.stores[output, ir.Index((), k)] = value, after
+        outputs = [_output(graph, key, array) for key, array in arrays.items()]
         checked, guards = zip(*graph.guards.values(), strict=True) if graph.guards else ((), ())
         body = lowered(graph, outputs, checked)
+        has_columns = bool(graph.column_loops)
     used = {x.buffer.name for x in body if isinstance(x, ir.Load)}
     kept = [Port(k, tuple(s)) for k, s in inputs.items() if k in used or k not in droppable]
     given = tuple(graph.inputs[port.name] for port in kept)
@@ -129,7 +155,21 @@ def trace(
         tuple(Port(key, array.shape) for key, array in arrays.items()),
         guards,
         result_type,
+        has_columns=has_columns,
     )
+
+
+def _output(graph: Graph, name: str, array: Any) -> ir.Buffer:
+    """Return the buffer of an output, after its stores are noted."""
+    entries = [_entry(x, graph) for x in array.flat]
+    result = result_with(graph, entries)
+    output = result or ir.Buffer(name, ir.OUTPUT, len(entries))
+    output.name, output.kind = name, ir.OUTPUT
+    for k, x in enumerate(entries):
+        after = len(graph.nodes) if result else x.id + 1 if isinstance(x, Symbol) else 0
+        if not result or place_in(result, x) != k:
+            graph.stores[output, ir.Index((), k)] = x, after
+    return output
 
 
 def _results(

@@ -9,26 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.compiler.frontend.functions import atan2, cos, less, positive, select, sin, sqrt
+from mbs_dynamics.compiler.frontend.functions import cos, select, sin
 from mbs_dynamics.compiler.frontend.graph import Node, Symbol
 from mbs_dynamics.compiler.frontend.program import Program, trace
 from mbs_dynamics.compiler.ir import operations as ops
-from mbs_dynamics.compiler.ir.interpreter import evaluate_on
-
-ON_SYMBOLS: dict[str, Callable[..., Any]] = {
-    ops.ADD: lambda a, b: a + b,
-    ops.SUB: lambda a, b: a - b,
-    ops.MUL: lambda a, b: a * b,
-    ops.DIV: lambda a, b: a / b,
-    ops.NEG: lambda a: -a,
-    ops.SIN: sin,
-    ops.COS: cos,
-    ops.SQRT: sqrt,
-    ops.ATAN2: atan2,
-    ops.LESS: less,
-    ops.LESS_EQUAL: lambda a, b: a <= b,
-    ops.SELECT: select,
-}
 
 WEIGHT, GRADIENT = "weight_{}", "gradient_{}"
 """Names of the weight of an output, and of the gradient by an input."""
@@ -46,17 +30,13 @@ def pullback(program: Program, wrt: Sequence[str]) -> Program:
     shapes = {port.name: port.shape for port in program.inputs}
 
     def gradients(**symbols: Any) -> dict[str, Any]:
-        def check(value: Any, status: int) -> None:
-            positive(value, program.guards[status - 1])
-
-        flat = {name: symbols[name].ravel() for name in shapes}
-        outputs = evaluate_on(program.module, flat, ON_SYMBOLS, check)
-        seeds = {name: symbols[WEIGHT.format(name)].ravel() for name in outputs}
-        pairs = [pair for name, y in outputs.items() for pair in zip(y, seeds[name], strict=True)]
-        found = _gradients(pairs)
+        weighted: list[tuple[Any, Any]] = []
+        for name, y in program.on_symbols(symbols).items():
+            weighted += zip(y.flat, symbols[WEIGHT.format(name)].flat, strict=True)
+        by_node = _gradients(weighted)
         return {
             GRADIENT.format(name): np.array(
-                [found.get(x.id, 0.0) for x in flat[name]], dtype=object
+                [by_node.get(x.id, 0.0) for x in symbols[name].flat], dtype=object
             ).reshape(shapes[name])
             for name in wrt
         }

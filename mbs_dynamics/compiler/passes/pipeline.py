@@ -29,6 +29,7 @@ def for_c(program: Program) -> Module:
 
 def llvm_stages(program: Program, lanes: int = 1) -> Stages:
     """Yield the stages of a program up to LLVM IR."""
+    program = program if lanes == 1 else program.straight
     yield "trace", (module := program.module)
     if not program.in_loops:
         yield "sines", (module := with_sines_together(module, WIDTH if lanes == 1 else 1))
@@ -38,7 +39,7 @@ def llvm_stages(program: Program, lanes: int = 1) -> Stages:
 
 def c_stages(program: Program) -> Stages:
     """Yield the stages of a program up to C."""
-    yield "trace", (module := program.module)
+    yield "trace", (module := program.straight.module)
     if not program.in_loops and len(module.body) > LARGEST_BLOCK["c"]:
         yield "spilling", spilled(module, len(module.body), CHUNK)
 

@@ -71,6 +71,9 @@ def _stages(module: ir.Module) -> tuple[list[list[ir.Statement]], list[list[ir.L
             for k in x.args:
                 if type(k) is int and stage[x.value] < stage[k]:
                     stage[k] = stage[x.value]
+    computed = [x.value for x in module.body if type(x) is ir.Load and x.buffer.kind != ir.INPUT]
+    if any(stage[value] < last for value in computed):  # an angle depends on a loop over columns
+        return [[*module.body]], [[]]
     stages: list[list[ir.Statement]] = [[] for _ in range(last + 1)]
     sines: list[list[ir.Let]] = [[] for _ in range(last + 1)]
     for x in module.body:
@@ -80,5 +83,5 @@ def _stages(module: ir.Module) -> tuple[list[list[ir.Statement]], list[list[ir.L
         elif isinstance(x, (ir.Let, ir.Load, ir.Store)) and type(x.value) is int:
             stages[stage[x.value]].append(x)
         else:
-            stages[last if type(x) is ir.Check else 0].append(x)
+            stages[last if isinstance(x, (ir.Check, ir.Call)) else 0].append(x)
     return stages, sines

@@ -70,6 +70,8 @@ class _Spilling:
         self.places: dict[int, tuple[ir.Buffer, ir.Index]] = {}
         """Where the values with a far use can be loaded from again."""
         self.conditions: set[int] = set()
+        self.spilled: set[int] = set()
+        """Those of these values that are stored for it."""
         self.used: dict[int, int] = {}
         """By value the time of the last use so far."""
         self.new = self._allocate()
@@ -94,15 +96,16 @@ class _Spilling:
         ending: dict[int, list[int]] = {}
         for k, (_, x) in enumerate(statements) if far else ():
             free += ending.pop(k, ())
-            if type(x) is ir.Load and x.value in far:
+            if type(x) is ir.Load and x.value in far and x.buffer.kind != ir.OUTPUT:
                 self.places[x.value] = x.buffer, x.at
-            elif type(x) is ir.Let and x.value in far:
+            elif isinstance(x, (ir.Let, ir.Load)) and x.value in far:
                 if not free:
                     free.append(memory.size)
                     memory.size += 1
                 ending.setdefault(last[x.value], []).append(free[-1])
                 self.places[x.value] = memory, ir.Index((), free.pop())
-                if x.op in ops.CONDITIONS:
+                self.spilled.add(x.value)
+                if type(x) is ir.Let and x.op in ops.CONDITIONS:
                     self.conditions.add(x.value)
         return 1 + max(used, default=-1)
 
@@ -121,7 +124,7 @@ class _Spilling:
             yield x if current.keys().isdisjoint(operands) else ir.with_operands(x, current)
             if isinstance(x, (ir.Let, ir.Load)) and x.value in self.places:
                 self.used[x.value] = now
-                if type(x) is ir.Let:
+                if x.value in self.spilled:
                     yield from self._spill(x.value)
 
     def _reload(self, value: int) -> Iterator[ir.Statement]:

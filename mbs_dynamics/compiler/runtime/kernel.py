@@ -134,7 +134,7 @@ class Kernel:
         """Return the program as the source of a plain Python function of flat lists."""
         from mbs_dynamics.compiler.codegen.python import emit_python
 
-        return emit_python(self.program.module)
+        return emit_python(self.program.straight.module)
 
     def to_llvm(self) -> str:
         """Return the program as LLVM IR."""

@@ -27,7 +27,8 @@ class Machine:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.code = llvm.MachineCode(emit_llvm(program))
+        wide = llvm.vector_lanes() >= strategy.LEAST_LANES
+        self.code = llvm.MachineCode(emit_llvm(program if wide else program.straight))
         self.function = self.code.address(program.name)
         self.plain = llvm.c_type(BODY)(self.function)
         self._lock = Lock()
@@ -80,7 +81,7 @@ class Vector:
 
     def __init__(self, program: Program, lanes: int) -> None:
         strategy.warn_if_long(program, "llvm")
-        stored, of_outputs = deduplicated(program)
+        stored, of_outputs = deduplicated(program.straight)
         self.program, self.lanes = program, lanes
         self.code = llvm.MachineCode(emit_llvm(stored, lanes))
         self._driver = llvm.c_type(DRIVER)(llvm.shared(f"mbs.batch{lanes}"))

@@ -19,7 +19,7 @@ class PlainPython:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._function = compile_python(program.module)
+        self._function = compile_python(program.straight.module)
 
     def one(self, buffers: Buffers) -> int:
         """Evaluate the state in these buffers."""
