@@ -61,10 +61,10 @@ def export_c(
         raise ArgumentError(f"precision must be one of {', '.join(PRECISIONS)}; got {precision!r}")
     chosen = list(functions)
     algorithms = [algorithm_of(function) for function in chosen]
-    names = [found.name for found in algorithms]
+    names = [algorithm.name for algorithm in algorithms]
     if not names or len(set(names)) < len(names):
         raise ArgumentError(f"functions must be one or more, each once; got {names}")
-    known = {name for found in algorithms for name in _known(found)}
+    known = {name for algorithm in algorithms for name in _known(algorithm)}
     unknown = [name for name in options if name not in known]
     if unknown:
         raise ArgumentError(
@@ -72,10 +72,10 @@ def export_c(
             + (", ".join(sorted(known)) or "none")
         )
     library = _Library(model, prefix, precision)
-    for function, found in zip(chosen, algorithms, strict=True):
-        given = {name: value for name, value in options.items() if name in _known(found)}
+    for function, algorithm in zip(chosen, algorithms, strict=True):
+        given = {name: value for name, value in options.items() if name in _known(algorithm)}
         program = compile(function, model, backend="python", **given).program
-        library.add(found, program, given)
+        library.add(algorithm, program, given)
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     source, header = folder / f"{prefix}.c", folder / f"{prefix}.h"
@@ -105,9 +105,9 @@ class _Library:
         name = f"{self.prefix}_{algorithm.name}"
         function = c_function(program, name=name, precision=self.precision)
         room = f"{name}_WORKSPACE".upper()
-        said = [*self._said_of(algorithm, program, options), *_memory(function, room)]
+        paragraphs = [*self._paragraphs_of(algorithm, program, options), *_memory(function, room)]
         size = f"#define {room} {function.workspace}\n" if function.workspace else ""
-        declared = f"{_comment(said)}\n{size}{_wrapped(function.signature)};\n"
+        declared = f"{_comment(paragraphs)}\n{size}{_wrapped(function.signature)};\n"
         self._declarations.append(declared)
         self._definitions.append(function.definition)
 
@@ -173,11 +173,11 @@ class _Library:
         numbers = ", ".join(c_constant(x, self.suffix) for x in flat)
         return f"const {self.kind} {self.prefix}_{name}[{flat.size}] = {{{numbers}}};"
 
-    def _said_of(
+    def _paragraphs_of(
         self, algorithm: Algorithm, program: Program, options: dict[str, Any]
     ) -> Iterable[str]:
-        said = (inspect.getdoc(algorithm.equations) or algorithm.name).split("\n\n")[0]
-        yield said.replace("(..., ", "(").replace("(...)", "(1)")  # no batch axes in C
+        summary = (inspect.getdoc(algorithm.equations) or algorithm.name).split("\n\n")[0]
+        yield summary.replace("(..., ", "(").replace("(...)", "(1)")  # no batch axes in C
         if options:
             yield "With " + ", ".join(f"{name} = {value}" for name, value in options.items()) + "."
         yield "\n".join(
@@ -186,7 +186,9 @@ class _Library:
         yield "\n".join(f"out_{port.name}{_shape(port)}: the result" for port in program.outputs)
         yield f"{program.operations}."
         if program.guards:
-            yield "\n".join(f"Returns {k} if {said}" for k, said in enumerate(program.guards, 1))
+            yield "\n".join(
+                f"Returns {k} if {message}" for k, message in enumerate(program.guards, 1)
+            )
 
 
 HEADER = """\

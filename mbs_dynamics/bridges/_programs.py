@@ -51,9 +51,9 @@ def kernel_for(
     if not options.get(INERTIAL, False):
         return compile(function, model, **others)
     backend = others.pop("backend", None)
-    found, arrays, chosen = asked_of(function, others)
-    found.check_model(model)
-    complete = found.complete(chosen)
+    algorithm, arrays, chosen = asked_of(function, others)
+    algorithm.check_model(model)
+    complete = algorithm.complete(chosen)
 
     def on_tree(tree: Tree, entries: Any) -> None:
         rows = entries[: 10 * model.nb].reshape(-1, 10)
@@ -63,10 +63,10 @@ def kernel_for(
             tree.armature = entries[10 * model.nb :]
 
     def traced() -> Program:
-        return program_with(found, model, arrays, complete, (INERTIAL, len(values)), on_tree)
+        return program_with(algorithm, model, arrays, complete, (INERTIAL, len(values)), on_tree)
 
     values = inertial_parameters(model)
-    key = (found, INERTIAL, arrays, *complete.values())
+    key = (algorithm, INERTIAL, arrays, *complete.values())
     kernel = kernel_of(model, key, traced, backend=backend)
     return kernel.with_defaults({INERTIAL: values, "gravity": model.gravity})
 
@@ -118,12 +118,12 @@ def evaluated(
     """Return the outputs by name as object arrays of other scalars."""
     flat = {name: np.asarray(x, dtype=object).reshape(-1).tolist() for name, x in inputs.items()}
     outputs = evaluate_on(program.module, flat, meaning)
-    found = {}
+    arrays = {}
     for port in program.outputs:
-        array = found[port.name] = np.empty(port.shape, dtype=object)
+        array = arrays[port.name] = np.empty(port.shape, dtype=object)
         for k, x in enumerate(outputs[port.name]):
             array.flat[k] = x
-    return found
+    return arrays
 
 
 def check_size(program: Program, most: int, cost: str) -> None:

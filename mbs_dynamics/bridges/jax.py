@@ -63,8 +63,8 @@ def function(
     def backward(kept: Any, weights: Any) -> Any:
         inputs, needed = kept
         wrt = tuple([p.name for p, x in zip(kernel.inputs, needed, strict=True) if x is not None])
-        found = iter(gradient(wrt, *inputs, *weights))
-        return tuple([None if x is None else _summed(next(found), x.shape) for x in needed])
+        gradients = iter(gradient(wrt, *inputs, *weights))
+        return tuple([None if x is None else _summed(next(gradients), x.shape) for x in needed])
 
     @partial(jax.custom_jvp, nondiff_argnums=(0,))
     def gradient(wrt: tuple[str, ...], *arrays: Any) -> Any:
@@ -84,12 +84,12 @@ def function(
         most, pairs = max(ranks), zip(arrays, ranks, strict=True)
         same = [x.reshape(*[1] * (most - rank), *x.shape) for x, rank in pairs]
         try:
-            found = value(*same)
+            results = value(*same)
         except TypeError as error:  # of JAX, which does not name the function
             if "forward-mode" not in str(error):
                 raise
             raise refused(kernel.name, "JAX") from error
-        return found[0] if kernel.result_type is None else kernel.result_type._make(found)
+        return results[0] if kernel.result_type is None else kernel.result_type._make(results)
 
     on_arrays.__name__ = kernel.name
     return on_arrays
@@ -102,8 +102,8 @@ def _called(kernel: Kernel, arrays: Sequence[Any], ports: Sequence[Port]) -> Any
     shapes = [jax.ShapeDtypeStruct(batch + x.shape, jnp.float64) for x in kernel.outputs]
 
     def evaluated(*inputs: Any) -> Any:
-        found = kernel(*map(np.asarray, inputs))
-        return found if isinstance(found, tuple) else (found,)
+        results = kernel(*map(np.asarray, inputs))
+        return results if isinstance(results, tuple) else (results,)
 
     return jax.pure_callback(evaluated, tuple(shapes), *arrays, vmap_method="expand_dims")
 

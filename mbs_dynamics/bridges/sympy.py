@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations_with_replacement, product
@@ -65,16 +66,16 @@ def to_sympy(function: Callable[..., Any] | str, model: Model, **options: Any) -
     Raises what :func:`mbs_dynamics.compile` raises, and ArgumentError for more than 2000
     operations.
     """
-    found, arrays, chosen = asked_of(function, options)
-    found.check_model(model)
-    complete, model = found.complete(chosen), replace(model, placed=())  # all r<i> are symbols
+    algorithm, arrays, chosen = asked_of(function, options)
+    algorithm.check_model(model)
+    complete, model = algorithm.complete(chosen), replace(model, placed=())  # all r<i> are symbols
     numbers = _numbers_of(model)
 
     def on_tree(tree: Tree, entries: Any) -> None:
         _replace_numbers(tree, dict(zip(numbers, entries, strict=True)))
 
     constants = ("constants", len(numbers))
-    program = program_with(found, model, arrays, complete, constants, on_tree)
+    program = program_with(algorithm, model, arrays, complete, constants, on_tree)
     check_size(program, MOST, "and as expressions many times as many")
     rotors = {f"J{k}": x for k, x in enumerate(model.armature, 1) if x}
     fall = {f"g_{axis}": x for axis, x in zip(AXES, model.gravity, strict=True) if x}
@@ -100,16 +101,16 @@ def to_sympy(function: Callable[..., Any] | str, model: Model, **options: Any) -
 
 def _numbers_of(model: Model) -> dict[str, float]:
     """Return the numbers of a model that are not zero, by the names of their symbols."""
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for i, body in enumerate(model.loaded().bodies, 1):
-        found[f"m{i}"] = body.inertia.mass
-        found |= {f"c{i}{axis}": body.inertia.com[k] for k, axis in enumerate(AXES)}
+        numbers[f"m{i}"] = body.inertia.mass
+        numbers |= {f"c{i}{axis}": body.inertia.com[k] for k, axis in enumerate(AXES)}
         tensor = body.inertia.tensor_at_com
-        found |= {f"I{i}{AXES[j]}{AXES[k]}": tensor[j, k] for j, k in PAIRS}
-        found |= {f"r{i}{axis}": body.home_rel[k, 3] for k, axis in enumerate(AXES)}
+        numbers |= {f"I{i}{AXES[j]}{AXES[k]}": tensor[j, k] for j, k in PAIRS}
+        numbers |= {f"r{i}{axis}": body.home_rel[k, 3] for k, axis in enumerate(AXES)}
     for name, frame in model.frames.items():
-        found |= {f"r_{name}_{axis}": frame.placement[k, 3] for k, axis in enumerate(AXES)}
-    return {name: x for name, x in found.items() if abs(x) > SNAP_TOLERANCE}
+        numbers |= {f"r_{name}_{axis}": frame.placement[k, 3] for k, axis in enumerate(AXES)}
+    return {name: x for name, x in numbers.items() if abs(x) > SNAP_TOLERANCE}
 
 
 PAIRS = list(combinations_with_replacement(range(3), 2))
@@ -134,12 +135,12 @@ def _replace_numbers(tree: Tree, symbols: dict[str, Any]) -> None:
     tree.bodies = bodies
 
     def frame(name: str) -> Frame:
-        found = tree.model.frames[name]
-        if not found.placement[:3, 3].any():
-            return found
-        placement = found.placement.astype(object)
+        own = tree.model.frames[name]
+        if not own.placement[:3, 3].any():
+            return own
+        placement = own.placement.astype(object)
         placement[:3, 3] = vector(f"r_{name}_")
-        return found._replace(placement=placement)
+        return own._replace(placement=placement)
 
     tree.frame = frame  # type: ignore[method-assign]
 
@@ -171,11 +172,11 @@ def _on_exact(operation: Callable[..., Any]) -> Callable[..., Any]:
 
 
 ON_EXPRESSIONS: dict[str, Callable[..., Any]] = {
-    ops.ADD: _on_exact(lambda a, b: a + b),
-    ops.SUB: _on_exact(lambda a, b: a - b),
-    ops.MUL: _on_exact(lambda a, b: a * b),
-    ops.DIV: _on_exact(lambda a, b: a / b),
-    ops.NEG: lambda a: -a,
+    ops.ADD: _on_exact(operator.add),
+    ops.SUB: _on_exact(operator.sub),
+    ops.MUL: _on_exact(operator.mul),
+    ops.DIV: _on_exact(operator.truediv),
+    ops.NEG: operator.neg,
     ops.SIN: sympy.sin,
     ops.COS: sympy.cos,
     ops.SQRT: sympy.sqrt,

@@ -68,15 +68,15 @@ class TorchFunction:
         for x, port in zip(args, kernel.inputs, strict=True):
             if type(x) is not torch.Tensor or x.dtype is not torch.float64 or not x.is_cpu:
                 self._check(x, port.name)
-        found = _first_of(_Recorded.apply, _Value, (self, *args))
-        return found if kernel.result_type is None else kernel.result_type._make(found)
+        results = _first_of(_Recorded.apply, _Value, (self, *args))
+        return results if kernel.result_type is None else kernel.result_type._make(results)
 
     def _check(self, x: Any, name: str) -> None:
         is_tensor = isinstance(x, torch.Tensor)
         if not is_tensor or x.dtype is not torch.float64 or not x.is_cpu:
-            came = f"{x.dtype} on {x.device}" if is_tensor else type(x).__name__
+            received = f"{x.dtype} on {x.device}" if is_tensor else type(x).__name__
             valid = "a tensor of torch.float64 on cpu"
-            raise ArgumentError(f"{self.__name__}: {name} must be {valid}; got {came}")
+            raise ArgumentError(f"{self.__name__}: {name} must be {valid}; got {received}")
 
 
 class _Value(torch.autograd.Function):
@@ -95,8 +95,8 @@ class _Value(torch.autograd.Function):
     def backward(ctx: Any, *weights: torch.Tensor) -> Any:
         inputs, needed = ctx.saved_tensors, ctx.needs_input_grad[1:]
         quick = _Gradient.apply if torch.is_grad_enabled() else _Gradient.forward
-        found = _first_of(quick, _Gradient, (ctx.of, needed, *inputs, *weights))
-        gradients = iter(found if isinstance(found, tuple) else (found,))
+        results = _first_of(quick, _Gradient, (ctx.of, needed, *inputs, *weights))
+        gradients = iter(results if isinstance(results, tuple) else (results,))
         given = zip(inputs, needed, strict=True)
         return None, *[next(gradients).sum_to_size(x.shape) if need else None for x, need in given]
 
@@ -169,5 +169,5 @@ def _over_first_axis(
         x if k is None else x.reshape(len(x), *[1] * (max(axes) - own), *x.shape[1:])
         for x, k, own in zip(mapped, dims, axes, strict=True)
     ]
-    found = function.apply(*first, *aligned)
-    return found, tuple([0] * len(found)) if isinstance(found, tuple) else 0
+    results = function.apply(*first, *aligned)
+    return results, tuple([0] * len(results)) if isinstance(results, tuple) else 0

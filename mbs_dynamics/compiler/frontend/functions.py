@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from mbs_dynamics.compiler.frontend.graph import NUMBER, Condition, Symbol
 from mbs_dynamics.compiler.ir import operations as ops
+from mbs_dynamics.compiler.ir.interpreter import ARITHMETIC
 from mbs_dynamics.errors import SingularError
 
 
@@ -58,7 +60,7 @@ def _select(condition: Any, x: Any, y: Any) -> Any:
             return operand.selected(condition, x, y)
     if x is y or (type(x) is float and type(y) is float and x == y):
         return x
-    return condition.graph.operation(ops.SELECT, x, y, under=(condition,))
+    return condition.graph.operation(ops.SELECT, x, y, when=(condition,))
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:
@@ -98,17 +100,13 @@ select = _elementwise(_select, _where, 3)
 """``select(condition, x, y)``: x where the condition holds, else y. Both are computed."""
 
 ON_SYMBOLS: dict[str, Callable[..., Any]] = {
-    ops.ADD: lambda a, b: a + b,
-    ops.SUB: lambda a, b: a - b,
-    ops.MUL: lambda a, b: a * b,
-    ops.DIV: lambda a, b: a / b,
-    ops.NEG: lambda a: -a,
+    **ARITHMETIC,
+    ops.DIV: operator.truediv,
     ops.SIN: sin,
     ops.COS: cos,
     ops.SQRT: sqrt,
     ops.ATAN2: atan2,
     ops.LESS: less,
-    ops.LESS_EQUAL: lambda a, b: a <= b,
     ops.SELECT: select,
 }
 """What operations mean on symbols."""

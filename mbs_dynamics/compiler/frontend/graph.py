@@ -296,14 +296,14 @@ class Graph:
         self,
         op: str,
         *operands: Any,
-        under: tuple[Condition, ...] = (),
+        when: tuple[Condition, ...] = (),
         kind: type[Node] = Symbol,
     ) -> Any:
         """Return the node of an operation, under a condition or none; see :meth:`node`.
 
         Raises TraceError for operands that are no symbols of this trace and no numbers.
         """
-        args: list[Any] = [*under]
+        args: list[Any] = [*when]
         for x in operands:
             if not isinstance(x, (Symbol, *NUMBER)):
                 raise TraceError(

@@ -155,31 +155,31 @@ class Output(NamedTuple):
 
 def _output(loops: Loops, name: str, value: Any) -> Output:
     """Return an output; values of the rows are stored there by a further loop."""
-    found: Any = np.asarray(value, dtype=object)[()]
+    result: Any = np.asarray(value, dtype=object)[()]
     symbols: dict[int, Any] = {}
-    if isinstance(found, Assembled):
-        parts, numbers, symbols = found.parts, found.numbers, found.symbols
+    if isinstance(result, Assembled):
+        parts, numbers, symbols = result.parts, result.numbers, result.symbols
         width = numbers.shape[1]
         strides = [(width, x.of.entries if x.of.adjacent else 1, 1) for _, x in parts]
-    elif not isinstance(found, Result):
+    elif not isinstance(result, Result):
         raise NoLoopNest
-    elif not isinstance(found.of, Matrix):
-        return _of_rows(loops, name, found)
+    elif not isinstance(result.of, Matrix):
+        return _of_rows(loops, name, result)
     else:
-        matrix, n, size = found.of, found.count, found.of.entries
+        matrix, n, size = result.of, result.count, result.of.entries
         matrix.is_result = True
         strides, shape = [(n, 1, n * n)], (n, n) if size == 1 else (size, n, n)
         if matrix.adjacent:
-            strides, shape = [(found.shape[1], size, 1)], found.shape
+            strides, shape = [(result.shape[1], size, 1)], result.shape
         first = loops.forest.count - matrix.columns
-        in_order = loops.in_order(found.order) and loops.in_order(
-            found.columns or found.order, first
+        in_order = loops.in_order(result.order) and loops.in_order(
+            result.columns or result.order, first
         )
         buffer = matrix.buffer
         if in_order and n == loops.forest.count and buffer.kind == ir.SCRATCH:
             buffer.name, buffer.kind = name, ir.OUTPUT
             return Output(Port(name, shape), buffer)
-        parts, numbers = [(0, found)], np.zeros(shape)
+        parts, numbers = [(0, result)], np.zeros(shape)
     out = Buffer(name, ir.OUTPUT, numbers.size)
     for k, x in symbols.items():
         loops.before.store(out, Index((), k), x)
@@ -243,7 +243,7 @@ class _Nest:
 
     def body(self, outputs: Sequence[Output]) -> tuple[tuple[Statement, ...], list[str]]:
         """Return all statements, and the messages of failed checks by status."""
-        checks, said = self._checks()
+        checks, messages = self._checks()
         after = [statement for x in outputs for statement in x.after] + checks
         read = {x.buffer for x in ir.walk(after) if isinstance(x, ir.Load)}
         self.needed = self._needed({*read, *(x.buffer for x in outputs)})
@@ -256,29 +256,29 @@ class _Nest:
             stored = {buffer for scope in loop.scopes.values() for buffer, _ in scope.stores}
             angles = [x for x in self.loops.sines if x in stored and x in self.needed]
             body += map(self._sines, angles)
-        return (*body, *after), said
+        return (*body, *after), messages
 
     def _checks(self) -> tuple[list[Statement], list[str]]:
         """Return the checks of values that must be positive, in the order of the rows."""
         checks: list[Statement] = []
-        said: list[str] = []
+        messages: list[str] = []
 
         def check(buffer: Buffer, at: int, text: str) -> None:
-            checks.append(ir.Load(len(said), buffer, index(at)))
-            checks.append(ir.Check(len(said), len(said) + 1))
-            said.append(text)
+            checks.append(ir.Load(len(messages), buffer, index(at)))
+            checks.append(ir.Check(len(messages), len(messages) + 1))
+            messages.append(text)
 
         for loop in self.loops.steps:
             head, others = self._of_head_and_others(loop.scopes)
-            found = [list(scope.guards.values()) for scope in others.values()]
+            guards = [list(scope.guards.values()) for scope in others.values()]
             buffer = self.loops.new_values()
             at_rows: list[tuple[Buffer, int, str]] = []
-            if any(found):
-                if loop.domain != ROWS or any(len(each) != 1 for each in found):
+            if any(guards):
+                if loop.domain != ROWS or any(len(each) != 1 for each in guards):
                     raise NoLoopNest
-                for scope, ((excess, _),) in zip(others.values(), found, strict=True):
+                for scope, ((excess, _),) in zip(others.values(), guards, strict=True):
                     scope.store(buffer, index(ROW), excess)
-                texts = enumerate(found[0][0][1])
+                texts = enumerate(guards[0][0][1])
                 at_rows = [(buffer, row, text) for row, text in texts if row >= self.forest.head]
             at_head: list[tuple[Buffer, int, str]] = []
             for scope in head.values():
@@ -289,7 +289,7 @@ class _Nest:
             inward = loop.direction == INWARD
             for each in [*at_rows[::-1], *at_head] if inward else [*at_head, *at_rows]:
                 check(*each)
-        return checks, said
+        return checks, messages
 
     def _of_head_and_others(self, of: Mapping[int | None, Any]) -> tuple[dict[Any, Any], ...]:
         """Return the operations of the head's kind, and those of all others."""

@@ -52,8 +52,8 @@ class Operations(NamedTuple):
 
     def __str__(self) -> str:
         counts = self._asdict().items()
-        said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts if count)
-        return f"{self.total} operations ({said})" if said else "0 operations"
+        listed = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts if count)
+        return f"{self.total} operations ({listed})" if listed else "0 operations"
 
 
 COUNTED = {

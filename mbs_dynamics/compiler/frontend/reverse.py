@@ -47,11 +47,11 @@ def pullback(program: Program, wrt: Sequence[str]) -> Program:
 
 def _gradients(outputs: Sequence[tuple[Any, Any]]) -> dict[int, Any]:
     """Return the gradients of sum w y by all nodes, from pairs of an output y and its weight w."""
-    found: dict[int, Any] = {}
+    gradients: dict[int, Any] = {}
 
     def add(x: Any, w: Any) -> None:
         if isinstance(x, Symbol):
-            found[x.id] = found[x.id] + w if x.id in found else w
+            gradients[x.id] = gradients[x.id] + w if x.id in gradients else w
 
     nodes: list[Node] = []
     for y, w in outputs:
@@ -59,11 +59,11 @@ def _gradients(outputs: Sequence[tuple[Any, Any]]) -> dict[int, Any]:
         if isinstance(y, Symbol):
             nodes = y.graph.nodes
     for node in nodes[::-1]:  # those that are made meanwhile come later
-        w = found.get(node.id)
+        w = gradients.get(node.id)
         if w is not None and node.op in BACKWARD:
             for x, change in zip(node.args, BACKWARD[node.op](w, node, *node.args), strict=True):
                 add(x, change)
-    return found
+    return gradients
 
 
 def _of_quotient(w: Any, y: Any, a: Any, b: Any) -> tuple[Any, Any]:

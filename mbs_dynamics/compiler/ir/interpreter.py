@@ -9,6 +9,7 @@ also evaluates programs on the scalars of other systems, given what the operatio
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -26,18 +27,23 @@ def _quotient(a: float, b: float) -> float:
         return float(np.float64(a) / np.float64(b))
 
 
+ARITHMETIC: dict[str, Callable[..., Any]] = {
+    ops.ADD: operator.add,
+    ops.SUB: operator.sub,
+    ops.MUL: operator.mul,
+    ops.NEG: operator.neg,
+    ops.LESS: operator.lt,
+    ops.LESS_EQUAL: operator.le,
+}
+"""Operations that Python's operators are."""
+
 MEANING: dict[str, Callable[..., Any]] = {
-    ops.ADD: lambda a, b: a + b,
-    ops.SUB: lambda a, b: a - b,
-    ops.MUL: lambda a, b: a * b,
+    **ARITHMETIC,
     ops.DIV: _quotient,
-    ops.NEG: lambda a: -a,
     ops.SIN: math.sin,
     ops.COS: math.cos,
     ops.SQRT: lambda a: math.sqrt(a) if a >= 0.0 else math.nan,
     ops.ATAN2: math.atan2,
-    ops.LESS: lambda a, b: a < b,
-    ops.LESS_EQUAL: lambda a, b: a <= b,
     ops.SELECT: lambda condition, a, b: a if condition else b,
 }
 

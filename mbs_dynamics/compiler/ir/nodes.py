@@ -106,10 +106,10 @@ class Index(NamedTuple):
 
     @property
     def variables(self) -> set[Variable]:
-        found: set[Variable] = set()
+        variables: set[Variable] = set()
         for atom, _ in self.terms:
-            found |= {atom} if isinstance(atom, Variable) else atom.at.variables
-        return found
+            variables |= {atom} if isinstance(atom, Variable) else atom.at.variables
+        return variables
 
     def __repr__(self) -> str:
         terms = [f"{k}*{x}" if k != 1 else f"{x}" for x, k in self.terms]
@@ -239,16 +239,16 @@ class Module(NamedTuple):
     @property
     def procedures(self) -> tuple[Procedure, ...]:
         """The procedures that are called, callees before their callers."""
-        found: dict[Procedure, None] = {}
+        procedures: dict[Procedure, None] = {}
 
         def visit(body: Block) -> None:
             for statement in walk(body):
-                if type(statement) is Call and statement.procedure not in found:
+                if type(statement) is Call and statement.procedure not in procedures:
                     visit(statement.procedure.body)
-                    found[statement.procedure] = None
+                    procedures[statement.procedure] = None
 
         visit(self.body)
-        return tuple(found)
+        return tuple(procedures)
 
     @property
     def statements(self) -> list[Statement]:
@@ -259,8 +259,8 @@ class Module(NamedTuple):
     def buffers(self, *kinds: str) -> tuple[Buffer, ...]:
         """Return the buffers of some kinds that are used, in the order of their first use."""
         others = [x for x in self.statements if type(x) is not Let]
-        found = dict.fromkeys(buffer for x in others for buffer in buffers_of(x))
-        return tuple(x for x in found if x.kind in kinds)
+        buffers = dict.fromkeys(buffer for x in others for buffer in buffers_of(x))
+        return tuple(x for x in buffers if x.kind in kinds)
 
 
 def walk(body: Iterable[Statement]) -> Iterator[Statement]:

@@ -128,9 +128,12 @@ class _Verifier:
             for _, body in statement.cases:
                 self.body(body)
         else:
-            expected, came = statement.procedure.parameters, statement.arguments
+            parameters, arguments = statement.procedure.parameters, statement.arguments
             name = statement.procedure.name
-            _require(len(expected) == len(came), f"{name} is called with {len(came)} arguments")
+            _require(
+                len(parameters) == len(arguments),
+                f"{name} is called with {len(arguments)} arguments",
+            )
 
     def operand(self, x: int | float, *, condition: bool = False) -> None:
         if isinstance(x, float):

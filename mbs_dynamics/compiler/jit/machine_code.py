@@ -95,8 +95,8 @@ def _processor() -> tuple[str, ...]:
     if elf.SUPPORTED:  # without LLVM, which need not be imported for objects that are kept
         with contextlib.suppress(OSError, KeyError), open("/proc/cpuinfo", "rb") as file:
             lines = [line.partition(b":") for line in itertools.takewhile(bytes.strip, file)]
-            told = {name.strip().decode(): text.strip().decode() for name, _, text in lines}
-            return tuple(told[name] for name in PROCESSOR)
+            entries = {name.strip().decode(): text.strip().decode() for name, _, text in lines}
+            return tuple(entries[name] for name in PROCESSOR)
     with _lock:
         return _host()
 

@@ -25,13 +25,13 @@ def with_sines_together(module: ir.Module, width: int) -> ir.Module:
     body: list[ir.Statement] = []
     loads: dict[ir.Operand, ir.Load] = {}
     """Of sines that are not loaded yet."""
-    for statements, found in zip(stages, sines, strict=True):
+    for statements, of_stage in zip(stages, sines, strict=True):
         for x in statements:
             for value in ir.operands_of(x):
                 if value in loads and type(value) is int:
                     body.append(loads.pop(value))
             body.append(x)
-        angles = list(dict.fromkeys(x.args[0] for x in found))
+        angles = list(dict.fromkeys(x.args[0] for x in of_stage))
         places: dict[tuple[ir.Operand, str], int] = {}
         for k in range(0, len(angles), width):
             group = tuple(angles[k : k + width])
@@ -40,7 +40,7 @@ def with_sines_together(module: ir.Module, width: int) -> ir.Module:
             for place, angle in enumerate(group, memory.size):
                 places[angle, ops.SIN], places[angle, ops.COS] = place, place + width
             memory.size += 2 * width
-        for x in found:
+        for x in of_stage:
             at = ir.Index((), places[x.args[0], x.op])
             # else LLVM takes four times as long for a chain of 30: it looks for a better place
             loads[x.value] = ir.Load(x.value, memory, at, volatile=True)

@@ -69,9 +69,8 @@ class _Spilling:
             self.timed.append(times)
         self.places: dict[int, tuple[ir.Buffer, ir.Index]] = {}
         """Where the values with a far use can be loaded from again."""
+        self.memory = ir.Buffer("spills", ir.SCRATCH, 0)
         self.conditions: set[int] = set()
-        self.spilled: set[int] = set()
-        """Those of these values that are stored for it."""
         self.used: dict[int, int] = {}
         """By value the time of the last use so far."""
         self.new = self._allocate()
@@ -91,7 +90,6 @@ class _Spilling:
                     used[value], last[value] = now, k
             if isinstance(x, (ir.Let, ir.Load)):
                 used[x.value] = now
-        memory = ir.Buffer("spills", ir.SCRATCH, 0)
         free: list[int] = []
         ending: dict[int, list[int]] = {}
         for k, (_, x) in enumerate(statements) if far else ():
@@ -100,11 +98,10 @@ class _Spilling:
                 self.places[x.value] = x.buffer, x.at
             elif isinstance(x, (ir.Let, ir.Load)) and x.value in far:
                 if not free:
-                    free.append(memory.size)
-                    memory.size += 1
+                    free.append(self.memory.size)
+                    self.memory.size += 1
                 ending.setdefault(last[x.value], []).append(free[-1])
-                self.places[x.value] = memory, ir.Index((), free.pop())
-                self.spilled.add(x.value)
+                self.places[x.value] = self.memory, ir.Index((), free.pop())
                 if type(x) is ir.Let and x.op in ops.CONDITIONS:
                     self.conditions.add(x.value)
         return 1 + max(used, default=-1)
@@ -124,7 +121,7 @@ class _Spilling:
             yield x if current.keys().isdisjoint(operands) else ir.with_operands(x, current)
             if isinstance(x, (ir.Let, ir.Load)) and x.value in self.places:
                 self.used[x.value] = now
-                if x.value in self.spilled:
+                if self.places[x.value][0] is self.memory:
                     yield from self._spill(x.value)
 
     def _reload(self, value: int) -> Iterator[ir.Statement]:

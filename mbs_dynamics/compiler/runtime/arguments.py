@@ -110,8 +110,8 @@ def _as_floats(name: str, port: Port, value: Any) -> FloatArray:
     except ValueError as error:
         raise ArgumentError(f"{name}: {port.name} is no array of numbers: {error}") from error
     if array.dtype.kind not in "fiu":
-        came = "None" if value is None else f"dtype {array.dtype}"
-        raise ArgumentError(f"{name}: {port.name} must be real numbers; got {came}")
+        received = "None" if value is None else f"dtype {array.dtype}"
+        raise ArgumentError(f"{name}: {port.name} must be real numbers; got {received}")
     core = array.ndim - len(port.shape)
     if core < 0 or array.shape[core:] != port.shape:
         raise ArgumentError(

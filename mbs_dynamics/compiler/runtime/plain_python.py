@@ -41,6 +41,6 @@ class PlainPython:
             computed = self._function(*[x.ravel().tolist() for x in inputs])
         except Failed as failed:
             return int(failed.args[0]) + 1
-        for found, values in zip(outputs, computed, strict=True):
-            found.flat = values
+        for array, values in zip(outputs, computed, strict=True):
+            array.flat = values
         return 0

@@ -55,12 +55,12 @@ def emit_call(name: str, offset: int) -> str:
         fast.leave_unless((given == kernel.required) | (given == inputs))
         with f.loop(given) as k:
             array = args[k].to(Pointer(ARRAY))
-            found = f.call(CHECKED, array, ports[k], layout.ALIGNED)
-            fast.leave_if(found == REFUSED)
+            own = f.call(CHECKED, array, ports[k], layout.ALIGNED)
+            fast.leave_if(own == REFUSED)
             strides[k] = 0
-            with f.if_(found != ONE_STATE):
-                fast.leave_unless((states.value == ONE_STATE) | (states.value == found))
-                states.value = found
+            with f.if_(own != ONE_STATE):
+                fast.leave_unless((states.value == ONE_STATE) | (states.value == own))
+                states.value = own
                 strides[k] = array.strides[0]
                 fast.leave_unless(strides[k] > 0)
             pointers[k] = array.data

@@ -118,9 +118,9 @@ def _counts_references() -> bool:
     """
     held = [np.zeros(2)]
     count = ctypes.c_uint64.from_address(id(held[0]) + ARRAY.offset("references"))
-    once = count.value
+    initial = count.value
     held.append(held[0])
-    return once & 0xFFFFFFFF == 1 and count.value == once + 1
+    return initial & 0xFFFFFFFF == 1 and count.value == initial + 1
 
 
 def pointer(address: int) -> int:
