@@ -114,9 +114,9 @@ class Mover:
 
     def step(self) -> tuple[float, Array, Array, Array]:
         """Simulate a period; return stamp and measured positions, velocities and efforts."""
-        found = self.motors.measured(self.bus.read())
-        m, stamp = len(self.middle), found[4][0]
-        measured = np.array(found[1:4])
+        reported = self.motors.measured(self.bus.read())
+        m, stamp = len(self.middle), reported[4][0]
+        measured = np.array(reported[1:4])
         q, qd, qdd = self.reference(self.bus.time)
         self._q[:m], self._qd[:m] = measured[0], qd
         pull = 225.0 * (q - measured[0]) + 21.0 * (qd - measured[1])
@@ -152,9 +152,9 @@ class Mover:
         J = mbs.jacobian(self.model, self._q, link, representation="hybrid")
         begun = self.bus.time
         self.bus.push[:] = FORCE * (J[3:].T @ direction)[: len(self.middle)]
-        found = self.watched(watch, LASTS)
+        detected = self.watched(watch, LASTS)
         self.bus.push[:] = 0.0
-        return None if found is None else found - begun
+        return None if detected is None else detected - begun
 
 
 def tuned(mover: Mover, seconds: float = 60.0) -> Thresholds:
@@ -191,12 +191,12 @@ def collision() -> Iterator[Table]:
                     watch.restart()
                     mover.watched(watch, 0.7 + mover.rng.random())
                     times.append(mover.touched(watch, link, unit(mover.rng)))
-            found = np.array([np.inf if x is None else x for x in times])
-            middle = float(1e3 * np.median(found))
+            delays = np.array([np.inf if x is None else x for x in times])
+            middle = float(1e3 * np.median(delays))
             seen.rows.append([
-                f"{name}, {link}", len(found), f"{100.0 * (found <= WITHIN + 1e-9).mean():.0f} %",
-                f"{100.0 * np.isfinite(found).mean():.0f} %", middle if middle < np.inf else None,
-                float(1e3 * found[np.isfinite(found)].max()),
+                f"{name}, {link}", len(delays), f"{100.0 * (delays <= WITHIN + 1e-9).mean():.0f} %",
+                f"{100.0 * np.isfinite(delays).mean():.0f} %", middle if middle < np.inf else None,
+                float(1e3 * delays[np.isfinite(delays)].max()),
             ])  # fmt: skip
             print(*seen.rows[-1], file=sys.stderr, flush=True)
         count = 0

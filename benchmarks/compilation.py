@@ -52,8 +52,8 @@ def _arms() -> Table:
             for function in mbs.ALGORITHMS
         }
         slowest = sorted(taken, key=taken.__getitem__, reverse=True)[:SLOWEST]
-        said = ", ".join(f"{key} {taken[key]:.2f}" for key in slowest)
-        table.rows.append((name, len(taken), sum(taken.values()), said))
+        text = ", ".join(f"{key} {taken[key]:.2f}" for key in slowest)
+        table.rows.append((name, len(taken), sum(taken.values()), text))
     table.note = _note()
     return table
 

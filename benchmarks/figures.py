@@ -19,12 +19,14 @@ WIDTH, ROW = 8.0, 0.28
 
 def draw_ratios(title: str, ratios: Mapping[str, Mapping[str, float]], path: Path) -> None:
     """Draw one line per algorithm with a mark per mechanism: ``ratios[mechanism][algorithm]``."""
-    algorithms = list(dict.fromkeys(name for found in ratios.values() for name in found))
+    algorithms = list(
+        dict.fromkeys(name for by_algorithm in ratios.values() for name in by_algorithm)
+    )
     figure, axes = plt.subplots(figsize=(WIDTH, 1.2 + ROW * len(algorithms)), layout="constrained")
-    for k, (mechanism, found) in enumerate(ratios.items()):
-        rows = [algorithms.index(name) for name in found]
+    for k, (mechanism, by_algorithm) in enumerate(ratios.items()):
+        rows = [algorithms.index(name) for name in by_algorithm]
         marker = "osD^v<>Pph"[k % 10]
-        axes.plot(list(found.values()), rows, marker, ms=5, alpha=0.8, label=mechanism)
+        axes.plot(list(by_algorithm.values()), rows, marker, ms=5, alpha=0.8, label=mechanism)
     axes.axvline(1.0, color="black", lw=0.8)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(ScalarFormatter())

@@ -107,7 +107,7 @@ def compare(node: Node, executor: SingleThreadedExecutor, messages: int) -> rela
 
 def stops(node: Node, executor: SingleThreadedExecutor, trials: int) -> list[float]:
     """Return how long after the last joint states the first command of zero came, in s."""
-    period, found = 0.01, []
+    period, delays = 0.01, []
     with processes(False, stale_timeout="0.1", on_fault="zero") as _:
         driver = Driver(node, executor, "node")
         for _ in range(trials):
@@ -124,13 +124,13 @@ def stops(node: Node, executor: SingleThreadedExecutor, trials: int) -> list[flo
             if not driver.commands or any(driver.commands[-1][1]):
                 continue  # it was stopped before, by a pause of this machine
             count = sum(any(torques) for _, torques in driver.commands)
-            found.append(driver.commands[count][0] - last)
-    return found
+            delays.append(driver.commands[count][0] - last)
+    return delays
 
 
 def answers(node: Node, executor: SingleThreadedExecutor, trials: int) -> list[float]:
     """Return how long ``~/enable`` false took to be answered while states come at 500 Hz, in s."""
-    found = []
+    delays = []
     with processes(False, stale_timeout="5.0", callback_timeout="5.0") as _:
         driver = Driver(node, executor, "node")
         client = node.create_client(SetBool, "/node/gravity_compensation_node/enable")
@@ -146,8 +146,8 @@ def answers(node: Node, executor: SingleThreadedExecutor, trials: int) -> list[f
                 end = time.perf_counter() + 0.002
                 while (left := end - time.perf_counter()) > 0.0 and not future.done():
                     driver.spin(left)
-            found.append(time.perf_counter() - begin)
-    return found
+            delays.append(time.perf_counter() - begin)
+    return delays
 
 
 def soak(node: Node, executor: SingleThreadedExecutor, seconds: float, rate: float) -> bool:
@@ -211,16 +211,16 @@ def main() -> int:
     if options.rounds:
         relays.report([compare(*fresh(), options.messages) for _ in range(options.rounds)])
     if options.stops:
-        found = sorted(stops(*fresh(), options.stops))
+        delays = sorted(stops(*fresh(), options.stops))
         print(
-            f"zero after the last joint states: median {1e3 * statistics.median(found):.1f} ms, "
-            f"longest {1e3 * found[-1]:.1f} ms; stale_timeout 100 ms, period 10 ms"
+            f"zero after the last joint states: median {1e3 * statistics.median(delays):.1f} ms, "
+            f"longest {1e3 * delays[-1]:.1f} ms; stale_timeout 100 ms, period 10 ms"
         )
     if options.answers:
-        found = sorted(answers(*fresh(), options.answers))
+        delays = sorted(answers(*fresh(), options.answers))
         print(
-            f"answer to ~/enable false: median {1e3 * statistics.median(found):.1f} ms, "
-            f"longest {1e3 * found[-1]:.1f} ms"
+            f"answer to ~/enable false: median {1e3 * statistics.median(delays):.1f} ms, "
+            f"longest {1e3 * delays[-1]:.1f} ms"
         )
     if options.soak:
         steady = soak(*fresh(), options.soak, options.rate)

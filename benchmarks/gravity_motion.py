@@ -123,7 +123,7 @@ MOVING = {0: 0.5, 1: -0.5}
 def heavier(text: str) -> str:
     """Return a description of an arm whose last link has one percent more mass."""
     root = ElementTree.fromstring(text)
-    mass = [found for found in root.iter("mass")][-1]
+    mass = [element for element in root.iter("mass")][-1]
     mass.set("value", str(1.01 * float(mass.get("value", "0"))))
     return ElementTree.tostring(root, encoding="unicode")
 
@@ -349,10 +349,10 @@ def spread(values: Sequence[float | None], digits: int = 2) -> str:
     if not known:
         return "never"
     middle, low, high = statistics.median(known), min(known), max(known)
-    said = f"{middle:.{digits}f}"
+    text = f"{middle:.{digits}f}"
     if f"{low:.{digits}f}" != f"{high:.{digits}f}":
-        said += f" ({low:.{digits}f} to {high:.{digits}f})"
-    return said if len(known) == len(values) else f"{said}, {len(values) - len(known)} never"
+        text += f" ({low:.{digits}f} to {high:.{digits}f})"
+    return text if len(known) == len(values) else f"{text}, {len(values) - len(known)} never"
 
 
 COLUMNS = ("what happens", "the node", "kinetic energy before, J", "at its peak, J")
@@ -360,13 +360,13 @@ COLUMNS = ("what happens", "the node", "kinetic energy before, J", "at its peak,
 
 def outcomes(motions: Sequence[Motion]) -> str:
     """Return what the node did, each outcome once."""
-    said = [motion.outcome for motion in motions]
-    kinds = [re.sub(r"[\d.]+", "0", outcome) for outcome in said]
+    reactions = [motion.outcome for motion in motions]
+    kinds = [re.sub(r"[\d.]+", "0", outcome) for outcome in reactions]
     most = max(kinds, key=kinds.count)
-    example = said[kinds.index(most)]
-    if kinds.count(most) == len(said):
+    example = reactions[kinds.index(most)]
+    if kinds.count(most) == len(reactions):
         return example
-    return f"{example} ({kinds.count(most)} of {len(said)})"
+    return f"{example} ({kinds.count(most)} of {len(reactions)})"
 
 
 def energies(motions: Sequence[Motion]) -> list[str]:
@@ -432,10 +432,10 @@ def rows_table(repetitions: int) -> Iterator[Table]:
         ("hold", {name: rows(text)[name] for name in ("joint_states stop",)}, ""),
         ("", {"SIGKILL": rows(text)["SIGKILL"]}, ""),
     ]
-    for on_fault, found, imu in runs:
+    for on_fault, events, imu in runs:
         given = {**damping, **({"on_fault": on_fault} if on_fault else {})}
         with Rig(text, imu=imu, **given) as rig:
-            for what, calls in found.items():
+            for what, calls in events.items():
                 count = 1 if what == "SIGKILL" else repetitions
                 motions = [row(rig, text, calls) for _ in range(count)]
                 label = f"{what}, on_fault: {on_fault}" if on_fault else what
@@ -487,14 +487,14 @@ def alone(rig: Rig, motion: Motion) -> float:
 
     The ramp begins when the node's torques begin to go, and takes as long.
     """
-    record, said = motion.record, motion.said
+    record, log = motion.record, motion.said
     q, qd = record.q[record.at], record.qd[record.at]
-    stops = "stopped by a fault" in said or "ramping out" in said
-    stays = not stops or "stopped by a fault (hold)" in said
-    ramp = np.inf if stays else 0.0 if "stopped by a fault (zero)" in said else rig.ramp_time
-    late = rig.stale_timeout if "stale_timeout" in said else 0.0
+    stops = "stopped by a fault" in log or "ramping out" in log
+    stays = not stops or "stopped by a fault (hold)" in log
+    ramp = np.inf if stays else 0.0 if "stopped by a fault (zero)" in log else rig.ramp_time
+    late = rig.stale_timeout if "stale_timeout" in log else 0.0
     silent = record.arrivals[-1] == record.arrivals[len(record.t) // 2]
-    frozen = "ramping out" not in said and (stops or silent)
+    frozen = "ramping out" not in log and (stops or silent)
     return max(released(rig.model, q, qd, ramp, 1.0, frozen=frozen, after=late))
 
 
@@ -505,13 +505,13 @@ def handover_table(repetitions: int, **parameters: Any) -> Iterator[Table]:
     for name, posture in POSTURES.items():
         with Rig(bare(urdf(name)), **parameters) as rig:
             for at_once in (False, True):
-                found = [handover(rig, posture, at_once=at_once) for _ in range(repetitions)]
-                show(name, found)
-                records = [motion.record for motion in found]
+                motions = [handover(rig, posture, at_once=at_once) for _ in range(repetitions)]
+                show(name, motions)
+                records = [motion.record for motion in motions]
                 table.rows.append([
                     name,
                     "after ~/enable has answered" if at_once else "when torques are gravity's",
-                    outcomes(found),
+                    outcomes(motions),
                     spread([r.moved for r in records], 4),
                     spread([r.fastest for r in records], 4),
                 ])  # fmt: skip
@@ -526,12 +526,12 @@ def unsupported_table(repetitions: int, **parameters: Any) -> Iterator[Table]:
     table = Table("An arm that nothing else holds is enabled, with default parameters", columns)
     for name, posture in POSTURES.items():
         with Rig(bare(urdf(name)), **parameters) as rig:
-            found = [unsupported(rig, posture) for _ in range(repetitions)]
-        show(name, found)
-        records = [motion.record for motion in found]
+            motions = [unsupported(rig, posture) for _ in range(repetitions)]
+        show(name, motions)
+        records = [motion.record for motion in motions]
         table.rows.append([
             name,
-            outcomes(found),
+            outcomes(motions),
             spread([r.moved for r in records]),
             spread([r.fastest for r in records]),
             spread([r.at_the_end for r in records]),

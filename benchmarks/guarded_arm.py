@@ -81,14 +81,14 @@ def _times(case: Case) -> list[float]:
     def frames(moved: float) -> list[Frame]:
         """Return frames with the efforts that were commanded, around a posture."""
         efforts = [each.effort for each in commands] or [0.0] * count
-        found = [
+        made = [
             Frame(k, now, q + moved, rate, effort)
             for k, (q, rate, effort) in enumerate(
                 zip(Q.tolist(), rng.normal(0.0, 0.01, count).tolist(), efforts, strict=False)
             )
         ]
         silent = rng.integers(count) if case.given < count else None
-        return [each for each in found if each.motor != silent]
+        return [each for each in made if each.motor != silent]
 
     taken, engaged = [], False
     while len(taken) < ROUNDS:

@@ -80,8 +80,8 @@ class Bare(Loop):
 
     def step(self) -> Any:
         """Return the commands of the next period."""
-        found = self.motors.measured(self.bus.read())
-        for joint, q, qd in zip(*found[:3], strict=True):
+        reported = self.motors.measured(self.bus.read())
+        for joint, q, qd in zip(*reported[:3], strict=True):
             k = self.motors.coordinates[joint]
             self.q[k], self.qd[k] = (q, qd) if np.isfinite([q, qd]).all() else (self.q[k], 0.0)
         torques = mbs.gravity_torques(self.model, self.q) - DAMPING * self.qd
@@ -191,11 +191,11 @@ def events(benches: dict[str, Bench]) -> Table:
             bare = farthest(benches["arm7"].trials(event, kind=Bare))
         if event.mode == "hold":
             ramped = farthest(benches["arm7"].trials(event, rows={"kp": 0.0}))
-        found = [bench.trials(event) for bench in benches.values()]
-        found += [benches["arm7"].trials(event, law=law()) for law in IMPEDANCE]
-        loops = [loop for each in found for loop in each]
-        said = [" or ".join(sorted(set(map(of, loops)))) for of in (reaction, holder)]
-        made.rows.append([name, *said, bare, ramped, *map(farthest, found)])
+        trials = [bench.trials(event) for bench in benches.values()]
+        trials += [benches["arm7"].trials(event, law=law()) for law in IMPEDANCE]
+        loops = [loop for each in trials for loop in each]
+        outcomes = [" or ".join(sorted(set(map(of, loops)))) for of in (reaction, holder)]
+        made.rows.append([name, *outcomes, bare, ramped, *map(farthest, trials)])
         show(made)
     return made
 
@@ -220,10 +220,11 @@ def wrong_commands(benches: dict[str, Bench]) -> Table:
     for arm, bench in benches.items():
         for name in ("sign of a command", "command fourfold"):
             loops = [x for k in range(len(bench.joints)) for x in bench.trials(EVENTS[name], k)]
-            found = [x for x in loops if x.arm.fault and x.arm.fault.kind == "tracking"]
-            rest = [x for x in loops if x not in found]
+            detected = [x for x in loops if x.arm.fault and x.arm.fault.kind == "tracking"]
+            rest = [x for x in loops if x not in detected]
             made.rows.append([
-                f"{arm}, {name}", len(loops), len(found), farthest(found), len(rest), farthest(rest)
+                f"{arm}, {name}", len(loops), len(detected), farthest(detected), len(rest),
+                farthest(rest),
             ])  # fmt: skip
             show(made)
     return made

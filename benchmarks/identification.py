@@ -84,14 +84,14 @@ def real_arms() -> Table:
         path = ARMS / urdf if (ARMS / urdf).exists() else robot(urdf)
         begin = time.perf_counter()
         other = read_recording(ARMS / validation) if validation else None
-        found = identify(mbs.Model.from_urdf(path), [read_recording(ARMS / training)], other)
-        errors = found.errors
+        result = identify(mbs.Model.from_urdf(path), [read_recording(ARMS / training)], other)
+        errors = result.errors
         shares = (errors.description, errors.description_with_friction, errors.identified or 0.0)
         rows.append(
             [
                 name,
                 *(f"{100.0 * share:.2f}" for share in shares),
-                "yes" if found.consistent else "no",
+                "yes" if result.consistent else "no",
                 f"{time.perf_counter() - begin:.1f}",
             ]
         )
@@ -122,8 +122,8 @@ def trials() -> Table:
         rng = np.random.default_rng(seed)
         tau += 0.01 * np.sqrt(np.square(tau).mean(axis=0)) * rng.normal(size=tau.shape)
         run = Recording("loaded", JOINTS, t, q, tau, qd)
-        found = identify_payload(wrong(seed), run, "tool", recorded(300 + seed))
-        worst = max(worst, abs(float(found.inertia.mass) - 2.0) / 2.0)
+        load = identify_payload(wrong(seed), run, "tool", recorded(300 + seed))
+        worst = max(worst, abs(float(load.inertia.mass) - 2.0) / 2.0)
     rows = [
         ["base parameters within three standard deviations, %", f"{100 * np.mean(all_inside):.2f}"],
         [f"trials of {TRIALS} in which at least 95 % of them are", str(inside)],
@@ -136,10 +136,10 @@ def speed() -> Table:
     """Return how long a minute of seven joints at 1 kHz takes."""
     recording = recorded(1, duration=60.0, rate=1000.0)
     begin = time.perf_counter()
-    found = identify(wrong(), [recording])
+    result = identify(wrong(), [recording])
     seconds = time.perf_counter() - begin
     rows = [
         ["seconds", f"{seconds:.1f}"],
-        ["identified %", f"{100 * (found.errors.identified or 0):.2f}"],
+        ["identified %", f"{100 * (result.errors.identified or 0):.2f}"],
     ]
     return Table("A minute of seven joints at 1 kHz", ["", ""], rows)

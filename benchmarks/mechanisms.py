@@ -67,8 +67,8 @@ def urdf(name: str) -> Path:
     if not below:
         return robot_path(name)
     distribution = importlib.metadata.distribution("example-robot-data")
-    found = [file for file in distribution.files or () if str(file).endswith(below)]
-    return Path(str(distribution.locate_file(found[0])))
+    files = [file for file in distribution.files or () if str(file).endswith(below)]
+    return Path(str(distribution.locate_file(files[0])))
 
 
 def arms() -> Iterator[tuple[str, mbs.Model]]:

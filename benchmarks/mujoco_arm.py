@@ -58,12 +58,12 @@ def bare(path: str | Path) -> str:
         if joint.get("type") == "prismatic":
             joint.set("type", "fixed")
         for tag in ("mimic", "dynamics", "safety_controller", "calibration"):
-            for found in joint.findall(tag):
-                joint.remove(found)
+            for element in joint.findall(tag):
+                joint.remove(element)
     for link in root.iter("link"):
         for tag in ("visual", "collision"):
-            for found in link.findall(tag):
-                link.remove(found)
+            for element in link.findall(tag):
+                link.remove(element)
     return ElementTree.tostring(root, encoding="unicode")
 
 
@@ -294,14 +294,14 @@ class Record:
         the event and the present one: what lies between zero and those belongs to gravity
         compensation, and all else to terms that it does not consist of.
         """
-        found = np.zeros_like(self.tau)
+        excess = np.zeros_like(self.tau)
         low = high = np.zeros(self.q.shape[1])
         for k in range(max(0, self.at - DELAY), len(self.t)):
             g = self.statics.gravity(self.q[k])
             low, high = np.minimum(g, low), np.maximum(g, high)
-            found[k] = self.tau[k] - np.clip(self.tau[k], low, high)
-        found[: self.at + 1] = 0.0
-        return found
+            excess[k] = self.tau[k] - np.clip(self.tau[k], low, high)
+        excess[: self.at + 1] = 0.0
+        return excess
 
     @property
     def excess_until(self) -> float:

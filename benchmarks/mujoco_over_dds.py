@@ -233,10 +233,10 @@ class ArmNode:
         future = self._futures[number]
         if not future.done():
             return None
-        said = future.result()
-        if hasattr(said, "results"):
-            return all(one.successful for one in said.results), said.results[0].reason
-        return said.success, getattr(said, "message", "")
+        response = future.result()
+        if hasattr(response, "results"):
+            return all(one.successful for one in response.results), response.results[0].reason
+        return response.success, getattr(response, "message", "")
 
     def status(self) -> dict[str, Any]:
         """Return what ~/enabled said last, and how far commands are from gravity's torques."""
@@ -343,7 +343,7 @@ def arm_process() -> None:
     from rclpy.signals import SignalHandlerOptions
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that measures ends this one
-    said = os.fdopen(os.dup(1), "wb")
+    replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     about = pickle.load(sys.stdin.buffer)
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
@@ -359,8 +359,8 @@ def arm_process() -> None:
 
     def reply(what: Any) -> None:
         with contextlib.suppress(BrokenPipeError):
-            pickle.dump(what, said)
-            said.flush()
+            pickle.dump(what, replies)
+            replies.flush()
 
     threading.Thread(target=read, daemon=True).start()
     node.run(requests, reply)
@@ -556,8 +556,8 @@ class Rig:
             return any(self.ask("answer", number) for number in numbers)
 
         self.until(answered, f"an answer of {service}")
-        found = (self.ask("answer", number) for number in numbers)
-        return next(answer for answer in found if answer)
+        answers = (self.ask("answer", number) for number in numbers)
+        return next(answer for answer in answers if answer)
 
     def activate(self) -> None:
         """Bring the node back from the lifecycle state inactive."""
@@ -567,11 +567,11 @@ class Rig:
         """Enable as soon as the node is ready for it."""
         end = time.monotonic() + TIMEOUT
         while True:
-            good, said = self.call("enable", True, service="enable")
+            good, reason = self.call("enable", True, service="enable")
             if good:
                 return
             if time.monotonic() > end:
-                raise RuntimeError(f"not enabled: {said}\n{self.log}")
+                raise RuntimeError(f"not enabled: {reason}\n{self.log}")
             time.sleep(0.1)
 
     def disable(self) -> None:

@@ -73,5 +73,5 @@ def _polynomial(counts: dict[int, int]) -> str | None:
 
 def _written(terms: Any) -> str:
     powers = ["", " n", " n^2", " n^3"][len(terms) - 1 :: -1]
-    said = " ".join(f"{c:+.4g}{p}" for c, p in zip(terms, powers, strict=True) if c)
-    return said.replace("+", "+ ").replace("-", "- ").removeprefix("+ ") or "0"
+    text = " ".join(f"{c:+.4g}{p}" for c, p in zip(terms, powers, strict=True) if c)
+    return text.replace("+", "+ ").replace("-", "- ").removeprefix("+ ") or "0"

@@ -78,9 +78,11 @@ class Gaps(Longest):
         self._before = now
 
 
-def write(path: Path, **found: Longest) -> None:
+def write(path: Path, **durations: Longest) -> None:
     """Write what was found."""
-    path.write_text(json.dumps({name: vars(one) for name, one in found.items()}), encoding="utf-8")
+    path.write_text(
+        json.dumps({name: vars(one) for name, one in durations.items()}), encoding="utf-8"
+    )
 
 
 # -- the node ------------------------------------------------------------------------------------
@@ -208,14 +210,14 @@ def spin_for(executor: SingleThreadedExecutor, seconds: float) -> None:
 
 def shared_memory(pid: int) -> set[Path]:
     """Return the files in shared memory that a process has locked as its own."""
-    found = set()
+    paths = set()
     with contextlib.suppress(OSError):
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():
             with contextlib.suppress(OSError):
                 name = os.readlink(descriptor)
                 if name.startswith("/dev/shm/fastrtps_") and name.endswith("_el"):
-                    found |= {Path(name), Path(name.removesuffix("_el"))}
-    return found
+                    paths |= {Path(name), Path(name.removesuffix("_el"))}
+    return paths
 
 
 def come_and_go(comings: int, at_once: int, alive: Callable[[], bool]) -> None:
@@ -297,16 +299,16 @@ def measure(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
             faults = re.findall(
                 r"stopped by a fault \(\w+\): (.*)", node_log.read_text(encoding="utf-8")
             )
-        found = {}
+        durations = {}
         for path in (node_path, driver_path):
-            found |= json.loads(path.read_text(encoding="utf-8"))
-    return found, faults
+            durations |= json.loads(path.read_text(encoding="utf-8"))
+    return durations, faults
 
 
-def report(found: dict[str, Any], faults: list[str], comings: int) -> None:
+def report(durations: dict[str, Any], faults: list[str], comings: int) -> None:
     """Print a table and a verdict."""
     print(f"{'':24}{'longest':>10}{f'over {1e3 * LONG:.0f} ms':>14}{'of':>10}")
-    for name, one in found.items():
+    for name, one in durations.items():
         words = name.replace("_", " ")
         print(f"{words:24}{1e3 * one['longest']:7.1f} ms{one['long']:14}{one['all']:10}")
     for reason in faults:
@@ -336,8 +338,8 @@ def main() -> int:
     options = parser.parse_args()
     os.environ.setdefault("ROS_DOMAIN_ID", str(unused_domain()))
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    found, faults = measure(options)
-    report(found, faults, options.comings)
+    durations, faults = measure(options)
+    report(durations, faults, options.comings)
     return 1 if faults else 0
 
 

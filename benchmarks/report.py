@@ -71,14 +71,14 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor() or "unknown processor"
-    said = dict(line.split(":", 1) for line in lines if ":" in line)
-    fields = {key.strip(): value.strip() for key, value in said.items()}
+    entries = dict(line.split(":", 1) for line in lines if ":" in line)
+    fields = {key.strip(): value.strip() for key, value in entries.items()}
     name = fields.get("model name", platform.processor())
     numbers = [f"{key} {fields[key]}" for key in ("cpu family", "model") if key in fields]
     return f"{name} ({', '.join(numbers)})" if numbers else name
 
 
-def write(name: str, summary: str, said: str, tables: Iterable[Table]) -> None:
+def write(name: str, summary: str, conditions: str, tables: Iterable[Table]) -> None:
     """Write the tables to results/<name>.md; a note of several tables stands below the last one."""
     RESULTS.mkdir(exist_ok=True)
     tables = list(tables)
@@ -87,5 +87,5 @@ def write(name: str, summary: str, said: str, tables: Iterable[Table]) -> None:
         replace(table, note="" if table.note in notes[k + 1 :] else table.note)
         for k, table in enumerate(tables)
     ]
-    text = f"# {name}\n\n{summary}\n\n{said}\n\n" + "\n".join(str(table) for table in tables)
+    text = f"# {name}\n\n{summary}\n\n{conditions}\n\n" + "\n".join(str(table) for table in tables)
     (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")

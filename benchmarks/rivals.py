@@ -91,7 +91,7 @@ class Pinocchio:
         m, d = self.model, self.data
         frame = m.getFrameId(body)
         state = (m, d, q, qd)
-        found: dict[str, Callable[[], Any]] = {
+        made: dict[str, Callable[[], Any]] = {
             "inverse_dynamics": lambda: pin.rnea(m, d, q, qd, qdd),
             "gravity_torques": lambda: pin.computeGeneralizedGravity(m, d, q),
             "bias_torques": lambda: pin.nonLinearEffects(*state),
@@ -131,11 +131,11 @@ class Pinocchio:
             return pin.getJointKinematicHessian(m, d, m.frames[frame].parentJoint, pin.LOCAL)
 
         for name, reference in FRAMES.items():
-            found[f"jacobian, {name}"] = lambda r=reference: pin.computeFrameJacobian(
+            made[f"jacobian, {name}"] = lambda r=reference: pin.computeFrameJacobian(
                 m, d, q, frame, r
             )
         return {
-            **found,
+            **made,
             "inverse_dynamics_regressor": regressor,
             "operational_space_inertia": operational_space_inertia,
             "jacobian_rate": rate,
@@ -179,8 +179,8 @@ class Pinocchio:
             result[k] = call()
 
         def store_all(k: int) -> None:
-            for into, found in zip(results, call(), strict=True):
-                into[k] = found
+            for into, part in zip(results, call(), strict=True):
+                into[k] = part
 
         return store if len(results) == 1 else store_all
 

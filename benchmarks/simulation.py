@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from mujoco import rollout
 from numpy.typing import NDArray
 
 import mbs_dynamics as mbs
+from benchmarks.mechanisms import urdf
 from benchmarks.report import Table
 from benchmarks.timing import Call, interleaved, median, ratio
 from mbs_dynamics.integrate import (
@@ -67,7 +67,7 @@ def simulation() -> Iterator[Table]:
     """Yield the table of the compiled loops, and those of whole simulations."""
     table = Table("Open-loop steps, compared with MuJoCo's rollout", COLUMNS, note=NOTE)
     for name, file in ARMS.items():
-        model, theirs = mbs.Model.from_urdf(_file(file)), _mujoco(_file(file))
+        model, theirs = mbs.Model.from_urdf(urdf(file)), _mujoco(urdf(file))
         for method, integrator in INTEGRATORS.items():
             theirs.opt.integrator = integrator
             for members, steps in ((1, SINGLE_STEPS), (MEMBERS, BATCH_STEPS)):
@@ -75,12 +75,6 @@ def simulation() -> Iterator[Table]:
     yield table
     yield _whole()
     yield _without_coordinates()
-
-
-def _file(below: str) -> Path:
-    distribution = importlib.metadata.distribution("example-robot-data")
-    found = [file for file in distribution.files or () if str(file).endswith(f"robots/{below}")]
-    return Path(str(distribution.locate_file(found[0])))
 
 
 def _row(
@@ -126,7 +120,7 @@ def _whole() -> Table:
         note="Includes accelerations, energies and momenta of all states. A law is a Python "
         "function.",
     )
-    arm = mbs.Model.from_urdf(_file(ARMS["xArm 7"]))
+    arm = mbs.Model.from_urdf(urdf(ARMS["xArm 7"]))
     forces = JointForces.of(arm, damping=0.5, friction=0.5, stops=True)
     q = np.full(arm.n, 0.3)
     cases: dict[str, dict[str, Any]] = {
@@ -158,7 +152,7 @@ def _without_coordinates() -> Table:
         note="simulate, including energies and momenta of all states. "
         "MuJoCo's rollout in C uses the same scheme on quaternions, and returns states only.",
     )
-    text = _file(QUADRUPED).read_text()
+    text = urdf(QUADRUPED).read_text()
     robot = mbs.Model.from_urdf(text, floating_base=True)
     M = mbs.spatial_inertia(2.0, (0.1, -0.05, 0.2), np.diag([0.1, 0.15, 0.2]))
     body = mbs.Model.from_joints(

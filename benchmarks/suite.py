@@ -161,16 +161,14 @@ def _one_state(
     for subject in subjects(body):
         kernel, seconds = _compiled(subject, model)
         arrays = state[: subject.arrays]
-        calls = {
-            key: found[subject.label] for key, found in others.items() if subject.label in found
-        }
+        calls = {key: each[subject.label] for key, each in others.items() if subject.label in each}
         for key, call in calls.items():
             if subject.label not in incomparable:
                 _compare(f"{key}: {subject.label} of {name}", kernel(*arrays), call(), order)
         ways = {"ours": Call(kernel, arrays), **{key: Call(call) for key, call in calls.items()}}
         taken = interleaved(ways)
-        found = {key: ratio(taken[key], taken["ours"]) for key in calls}
-        for key, gain in found.items():
+        by_library = {key: ratio(taken[key], taken["ours"]) for key in calls}
+        for key, gain in by_library.items():
             gains[key][subject.label] = gain
         table.rows.append(
             [
@@ -179,7 +177,7 @@ def _one_state(
                 1e3 * seconds,
                 median(taken["ours"]),
                 median(taken[Pinocchio.name]),
-                *(found.get(key) for key in others),
+                *(by_library.get(key) for key in others),
             ]
         )
     return table, gains

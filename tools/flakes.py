@@ -41,8 +41,8 @@ def main() -> int:
     failed: collections.Counter[str] = collections.Counter()
     with busy(options.busy):
         for k in range(options.rounds):
-            last, found, why = one_round(files, options.workers)
-            failed.update(found)
+            last, names, why = one_round(files, options.workers)
+            failed.update(names)
             print(f"{why}round {k + 1}: {last}", flush=True)
     for name, times in failed.most_common():
         print(f"failed {times} of {options.rounds} times: {name}")
@@ -51,11 +51,11 @@ def main() -> int:
 
 def timed() -> list[Path]:
     """Return the files of tests that may depend on load."""
-    found = []
+    files = []
     for path in sorted(TEST.rglob("test_*.py")):
         if "ros" in path.parts or TIMED.search(path.read_text(encoding="utf-8")):
-            found.append(path)
-    return found
+            files.append(path)
+    return files
 
 
 @contextlib.contextmanager
@@ -79,8 +79,8 @@ def one_round(files: list[str], workers: int) -> tuple[str, list[str], str]:
     failed = [x.split(" - ")[0] for x in lines if x.startswith(("FAILED ", "ERROR "))]
     if done.returncode not in (0, 1, 5) and not failed:
         failed = [f"pytest ended with {done.returncode}: {lines[-1]}"]
-    found = REPORT.search(done.stdout)
-    why = done.stdout[found.start() :] + "\n" if failed and found else ""
+    summary = REPORT.search(done.stdout)
+    why = done.stdout[summary.start() :] + "\n" if failed and summary else ""
     return lines[-1].strip("= "), failed, why
 
 

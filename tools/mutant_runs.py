@@ -278,7 +278,7 @@ def batches(
         order += [test for ranks in own for test in ranks[0][:10]]
         order += [test for ranks in own for test in ranks[0]]
     order += [test for rank in (1, 2) for _, _, ranks in files for test in ranks[rank]]
-    found: list[tuple[float, list[str]]] = [(0.0, [])]
+    groups: list[tuple[float, list[str]]] = [(0.0, [])]
     imported: set[str] = set()
     for test in dict.fromkeys(order):
         name = test.split("::")[0]
@@ -289,10 +289,10 @@ def batches(
             continue
         budget -= duration
         imported.add(name)
-        if found[-1][0] + duration > (6.0 if len(found) == 1 else 15.0):
-            found.append((0.0, []))
-        found[-1] = found[-1][0] + duration, [*found[-1][1], test]
-    return [batch for batch in found if batch[1]]
+        if groups[-1][0] + duration > (6.0 if len(groups) == 1 else 15.0):
+            groups.append((0.0, []))
+        groups[-1] = groups[-1][0] + duration, [*groups[-1][1], test]
+    return [batch for batch in groups if batch[1]]
 
 
 class Selection:

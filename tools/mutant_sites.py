@@ -85,7 +85,7 @@ class Mutant:
 def mutants(source: str, file: str) -> tuple[ast.Module, list[Mutant]]:
     """Return the syntax tree of a module and all its mutants, in the order of the text."""
     tree = ast.parse(source)
-    found: list[Mutant] = []
+    made: list[Mutant] = []
     for parent, name, index, new, statement, scope, outside in _sites(tree, None, "", True):
         put = _putter(parent, name, index, new)
         before = _text(statement)
@@ -98,8 +98,8 @@ def mutants(source: str, file: str) -> tuple[ast.Module, list[Mutant]]:
         names = frozenset(_assigned(statement)) if outside else frozenset()
         change = _difference(before, after)
         line = getattr(parent if isinstance(parent, ast.expr) else statement, "lineno", lines[0])
-        found.append(Mutant(file, scope, change, line, frozenset(lines), names, len(found), put))
-    return tree, found
+        made.append(Mutant(file, scope, change, line, frozenset(lines), names, len(made), put))
+    return tree, made
 
 
 def _putter(parent: ast.AST, name: str, index: int | None, new: Any) -> Callable[[bool], None]:
@@ -278,11 +278,11 @@ def _difference(before: str, after: str, margin: int = 48) -> str:
 
 def _assigned(statement: ast.AST) -> list[str]:
     """Return the names that a statement assigns or defines."""
-    found = [getattr(statement, "name", "")]
+    names = [getattr(statement, "name", "")]
     for node in ast.walk(statement):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.append(node.id)
-    return [name for name in found if name]
+            names.append(node.id)
+    return [name for name in names if name]
 
 
 def lines_with(tree: ast.Module, names: frozenset[str]) -> set[int]:

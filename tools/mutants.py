@@ -98,25 +98,25 @@ class Trials:
         self.mutants: list[Mutant] = []
         for path in sorted(path for room in ROOMS for path in (PACKAGE / room).rglob("*.py")):
             file = str(path.relative_to(PACKAGE))
-            self.trees[file], found = mutants(path.read_text(), file)
-            self.mutants += found
+            self.trees[file], made = mutants(path.read_text(), file)
+            self.mutants += made
         self.record = record()
         self.killers: dict[str, str] = json.loads(KILLERS.read_text()) if KILLERS.exists() else {}
 
     def run(self, chosen: list[Mutant], changed: bool = True) -> list[tuple[Mutant, str]]:
         """Return what became of mutants, or of as many copies without a change."""
-        found = []
+        outcomes = []
         for (mutant, verdict, began), status in in_forks(self._task(m, changed) for m in chosen):
             word = WORDS.get(status, "crashed")
             by = "" if word == "survived" else f" by {verdict.read_text()}"
             where = f"{mutant.id} {mutant.function}: {mutant.change}" if changed else mutant.id
             took = time.monotonic() - began
             print(f"{'' if changed else 'unchanged '}{word} {where}{by} [{took:.1f} s]", flush=True)
-            found.append((mutant, word))
+            outcomes.append((mutant, word))
             if changed and word == "killed":
                 self.killers[str(mutant.key)] = verdict.read_text()
                 KILLERS.write_text(json.dumps(self.killers))
-        return found
+        return outcomes
 
     def _task(self, mutant: Mutant, changed: bool) -> tuple[Any, Callable[[], int], Path]:
         tree = self.trees[mutant.file]
@@ -135,18 +135,20 @@ class Trials:
         return (mutant, verdict, time.monotonic()), work, log
 
 
-def report(found: list[tuple[Mutant, str]]) -> float:
+def report(outcomes: list[tuple[Mutant, str]]) -> float:
     """Print what became of the mutants of each room, and who survived; return the share killed."""
     print(f"\n{'room':18}  killed timeout crashed survived   error percent")
-    rooms = [(room, [(m, word) for m, word in found if room_of(m.file) == room]) for room in ROOMS]
+    rooms = [
+        (room, [(m, word) for m, word in outcomes if room_of(m.file) == room]) for room in ROOMS
+    ]
     share = 0.0
-    for room, own in [*rooms, ("all", found)]:
+    for room, own in [*rooms, ("all", outcomes)]:
         counts = Counter(word for _, word in own)
         share = (counts["killed"] + counts["timeout"] + counts["crashed"]) / max(1, len(own))
         columns = [counts[w] for w in ("killed", "timeout", "crashed", "survived", "error")]
         if own:
             print(f"{room:18}", *(f"{n:7}" for n in columns), f"{100 * share:7.1f}")
-    for mutant, word in sorted(found, key=lambda pair: (pair[0].file, pair[0].line)):
+    for mutant, word in sorted(outcomes, key=lambda pair: (pair[0].file, pair[0].line)):
         if word in ("survived", "error"):
             print(f"- `{mutant.file}` `{mutant.function}`: `{mutant.change}` ({mutant.id})")
     return share
@@ -164,9 +166,9 @@ def main() -> int:
     prepare()
     trials = Trials(arguments.budget)
     if arguments.mutant:
-        found = trials.run([m for m in trials.mutants if m.id in arguments.mutant])
-        print(*(log_of(mutant.id).read_text() for mutant, _ in found))
-        return int(any(word == "survived" for _, word in found))
+        outcomes = trials.run([m for m in trials.mutants if m.id in arguments.mutant])
+        print(*(log_of(mutant.id).read_text() for mutant, _ in outcomes))
+        return int(any(word == "survived" for _, word in outcomes))
     of_these = [m for m in trials.mutants if m.file.startswith(arguments.only)]
     chosen = sample(of_these, arguments.count, arguments.seed)
     listed = known_survivors(KNOWN.read_text()) if KNOWN.exists() else set()

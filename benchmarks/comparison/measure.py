@@ -154,8 +154,8 @@ def _failure(blank: Result, faults: Mapping[str, str]) -> Result:
     """Return a result without times; it is a fault only if the other version can do it."""
     if set(faults) == {NEW}:
         return replace(blank, fault=f"now: {faults[NEW]}")
-    said = "; ".join(f"{key}: {text}" for key, text in faults.items())
-    return replace(blank, left_out=said)
+    reasons = "; ".join(f"{key}: {text}" for key, text in faults.items())
+    return replace(blank, left_out=reasons)
 
 
 def _agree(a: Sequence[float], b: Sequence[float]) -> bool:

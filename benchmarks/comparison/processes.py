@@ -93,8 +93,8 @@ def _git(*arguments: str) -> str:
     except FileNotFoundError:
         raise ComparisonError("git is not installed, and it has the revision") from None
     if done.returncode:
-        said = done.stderr.strip() or f"exit code {done.returncode}"
-        raise ComparisonError(f"git {' '.join(arguments[:2])} failed: {said}")
+        cause = done.stderr.strip() or f"exit code {done.returncode}"
+        raise ComparisonError(f"git {' '.join(arguments[:2])} failed: {cause}")
     return done.stdout.strip()
 
 
@@ -161,9 +161,9 @@ class Worker:
         if not line.endswith("\n"):
             code = self._process.wait()
             self._said.seek(0)
-            said = _last_lines(self._said.read())
+            lines = _last_lines(self._said.read())
             raise ComparisonError(
-                f"the worker of {self.name} died during {what} (exit code {code}):\n{said}"
+                f"the worker of {self.name} died during {what} (exit code {code}):\n{lines}"
             )
         answer: dict[str, Any] = json.loads(line)
         return answer

@@ -119,24 +119,24 @@ class Suite:
 
     def closure(self, names: Iterable[str]) -> list[dict[str, str]]:
         """Return the packages and all that they depend on."""
-        found: dict[str, dict[str, str]] = {}
+        packages: dict[str, dict[str, str]] = {}
         waiting = list(names)
         while waiting:
             name = waiting.pop()
             name = name if name in self.packages else self.provided.get(name, name)
-            if name in found or name in NEEDLESS:
+            if name in packages or name in NEEDLESS:
                 continue
             if name not in self.packages:
                 raise NotAvailableError(
                     f"Debian {self.name} has no package {name} for {self.architecture}"
                 )
-            fields = found[name] = self.packages[name]
+            fields = packages[name] = self.packages[name]
             for field in ("Depends", "Pre-Depends"):
                 for alternatives in fields.get(field, "").split(","):
                     first = re.match(r"[^ :(|]+", alternatives.strip())
                     if first:
                         waiting.append(first[0])
-        return list(found.values())
+        return list(packages.values())
 
     def unpack(self, names: Iterable[str], root: Path) -> None:
         """Unpack packages and all that they depend on into a folder that becomes a root."""

@@ -103,10 +103,10 @@ def works(python: Path | str, version: str) -> bool:
     """Whether this is an ordinary CPython of that version that can make virtual environments."""
     code = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2], sys.abiflags)"
     try:
-        found = call([python, "-c", code], "", 60.0, env=environment())
+        called = call([python, "-c", code], "", 60.0, env=environment())
     except NotAvailableError:
         return False
-    return found.split() == [version]
+    return called.split() == [version]
 
 
 def at_hand(version: str) -> Path | None:
@@ -141,10 +141,10 @@ def interpreter(version: str, download: bool) -> Path:
 
 def digest(paths: Sequence[Path]) -> str:
     """Return a short name for the contents of files."""
-    found = hashlib.sha256()
+    total = hashlib.sha256()
     for path in paths:
-        found.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
-    return found.hexdigest()[:12]
+        total.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
+    return total.hexdigest()[:12]
 
 
 def wheel() -> Path:
