@@ -13,13 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import mbs_dynamics as mbs
-from mbs_dynamics.cli.options import Command, pair
+from mbs_dynamics.cli.options import Command, robot_file
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.files import check_writable
-from mbs_dynamics.model.model import Model
-from mbs_dynamics.resources import robot_path
-
-SHIPPED = "arm7"
 
 
 def add_commands(commands: Any) -> None:
@@ -33,8 +29,7 @@ def add_commands(commands: Any) -> None:
     command.file("--out", text)
     command.file("--report", "web page to write")
     text = "factors of efforts that are motor currents, N m/A or N/A"
-    kind = pair(float, "JOINT=GAIN")
-    command.add("--gains", text, type=kind, nargs="+", default=[], metavar="JOINT=GAIN")
+    command.pairs("--gains", text, form="JOINT=GAIN")
     text = "use the gains with which the currents best fit the masses of the description"
     command.flag("--fit-gains", text)
     command.flag("--force", "write the result even if it is no better")
@@ -105,17 +100,6 @@ def _identification() -> Any:
     return identification
 
 
-def description(name: str, gravity: Sequence[float] | None = None) -> tuple[Path, Model]:
-    """Return the file of a robot, and its model; its warnings are printed."""
-    path = robot_path(name) if name == SHIPPED else Path(name).expanduser()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model = mbs.Model.from_urdf(path)
-    for one in caught:
-        print(f"warning: {one.message}", file=sys.stderr)
-    return path, model if gravity is None else model.with_gravity(gravity)
-
-
 class _Job:
     """The files, the model and the recordings of a command."""
 
@@ -124,7 +108,13 @@ class _Job:
         for name in ("out", "report", "json", "trajectory"):
             if (path := getattr(options, name, None)) is not None:
                 check_writable(f"--{name}", path)
-        self.path, self.model = description(options.robot, options.gravity)
+        self.path = robot_file(options.robot)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = mbs.Model.from_urdf(self.path)
+        for each in caught:
+            print(f"warning: {each.message}", file=sys.stderr)
+        self.model = model if options.gravity is None else model.with_gravity(options.gravity)
 
     def read(self, file: Path, **given: Any) -> Any:
         """Return a recording."""

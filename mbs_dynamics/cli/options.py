@@ -64,10 +64,18 @@ class Command:
         self.add("--body", "body or link, for algorithms that take one")
         self.add("--representation", "of twists and wrenches", choices=mbs.REPRESENTATIONS)
 
-    def pairs(self, name: str, text: str, value: Callable[[str], Any] = float) -> None:
-        """Add an option of several JOINT=VALUE; see :func:`pair`."""
-        kind = pair(value)
-        self.add(name, text, type=kind, nargs="+", default=[], metavar="JOINT=VALUE")
+    def pairs(
+        self,
+        name: str,
+        text: str,
+        value: Callable[[str], Any] = float,
+        form: str = "JOINT=VALUE",
+        *,
+        named: bool = False,
+    ) -> None:
+        """Add an option of several NAME=VALUE; see :func:`pair`."""
+        kind = pair(value, form, named=named)
+        self.add(name, text, type=kind, nargs="+", default=[], metavar=form)
 
     def state(self) -> None:
         """Add the options of an initial state; see :func:`initial_state`."""
@@ -83,8 +91,7 @@ class Command:
         """Add the options of reading a recording."""
         self.add("--topic", "topic of the joint states in bags", default="")
         text = "other names and units of columns, such as Time=t[ms] J1_pos=q_joint1 J1=tau_joint1"
-        kind = pair(str, "NAME=MEANING", named=True)
-        self.add("--columns", text, type=kind, nargs="+", default=[], metavar="NAME=MEANING")
+        self.pairs("--columns", text, str, "NAME=MEANING", named=True)
 
     def page(self) -> None:
         """Add the options of a page in the browser."""
@@ -93,7 +100,7 @@ class Command:
 
 
 def pair(
-    value: Callable[[str], Any], form: str = "JOINT=VALUE", *, named: bool = False
+    value: Callable[[str], Any], form: str, *, named: bool
 ) -> Callable[[str], tuple[str, Any]]:
     """Return the type of an argument NAME=VALUE, or VALUE with an empty name unless ``named``."""
 

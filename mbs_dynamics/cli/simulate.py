@@ -116,7 +116,7 @@ def _simulate(options: argparse.Namespace) -> int:
     model = robot_of(options)
     q, qd = initial_state(model, options)
     if options.view:
-        from mbs_dynamics.view.page import check_port
+        from mbs_dynamics.view.server import check_port
 
         check_port(options.port)
     begun, failed = time.perf_counter(), None

@@ -14,7 +14,6 @@ from mbs_dynamics.cli.options import (
     initial_state,
     model_code,
     motion_in,
-    pair,
     robot_file,
     robot_of,
     robot_source,
@@ -50,8 +49,7 @@ def add_commands(commands: Any) -> None:
     view.flag("--ros", "show the live robot of robot_description and joint_states")
     view.add("--namespace", "ROS namespace of the robot, with --ros", default="")
     text = "other topics, with --ros: enabled, target_pose, tool_wrench, contact"
-    kind = pair(str, "NAME=TOPIC", named=True)
-    view.add("--topics", text, type=kind, nargs="+", default=[], metavar="NAME=TOPIC")
+    view.pairs("--topics", text, str, "NAME=TOPIC", named=True)
 
 
 def _view(options: argparse.Namespace) -> int:

@@ -38,8 +38,9 @@ from mbs_dynamics.ros.robot_description import model_of
 from mbs_dynamics.view import layers
 from mbs_dynamics.view.drawings import Drawing, Frames, Labels, Lines, same
 from mbs_dynamics.view.opening import Opened, announce, open_page
-from mbs_dynamics.view.page import REFRESH, check_port
+from mbs_dynamics.view.page import REFRESH
 from mbs_dynamics.view.scene import Scene
+from mbs_dynamics.view.server import check_port
 
 STALE = 0.5
 """Time in s after which a message no longer counts as the current state."""

@@ -23,8 +23,9 @@ import mbs_dynamics as mbs
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.urdf_visuals import Visuals, visuals_of
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.view import meshes
-from mbs_dynamics.view.meshes import THICKNESS, appearance, find_mesh, unlikely_inertias
+from mbs_dynamics.view import mesh_files
+from mbs_dynamics.view.mesh_files import find_mesh
+from mbs_dynamics.view.meshes import THICKNESS, appearance, unlikely_inertias
 
 pytestmark = pytest.mark.backend_independent
 
@@ -285,7 +286,7 @@ def test_nodes_of_nodes_are_read(tmp_path):
 def test_meshes_beyond_their_total_size_are_not_read(tmp_path, monkeypatch):
     contents = trimesh.creation.box().export(file_type="stl")
     assert not look(tmp_path, "a.stl", contents)[1]
-    monkeypatch.setattr(meshes, "LARGEST_MESHES", len(contents) - 1)
+    monkeypatch.setattr(mesh_files, "LARGEST_MESHES", len(contents) - 1)
     (problem,) = look(tmp_path, "a.stl", contents)[1]
     assert f"{len(contents)} bytes; valid is at most {len(contents) - 1}" in problem
 

@@ -22,7 +22,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, BackendError
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.view import page
+from mbs_dynamics.view import server
 from mbs_dynamics.view.layers import LAYERS
 from mbs_dynamics.view.opening import open_page
 from mbs_dynamics.view.page import NO_COLLISIONS
@@ -51,9 +51,9 @@ def opened():
 @pytest.fixture(scope="module")
 def served():
     """Serve a page, and return its port."""
-    server = page._serve(0, "arm7")
-    yield server.get_port()
-    server.stop()
+    started = server.serve(0, "arm7")
+    yield started.get_port()
+    started.stop()
 
 
 def drawn(page, layer):
@@ -326,9 +326,9 @@ def test_only_pages_of_this_server_get_answers(served, host, origin, valid, upgr
 
 def test_a_viewer_that_cannot_check_requests_is_not_served(monkeypatch):
     """As with a version of viser that starts its server otherwise."""
-    monkeypatch.setattr(page.viser, "ViserServer", lambda **options: None)
+    monkeypatch.setattr(server.viser, "ViserServer", lambda **options: None)
     with pytest.raises(BackendError, match="viser"):
-        page._serve(0, "arm7")
+        server.serve(0, "arm7")
 
 
 def test_a_taken_port_is_refused():
