@@ -123,15 +123,19 @@ def model_of(name):
         return mbs.Model.from_urdf(robot(name))
 
 
+def counts_of(algorithms):
+    """Return the operations of some algorithms by name, one number for each arm."""
+    counts = {function.__name__: () for function in algorithms}
+    for name in ARMS:
+        for row in algorithm_counts(model_of(name), algorithms):
+            counts[row.title.split()[0]] += (min(c.total for c in row.operations.values()),)
+    return counts
+
+
 @pytest.fixture(scope="module")
 def counted():
-    """Operations by algorithm: a list with one number for each arm."""
-    counts = {function.__name__: [] for function in mbs.ALGORITHMS}
-    for name in ARMS:
-        for row in algorithm_counts(model_of(name)):
-            least = min(count.total for count in row.operations.values())
-            counts[row.title.split()[0]].append(least)
-    return {name: tuple(totals) for name, totals in counts.items()}
+    """Operations by algorithm: one number for each arm."""
+    return counts_of(mbs.ALGORITHMS)
 
 
 @pytest.mark.parametrize("name", PINNED)

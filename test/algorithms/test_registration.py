@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_pinned_counts import PINNED
+from test_pinned_counts import PINNED, counts_of
 
 import mbs_dynamics as mbs
 from benchmarks.comparison import worker
@@ -48,12 +48,12 @@ def places_without(found, model, pages, index):
         return
     if found not in mbs.ALGORITHMS:
         yield f"mbs_dynamics/algorithms/__init__.py: from {module} import *"
-    if f".. autofunction:: {name}\n" not in pages:
-        yield "docs/reference/api: a page with .. autofunction::"
+    if f".. autofunction:: {name}\n\n   >>> " not in pages:
+        yield "docs/reference/api: a page with .. autofunction:: and an example"
     if f"   {name}\n" not in index:
         yield "docs/reference/api/index.md: autosummary"
     if name not in PINNED:
-        yield "test/algorithms/test_pinned_counts.py: PINNED"
+        yield f"test/algorithms/test_pinned_counts.py: PINNED, {counts_of([found])}"
     yield from (f"MEANINGS of {x} in arguments.py" for x in found.arrays if x not in MEANINGS)
     for option in needed:
         if f'"{option}":' not in SMOKE:
