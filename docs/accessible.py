@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 REPLACED = (
     # what scrolls is reached by Tab
     (r"<pre(?=[ >])", '<pre tabindex="0"'),
-    (r'<div class="table-wrapper', '<div tabindex="0" class="table-wrapper'),
+    (r'<div class="(?=(table|math)-wrapper)', '<div tabindex="0" class="'),
     # an empty corner of a table is no header
     (r'<th class="head( stub)?"><p></p></th>', '<td class="head"></td>'),
     (r'<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">'),
@@ -28,12 +28,13 @@ def accessible(html: str) -> str:
     """Return the content of a page with all that it needs."""
     for pattern, replacement in REPLACED:
         html = re.sub(pattern, replacement, html)
-    return PARAMETERS.sub(
-        lambda found: (
-            found[0].replace("<dl>", '<dl role="list">').replace("<dd>", '<dd role="listitem">')
-        ),
-        html,
-    )
+    return PARAMETERS.sub(_as_list, html)
+
+
+def _as_list(parameters: re.Match[str]) -> str:
+    """Return the parameters of a signature as a list; Sphinx has definitions without terms."""
+    items = parameters[0].replace("<dl>", '<ul class="parameters">').replace("</dl>", "</ul>")
+    return items.replace("<dd>", "<li>").replace("</dd>", "</li>")
 
 
 def named_landmarks(html: str) -> str:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -12,15 +13,24 @@ from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
 
+DOTS = re.compile("(?<=<mo)(?=>&#x0(?:02D9|00A8|20DB|20DC);)")
+"""Where the operators of time derivatives begin, which browsers draw very small."""
+
+
+def mathml(latex: str, display: str) -> str:
+    """Return a formula as MathML."""
+    return DOTS.sub(' mathsize="150%"', convert(latex, display=display))
+
+
 def inline(writer: HTML5Translator, node: nodes.Element) -> None:
     """Write a formula within a line."""
-    writer.body.append(convert(node.astext()))
+    writer.body.append(mathml(node.astext(), "inline"))
     raise nodes.SkipNode
 
 
 def block(writer: HTML5Translator, node: nodes.Element) -> None:
     """Write a formula of its own."""
-    writer.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>\n')
+    writer.body.append(f'<div class="math">{mathml(node.astext(), "block")}</div>\n')
     raise nodes.SkipNode
 
 
