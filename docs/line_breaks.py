@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Long names break after underscores and slashes, and nowhere else."""
+"""Long names break after underscores, slashes and dots, and nowhere else."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ TEXT = re.compile(r">[^<]+")
 
 
 def breakable(html: str) -> str:
-    """Return HTML whose names may break after underscores and slashes."""
+    """Return HTML whose names may break after underscores, slashes and dots."""
 
     def marked(text: re.Match[str]) -> str:
-        return re.sub(r"(?<=\w{3})([_/])(?=\w{3})", r"\1<wbr>", text[0])
+        return re.sub(
+            r"(?<=\w{3})([_/])(?=\w{3})|(?<=[a-z]{3})(\.)(?=[A-Za-z]\w)", r"\g<0><wbr>", text[0]
+        )
 
     return NAMES.sub(lambda names: TEXT.sub(marked, names[0]), html)
 

@@ -12,7 +12,6 @@ from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
-
 DOTS = re.compile("(?<=<mo)(?=>&#x0(?:02D9|00A8|20DB|20DC);)")
 """Where the operators of time derivatives begin, which browsers draw very small."""
 
