@@ -83,7 +83,7 @@ def test_code_that_differs_from_the_equations_moves_no_arm(monkeypatch):
     model, compiled = robot(1.5), mbs.compile
     law_of(model)
     monkeypatch.setattr(mbs, "compile", lambda f, _, **named: compiled(f, robot(1.6), **named))
-    with pytest.raises(BackendError, match="gravity_torques: the compiled code"):
+    with pytest.raises(BackendError, match="gravity_torques"):
         law_of(model)
 
 

@@ -100,7 +100,7 @@ def test_the_printed_constant_gives_the_printed_times(study):
     t, states, ended = study.forced_unguarded(model, "Cholesky")
     assert ended == "the mass matrix is not positive definite"
     assert 4.3 < t[-1] < 4.521
-    with pytest.raises(mbs.errors.SimulationError, match="the mass matrix is singular"):
+    with pytest.raises(mbs.errors.SimulationError, match="singular"):
         study.forced(model, "udut", step=0.01)
 
 

@@ -195,7 +195,7 @@ def test_the_next_pose_tells_more_than_others():
     rng = np.random.default_rng(5)
     others = [shown(0.8 * rng.uniform(TRUE.lower, TRUE.upper, (1, 7))) for _ in range(50)]
     assert shown(pose) > np.quantile(others, 0.9)
-    with pytest.raises(RecordingError, match="2 different poses; at least 3"):
+    with pytest.raises(RecordingError, match=r"\b2\b.*3"):
         identify_static(TRUE, Recording("poses", JOINTS, np.arange(2.0), q[:2], tau[:2]))
 
 

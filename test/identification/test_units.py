@@ -276,7 +276,7 @@ def test_joints_without_velocities_leave_the_others_theirs(tmp_path):
 
 def test_columns_that_do_not_exist_or_mean_nothing_are_refused(tmp_path):
     path = table(tmp_path / "run.csv", "Time,q_a,tau_a", [1e3 * T, ONE, TWO])
-    with pytest.raises(RecordingError, match=r"no column 'Tim'.*did you mean 'Time'"):
+    with pytest.raises(RecordingError, match=r"'Tim'.*'Time'"):
         read_recording(path, columns={"Tim": "t"})
     with pytest.raises(RecordingError, match="Time=clock"):
         read_recording(path, columns={"Time": "clock"})

@@ -122,7 +122,7 @@ def test_wrenches_by_link_are_those_of_the_bodies():
         np.testing.assert_array_equal(found.q, expected.q)
     law = simulate(CHAIN, *START, duration=0.02, wrenches=lambda t, q, qd: by_link)
     assert_close(law.q, expected.q, 1e-13)
-    with pytest.raises(mbs.UnknownBodyError, match="did you mean"):
+    with pytest.raises(mbs.UnknownBodyError, match=last):
         simulate(CHAIN, *START, duration=0.02, wrenches={last + "x": W})
 
 

@@ -336,7 +336,7 @@ def test_a_taken_port_is_refused():
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(ArgumentError, match=f"port {port} is taken"):
+        with pytest.raises(ArgumentError, match=str(port)):
             open_page(ARM, robot_path("arm7"), port=port)
 
 

@@ -153,10 +153,10 @@ def test_the_ghost_follows_the_second_motion(opened, swing):
 def test_motions_of_other_robots_and_batches_are_refused(opened, swing):
     chain = mbs.Model.from_urdf(FLOATING, root="hub")
     other = simulate(chain, [0.3], duration=0.01)
-    with pytest.raises(ArgumentError, match="the motion has the joints hinge; the model has "):
+    with pytest.raises(ArgumentError, match="hinge"):
         Playback(opened.page, opened.drawn, other)
     batch = simulate(ARM, np.stack([Q, Q]), duration=0.01)
-    with pytest.raises(ArgumentError, match="the page shows one motion, not a batch"):
+    with pytest.raises(ArgumentError, match="batch"):
         Playback(opened.page, opened.drawn, batch)
 
 

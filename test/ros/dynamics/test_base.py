@@ -59,7 +59,7 @@ def test_torques_and_the_wrench_on_the_base_are_those_of_the_model(algorithm):
 
 @pytest.mark.parametrize("name", OF_FIXED_BASES)
 def test_what_needs_a_fixed_base_is_refused(name):
-    with pytest.raises(MbsError, match=f"floating_base does not go with {name}"):
+    with pytest.raises(MbsError, match=f"floating_base.*{name}"):
         DynamicsSettings(floating_base=True, **{name: True})
 
 
@@ -67,7 +67,7 @@ def test_other_joints_have_one_degree_of_freedom():
     text = ARM7.replace('type="revolute"', 'type="spherical"', 1)
     assert text != ARM7
     made = ModelManager(DynamicsSettings())
-    with pytest.raises(ModelError, match="'joint1' is spherical and has 3 degrees of freedom"):
+    with pytest.raises(ModelError, match=r"'joint1'.*spherical.*3"):
         made.describe(text)
 
 

@@ -110,7 +110,7 @@ def test_bad_trajectories_are_refused_as_a_whole(names, points, kind, said):
 def test_controller_states_need_their_messages(monkeypatch):
     monkeypatch.setitem(sys.modules, "control_msgs.msg", None)  # as if it were not installed
     asked = DynamicsSettings(publish_desired_torques=True, controller_state="jtc/controller_state")
-    with pytest.raises(ArgumentError, match="needs the package control_msgs"):
+    with pytest.raises(ArgumentError, match="control_msgs"):
         check_feed_forward(asked)
     check_feed_forward(asked.changed({"publish_desired_torques": False}))
 

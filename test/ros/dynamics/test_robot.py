@@ -136,7 +136,7 @@ def test_code_that_differs_from_the_equations_leaves_the_robot_in_force(monkeypa
     before, light = made.robot, mbs.Model.from_urdf(PENDULUM)
     heavy = PENDULUM.replace('<mass value="2"/>', '<mass value="2.001"/>')
     monkeypatch.setattr(mbs, "compile_together", lambda f, _, **named: compiled(f, light, **named))
-    with pytest.raises(BackendError, match=r"(gravity|bias)_torques: the compiled code"):
+    with pytest.raises(BackendError, match=r"(gravity|bias)_torques"):
         made.describe(heavy)
     assert made.robot is before
     assert made.refused
