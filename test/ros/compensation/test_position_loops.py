@@ -257,6 +257,3 @@ def test_whatever_happens_nobody_is_switched_and_torques_are_a_share_of_gravity(
     scene.disable()
     scene.run(1.1)
     assert scene.core.policy.at_rest
-
-
-# -- an arm in MuJoCo, with a soft position loop beside --------------------------------------------
