@@ -15,13 +15,10 @@ pytest.importorskip("pinocchio")
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import TwistStamped
 from rcl_interfaces.srv import ListParameters
-from rclpy.qos import qos_profile_sensor_data
 from robots import robot
-from ros_bench import NodeProcess, Probe, about, jacobian_of, twist_of, wrench_of
+from ros_bench import NodeProcess, Probe, about, jacobian_of, twist_of
 from ros_reference import Reference
-from sensor_msgs.msg import Imu
 from std_srvs.srv import Trigger
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
@@ -210,75 +207,6 @@ def test_gravity_and_outputs_change_at_run_time(own):
 # -- outputs on request ----------------------------------------------------------------------------
 
 
-@started_with(
-    **{"robot_description_file": FILE, "publish_external_torques": True, "tool_body": "tool"},
-    **{"publish_tool_wrench": True, "observer_gain": 100.0},
-)
-def test_a_push_shows_and_joints_without_effort_are_said(own):
-    J = mbs.jacobian(MODEL, Q, "tool", representation="body_fixed")
-    external = J.T @ PUSH
-    held = mbs.gravity_torques(MODEL, Q) - external  # what the drives exert in equilibrium
-    own.hear("external_torques", "tool_wrench")
-    time = [10**18]
-
-    def feed(efforts):
-        for _ in range(5):
-            time[0] += 10_000_000
-            own.send(JOINTS, Q, np.zeros(7), stamp=time[0], efforts=efforts)
-            own.spin(0.01)
-
-    def settled():
-        shown = {"external_torques", "tool_wrench"} <= own.latest.keys()
-        return shown and np.allclose(own.latest["external_torques"].effort, external, atol=1e-6)
-
-    own.until(settled, again=lambda: feed(held))
-    assert tuple(own.latest["external_torques"].name) == JOINTS
-    wrench = own.latest["tool_wrench"]
-    assert wrench.header.frame_id == "tool"
-    np.testing.assert_allclose(wrench_of(wrench), [*PUSH[3:], *PUSH[:3]], atol=1e-3)
-    own.until(lambda: own.level("effort") == DiagnosticStatus.OK, again=lambda: feed(held))
-    lacking = np.where(np.arange(7) == 4, np.nan, held)
-    own.until(lambda: "joint5" in own.said("effort"), again=lambda: feed(lacking))
-    assert tuple(own.latest["external_torques"].name) == (*JOINTS[:4], *JOINTS[5:])
-
-
-@started_with(robot_description_file=FILE, publish_desired_torques=True)
-def test_desired_points_and_trajectories_are_answered_and_malformed_ones_refused(own):
-    own.hear("desired_torques", "desired_trajectory_torques")
-    name, make = own.target.name, own.node.create_publisher
-    points = make(JointTrajectoryPoint, f"{name}/desired", 10)
-    trajectories = make(JointTrajectory, f"{name}/desired_trajectory", 10)
-    qdd = np.linspace(1.0, -1.0, 7)
-
-    def point(q=Q, qd=QD, qdd=qdd):
-        values = {"positions": q, "velocities": qd, "accelerations": qdd}
-        return JointTrajectoryPoint(**{k: list(map(float, x)) for k, x in values.items()})
-
-    own.until(lambda: "desired_torques" in own.latest, again=lambda: points.publish(point()))
-    answer = own.latest["desired_torques"]
-    assert tuple(answer.name) == JOINTS
-    np.testing.assert_allclose(answer.effort, mbs.inverse_dynamics(MODEL, Q, QD, qdd), rtol=1e-12)
-    order = [6, *range(6)]
-    names = [JOINTS[k] for k in order]
-    planned = [point((s * Q)[order], QD[order], ()) for s in (1.0, 0.5)]
-    trajectory = JointTrajectory(joint_names=names, points=planned)
-    own.until(
-        lambda: "desired_trajectory_torques" in own.latest,
-        again=lambda: trajectories.publish(trajectory),
-    )
-    answer = own.latest["desired_trajectory_torques"]
-    assert answer.joint_names == names
-    for one, s in zip(answer.points, (1.0, 0.5), strict=True):
-        expected = mbs.bias_torques(MODEL, s * Q, QD)[order]
-        np.testing.assert_allclose(one.effort, expected, rtol=1e-12)
-        np.testing.assert_allclose(one.positions, (s * Q)[order])
-    own.quiet()
-    points.publish(point(q=Q[:-1]))
-    own.until(lambda: own.level("desired") == DiagnosticStatus.WARN)
-    assert "desired point rejected" in own.target.log
-    assert "desired_torques" not in own.latest
-
-
 @started_with(robot_description_file=FILE, estimate_payload=True, tool_body="tool")
 def test_a_load_is_estimated_from_still_poses_and_not_applied(own):
     own.hear("payload_estimate", "gravity_torques")
@@ -308,46 +236,6 @@ def test_a_load_is_estimated_from_still_poses_and_not_applied(own):
     (tau,) = own.answer(["gravity_torques"], JOINTS, Q)
     np.testing.assert_allclose(tau.effort, mbs.gravity_torques(MODEL, Q), rtol=1e-10)
     assert own.call(Trigger, "payload_estimate/restart", Trigger.Request()).success
-
-
-@started_with(robot_description_file=FILE, floating_base=True, stale_timeout=2.0)
-def test_a_floating_base_comes_from_an_inertial_sensor_and_from_odometry(own):
-    Odometry = pytest.importorskip("nav_msgs.msg").Odometry
-    model = mbs.Model.from_urdf(ARM7, floating_base=True)
-    x = np.array([0.1, -0.7, 0.3, 0.5]) / np.linalg.norm([0.1, -0.7, 0.3, 0.5])
-    p, V = np.array([1.0, -2.0, 0.5]), np.array([0.3, -0.1, 0.2, 0.5, -0.4, 0.6])
-
-    def put(numbers, message):
-        for name, number in zip("xyzw", numbers, strict=False):
-            setattr(message, name, float(number))
-
-    own.hear("bias_torques", "base_wrench")
-    imu, odometry = Imu(), Odometry(child_frame_id=model.body_names[0])
-    put(x, imu.orientation)
-    put(V[:3], imu.angular_velocity)
-    odometry.header.frame_id = "odom"
-    put(p, odometry.pose.pose.position)
-    put(x, odometry.pose.pose.orientation)
-    put(V[:3], odometry.twist.twist.angular)
-    put(V[3:], odometry.twist.twist.linear)
-    for topic, message, v in (("imu", imu, [*V[:3], 0.0, 0.0, 0.0]), ("odom", odometry, V)):
-        publisher = own.node.create_publisher(type(message), topic, qos_profile_sensor_data)
-        h = mbs.bias_torques(model, [*p, *x, *Q], [*v, *QD])
-
-        def answered(h=h):
-            if not {"bias_torques", "base_wrench"} <= own.latest.keys():
-                return False
-            wrench = wrench_of(own.latest["base_wrench"])
-            found = [*wrench[3:], *wrench[:3], *own.latest["bias_torques"].effort]
-            return np.allclose(found, h, rtol=1e-11, atol=1e-11)
-
-        def send(publisher=publisher, message=message):
-            publisher.publish(message)
-            own.send(JOINTS, Q, QD)
-
-        own.until(answered, again=send)
-    assert tuple(own.latest["bias_torques"].name) == JOINTS
-    assert own.latest["base_wrench"].header.frame_id == model.body_names[0]
 
 
 # -- lifecycle and end -----------------------------------------------------------------------------

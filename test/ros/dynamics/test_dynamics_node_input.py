@@ -15,8 +15,9 @@ pytest.importorskip("rclpy")
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
-from ros_bench import NodeProcess, Probe
-from sensor_msgs.msg import JointState
+from ros_bench import NodeProcess, Probe, wrench_of
+from sensor_msgs.msg import Imu, JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler import BACKENDS, call_mechanism
@@ -52,11 +53,12 @@ class Bench:
     def receive(self, topic, message):
         self.node.callbacks[f"/input/{topic}"](serialize_message(message))
 
-    def send(self, q=Q, qd=QD, names=JOINTS, stamp=None, pause=SECOND // 100):
+    def send(self, q=Q, qd=QD, names=JOINTS, stamp=None, pause=SECOND // 100, efforts=()):
         """Send a state; return the topics on which it was answered."""
         self.node.now += pause
         self.published.clear()
         message = JointState(name=list(names), position=list(q), velocity=list(qd))
+        message.effort = list(efforts)
         message.header.stamp = time_of(self.node.now if stamp is None else stamp)
         self.receive("joint_states", message)
         return set(self.published)
@@ -73,10 +75,22 @@ class Bench:
 
 
 @pytest.fixture
-def bench(ros):
-    made = Bench()
-    yield made
-    made.node.destroy_node()
+def asked(ros):
+    """Return a function that makes nodes with these parameters."""
+    made = []
+
+    def make(**values):
+        made.append(Bench(**values))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.node.destroy_node()
+
+
+@pytest.fixture
+def bench(asked):
+    return asked()
 
 
 ALL = {"gravity_torques", "bias_torques", "twist/tool", "jacobian/tool"}
@@ -154,8 +168,8 @@ def test_absent_velocities_are_not_taken_for_zero(bench, velocities):
     np.testing.assert_allclose(bench.torques("bias_torques"), expected, rtol=1e-9)
 
 
-def test_rates_of_answers_and_of_markers_are_limited(ros):
-    bench = Bench(max_rate=20.0, publish_markers=True)
+def test_rates_of_answers_and_of_markers_are_limited(asked):
+    bench = asked(max_rate=20.0, publish_markers=True)
     answered, drawn = 0, 0
     for _ in range(100):  # a second
         bench.send()
@@ -169,17 +183,95 @@ def test_rates_of_answers_and_of_markers_are_limited(ros):
         assert bench.send() >= ALL
         drawn += "markers" in bench.published
     assert drawn == pytest.approx(30, abs=1)
-    bench.node.destroy_node()
+
+
+# -- outputs on request ----------------------------------------------------------------------------
+
+
+def test_a_push_shows_and_joints_without_effort_are_said(asked):
+    wanted = {"publish_external_torques": True, "publish_tool_wrench": True, "tool_body": "tool"}
+    bench, push = asked(observer_gain=100.0, **wanted), np.array([0.3, -0.2, 0.5, 10.0, -6.0, 4.0])
+    external = mbs.jacobian(MODEL, Q, "tool", representation="body_fixed").T @ push
+    held = mbs.gravity_torques(MODEL, Q) - external  # what the drives exert in equilibrium
+    for _ in range(50):
+        bench.send(qd=np.zeros(7), efforts=held)
+    (torques,), (wrench,) = (bench.published[x] for x in ("external_torques", "tool_wrench"))
+    assert tuple(torques.name) == JOINTS
+    np.testing.assert_allclose(torques.effort, external, atol=1e-6)
+    assert wrench.header.frame_id == "tool"
+    np.testing.assert_allclose(wrench_of(wrench), np.roll(push, 3), atol=1e-3)
+    assert bench.status("effort")[0] == OK
+    bench.send(qd=np.zeros(7), efforts=np.where(np.arange(7) == 4, np.nan, held))
+    assert tuple(bench.published["external_torques"][0].name) == (*JOINTS[:4], *JOINTS[5:])
+    assert "joint5" in bench.status("effort")[1]
+
+
+def test_desired_points_and_trajectories_are_answered_and_malformed_ones_refused(asked):
+    bench, qdd = asked(publish_desired_torques=True), np.linspace(1.0, -1.0, 7)
+
+    def point(q=Q, qd=QD, qdd=qdd):
+        values = {"positions": q, "velocities": qd, "accelerations": qdd}
+        return JointTrajectoryPoint(**{k: list(map(float, x)) for k, x in values.items()})
+
+    def torques():
+        return bench.published.pop("desired_torques", [None])[0]
+
+    bench.receive("dynamics_node/desired", point())
+    tau = mbs.inverse_dynamics(MODEL, Q, QD, qdd)
+    np.testing.assert_allclose(torques().effort, tau, rtol=1e-12)
+    order = [6, *range(6)]
+    planned = [point((s * Q)[order], QD[order], ()) for s in (1.0, 0.5)]
+    trajectory = JointTrajectory(joint_names=[JOINTS[k] for k in order], points=planned)
+    bench.receive("dynamics_node/desired_trajectory", trajectory)
+    (answer,) = bench.published["desired_trajectory_torques"]
+    for one, s in zip(answer.points, (1.0, 0.5), strict=True):
+        expected = mbs.bias_torques(MODEL, s * Q, QD)[order]
+        np.testing.assert_allclose(one.effort, expected, rtol=1e-12)
+    bench.receive("dynamics_node/desired", point(q=Q[:-1]))
+    assert torques() is None
+    assert bench.status("desired")[0] == WARN
+
+
+def test_a_floating_base_comes_from_an_inertial_sensor_and_from_odometry(asked):
+    Odometry = pytest.importorskip("nav_msgs.msg").Odometry
+    bench, model = (
+        asked(floating_base=True),
+        mbs.Model.from_urdf(robot_path("arm7"), floating_base=True),
+    )
+    x = np.array([0.1, -0.7, 0.3, 0.5]) / np.linalg.norm([0.1, -0.7, 0.3, 0.5])
+    p, V = np.array([1.0, -2.0, 0.5]), np.array([0.3, -0.1, 0.2, 0.5, -0.4, 0.6])
+
+    def put(numbers, message):
+        for name, number in zip("xyzw", numbers, strict=False):
+            setattr(message, name, float(number))
+
+    imu, odometry = Imu(), Odometry(child_frame_id=model.body_names[0])
+    put(x, imu.orientation)
+    put(V[:3], imu.angular_velocity)
+    odometry.header.frame_id = "odom"
+    put(p, odometry.pose.pose.position)
+    put(x, odometry.pose.pose.orientation)
+    put(V[:3], odometry.twist.twist.angular)
+    put(V[3:], odometry.twist.twist.linear)
+    for topic, message, v in (("imu", imu, [*V[:3], 0.0, 0.0, 0.0]), ("odom", odometry, V)):
+        bench.receive(topic, message)
+        bench.send()
+        (wrench,), (torques,) = (bench.published[x] for x in ("base_wrench", "bias_torques"))
+        found = [*np.roll(wrench_of(wrench), 3), *torques.effort]
+        expected = mbs.bias_torques(model, [*p, *x, *Q], [*v, *QD])
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+    assert tuple(torques.name) == JOINTS
+    assert wrench.header.frame_id == model.body_names[0]
 
 
 MEGABYTE = "x" * 2**20
 
 
 def test_logs_and_diagnostics_stay_short_whatever_is_received():
-    """Each of these is refused with a text or name of a megabyte, hundreds of times."""
+    """Each of these is refused with a text or name of a megabyte, many times."""
     with NodeProcess() as process, Probe(process) as own:
         description = robot_path("arm7").read_text(encoding="utf-8")
-        for k in range(100):
+        for k in range(30):
             odd = f"{k}{MEGABYTE}"
             own.describe(description.replace('mass value="', f'mass value="{odd}', 1))
             own.describe(description.replace('link="link3"', f'link="{odd}"'))
