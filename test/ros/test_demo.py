@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros import domain
 from mbs_dynamics.ros.demo import (
     PUSH,
     TOLERANCE,
@@ -82,3 +84,20 @@ def test_the_demonstration_refuses_what_is_no_robot_that_moves(tmp_path):
     assert done.returncode == 1
     assert "no joint" in done.stdout
     assert "Traceback" not in done.stdout
+
+
+# -- the ROS domain --------------------------------------------------------------------------------
+
+
+def test_a_domain_with_a_participant_is_not_chosen(monkeypatch):
+    quiet = domain.unused_domain()
+    assert domain._is_unused(quiet)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as somebody:
+        somebody.bind(("", 7400 + 250 * quiet + 10))  # of the first participant
+        assert not domain._is_unused(quiet)
+        other = domain.unused_domain()
+        monkeypatch.setattr(domain, "DOMAINS", range(min(quiet, other), max(quiet, other) + 1))
+        assert all(domain.unused_domain() != quiet for _ in range(20))
+        monkeypatch.setattr(domain, "DOMAINS", range(quiet, quiet + 1))
+        assert domain.unused_domain() == quiet  # there is no other
+    assert domain._is_unused(quiet)
