@@ -115,9 +115,11 @@ class FastStates:
             and not (guard.collisions is not None and guard.collisions.yields(now))
         )
         elapsed, first = guard.speeds.since(state)
-        expected: Sequence[float] = guard.commanded(efforts)
-        if tracking is not None and len(tracking.asked) == LAG and (settled or policy.engaged):
+        expected: Sequence[float]
+        if tracking is not None and (settled or policy.engaged) and len(tracking.asked) == LAG:
             expected = tracking.asked[-1]
+        else:
+            expected = guard.commanded(efforts)
         before, self._before = self._before or state.positions, state.positions
         reach = elapsed if elapsed >= WINDOW else math.inf
         latest = policy.latest if plain else self._no_command

@@ -151,10 +151,10 @@ class Following:
 
     def remark(self) -> str:
         """Return what has happened to the reference since the last call; empty if nothing."""
-        joints = self.joints
-        if joints is None:
+        follower = self._now.follower
+        if follower is None or not follower.joints.remark:
             return ""
-        remark, joints.remark = joints.remark, ""
+        remark, follower.joints.remark = follower.joints.remark, ""
         return remark
 
     def check(self, model: Model, state: LawState) -> None:

@@ -29,10 +29,11 @@ class FrameInput:
 
     def __init__(self, motors: Motors, model: Model, policy: CommandPolicy, hottest: float) -> None:
         self._motors, self._policy, self._hottest = motors, policy, hottest
-        m, coordinates = len(motors.joint_names), motors.coordinates
+        self._coordinates, self._max_age = motors.coordinates, motors.max_age
+        m = len(self._coordinates)
         wraps = is_continuous(model.joints, model.lower, model.upper)
-        self._wraps = [wraps[k] for k in coordinates]
-        self._fastest = [float(model.velocity_limits[k]) for k in coordinates]
+        self._wraps = [wraps[k] for k in self._coordinates]
+        self._fastest = [float(model.velocity_limits[k]) for k in self._coordinates]
         single = len(motors.motors) == m
         self._fast = FastFrames(motors, hottest) if single else None
         self.positions: list[float] = [math.nan] * m
@@ -54,12 +55,12 @@ class FrameInput:
     def read(self, frames: Sequence[Frame], t: float) -> tuple[Any, ...] | None:
         """Return coordinates, positions, velocities, efforts and stamps to be used, or None."""
         if self._fast is not None and not self._refusing:
-            latest = t + self._motors.max_age
+            latest = t + self._max_age
             usual = self._fast.read(frames, self.positions, self.stamps, SLACK, latest)
             if usual is not None:
                 q, qd, tau, stamps, self.reported = usual
                 self.positions, self.stamps = q, stamps
-                return self._motors.coordinates, q, qd, tau, stamps
+                return self._coordinates, q, qd, tau, stamps
         measured = self._motors.measured(frames)
         joints, q, qd, tau, stamps, _, _, unknown, _ = measured
         if unknown and not self._unknown.issuperset(unknown):
@@ -77,7 +78,7 @@ class FrameInput:
             if not why:
                 self.positions[k], self.stamps[k] = q[place], stamps[place]
                 self._suspect[k] = None
-                coordinate = self._motors.coordinates[k]
+                coordinate = self._coordinates[k]
                 rows.append((coordinate, q[place], qd[place], tau[place], stamps[place]))
         self._refusing = any(self.refused)
         return tuple(map(list, zip(*rows, strict=True))) if rows else None
@@ -108,7 +109,7 @@ class FrameInput:
         before, at = self.stamps[k], self.positions[k]
         if not (math.isfinite(q) and math.isfinite(qd)):
             return f"its position is {q} and its velocity {qd}"
-        if not math.isfinite(stamp) or stamp > t + self._motors.max_age:
+        if not math.isfinite(stamp) or stamp > t + self._max_age:
             return f"its stamp is {stamp:.6g} s, and now is {t:.6g} s"
         if stamp == before:
             return None
@@ -119,7 +120,7 @@ class FrameInput:
         suspect, self._suspect[k] = self._suspect[k], (q, stamp)
         if suspect is not None and self._jumps(k, q - suspect[0], stamp - suspect[1]):
             self._suspect[k] = None
-        if not self._policy.engaged and stamp - before >= self._motors.max_age:
+        if not self._policy.engaged and stamp - before >= self._max_age:
             return ""  # nothing moves by it
         return f"it jumped by {q - at:.4g} in {stamp - before:.3g} s"
 
@@ -130,7 +131,7 @@ class FrameInput:
 
     def silence(self, t: float) -> Fault:
         """Return the fault of the motor of which no frame was used for the longest time."""
-        most, oldest = self._motors.max_age, min(self.stamps)
+        most, oldest = self._max_age, min(self.stamps)
         k = self.stamps.index(oldest)
         name, why = self._motors.joint_names[k], self.refused[k]
         if self._suspect[k] is not None and why:

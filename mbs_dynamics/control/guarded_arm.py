@@ -309,11 +309,10 @@ class GuardedArm:
         if drives.slipped is not self._slipped:
             self._slipped = drives.slipped
             self._remark = drives.slipped or self._remark
-        collision = guard.collision
-        if collision is not self._collision:
-            self._collision = collision
-            if collision is not None:
-                self._remark = f"collision: {collision}; the arm floats"
+        if guard.collisions is not None and guard.collision is not self._collision:
+            self._collision = guard.collision
+            if self._collision is not None:
+                self._remark = f"collision: {self._collision}; the arm floats"
         if not guard.following.idle:
             self._remark = guard.following.remark() or self._remark
         event = self._remark if same else self._event()
