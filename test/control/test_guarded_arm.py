@@ -10,7 +10,7 @@ from bus import nan, once, silent
 from guarded_bench import EVENTS, MODEL, MOTOR, ODD, PERIOD, Loop, Q, happen, table
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control import GuardedArm, Motors, laws, linked
+from mbs_dynamics.control import Frame, GuardedArm, Motors, laws, linked
 from mbs_dynamics.control.policy import Doubt
 from mbs_dynamics.control.poses import read_poses
 from mbs_dynamics.errors import ArgumentError
@@ -161,6 +161,14 @@ def test_each_change_is_an_event_once():
     assert "153" in loop.events[5]
     assert loop.events[6].startswith("fault stale")
     assert len(loop.events) == 7
+
+
+def test_frames_of_unknown_motors_are_an_event_once():
+    arm = GuardedArm(MODEL, laws.Gravity(), Motors(table(), MODEL))
+    unknown = [Frame(99, 0.0, 0.0, 0.0, 0.0)]
+    events = [arm.step(k * PERIOD, frames).event for k, frames in enumerate((unknown, (), unknown))]
+    assert "99" in events[0]
+    assert events[1:] == ["", ""]
 
 
 def test_a_fault_is_latched_until_it_is_cleared():
