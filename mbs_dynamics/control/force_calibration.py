@@ -90,7 +90,7 @@ class Calibration(NamedTuple):
     def read(cls, path: Path, frame: str = "") -> Calibration:
         """Return the calibration in a file that :meth:`write` or a user has written.
 
-        Raises ArgumentError, which says what is wrong, for one that is missing or damaged, or is
+        Raises ArgumentError, with the reason, for one that is missing or damaged, or is
         that of another ``frame``.
         """
         try:

@@ -136,7 +136,7 @@ NOT_LIMITED = Limited()
 
 
 class CommandPolicy:
-    """Converts wanted torques to commands, or to no command, and knows who holds the arm.
+    """Converts wanted torques to commands, or to no command, and stores who holds the arm.
 
     Parameters: ``on_fault`` is one of ON_FAULT; it may be changed at any time and applies to
     the next fault. Where ``drives_hold``, the position loops of the drives hold the arm whenever
