@@ -18,8 +18,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from mbs_dynamics import checks
-from mbs_dynamics.algorithms.applied import fixed_among, wrenches_on
 from mbs_dynamics.algorithms.arguments import described
+from mbs_dynamics.algorithms.array_inputs import ARRAYS, BODY_LEVEL, shape_of, wrenches_on
 from mbs_dynamics.algorithms.kernels import (
     MODEL_INPUTS,
     kernel_of,
@@ -41,34 +41,8 @@ __all__ = ["Algorithm", "algorithm", "algorithm_of", "compile"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-ARRAYS = (
-    "q",
-    "qd",
-    "qdd",
-    "qddd",
-    "qdddd",
-    "tau",
-    "u",
-    "v",
-    "q2",
-    "motion",
-    "wrenches",
-    "damping",
-    "point",
-    "target",
-    "V",
-    "Vd",
-    "base_twist",
-    "base_acceleration",
-    "screws",
-)
-"""Names of the arguments of equations that are arrays; every other argument is an option."""
-
 GIVEN = object()
 """In the key of a kernel, in place of an array that can be absent."""
-
-BODY_LEVEL = frozenset({"wrenches"})
-"""Arrays whose meaning depends on the representation."""
 
 
 class Algorithm(Dispatcher):
@@ -302,33 +276,6 @@ def _with_model(equations: inspect.Signature) -> inspect.Signature:
     """Return the signature of equations for those who call them with a model."""
     first, *others = equations.parameters.values()
     return equations.replace(parameters=[first.replace(annotation="Model"), *others])
-
-
-def shape_of(name: str, model: Model, options: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return the shape of an array argument."""
-    if name == "wrenches":
-        return (model.nb + len(fixed_among(model, options)), 6)
-    if name in ("V", "Vd"):
-        return (model.nb, 6)
-    if name in ("q", "q2"):
-        return (model.nq,)
-    if name == "motion":  # q and its time derivatives, as many as the equations with order need
-        rows = [joint.name for joint in model.joints if joint.nq == joint.nv]
-        instead = "twists, accelerations and jerks, which take arrays of any size"
-        model.check_single("motion of twist_derivatives", *rows, instead=instead)
-        return (options["order"] + 2, model.n)
-    if name in ("base_twist", "base_acceleration"):
-        return (6,)
-    if name == "damping":
-        return ()
-    if name == "point":
-        return (3,)
-    if name == "target":
-        return (4, 4)
-    if name == "screws":  # one for each of the named joints
-        joints = options["joints"]
-        return (len(joints) if isinstance(joints, Sequence) else 0, 6)
-    return (model.n,)
 
 
 def _constant(name: str, option: Any) -> Any:

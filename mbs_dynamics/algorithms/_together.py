@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mbs_dynamics.algorithms._algorithm import ARRAYS, BODY_LEVEL, Algorithm, asked_of, shape_of
+from mbs_dynamics.algorithms._algorithm import Algorithm, asked_of
+from mbs_dynamics.algorithms.array_inputs import ARRAYS, BODY_LEVEL, shape_of
 from mbs_dynamics.algorithms.kernels import kernel_of, traced_on
 from mbs_dynamics.compiler import Kernel, Program, named_results
 from mbs_dynamics.errors import ArgumentError

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -39,22 +39,11 @@ class Diagnostic(NamedTuple):
 SINGULAR = "the mass matrix is singular"
 
 
-class Diagnosed(Protocol):
-    """A model, which imports this module."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Warnings and notes."""
+M = TypeVar("M", bound=Any)
+"""A model, which imports this module."""
 
 
-M = TypeVar("M", bound=Diagnosed)
-
-
-def warnings_about(model: Diagnosed) -> list[str]:
+def warnings_about(model: Any) -> list[str]:
     """Return the warnings about a model, without the notes."""
     return [str(each) for each in model.diagnostics if each.severity == "warning"]
 

@@ -146,5 +146,6 @@ def test_a_wrench_counts_beyond_the_nearest_of_the_named_joints():
 )
 def test_joints_that_are_not_there_are_refused_by_name(joints, error, said):
     arm = mbs.Model.from_urdf(robot_path("arm7"))
-    with pytest.raises(error, match=said):
-        mbs.joint_wrenches(arm, *arm.random_state(), joints=joints)
+    for wrenches in (None, {"tool": np.ones(6)}):
+        with pytest.raises(error, match=said):
+            mbs.joint_wrenches(arm, *arm.random_state(), wrenches, joints=joints)
