@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
-from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
-from launch_ros.substitutions import FindPackageShare
 
 from mbs_dynamics.ros import launching
 
@@ -21,9 +19,8 @@ def nodes(given: launching.Given) -> list[Node]:
 
 
 def generate_launch_description() -> LaunchDescription:
-    defaults = PathJoinSubstitution([FindPackageShare("mbs_dynamics"), "config", "dynamics.yaml"])
     arguments = [
-        *launching.parameter_arguments("dynamics_node", default=defaults),
+        *launching.parameter_arguments("dynamics_node", default="dynamics.yaml"),
         DeclareLaunchArgument(
             "representation",
             default_value="",
@@ -31,10 +28,7 @@ def generate_launch_description() -> LaunchDescription:
             description="Representation of twists and Jacobians. Empty: as in params_file.",
         ),
         launching.algorithm_argument(),
-        *launching.urdf_arguments(
-            "as in params_file, or the topic robot_description, as robot_state_publisher "
-            "publishes it."
-        ),
+        *launching.urdf_arguments(),
         launching.time_argument(),
     ]
     namespace = "Namespace of the node and of the topics robot_description and joint_states."

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
-from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
-from launch_ros.substitutions import FindPackageShare
 
 from mbs_dynamics.ros import launching
 
@@ -32,7 +30,6 @@ def nodes(given: launching.Given) -> list[Node]:
 
 
 def generate_launch_description() -> LaunchDescription:
-    defaults = PathJoinSubstitution([FindPackageShare("mbs_dynamics"), "config", "dynamics.yaml"])
     arguments = [
         DeclareLaunchArgument(
             "trajectories",
@@ -46,12 +43,9 @@ def generate_launch_description() -> LaunchDescription:
             description="Controller that receives them with efforts, on its topic "
             "~/joint_trajectory.",
         ),
-        *launching.parameter_arguments("dynamics_node", default=defaults),
+        *launching.parameter_arguments("dynamics_node", default="dynamics.yaml"),
         launching.algorithm_argument(),
-        *launching.urdf_arguments(
-            "as in params_file, or the topic robot_description, as robot_state_publisher "
-            "publishes it."
-        ),
+        *launching.urdf_arguments(),
         launching.time_argument(),
     ]
     namespace = "Namespace of the node, of the controller and of the topics."

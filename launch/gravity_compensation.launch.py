@@ -8,9 +8,7 @@ ros2 launch mbs_dynamics gravity_compensation.launch.py params_file:=/path/to/my
 from __future__ import annotations
 
 from launch import LaunchDescription
-from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
-from launch_ros.substitutions import FindPackageShare
 
 from mbs_dynamics.ros import launching
 
@@ -22,10 +20,8 @@ def nodes(given: launching.Given) -> list[Node]:
 
 
 def generate_launch_description() -> LaunchDescription:
-    share = FindPackageShare("mbs_dynamics")
-    defaults = PathJoinSubstitution([share, "config", "gravity_compensation.yaml"])
     arguments = [
-        *launching.arm_arguments("gravity_compensation_node", defaults),
+        *launching.arm_arguments("gravity_compensation_node", "gravity_compensation.yaml"),
         launching.time_argument(),
     ]
     namespace = "Namespace of the node and of robot_description, joint_states and imu."

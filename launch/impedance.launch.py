@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
-from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
-from launch_ros.substitutions import FindPackageShare
 
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros import launching
@@ -45,10 +43,8 @@ def nodes(given: launching.Given) -> list[Node]:
 
 
 def generate_launch_description() -> LaunchDescription:
-    share = FindPackageShare("mbs_dynamics")
-    defaults = PathJoinSubstitution([share, "config", "impedance_control.yaml"])
     arguments = [
-        *launching.arm_arguments("impedance_control_node", defaults),
+        *launching.arm_arguments("impedance_control_node", "impedance_control.yaml"),
         DeclareLaunchArgument(
             "simulation",
             default_value="false",

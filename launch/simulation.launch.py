@@ -15,9 +15,7 @@ from __future__ import annotations
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
-from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
-from launch_ros.substitutions import FindPackageShare
 
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros import launching
@@ -121,13 +119,11 @@ def nodes(given: launching.Given) -> list[Node]:
 
 
 def generate_launch_description() -> LaunchDescription:
-    share = FindPackageShare("mbs_dynamics")
-    defaults = PathJoinSubstitution([share, "config", "simulation.yaml"])
     arguments = [
         *launching.urdf_arguments(
             "robot_description_file of a parameter file, or the arm of this package."
         ),
-        *launching.parameter_arguments("simulator_node", default=defaults),
+        *launching.parameter_arguments("simulator_node", default="simulation.yaml"),
         DeclareLaunchArgument(
             "initial_positions",
             default_value="",

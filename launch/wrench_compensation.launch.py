@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
-from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
-from launch_ros.substitutions import FindPackageShare
 
 from mbs_dynamics.ros import launching
 
@@ -23,10 +21,10 @@ def nodes(given: launching.Given) -> list[Node]:
 
 
 def generate_launch_description() -> LaunchDescription:
-    share = FindPackageShare("mbs_dynamics")
-    defaults = PathJoinSubstitution([share, "config", "wrench_compensation.yaml"])
     arguments = [
-        *launching.parameter_arguments("wrench_compensation_node", default=defaults),
+        *launching.parameter_arguments(
+            "wrench_compensation_node", default="wrench_compensation.yaml"
+        ),
         DeclareLaunchArgument(
             "sensor_frame",
             default_value="",
@@ -37,10 +35,7 @@ def generate_launch_description() -> LaunchDescription:
             default_value="",
             description="JSON file that keeps bias and tool. Empty: as in params_file.",
         ),
-        *launching.urdf_arguments(
-            "as in params_file, or the topic robot_description, as robot_state_publisher "
-            "publishes it."
-        ),
+        *launching.urdf_arguments(),
         launching.time_argument(),
     ]
     namespace = "Namespace of the node and of robot_description, joint_states, wrench and imu."

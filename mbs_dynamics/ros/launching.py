@@ -84,7 +84,10 @@ class UnknownLaunchArgumentError(UnknownNameError):
 # -- the arguments that several launch files have ------------------------------------------------
 
 
-def urdf_arguments(empty: str) -> list[DeclareLaunchArgument]:
+def urdf_arguments(
+    empty: str = "as in params_file, or the topic robot_description, as robot_state_publisher "
+    "publishes it.",
+) -> list[DeclareLaunchArgument]:
     """Return the arguments for a robot description; ``empty`` is the default source."""
     return [
         DeclareLaunchArgument(
@@ -106,14 +109,22 @@ def urdf_arguments(empty: str) -> list[DeclareLaunchArgument]:
     ]
 
 
+def share(*path: str) -> PathJoinSubstitution:
+    """Return the path of a file that this package has installed."""
+    return PathJoinSubstitution([FindPackageShare(PACKAGE), *path])
+
+
 def parameter_arguments(
-    executable: str, prefix: str = "", default: Any = ""
+    executable: str, prefix: str = "", default: str = ""
 ) -> list[DeclareLaunchArgument]:
-    """Return the arguments that give a node its parameters: in a file, and in the command."""
+    """Return the arguments that give a node its parameters: in a file, and in the command.
+
+    ``default`` is the name of a file in ``config``; without one there is none by default.
+    """
     return [
         DeclareLaunchArgument(
             f"{prefix}params_file",
-            default_value=default,
+            default_value=share("config", default) if default else "",
             description=f"YAML file with parameters of {executable}.",
         ),
         DeclareLaunchArgument(
@@ -135,7 +146,7 @@ def algorithm_argument(whose: str = "the node") -> DeclareLaunchArgument:
     )
 
 
-def arm_arguments(node: str, default: Any) -> list[DeclareLaunchArgument]:
+def arm_arguments(node: str, default: str) -> list[DeclareLaunchArgument]:
     """Return the arguments of a node that commands an arm; ``default`` is its parameter file."""
     topic = DeclareLaunchArgument(
         "command_topic",
@@ -143,11 +154,8 @@ def arm_arguments(node: str, default: Any) -> list[DeclareLaunchArgument]:
         description="Topic of the commands; without a slash in front it is in the namespace. "
         "Empty: as in params_file.",
     )
-    described = urdf_arguments(
-        "as in params_file, or the topic robot_description, as robot_state_publisher publishes it."
-    )
     parameters = parameter_arguments(node, default=default)
-    return [*parameters, topic, algorithm_argument(), *described]
+    return [*parameters, topic, algorithm_argument(), *urdf_arguments()]
 
 
 def time_argument(more: str = "") -> DeclareLaunchArgument:
@@ -268,13 +276,11 @@ class Given:
 
     def rviz(self) -> Node:
         """Return the action that starts RViz with the configuration of this package."""
-        share = FindPackageShare(PACKAGE)
-        config = PathJoinSubstitution([share, "config", "mbs_dynamics.rviz"])
         return Node(
             package="rviz2",
             executable="rviz2",
             namespace=self["namespace"],
-            arguments=["-d", config],
+            arguments=["-d", share("config", "mbs_dynamics.rviz")],
             parameters=[self.time()] if self.time() else [],
         )
 
