@@ -111,14 +111,26 @@ class Periods:
         ``received`` (n,) are the times at which the latest states of the joints arrived, in s. A
         gap of more than ``longest`` s is no period.
         """
-        for k, at in enumerate(received):
-            gap = at - self._at[k]
-            if 0.0 < gap < longest:
-                before = self._period[k] or gap
-                # limits the influence of a pause
-                self._period[k] = before + 0.1 * (min(gap, 3.0 * before) - before)
-            self._at[k] = at
+        if not received:
+            return []
+        n, before, periods = len(received), self._at, self._period
+        counts = received.count(received[0]), before.count(before[0]), periods.count(periods[0])
+        if counts == (n, n, n):  # mostly: the joints of one message
+            period = _mean(periods[0], received[0] - before[0], longest)
+            self._at, self._period = [received[0]] * n, [period] * n
+            return [received[0] + 2.0 * period] * n
+        rows = zip(received, before, periods, strict=True)
+        self._period = [_mean(period, at - last, longest) for at, last, period in rows]
+        self._at = list(received)
         return [at + 2.0 * period for at, period in zip(self._at, self._period, strict=True)]
+
+
+def _mean(period: float, gap: float, longest: float) -> float:
+    """Return a mean period after a gap; one of more than ``longest`` s is no period."""
+    if not 0.0 < gap < longest:
+        return period
+    before = period or gap
+    return before + 0.1 * (min(gap, 3.0 * before) - before)  # limits the influence of a pause
 
 
 class Envelope:

@@ -353,13 +353,17 @@ class CommandPolicy:
 
     def due_in(self, now: float) -> float:
         """Return in how many s :meth:`command` must be called without a new state; or inf."""
+        torques = self._torques
+        ends = torques is not None and (torques.damping or torques.assist)
+        if self.engaged and not ends:  # mostly
+            return math.inf
         if self.stopping:
             waits = [max(0.0, self._commanded_at + STOP_PERIOD - now)]
         elif self.engaged:
             waits = [0.0] if self._outdated(now) else [math.inf]
         else:
             return math.inf
-        if self._torques is not None and (self._torques.damping or self._torques.assist):
+        if ends:
             waits += [until - now for until in self._damps_until if until > now]
         return min(waits)
 

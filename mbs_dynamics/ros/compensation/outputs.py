@@ -96,10 +96,10 @@ class CommandOutputs:
         if self._torques.get_subscription_count():
             when = stamp or self._node.stamp_now()
             self._torques.publish(self._effort.fill(when, np.array(command)))
-        counts = self._counts
-        counts[0] += 1
-        counts[1] += bool(limited.effort)
-        counts[2] += bool(limited.rate)
+        self._counts[0] += 1
+        if limited.effort or limited.rate:
+            self._counts[1] += bool(limited.effort)
+            self._counts[2] += bool(limited.rate)
 
     def collided(self, collision: Collision, names: Sequence[str], prefix: str) -> None:
         """Publish a collision of the joints ``names`` (n,)."""
