@@ -37,21 +37,15 @@ class Count(NamedTuple):
         return f"{self.multiplications} / {self.additions}"
 
 
-def _polynomials(
-    multiplications: Callable[[int], float], additions: Callable[[int], float]
-) -> Callable[[int], Count]:
-    return lambda n: Count(round(multiplications(n)), round(additions(n)))
-
-
 PUBLISHED: dict[str, Callable[[int], Count]] = {
-    "Mohan and Saha, slender rods": _polynomials(lambda n: 173 * n - 128, lambda n: 150 * n - 133),
-    "Saha": _polynomials(lambda n: 191 * n - 284, lambda n: 187 * n - 325),
-    "Featherstone": _polynomials(lambda n: 199 * n - 198, lambda n: 174 * n - 173),
-    "Valasek": _polynomials(lambda n: 226 * n - 343, lambda n: 206 * n - 345),
-    "Brandl et al.": _polynomials(lambda n: 250 * n - 222, lambda n: 220 * n - 198),
-    "Walker and Orin, O(n^3)": _polynomials(
-        lambda n: n**3 / 6 + 23 * n**2 / 2 + 115 * n / 3 - 47,
-        lambda n: n**3 / 6 + 7 * n**2 + 233 * n / 6 - 46,
+    "Mohan and Saha, slender rods": lambda n: Count(173 * n - 128, 150 * n - 133),
+    "Saha": lambda n: Count(191 * n - 284, 187 * n - 325),
+    "Featherstone": lambda n: Count(199 * n - 198, 174 * n - 173),
+    "Valasek": lambda n: Count(226 * n - 343, 206 * n - 345),
+    "Brandl et al.": lambda n: Count(250 * n - 222, 220 * n - 198),
+    "Walker and Orin, O(n^3)": lambda n: Count(
+        round(n**3 / 6 + 23 * n**2 / 2 + 115 * n / 3 - 47),
+        round(n**3 / 6 + 7 * n**2 + 233 * n / 6 - 46),
     ),
 }
 """Forward dynamics of n revolute joints: Mohan and Saha, Table 1.

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.compiler.frontend.graph import LOAD, Graph, Over, Symbol
+from mbs_dynamics.compiler.frontend.graph import LOAD, ColumnLoop, Graph, Symbol
 from mbs_dynamics.compiler.frontend.lowering import lowered
 from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir.nodes import Buffer, Index, index
@@ -52,8 +52,9 @@ def columnwise(function: Callable[..., Any], B: Any, *constants: Any) -> Any:
     for i, x in enumerate(results):
         own.stores[result, index(COLUMN) + columns * i] = x, len(own.nodes)
     loop = ir.For(COLUMN, Index(), index(columns), lowered(own, [result]), parallel=True)
+    own.forget()
     call = ir.Call(ir.Procedure(f"over{number}", (), (loop,)), ())
-    graph.column_loops.append(Over(given, result, call, len(graph.nodes)))
+    graph.column_loops.append(ColumnLoop(given, result, call, len(graph.nodes)))
     entries = [graph.load(result, Index((), k)) for k in range(result.size)]
     return np.array(entries, dtype=object).reshape(-1, columns)
 

@@ -229,7 +229,7 @@ class Symbol(Node):
     __int__ = __index__ = __complex__ = __float__
 
 
-class Over(NamedTuple):
+class ColumnLoop(NamedTuple):
     """A loop over the columns of a matrix."""
 
     given: Buffer
@@ -255,9 +255,9 @@ class Graph:
         self.inputs: dict[str, Buffer] = {}
         self.stores: dict[tuple[Buffer, Index], tuple[Any, int]] = {}
         """Value stored at each place of an output, and the number of nodes before the store."""
-        self.column_loops: list[Over] = []
+        self.column_loops: list[ColumnLoop] = []
         self.constants = Buffer("constants", ir.SCRATCH, 0)
-        """Symbols that do not vary in loops."""
+        """Memory of symbols that are the same for all columns of these loops."""
         self.places: dict[int, Index] = {}
         """Where they stand there, by id."""
 
