@@ -398,19 +398,26 @@ class MotionSettings(ArmSettings):
         per="joint",
     )
     reference_acceleration: tuple[float, ...] = setting(
-        2.0, "Likewise, acceleration.", "rad/s^2 or m/s^2", range=(1e-2, 1e4), per="joint"
+        2.0,
+        "Acceleration within which this joint approaches references.",
+        "rad/s^2 or m/s^2",
+        range=(1e-2, 1e4),
+        per="joint",
     )
     reference_linear_velocity: float = setting(
         0.25, "Velocity within which a link approaches poses.", "m/s", range=(1e-3, 100.0)
     )
     reference_linear_acceleration: float = setting(
-        1.0, "Likewise, acceleration.", "m/s^2", range=(1e-2, 1e4)
+        1.0, "Acceleration within which a link approaches poses.", "m/s^2", range=(1e-2, 1e4)
     )
     reference_angular_velocity: float = setting(
         1.0, "Angular velocity within which a link approaches poses.", "rad/s", range=(1e-3, 100.0)
     )
     reference_angular_acceleration: float = setting(
-        4.0, "Likewise, acceleration.", "rad/s^2", range=(1e-2, 1e4)
+        4.0,
+        "Angular acceleration within which a link approaches poses.",
+        "rad/s^2",
+        range=(1e-2, 1e4),
     )
     reference_timeout: float = setting(
         0.2,

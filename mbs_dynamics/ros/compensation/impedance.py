@@ -77,7 +77,7 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
     )
     angular_stiffness: tuple[float, float, float] = setting(
         (10.0, 10.0, 10.0),
-        "Likewise, about these axes.",
+        "Stiffness of the link about the axes of stiffness_axes, in the mode cartesian.",
         "N m/rad",
         constraints="Three numbers from 0.",
     )
