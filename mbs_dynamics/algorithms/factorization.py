@@ -59,39 +59,29 @@ def factorize(model: Tree, M: Array) -> tuple[Array, list[Any]]:
     Mohan and Saha, eq. (26), from the last joint inwards, so that no branch fills the zeros of
     another. A pivot that is not positive raises SingularError, naming its joint.
     """
-    U, D, _ = eliminated(M, pivots(model), symmetric=True)
-    return U, D
+    return eliminated(M, pivots(model))
 
 
-def eliminated(
-    A: Array, pivot: Callable[[int, Any], Any], *, symmetric: bool
-) -> tuple[Array, list[Any], Array]:
-    """Return U and L, unit upper and lower triangular, and D, a list, with A = U D L.
+def eliminated(A: Array, pivot: Callable[[int, Any], Any]) -> tuple[Array, list[Any]]:
+    """Return U, unit upper triangular, and D, a list, with A = U D U^T, for a symmetric A (n, n).
 
-    By elimination without pivoting from the last row on; the pivots are ``pivot(k, value)``. For a
-    symmetric matrix L is U^T, and half of the operations is saved.
+    By elimination without pivoting from the last row on; the pivots are ``pivot(k, value)``.
     """
     n = len(A)
     A, U = np.array(A, dtype=object), np.full((n, n), 0.0, dtype=object)
-    L = U.T if symmetric else U.copy()
     D: list[Any] = [0.0] * n
     for k in reversed(range(n)):
         D[k] = pivot(k, A[k, k])
-        U[k, k] = L[k, k] = 1.0
+        U[k, k] = 1.0
         inverse = 1.0 / D[k]
-        above, left = ([i for i in range(k) if _is_any(x[i])] for x in (A[:, k], A[k]))
+        above = [i for i in range(k) if _is_any(A[i, k])]
         for i in above:
             U[i, k] = A[i, k] * inverse
-        if not symmetric:
-            for i in left:
-                L[k, i] = A[k, i] * inverse
         for i in above:
-            for j in left:
-                if not symmetric:
-                    A[i, j] = A[i, j] - U[i, k] * A[k, j]
-                elif j <= i:
+            for j in above:
+                if j <= i:
                     A[i, j] = A[j, i] = A[i, j] - U[i, k] * A[k, j]
-    return U, D, L
+    return U, D
 
 
 def _is_any(x: Any) -> bool:
@@ -99,23 +89,21 @@ def _is_any(x: Any) -> bool:
     return type(x) is not float or x != 0.0
 
 
-def solve(U: Array, D: list[Any], b: Array, L: Array | None = None) -> Array:
-    """Return x with U D L x = b, by default L = U^T: Mohan and Saha, steps B to D, as corrected."""
-    return _solve(_nonzero(U.T), D, b, _nonzero(U.T if L is None else L))
+def solve(U: Array, D: list[Any], b: Array) -> Array:
+    """Return x with U D U^T x = b: Mohan and Saha, steps B to D, as corrected."""
+    return _solve(_nonzero(U), D, b)
 
 
-def _nonzero(L: Array) -> list[list[tuple[int, Any]]]:
-    """Return the nonzero entries before the diagonal of each row, with their columns."""
-    rows = enumerate(np.asarray(L).tolist())
-    return [[(i, x) for i, x in enumerate(row[:k]) if _is_any(x)] for k, row in rows]
+def _nonzero(U: Array) -> list[list[tuple[int, Any]]]:
+    """Return the nonzero entries above the diagonal of each column, with their rows."""
+    columns = enumerate(np.asarray(U.T).tolist())
+    return [[(i, x) for i, x in enumerate(column[:k]) if _is_any(x)] for k, column in columns]
 
 
-def _solve(
-    above: list[list[tuple[int, Any]]], D: list[Any], b: Array, left: list[list[tuple[int, Any]]]
-) -> Array:
+def _solve(above: list[list[tuple[int, Any]]], D: list[Any], b: Array) -> Array:
     x = _before(above, np.asarray(b).tolist())
     x = [value * (1.0 / d) if _is_any(value) else value for value, d in zip(x, D, strict=True)]
-    for k, entries in enumerate(left):
+    for k, entries in enumerate(above):
         for i, u in entries:
             x[k] = x[k] - u * x[i]
     return np.array(x)
@@ -140,13 +128,13 @@ def solved(U: Array, D: list[Any], B: Array, *, spread: bool = False) -> Array:
     if spread:
         W, inverse = halfway(U, np.eye(len(D))), _inverses(D)
         return np.asarray(columnwise(_through_inverse, B, U, inverse, W))
-    rows = _nonzero(U.T)
-    return np.array([_solve(rows, D, column, rows) for column in B.T]).reshape(np.shape(B.T)).T
+    above = _nonzero(U)
+    return np.array([_solve(above, D, column) for column in B.T]).reshape(np.shape(B.T)).T
 
 
 def _through_inverse(b: Array, U: Array, inverse: Array, W: Array) -> Array:
     """Return W^T D^-1 U^-1 b, W = U^-1."""
-    return np.asarray(W.T @ (inverse * _before(_nonzero(U.T), b.tolist())))
+    return np.asarray(W.T @ (inverse * _before(_nonzero(U), b.tolist())))
 
 
 def _inverses(D: list[Any]) -> Array:
@@ -155,8 +143,8 @@ def _inverses(D: list[Any]) -> Array:
 
 def halfway(U: Array, B: Array) -> Array:
     """Return U^-1 B (n, m)."""
-    rows = _nonzero(U.T)
-    return np.array([_before(rows, column) for column in B.T.tolist()]).T
+    above = _nonzero(U)
+    return np.array([_before(above, column) for column in B.T.tolist()]).T
 
 
 def inverted(U: Array, D: list[Any], *, spread: bool = False) -> Array:

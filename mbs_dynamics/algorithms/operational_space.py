@@ -172,8 +172,7 @@ class Task:
         def pivot(k: int, value: Any) -> Any:
             return positive(value, self.singular, above=least[k])
 
-        U, D, _ = eliminated(A, pivot, symmetric=True)
-        return inverted(U, D)
+        return inverted(*eliminated(A, pivot))
 
     def inverse(self) -> Array:
         """Return Jbar (n, m)."""

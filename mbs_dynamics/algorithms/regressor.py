@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
@@ -71,19 +70,13 @@ class BaseParameters(NamedTuple):
     """(b, p) matrix K with beta = K pi, p = len(pi); its columns ``columns`` are the identity."""
 
 
-def base_parameters(model: Model, *, states: int = 0, seed: int = 0) -> BaseParameters:
+def base_parameters(model: Model) -> BaseParameters:
     """Return the combinations of inertial parameters that can be identified from torques.
 
-    The null space of the regressor is computed from its values at random states, at least three
-    times as many equations as parameters, or at ``states`` states if these are more; ``seed`` makes
-    them reproducible.
-
-    Raises ArgumentError for a negative number of states.
+    The null space of the regressor is computed from its values at random states, the same ones each
+    time, with at least three times as many equations as parameters.
     """
-    if states < 0:
-        raise ArgumentError(f"states must not be negative; got {states}")
-    rng = np.random.default_rng(seed)
-    count = max(states, 30 * model.nb // max(model.n, 1) + 10)
+    rng, count = np.random.default_rng(0), 30 * model.nb // max(model.n, 1) + 10
     q = rng.uniform(-np.pi, np.pi, (count, model.nq))  # quaternions of any length
     qd, qdd = rng.uniform(-3.0, 3.0, (2, count, model.n))
     Y = inverse_dynamics_regressor(model, q, qd, qdd)

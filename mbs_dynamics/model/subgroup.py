@@ -42,9 +42,6 @@ from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.values import Value
 
-QUATERNION = 4
-"""Number of coordinates of a rotation about all axes: x, y, z, w."""
-
 
 @dataclass(frozen=True, eq=False)
 class Subgroup(Value):
