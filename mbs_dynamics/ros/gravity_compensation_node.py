@@ -68,9 +68,9 @@ class GravityCompensationNode(DescribedNode):
         self._core = GravityCompensator(settings)
         self._enter("unconfigured")
         self._enabled_shown: bool | None = None
-        self._at_rest: list[Callable[[], None]] = []
+        self._when_at_rest: list[Callable[[], None]] = []
         """Actions that wait until no torque is commanded or held."""
-        self._torques_in: list[Future] = []
+        self._awaiting_torques: list[Future] = []
         self._simulated_time = False
         self._logged_ready = False
         self._due = 0.0
@@ -100,7 +100,7 @@ class GravityCompensationNode(DescribedNode):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Use the description in the parameters, or subscribe to descriptions."""
-        if self._at_rest:
+        if self._when_at_rest:
             self.get_logger().error("cannot be configured: torques still ramp out")
             return TransitionCallbackReturn.FAILURE
         self._outputs.open()
@@ -108,7 +108,7 @@ class GravityCompensationNode(DescribedNode):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Subscribe to the robot's state. The service enables torques."""
-        self._at_rest.clear()
+        self._when_at_rest.clear()
         self._unsubscribe()
         self._activated = [self.subscribe("joint_states", self._on_joint_states)]
         if self._settings.use_imu:
@@ -120,14 +120,14 @@ class GravityCompensationNode(DescribedNode):
         """Begin to ramp out, and return; states of the robot are processed until that is done."""
         self._enter("inactive")
         self._core.disable(time.monotonic())
-        self._at_rest.append(self._unsubscribe)
+        self._when_at_rest.append(self._unsubscribe)
         self._settle()
         return TransitionCallbackReturn.SUCCESS
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Forget the model, gravity and loads, once no torque is commanded."""
         self._enter("unconfigured")
-        self._at_rest.append(self._forget)
+        self._when_at_rest.append(self._forget)
         self._settle()
         return TransitionCallbackReturn.SUCCESS
 
@@ -284,15 +284,15 @@ class GravityCompensationNode(DescribedNode):
         if effects.state is not None:
             self._show(effects.state)
         if effects.came_in is not None:
-            for future in self._torques_in:
+            for future in self._awaiting_torques:
                 future.set_result(effects.came_in)
-            self._torques_in.clear()
+            self._awaiting_torques.clear()
         if not policy.engaged:
             if self._handover.owed and not self._handover.busy:
                 self._later(self._release)
             if policy.at_rest:
-                while self._at_rest:
-                    self._at_rest.pop(0)()
+                while self._when_at_rest:
+                    self._when_at_rest.pop(0)()
                 self._adopt()
         # next at the end of damping, the next command of a stop, or when the input is stale
         due = now + max(effects.due_in, SHORTEST_WAIT)
@@ -344,7 +344,7 @@ class GravityCompensationNode(DescribedNode):
     async def _wait_for_torques(self) -> bool:
         """Wait for the end of the ramp in; return False if it was stopped."""
         future = Future(executor=self.executor)
-        self._torques_in.append(future)
+        self._awaiting_torques.append(future)
         self._settle()
         return bool(await future)
 
