@@ -67,6 +67,8 @@ class GravityCompensationNode(DescribedNode):
         self._watch_parameters()
         self._core = GravityCompensator(settings)
         self._enter("unconfigured")
+        self._shown: GuardState | None = None
+        """The state that was logged last."""
         self._enabled_shown: bool | None = None
         self._when_at_rest: list[Callable[[], None]] = []
         """Actions that wait until no torque is commanded or held."""
@@ -273,29 +275,31 @@ class GravityCompensationNode(DescribedNode):
 
     def _settle(self) -> None:
         """Do what the present state of the core asks for."""
-        now = time.monotonic()
-        effects, policy = self._core.effects(now), self._core.policy
-        if effects.collision is not None and self._core.arm is not None:
-            names, prefix = self._core.arm.model.joint_names, self._settings.frame_prefix
-            self._outputs.collided(effects.collision, names, prefix)
-            self.get_logger().warning(f"collision: {effects.collision}")
-        if effects.remark:
-            self.get_logger().info(effects.remark)
-        if effects.state is not None:
-            self._show(effects.state)
-        if effects.came_in is not None:
+        now, core, state = time.monotonic(), self._core, self._core.policy.state
+        collision = core.new_collision()
+        if collision is not None and core.arm is not None:
+            names, prefix = core.arm.model.joint_names, self._settings.frame_prefix
+            self._outputs.collided(collision, names, prefix)
+            self.get_logger().warning(f"collision: {collision}")
+        remark = core.remark()
+        if remark:
+            self.get_logger().info(remark)
+        if state is not self._shown:
+            self._shown = state
+            self._show(state)
+        if self._awaiting_torques and (core.torques_are_in or state not in ENGAGED):
             for future in self._awaiting_torques:
-                future.set_result(effects.came_in)
+                future.set_result(core.torques_are_in)
             self._awaiting_torques.clear()
-        if not policy.engaged:
+        if state not in ENGAGED:
             if self._handover.owed and not self._handover.busy:
                 self._later(self._release)
-            if policy.at_rest:
+            if core.policy.at_rest:
                 while self._when_at_rest:
                     self._when_at_rest.pop(0)()
                 self._adopt()
         # next at the end of damping, the next command of a stop, or when the input is stale
-        due = now + max(effects.due_in, SHORTEST_WAIT)
+        due = now + max(self._core.due_in(now), SHORTEST_WAIT)
         # a timer that is due early enough is left as it is, even if it comes sooner than needed
         if due < self._due or self._due < now + EARLY:
             self._due = due

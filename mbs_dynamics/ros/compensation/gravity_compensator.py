@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -73,26 +72,8 @@ def _within(
     return settings.changed({"effort_limits": limits})
 
 
-class Effects(NamedTuple):
-    """Actions that are due after a call, in addition to publishing its command."""
-
-    state: GuardState | None
-    """The state of the policy if it has changed since the effects before; else None."""
-    came_in: bool | None
-    """Whether torques have ramped in; None: neither that, nor were they stopped."""
-    collision: Collision | None
-    """One that was detected since the effects before; else None."""
-    remark: str
-    """Change of the reference of a law, for the log; empty if none."""
-    due_in: float
-    """In how many s :meth:`GravityCompensator.tick` must be called."""
-
-
 class GravityCompensator:
-    """Converts what the node receives to calls of the guard of the arm that is described.
-
-    After each call, :meth:`effects` returns what else is to be done.
-    """
+    """Converts what the node receives to calls of the guard of the arm that is described."""
 
     def __init__(self, settings: GravityCompensationSettings) -> None:
         self.settings = settings
@@ -111,7 +92,6 @@ class GravityCompensator:
         self.gravity = LinkGravity("", settings.gravity)
         self.loads: list[LinkLoad] = []
         self._text: str | None = None
-        self._shown: GuardState | None = None
         self._collision: Collision | None = None
         self._forget_imu()
 
@@ -121,21 +101,20 @@ class GravityCompensator:
         self._imu_stamp = 0
         self._imu = np.zeros(3)
 
-    def effects(self, now: float) -> Effects:
-        """Return what is to be done in the present state."""
-        policy, state = self.policy, None
-        if policy.state is not self._shown:
-            state = self._shown = policy.state
+    @property
+    def torques_are_in(self) -> bool:
+        """Whether torques have ramped in."""
+        return self.policy.state is GuardState.ENABLED and not self.policy.limited.rate
+
+    def new_collision(self) -> Collision | None:
+        """Return a collision that was detected since the last call; None without one."""
         before = self._collision
         self._collision = None if self.arm is None else self.arm.collision
-        whole = policy.state is GuardState.ENABLED and not policy.limited.rate
-        return Effects(
-            state,
-            whole if whole or not policy.engaged else None,
-            None if self._collision is before else self._collision,
-            "" if self.arm is None else self.arm.following.remark(),
-            self.due_in(now),
-        )
+        return None if self._collision is before else self._collision
+
+    def remark(self) -> str:
+        """Return what has happened to the reference of a law since the last call, for the log."""
+        return "" if self.arm is None else self.arm.following.remark()
 
     # -- the robot ---------------------------------------------------------------------------------
 
