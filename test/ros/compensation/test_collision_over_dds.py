@@ -8,7 +8,7 @@ from gravity_node_bench import ARM7, JOINTS, MODEL, READY
 from impedance_bench import ImpedanceProcess, Operator
 from ros_bench import wrench_of
 from sensor_msgs.msg import JointState
-from simulator_bench import SimulatorProcess, Watcher
+from simulator_bench import LATCHED, SimulatorProcess, Watcher
 from std_msgs.msg import Bool, Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -32,7 +32,9 @@ def test_a_contact_during_motion_is_published_with_joint_time_and_wrench_and_sto
             "command_topic": simulator.topic,
             "collision_file": thresholds,
             "on_collision": "stop",
-            "max_age": 0.0,  # the simulation falls behind on a busy machine
+            # a busy machine is no fault: the simulation falls behind, and messages come late
+            "max_age": 0.0,
+            "stale_timeout": 10.0,
         }
         with (
             ImpedanceProcess(namespace=simulator.namespace, **given) as process,
@@ -47,7 +49,7 @@ def collide(arm, operator):
     subscribe = arm.node.create_subscription
     subscribe(JointState, "joint_states", states.append, 1000)  # reliable
     subscribe(Float64MultiArray, arm.target.topic, commands.append, 1000)
-    subscribe(Bool, f"{operator.target.name}/enabled", enabled.append, 10)
+    subscribe(Bool, f"{operator.target.name}/enabled", enabled.append, LATCHED)
     operator.hear("collision", "contact_wrench")
     operator.enable()
     arm.until(lambda: enabled and enabled[-1].data and arm.states)
