@@ -14,7 +14,11 @@ import pytest
 @pytest.fixture(autouse=True)
 def _verified(monkeypatch: pytest.MonkeyPatch) -> None:
     """Verify every program after each pass."""
-    monkeypatch.setenv("MBS_VERIFY_IR", "1")
+    from verifier import last_verified
+
+    from mbs_dynamics.compiler.passes import pipeline
+
+    monkeypatch.setattr(pipeline, "last_of", last_verified)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from verifier import InvalidProgram, verify
 
 from mbs_dynamics.compiler.codegen import c, llvm, python
 from mbs_dynamics.compiler.codegen.llvm_shared import BODY
@@ -42,7 +43,6 @@ from mbs_dynamics.compiler.ir.nodes import (
 )
 from mbs_dynamics.compiler.ir.operations import evaluations
 from mbs_dynamics.compiler.ir.text import text
-from mbs_dynamics.compiler.ir.verifier import InvalidProgram, verify
 from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.compiler.runtime.states import aligned
 

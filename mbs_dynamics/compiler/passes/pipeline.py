@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from mbs_dynamics.compiler.frontend.program import Program, uncollected
 from mbs_dynamics.compiler.ir.nodes import Module
@@ -19,12 +18,14 @@ Stages = Iterator[tuple[str, Module]]
 
 def for_llvm(program: Program, lanes: int = 1) -> Module:
     """Return a program as it is printed as LLVM IR, for one state or several at a time."""
-    return _final(llvm_stages(program, lanes))
+    with uncollected():
+        return last_of(llvm_stages(program, lanes))
 
 
 def for_c(program: Program) -> Module:
     """Return a program as it is printed in C."""
-    return _final(c_stages(program))
+    with uncollected():
+        return last_of(c_stages(program))
 
 
 def llvm_stages(program: Program, lanes: int = 1) -> Stages:
@@ -44,20 +45,7 @@ def c_stages(program: Program) -> Stages:
         yield "spilling", spilled(module, len(module.body), CHUNK)
 
 
-def _final(stages: Iterable[tuple[str, Module]]) -> Module:
-    """Return the last module; each is verified if the environment has MBS_VERIFY_IR."""
-    with uncollected():
-        for name, module in stages:
-            if os.environ.get("MBS_VERIFY_IR"):
-                verified(name, module)
+def last_of(stages: Stages) -> Module:
+    """Return the module after the last pass."""
+    *_, (_, module) = stages
     return module
-
-
-def verified(name: str, module: Module) -> None:
-    """Raise InvalidProgram, with the name of the pass, if a module breaks a rule."""
-    from mbs_dynamics.compiler.ir.verifier import InvalidProgram, verify
-
-    try:
-        verify(module)
-    except InvalidProgram as error:
-        raise InvalidProgram(f"after {name} of {module.name}: {error}") from None

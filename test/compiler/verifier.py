@@ -5,10 +5,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
+
+ARITY = {
+    **dict.fromkeys((ops.ADD, ops.SUB, ops.MUL, ops.DIV, ops.ATAN2, ops.LESS, ops.LESS_EQUAL), 2),
+    **dict.fromkeys((ops.NEG, ops.SIN, ops.COS, ops.SQRT), 1),
+    ops.SELECT: 3,
+}
+"""How many operands each operation has."""
 
 
 class InvalidProgram(Exception):  # noqa: N818
@@ -49,6 +56,16 @@ def verify(module: ir.Module) -> ir.Module:
     return module
 
 
+def last_verified(stages: Iterable[tuple[str, ir.Module]]) -> ir.Module:
+    """Return the module after the last pass; raise InvalidProgram, which names the pass."""
+    for name, module in stages:
+        try:
+            verify(module)
+        except InvalidProgram as error:
+            raise InvalidProgram(f"after {name} of {module.name}: {error}") from None
+    return module
+
+
 def _require(holds: bool, rule: str) -> None:
     if not holds:
         raise InvalidProgram(rule)
@@ -86,7 +103,7 @@ class _Verifier:
         """Verify one statement, of which the indices are valid."""
         match statement:
             case ir.Let(value, op, args):
-                _require(len(args) == ops.ARITY.get(op, -1), f"{op!r} of {len(args)} operands")
+                _require(len(args) == ARITY.get(op, -1), f"{op!r} of {len(args)} operands")
                 for k, x in enumerate(args):
                     self.operand(x, condition=op == ops.SELECT and k == 0)
                 self.define(value, op in ops.CONDITIONS)
