@@ -14,6 +14,8 @@ import mbs_dynamics as mbs
 from mbs_dynamics.compiler import Kernel, Program, columnwise, positive, sin, sqrt, trace
 from mbs_dynamics.compiler.frontend import columns
 from mbs_dynamics.compiler.ir.interpreter import evaluate
+from mbs_dynamics.compiler.passes import strategy
+from mbs_dynamics.compiler.runtime import machine
 
 pytestmark = pytest.mark.backend_independent
 
@@ -121,6 +123,23 @@ def test_c_has_them_written_out(tmp_path, monkeypatch):
         c_function(x, tmp_path)(*arrays().values()) for x in (looped, written_out)
     )
     np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("backend", [pytest.param("llvm", marks=LLVM.marks)])
+def test_processors_with_narrow_vectors_run_code_written_out(backend, monkeypatch):
+    emitted: list[Program] = []
+    emit = machine.emit_llvm
+
+    def recorded(program: Program, *lanes: int) -> str:
+        emitted.append(program)
+        return emit(program, *lanes)
+
+    monkeypatch.setattr(machine, "emit_llvm", recorded)
+    monkeypatch.setattr(strategy, "LEAST_LANES", 16)
+    program = trace(plain, SHAPES, name="plain")
+    kernel = Kernel(program, backend=backend)
+    assert emitted == [program.straight]
+    np.testing.assert_allclose(kernel(*arrays().values()), plain(**arrays()), rtol=1e-13)
 
 
 @pytest.mark.parametrize("backend", [pytest.param("llvm", marks=LLVM.marks)])
