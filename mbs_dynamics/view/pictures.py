@@ -91,8 +91,10 @@ def _rendered(
             blended = rgba[..., :3] * opacity + page.background * (1.0 - opacity)
             return np.asarray(blended, dtype=np.uint8)
 
-        before, last = None, image()
+        before, last, end = None, image(), time.monotonic() + TIMEOUT
         while before is None or not np.array_equal(before, last):  # meshes and camera arrive
+            if time.monotonic() > end:
+                raise BackendError(f"the browser did not complete the scene in {TIMEOUT:g} s")
             time.sleep(SETTLING)
             before, last = last, image()
         yield image
