@@ -15,4 +15,9 @@ def mostly_slow(cases: Iterable[Any], quick: Collection[Any]) -> list[Any]:
     cases = list(cases)
     if cases and not set(quick) <= set(cases):
         raise LookupError(f"no cases {sorted(set(quick) - set(cases))}; the cases are: {cases}")
-    return [case if case in quick else pytest.param(case, marks=pytest.mark.slow) for case in cases]
+
+    def slow(case: Any) -> Any:
+        values = case if isinstance(case, tuple) else (case,)
+        return pytest.param(*values, marks=pytest.mark.slow)
+
+    return [case if case in quick else slow(case) for case in cases]
