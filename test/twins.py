@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-from mechanisms import pose
+from mechanisms import pose, random_mechanism, with_mimics
 
 from mbs_dynamics import Model
 from mbs_dynamics.model.macro_joints import Connection, macro_joint
@@ -124,3 +124,13 @@ def mixed(seed: int, kinds=MIXED, *, at_body: bool = False) -> Twin:
         )
     model = Model.from_joints(connections, gravity=other.gravity.linear)
     return Twin(model, other)
+
+
+def tree(name):
+    """Return a tree with "mimics", a "chain" whose loops stay loops, or one of "mixed0" and on."""
+    if name == "mimics":
+        driven = (0, 1, 2, 1, 3, 2), (1.0, 1.0, 1.0, -0.7, 1.0, 2.0), np.zeros(6)
+        return with_mimics(random_mechanism(3, (-1, 0, 1, 1, 3, 0)), *driven).model
+    if name == "chain":
+        return random_mechanism(1, tuple(range(-1, 47))).model
+    return mixed(int(name.removeprefix("mixed"))).model

@@ -10,11 +10,10 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
-from mechanisms import random_mechanism, with_mimics
 from mujoco_reference import mujoco_model
 from reference import assert_close
 from robots import all_files, robot
-from twins import TO_PIN, Twin, floating, mixed
+from twins import TO_PIN, Twin, floating, mixed, tree
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import base_parameters, inertial_parameters
@@ -39,15 +38,7 @@ def armed(model, seed=0):
 
 @functools.cache
 def plain(name):
-    if name == "arm":
-        return ARM
-    if name == "mimics":
-        tree = random_mechanism(3, (-1, 0, 1, 1, 3, 0))
-        driven = (0, 1, 2, 1, 3, 2), (1.0, 1.0, 1.0, -0.7, 1.0, 2.0), np.zeros(6)
-        return with_mimics(tree, *driven).model
-    if name == "chain":  # whose loops stay loops
-        return random_mechanism(1, tuple(range(-1, 47))).model
-    return mixed(int(name[-1])).model
+    return ARM if name == "arm" else tree(name)
 
 
 @pytest.mark.parametrize("name", ["arm", "mimics", "mixed1", "chain"])

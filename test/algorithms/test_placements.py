@@ -11,9 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cases import mostly_slow
-from mechanisms import random_mechanism, with_mimics
 from reference import assert_close
-from twins import mixed
+from twins import tree
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms._algorithm import NAMED
@@ -31,13 +30,7 @@ ARM = mbs.Model.from_urdf(robot_path("arm7"))
 def plain(name):
     if name == "arm":
         return ARM.with_payload("tool", 1.0, (0.0, 0.1, 0.2)).with_armature({"joint2": 0.3})
-    if name == "mimics":
-        tree = random_mechanism(3, (-1, 0, 1, 1, 3, 0))
-        driven = (0, 1, 2, 1, 3, 2), (1.0, 1.0, 1.0, -0.7, 1.0, 2.0), np.zeros(6)
-        return with_mimics(tree, *driven).model
-    if name == "chain":  # whose loops stay loops
-        return random_mechanism(1, tuple(range(-1, 47))).model
-    return mixed(int(name[-1])).model
+    return tree(name)
 
 
 def displaced(model, links, seed=0, size=0.1):
