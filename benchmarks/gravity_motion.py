@@ -186,6 +186,7 @@ def row(rig: Rig, text: str, calls: Calls) -> Motion:
     undo: dict[str, Calls] = {
         "describe": [("describe", text)],
         "set_parameter": [("set_parameter", "callback_timeout", 0.1)],
+        **dict.fromkeys(("target_joint", "target_pose"), [("enable", False)]),
     }
     return moving(rig, calls, undo.get(calls[0][0], ()))
 
@@ -193,7 +194,7 @@ def row(rig: Rig, text: str, calls: Calls) -> Motion:
 # -- impedance control -----------------------------------------------------------------------------
 
 MODES: dict[str, dict[str, Any]] = {
-    "joint": dict.fromkeys((f"stiffness.joint{k}" for k in range(1, 8)), 20.0),
+    "joint": dict.fromkeys((f"stiffness.joint{k}" for k in range(1, 8)), 12.0),
     "cartesian": {"linear_stiffness": "[300.0, 300.0, 300.0]"},
 }
 """Parameters of the modes of impedance control, for arm7."""
@@ -459,7 +460,7 @@ def impedance_table(repetitions: int) -> Iterator[Table]:
     columns = (*COLUMNS, "fastest, rad/s", "farthest, rad", "zero torque after, s")
     note = (
         "Within 1 s. Two joints were led away from the reference at 0.5 rad/s for 0.3 s and are "
-        "let go at the event: the springs pull them back. 20 N m/rad in each joint; 300 N/m and 10 "
+        "let go at the event: the springs pull them back. 12 N m/rad in each joint; 300 N/m and 10 "
         "N m/rad at the last link."
     )
     text = bare(urdf("arm7"))

@@ -17,7 +17,7 @@ from mbs_dynamics.control.motor_table import coordinate_of
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
 
-MARGIN, SUSTAINED_MARGIN = 1.6, 2.0
+MARGIN, SUSTAINED_MARGIN = 1.75, 2.0
 """Thresholds over the largest torques of the recording. Those of the second kind contain errors of
 the model, which depend on the posture."""
 
