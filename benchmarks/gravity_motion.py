@@ -186,7 +186,8 @@ def row(rig: Rig, text: str, calls: Calls) -> Motion:
     undo: dict[str, Calls] = {
         "describe": [("describe", text)],
         "set_parameter": [("set_parameter", "callback_timeout", 0.1)],
-        **dict.fromkeys(("target_joint", "target_pose"), [("enable", False)]),
+        "target_joint": [("enable", False)],
+        "target_pose": [("enable", False)],
     }
     return moving(rig, calls, undo.get(calls[0][0], ()))
 
