@@ -105,7 +105,8 @@ class Guard:
             self.collisions = CollisionReaction(CollisionDetector(model, thresholds))
         self.period = 0.0
         """Mean time in s between two states; 0: not known yet."""
-        self._gap, self._law_state_at = 0.0, -math.inf
+        self._gap, self._evaluated_at = 0.0, -math.inf
+        """The longest of the latest times between two states of a law, and the latest of these."""
         self._model_in_force: tuple[Any, ...] = (None, None, model)
         self.input = JointInput.of_model(
             model,
@@ -131,7 +132,7 @@ class Guard:
         """(n,) the latest measured efforts while at rest, NaN where unknown."""
         self.drives = DriveHold(settings.joints, self.joints)
         self.doubts: set[Doubt] = set()
-        """What the states since the arm was at rest make doubtful."""
+        """Doubts that states have raised since the arm was at rest."""
         self._fast = FastStates(model.n, self.joints)
         self._fastest = model.velocity_limits.tolist()
         self._least = min(self._fastest)
@@ -328,6 +329,9 @@ class Guard:
         if Doubt.VELOCITY in self.doubts:
             return torques._replace(damping=[], assist=[])
         if not self.following.idle and self.policy.engaged:
+            gap, self._evaluated_at = now - self._evaluated_at, now
+            if gap < self.settings.stale_timeout:
+                self._gap = max(gap, self._gap * math.exp(-gap / GAP_MEMORY))
             state = self._law_state(q, np.array(rates), np.array(efforts), now)
             try:
                 added = self.following.added(self.model_in_force(now), state, torques.gravity)
@@ -345,12 +349,10 @@ class Guard:
     def _law_state(
         self, q: FloatArray, qd: FloatArray, efforts: FloatArray, now: float
     ) -> LawState:
-        gap, self._law_state_at = now - self._law_state_at, now
-        if gap < self.settings.stale_timeout:
-            self._gap = max(gap, self._gap * math.exp(-gap / GAP_MEMORY))
-        self._gap = max(self._gap, self.period)
         g = self.law.gravity_torques(q, now)
-        return LawState(q, qd, efforts, now, self.joints, g, self.period, self._gap)
+        return LawState(
+            q, qd, efforts, now, self.joints, g, self.period, max(self._gap, self.period)
+        )
 
     def resting(self, now: float) -> LawState:
         """Return the state of an arm at rest at the latest positions, or within its limits."""
@@ -382,6 +384,7 @@ class Guard:
         if self.collisions is not None:
             self.collisions.restart()
         self.following.switch(to, now, self.policy.engaged)
+        self._evaluated_at = -math.inf  # the time without a law is no gap
 
     def aim(self, target: Target | None, now: float) -> None:
         """Let the law follow another reference, while torques are enabled; None: come to rest.

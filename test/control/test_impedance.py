@@ -336,6 +336,16 @@ def test_springs_of_an_arm_are_stable_when_states_come_in_bursts_after_pauses(mo
     assert fastest < 0.1
 
 
+def test_springs_are_as_stiff_as_set_after_the_arm_has_floated():
+    law = joint()
+    loop = Loop(law, made=table(max_age=0.5), **IDEAL).enabled()
+    loop.arm.switch(loop.now, None)
+    loop.run(0.6)
+    loop.arm.switch(loop.now, law)
+    loop.run(0.1)
+    assert not law.slowed
+
+
 SOME = ("NaN for good", "pause of the loop, 80 ms", "drive error", "disable", "one jump")
 
 
