@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a function is traced with whose loops stay loops: rows, containers and results."""
+"""Rows, containers and results with which a function is traced so that its loops stay loops."""
 
 from mbs_dynamics.compiler.frontend.containers import Columns, Matrix, Values
 from mbs_dynamics.compiler.frontend.domains import LAST, PAIRS, Forest

@@ -89,7 +89,7 @@ Claims = Iterator[tuple[str, bool]]
 
 
 class Plan(NamedTuple):
-    """What is done to a robot. Arrays have one entry per coordinate, in SI units."""
+    """Values with which the demonstration moves a robot, by coordinate, in SI units."""
 
     efforts: FloatArray
     """(n,) effort limits: those of the description, and ample ones where it states none."""

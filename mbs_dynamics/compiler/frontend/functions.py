@@ -109,4 +109,4 @@ ON_SYMBOLS: dict[str, Callable[..., Any]] = {
     ops.LESS: less,
     ops.SELECT: select,
 }
-"""What operations mean on symbols."""
+"""The functions of symbols that carry out operations."""
