@@ -5,16 +5,23 @@
 from __future__ import annotations
 
 from geometry_msgs.msg import PoseStamped
+from gravity_node_bench import JOINTS
 from ros_bench import NodeProcess, Probe
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
+STIFFNESS = {f"stiffness.{name}": 0.1 if name > "joint4" else 10.0 for name in JOINTS}
+"""What the periods of a busy machine can bear: the wrist is light."""
+
 
 class ImpedanceProcess(NodeProcess):
-    """The impedance control node, ready to be enabled."""
+    """The impedance control node, of a stiffness with which it can be enabled."""
 
     executable = "impedance_control_node"
+
+    def __init__(self, *arguments, **parameters):
+        super().__init__(*arguments, **STIFFNESS | parameters)
 
 
 class Operator(Probe):

@@ -43,8 +43,6 @@ def test_an_arm_follows_targets_poses_and_trajectories_in_modes_that_change_with
             "robot_description_file": ARM7,
             "command_topic": simulator.topic,
             "link": "tool",
-            # what the periods of a busy machine can bear
-            **{f"stiffness.{name}": 0.1 if name > "joint4" else 10.0 for name in JOINTS},
             "linear_stiffness": "[150.0, 150.0, 150.0]",
             "angular_stiffness": "[1.0, 1.0, 1.0]",
             "max_age": 0.0,  # the simulation falls behind on a busy machine
