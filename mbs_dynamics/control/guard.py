@@ -65,9 +65,11 @@ class Answer(NamedTuple):
     """Torques in the order of ``joints``; None: no command."""
     rejected: Rejection | None = None
     """Why the message was not used; None if it was."""
+    usual: bool = False
+    """Whether nothing but the command has changed, and nothing is due sooner than before."""
 
 
-_answer, _torques = maker(Answer), maker(Torques)
+_answer, _states, _torques = maker(Answer), maker(JointStates), maker(Torques)
 
 
 class Guard:
@@ -120,6 +122,8 @@ class Guard:
         self._jumps = [Continuity(model)] if from_messages else []
         self._from_messages = from_messages
         self.periods = Periods(len(self.joints))
+        self._valid_until = -math.inf
+        """When the first state of a joint is too old for damping."""
         self.backend = default_backend()
         self.watch = Freshness(source)
         self.watches = [self.watch]
@@ -224,9 +228,9 @@ class Guard:
         elif reading.qd is None:
             rejection = Rejection("no_velocity", reading.why_no_velocity)
         else:
-            received = [self.input.received[k] for k in self.joints]
-            state = JointStates(
-                reading.q.tolist(), reading.qd.tolist(), reading.stamp, self.input.stamps
+            received = self.commanded(self.input.received)
+            state = _states(
+                (reading.q.tolist(), reading.qd.tolist(), reading.stamp, self.input.stamps)
             )
             return self.answer(state, reading.q, reading.efforts.tau.tolist(), received, now)
         if rejection.kind not in IGNORED:
@@ -256,9 +260,12 @@ class Guard:
             self.doubts.clear()
             self.measured = efforts
         until: Sequence[float] = ()
+        valid_until = math.inf
         if self._from_messages:
             until = self.periods.note(received, self.settings.stale_timeout)
-            self.period = self.periods.longest
+            self.period, valid_until = self.periods.longest, min(until, default=math.inf)
+        later = valid_until >= self._valid_until
+        self._valid_until = valid_until
         passes, usual, gravity, damping, command = self._fast.evaluate(
             self, state, efforts, settled, now
         )
@@ -267,7 +274,7 @@ class Guard:
                 note(state)
             if engaged and self.tracking is not None:
                 self.tracking.note()
-            if usual and (not until or now < min(until)):
+            if usual and now < valid_until:
                 if 0.0 in command:
                     command = [x + 0.0 for x in command]  # without any -0.0
                 self.q = state.positions
@@ -275,7 +282,8 @@ class Guard:
                 policy.follow(now, _torques((gravity, damping, [])), command, until)
                 if self.tracking is not None:
                     self.tracking.commanded(command)
-                return _answer((command, None))
+                quiet = self.collisions is None and (later or not damping)
+                return _answer((command, None, quiet))
         trouble = None if passes else self._trouble(state, efforts, resting, now)
         damped = self.damped_rates(state.rates, state.stamp, self.settings.velocity_filter)
         rejection = None

@@ -99,11 +99,10 @@ class Periods:
     def __init__(self, n: int) -> None:
         self._at = [-math.inf] * n
         self._period = [0.0] * n
-
-    @property
-    def longest(self) -> float:
+        self._together = True
+        """Whether the states of all joints have arrived together so far."""
+        self.longest = 0.0
         """The longest period in s; 0 before two states have arrived."""
-        return max(self._period, default=0.0)
 
     def note(self, received: Sequence[float], longest: float) -> list[float]:
         """Return until when the state of each joint is valid.
@@ -113,15 +112,15 @@ class Periods:
         """
         if not received:
             return []
-        n, before, periods = len(received), self._at, self._period
-        counts = received.count(received[0]), before.count(before[0]), periods.count(periods[0])
-        if counts == (n, n, n):  # mostly: the joints of one message
-            period = _mean(periods[0], received[0] - before[0], longest)
-            self._at, self._period = [received[0]] * n, [period] * n
-            return [received[0] + 2.0 * period] * n
-        rows = zip(received, before, periods, strict=True)
+        n, first = len(received), received[0]
+        self._together = self._together and received.count(first) == n
+        if self._together:  # mostly: the joints of one message
+            self.longest = period = _mean(self.longest, first - self._at[0], longest)
+            self._at, self._period = [first] * n, [period] * n
+            return [first + 2.0 * period] * n
+        rows = zip(received, self._at, self._period, strict=True)
         self._period = [_mean(period, at - last, longest) for at, last, period in rows]
-        self._at = list(received)
+        self._at, self.longest = list(received), max(self._period)
         return [at + 2.0 * period for at, period in zip(self._at, self._period, strict=True)]
 
 

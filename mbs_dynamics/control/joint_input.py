@@ -295,10 +295,13 @@ class JointInput:
         self._set_rates(layout, q, rates, no_rates, stamp)
         self._set_efforts(layout, efforts)
         self._put(self._positions, layout, q)
-        for k in advanced:
-            self.received[k] = received
-            if stamp:
-                self.stamps[k] = stamp
+        if layout.whole and advanced is coordinates and stamp:  # mostly
+            self.received[:], self.stamps[:] = [received] * len(q), [stamp] * len(q)
+        else:
+            for k in advanced:
+                self.received[k] = received
+                if stamp:
+                    self.stamps[k] = stamp
 
         if layout.unanswered is not None:
             return layout.unanswered

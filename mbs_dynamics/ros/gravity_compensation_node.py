@@ -67,8 +67,6 @@ class GravityCompensationNode(DescribedNode):
         self._watch_parameters()
         self._core = GravityCompensator(settings)
         self._enter("unconfigured")
-        self._shown: GuardState | None = None
-        """The state that was logged last."""
         self._enabled_shown: bool | None = None
         self._when_at_rest: list[Callable[[], None]] = []
         """Actions that wait until no torque is commanded or held."""
@@ -249,14 +247,16 @@ class GravityCompensationNode(DescribedNode):
                 self.warn(answer.rejected.kind, f"joint_states not used: {answer.rejected.reason}")
         elif self._core.arm is not None:
             self._statistics.answered(begin, computed, time.monotonic(), "")
-        self._finish("joint_states", begin, worked)
+        self._finish("joint_states", begin, worked, answer.usual)
 
-    def _finish(self, what: str, begin: float, worked: float) -> None:
+    def _finish(self, what: str, begin: float, worked: float, usual: bool = False) -> None:
         """End a callback that began at a time, and at a processor time of this thread, in s."""
         now = time.monotonic()
         if now - begin > self._settings.callback_timeout:
             # its own work, without waits for the middleware or other processes
             self._send(self._core.overran(what, time.thread_time() - worked, now))
+        elif usual and self._due > now + EARLY and not self._awaiting_torques:
+            return
         self._settle()
 
     def _on_time(self) -> None:
@@ -274,32 +274,29 @@ class GravityCompensationNode(DescribedNode):
         self._outputs.send(command, self._core.policy.limited, stamp)
 
     def _settle(self) -> None:
-        """Do what the present state of the core asks for."""
-        now, core, state = time.monotonic(), self._core, self._core.policy.state
-        collision = core.new_collision()
-        if collision is not None and core.arm is not None:
+        """Do what the core asks for."""
+        now, core = time.monotonic(), self._core
+        effects = core.effects(now)
+        if effects.collision is not None and core.arm is not None:
             names, prefix = core.arm.model.joint_names, self._settings.frame_prefix
-            self._outputs.collided(collision, names, prefix)
-            self.get_logger().warning(f"collision: {collision}")
-        remark = core.remark()
-        if remark:
-            self.get_logger().info(remark)
-        if state is not self._shown:
-            self._shown = state
-            self._show(state)
-        if self._awaiting_torques and (core.torques_are_in or state not in ENGAGED):
+            self._outputs.collided(effects.collision, names, prefix)
+            self.get_logger().warning(f"collision: {effects.collision}")
+        if effects.remark:
+            self.get_logger().info(effects.remark)
+        if effects.entered is not None:
+            self._show(effects.entered)
+        if self._awaiting_torques and (effects.torques_are_in or not effects.engaged):
             for future in self._awaiting_torques:
-                future.set_result(core.torques_are_in)
+                future.set_result(effects.torques_are_in)
             self._awaiting_torques.clear()
-        if state not in ENGAGED:
-            if self._handover.owed and not self._handover.busy:
-                self._later(self._release)
-            if core.policy.at_rest:
-                while self._when_at_rest:
-                    self._when_at_rest.pop(0)()
-                self._adopt()
+        if not effects.engaged and self._handover.owed and not self._handover.busy:
+            self._later(self._release)
+        if effects.at_rest:
+            while self._when_at_rest:
+                self._when_at_rest.pop(0)()
+            self._adopt()
         # next at the end of damping, the next command of a stop, or when the input is stale
-        due = now + max(self._core.due_in(now), SHORTEST_WAIT)
+        due = now + max(effects.due_in, SHORTEST_WAIT)
         # a timer that is due early enough is left as it is, even if it comes sooner than needed
         if due < self._due or self._due < now + EARLY:
             self._due = due
@@ -354,6 +351,7 @@ class GravityCompensationNode(DescribedNode):
 
     def _look(self) -> None:
         self._looks += 1
+        self._outputs.look()
         second = self._looks % LOOKS == 0
         if second or self._core.policy.engaged:
             self._later(self._watch_controllers)

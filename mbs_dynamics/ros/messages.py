@@ -214,7 +214,8 @@ def time_of(nanoseconds: int) -> Time:
 
 def stamp_of(stamp: Time) -> int:
     """Return a time stamp in ns; 0 means that the message has none."""
-    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+    nanoseconds: int = stamp.sec * 1_000_000_000 + stamp.nanosec
+    return nanoseconds
 
 
 def link_of(frame_id: str, prefix: str) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -72,6 +73,25 @@ def _within(
     return settings.changed({"effort_limits": limits})
 
 
+class Effects(NamedTuple):
+    """What has changed since they were returned the last time, and what is due."""
+
+    entered: GuardState | None
+    """The state, if it is another one."""
+    collision: Collision | None
+    """The latest collision, if it is a new one."""
+    remark: str
+    """What has happened to the reference of a law, for the log; empty if nothing."""
+    torques_are_in: bool
+    """Whether torques have ramped in."""
+    engaged: bool
+    """Whether torques are enabled, or ramp in or out."""
+    at_rest: bool
+    """Whether no torque is commanded or held."""
+    due_in: float
+    """In how many seconds ``tick`` must be called, if nothing else happens."""
+
+
 class GravityCompensator:
     """Converts what the node receives to calls of the guard of the arm that is described."""
 
@@ -92,7 +112,9 @@ class GravityCompensator:
         self.gravity = LinkGravity("", settings.gravity)
         self.loads: list[LinkLoad] = []
         self._text: str | None = None
+        self._state: GuardState | None = None
         self._collision: Collision | None = None
+        """Those of the latest effects."""
         self._forget_imu()
 
     def _forget_imu(self) -> None:
@@ -101,20 +123,19 @@ class GravityCompensator:
         self._imu_stamp = 0
         self._imu = np.zeros(3)
 
-    @property
-    def torques_are_in(self) -> bool:
-        """Whether torques have ramped in."""
-        return self.policy.state is GuardState.ENABLED and not self.policy.limited.rate
-
-    def new_collision(self) -> Collision | None:
-        """Return a collision that was detected since the last call; None without one."""
-        before = self._collision
-        self._collision = None if self.arm is None else self.arm.collision
-        return None if self._collision is before else self._collision
-
-    def remark(self) -> str:
-        """Return what has happened to the reference of a law since the last call, for the log."""
-        return "" if self.arm is None else self.arm.following.remark()
+    def effects(self, now: float) -> Effects:
+        """Return what has changed since the last call, and what is due."""
+        policy, arm, before = self.policy, self.arm, (self._state, self._collision)
+        self._state, self._collision = policy.state, None if arm is None else arm.collision
+        return Effects(
+            entered=None if self._state is before[0] else self._state,
+            collision=None if self._collision is before[1] else self._collision,
+            remark="" if arm is None else arm.following.remark(),
+            torques_are_in=policy.state is GuardState.ENABLED and not policy.limited.rate,
+            engaged=policy.engaged,
+            at_rest=policy.at_rest,
+            due_in=self.due_in(now),
+        )
 
     # -- the robot ---------------------------------------------------------------------------------
 

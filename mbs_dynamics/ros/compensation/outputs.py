@@ -62,6 +62,7 @@ class CommandOutputs:
         self._collisions: list[Publisher] = []
         self._detects = collisions
         self._counts = [0, 0, 0]
+        self._by_name = False
 
     def open(self) -> None:
         """Create the publishers."""
@@ -93,13 +94,17 @@ class CommandOutputs:
         raw = map(mul, command, self.factors) if self.factors else command
         self._command.data = array("d", raw)
         self._commands.publish(self._command)
-        if self._torques.get_subscription_count():
+        if self._by_name:
             when = stamp or self._node.stamp_now()
             self._torques.publish(self._effort.fill(when, np.array(command)))
         self._counts[0] += 1
         if limited.effort or limited.rate:
             self._counts[1] += bool(limited.effort)
             self._counts[2] += bool(limited.rate)
+
+    def look(self) -> None:
+        """Notice who subscribes to the torques by name: to ask for each command takes too long."""
+        self._by_name = self._torques is not None and self._torques.get_subscription_count() > 0
 
     def collided(self, collision: Collision, names: Sequence[str], prefix: str) -> None:
         """Publish a collision of the joints ``names`` (n,)."""

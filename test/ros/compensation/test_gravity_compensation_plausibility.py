@@ -11,7 +11,7 @@ import re
 
 import numpy as np
 import pytest
-from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q
+from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q, settings
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
@@ -484,3 +484,35 @@ def test_settling_damps_the_momentum_and_fades_out():
         np.testing.assert_allclose(bench.torques[-1], G - gain * M @ qd, atol=1e-9)
     bench.run(0.3, Q, qd)
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
+
+
+@pytest.mark.parametrize("damping", [(0.0,) * 7, (2.0,) * 7], ids=["free", "damped"])
+def test_after_a_usual_answer_nothing_is_due_but_what_was_due_before(damping):
+    rng, usual = np.random.default_rng(3), 0
+    given = {"damping": damping, "effort_check": "off", "ramp_time": 0.1, "ramp_in_time": 0.1}
+    bench = Bench(**given).enabled()
+    core, due = bench.core, -np.inf
+    for _ in range(4000):
+        bench.now += rng.choice((0.001, 0.004, 0.03))
+        q, qd = Q + rng.normal(0.0, 1e-4, 7), rng.normal(0.0, 0.05, 7)
+        match rng.integers(400):
+            case 0:
+                q[rng.integers(7)] = rng.choice((np.nan, 9.0))
+            case 1:
+                core.disable(bench.now)
+            case 2:
+                bench.now += 0.3
+            case 3:
+                changed = settings(effort_rate_limit=rng.uniform(2e3, 9e3), **given)
+                core.change(changed, bench.now)
+        if core.policy.at_rest and rng.random() < 0.1:
+            core.enable(bench.now)
+        answer = bench.send(q, qd)
+        effects = core.effects(bench.now)
+        if answer.usual and due > bench.now:
+            usual += 1
+            assert effects[:3] == (None, None, "")
+            assert (effects.engaged, effects.at_rest) == (True, False)
+            assert bench.now + effects.due_in >= due
+        due = bench.now + effects.due_in
+    assert usual > 1000
