@@ -12,7 +12,7 @@ import numpy as np
 from mbs_dynamics.algorithms._algorithm import algorithm_of
 from mbs_dynamics.algorithms.kernels import MODEL_INPUTS
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import Kernel
+from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.errors import BackendError
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Tree
@@ -64,3 +64,10 @@ def _check(name: str, kernel: Kernel, computed: FloatArray, expected: FloatArray
             f"{error:.2g} of the largest value; valid is at most {AGREEMENT:g}. Delete the cache "
             "of compiled code (MBS_CACHE_DIR), or set MBS_BACKEND=python"
         )
+
+
+def verified(function: Callable[..., Any], shapes: dict[str, tuple[int, ...]], name: str) -> Kernel:
+    """Return a function of arrays of symbols, compiled, and compared with its equations."""
+    kernel = Kernel(trace(function, shapes, name=name))
+    verify_program(kernel)
+    return kernel

@@ -6,60 +6,72 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.collision import CollisionDetector
-from mbs_dynamics.control.following import FLOATING, Followed
+from mbs_dynamics.control.following import FLOATING, Followed, Following
 from mbs_dynamics.control.input_checks import JointStates
-from mbs_dynamics.control.policy import Fault
+from mbs_dynamics.control.policy import CommandPolicy, Fault
 from mbs_dynamics.control.settings import YIELDING
-
-if TYPE_CHECKING:
-    from mbs_dynamics.control.guard import Guard
+from mbs_dynamics.model.model import Model
 
 YIELDING_SHARE = 0.25
 """Share of the velocity limits up to which an arm that yields goes along with a contact."""
 
 
 class CollisionReaction:
-    """Watches for collisions while torques are enabled, and reacts as the settings state."""
+    """Watches for collisions while torques are enabled, and stops or floats."""
 
-    def __init__(self, detector: CollisionDetector) -> None:
+    def __init__(
+        self, detector: CollisionDetector, policy: CommandPolicy, following: Following
+    ) -> None:
         self.detector = detector
-        self.interrupted: Followed | None = None
+        self._policy, self._following = policy, following
+        self._interrupted: Followed | None = None
         """The law in place of which the arm floats since a collision."""
         self._yields_until = -math.inf
 
     def restart(self) -> None:
         """Forget a collision."""
-        self.interrupted, self._yields_until = None, -math.inf
+        self._interrupted, self._yields_until = None, -math.inf
         self.detector.restart()
 
+    def resume(self, now: float) -> None:
+        """Forget a collision, and follow the law again that it interrupted."""
+        if self._interrupted is not None:
+            self._following.switch(self._interrupted, now, engaged=False)
+        self.restart()
+
     def update(
-        self, guard: Guard, state: JointStates, q: FloatArray, efforts: list[float], now: float
-    ) -> None:
-        """React to a collision that begins with this state, if torques are enabled."""
-        if guard.law.loads.moving:  # a load is taken up or put off
-            self.detector.restart()
-        model, rates = guard.model_in_force(now), np.array(state.rates)
+        self,
+        model: Model,
+        state: JointStates,
+        q: FloatArray,
+        efforts: list[float],
+        reaction: str,
+        now: float,
+    ) -> bool:
+        """React to a collision that begins with this state; return whether the arm floats now.
+
+        ``model`` is the one with the gravity and loads in force, ``reaction`` stop, float or yield.
+        """
+        rates = np.array(state.rates)
         self.detector.update(state.stamp, q, rates, np.array(efforts), model)
-        if not guard.policy.engaged:
-            return
+        if not self._policy.engaged:
+            return False
         collision = self.detector.detect(state.stamp, q, rates)
         if collision is None:
-            return
-        reaction = guard.settings.on_collision
+            return False
         if reaction == "stop":
-            guard.policy.trip(now, Fault("collision", str(collision)))
-            return
-        self.interrupted = Followed(guard.following.law, guard.following.follower)
-        guard.following.switch(FLOATING, now, engaged=False)
-        guard.settle(now)
+            self._policy.trip(now, Fault("collision", str(collision)))
+            return False
+        self._interrupted = Followed(self._following.law, self._following.follower)
+        self._following.switch(FLOATING, now, engaged=False)
         if reaction == "yield":
             self._yields_until = now + YIELDING
+        return True
 
     def yields(self, now: float) -> bool:
         """Return whether the arm goes along with a contact."""

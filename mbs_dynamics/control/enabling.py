@@ -5,15 +5,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mbs_dynamics.control.gravity_and_loads import overload
+from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from mbs_dynamics.control.guard import Guard
 
 EFFORT_FLOOR = 0.02
 """Largest accepted error of a measured effort, as a share of its limit: noise and friction."""

@@ -3,7 +3,7 @@
 """The usual case of a loop, decided by compiled kernels: nothing is wrong, and no limit is reached.
 
 For an arm of seven joints some three hundred numbers are compared in every period, which takes 15
-us in Python and 0.3 us in machine code. The kernels state conditions under which all checks pass.
+us in Python and 0.3 us in machine code. The kernels combine conditions under which all checks pass.
 Where these hold, the checks only note the state. Where any does not, the checks decide themselves:
 the kernels refuse nothing. It is the same with frames of motors, and with the limits of commands.
 """
@@ -15,18 +15,28 @@ import struct
 from array import array
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from mbs_dynamics.algorithms.verification import verify_program
+from mbs_dynamics.algorithms.verification import verified
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import Kernel, less, select, trace
-from mbs_dynamics.control.input_checks import LAG, MOVING, SLACK, WINDOW, JointStates
+from mbs_dynamics.compiler import Kernel, less, select
+from mbs_dynamics.control.input_checks import (
+    LAG,
+    MOVING,
+    WINDOW,
+    Continuity,
+    Envelope,
+    Frozen,
+    JointStates,
+    Speeds,
+    Tracking,
+    size,
+)
+from mbs_dynamics.control.laws.gravity import GravityLaw
 from mbs_dynamics.control.motors import Frame, Motors, in_si
-
-if TYPE_CHECKING:
-    from mbs_dynamics.control.guard import Guard
+from mbs_dynamics.control.policy import CommandPolicy
 
 T = TypeVar("T", bound=tuple[Any, ...])
 
@@ -45,18 +55,6 @@ def maker(kind: type[T]) -> Callable[[tuple[Any, ...]], T]:
     return partial(tuple.__new__, kind)
 
 
-def verified(function: Callable[..., Any], shapes: dict[str, tuple[int, ...]], name: str) -> Kernel:
-    """Return a function of arrays of symbols, compiled, and compared with its equations."""
-    kernel = Kernel(trace(function, shapes, name=name))
-    verify_program(kernel)
-    return kernel
-
-
-def size(x: Any) -> Any:
-    """Return absolute values of symbols."""
-    return select(less(x, 0.0), -x, x)
-
-
 def all_hold(*conditions: Any) -> Any:
     """Return 1 where all of these arrays of conditions hold, 0 elsewhere. None holds of NaN."""
     holds: Any = 1.0
@@ -69,11 +67,23 @@ def all_hold(*conditions: Any) -> Any:
 
 
 class FastStates:
-    """States of an arm with n coordinates under guard, of which m joints are commanded."""
+    """States of an arm under guard with n coordinates, of which m ``joints`` are commanded.
 
-    def __init__(self, n: int, joints: Sequence[int]) -> None:
+    ``buffers`` are the merged positions, velocities and efforts, each (n,), of the latest state.
+    """
+
+    def __init__(
+        self,
+        joints: Sequence[int],
+        policy: CommandPolicy,
+        law: GravityLaw,
+        speeds: Speeds,
+        buffers: tuple[FloatArray, ...],
+    ) -> None:
+        n, m = len(buffers[0]), len(joints)
         self._kernel = _kernel_of_states(n, tuple(joints))
-        m = self._m = len(joints)
+        self._policy, self._law, self._speeds, self._buffers = policy, law, speeds, buffers
+        self._m = m
         self._of_coordinates = np.zeros((5, n))
         """Rows: lowest and highest positions, with and without springs, and velocity limits."""
         self._of_joints = np.zeros((6, m))
@@ -83,48 +93,45 @@ class FastStates:
         self._no_torques, self._no_command = np.zeros(n), (0.0,) * m
         self._before: Sequence[float] = ()
         """(n,) positions of the latest state, trusted or not."""
-        self._compared: tuple[Any, ...] = (None,) * 4
-        """Envelope, limits, gains and springs with which states are compared."""
+        self._compared: tuple[Any, ...] = (None,) * 3
+        """Limits, gains and springs with which states are compared."""
         self._damps = self._assists = False
 
+    def apply(
+        self, envelope: Envelope, fastest: FloatArray, frozen: bool, tracking: Tracking | None
+    ) -> None:
+        """Compare states with these limits from now on; ``fastest`` (n,) are those of velocity.
+
+        ``frozen``: whether positions must change; ``tracking``: the check of efforts, if any.
+        """
+        self._envelope, self._fastest, self._tracking = envelope, fastest, tracking
+        self._moving = MOVING if frozen else math.inf
+        self._compared = (None,) * 3
+
     def evaluate(
-        self, guard: Guard, state: JointStates, efforts: list[float], settled: bool, now: float
+        self, state: JointStates, efforts: Sequence[float], alone: bool, now: float
     ) -> tuple[bool, bool, list[float], list[float], list[float]]:
         """Return whether a state passes all checks, and its torques are usual, and these.
 
-        Torques (m,) are those of gravity, of damping (empty without any), and their sum. They are
-        usual if the policy is ``settled``, nothing else acts, not even a spring near a position
-        limit, and the sum is within all limits.
+        ``efforts`` (m,) are the measured ones of commanded joints. Torques (m,) are those of
+        gravity, of damping (empty without any), and their sum. They are usual if gravity and
+        damping act ``alone``, steadily, in a policy that is settled, without a spring near a
+        position limit, and the sum is within all limits.
         """
-        policy, law, tracking = guard.policy, guard.law, guard.tracking
-        envelope, limits, gains, rows = self._compared
-        if (
-            envelope is not guard.envelope
-            or limits is not policy.limits
-            or gains is not law.current
-            or rows is not law.springs.rows
-        ):
-            self._compare(guard)
-        plain = (
-            settled
-            and guard.following.idle
-            and not guard.doubts
-            and law.steady
-            and not self._assists
-            and not guard.settings.velocity_filter
-            and not (guard.collisions is not None and guard.collisions.yields(now))
-        )
-        elapsed, first = guard.speeds.since(state)
-        expected: Sequence[float]
-        if tracking is not None and (settled or policy.engaged) and len(tracking.asked) == LAG:
+        policy, law, tracking = self._policy, self._law, self._tracking
+        limits, gains, rows = self._compared
+        if limits is not policy.limits or gains is not law.current or rows is not law.springs.rows:
+            self._compare()
+        plain = alone and law.steady and not self._assists
+        elapsed, first = self._speeds.since(state)
+        expected = efforts
+        if tracking is not None and policy.engaged and len(tracking.asked) == LAG:
             expected = tracking.asked[-1]
-        else:
-            expected = guard.commanded(efforts)
         before, self._before = self._before or state.positions, state.positions
         reach = elapsed if elapsed >= WINDOW else math.inf
         latest = policy.latest if plain else self._no_command
         self._pack(self._memory, 0, reach, policy.elapsed(now), *before, *first, *expected, *latest)
-        buffers = guard.input.buffers
+        buffers = self._buffers
         gravity = law.gravity_torques(buffers[0], now) if plain else self._no_torques
         results: list[float] = self._kernel(
             *buffers, gravity, self._previous, self._of_coordinates, self._of_joints
@@ -139,20 +146,26 @@ class FastStates:
             results[-m:],
         )
 
-    def _compare(self, guard: Guard) -> None:
+    def _compare(self) -> None:
         """Store with what states are compared from now on."""
-        envelope, limits, tracking = guard.envelope, guard.policy.limits, guard.tracking
-        gains, rows = guard.law.current, guard.law.springs.rows
-        self._compared = envelope, limits, gains, rows
+        envelope, limits = self._envelope, self._policy.limits
+        gains, rows = self._law.current, self._law.springs.rows
+        self._compared = limits, gains, rows
         low, high = np.array(envelope.low), np.array(envelope.high)
         softly = low.copy(), high.copy()
         for _, k, begin, end in rows:
             softly[0][k], softly[1][k] = max(low[k], begin), min(high[k], end)
-        self._of_coordinates[:] = low, high, *softly, guard.model.velocity_limits
-        moving = MOVING if guard.settings.frozen_timeout else math.inf
-        bounds = math.inf if tracking is None else tracking.small
+        self._of_coordinates[:] = low, high, *softly, self._fastest
+        bounds = math.inf if self._tracking is None else self._tracking.small
         for row, values in enumerate(
-            (moving, bounds, limits.effort or 0.0, limits.rate or 0.0, gains.scale, gains.damping)
+            (
+                self._moving,
+                bounds,
+                limits.effort or 0.0,
+                limits.rate or 0.0,
+                gains.scale,
+                gains.damping,
+            )
         ):
             self._of_joints[row] = values
         self._damps, self._assists = any(gains.damping), any(gains.share)
@@ -170,14 +183,12 @@ def _kernel_of_states(n: int, joints: tuple[int, ...]) -> Kernel:
         low, high, softly_low, softly_high, fastest = of_coordinates
         moving, tolerance, effort, rate, scale, coefficients = of_joints
         moved = q - before
-        least = select(less(size(qd[rows]), moving), -1.0, 0.0)
-        deviates = select(less(tolerance, size(tau[rows] - expected)), 1.0, 0.0)  # NaN does not
         passes = all_hold(
-            *(less(low, q), less(q, high)),  # Envelope
-            less(size(moved), SLACK),  # Continuity
-            *(less(size(qd), fastest), less(size(q - first), fastest * reach)),  # Speeds
-            less(least, size(moved[rows])),  # Frozen
-            less(deviates, 1.0),  # Tracking
+            *Envelope.passes(q, low, high),
+            *Continuity.passes(moved),
+            *Speeds.passes(q, qd, first, fastest, reach),
+            *Frozen.passes(moved[rows], qd[rows], moving),
+            *Tracking.passes(tau[rows], expected, tolerance),
         )
         gravity, damping = scale * g[rows], -coefficients * qd[rows]
         command = gravity + damping

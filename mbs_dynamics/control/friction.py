@@ -17,15 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from mbs_dynamics.control.settings import LARGEST_SHARE, ArmSettings
 from mbs_dynamics.model.friction import friction_bound
-
-if TYPE_CHECKING:
-    from mbs_dynamics.control.settings import ArmSettings
-
-LARGEST_SHARE = 0.9
-"""Largest share of the identified friction that is compensated."""
 
 RISE = 0.02
 """Time constant in s of p."""

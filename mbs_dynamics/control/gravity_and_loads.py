@@ -6,16 +6,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.environment import LinkLoad, with_load
+from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.errors import ArgumentError, ModelError
-
-if TYPE_CHECKING:
-    from mbs_dynamics.control.guard import Guard
 
 LARGEST_TURN = math.radians(60.0)
 """Largest turn of gravity at once while torques are commanded; an inverted sign exceeds it."""

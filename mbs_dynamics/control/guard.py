@@ -104,7 +104,8 @@ class Guard:
         """None without a file of thresholds."""
         if settings.collision_file:
             thresholds = Thresholds.read(settings.collision_file, model)
-            self.collisions = CollisionReaction(CollisionDetector(model, thresholds))
+            detector = CollisionDetector(model, thresholds)
+            self.collisions = CollisionReaction(detector, policy, self.following)
         self.period = 0.0
         """Mean time in s between two states; 0: not known yet."""
         self._gap, self._evaluated_at = 0.0, -math.inf
@@ -137,7 +138,7 @@ class Guard:
         self.drives = DriveHold(settings.joints, self.joints)
         self.doubts: set[Doubt] = set()
         """Doubts that states have raised since the arm was at rest."""
-        self._fast = FastStates(model.n, self.joints)
+        self._fast = FastStates(self.joints, policy, self.law, self.speeds, self.input.buffers)
         self._fastest = model.velocity_limits.tolist()
         self._least = min(self._fastest)
         self._smooth: Sequence[float] = ()
@@ -169,6 +170,8 @@ class Guard:
         self.tracking = None
         if settings.tracking_tolerance:
             self.tracking = Tracking(settings.joints, self.efforts, settings.tracking_tolerance)
+        fastest = self.model.velocity_limits
+        self._fast.apply(self.envelope, fastest, bool(settings.frozen_timeout), self.tracking)
 
     def check(self, settings: ArmSettings) -> None:
         """Raise ArgumentError, ModelError or BackendError if these settings cannot be applied."""
@@ -252,8 +255,13 @@ class Guard:
         """
         policy = self.policy
         self.watch.feed(now)
-        if self.collisions is not None:
-            self.collisions.update(self, state, q, efforts, now)
+        collisions = self.collisions
+        if collisions is not None:
+            if self.law.loads.moving:  # a load is taken up or put off
+                collisions.detector.restart()
+            model, reaction = self.model_in_force(now), self.settings.on_collision
+            if collisions.update(model, state, q, efforts, reaction, now):
+                self.settle(now)
         settled = policy.settled
         engaged, resting = settled or policy.engaged, not settled and policy.at_rest
         if resting:  # a robot may be moved, as simulated ones are
@@ -266,9 +274,15 @@ class Guard:
             self.period, valid_until = self.periods.longest, min(until, default=math.inf)
         later = valid_until >= self._valid_until
         self._valid_until = valid_until
-        passes, usual, gravity, damping, command = self._fast.evaluate(
-            self, state, efforts, settled, now
+        alone = (
+            settled
+            and self.following.idle
+            and not self.doubts
+            and not self.settings.velocity_filter
+            and not (collisions is not None and collisions.yields(now))
         )
+        commanded = self.commanded(efforts)
+        passes, usual, gravity, damping, command = self._fast.evaluate(state, commanded, alone, now)
         if passes:
             for note in self._notes:
                 note(state)
@@ -282,7 +296,7 @@ class Guard:
                 policy.follow(now, _torques((gravity, damping, [])), command, until)
                 if self.tracking is not None:
                     self.tracking.commanded(command)
-                quiet = self.collisions is None and (later or not damping)
+                quiet = collisions is None and (later or not damping)
                 return _answer((command, None, quiet))
         trouble = None if passes else self._trouble(state, efforts, resting, now)
         damped = self.damped_rates(state.rates, state.stamp, self.settings.velocity_filter)
@@ -507,9 +521,7 @@ class Guard:
             start = [self.measured[k] for k in self.joints]
         self.policy.enable(now, limits, start)
         if self.collisions is not None:
-            if self.collisions.interrupted is not None:
-                self.following.switch(self.collisions.interrupted, now, engaged=False)
-            self.collisions.restart()
+            self.collisions.resume(now)
         self.following.restart()
         self.doubts.clear()
         self._fresh_until = -math.inf

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
+from mbs_dynamics.compiler import less, select
 from mbs_dynamics.control.policy import Doubt, Fault
 from mbs_dynamics.model.coordinates import is_continuous
 from mbs_dynamics.model.model import Model
@@ -49,7 +50,8 @@ class JointStates(NamedTuple):
 class Check(Protocol):
     """A check of states of joints, which may store them until the next.
 
-    The kernel in ``fast_path.py`` has a condition for each, under which a state passes.
+    ``passes`` of each returns conditions, arrays of symbols, under which it finds no fault; the
+    kernel in ``fast_path.py`` combines them.
     """
 
     def note(self, state: JointStates) -> None:
@@ -57,6 +59,11 @@ class Check(Protocol):
 
     def check(self, state: JointStates) -> Fault | None:
         """Return the fault that a state shows, with what it makes doubtful, or None."""
+
+
+def size(x: Any) -> Any:
+    """Return absolute values of symbols."""
+    return select(less(x, 0.0), -x, x)
 
 
 class Freshness:
@@ -149,6 +156,11 @@ class Envelope:
                 self.low[k], self.high[k] = lower - margin, upper + margin
                 self._rows.append((model.joint_names[k], k, self.low[k], self.high[k]))
 
+    @staticmethod
+    def passes(q: Any, low: Any, high: Any) -> tuple[Any, ...]:
+        """Return conditions for positions (n,) between limits (n,)."""
+        return less(low, q), less(q, high)
+
     def note(self, state: JointStates) -> None:
         """Store nothing."""
 
@@ -216,6 +228,15 @@ class Speeds:
             return 0.0, state.positions
         return 1e-9 * (stamp - window[0][0]), window[0][1]
 
+    @staticmethod
+    def passes(q: Any, qd: Any, first: Any, fastest: Any, reach: Any) -> tuple[Any, ...]:
+        """Return conditions for positions and velocities (n,).
+
+        ``first`` (n,) are the positions ``reach`` s before, infinite if that is not a window yet,
+        and ``fastest`` (n,) velocity limits.
+        """
+        return less(size(qd), fastest), less(size(q - first), fastest * reach)
+
     def note(self, state: JointStates) -> None:
         """Store a state, after ``since``."""
         self._window.append((state.stamp, state.positions, state.rates))
@@ -261,6 +282,11 @@ class Continuity:
         self._before: Sequence[float] = ()
         self._stamps: Sequence[int] = ()
 
+    @staticmethod
+    def passes(moved: Any) -> tuple[Any, ...]:
+        """Return conditions for differences (n,) of positions from those of the state before."""
+        return (less(size(moved), SLACK),)
+
     def note(self, state: JointStates) -> None:
         """Store a state."""
         self._before, self._stamps = state.positions, list(state.stamps)
@@ -300,6 +326,14 @@ class Frozen:
         """When all positions had changed the last time, in ns."""
         self._since: list[int] = []
         """(n,) likewise, of each; empty if that was in the latest state."""
+
+    @staticmethod
+    def passes(moved: Any, qd: Any, moving: Any) -> tuple[Any, ...]:
+        """Return conditions for differences of positions and velocities (m,) of watched joints.
+
+        ``moving`` (m,) is MOVING, or infinite where no joint is watched.
+        """
+        return (less(select(less(size(qd), moving), -1.0, 0.0), size(moved)),)
 
     def note(self, state: JointStates) -> None:
         """Store a state in which all positions have changed, or are those of slow joints."""
@@ -346,6 +380,12 @@ class Tracking:
         """The efforts (n,) that the last commands ask for."""
         self._deviations = [0] * len(limits)
         """In units of 1 / (DEVIATIONS SMALL_DEVIATIONS)."""
+
+    @staticmethod
+    def passes(measured: Any, expected: Any, tolerance: Any) -> tuple[Any, ...]:
+        """Return conditions for efforts (m,), NaN where unknown, that expected ones explain."""
+        deviates = select(less(tolerance, size(measured - expected)), 1.0, 0.0)  # NaN does not
+        return (less(deviates, 1.0),)
 
     def restart(self) -> None:
         """Forget all commands."""

@@ -13,7 +13,6 @@ import numpy as np
 
 from mbs_dynamics import checks
 from mbs_dynamics.control.environment import check_earthly
-from mbs_dynamics.control.friction import LARGEST_SHARE
 from mbs_dynamics.control.policy import ON_FAULT
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
 from mbs_dynamics.model.description import STANDARD_GRAVITY
@@ -35,6 +34,9 @@ ON_COLLISION = ("stop", "float", "yield")
 
 YIELDING = 0.5
 """Time in s in which an arm that yields goes along with a contact."""
+
+LARGEST_SHARE = 0.9
+"""Largest share of the identified friction that is compensated."""
 
 RATE_SHARE = 50.0
 """Default largest change of a torque per second, as a multiple of its effort limit."""

@@ -11,9 +11,9 @@ import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics import checks
+from mbs_dynamics.algorithms.verification import verified
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
-from mbs_dynamics.control.fast_path import verified
 from mbs_dynamics.control.laws.impedance import (
     JointInertia,
     Modes,

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from operator import mul
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,13 +27,11 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.control.friction import FrictionCompensation
 from mbs_dynamics.control.policy import Torques
+from mbs_dynamics.control.settings import ArmSettings
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.description import STANDARD_GRAVITY
 from mbs_dynamics.model.model import Model
-
-if TYPE_CHECKING:
-    from mbs_dynamics.control.settings import ArmSettings
 
 SETTLING = 0.1
 """Time constant in s of the settling damping."""
