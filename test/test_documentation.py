@@ -77,14 +77,13 @@ def test_every_public_name_is_in_the_reference(module):
 
 
 def test_every_function_of_the_reference_has_an_example():
-    on_other_pages = {"to_mujoco", "from_mujoco"}
-    modules, missing = ("mbs_dynamics", "mbs_dynamics.integrate", "mbs_dynamics.view"), []
+    modules, missing = ("", ".identification", ".integrate", ".view"), []
     for page in (DOCS / "reference" / "api").glob("*.md"):
         for part in page.read_text("utf-8").split(".. currentmodule:: ")[1:]:
-            if part.split()[0] in modules:
+            if part.split()[0].removeprefix("mbs_dynamics") in modules:
                 functions = re.findall(r"^\.\. autofunction:: (\w+)\n(\n   >>> )?", part, re.M)
                 missing += [name for name, example in functions if not example]
-    assert {*missing} == on_other_pages
+    assert not missing
 
 
 def test_tables_of_the_pages_are_those_of_the_code():
