@@ -48,7 +48,7 @@ def draw(plot: Any, representation: str) -> None:
     """Draw one representation."""
     V = mbs.convert_twist(V_BODY, C, source="body_fixed", target=representation)
     corners = np.array([[-0.6, -0.4], [1.0, -0.4], [1.0, 0.4], [-0.6, 0.4]])
-    plot.fill(*(corners @ C[:2, :2].T + C[:2, 3]).T, fc="#E8EEF2", ec=GREY)
+    plot.fill(*(corners @ C[:2, :2].T + C[:2, 3]).T, fc=(*GREY, 0.12), ec=GREY)
     axes_at(plot, np.eye(4), "inertial", representation != "body_fixed")
     axes_at(plot, C, "body", representation in ("body_fixed", "mixed"))
     point = np.zeros(2) if representation == "spatial" else C[:2, 3]

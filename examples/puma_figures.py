@@ -23,7 +23,7 @@ INSTANTS = (4.520, 5.445)
 
 
 def _shade(axes: Any) -> None:
-    axes.axvspan(*INSTANTS, color="0.9", zorder=0)
+    axes.axvspan(*INSTANTS, color="0.5", alpha=0.2, zorder=0)
 
 
 def torques(path: Path) -> None:

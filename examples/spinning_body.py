@@ -90,7 +90,11 @@ def main() -> None:
         axes[0, 0].loglog([2.0 / n for n in steps], found, "o-", label=label, **style)
     axes[0, 0].set(title="error of the rotation after 2 s, and measured order", xlabel="step, s")
     R, omega = on_entries(50.0, 0.02)
-    entries = {"label": "Runge-Kutta 4 on the entries", "color": "black", "ls": "--"}
+    entries = {
+        "label": "Runge-Kutta 4 on the entries",
+        "color": plt.rcParams["text.color"],
+        "ls": "--",
+    }
     turned = [(entries, R, omega)]
     for name in ("implicit_midpoint", "rk4"):
         motion = spun(50.0, 0.02, name)

@@ -3,7 +3,8 @@
 """The page of `mbs-dynamics view` in a headless browser: the pictures of docs/how_to/view.md.
 
 python examples/view_pictures.py [FOLDER]     writes view_*.png and view_film.gif there, by
-                                              default in docs/figures
+                                              default in docs/figures, and in dark mode in its
+                                              folder dark
 
 Needs the extras `view` and `test` (playwright, example-robot-data), and Chromium or Chrome.
 """
@@ -71,7 +72,7 @@ def pose(
     q: Sequence[float],
     qd: Sequence[float],
     layers: list[str] | None,
-    dark: bool = False,
+    dark: bool,
 ) -> tuple[Opened, Posing]:
     """Return a page with controls."""
     model = mbs.Model.from_urdf(urdf)
@@ -88,28 +89,28 @@ def swing(share: float) -> Motion:
     return simulate(arm, POSTURE, duration=1.5, control=law)
 
 
-def robot(picture: Callable[..., None]) -> None:
+def robot(picture: Callable[..., None], dark: bool) -> None:
     """The arm7 with torques, payload and handles."""
-    opened, posing = pose(robot_path("arm7"), POSTURE, np.zeros(7), None)
+    opened, posing = pose(robot_path("arm7"), POSTURE, np.zeros(7), None, dark)
     with shown(opened, posing) as page:
         for label in ("drag body", "drag gravity"):
             page.get_by_label(label, exact=True).click()
         picture(page, "view_robot")
 
 
-def twist(picture: Callable[..., None]) -> None:
-    """The twist of a UR5 in its four representations, in dark mode."""
+def twist(picture: Callable[..., None], dark: bool) -> None:
+    """The twist of a UR5 in its four representations."""
     layers = ["torques", "joint axes", "twist", "velocity and force ellipsoids"]
     q, qd = [0.0, -1.2, 1.5, -0.8, 0.0, 0.0], [1.0, 0.0, 0.7, 0.0, 0.5, 0.0]
-    opened, posing = pose(example_robot(UR5), q, qd, layers, dark=True)
+    opened, posing = pose(example_robot(UR5), q, qd, layers, dark)
     with shown(opened, posing) as page:
         page.get_by_role("tab", name="Numbers", exact=True).click()
         picture(page, "view_twist")
 
 
-def humanoid(picture: Callable[..., None]) -> None:
+def humanoid(picture: Callable[..., None], dark: bool) -> None:
     """A humanoid without its meshes, and the legend of the layers."""
-    opened, posing = pose(example_robot(G1), np.zeros(29), np.zeros(29), None)
+    opened, posing = pose(example_robot(G1), np.zeros(29), np.zeros(29), None, dark)
     opened.page.choose(["body frames", "centres of mass", "inertia ellipsoids", "torques"])
     with shown(opened, posing) as page:
         page.get_by_role("tab", name="Layers", exact=True).click()
@@ -117,10 +118,10 @@ def humanoid(picture: Callable[..., None]) -> None:
         picture(page, "view_layers")
 
 
-def motion(picture: Callable[..., None]) -> None:
+def motion(picture: Callable[..., None], dark: bool) -> None:
     """A motion with its trace and plots, and a second motion as its ghost."""
     urdf = robot_path("arm7")
-    opened = open_page(mbs.Model.from_urdf(urdf), urdf)
+    opened = open_page(mbs.Model.from_urdf(urdf), urdf, dark=dark)
     parts = opened.appearance.parts
     playback = Playback(opened.page, opened.drawn, swing(0.4), ghost=swing(0.8), parts=parts)
     playback.seek(0.45)
@@ -128,26 +129,28 @@ def motion(picture: Callable[..., None]) -> None:
         picture(page, "view_motion")
 
 
-def film(path: Path) -> None:
+def film(path: Path, dark: bool) -> None:
     """The arm7 falls under a share of its gravity torques, with the trace of its tool."""
     urdf = robot_path("arm7")
-    opened = open_page(mbs.Model.from_urdf(urdf), urdf, port=0)
+    opened = open_page(mbs.Model.from_urdf(urdf), urdf, port=0, dark=dark)
     write_picture(opened.page, Playback(opened.page, opened.drawn, swing(0.4)), path)
     opened.page.close()
 
 
 def main() -> None:
     """Write all pictures."""
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/figures")
+    light = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/figures")
+    for folder, dark in ((light, False), (light / "dark", True)):
+        folder.mkdir(exist_ok=True)
 
-    def picture(page: Any, name: str) -> None:
-        page.wait_for_timeout(DRAWN_MS)
-        page.screenshot(path=folder / f"{name}.png")
-        print(f"wrote {folder / name}.png")
+        def picture(page: Any, name: str, folder: Path = folder) -> None:
+            page.wait_for_timeout(DRAWN_MS)
+            page.screenshot(path=folder / f"{name}.png")
+            print(f"wrote {folder / name}.png")
 
-    for draw in (robot, twist, humanoid, motion):
-        draw(picture)
-    film(folder / "view_film.gif")
+        for draw in (robot, twist, humanoid, motion):
+            draw(picture, dark)
+        film(folder / "view_film.gif", dark)
 
 
 if __name__ == "__main__":

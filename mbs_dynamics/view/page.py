@@ -221,7 +221,8 @@ class Page:
         self.touch()
 
     def _set_theme(self, dark: bool) -> None:
-        self.background = 20 if dark else 255
+        self.background, lines, sections = (20, 60, 105) if dark else (255, 200, 140)
+        self._floor.cell_color, self._floor.section_color = (lines,) * 3, (sections,) * 3
         self.server.gui.configure_theme(
             dark_mode=dark, show_logo=False, show_share_button=False, control_width="large"
         )

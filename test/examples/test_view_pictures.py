@@ -33,7 +33,7 @@ def test_a_picture_shows_the_page(tmp_path, monkeypatch):
     monkeypatch.setattr(program, "DRAWN_MS", 1000)
     with ThreadPoolExecutor(1) as thread:  # other tests may have a browser open in this one
         thread.submit(
-            program.robot, lambda page, name: page.screenshot(path=tmp_path / f"{name}.png")
+            program.robot, lambda page, name: page.screenshot(path=tmp_path / f"{name}.png"), False
         ).result()
     picture = imageio.v3.imread(tmp_path / "view_robot.png")[..., :3]
     committed = imageio.v3.imread(ROOT / "docs" / "figures" / "view_robot.png")[..., :3]
