@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.coriolis import composite_gyrations
 from mbs_dynamics.algorithms.energy import NO_CENTER, center_of_mass
 from mbs_dynamics.algorithms.kinematics import twists_of
-from mbs_dynamics.algorithms.mass_matrix import composite_inertias
+from mbs_dynamics.algorithms.mass_matrix import carried, composite_inertias
 from mbs_dynamics.algorithms.newton_euler import NO_LOADS, recursion
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import positive
 from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.lie.se3 import InverseAdjoint
+from mbs_dynamics.lie.se3 import InverseAdjoint, ad
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.representation import BodyFixed
@@ -59,23 +58,20 @@ def centroidal_momentum_matrix(model: Tree, q: ArrayLike) -> FloatArray:
 def centroidal_momentum_matrix_rate(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     """Return the time derivative (..., 6, n) of :func:`centroidal_momentum_matrix`.
 
-    With the rates ad_V S of the screws and B + B^T of the composite inertias, B being those of
-    :func:`coriolis_matrix`: derivations.md, (CM1).
+    Mdot^c_i S_i - ad_V^T M^c_i S_i in place of M^c_i S_i, with the rate of the composite inertia in
+    the frame of body i, and the twist V of body i relative to the centre of mass: derivations.md,
+    (CM1) and (CM2).
 
     Raises SingularError if no moving body has mass.
     """
-    rep = BodyFixed(model, q)
-    V = twists_of(model, rep, model.joint_rates(qd))
-    Mc, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
+    rep, rate = BodyFixed(model, q), model.joint_rates(qd)
+    V, (Mc, Md) = twists_of(model, rep, rate), composite_inertias_and_rates(model, rep, rate)
     c = _center_of(Mc[GROUND])
-    velocity, Ad = center_of_mass_velocity(Mc, B), model.per_body()
+    velocity, Ad = Md[GROUND].moment * (1.0 / Mc[GROUND].mass), model.per_body()
     for i, _ in model.outward():
-        S = rep.screw(i)
-        moment = np.concatenate([B[i].transposed(S), np.zeros((3, S.shape[1]))])
-        change = _about(c, rep, i).T @ (Mc[i] @ rep.screw_rate(i, V[i]) + B[i] @ S + moment)
-        linear = rep.R(i) @ (Mc[i] @ S)[3:]
-        change[:3] = change[:3] - so3.hat(velocity) @ linear  # (CM1)
-        Ad[i] = change
+        V_c = np.concatenate([V[i][:3], V[i][3:] - rep.R(i).T @ velocity])
+        F = Mc[i] @ rep.screw(i)
+        Ad[i] = _about(c, rep, i).T @ (Md[i] @ rep.screw(i) - ad(V_c).T @ F)  # (CM1)
     matrix: FloatArray = model.generalized(Ad)
     return matrix
 
@@ -122,10 +118,20 @@ def total_mass(model: Tree) -> Any:
     return sum(body.inertia.mass for body in model.bodies)
 
 
-def center_of_mass_velocity(Mc: Any, B: Any) -> Array:
-    """Return the velocity (3,) of the centre of mass, the momentum over the mass of all bodies."""
-    velocity: Array = B[GROUND].momentum * (1.0 / Mc[GROUND].mass)
-    return velocity
+def composite_inertias_and_rates(model: Tree, rep: BodyFixed, rate: Any) -> tuple[Any, Any]:
+    """Return the composite inertias and the rates of their components in the frames of the bodies.
+
+    Both in one loop, as the sums along a chain wait for each other.
+    """
+    Mc, Md = model.per_body(Inertia.zero()), model.per_body(Inertia.zero())
+    for i, _ in model.outward():
+        Mc[i], Md[i] = rep.inertia(i), Inertia.zero()
+    for i, p in model.inward():
+        carry = rep.transform(i)
+        turning = Mc[i].rate(rep.screw(i) @ rate[i])
+        Mc[p] = Mc[p] + carried(carry, Mc[i])
+        Md[p] = Md[p] + carried(carry, Md[i] + turning)  # (CM2)
+    return Mc, Md
 
 
 def _about(c: Array, rep: BodyFixed, i: int) -> InverseAdjoint:

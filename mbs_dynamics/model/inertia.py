@@ -151,6 +151,12 @@ class Inertia(Value):
         c = so3.hat(self.moment)
         return np.concatenate([self.tensor @ omega + c @ v, self.mass * v - c @ omega])
 
+    def rate(self, V: Array) -> Inertia:
+        """Return -ad_V^T M - M ad_V, the rate along the twist V (6,), an inertia without mass."""
+        omega, v = V[:3], V[3:]
+        half = so3.hat(omega) @ self.tensor - so3.hat(self.moment) @ so3.hat(v)
+        return Inertia(0.0, (self @ V)[3:], so3.symmetric(half + half.T))
+
     def rotated(self, R: Array) -> Inertia:
         """Return the same inertia resolved in axes turned by R: Ad_R^-T M Ad_R^-1."""
         return Inertia(self.mass, R @ self.moment, so3.congruence(R, self.tensor))

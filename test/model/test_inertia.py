@@ -292,3 +292,9 @@ def test_rounding_of_a_small_body_far_from_its_frame_is_no_violation():
             assert Inertia.from_com(3.0, com, tensor).violations() == []
             assert Inertia.from_com(3.0, 0.0 * com, tensor).shifted(com).violations() == []
     assert Inertia.from_com(3.0, (1.0, 2.0, 3.0), np.diag([1.0, 1.0, 2.1])).violations()
+
+
+def test_the_rate_along_a_twist_is_that_of_the_matrix():
+    body, V = Inertia.from_matrix(Points(4).matrix()), np.random.default_rng(4).normal(size=6)
+    M, ad = body.matrix(), se3.ad(V)
+    np.testing.assert_allclose(body.rate(V).matrix(), -ad.T @ M - M @ ad, atol=1e-13)
