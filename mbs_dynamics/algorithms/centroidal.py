@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.energy import NO_CENTER, center_of_mass
+from mbs_dynamics.algorithms.energy import center_of, center_of_mass
 from mbs_dynamics.algorithms.kinematics import twists_of
 from mbs_dynamics.algorithms.mass_matrix import carried, composite_inertias
 from mbs_dynamics.algorithms.newton_euler import NO_LOADS, recursion
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import positive
 from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import InverseAdjoint, ad
@@ -47,7 +46,7 @@ def centroidal_momentum_matrix(model: Tree, q: ArrayLike) -> FloatArray:
     """
     rep = BodyFixed(model, q)
     Mc, A = composite_inertias(model, rep), model.per_body()
-    c = _center_of(Mc[GROUND])
+    c = center_of(Mc[GROUND])
     for i, _ in model.outward():
         A[i] = _about(c, rep, i).T @ (Mc[i] @ rep.screw(i))
     matrix: FloatArray = model.generalized(A)
@@ -66,7 +65,7 @@ def centroidal_momentum_matrix_rate(model: Tree, q: ArrayLike, qd: ArrayLike) ->
     """
     rep, rate = BodyFixed(model, q), model.joint_rates(qd)
     V, (Mc, Md) = twists_of(model, rep, rate), composite_inertias_and_rates(model, rep, rate)
-    c = _center_of(Mc[GROUND])
+    c = center_of(Mc[GROUND])
     velocity, Ad = Md[GROUND].moment * (1.0 / Mc[GROUND].mass), model.per_body()
     for i, _ in model.outward():
         V_c = np.concatenate([V[i][:3], V[i][3:] - rep.R(i).T @ velocity])
@@ -137,9 +136,3 @@ def composite_inertias_and_rates(model: Tree, rep: BodyFixed, rate: Any) -> tupl
 def _about(c: Array, rep: BodyFixed, i: int) -> InverseAdjoint:
     """Return the map of twists at the centre of mass, in inertial axes, to body i."""
     return InverseAdjoint(rep.R(i), rep.r(i) - c)
-
-
-def _center_of(total: Inertia) -> Array:
-    """Return the centre of mass (3,) of all moving bodies, whose inertia this is."""
-    center: Array = total.moment / positive(total.mass, NO_CENTER)
-    return center

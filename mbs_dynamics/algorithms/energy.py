@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.kinematics import twists_of
+from mbs_dynamics.algorithms.mass_matrix import carried
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import positive
 from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.representation import BodyFixed, moves
 from mbs_dynamics.representation.tree import Tree
 
@@ -125,15 +127,26 @@ def centroidal_momentum(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
 
     It is resolved in the inertial frame, in N m s and N s.
 
+    The sum over the joints of M^c_i S_i qd_i, the momentum that each adds with the composite
+    inertia of all that it moves.
+
     Raises SingularError if no moving body has mass.
     """
-    rep = BodyFixed(model, q)
-    V = twists_of(model, rep, model.joint_rates(qd))
-    P = [rep.inertia(i) @ V[i] for i in range(model.nb)] + [np.zeros(6)]
+    rep, rate = BodyFixed(model, q), model.joint_rates(qd)
+    Mc = [rep.inertia(i) for i in range(model.nb)] + [Inertia.zero()]
+    P = [np.zeros(6)] * (model.nb + 1)  # of what a joint moves, relative to its body
     for i, p in model.inward():
-        P[p] = P[p] + rep.transform(i).T @ P[i]
+        carry = rep.transform(i)
+        P[p] = P[p] + carry.T @ (P[i] + Mc[i] @ (rep.screw(i) @ rate[i]))
+        Mc[p] = Mc[p] + carried(carry, Mc[i])
     about_origin, linear = P[GROUND][:3], P[GROUND][3:]
-    return np.concatenate([about_origin - so3.hat(_center_of_mass(model, q)) @ linear, linear])
+    return np.concatenate([about_origin - so3.hat(center_of(Mc[GROUND])) @ linear, linear])
+
+
+def center_of(total: Inertia) -> Array:
+    """Return the centre of mass (3,) of all moving bodies, whose inertia this is."""
+    center: Array = total.moment / positive(total.mass, NO_CENTER)
+    return center
 
 
 def _center_of_mass(model: Tree, q: Array) -> FloatArray:

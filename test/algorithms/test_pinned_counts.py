@@ -71,7 +71,7 @@ PINNED = {
     "center_of_mass": (77, 36),
     "momenta": (377, 137),
     "generalized_momentum": (656, 221),
-    "centroidal_momentum": (601, 298),
+    "centroidal_momentum": (466, 233),
     "centroidal_momentum_matrix": (697, 311),
     "centroidal_momentum_matrix_rate": (1405, 667),
     "centroidal_momentum_bias": (1223, 595),
