@@ -114,8 +114,15 @@ class Articulated:
         return np.array([self.accelerations(column, none) for column in B.T]).T
 
     def congruence(self, J: Array) -> Array:
-        """Return J M^-1 J^T (m, m), symmetric."""
-        return symmetric(J @ self.solution(J.T))
+        """Return J M^-1 J^T = Y^T D^-1 Y (m, m), Y = U^-1 J^T, symmetric: half of a solution."""
+        model, m = self.model, len(J)
+        eta, product = [np.zeros((6, m))] * (model.nb + 1), np.zeros((m, m))
+        b = model.of_joints(J.T)
+        for i, p in model.inward():  # (32)
+            y, added = forces(b[i], self.S[i], self.psi[i], eta[i])
+            eta[p] = eta[p] + self.common.transform(i).T @ (eta[i] + added)
+            product = product + y.T @ (self.inverse_pivot[i][:, None] * y)
+        return symmetric(product)
 
     def inverse(self) -> Array:
         """Return M^-1 (n, n), symmetric, in O(n d)."""
