@@ -56,7 +56,7 @@ test-all: lint  ## every test, the slow cases too, then `make backends`: up to t
 
 test-bridges: $(VENV)/.test  ## the bridges to PyTorch and JAX, which it installs: up to 3 GB
 	@$(INSTALL) --editable ".[torch,jax]" | $(PROGRESS)
-	$(BIN)/python -m pytest -q $(PARALLEL) test/bridges test/test_documentation.py -k "bridges or learn_masses"
+	$(BIN)/python -m pytest -q $(PARALLEL) test/bridges test/test_document*.py -k "bridges or learn_masses"
 
 WAYS = python ctypes lanes1 lanes4 lanes8
 backends: $(VENV)/.test  ## the tests that evaluate kernels, through every other back end and way to call, or WAYS="python lanes4"
