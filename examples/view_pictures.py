@@ -133,6 +133,7 @@ def film(path: Path, dark: bool) -> None:
     """The arm7 falls under a share of its gravity torques, with the trace of its tool."""
     urdf = robot_path("arm7")
     opened = open_page(mbs.Model.from_urdf(urdf), urdf, port=0, dark=dark)
+    opened.page.server.initial_camera.fov *= 0.7  # small on the page: the arm fills it
     write_picture(opened.page, Playback(opened.page, opened.drawn, swing(0.4)), path)
     opened.page.close()
 
