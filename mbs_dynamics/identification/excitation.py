@@ -10,6 +10,7 @@ not checked.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -33,8 +34,9 @@ SAMPLES = 12
 STARTS, STEPS = 60, 400
 """Number of random motions, and of steps that improve the best one."""
 
-BETWEEN = 1.02
-"""Bound of a motion between the samples, relative to its values at them."""
+BETWEEN = 1.0 / math.cos(math.pi / SAMPLES)
+"""Bound of a sum of waves between the samples, relative to its values at them: Ehlich and Zeller,
+Schwankung von Polynomen zwischen Gitterpunkten (1964)."""
 
 KNOTS = 10
 """Points per second of a trajectory."""

@@ -232,6 +232,15 @@ def test_an_excitation_is_within_its_limits_and_at_rest_at_both_ends(excited):
     np.testing.assert_allclose(np.gradient(e.q, e.t, axis=0)[5:-5], e.qd[5:-5], atol=0.01)
 
 
+def test_an_excitation_is_within_its_limits_between_the_instants_at_which_they_are_checked():
+    model = mbs.Model.from_urdf(robot_path("arm7")).reduced(joints=["joint1", "joint2"])
+    limits = MotionLimits(velocity=0.5)
+    for seed in range(6):
+        e = plan_excitation(model, 8.0, limits=limits, rate=2000.0, seed=seed)
+        assert (np.abs(e.qd).max(axis=0) <= limits.velocity * model.velocity_limits).all()
+        assert np.abs(e.qdd).max() <= limits.acceleration
+
+
 def test_an_excitation_shows_more_than_a_random_motion(excited, monkeypatch):
     from mbs_dynamics.identification import excitation as room
     from mbs_dynamics.identification.torque_model import TorqueModel
