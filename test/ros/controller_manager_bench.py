@@ -214,7 +214,8 @@ class StandIn:
 
     def _switch(self, request, response):
         assert request.strictness == request.STRICT
-        assert request.timeout.sec + 1e-9 * request.timeout.nanosec > 0.0  # zero waits for ever
+        # zero means one second there
+        assert request.timeout.sec + 1e-9 * request.timeout.nanosec > 0.0
         response.message = self.there.switch(
             list(request.activate_controllers), list(request.deactivate_controllers)
         )

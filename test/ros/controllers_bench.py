@@ -43,7 +43,8 @@ class Controllers:
         self.failing = {}
         """The state that an activation of a controller ends in, by its name."""
         self.stuck = set()
-        """Controllers that fail to be deactivated, and stay active."""
+        """Controllers that fail to be deactivated. They stay active, and lose their interfaces."""
+        self._released = set()
 
     def state(self, name):
         return self.all[name].state
@@ -75,6 +76,7 @@ class Controllers:
         if refused:
             return refused
         stuck = [name for name in deactivate if name in self.stuck]
+        self._released = (self._released | {*stuck}) - {*activate}
         for name in deactivate:
             self.set(name, "active" if name in stuck else "inactive")
         failed = [name for name in activate if name in self.failing]
@@ -106,7 +108,8 @@ class Controllers:
                 if name in one.chained_to and one.state == "active" and one.name not in deactivate:
                     return f"preceding controller with name {one.name!r} is currently active"
         claimed = [one.name for one in self.all.values() if one.state == "active"]
-        taken = [self.all[n].command_interfaces for n in claimed if n not in deactivate]
+        gone = {*deactivate} | self._released
+        taken = [self.all[n].command_interfaces for n in claimed if n not in gone]
         for name in activate:
             if {*self.all[name].command_interfaces} & {*itertools.chain(*taken)}:
                 return f"Unable to activate controller {name!r}: an interface is claimed"
