@@ -13,6 +13,7 @@ REPLACED = (
     # what scrolls is reached by Tab
     (r"<pre(?=[ >])", '<pre tabindex="0"'),
     (r'<div class="(?=(table|math)-wrapper)', '<div tabindex="0" class="'),
+    (r'<p>(?=<img [^>]*class="only-light" src="(?![^"]*view_))', '<p tabindex="0">'),
     # an empty corner of a table is no header
     (r'<th class="head( stub)?"><p></p></th>', '<td class="head"></td>'),
     (r'<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">'),
