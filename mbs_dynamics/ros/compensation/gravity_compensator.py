@@ -74,18 +74,18 @@ def _within(
 
 
 class Effects(NamedTuple):
-    """What has changed since they were returned the last time, and what is due."""
+    """Changes of the core since its latest effects, and the time of its next call."""
 
     entered: GuardState | None
     """The state, if it is another one."""
     collision: Collision | None
     """The latest collision, if it is a new one."""
     remark: str
-    """What has happened to the reference of a law, for the log; empty if nothing."""
+    """Changes of the reference of a law, for the log; empty if there are none."""
     torques_are_in: bool
     """Whether torques have ramped in."""
     engaged: bool
-    """Whether torques are enabled, or ramp in or out."""
+    """Whether torques are enabled, or ramp in."""
     at_rest: bool
     """Whether no torque is commanded or held."""
     due_in: float
@@ -124,7 +124,7 @@ class GravityCompensator:
         self._imu = np.zeros(3)
 
     def effects(self, now: float) -> Effects:
-        """Return what has changed since the last call, and what is due."""
+        """Return the changes since the last call, and the time of the next ``tick``."""
         policy, arm, before = self.policy, self.arm, (self._state, self._collision)
         self._state, self._collision = policy.state, None if arm is None else arm.collision
         return Effects(
