@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import re
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +19,7 @@ pytest.importorskip("rclpy")
 
 from gravity_bench import JOINTS, REST, Q
 from rclpy.exceptions import ParameterException
+from rclpy.executors import MultiThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
@@ -243,6 +246,31 @@ def test_bad_parameters_end_the_start_and_are_named(start, capfd, name, values, 
     except (MbsError, ParameterException) as error:
         found = str(error)
     assert said in found
+
+
+def test_callbacks_exclude_one_another_in_several_threads(start):
+    node = start("dynamics_node")
+    inside, ran = [], []
+
+    def callback():
+        inside.append(1)
+        time.sleep(0.002)
+        ran.append(len(inside))
+        inside.pop()
+        if len(ran) == 5:
+            raise ValueError("once")  # which must not block the others
+
+    for _ in range(3):
+        node.create_timer(0.001, callback)
+    executor = MultiThreadedExecutor(num_threads=3)
+    executor.add_node(node)
+    end = time.monotonic() + 20.0
+    while len(ran) < 50 and time.monotonic() < end:
+        with contextlib.suppress(ValueError):
+            executor.spin_once(timeout_sec=1.0)
+    executor.shutdown()
+    assert len(ran) >= 50
+    assert set(ran) == {1}
 
 
 def test_parameters_of_other_nodes_are_ignored_and_named(start, capfd):
