@@ -85,7 +85,7 @@ def _find(table: Sequence[Any], name: str) -> Any:
 
 
 class ExclusiveGroup(CallbackGroup):
-    """Runs one callback at a time, as rclpy's group does, and is asked in a tenth of the time.
+    """Runs one callback at a time, as rclpy's group does, and is asked in a sixth of the time.
 
     An executor asks the group about each topic, service and timer, twice per message.
     """
