@@ -45,6 +45,7 @@ html_title = f"mbs_dynamics {release}"
 html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).parent / "search_scorer.js")
 html_copy_source = False
 html_show_sphinx = False
 pygments_dark_style = "monokai"
