@@ -12,13 +12,23 @@ from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
-DOTS = re.compile("(?<=<mo)(?=>&#x0(?:02D9|00A8|20DB|20DC);)")
+DOTS = re.compile("(?<=<mo)(?=>&#x0(?:02D9|00A8);)")
 """Where the operators of time derivatives begin, which browsers draw very small."""
+
+MORE_DOTS = {"&#x020DB;": "...", "&#x020DC;": "...."}
+"""Three and four dots are combining characters, which browsers draw beside the symbol."""
+
+UPRIGHT = re.compile(r"(?<=<mi)(?=>&#x000[4-7][0-9A-F];</mi>)")
+"""Where a single upright letter begins, which browsers draw in italics."""
 
 
 def mathml(latex: str, display: str) -> str:
     """Return a formula as MathML."""
-    return DOTS.sub(' mathsize="150%"', convert(latex, display=display))
+    formula = convert(latex, display=display)
+    for combining, dots in MORE_DOTS.items():
+        formula = formula.replace(f"<mo>{combining}", f'<mo mathsize="100%">{dots}')
+    formula = UPRIGHT.sub(' mathvariant="normal"', formula)
+    return DOTS.sub(' mathsize="150%"', formula)
 
 
 def inline(writer: HTML5Translator, node: nodes.Element) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import code_blocks, formulas, line_breaks, tables
+from docs import code_blocks, formulas, line_breaks, mathml, tables
 from mbs_dynamics import files
 from mbs_dynamics.model import urdf_xml
 from mbs_dynamics.ros.compensation.gravity_compensator import MOST_JOINTS
@@ -168,6 +168,20 @@ def test_names_break_after_underscores_only():
     html = '<p>a_name</p><code class="one_two"><span>lie.some_name</span> rad/s 10.5</code>'
     broken = html.replace("lie.some_", "lie.<wbr>some_<wbr>")
     assert line_breaks.breakable(html) == broken
+
+
+def test_punctuation_stays_with_the_formula_before_it():
+    q, M = (f'<math display="inline"><mi>{name}</mi></math>' for name in "qM")
+    html = f'of {q}, and ({M}) {q} <div><math display="block"></math>.</div>'
+    kept = html.replace(f"{q},", f'<span class="formula">{q},</span>')
+    kept = kept.replace(f"({M})", f'<span class="formula">({M})</span>')
+    assert line_breaks.unbroken(html) == kept
+
+
+def test_formulas_show_dots_beside_no_symbol_and_upright_letters():
+    formula = mathml.mathml(r"\mathrm{d} \dddot q", "inline")
+    assert '<mi mathvariant="normal">&#x00064;</mi>' in formula
+    assert '<mi>q</mi><mo mathsize="100%">...</mo>' in formula
 
 
 def test_the_site_builds_without_warnings(tmp_path):
