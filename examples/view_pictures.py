@@ -36,6 +36,8 @@ DRAWN_MS = 4000
 """Time in ms that software rendering may take for a scene."""
 
 POSTURE = np.array([0.0, 0.6, 0.0, 1.4, 0.0, 0.8, 0.0])
+GUIDED = np.array([4.0, -2.0, 1.0, 3.0, 0.0, 2.0, 0.0])
+"""Amplitudes of the accelerations of a guided arm, in rad/s^2."""
 UR5 = "ur_description/urdf/ur5_robot.urdf"
 G1 = "g1_description/urdf/g1_29dof_rev_1_0.urdf"
 
@@ -89,6 +91,15 @@ def swing(share: float) -> Motion:
     return simulate(arm, POSTURE, duration=1.5, control=law)
 
 
+def guided() -> Motion:
+    """Return a motion of arm7 that is guided there and back, so that it ends as it began."""
+    arm = mbs.Model.from_urdf(robot_path("arm7"))
+    law = lambda t, q, qd: mbs.inverse_dynamics(  # noqa: E731
+        arm, q, qd, GUIDED * np.cos(np.pi * t)
+    )
+    return simulate(arm, POSTURE, duration=2.0, control=law)
+
+
 def robot(picture: Callable[..., None], dark: bool) -> None:
     """The arm7 with torques, payload and handles."""
     opened, posing = pose(robot_path("arm7"), POSTURE, np.zeros(7), None, dark)
@@ -130,11 +141,11 @@ def motion(picture: Callable[..., None], dark: bool) -> None:
 
 
 def film(path: Path, dark: bool) -> None:
-    """The arm7 falls under a share of its gravity torques, with the trace of its tool."""
+    """The arm7 is guided there and back, with the trace of its tool."""
     urdf = robot_path("arm7")
     opened = open_page(mbs.Model.from_urdf(urdf), urdf, port=0, dark=dark)
     opened.page.server.initial_camera.fov *= 0.7  # small on the page: the arm fills it
-    write_picture(opened.page, Playback(opened.page, opened.drawn, swing(0.4)), path)
+    write_picture(opened.page, Playback(opened.page, opened.drawn, guided()), path)
     opened.page.close()
 
 
