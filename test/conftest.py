@@ -7,6 +7,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import tempfile
 
 # Before NumPy is imported: with as many processes as cores, threads of BLAS wait for each other.
@@ -33,6 +34,10 @@ def domain_of_worker() -> int:
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 os.environ["ROS_DOMAIN_ID"] = str(domain_of_worker())
 os.environ.pop("ROS_STATIC_PEERS", None)
+
+# A shell ignores SIGINT in what it starts in the background, and processes started here would too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Figures need no screen.
 os.environ["MPLBACKEND"] = "Agg"
