@@ -47,6 +47,7 @@ INTERFACES = {
         string[] deactivate_controllers
         int32 strictness
         int32 STRICT=2
+        bool activate_asap
         builtin_interfaces/Duration timeout
         ---
         bool ok
@@ -175,6 +176,8 @@ class StandIn:
         self.there = Controllers(**controllers)
         self.requests = self.there.requests
         self.starts_from_command = False
+        self.skipped = []
+        """Controllers that a switch left without update for a control cycle or more."""
         space = node.get_namespace().rstrip("/")
         self.nodes = [
             Node(one, namespace=space, start_parameter_services=False) for one in controllers
@@ -220,4 +223,7 @@ class StandIn:
             list(request.activate_controllers), list(request.deactivate_controllers)
         )
         response.ok = not response.message
+        if not request.activate_asap:
+            # switched by the thread of the service, while control cycles run without them
+            self.skipped += [*request.deactivate_controllers, *request.activate_controllers]
         return response

@@ -89,6 +89,8 @@ class ControllerManager:
         request.activate_controllers = [*activate]
         request.deactivate_controllers = [*deactivate]
         request.strictness = request.STRICT
+        # by the control loop at the end of a cycle: else cycles run in which neither is updated
+        request.activate_asap = True
         request.timeout = Duration(seconds=SWITCHING * self._timeout).to_msg()
         answer = await self._answer(self._switch, request, "the switch may still happen")
         if not answer.ok:

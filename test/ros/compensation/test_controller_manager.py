@@ -111,6 +111,13 @@ def test_a_refused_switch_raises_with_the_words_of_the_manager(bench):
     assert stand_in.state("holder") == "active"
 
 
+def test_a_switch_leaves_no_control_cycle_without_a_controller(bench):
+    stand_in = bench.stand_in()
+    assert bench.run(bench.manager.switch(["efforts"], ["holder"])) is None
+    assert (stand_in.state("efforts"), stand_in.state("holder")) == ("active", "inactive")
+    assert not stand_in.skipped
+
+
 @pytest.mark.parametrize("value", [True, False])
 def test_reads_how_a_controller_starts(bench, value):
     stand_in = bench.stand_in()
