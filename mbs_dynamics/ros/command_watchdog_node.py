@@ -301,21 +301,16 @@ class CommandWatchdogNode(BaseNode):
             "failed attempts": core.attempts,
             "last failure": core.failure or "none",
         }
-        level, summary = DiagnosticStatus.OK, core.state.value
+        warning = error = ""
         if core.state is Watch.DEACTIVATING:
-            level = DiagnosticStatus.ERROR
-            summary = f"{core.reason}: torques may still be held; {core.failure or 'asking'}"
+            error = f"{core.reason}: torques may still be held; {core.failure or 'asking'}"
         elif not present:
-            level = DiagnosticStatus.ERROR
-            summary = f"there is no controller manager {self._manager.name}: can do nothing"
+            error = f"there is no controller manager {self._manager.name}: can do nothing"
         elif core.misfit:
-            level, summary = DiagnosticStatus.ERROR, f"cannot hand the arm over: {core.misfit}"
+            error = f"cannot hand the arm over: {core.misfit}"
         elif core.state is Watch.DEACTIVATED:
-            level, summary = (
-                DiagnosticStatus.WARN,
-                f"deactivated {settings.controller}: {core.reason}",
-            )
-        return status("watchdog", level, summary, values)
+            warning = f"deactivated {settings.controller}: {core.reason}"
+        return status("watchdog", core.state.value, values, warning=warning, error=error)
 
     def _apply(self, before: CommandWatchdogSettings, given: Sequence[str]) -> None:
         self._core.settings = self._settings

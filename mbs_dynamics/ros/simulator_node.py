@@ -242,15 +242,16 @@ def simulation_status(world: World, pace: Pace, refusals: Mapping[str, str]) -> 
         "step [s]": f"{world.period / world.steps:.6g}",
         **messages.environment_values(world.model.gravity, world.loads),
     }
-    level, summary = DiagnosticStatus.OK, f"{pace.rate:.1f} Hz"
-    if world.halted:
-        level, summary = DiagnosticStatus.ERROR, f"halted until ~/reset: {world.halted}"
-    elif world.braked:
-        summary = f"brakes hold the robot; {summary}"
-    if pace.too_slow and not world.halted:
-        level = DiagnosticStatus.WARN
-        summary = f"too slow: {pace.rate:.1f} Hz of {pace.wanted:.1f} Hz, {pace.lost:.2f} s lost"
-    return messages.status("simulation", level, summary, values, refusals)
+    summary = f"{'brakes hold the robot; ' if world.braked else ''}{pace.rate:.1f} Hz"
+    slow = f"too slow: {pace.rate:.1f} Hz of {pace.wanted:.1f} Hz, {pace.lost:.2f} s lost"
+    return messages.status(
+        "simulation",
+        summary,
+        values,
+        warning=slow if pace.too_slow else "",
+        error=f"halted until ~/reset: {world.halted}" if world.halted else "",
+        refusals=refusals,
+    )
 
 
 def input_status(
@@ -267,19 +268,18 @@ def input_status(
     }
     if latest is not None:
         values["since last command [s]"] = f"{world.time - latest:.3f}"
-    level, summary = DiagnosticStatus.OK, "commands in force"
+    summary, warning = "commands in force", ""
     if latest is None:
         summary = "no command yet: efforts are zero"
     elif commands.expired(world.time):
-        level = DiagnosticStatus.WARN
-        summary = f"no command for {world.time - latest:.1f} s: efforts are zero"
+        warning = f"no command for {world.time - latest:.1f} s: efforts are zero"
     elif world.braked:
         summary = "commands in force, which do not carry the robot: brakes hold it"
     if saturated:
-        level, summary = DiagnosticStatus.WARN, f"at their effort limit: {saturated}"
+        warning = f"at their effort limit: {saturated}"
     if refused:
-        level, summary = DiagnosticStatus.WARN, f"{refused} messages refused: {last_refusal}"
-    return messages.status("input", level, summary, values)
+        warning = f"{refused} messages refused: {last_refusal}"
+    return messages.status("input", summary, values, warning=warning)
 
 
 main = partial(run, SimulatorNode)
