@@ -52,15 +52,13 @@ class Output(NamedTuple):
         return self.parameter or f"publish_{self.name}"
 
 
-def _recursion(name: str) -> Callable[[Any], Algorithms]:
+def _recursion(name: str, result: str = "") -> Callable[[Any], Algorithms]:
     """Return the algorithm of that name, in the representation of the parameter ``algorithm``."""
     function = getattr(mbs, name)
-    return lambda robot: {name: (function, {"representation": robot.settings.algorithm})}
+    return lambda robot: {result or name: (function, {"representation": robot.settings.algorithm})}
 
 
-def _momentum(robot: Any) -> Algorithms:
-    by = {"representation": robot.settings.algorithm}
-    return {"momentum": (mbs.generalized_momentum, by)}
+_momentum = _recursion("generalized_momentum", "momentum")
 
 
 def _tool(robot: Any) -> Algorithms:
@@ -68,14 +66,11 @@ def _tool(robot: Any) -> Algorithms:
     return {**_momentum(robot), "tool_jacobian": (mbs.jacobian, options)}
 
 
-def _twists(robot: Any) -> Algorithms:
+def _twists(robot: Any, name: str = "twists") -> Algorithms:
     rep = robot.settings.body_representation
-    return {"twists": (mbs.twists, {"bodies": robot.bodies, "representation": rep})}
-
-
-def _velocities(robot: Any) -> Algorithms:
-    rep = "spatial" if robot.settings.body_representation == "spatial" else "body_fixed"
-    return {"velocities": (mbs.twists, {"bodies": robot.bodies, "representation": rep})}
+    if name == "velocities" and rep != "spatial":
+        rep = "body_fixed"
+    return {name: (mbs.twists, {"bodies": robot.bodies, "representation": rep})}
 
 
 def _jacobians(robot: Any) -> Algorithms:
@@ -84,16 +79,6 @@ def _jacobians(robot: Any) -> Algorithms:
         f"jacobian_{k}": (mbs.jacobian, {"body": body, "representation": rep})
         for k, body in enumerate(robot.bodies)
     }
-
-
-def _joint_wrenches(robot: Any) -> Algorithms:
-    options = {"joints": robot.settings.joint_wrenches, "representation": "body_fixed"}
-    return {"joint_wrenches": (mbs.joint_wrenches, options)}
-
-
-def _energy(robot: Any) -> Algorithms:
-    by = {"representation": robot.settings.algorithm}
-    return {"kinetic_energy": (mbs.kinetic_energy, by), "potential_energy": mbs.potential_energy}
 
 
 def _efforts(of: Any, robot: Any, _: int) -> Any:
@@ -158,7 +143,7 @@ OUTPUTS = (
         "Twist of the body with its frames, measured at the origin of header.frame_id and resolved "
         "in its axes.",
         lambda of, robot, k: of.velocity_message(*robot.velocity_frames(robot.bodies[k])),
-        _velocities,
+        lambda robot: _twists(robot, "velocities"),
         about="The twist with its frames, which tf2 can transform.",
         topic="velocity/<body>",
         velocity=True,
@@ -192,7 +177,10 @@ OUTPUTS = (
         ARRAY,
         "Kinetic and potential energy in J, and the power of the efforts in W.",
         lambda of, robot, _: of.EnergyMessage(),
-        _energy,
+        lambda robot: {
+            **_recursion("kinetic_energy")(robot),
+            "potential_energy": mbs.potential_energy,
+        },
         velocity=True,
     ),
     _output(
@@ -200,7 +188,12 @@ OUTPUTS = (
         WRENCH,
         "Wrench that the joint transmits to the link beyond it, in N and N m.",
         lambda of, robot, k: of.wrench_message(robot.frame(robot.wrench_links[k])),
-        _joint_wrenches,
+        lambda robot: {
+            "joint_wrenches": (
+                mbs.joint_wrenches,
+                {"joints": robot.settings.joint_wrenches, "representation": "body_fixed"},
+            )
+        },
         topic="joint_wrench/<joint>",
         velocity=True,
         parameter="joint_wrenches",
