@@ -86,12 +86,18 @@ class DescribedNode(BaseNode, LifecycleNode):
             self.subscribe("~/payload", self._on_payload),
         ]
         text, path = self._settings.robot_description, self._settings.robot_description_file
-        if not text and not path:
+        if text or path:
+            try:
+                described = self._describe(text or read_robot("robot_description_file", path))
+            except MbsError as error:
+                self.get_logger().error(str(error))
+                described = False
+            if not described:
+                self._forget()
+                return TransitionCallbackReturn.FAILURE
+        else:
             take = self.subscribe("robot_description", lambda one: self._describe(one.data))
             self._configured.append(take)
-        elif not self._describe_by_parameters(text, path):
-            self._forget()
-            return TransitionCallbackReturn.FAILURE
         self._enter("inactive")
         return TransitionCallbackReturn.SUCCESS
 
@@ -119,13 +125,6 @@ class DescribedNode(BaseNode, LifecycleNode):
         self.get_logger().error(f"an internal error in a transition from {state.label!r}")
         self.on_deactivate(state)
         return self.on_cleanup(state)
-
-    def _describe_by_parameters(self, text: str, path: str) -> bool:
-        try:
-            return self._describe(text or read_robot("robot_description_file", path))
-        except MbsError as error:
-            self.get_logger().error(str(error))
-            return False
 
     def _on_gravity(self, message: Any) -> None:
         gravity = messages.gravity_of(message, self._settings.frame_prefix)

@@ -19,12 +19,10 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rosgraph_msgs.msg import Clock as ClockMessage
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, String
+from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
 from mbs_dynamics.control.environment import LinkLoad
-from mbs_dynamics.control.joint_input import Rejection
 from mbs_dynamics.errors import listed, quoted
 from mbs_dynamics.integrate import Stepper
 from mbs_dynamics.ros import messages
@@ -79,8 +77,10 @@ class SimulatorNode(BaseNode):
         if settings.publish_description:
             self._description = self.advertise("robot_description")
             self._description.publish(String(data=text))
-        commands = self.subscribe("<command_topic>", self._on_commands, settings.command_topic)
-        self.subscribe("~/effort_commands", self._on_named_commands)
+        commands = self.subscribe(
+            "<command_topic>", lambda one: self._command(one.data), settings.command_topic
+        )
+        self.subscribe("~/effort_commands", lambda one: self._command(one.effort, one.name))
         self.subscribe("~/disturbance", self._on_disturbance)
         self.subscribe("~/payload", self._on_payload)
         self.answer("~/reset", self._reset)
@@ -149,14 +149,8 @@ class SimulatorNode(BaseNode):
 
     # -- input -------------------------------------------------------------------------------------
 
-    def _on_commands(self, message: Float64MultiArray) -> None:
-        self._judge(self._commands.set(message.data, self._world.time))
-
-    def _on_named_commands(self, message: JointState) -> None:
-        now = self._world.time
-        self._judge(self._commands.set_by_name(message.name, message.effort, now))
-
-    def _judge(self, rejection: Rejection | None) -> None:
+    def _command(self, efforts: Sequence[float], names: Sequence[str] | None = None) -> None:
+        rejection = self._commands.set(efforts, self._world.time, names)
         if rejection is not None:
             self._refuse(f"commands {rejection.kind}", f"commands refused: {rejection.reason}")
 

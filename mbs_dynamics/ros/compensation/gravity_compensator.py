@@ -262,7 +262,8 @@ class GravityCompensator:
         try:
             if not stamp:
                 raise ArgumentError("it has no time stamp")
-            if stamp < self._imu_stamp and not self._imu_silent(now):
+            silent = now - self._imu_at >= self.settings.stale_timeout
+            if stamp < self._imu_stamp and not silent:
                 late = 1e-9 * (self._imu_stamp - stamp)
                 raise ArgumentError(f"its stamp is {late:.6f} s before that of the message before")
             aged = self.arm.aged(stamp, clock)
@@ -284,9 +285,6 @@ class GravityCompensator:
         self.arm.law.gravity.aim(goal, now, 0.0)
         self._imu, self._imu_at, self._imu_stamp, self.gravity = smooth, now, stamp, gravity
         self.imu_watch.feed(now)
-
-    def _imu_silent(self, now: float) -> bool:
-        return now - self._imu_at >= self.settings.stale_timeout
 
     # -- settings ---------------------------------------------------------------------------------
 

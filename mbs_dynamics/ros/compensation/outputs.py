@@ -231,14 +231,10 @@ def command_status(
     elif traffic.subscribers == 0:
         warning = f"{state}, but {traffic.topic} has no subscriber"
     elif traffic.limited_effort:
-        warning = f"{state}, at the effort limit of {_limited(core)}"
+        joints = ", ".join(core.settings.joints[k] for k in policy.limited.effort)
+        warning = f"{state}, at the effort limit of {joints or 'some joint, not just now'}"
     elif traffic.limited_rate:
         warning = f"{state}, at the rate limit"
     if traffic.rivals and not warning:
         warning = f"{state}; {traffic.rivals} other publisher(s) on {traffic.topic}"
     return messages.status("command", state, values, warning=warning, error=error)
-
-
-def _limited(core: GravityCompensator) -> str:
-    joints = [core.settings.joints[k] for k in core.policy.limited.effort]
-    return ", ".join(joints) or "some joint, not just now"

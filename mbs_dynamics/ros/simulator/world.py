@@ -363,14 +363,14 @@ class EffortCommands:
         self._efforts = np.zeros(len(self.joint_names))
         self.latest = None
 
-    def set(self, efforts: Sequence[float], now: float) -> Rejection | None:
-        """Store efforts in the order of ``joints``, or return why they are refused."""
-        return self.set_by_name(self.joints, efforts, now)
-
-    def set_by_name(
-        self, names: Sequence[str], efforts: Sequence[float], now: float
+    def set(
+        self, efforts: Sequence[float], now: float, names: Sequence[str] | None = None
     ) -> Rejection | None:
-        """Store efforts by name, or return why they are refused. Other joints keep theirs."""
+        """Store efforts of these joints, by default ``joints``, or return why they are refused.
+
+        Other joints keep theirs.
+        """
+        names = self.joints if names is None else names
         if len(efforts) != len(names) or not names:
             message = f"{len(efforts)} efforts for {len(names)} joints: {listed(names)}"
             return self._refuse("length", message)
