@@ -107,28 +107,25 @@ def setting(
     return field(default=() if per else default, metadata={"parameter": declared})
 
 
-def number(default: float, low: float, high: float, unit: str = "") -> Callable[..., Any]:
-    """Return the function that declares a setting with this default, range and unit.
-
-    It takes the description, and what else :func:`setting` takes.
-    """
-    return partial(setting, default, unit=unit, range=(low, high))
-
-
-def option(
-    default: Any, unit: str = "", *, type: str = "", choices: Iterable[str] = ()
+def number(
+    default: float, low: float, high: float, unit: str = "", **declared: Any
 ) -> Callable[..., Any]:
-    """Return the function that declares a setting with another default, as :func:`number` does."""
-    return partial(setting, default, unit=unit, type=type, choices=choices)
+    """Return the function that declares a setting by its description; see :func:`setting`."""
+    return partial(setting, default, unit=unit, range=(low, high), **declared)
 
 
-def names_setting(once: str, *, which: str = "") -> Callable[..., Any]:
+def option(default: Any, unit: str = "", **declared: Any) -> Callable[..., Any]:
+    """Return the function that declares another setting by its description."""
+    return partial(setting, default, unit=unit, **declared)
+
+
+def names_setting(once: str, *, which: str = "", **declared: Any) -> Callable[..., Any]:
     """Return the function that declares a setting of names, empty by default.
 
     ``once`` is joint or link, ``which`` of them.
     """
     valid = f"Names of {which or once + 's'}, each at most once."
-    return partial(setting, (), type="string_array", constraints=valid, once=once)
+    return partial(setting, (), type="string_array", constraints=valid, once=once, **declared)
 
 
 def parameters_of(kind: type[Settings]) -> tuple[Parameter, ...]:

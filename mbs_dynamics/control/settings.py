@@ -44,10 +44,9 @@ RATE_SHARE = 50.0
 
 def algorithm_setting(computed: str, *, at_rest_only: bool = False) -> Any:
     """Return the field ``algorithm`` of a node; ``computed`` are the results that depend on it."""
-    return option(AUTO, choices=ALGORITHMS)(
+    return option(AUTO, choices=ALGORITHMS, at_rest_only=at_rest_only)(
         f"Representation of the recursion that computes {computed}. The results agree to rounding; "
-        "the time differs. auto: the one with the fewest operations.",
-        at_rest_only=at_rest_only,
+        "the time differs. auto: the one with the fewest operations."
     )
 
 
@@ -55,15 +54,15 @@ def algorithm_setting(computed: str, *, at_rest_only: bool = False) -> Any:
 class InputSettings(Settings):
     """Settings of how states of joints are read."""
 
-    fixed_joints: tuple[str, ...] = names_setting("joint")(
+    fixed_joints: tuple[str, ...] = names_setting("joint", read_only=True)(
         "Joints that no driver reports in joint_states. They are assumed to be at "
-        "rest at fixed_positions.",
-        read_only=True,
+        "rest at fixed_positions."
     )
-    fixed_positions: tuple[float, ...] = option((), "rad or m", type="double_array")(
+    fixed_positions: tuple[float, ...] = option(
+        (), "rad or m", type="double_array", read_only=True
+    )(
         "Positions of fixed_joints, in their order.",
         constraints="As many finite numbers as fixed_joints has names.",
-        read_only=True,
     )
     velocity_from_position: bool = option(False)(
         "Take velocities as differences of positions for joints of which a driver sends none, or "
@@ -91,36 +90,30 @@ class ArmSettings(InputSettings):
     """Settings of an arm under guard. Raises ArgumentError for invalid values."""
 
     joints: tuple[str, ...] = names_setting(
-        "joint", which="joints of the robot that mimic no other"
-    )(
-        "Joints to command, in the order in which the controller takes them. Must be set.",
-        read_only=True,
-    )
+        "joint", which="joints of the robot that mimic no other", read_only=True
+    )("Joints to command, in the order in which the controller takes them. Must be set.")
     algorithm: str = algorithm_setting("gravity torques and mass matrix", at_rest_only=True)
-    effort_limits: tuple[float, ...] = number(0.0, 0.0, 1e5, "N m or N")(
+    effort_limits: tuple[float, ...] = number(
+        0.0, 0.0, 1e5, "N m or N", at_rest_only=True, per="joint"
+    )(
         "Effort limit of this joint, in place of the URDF's. 0: the URDF's. Either is multiplied "
-        "by effort_scale.",
-        at_rest_only=True,
-        per="joint",
+        "by effort_scale."
     )
-    effort_scale: float = number(1.0, 0.01, 1.0)(
-        "Share of the effort limits that may be commanded.", at_rest_only=True
+    effort_scale: float = number(1.0, 0.01, 1.0, at_rest_only=True)(
+        "Share of the effort limits that may be commanded."
     )
-    effort_rate_limit: float = number(0.0, 0.0, 1e6, "N m/s or N/s")(
+    effort_rate_limit: float = number(0.0, 0.0, 1e6, "N m/s or N/s", at_rest_only=True)(
         f"Largest change of each torque per second. 0: {RATE_SHARE:g} times the effort limit of "
         "each joint.",
-        at_rest_only=True,
         constraints="Times ramp_time at least the largest torque.",
     )
-    ramp_in_time: float = number(0.03, 0.0, 10.0, "s")(
+    ramp_in_time: float = number(0.03, 0.0, 10.0, "s", at_rest_only=True)(
         "Time in which torques ramp in when they are enabled. An arm that nothing supports falls "
-        "for as long.",
-        at_rest_only=True,
+        "for as long."
     )
-    ramp_time: float = number(2.0, 0.05, 10.0, "s")(
+    ramp_time: float = number(2.0, 0.05, 10.0, "s", at_rest_only=True)(
         "Time in which torques ramp out, and in which changes of gravity, payload and gains take "
-        "effect.",
-        at_rest_only=True,
+        "effect."
     )
     start_from: str = option("zero", choices=START_FROM)(
         "Torques at the start of the ramp when they are enabled: zero, or the measured effort, "
@@ -130,33 +123,31 @@ class ArmSettings(InputSettings):
         "Time after enabling in which the momentum of the arm is damped as well, with a falling "
         "coefficient, so that a falling arm comes to rest. 0: not at all."
     )
-    gravity_scale: tuple[float, ...] = number(1.0, 0.0, 1.5)(
-        "Share of this joint's gravity torque that is commanded.", per="joint"
+    gravity_scale: tuple[float, ...] = number(1.0, 0.0, 1.5, per="joint")(
+        "Share of this joint's gravity torque that is commanded."
     )
-    damping: tuple[float, ...] = number(0.0, 0.0, 1e4, "N m s/rad or N s/m")(
-        "Viscous damping that is added at this joint.", per="joint"
+    damping: tuple[float, ...] = number(0.0, 0.0, 1e4, "N m s/rad or N s/m", per="joint")(
+        "Viscous damping that is added at this joint."
     )
-    friction: tuple[float, ...] = number(-1.0, -1.0, 1e4, "N m or N")(
-        "Coulomb friction of this joint. -1: that of the URDF.", per="joint"
+    friction: tuple[float, ...] = number(-1.0, -1.0, 1e4, "N m or N", per="joint")(
+        "Coulomb friction of this joint. -1: that of the URDF."
     )
     friction_scale: float = number(0.0, 0.0, 1.0)(
         f"Share of the friction that is compensated, at most {LARGEST_SHARE:g} whatever is set: "
         "compensation must take less than friction does."
     )
-    stribeck: tuple[float, ...] = number(0.0, 0.0, 10.0)(
-        "Share by which static friction of this joint exceeds Coulomb friction.", per="joint"
+    stribeck: tuple[float, ...] = number(0.0, 0.0, 10.0, per="joint")(
+        "Share by which static friction of this joint exceeds Coulomb friction."
     )
     stribeck_speed: float = number(0.05, 0.001, 10.0, "rad/s or m/s")(
         "Speed at which half of that share is left."
     )
-    load_friction: tuple[float, ...] = number(0.0, 0.0, 1.0)(
-        "Friction of this joint over its gravity torque, in addition to Coulomb friction.",
-        per="joint",
+    load_friction: tuple[float, ...] = number(0.0, 0.0, 1.0, per="joint")(
+        "Friction of this joint over its gravity torque, in addition to Coulomb friction."
     )
-    breakaway: tuple[float, ...] = number(0.0, 0.0, 1e4, "N m or N")(
+    breakaway: tuple[float, ...] = number(0.0, 0.0, 1e4, "N m or N", per="joint")(
         "Measured effort beyond gravity from which this joint is helped to break away, in the "
-        "direction of that effort; at twice as much, fully. 0: not at all.",
-        per="joint",
+        "direction of that effort; at twice as much, fully. 0: not at all."
     )
     dither: float = number(0.0, 0.0, 1.0)(
         "Amplitude of a sine wave on joints at rest, as a share of the compensated friction."
@@ -221,10 +212,9 @@ class ArmSettings(InputSettings):
         "of the command in fifteen. 0: not compared, for drivers whose efforts are others than "
         "those of the motors."
     )
-    collision_file: str = option("")(
+    collision_file: str = option("", read_only=True)(
         "File of thresholds that `mbs-dynamics tune-collision` has written. Empty: collisions are "
-        "not detected. Not for arms that hands guide.",
-        read_only=True,
+        "not detected. Not for arms that hands guide."
     )
     on_collision: str = option("stop", choices=ON_COLLISION)(
         "Reaction to a collision: stop (a fault), float (gravity compensation alone, until torques "
@@ -288,13 +278,12 @@ class MotionSettings(ArmSettings):
         "Time in which one law takes over from another, and in which changes of stiffness and "
         "damping ratio take effect."
     )
-    reference_velocity: tuple[float, ...] = number(0.5, 1e-3, 100.0, "rad/s or m/s")(
-        "Velocity within which this joint approaches references; at most its velocity limit.",
-        per="joint",
+    reference_velocity: tuple[float, ...] = number(0.5, 1e-3, 100.0, "rad/s or m/s", per="joint")(
+        "Velocity within which this joint approaches references; at most its velocity limit."
     )
-    reference_acceleration: tuple[float, ...] = number(2.0, 1e-2, 1e4, "rad/s^2 or m/s^2")(
-        "Acceleration within which this joint approaches references.", per="joint"
-    )
+    reference_acceleration: tuple[float, ...] = number(
+        2.0, 1e-2, 1e4, "rad/s^2 or m/s^2", per="joint"
+    )("Acceleration within which this joint approaches references.")
     reference_linear_velocity: float = number(0.25, 1e-3, 100.0, "m/s")(
         "Velocity within which a link approaches poses."
     )

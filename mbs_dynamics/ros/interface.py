@@ -142,16 +142,15 @@ PAYLOAD = topic("~/payload", "geometry_msgs/msg/InertiaStamped")(
 class RobotSettings(Settings):
     """Parameters of every node that computes with a robot."""
 
-    loads: tuple[tuple[str, tuple[float, ...]], ...] = option((), type="double_array")(
+    loads: tuple[tuple[str, tuple[float, ...]], ...] = option(
+        (), type="double_array", read_only=True, per="link"
+    )(
         "Load that this link always carries, such as a tool: mass in kg, centre of mass x, y, z in "
         "m, and, unless it is a point mass, ixx, ixy, ixz, iyy, iyz, izz about it in kg m^2, in "
-        "the frame of the link. Payloads are added to it.",
-        read_only=True,
-        per="link",
+        "the frame of the link. Payloads are added to it."
     )
-    frame_prefix: str = option("")(
-        "Prefix of link names in header.frame_id, as frame_prefix of robot_state_publisher.",
-        read_only=True,
+    frame_prefix: str = option("", read_only=True)(
+        "Prefix of link names in header.frame_id, as frame_prefix of robot_state_publisher."
     )
 
     def __post_init__(self) -> None:
@@ -168,21 +167,20 @@ class RobotSettings(Settings):
 class DescribedSettings(RobotSettings, InputSettings):
     """Parameters of a node that subscribes to the description and the state of a robot."""
 
-    root: str = option("")(
-        "Link to start from in place of the URDF's root. Empty: the URDF's root.", read_only=True
+    root: str = option("", read_only=True)(
+        "Link to start from in place of the URDF's root. Empty: the URDF's root."
     )
-    tip: str = option("")(
-        "Last link of the chain to take out of the URDF. Empty: the whole tree.", read_only=True
+    tip: str = option("", read_only=True)(
+        "Last link of the chain to take out of the URDF. Empty: the whole tree."
     )
-    robot_description: str = option("")(
-        "Text of a URDF. Empty: robot_description_file or the topic is used.", read_only=True
+    robot_description: str = option("", read_only=True)(
+        "Text of a URDF. Empty: robot_description_file or the topic is used."
     )
-    robot_description_file: str = option("")(
-        "Path of a URDF or .xacro file. Empty: robot_description or the topic is used.",
-        read_only=True,
+    robot_description_file: str = option("", read_only=True)(
+        "Path of a URDF or .xacro file. Empty: robot_description or the topic is used."
     )
-    autostart: bool = option(True)(
-        "Configure and activate on start. False: wait for lifecycle transitions.", read_only=True
+    autostart: bool = option(True, read_only=True)(
+        "Configure and activate on start. False: wait for lifecycle transitions."
     )
 
     def __post_init__(self) -> None:

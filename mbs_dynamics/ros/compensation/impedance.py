@@ -48,18 +48,16 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
         "Law that commands the arm: gravity compensation alone, impedance of the joints or of "
         "link, or the law that the parameter law names. Changes take switch_time, without a jump."
     )
-    law: str = option("")(
+    law: str = option("", read_only=True)(
         "Python import path of a law, module:name, for the mode law: a function of model, state "
-        "and reference, or a class that is called without arguments and makes one.",
-        read_only=True,
+        "and reference, or a class that is called without arguments and makes one."
     )
-    link: str = option("")(
-        "Link that the mode cartesian moves. Empty: the last body of the robot.", at_rest_only=True
+    link: str = option("", at_rest_only=True)(
+        "Link that the mode cartesian moves. Empty: the last body of the robot."
     )
-    stiffness: tuple[float, ...] = number(10.0, 0.0, 1e5, "N m/rad or N/m")(
+    stiffness: tuple[float, ...] = number(10.0, 0.0, 1e5, "N m/rad or N/m", per="joint")(
         "Stiffness of this joint in the mode joint. What the period of joint_states cannot bear is "
-        "refused.",
-        per="joint",
+        "refused."
     )
     linear_stiffness: tuple[float, float, float] = option((300.0, 300.0, 300.0), "N/m")(
         "Stiffness of the link along the axes of stiffness_axes, in the mode cartesian.",
@@ -79,9 +77,9 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
         "Natural frequency with which joints return to the posture, as far as that does not move "
         "the link. 0: not at all."
     )
-    armature: tuple[float, ...] = number(0.0, 0.0, 1e3, "kg m^2 or kg")(
-        "Inertia of the rotor of this joint, times gear ratio squared.", read_only=True, per="joint"
-    )
+    armature: tuple[float, ...] = number(
+        0.0, 0.0, 1e3, "kg m^2 or kg", read_only=True, per="joint"
+    )("Inertia of the rotor of this joint, times gear ratio squared.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

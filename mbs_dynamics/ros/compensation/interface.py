@@ -55,18 +55,16 @@ def resets_position_command(else_it: str) -> Any:
 class ControllerSettings(Settings):
     """Parameters of nodes that command an effort controller, or watch its commands."""
 
-    command_topic: str = option(COMMANDS)(
+    command_topic: str = option(COMMANDS, read_only=True)(
         "Topic of the commands, std_msgs/Float64MultiArray in the order of joints.",
         constraints="A topic name; without a leading slash it is in the node's namespace.",
-        read_only=True,
     )
-    controller_manager: str = option("controller_manager")(
+    controller_manager: str = option("controller_manager", read_only=True)(
         "Name of ros2_control's controller manager; without a leading slash it is in the node's "
-        "namespace.",
-        read_only=True,
+        "namespace."
     )
-    effort_controller: str = option("")(
-        "Name of the controller behind command_topic. Empty: as in command_topic.", read_only=True
+    effort_controller: str = option("", read_only=True)(
+        "Name of the controller behind command_topic. Empty: as in command_topic."
     )
 
     @property
@@ -82,22 +80,20 @@ class GravityCompensationSettings(DescribedSettings, ArmSettings, ControllerSett
     Raises ArgumentError for invalid values.
     """
 
-    compensates_itself: bool | None = option(None, type="bool")(
+    compensates_itself: bool | None = option(None, type="bool", at_rest_only=True)(
         "Whether the robot or its driver already compensates gravity. Must be set; torques can be "
-        "enabled only if it is false.",
-        at_rest_only=True,
+        "enabled only if it is false."
     )
-    motors_file: str = option("")(
+    motors_file: str = option("", read_only=True)(
         "YAML table of motors: joint_states and commands are in the units of the drives, with "
-        "their signs and zeros. Empty: in SI units.",
-        read_only=True,
+        "their signs and zeros. Empty: in SI units."
     )
     payload_time: float = number(-1.0, -1.0, 10.0, "s")(
         "Time in which a payload takes effect while torques are commanded. -1: ramp_time. A load "
         "that is taken up at once, as by a gripper, needs a short one."
     )
-    use_imu: bool = option(False)(
-        "Take gravity, and the acceleration of the base, from the topic imu.", read_only=True
+    use_imu: bool = option(False, read_only=True)(
+        "Take gravity, and the acceleration of the base, from the topic imu."
     )
     imu_time_constant: float = number(0.1, 0.0, 10.0, "s")(
         "Time constant of the low-pass filter on the imu. 0: none."
@@ -110,25 +106,22 @@ class GravityCompensationSettings(DescribedSettings, ArmSettings, ControllerSett
         "Where there is a controller manager, enable only if the controller behind command_topic "
         "is active and takes efforts of the same joints in the same order."
     )
-    position_controller: str = option("")(
+    position_controller: str = option("", read_only=True)(
         "Name of a controller that holds the arm. ~/enable then switches from it to "
-        "effort_controller, and back. Empty: no controller is switched.",
-        read_only=True,
+        "effort_controller, and back. Empty: no controller is switched."
     )
-    adds_to_position_control: bool = option(False)(
+    adds_to_position_control: bool = option(False, read_only=True)(
         "Add gravity torques to a position loop that goes on holding the arm: position_controller, "
         "which must be active, or if that is empty the loop of the drives, which is not checked. "
         "No controller is switched; nothing is damped; torques ramp in within ramp_time or "
         "ramp_in_time, whichever is longer.",
         constraints="Only without damping, friction_scale, springs, settling and "
         "tracking_tolerance, and with start_from zero.",
-        read_only=True,
     )
     resets_position_command: bool = resets_position_command("is refused")
-    release_timeout: float = number(5.0, 0.0, 60.0, "s")(
+    release_timeout: float = number(5.0, 0.0, 60.0, "s", at_rest_only=True)(
         "Time after a release in which gravity torques hold the arm, while states are valid and "
-        "position_controller cannot be activated. Then they ramp out.",
-        at_rest_only=True,
+        "position_controller cannot be activated. Then they ramp out."
     )
 
     def __post_init__(self) -> None:
@@ -169,10 +162,9 @@ class CommandWatchdogSettings(ControllerSettings):
         "Silence after a command that is not zero, after which the controller is deactivated. It "
         "must exceed the stale_timeout of gravity_compensation_node by 0.4 s or more."
     )
-    position_controller: str = option("")(
+    position_controller: str = option("", read_only=True)(
         "Controller that is activated in the same call, to hold the arm. Empty: none, and the arm "
-        "falls unless it has brakes.",
-        read_only=True,
+        "falls unless it has brakes."
     )
     resets_position_command: bool = resets_position_command("is not activated")
     brakes: bool = option(False)(

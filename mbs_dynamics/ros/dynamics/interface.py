@@ -74,17 +74,15 @@ class DynamicsSettings(Switches):
         "Links whose twists and Jacobians are published. Empty: the tool or hand of each "
         "branch, by its name, or else the last moving link; that of the longest branch first."
     )
-    floating_base: bool = option(False)(
+    floating_base: bool = option(False, read_only=True)(
         "Move the root link by a free joint. Its pose and twist come on odom, or orientation and "
         "angular rate on imu.",
         constraints="Not with external torques, tool wrench, desired torques, markers and payload "
         "estimation.",
-        read_only=True,
     )
-    odom_frame: str = option("odom")(
+    odom_frame: str = option("odom", read_only=True)(
         "Frame in which odometry states the pose of a floating base. Hybrid twists and gravity are "
-        "resolved in its axes.",
-        read_only=True,
+        "resolved in its axes."
     )
     publish_desired_torques: bool = option(False)(
         "Answer each point on ~/desired with its inverse dynamics on ~/desired_torques, and each "

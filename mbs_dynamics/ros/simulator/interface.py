@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from mbs_dynamics import checks
@@ -31,41 +30,38 @@ from mbs_dynamics.settings import names_setting, number, option
 NOT_NEGATIVE = ("joint_damping", "joint_friction", "joint_armature", "stribeck", "load_friction")
 
 
-def of_joints(unit: str = "", *, signed: bool = False) -> Callable[..., Any]:
+def of_joints(unit: str = "", *, signed: bool = False, **declared: Any) -> Callable[..., Any]:
     """Return the function that declares numbers of joints, empty by default, as `option` does."""
     one_or_each = "No number, one for all joints, or one for each in the order of the model."
     constraints = one_or_each + ("" if signed else " None is negative.")
-    return partial(option((), unit, type="double_array"), constraints=constraints)
+    return option((), unit, type="double_array", constraints=constraints, **declared)
 
 
 @dataclass(frozen=True)
 class SimulatorSettings(RobotSettings):
     """Values of the parameters of simulator_node. Raises ArgumentError for invalid values."""
 
-    robot_description: str = option("")(
-        "Text of a URDF. Empty: robot_description_file is used.", read_only=True
+    robot_description: str = option("", read_only=True)(
+        "Text of a URDF. Empty: robot_description_file is used."
     )
-    robot_description_file: str = option("")(
-        "Path of a URDF or .xacro file. Empty: robot_description is used.", read_only=True
+    robot_description_file: str = option("", read_only=True)(
+        "Path of a URDF or .xacro file. Empty: robot_description is used."
     )
-    joints: tuple[str, ...] = names_setting("joint")(
-        "Order of the efforts on command_topic. Empty: all joints, in the order of the model.",
-        read_only=True,
+    joints: tuple[str, ...] = names_setting("joint", read_only=True)(
+        "Order of the efforts on command_topic. Empty: all joints, in the order of the model."
     )
-    command_topic: str = option("/forward_effort_controller/commands")(
-        "Topic of efforts in the order of joints, as forward_command_controller takes them.",
-        read_only=True,
+    command_topic: str = option("/forward_effort_controller/commands", read_only=True)(
+        "Topic of efforts in the order of joints, as forward_command_controller takes them."
     )
-    rate: float = number(500.0, 1.0, 10000.0, "Hz")(
-        "Joint states per second of simulated time.", read_only=True
+    rate: float = number(500.0, 1.0, 10000.0, "Hz", read_only=True)(
+        "Joint states per second of simulated time."
     )
-    step: float = number(0.001, 1e-5, 0.1, "s")(
+    step: float = number(0.001, 1e-5, 0.1, "s", read_only=True)(
         "Largest step of the integrator; the time between two joint states is divided into equal "
-        "steps no longer than this.",
-        read_only=True,
+        "steps no longer than this."
     )
-    integrator: str = option("semi_implicit_euler", choices=STEPS)(
-        "Integration scheme of a step.", read_only=True
+    integrator: str = option("semi_implicit_euler", choices=STEPS, read_only=True)(
+        "Integration scheme of a step."
     )
     algorithm: str = algorithm_setting("accelerations")
     realtime_factor: float = number(1.0, 0.01, 100.0)("Simulated seconds per second of real time.")
@@ -80,13 +76,12 @@ class SimulatorSettings(RobotSettings):
     joint_friction: tuple[float, ...] = of_joints("N m or N")(
         "Coulomb friction. Empty: that of the description."
     )
-    joint_armature: tuple[float, ...] = of_joints("kg m^2 or kg")(
-        "Rotor inertia of each motor times its gear ratio squared. Empty: 0.", read_only=True
+    joint_armature: tuple[float, ...] = of_joints("kg m^2 or kg", read_only=True)(
+        "Rotor inertia of each motor times its gear ratio squared. Empty: 0."
     )
-    drive_damping: float = number(0.2, 0.0, 10.0)(
+    drive_damping: float = number(0.2, 0.0, 10.0, read_only=True)(
         "Share of its effort limit that a joint's damping exerts at its velocity limit, as in a "
-        "geared drive, where the description states less damping. 0: that of the description.",
-        read_only=True,
+        "geared drive, where the description states less damping. 0: that of the description."
     )
     stribeck: tuple[float, ...] = of_joints()(
         "Share by which static friction exceeds Coulomb friction. Empty: 0."
@@ -98,38 +93,35 @@ class SimulatorSettings(RobotSettings):
         "Friction over the torque of gravity and disturbances, which adds to Coulomb friction. "
         "Empty: 0."
     )
-    joint_stops: bool = option(True)(
-        "Simulate stiff stops at the position limits of the description.", read_only=True
+    joint_stops: bool = option(True, read_only=True)(
+        "Simulate stiff stops at the position limits of the description."
     )
-    stop_time: float = number(0.01, 1e-3, 1.0, "s")(
-        "Time constant of the joint stops.", read_only=True
+    stop_time: float = number(0.01, 1e-3, 1.0, "s", read_only=True)(
+        "Time constant of the joint stops."
     )
-    contact_planes: tuple[float, ...] = option((), "m", type="double_array")(
+    contact_planes: tuple[float, ...] = option((), "m", type="double_array", read_only=True)(
         "Planes to touch, as a table or a wall: normal and offset of each, in the axes of the "
         "root link. Solid is where normal . position < offset. Empty: none.",
         constraints="Four finite numbers for each plane; no normal is zero.",
-        read_only=True,
     )
-    contact_stiffness: float = number(1e4, 1.0, 1e7, "N/m")(
-        "Stiffness of the planes.", read_only=True
+    contact_stiffness: float = number(1e4, 1.0, 1e7, "N/m", read_only=True)(
+        "Stiffness of the planes."
     )
-    contact_damping: float = number(100.0, 0.0, 1e5, "N s/m")(
-        "Damping of the planes.", read_only=True
+    contact_damping: float = number(100.0, 0.0, 1e5, "N s/m", read_only=True)(
+        "Damping of the planes."
     )
-    contact_links: tuple[str, ...] = names_setting("link")(
-        "Links whose origins touch the planes. Empty: the tool or hand of each branch.",
-        read_only=True,
+    contact_links: tuple[str, ...] = names_setting("link", read_only=True)(
+        "Links whose origins touch the planes. Empty: the tool or hand of each branch."
     )
-    limit_efforts: bool = option(True)(
-        "Limit the efforts of motors to the effort limits of the description.", read_only=True
+    limit_efforts: bool = option(True, read_only=True)(
+        "Limit the efforts of motors to the effort limits of the description."
     )
-    initial_positions: tuple[float, ...] = of_joints("rad or m", signed=True)(
+    initial_positions: tuple[float, ...] = of_joints("rad or m", signed=True, read_only=True)(
         "Positions at the start and after ~/reset. Empty: bent, half a radian from the middle of "
-        "each range, at most a quarter of the range.",
-        read_only=True,
+        "each range, at most a quarter of the range."
     )
-    initial_velocities: tuple[float, ...] = of_joints("rad/s or m/s", signed=True)(
-        "Velocities at the start and after ~/reset. Empty: zero.", read_only=True
+    initial_velocities: tuple[float, ...] = of_joints("rad/s or m/s", signed=True, read_only=True)(
+        "Velocities at the start and after ~/reset. Empty: zero."
     )
     brakes: bool = option(True)(
         "Brakes hold the robot at the start and after ~/reset, unless it has initial_velocities, "
@@ -142,12 +134,11 @@ class SimulatorSettings(RobotSettings):
     disturbance_duration: float = number(0.2, 1e-3, 3600.0, "s")(
         "Simulated time for which a wrench on ~/disturbance acts, unless another replaces it."
     )
-    publish_clock: bool = option(False)(
-        "Publish simulated time on /clock, from zero, and stamp joint states with it.",
-        read_only=True,
+    publish_clock: bool = option(False, read_only=True)(
+        "Publish simulated time on /clock, from zero, and stamp joint states with it."
     )
-    publish_description: bool = option(True)(
-        "Publish the URDF on robot_description, latched.", read_only=True
+    publish_description: bool = option(True, read_only=True)(
+        "Publish the URDF on robot_description, latched."
     )
 
     def __post_init__(self) -> None:

@@ -28,8 +28,8 @@ class TeachingSettings(RobotSettings):
     file: str = option("taught.npz")(
         "Recording that ~/record writes and ~/play reads: .npz. ~/play reads .csv and bags, too."
     )
-    joints: tuple[str, ...] = names_setting("joint")(
-        "Joints to record and play. Empty: all joints of the model.", read_only=True
+    joints: tuple[str, ...] = names_setting("joint", read_only=True)(
+        "Joints to record and play. Empty: all joints of the model."
     )
     speed: float = number(1.0, 0.0, 100.0)(
         "Times the taught speed. 0: the fastest timing within the limits."
@@ -45,16 +45,14 @@ class TeachingSettings(RobotSettings):
     approach_velocity: float = number(0.3, 0.01, 3.0, "rad/s or m/s")(
         "Largest velocity on the way to the first point."
     )
-    trajectory_topic: str = option("impedance_control_node/trajectory")(
+    trajectory_topic: str = option("impedance_control_node/trajectory", read_only=True)(
         "Topic of the trajectories: that of an impedance_control_node, of a "
-        "joint_trajectory_controller, or of dynamics_node, which adds efforts for one.",
-        read_only=True,
+        "joint_trajectory_controller, or of dynamics_node, which adds efforts for one."
     )
-    other_topics: tuple[str, ...] = option((), type="string_array")(
+    other_topics: tuple[str, ...] = option((), type="string_array", read_only=True)(
         "Topics of other parts of the robot, each with its joints, such as "
         "'gripper_controller/joint_trajectory: finger_joint'. All parts begin together.",
         constraints="A topic, a colon, and names of joints, of which none is named twice.",
-        read_only=True,
     )
 
     def __post_init__(self) -> None:

@@ -30,31 +30,26 @@ from mbs_dynamics.settings import number, option
 class WrenchCompensationSettings(SensedSettings):
     """Values of the parameters of wrench_compensation_node. Raises ArgumentError."""
 
-    sensor_frame: str = option(None, type="string")(
+    sensor_frame: str = option(None, type="string", read_only=True)(
         "Link of the force-torque sensor. Wrenches in the frame of a link that is fixed to it are "
         "transformed, others refused.",
         constraints="Name of a moving link.",
-        read_only=True,
     )
-    tool_frame: str = option("")(
+    tool_frame: str = option("", read_only=True)(
         "Link of ~/tool_wrench. Empty: sensor_frame.",
         constraints="Name of a link that is fixed to that of the sensor.",
-        read_only=True,
     )
-    reversed: bool = option(False)(
+    reversed: bool = option(False, read_only=True)(
         "Whether the sensor reports the wrench of the arm on the tool: the opposite of that of the "
-        "tool on the arm.",
-        read_only=True,
+        "tool on the arm."
     )
-    calibration_file: str = option("")(
+    calibration_file: str = option("", read_only=True)(
         "Path of a JSON file with bias, mass and centre of mass. It is read at the start, and "
-        "written by ~/fit. Empty: none.",
-        read_only=True,
+        "written by ~/fit. Empty: none."
     )
-    use_imu: bool = option(False)(
+    use_imu: bool = option(False, read_only=True)(
         "Take gravity from the topic imu in place of the parameter gravity. An imu on the sensor "
-        "measures the acceleration of the tool as well.",
-        read_only=True,
+        "measures the acceleration of the tool as well."
     )
     inertial: bool = option(False)(
         "Subtract the inertial forces of the tool as well. Accelerations are differences of joint "
