@@ -137,7 +137,6 @@ def _simulate(options: argparse.Namespace) -> int:
 
 
 def _view(model: mbs.Model, motion: Motion, failure: str, options: argparse.Namespace) -> None:
-    """Play a motion in the browser until Ctrl+C."""
     from mbs_dynamics.view.opening import announce, open_page, until_interrupt
     from mbs_dynamics.view.playback import Playback
 

@@ -186,8 +186,6 @@ class _Positions(NamedTuple):
 
 
 class _Data:
-    """Poses of the joints that have positions and efforts."""
-
     def __init__(
         self,
         model: Model,

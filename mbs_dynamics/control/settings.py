@@ -23,15 +23,6 @@ from mbs_dynamics.settings import Settings, names_setting, number, option, param
 ALGORITHMS = (AUTO, *REPRESENTATIONS)
 """Valid values of ``algorithm``."""
 
-START_FROM = ("zero", "effort")
-"""Valid values of ``start_from``."""
-
-EFFORT_CHECKS = ("auto", "always", "off")
-"""Valid values of ``effort_check``."""
-
-ON_COLLISION = ("stop", "float", "yield")
-"""Valid values of ``on_collision``."""
-
 YIELDING = 0.5
 """Time in s in which an arm that yields goes along with a contact."""
 
@@ -115,7 +106,7 @@ class ArmSettings(InputSettings):
         "Time in which torques ramp out, and in which changes of gravity, payload and gains take "
         "effect."
     )
-    start_from: str = option("zero", choices=START_FROM)(
+    start_from: str = option("zero", choices=("zero", "effort"))(
         "Torques at the start of the ramp when they are enabled: zero, or the measured effort, "
         "which holds the arm until then."
     )
@@ -176,7 +167,7 @@ class ArmSettings(InputSettings):
     max_payload: float = number(0.0, 0.0, 1e4, "kg")(
         "Largest mass of all payloads together. 0: the mass of the moving links."
     )
-    effort_check: str = option("auto", choices=EFFORT_CHECKS)(
+    effort_check: str = option("auto", choices=("auto", "always", "off"))(
         "Compare the measured efforts with the gravity torques before enabling: auto (where the "
         "motors exert torques, or are known to hold the arm), always, or off."
     )
@@ -216,7 +207,7 @@ class ArmSettings(InputSettings):
         "File of thresholds that `mbs-dynamics tune-collision` has written. Empty: collisions are "
         "not detected. Not for arms that hands guide."
     )
-    on_collision: str = option("stop", choices=ON_COLLISION)(
+    on_collision: str = option("stop", choices=("stop", "float", "yield"))(
         "Reaction to a collision: stop (a fault), float (gravity compensation alone, until torques "
         f"are enabled again), or yield (float, and for {YIELDING:g} s go along with the contact)."
     )

@@ -56,7 +56,6 @@ class DescribedNode(BaseNode, LifecycleNode):
         return time.monotonic()
 
     def _enter(self, state: str) -> None:
-        """Note the state of the lifecycle."""
         self._lifecycle = state
         waiting = state == "active" and self._has_robot
         self._statistics.wait(self.steady_time() if waiting else None)
@@ -68,7 +67,6 @@ class DescribedNode(BaseNode, LifecycleNode):
             self.destroy_subscription(self._configured.pop())
 
     def _unsubscribe(self) -> None:
-        """Destroy the subscriptions of the state active."""
         while self._activated:
             self.destroy_subscription(self._activated.pop())
 

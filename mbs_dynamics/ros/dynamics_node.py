@@ -104,7 +104,6 @@ class DynamicsNode(DescribedNode):
         return True
 
     def _adopt(self) -> None:
-        """Use the robot that has come into force."""
         robot = self._manager.robot
         assert robot is not None
         self._input = JointInput.of_model(
@@ -129,7 +128,7 @@ class DynamicsNode(DescribedNode):
     def _arrange(self, robot: Robot) -> None:
         self._outputs.arrange(robot)
         self._feed_forward.adopt(robot)
-        if not robot.settings.observes:
+        if not robot.settings.observed:
             self._contact.restart()
 
     def _set_gravity(self, gravity: LinkGravity) -> None:
@@ -171,7 +170,7 @@ class DynamicsNode(DescribedNode):
                 text = "neither odom nor imu state it, or not within stale_timeout"
                 self.warn("no base", f"the state of the floating base is unknown: {text}")
                 return
-        observes = robot.settings.observes
+        observes = bool(robot.settings.observed)
         answering = self._limit.passes(begin)
         if answering or observes:
             results = robot.evaluate(reading, base)
@@ -243,7 +242,6 @@ class DynamicsNode(DescribedNode):
     # -- diagnostics -------------------------------------------------------------------------------
 
     def _publish_diagnostics(self) -> None:
-        """Publish the state of the node, and log what it waits for."""
         now = self.steady_time()
         settings, statistics = self._settings, self._statistics
         stale_for = statistics.stale_for(now, settings.stale_timeout)

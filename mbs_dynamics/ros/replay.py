@@ -207,7 +207,6 @@ def _plain(value: Any, types: Mapping[str, Any]) -> Any:
 
 
 def _topic(connections: Sequence[Any], asked: str) -> str:
-    """Return the topic of the joint states in a bag."""
     topics: list[str] = sorted({one.topic for one in connections if one.msgtype == JOINT_STATE})
     usual = "/joint_states"
     if asked in topics or (not asked and usual in topics):

@@ -307,7 +307,6 @@ class WrenchCompensationNode(DescribedNode):
         return missing
 
     def _configure(self, now: float) -> None:
-        """Apply the settings to the sensor and its mounting."""
         settings: WrenchCompensationSettings = self._settings
         sensor, timeout = self._sensor, settings.stale_timeout
         sensor.limits, sensor.cutoff = settings.wrench_limits, settings.cutoff

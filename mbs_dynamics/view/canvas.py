@@ -177,5 +177,4 @@ def _bytes(colours: FloatArray) -> Any:
 
 
 def _ends(colours: FloatArray) -> Any:
-    """Return the colours of both ends of each line."""
     return np.repeat(_bytes(colours)[:, None], 2, axis=1)

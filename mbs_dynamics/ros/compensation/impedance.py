@@ -22,22 +22,10 @@ from mbs_dynamics.ros.compensation.interface import (
     GravityCompensationSettings,
 )
 from mbs_dynamics.ros.interface import LARGEST_DESCRIPTION, service, topic
-from mbs_dynamics.settings import number, option
+from mbs_dynamics.settings import number, option, parameters_of
 
 MODES = ("floating", "joint", "cartesian", "law")
 """Valid values of ``mode``."""
-
-OF_LAWS = (
-    "mode",
-    "link",
-    "stiffness",
-    "linear_stiffness",
-    "angular_stiffness",
-    "stiffness_axes",
-    "damping_ratio",
-    "posture_frequency",
-)
-"""Settings of which another law follows."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +97,13 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
             )
         return law_from(self.law) if mode == "law" else None
 
+
+OF_LAWS = tuple(
+    one.name
+    for one in parameters_of(ImpedanceControlSettings)
+    if one.name in ImpedanceControlSettings.__annotations__ and not one.read_only
+)
+"""Settings of which another law follows."""
 
 IMPEDANCE_CONTROL_NODE = GRAVITY_COMPENSATION_NODE._replace(
     node="impedance_control_node",

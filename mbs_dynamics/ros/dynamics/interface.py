@@ -161,18 +161,13 @@ class DynamicsSettings(Switches):
         return any(one.name == name for one in self.asked)
 
     @cached_property
-    def observes(self) -> bool:
-        """Whether the momentum observer runs."""
-        return bool(self.observed)
-
-    @cached_property
     def needing_velocity(self) -> tuple[str, ...]:
         """The published results that need velocities, in words."""
         return tuple(one.name.replace("_", " ") for one in self.asked if one.velocity)
 
     @cached_property
     def observed(self) -> tuple[str, ...]:
-        """The published topics of the momentum observer."""
+        """The published topics of the momentum observer, which runs if there are any."""
         return tuple(f"~/{one.topic}" for one in self.asked if one.observed)
 
     @cached_property

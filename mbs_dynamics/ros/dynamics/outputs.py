@@ -159,7 +159,7 @@ def effort_status(
     """Return the state of what depends on efforts; ``missing`` says why something is missing."""
     summary = "efforts of all joints" if answered else "nothing received yet"
     values: dict[str, object] = {}
-    if settings.observes:
+    if settings.observed:
         values["external torques of"] = ", ".join(contact.joints) or "none"
         if contact.torques is not None:
             values["largest external torque [N m]"] = f"{abs(contact.torques).max():.6g}"

@@ -95,7 +95,7 @@ class Robot:
         fixed_coordinates(self.joint_names, settings.fixed)
         self.wrench_links = [children[joint] for joint in settings.joint_wrenches]
         self.friction: JointForces | None = None
-        if settings.joint_friction and settings.observes:
+        if settings.joint_friction and settings.observed:
             from mbs_dynamics.integrate import JointForces  # slow to import, and rarely needed
 
             self.friction = JointForces.of(model, friction_speed=settings.friction_speed)
@@ -111,7 +111,6 @@ class Robot:
             self.torques_for(rest, rest, rest)
 
     def _compile(self) -> None:
-        """Compile all results into one kernel."""
         self.algorithms: dict[str, Any] = {}
         """The algorithms in the kernel, by the names of their results."""
         for one in self.settings.asked:
