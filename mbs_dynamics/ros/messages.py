@@ -73,17 +73,12 @@ class KnownEffortsMessage:
     """A JointState with the names and efforts of those joints that have an effort."""
 
     def __init__(self, frame_id: str = "") -> None:
-        self._frame = frame_id
-        self._names: tuple[str, ...] = ()
-        self._message = JointMessage((), "effort", frame_id=frame_id)
+        self._efforts = JointMessage((), "effort", frame_id=frame_id)
 
     def fill(self, stamp: Time, known: tuple[tuple[str, ...], FloatArray]) -> JointState:
         """Return the message with names and torques (k,) in N m or N."""
-        names, tau = known
-        if names != self._names:
-            self._names = names
-            self._message = JointMessage(names, "effort", frame_id=self._frame)
-        return self._message.fill(stamp, tau)
+        self._efforts.message.name[:], tau = known
+        return self._efforts.fill(stamp, tau)
 
 
 class ScrewMessage:
