@@ -186,6 +186,13 @@ def _vector(
     return x
 
 
+def recording_in(path: Path, options: argparse.Namespace, **more: Any) -> Any:
+    """Return the recording in a file, read by the options of :meth:`Command.reading`."""
+    from mbs_dynamics.identification.readers import read_recording
+
+    return read_recording(path, columns=dict(options.columns), topic=options.topic, **more)
+
+
 def motion_in(path: Path) -> Motion:
     """Return the motion in a file; ArgumentError if it is missing."""
     try:

@@ -23,6 +23,7 @@ from mbs_dynamics.cli.options import (
     model_code,
     motion_in,
     part_of,
+    recording_in,
     robot,
     robot_file,
     robot_of,
@@ -77,10 +78,7 @@ def _add_pictures(command: Command) -> None:
 
 def _recorded(options: argparse.Namespace) -> Motion:
     """Return the motion in a recording, without energies."""
-    from mbs_dynamics.identification.readers import read_recording
-
-    columns = dict(options.columns)
-    recording = read_recording(options.file, columns=columns, topic=options.topic, torques=False)
+    recording = recording_in(options.file, options, torques=False)
     if options.robot is not None:
         recording = recording.of(robot(options.robot, **part_of(options)))
     unknown = np.full(recording.q.shape, np.nan)
