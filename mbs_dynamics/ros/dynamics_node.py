@@ -28,7 +28,7 @@ from mbs_dynamics.ros.dynamics.feed_forward import FeedForward, check_feed_forwa
 from mbs_dynamics.ros.dynamics.interface import DISPLAY_RATE, DYNAMICS_NODE, DynamicsSettings
 from mbs_dynamics.ros.dynamics.payload_estimation import PayloadEstimation
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Robot
-from mbs_dynamics.ros.performance import Cost, RateLimit
+from mbs_dynamics.ros.performance import RateLimit
 from mbs_dynamics.ros.process import run
 
 
@@ -259,22 +259,17 @@ class DynamicsNode(DescribedNode):
         status = messages.input_status(
             self._lifecycle, report, stale_for, stale_joints, missing=missing, counts=skipped
         )
-        statuses = [outputs.model_status(self._manager, self._refusals, self._cost()), status]
+        robot, cost = self._manager.robot, dict[str, object]()
+        if robot is not None and self._measured is not None and self._lifecycle == "active":
+            cost = robot.cost(self._measured)
+        statuses = [outputs.model_status(self._manager, self._refusals, cost), status]
         if settings.needs_effort and self._lifecycle == "active":
             answered = statistics.total_answered
             status = outputs.effort_status(settings, self._contact, self._missing, answered)
             statuses.append(status)
         if self._feed_forward.torques is not None:
             statuses.append(outputs.desired_status(self._feed_forward.torques))
-        robot = self._manager.robot
         self._report(statuses, robot.model.name if robot is not None else "")
-
-    def _cost(self) -> Cost | None:
-        """Return the cost of an answer at the latest positions; None before the first."""
-        robot = self._manager.robot
-        if robot is None or self._measured is None or self._lifecycle != "active":
-            return None
-        return robot.cost(self._measured)
 
     # -- parameters --------------------------------------------------------------------------------
 

@@ -230,7 +230,7 @@ def simulation_status(world: World, pace: Pace, refusals: Mapping[str, str]) -> 
         "lost [s]": f"{pace.lost:.3f}",
         "integrator": world.settings.integrator,
         "algorithm": world.settings.algorithm,
-        **(world.cost().values() if not world.halted else {}),
+        **({} if world.halted else world.cost()),
         "links at planes": ", ".join(world.touched()) or "none",
         "brakes": "hold the robot" if world.braked else "released",
         "step [s]": f"{world.period / world.steps:.6g}",

@@ -69,8 +69,12 @@ class ControllerSettings(Settings):
 
     @property
     def controller(self) -> str:
-        """The controller behind ``command_topic``; "" if neither name shows it."""
-        return self.effort_controller or controller_of(self.command_topic)
+        """The controller behind ``command_topic``; "" if neither name shows it.
+
+        ``/left/forward_effort_controller/commands`` is that of ``forward_effort_controller``.
+        """
+        *_, name, last = ["", "", *self.command_topic.split("/")]
+        return self.effort_controller or (name if last == "commands" else "")
 
 
 @dataclass(frozen=True)
@@ -185,15 +189,6 @@ class CommandWatchdogSettings(ControllerSettings):
                 f"position_controller is {self.controller!r}, the controller that is deactivated; "
                 "valid is another one"
             )
-
-
-def controller_of(topic: str) -> str:
-    """Return the controller that takes the commands on a topic; "" if the name does not show it.
-
-    ``/left/forward_effort_controller/commands`` is that of ``forward_effort_controller``.
-    """
-    *_, name, last = ["", "", *topic.split("/")]
-    return name if last == "commands" else ""
 
 
 COMMAND_TOPIC = topic("<command_topic>", "std_msgs/msg/Float64MultiArray", LATEST)(

@@ -150,12 +150,12 @@ def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> Diagn
     values: dict[str, object] = {}
     warning = "" if arm is not None else "no robot_description yet"
     if arm is not None:
-        summary, cost = f"model {quoted(arm.model.name)} in force", core.cost()
+        summary = f"model {quoted(arm.model.name)} in force"
         values = {
             "model": arm.model.name,
             "joints": ", ".join(core.settings.joints),
             "algorithm": arm.law.algorithm,
-            **(cost.values() if cost is not None else {}),
+            **core.cost(),
             "backend": arm.backend,
             "kernels called through": call_mechanism(arm.backend),
             "effort limits": ", ".join(f"{most:.6g}" for most in arm.efforts),

@@ -20,7 +20,6 @@ from mbs_dynamics.ros.dynamics.feed_forward import DesiredTorques
 from mbs_dynamics.ros.dynamics.interface import THROTTLE, DynamicsSettings
 from mbs_dynamics.ros.dynamics.results import Output
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Results, Robot
-from mbs_dynamics.ros.performance import Cost
 
 if TYPE_CHECKING:
     from mbs_dynamics.ros.dynamics.markers import Markers
@@ -125,7 +124,7 @@ def _topics(robot: Robot) -> Iterator[tuple[Output, int | None, str]]:
 
 
 def model_status(
-    manager: ModelManager, refusals: Mapping[str, str], cost: Cost | None = None
+    manager: ModelManager, refusals: Mapping[str, str], cost: Mapping[str, object] = {}
 ) -> DiagnosticStatus:
     """Return the state of the model, why the latest payload was refused, and the cost."""
     robot, summary, error = manager.robot, "", ""
@@ -139,7 +138,7 @@ def model_status(
             "bodies": ", ".join(robot.bodies),
             "representation": robot.settings.representation,
             "algorithm": robot.settings.algorithm,
-            **(cost.values() if cost is not None else {}),
+            **cost,
             "backend": robot.backend,
             "kernels called through": call_mechanism(robot.backend),
             **messages.environment_values(robot.model.gravity, manager.loads),

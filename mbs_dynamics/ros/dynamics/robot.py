@@ -36,7 +36,7 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.ros.dynamics.base import BaseState
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
-from mbs_dynamics.ros.performance import Cost
+from mbs_dynamics.ros.performance import cost_of
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 
 if TYPE_CHECKING:
@@ -219,14 +219,14 @@ class Robot:
         by = self.settings.algorithm
         return mbs.inverse_dynamics(self.model, q, qd, qdd, representation=by)
 
-    def cost(self, q: FloatArray) -> Cost | None:
-        """Return the cost of one answer at q, of the joints; None if nothing is published."""
+    def cost(self, q: FloatArray) -> dict[str, object]:
+        """Return the cost of one answer at q, of the joints; empty if nothing is published."""
         if self._kernel is None:
-            return None
+            return {}
         if self.settings.floating_base:
             q = np.concatenate([self.model.neutral()[:7], q])
         arguments = (q, self._rest, self._rest)[: self._takes]
-        return Cost.of(self._kernel, *arguments, *self._of_model)
+        return cost_of(self._kernel, *arguments, *self._of_model)
 
     def _computed(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> dict[str, Any]:
         """Return the outputs of the kernel by name."""

@@ -151,9 +151,7 @@ class SimulatorSettings(RobotSettings):
             )
         check_gravity("gravity", self.gravity)
         for name in NOT_NEGATIVE:
-            values = getattr(self, name)
-            if checks.numbers(name, values, (len(values),)).min(initial=0.0) < 0.0:
-                raise ArgumentError(f"{name} must not be negative; got {list(values)}")
+            checks.not_negative(name, getattr(self, name))
 
 
 def for_each(name: str, values: tuple[float, ...], n: int) -> checks.FloatArray | None:

@@ -21,7 +21,7 @@ from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.representation import AUTO
-from mbs_dynamics.ros.performance import Cost
+from mbs_dynamics.ros.performance import cost_of
 from mbs_dynamics.ros.simulator.interface import SimulatorSettings, for_each
 
 LARGEST_STATE = 1e6
@@ -222,12 +222,12 @@ class World:
             self._stepper = self._stepper_of(stepper.model)
         self.loads = replaced(self.loads, load)
 
-    def cost(self) -> Cost:
+    def cost(self) -> dict[str, object]:
         """Return the cost of one step of the integrator."""
         constants = self._stepper.parameters
         begun = self._stepper.begun(self.state)
         inputs = begun, self.efforts, self._step, self._wrenches, *constants
-        return Cost.of(self._stepper.kernel, *inputs)
+        return cost_of(self._stepper.kernel, *inputs)
 
     def saturated(self) -> list[str]:
         """Return the joints whose motors are at their effort limit."""
