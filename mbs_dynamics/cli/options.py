@@ -178,10 +178,9 @@ def _vector(
                 f"{listed(names)}; got {got}"
             )
         return np.array([value for _, value in given])
+    mbs.UnknownJointError.check([joint for joint, _ in given], names)
     x = x.copy()
     for joint, value in given:
-        if joint not in names:
-            raise mbs.UnknownJointError(joint, names)
         x[names.index(joint)] = value
     return x
 

@@ -236,9 +236,7 @@ def _profile(path: Path, joint_names: Sequence[str]) -> Law:
     head = table.names
     if head[:1] != ["t"]:
         raise ArgumentError(f"{path} must have a header 't, JOINT, ...' and rows of numbers")
-    for name in head[1:]:
-        if name not in joint_names:
-            raise mbs.UnknownJointError(name, joint_names)
+    mbs.UnknownJointError.check(head[1:], joint_names)
     data = np.stack([table.column(k) for k in range(len(head))], axis=1)
     t = data[:, 0]
     if not np.isfinite(data).all() or (np.diff(t) <= 0.0).any():

@@ -232,9 +232,7 @@ class ArmSettings(InputSettings):
             if one.per != "joint":
                 continue
             if isinstance(value, Mapping):
-                for joint in value:
-                    if joint not in joints:
-                        raise UnknownJointError(joint, joints)
+                UnknownJointError.check(value, joints)
                 options[name] = tuple(value.get(joint, one.default) for joint in joints)
             elif np.ndim(value) == 0:
                 options[name] = (value,) * len(joints)

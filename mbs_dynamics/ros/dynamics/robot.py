@@ -84,14 +84,10 @@ class Robot:
             raise ModelError(
                 f"tool_body {self.tool_body!r} does not move: no joint torque shows a wrench on it"
             )
-        for joint in settings.desired_joints:
-            if joint not in model.joint_names:
-                raise UnknownJointError(joint, model.joint_names)
+        UnknownJointError.check(settings.desired_joints, model.joint_names)
         children = {body.joint.name: body.name for body in model.bodies}
         children |= {name: joint.child.name for name, joint in model.fixed_joints.items()}
-        for joint in settings.joint_wrenches:
-            if joint not in children:
-                raise UnknownJointError(joint, children)
+        UnknownJointError.check(settings.joint_wrenches, children)
         fixed_coordinates(self.joint_names, settings.fixed)
         self.wrench_links = [children[joint] for joint in settings.joint_wrenches]
         self.friction: JointForces | None = None

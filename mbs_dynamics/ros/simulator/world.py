@@ -353,9 +353,7 @@ class EffortCommands:
         self.latest: float | None = None
         """Simulated time in s of the latest valid command; None if there was none."""
         self._places = {name: k for k, name in enumerate(self.joint_names)}
-        for name in self.joints:
-            if name not in self._places:
-                raise UnknownJointError(name, self.joint_names)
+        UnknownJointError.check(self.joints, self.joint_names)
         self._efforts = np.zeros(len(self.joint_names))
 
     def reset(self) -> None:
