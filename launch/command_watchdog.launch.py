@@ -10,7 +10,6 @@ ros2 launch mbs_dynamics command_watchdog.launch.py position_controller:=arm_con
 from __future__ import annotations
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument
 from launch_ros.actions import Node
 
 from mbs_dynamics.ros import launching
@@ -31,10 +30,8 @@ def nodes(given: launching.Given) -> list[Node]:
 def generate_launch_description() -> LaunchDescription:
     arguments = [
         *(
-            DeclareLaunchArgument(
-                one.name,
-                default_value=str(one.default),
-                description=f"{one.description}{one.unit and f' In {one.unit}.'}",
+            launching.argument(one.name, str(one.default))(
+                f"{one.description}{one.unit and f' In {one.unit}.'}"
             )
             for one in PARAMETERS
         ),

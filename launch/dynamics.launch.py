@@ -8,7 +8,6 @@ ros2 launch mbs_dynamics dynamics.launch.py urdf:=arm.urdf.xacro xacro_args:="do
 from __future__ import annotations
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument
 from launch_ros.actions import Node
 
 from mbs_dynamics.ros import launching
@@ -21,12 +20,9 @@ def nodes(given: launching.Given) -> list[Node]:
 def generate_launch_description() -> LaunchDescription:
     arguments = [
         *launching.parameter_arguments("dynamics_node", default="dynamics.yaml"),
-        DeclareLaunchArgument(
-            "representation",
-            default_value="",
-            choices=["", "body_fixed", "spatial", "hybrid", "mixed", "auto"],
-            description="Representation of twists and Jacobians. Empty: as in params_file.",
-        ),
+        launching.argument(
+            "representation", choices=["", "body_fixed", "spatial", "hybrid", "mixed", "auto"]
+        )("Representation of twists and Jacobians. Empty: as in params_file."),
         launching.algorithm_argument(),
         *launching.urdf_arguments(),
         launching.time_argument(),

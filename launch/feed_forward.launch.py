@@ -10,7 +10,6 @@ ros2 launch mbs_dynamics feed_forward.launch.py controller:=arm_controller
 from __future__ import annotations
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument
 from launch_ros.actions import Node
 
 from mbs_dynamics.ros import launching
@@ -31,17 +30,12 @@ def nodes(given: launching.Given) -> list[Node]:
 
 def generate_launch_description() -> LaunchDescription:
     arguments = [
-        DeclareLaunchArgument(
-            "trajectories",
-            default_value="planned_trajectory",
-            description="Topic of trajectories without efforts; without a slash in front it is in "
-            "the namespace.",
+        launching.argument("trajectories", "planned_trajectory")(
+            "Topic of trajectories without efforts; without a slash in front it is in "
+            "the namespace."
         ),
-        DeclareLaunchArgument(
-            "controller",
-            default_value="joint_trajectory_controller",
-            description="Controller that receives them with efforts, on its topic "
-            "~/joint_trajectory.",
+        launching.argument("controller", "joint_trajectory_controller")(
+            "Controller that receives them with efforts, on its topic ~/joint_trajectory."
         ),
         *launching.parameter_arguments("dynamics_node", default="dynamics.yaml"),
         launching.algorithm_argument(),

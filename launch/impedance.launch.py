@@ -10,7 +10,6 @@ With a simulated arm: ros2 launch mbs_dynamics impedance.launch.py simulation:=t
 from __future__ import annotations
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument
 from launch_ros.actions import Node
 
 from mbs_dynamics.resources import robot_path
@@ -45,12 +44,7 @@ def nodes(given: launching.Given) -> list[Node]:
 def generate_launch_description() -> LaunchDescription:
     arguments = [
         *launching.arm_arguments("impedance_control_node", "impedance_control.yaml"),
-        DeclareLaunchArgument(
-            "simulation",
-            default_value="false",
-            choices=launching.SWITCH,
-            description="Start simulator_node as well, as the arm.",
-        ),
+        launching.switch("simulation")("Start simulator_node as well, as the arm."),
         *launching.parameter_arguments("simulator_node", "simulator_"),
         launching.time_argument(),
     ]

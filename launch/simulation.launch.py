@@ -14,7 +14,6 @@ gravity_compensation_params_file:=my_arm.yaml
 from __future__ import annotations
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument
 from launch_ros.actions import Node
 
 from mbs_dynamics.resources import robot_path
@@ -124,46 +123,28 @@ def generate_launch_description() -> LaunchDescription:
             "robot_description_file of a parameter file, or the arm of this package."
         ),
         *launching.parameter_arguments("simulator_node", default="simulation.yaml"),
-        DeclareLaunchArgument(
-            "initial_positions",
-            default_value="",
-            description='Posture at the start, such as "[0, -1.2, 1.5]", rad or m: one number for '
-            "all joints or one for each, in the order of the model.",
+        launching.argument("initial_positions")(
+            'Posture at the start, such as "[0, -1.2, 1.5]", rad or m: one number for '
+            "all joints or one for each, in the order of the model."
         ),
-        DeclareLaunchArgument(
-            "gravity_compensation",
-            default_value="true",
-            choices=launching.SWITCH,
-            description="Start gravity_compensation_node as well. It starts disabled.",
+        launching.switch("gravity_compensation", "true")(
+            "Start gravity_compensation_node as well. It starts disabled."
         ),
         *launching.parameter_arguments("gravity_compensation_node", "gravity_compensation_"),
-        DeclareLaunchArgument(
-            "impedance",
-            default_value="false",
-            choices=launching.SWITCH,
-            description="Start impedance_control_node in place of gravity_compensation_node.",
+        launching.switch("impedance")(
+            "Start impedance_control_node in place of gravity_compensation_node."
         ),
         *launching.parameter_arguments("impedance_control_node", "impedance_"),
-        DeclareLaunchArgument(
-            "dynamics",
-            default_value="true",
-            choices=launching.SWITCH,
-            description="Start dynamics_node as well, with energy and external torques.",
+        launching.switch("dynamics", "true")(
+            "Start dynamics_node as well, with energy and external torques."
         ),
         *launching.parameter_arguments("dynamics_node", "dynamics_"),
-        DeclareLaunchArgument(
-            "teaching",
-            default_value="false",
-            choices=launching.SWITCH,
-            description="Start teaching_node as well, which records and plays motions.",
+        launching.switch("teaching")(
+            "Start teaching_node as well, which records and plays motions."
         ),
         *launching.parameter_arguments("teaching_node", "teaching_"),
-        DeclareLaunchArgument(
-            "rviz",
-            default_value="false",
-            choices=launching.SWITCH,
-            description="Start RViz and robot_state_publisher as well, and draw what dynamics_node "
-            "publishes.",
+        launching.switch("rviz")(
+            "Start RViz and robot_state_publisher as well, and draw what dynamics_node publishes."
         ),
         launching.algorithm_argument("the nodes"),
         launching.time_argument(" true: publish it, too."),

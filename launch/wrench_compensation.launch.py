@@ -8,7 +8,6 @@ ros2 launch mbs_dynamics wrench_compensation.launch.py sensor_frame:=tool0
 from __future__ import annotations
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument
 from launch_ros.actions import Node
 
 from mbs_dynamics.ros import launching
@@ -25,15 +24,11 @@ def generate_launch_description() -> LaunchDescription:
         *launching.parameter_arguments(
             "wrench_compensation_node", default="wrench_compensation.yaml"
         ),
-        DeclareLaunchArgument(
-            "sensor_frame",
-            default_value="",
-            description="Link of the force-torque sensor. Empty: as in params_file.",
+        launching.argument("sensor_frame")(
+            "Link of the force-torque sensor. Empty: as in params_file."
         ),
-        DeclareLaunchArgument(
-            "calibration_file",
-            default_value="",
-            description="JSON file that keeps bias and tool. Empty: as in params_file.",
+        launching.argument("calibration_file")(
+            "JSON file that keeps bias and tool. Empty: as in params_file."
         ),
         *launching.urdf_arguments(),
         launching.time_argument(),

@@ -9,7 +9,7 @@ Each exception names the argument, the value received and the valid values. All 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 __all__ = [
@@ -98,6 +98,13 @@ class UnknownNameError(MbsError, LookupError):
         super().__init__(
             f"no {self.kind} {quoted(name)}{hint}; the {self.plural} are: {listed(valid)}"
         )
+
+    @classmethod
+    def check(cls, names: Iterable[str], valid: Collection[str]) -> None:
+        """Raise this error for the first of these names that is not valid."""
+        for name in names:
+            if name not in valid:
+                raise cls(name, valid)
 
 
 class UnknownBodyError(UnknownNameError):

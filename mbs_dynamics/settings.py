@@ -8,8 +8,9 @@ Each is declared once: it is an argument in Python and a parameter of a node.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from mbs_dynamics import checks
@@ -106,16 +107,25 @@ def setting(
     return field(default=() if per else default, metadata={"parameter": declared})
 
 
-def names_setting(once: str, description: str, *, which: str = "", read_only: bool = False) -> Any:
-    """Return a field of names, empty by default; ``once`` is joint or link, ``which`` of them."""
-    return setting(
-        (),
-        description,
-        type="string_array",
-        constraints=f"Names of {which or once + 's'}, each at most once.",
-        read_only=read_only,
-        once=once,
-    )
+def number(
+    default: float, low: float, high: float, unit: str = "", **declared: Any
+) -> Callable[..., Any]:
+    """Return the function that declares a setting by its description; see :func:`setting`."""
+    return partial(setting, default, unit=unit, range=(low, high), **declared)
+
+
+def option(default: Any, unit: str = "", **declared: Any) -> Callable[..., Any]:
+    """Return the function that declares another setting by its description."""
+    return partial(setting, default, unit=unit, **declared)
+
+
+def names_setting(once: str, *, which: str = "", **declared: Any) -> Callable[..., Any]:
+    """Return the function that declares a setting of names, empty by default.
+
+    ``once`` is joint or link, ``which`` of them.
+    """
+    valid = f"Names of {which or once + 's'}, each at most once."
+    return partial(setting, (), type="string_array", constraints=valid, once=once, **declared)
 
 
 def parameters_of(kind: type[Settings]) -> tuple[Parameter, ...]:

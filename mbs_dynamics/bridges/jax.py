@@ -115,7 +115,6 @@ def _summed(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _checked(name: str, port: Port, x: Any) -> Any:
-    """Return an argument as an array, or raise ArgumentError."""
     array = x if isinstance(x, jax.Array) else jnp.asarray(x)
     if array.dtype != np.float64:
         hint = "jax.config.update('jax_enable_x64', True) permits it"

@@ -53,7 +53,6 @@ def _explain(options: argparse.Namespace) -> int:
 def _sizes(
     function: Callable[..., Any], program: Program, options: argparse.Namespace
 ) -> Iterator[str]:
-    """Yield the size of the program at each stage."""
     yield f"{program.name}: {program.operations}"
     for name, (what, show) in STAGES.items():
         if name == "ir":

@@ -45,7 +45,6 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _functions(text: str) -> list[Callable[..., Any]]:
-    """Return algorithms by name."""
     try:
         return [algorithm_of(name.strip()) for name in text.split(",")]
     except UnknownAlgorithmError as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import mbs_dynamics as mbs
-from mbs_dynamics.cli.options import Command, robot_file
+from mbs_dynamics.cli.options import Command, recording_in, robot_file
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.files import check_writable
 
@@ -118,9 +118,7 @@ class _Job:
 
     def read(self, file: Path, **given: Any) -> Any:
         """Return a recording."""
-        options = self.options
-        columns = dict(options.columns)
-        return self.room.read_recording(file, columns=columns, topic=options.topic, **given)
+        return recording_in(file, self.options, **given)
 
     def note(self, notes: Sequence[str]) -> None:
         """Print notes."""

@@ -70,7 +70,6 @@ def _warnings(model: mbs.Model, options: argparse.Namespace) -> list[str]:
 
 
 def _described(model: mbs.Model, warned: list[str]) -> Iterable[str]:
-    """Yield the lines that describe a model."""
     mass = sum(body.inertia.mass for body in model.bodies)
     yield (
         f"{model.name}: {model.size}, {model.nb} moving bodies, "

@@ -178,12 +178,18 @@ def _vector(
                 f"{listed(names)}; got {got}"
             )
         return np.array([value for _, value in given])
+    mbs.UnknownJointError.check([joint for joint, _ in given], names)
     x = x.copy()
     for joint, value in given:
-        if joint not in names:
-            raise mbs.UnknownJointError(joint, names)
         x[names.index(joint)] = value
     return x
+
+
+def recording_in(path: Path, options: argparse.Namespace, **more: Any) -> Any:
+    """Return the recording in a file, read by the options of :meth:`Command.reading`."""
+    from mbs_dynamics.identification.readers import read_recording
+
+    return read_recording(path, columns=dict(options.columns), topic=options.topic, **more)
 
 
 def motion_in(path: Path) -> Motion:

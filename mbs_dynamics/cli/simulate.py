@@ -23,6 +23,7 @@ from mbs_dynamics.cli.options import (
     model_code,
     motion_in,
     part_of,
+    recording_in,
     robot,
     robot_file,
     robot_of,
@@ -77,10 +78,7 @@ def _add_pictures(command: Command) -> None:
 
 def _recorded(options: argparse.Namespace) -> Motion:
     """Return the motion in a recording, without energies."""
-    from mbs_dynamics.identification.readers import read_recording
-
-    columns = dict(options.columns)
-    recording = read_recording(options.file, columns=columns, topic=options.topic, torques=False)
+    recording = recording_in(options.file, options, torques=False)
     if options.robot is not None:
         recording = recording.of(robot(options.robot, **part_of(options)))
     unknown = np.full(recording.q.shape, np.nan)
@@ -137,7 +135,6 @@ def _simulate(options: argparse.Namespace) -> int:
 
 
 def _view(model: mbs.Model, motion: Motion, failure: str, options: argparse.Namespace) -> None:
-    """Play a motion in the browser until Ctrl+C."""
     from mbs_dynamics.view.opening import announce, open_page, until_interrupt
     from mbs_dynamics.view.playback import Playback
 
@@ -239,9 +236,7 @@ def _profile(path: Path, joint_names: Sequence[str]) -> Law:
     head = table.names
     if head[:1] != ["t"]:
         raise ArgumentError(f"{path} must have a header 't, JOINT, ...' and rows of numbers")
-    for name in head[1:]:
-        if name not in joint_names:
-            raise mbs.UnknownJointError(name, joint_names)
+    mbs.UnknownJointError.check(head[1:], joint_names)
     data = np.stack([table.column(k) for k in range(len(head))], axis=1)
     t = data[:, 0]
     if not np.isfinite(data).all() or (np.diff(t) <= 0.0).any():

@@ -8,7 +8,7 @@ import argparse
 import sys
 from typing import Any
 
-from mbs_dynamics.cli.options import Command, pair, robot_of
+from mbs_dynamics.cli.options import Command, pair, recording_in, robot_of
 from mbs_dynamics.control.teaching import Demonstration, Rig
 from mbs_dynamics.control.trajectory_files import check_kind, write_trajectory
 
@@ -50,18 +50,13 @@ def _mass_and_com(text: str) -> list[float]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from mbs_dynamics.identification import read_recording
-
     check_kind("--out", options.out)
     model = robot_of(options)
     for link, (mass, *com) in options.load:
         model = model.with_payload(link, mass, com or (0.0, 0.0, 0.0))
     shares = {name: getattr(options, name) for name in ("velocity", "acceleration", "torque")}
     rig = Rig(model, options.joints, **shares)
-    columns = dict(options.columns)
-    recording = read_recording(
-        options.recording, columns=columns, topic=options.topic, torques=False
-    )
+    recording = recording_in(options.recording, options, torques=False)
     names = recording.joints or model.joint_names
     taught = Demonstration(rig, names, recording.t, recording.q, tolerance=options.tolerance)
     trajectory = taught.fastest() if options.fastest else taught.as_taught(options.speed)

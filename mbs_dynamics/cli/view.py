@@ -78,7 +78,7 @@ def _view(options: argparse.Namespace) -> int:
         beside=path,
         packages=options.package_path,
         model_code=model_code(path, options),
-        port=_port(options),
+        port=0 if options.write is not None and options.port is None else options.port,
         dark=options.dark,
         report=_report,
     )
@@ -127,12 +127,6 @@ def _live(options: argparse.Namespace) -> int:
         dark=options.dark,
         chosen=options.layers,
     )
-
-
-def _port(options: argparse.Namespace) -> int | None:
-    """Return the port; any free one for a page that is only written to a file."""
-    port: int | None = 0 if options.write is not None and options.port is None else options.port
-    return port
 
 
 def _report(text: str) -> None:

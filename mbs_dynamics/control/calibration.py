@@ -137,9 +137,8 @@ def calibrate(
         raise ArgumentError(
             "start has two motors on one joint; valid are tables with one: calibrate one by one"
         )
+    UnknownJointError.check(signs, model.joint_names)
     for name, sign in signs.items():
-        if name not in model.joint_names:
-            raise UnknownJointError(name, model.joint_names)
         if sign not in (1, -1):
             raise ArgumentError(f"signs has {quoted(sign)} for {name}; valid are 1 and -1")
     data = _Data(model, poses, start, signs, not find_signs)
@@ -186,8 +185,6 @@ class _Positions(NamedTuple):
 
 
 class _Data:
-    """Poses of the joints that have positions and efforts."""
-
     def __init__(
         self,
         model: Model,

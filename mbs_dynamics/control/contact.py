@@ -23,8 +23,6 @@ NO_VELOCITY = "the message gives no velocities"
 
 
 class _Sample(NamedTuple):
-    """State and momentum at one message."""
-
     stamp: int
     q: FloatArray
     qd: FloatArray

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from mbs_dynamics.control import enabling
 from mbs_dynamics.control.collision import Collision
@@ -34,7 +34,7 @@ from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.input_checks import JointStates
 from mbs_dynamics.control.laws.gravity import Gravity
 from mbs_dynamics.control.laws.law import Law
-from mbs_dynamics.control.log import Log, Stream
+from mbs_dynamics.control.log import Log
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
 from mbs_dynamics.control.policy import CommandPolicy, Doubt, Fault, GuardState
 from mbs_dynamics.control.references import Target
@@ -99,7 +99,7 @@ class GuardedArm:
         *,
         fixed: Mapping[str, float] = {},
         max_temperature: float = math.inf,
-        log: Stream | None = None,
+        log: TextIO | None = None,
         **limits: Any,
     ) -> None:
         options = {

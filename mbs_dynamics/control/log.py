@@ -5,16 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TextIO
 
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
-
-
-class Stream(Protocol):
-    """An open text file, or the like."""
-
-    def write(self, text: str, /) -> object:
-        """Write a text."""
 
 
 class Log:
@@ -25,7 +18,7 @@ class Log:
     drive. Of two motors on one joint the raw columns are those of the first.
     """
 
-    def __init__(self, stream: Stream, motors: Motors) -> None:
+    def __init__(self, stream: TextIO, motors: Motors) -> None:
         self._stream = stream
         names = motors.joint_names
         self._motors = [

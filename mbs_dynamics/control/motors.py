@@ -250,7 +250,6 @@ class Motors:
         return self._merged(measured) if self._shared else measured
 
     def _layout(self, names: tuple[Any, ...]) -> Layout:
-        """Return the layout of frames of motors in this order."""
         places = {self._rows[name]: k for k, name in enumerate(names) if name in self._rows}
         rows = sorted(places)
         motors = [self.motors[row] for row in rows]
@@ -270,7 +269,6 @@ class Motors:
         )
 
     def _merged(self, measured: Measured) -> Measured:
-        """Return measurements by joint from those by motor."""
         self._latest.update(zip(measured.joints, zip(*measured[1:7], strict=True), strict=True))
         joints, merged, apart = [], [], []
         for joint in sorted({self._joints[row] for row in measured.joints}):

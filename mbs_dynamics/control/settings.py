@@ -18,19 +18,10 @@ from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
 from mbs_dynamics.model.description import STANDARD_GRAVITY
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS
-from mbs_dynamics.settings import Settings, names_setting, parameters_of, setting
+from mbs_dynamics.settings import Settings, names_setting, number, option, parameters_of
 
 ALGORITHMS = (AUTO, *REPRESENTATIONS)
 """Valid values of ``algorithm``."""
-
-START_FROM = ("zero", "effort")
-"""Valid values of ``start_from``."""
-
-EFFORT_CHECKS = ("auto", "always", "off")
-"""Valid values of ``effort_check``."""
-
-ON_COLLISION = ("stop", "float", "yield")
-"""Valid values of ``on_collision``."""
 
 YIELDING = 0.5
 """Time in s in which an arm that yields goes along with a contact."""
@@ -44,12 +35,9 @@ RATE_SHARE = 50.0
 
 def algorithm_setting(computed: str, *, at_rest_only: bool = False) -> Any:
     """Return the field ``algorithm`` of a node; ``computed`` are the results that depend on it."""
-    return setting(
-        AUTO,
+    return option(AUTO, choices=ALGORITHMS, at_rest_only=at_rest_only)(
         f"Representation of the recursion that computes {computed}. The results agree to rounding; "
-        "the time differs. auto: the one with the fewest operations.",
-        choices=ALGORITHMS,
-        at_rest_only=at_rest_only,
+        "the time differs. auto: the one with the fewest operations."
     )
 
 
@@ -57,24 +45,19 @@ def algorithm_setting(computed: str, *, at_rest_only: bool = False) -> Any:
 class InputSettings(Settings):
     """Settings of how states of joints are read."""
 
-    fixed_joints: tuple[str, ...] = names_setting(
-        "joint",
+    fixed_joints: tuple[str, ...] = names_setting("joint", read_only=True)(
         "Joints that no driver reports in joint_states. They are assumed to be at "
-        "rest at fixed_positions.",
-        read_only=True,
+        "rest at fixed_positions."
     )
-    fixed_positions: tuple[float, ...] = setting(
-        (),
+    fixed_positions: tuple[float, ...] = option(
+        (), "rad or m", type="double_array", read_only=True
+    )(
         "Positions of fixed_joints, in their order.",
-        "rad or m",
-        type="double_array",
         constraints="As many finite numbers as fixed_joints has names.",
-        read_only=True,
     )
-    velocity_from_position: bool = setting(
-        False,
+    velocity_from_position: bool = option(False)(
         "Take velocities as differences of positions for joints of which a driver sends none, or "
-        "NaN.",
+        "NaN."
     )
 
     def __post_init__(self) -> None:
@@ -98,242 +81,139 @@ class ArmSettings(InputSettings):
     """Settings of an arm under guard. Raises ArgumentError for invalid values."""
 
     joints: tuple[str, ...] = names_setting(
-        "joint",
-        "Joints to command, in the order in which the controller takes them. Must be set.",
-        which="joints of the robot that mimic no other",
-        read_only=True,
-    )
+        "joint", which="joints of the robot that mimic no other", read_only=True
+    )("Joints to command, in the order in which the controller takes them. Must be set.")
     algorithm: str = algorithm_setting("gravity torques and mass matrix", at_rest_only=True)
-    effort_limits: tuple[float, ...] = setting(
-        0.0,
+    effort_limits: tuple[float, ...] = number(
+        0.0, 0.0, 1e5, "N m or N", at_rest_only=True, per="joint"
+    )(
         "Effort limit of this joint, in place of the URDF's. 0: the URDF's. Either is multiplied "
-        "by effort_scale.",
-        "N m or N",
-        range=(0.0, 1e5),
-        at_rest_only=True,
-        per="joint",
+        "by effort_scale."
     )
-    effort_scale: float = setting(
-        1.0,
-        "Share of the effort limits that may be commanded.",
-        range=(0.01, 1.0),
-        at_rest_only=True,
+    effort_scale: float = number(1.0, 0.01, 1.0, at_rest_only=True)(
+        "Share of the effort limits that may be commanded."
     )
-    effort_rate_limit: float = setting(
-        0.0,
+    effort_rate_limit: float = number(0.0, 0.0, 1e6, "N m/s or N/s", at_rest_only=True)(
         f"Largest change of each torque per second. 0: {RATE_SHARE:g} times the effort limit of "
         "each joint.",
-        "N m/s or N/s",
-        range=(0.0, 1e6),
-        at_rest_only=True,
         constraints="Times ramp_time at least the largest torque.",
     )
-    ramp_in_time: float = setting(
-        0.03,
+    ramp_in_time: float = number(0.03, 0.0, 10.0, "s", at_rest_only=True)(
         "Time in which torques ramp in when they are enabled. An arm that nothing supports falls "
-        "for as long.",
-        "s",
-        range=(0.0, 10.0),
-        at_rest_only=True,
+        "for as long."
     )
-    ramp_time: float = setting(
-        2.0,
+    ramp_time: float = number(2.0, 0.05, 10.0, "s", at_rest_only=True)(
         "Time in which torques ramp out, and in which changes of gravity, payload and gains take "
-        "effect.",
-        "s",
-        range=(0.05, 10.0),
-        at_rest_only=True,
+        "effect."
     )
-    start_from: str = setting(
-        "zero",
+    start_from: str = option("zero", choices=("zero", "effort"))(
         "Torques at the start of the ramp when they are enabled: zero, or the measured effort, "
-        "which holds the arm until then.",
-        choices=START_FROM,
+        "which holds the arm until then."
     )
-    settle_time: float = setting(
-        1.0,
+    settle_time: float = number(1.0, 0.0, 10.0, "s")(
         "Time after enabling in which the momentum of the arm is damped as well, with a falling "
-        "coefficient, so that a falling arm comes to rest. 0: not at all.",
-        "s",
-        range=(0.0, 10.0),
+        "coefficient, so that a falling arm comes to rest. 0: not at all."
     )
-    gravity_scale: tuple[float, ...] = setting(
-        1.0,
-        "Share of this joint's gravity torque that is commanded.",
-        range=(0.0, 1.5),
-        per="joint",
+    gravity_scale: tuple[float, ...] = number(1.0, 0.0, 1.5, per="joint")(
+        "Share of this joint's gravity torque that is commanded."
     )
-    damping: tuple[float, ...] = setting(
-        0.0,
-        "Viscous damping that is added at this joint.",
-        "N m s/rad or N s/m",
-        range=(0.0, 1e4),
-        per="joint",
+    damping: tuple[float, ...] = number(0.0, 0.0, 1e4, "N m s/rad or N s/m", per="joint")(
+        "Viscous damping that is added at this joint."
     )
-    friction: tuple[float, ...] = setting(
-        -1.0,
-        "Coulomb friction of this joint. -1: that of the URDF.",
-        "N m or N",
-        range=(-1.0, 1e4),
-        per="joint",
+    friction: tuple[float, ...] = number(-1.0, -1.0, 1e4, "N m or N", per="joint")(
+        "Coulomb friction of this joint. -1: that of the URDF."
     )
-    friction_scale: float = setting(
-        0.0,
+    friction_scale: float = number(0.0, 0.0, 1.0)(
         f"Share of the friction that is compensated, at most {LARGEST_SHARE:g} whatever is set: "
-        "compensation must take less than friction does.",
-        range=(0.0, 1.0),
+        "compensation must take less than friction does."
     )
-    stribeck: tuple[float, ...] = setting(
-        0.0,
-        "Share by which static friction of this joint exceeds Coulomb friction.",
-        range=(0.0, 10.0),
-        per="joint",
+    stribeck: tuple[float, ...] = number(0.0, 0.0, 10.0, per="joint")(
+        "Share by which static friction of this joint exceeds Coulomb friction."
     )
-    stribeck_speed: float = setting(
-        0.05,
-        "Speed at which half of that share is left.",
-        "rad/s or m/s",
-        range=(0.001, 10.0),
+    stribeck_speed: float = number(0.05, 0.001, 10.0, "rad/s or m/s")(
+        "Speed at which half of that share is left."
     )
-    load_friction: tuple[float, ...] = setting(
-        0.0,
-        "Friction of this joint over its gravity torque, in addition to Coulomb friction.",
-        range=(0.0, 1.0),
-        per="joint",
+    load_friction: tuple[float, ...] = number(0.0, 0.0, 1.0, per="joint")(
+        "Friction of this joint over its gravity torque, in addition to Coulomb friction."
     )
-    breakaway: tuple[float, ...] = setting(
-        0.0,
+    breakaway: tuple[float, ...] = number(0.0, 0.0, 1e4, "N m or N", per="joint")(
         "Measured effort beyond gravity from which this joint is helped to break away, in the "
-        "direction of that effort; at twice as much, fully. 0: not at all.",
-        "N m or N",
-        range=(0.0, 1e4),
-        per="joint",
+        "direction of that effort; at twice as much, fully. 0: not at all."
     )
-    dither: float = setting(
-        0.0,
-        "Amplitude of a sine wave on joints at rest, as a share of the compensated friction.",
-        range=(0.0, 1.0),
+    dither: float = number(0.0, 0.0, 1.0)(
+        "Amplitude of a sine wave on joints at rest, as a share of the compensated friction."
     )
-    dither_frequency: float = setting(20.0, "Frequency of the dither.", "Hz", range=(1.0, 200.0))
-    friction_speed: float = setting(
-        0.05,
-        "Speed at which 76 % of the friction compensation is reached; it is smooth at zero.",
-        "rad/s or m/s",
-        range=(0.001, 10.0),
+    dither_frequency: float = number(20.0, 1.0, 200.0, "Hz")("Frequency of the dither.")
+    friction_speed: float = number(0.05, 0.001, 10.0, "rad/s or m/s")(
+        "Speed at which 76 % of the friction compensation is reached; it is smooth at zero."
     )
-    velocity_filter: float = setting(
-        0.0,
-        "Time constant of the low-pass filter on the velocities in damping and friction. 0: none.",
-        "s",
-        range=(0.0, 1.0),
+    velocity_filter: float = number(0.0, 0.0, 1.0, "s")(
+        "Time constant of the low-pass filter on the velocities in damping and friction. 0: none."
     )
-    limit_zone: float = setting(
-        0.1,
+    limit_zone: float = number(0.1, 0.0, 1.0, "rad or m")(
         "Distance from its position limit at which a soft spring begins to hold a joint back. "
-        "0: no springs.",
-        "rad or m",
-        range=(0.0, 1.0),
+        "0: no springs."
     )
-    limit_frequency: float = setting(
-        10.0,
-        "Natural frequency of a joint on that spring, which sets its stiffness. 0: no springs.",
-        "rad/s",
-        range=(0.0, 50.0),
+    limit_frequency: float = number(10.0, 0.0, 50.0, "rad/s")(
+        "Natural frequency of a joint on that spring, which sets its stiffness. 0: no springs."
     )
-    gravity: tuple[float, float, float] = setting(
-        STANDARD_GRAVITY,
+    gravity: tuple[float, float, float] = option(STANDARD_GRAVITY, "m/s^2")(
         "Free-fall acceleration in the axes of the URDF's root link.",
-        "m/s^2",
         constraints="Three finite numbers, a length within gravity_tolerance of 9.81.",
     )
-    gravity_tolerance: float = setting(
-        0.2,
-        "Share by which the length of gravity may differ from 9.81 m/s^2.",
-        range=(0.0, 10.0),
+    gravity_tolerance: float = number(0.2, 0.0, 10.0)(
+        "Share by which the length of gravity may differ from 9.81 m/s^2."
     )
-    max_payload: float = setting(
-        0.0,
-        "Largest mass of all payloads together. 0: the mass of the moving links.",
-        "kg",
-        range=(0.0, 1e4),
+    max_payload: float = number(0.0, 0.0, 1e4, "kg")(
+        "Largest mass of all payloads together. 0: the mass of the moving links."
     )
-    effort_check: str = setting(
-        "auto",
+    effort_check: str = option("auto", choices=("auto", "always", "off"))(
         "Compare the measured efforts with the gravity torques before enabling: auto (where the "
-        "motors exert torques, or are known to hold the arm), always, or off.",
-        choices=EFFORT_CHECKS,
+        "motors exert torques, or are known to hold the arm), always, or off."
     )
-    effort_tolerance: float = setting(
-        0.5,
+    effort_tolerance: float = number(0.5, 0.0, 10.0)(
         "Largest accepted difference of measured efforts from the gravity torques, as a share of "
-        "the largest gravity torque; both relative to the effort limits.",
-        range=(0.0, 10.0),
+        "the largest gravity torque; both relative to the effort limits."
     )
-    on_fault: str = setting(
-        "ramp_down",
+    on_fault: str = option("ramp_down", choices=ON_FAULT)(
         "Reaction to a fault where no drive holds the arm: hold (send no further command), "
-        "ramp_down, or zero.",
-        choices=ON_FAULT,
+        "ramp_down, or zero."
     )
-    stale_timeout: float = setting(
-        0.5,
+    stale_timeout: float = number(0.5, 0.005, 10.0, "s")(
         "Time without valid states of the joints (and of an imu, if used) after which torques "
-        "stop. Damping ends within two periods.",
-        "s",
-        range=(0.005, 10.0),
+        "stop. Damping ends within two periods."
     )
-    other_joints_timeout: float = setting(
-        1.0,
-        "Largest age of the positions of the joints that are not commanded.",
-        "s",
-        range=(0.005, 3600.0),
+    other_joints_timeout: float = number(1.0, 0.005, 3600.0, "s")(
+        "Largest age of the positions of the joints that are not commanded."
     )
-    max_age: float = setting(
-        1.0,
+    max_age: float = number(1.0, 0.0, 3600.0, "s")(
         "Largest difference between the stamp of a message and the node's clock. 0: not checked, "
-        "for clocks that are not synchronised.",
-        "s",
-        range=(0.0, 3600.0),
+        "for clocks that are not synchronised."
     )
-    saturation_timeout: float = setting(
-        1.0,
-        "Time at its effort limit after which a joint is a fault.",
-        "s",
-        range=(0.01, 3600.0),
+    saturation_timeout: float = number(1.0, 0.01, 3600.0, "s")(
+        "Time at its effort limit after which a joint is a fault."
     )
-    position_margin: float = setting(
-        0.05,
-        "Distance beyond its position limit at which a joint is a fault.",
-        "rad or m",
-        range=(0.0, 1.0),
+    position_margin: float = number(0.05, 0.0, 1.0, "rad or m")(
+        "Distance beyond its position limit at which a joint is a fault."
     )
 
-    tracking_tolerance: float = setting(
-        0.0,
+    tracking_tolerance: float = number(0.0, 0.0, 1.0)(
         "Largest accepted difference of measured from commanded efforts, as a share of the effort "
         "limit. Beyond it in five successive states is a fault; so is beyond 0.4 of it and half "
         "of the command in fifteen. 0: not compared, for drivers whose efforts are others than "
-        "those of the motors.",
-        range=(0.0, 1.0),
+        "those of the motors."
     )
-    collision_file: str = setting(
-        "",
+    collision_file: str = option("", read_only=True)(
         "File of thresholds that `mbs-dynamics tune-collision` has written. Empty: collisions are "
-        "not detected. Not for arms that hands guide.",
-        read_only=True,
+        "not detected. Not for arms that hands guide."
     )
-    on_collision: str = setting(
-        "stop",
+    on_collision: str = option("stop", choices=("stop", "float", "yield"))(
         "Reaction to a collision: stop (a fault), float (gravity compensation alone, until torques "
-        f"are enabled again), or yield (float, and for {YIELDING:g} s go along with the contact).",
-        choices=ON_COLLISION,
+        f"are enabled again), or yield (float, and for {YIELDING:g} s go along with the contact)."
     )
-    frozen_timeout: float = setting(
-        0.0,
+    frozen_timeout: float = number(0.0, 0.0, 10.0, "s")(
         "Time in which a position stays exactly the same while a velocity is reported, after which "
-        "it is a fault. 0: not checked.",
-        "s",
-        range=(0.0, 10.0),
+        "it is a fault. 0: not checked."
     )
 
     @classmethod
@@ -352,9 +232,7 @@ class ArmSettings(InputSettings):
             if one.per != "joint":
                 continue
             if isinstance(value, Mapping):
-                for joint in value:
-                    if joint not in joints:
-                        raise UnknownJointError(joint, joints)
+                UnknownJointError.check(value, joints)
                 options[name] = tuple(value.get(joint, one.default) for joint in joints)
             elif np.ndim(value) == 0:
                 options[name] = (value,) * len(joints)
@@ -385,46 +263,29 @@ class ArmSettings(InputSettings):
 class MotionSettings(ArmSettings):
     """Settings of an arm under guard whose law follows references."""
 
-    switch_time: float = setting(
-        0.3,
+    switch_time: float = number(0.3, 0.05, 10.0, "s")(
         "Time in which one law takes over from another, and in which changes of stiffness and "
-        "damping ratio take effect.",
-        "s",
-        range=(0.05, 10.0),
+        "damping ratio take effect."
     )
-    reference_velocity: tuple[float, ...] = setting(
-        0.5,
-        "Velocity within which this joint approaches references; at most its velocity limit.",
-        "rad/s or m/s",
-        range=(1e-3, 100.0),
-        per="joint",
+    reference_velocity: tuple[float, ...] = number(0.5, 1e-3, 100.0, "rad/s or m/s", per="joint")(
+        "Velocity within which this joint approaches references; at most its velocity limit."
     )
-    reference_acceleration: tuple[float, ...] = setting(
-        2.0,
-        "Acceleration within which this joint approaches references.",
-        "rad/s^2 or m/s^2",
-        range=(1e-2, 1e4),
-        per="joint",
+    reference_acceleration: tuple[float, ...] = number(
+        2.0, 1e-2, 1e4, "rad/s^2 or m/s^2", per="joint"
+    )("Acceleration within which this joint approaches references.")
+    reference_linear_velocity: float = number(0.25, 1e-3, 100.0, "m/s")(
+        "Velocity within which a link approaches poses."
     )
-    reference_linear_velocity: float = setting(
-        0.25, "Velocity within which a link approaches poses.", "m/s", range=(1e-3, 100.0)
+    reference_linear_acceleration: float = number(1.0, 1e-2, 1e4, "m/s^2")(
+        "Acceleration within which a link approaches poses."
     )
-    reference_linear_acceleration: float = setting(
-        1.0, "Acceleration within which a link approaches poses.", "m/s^2", range=(1e-2, 1e4)
+    reference_angular_velocity: float = number(1.0, 1e-3, 100.0, "rad/s")(
+        "Angular velocity within which a link approaches poses."
     )
-    reference_angular_velocity: float = setting(
-        1.0, "Angular velocity within which a link approaches poses.", "rad/s", range=(1e-3, 100.0)
+    reference_angular_acceleration: float = number(4.0, 1e-2, 1e4, "rad/s^2")(
+        "Angular acceleration within which a link approaches poses."
     )
-    reference_angular_acceleration: float = setting(
-        4.0,
-        "Angular acceleration within which a link approaches poses.",
-        "rad/s^2",
-        range=(1e-2, 1e4),
-    )
-    reference_timeout: float = setting(
-        0.2,
+    reference_timeout: float = number(0.2, 0.005, 10.0, "s")(
         "Time after which joints that were to move on with the velocities of a target come to "
-        "rest, if no other has come.",
-        "s",
-        range=(0.005, 10.0),
+        "rest, if no other has come."
     )

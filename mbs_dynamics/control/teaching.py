@@ -89,9 +89,7 @@ class Rig:
         self.model, self.chosen = model.loaded(), bool(names)
         self.names = tuple(names) or model.joint_names
         check_once("names", "joint", self.names)
-        for name in (*self.names, *fixed):
-            if name not in model.joint_names:
-                raise UnknownJointError(name, model.joint_names)
+        UnknownJointError.check((*self.names, *fixed), model.joint_names)
         self._places = [model.joint_names.index(name) for name in self.names]
         self._others = [fixed.get(name, 0.0) for name in model.joint_names]
         bounds = model.lower, model.upper, model.velocity_limits, model.effort_limits

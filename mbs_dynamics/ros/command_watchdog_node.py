@@ -77,7 +77,8 @@ class CommandWatchdog:
         """Message about a controller that cannot be used; empty if both can."""
         self._silence = 0.0
         self._looked = now
-        self._received: float | None = None
+        self.received: float | None = None
+        """Time of the last command; None if there was none."""
         self._next = self._begun = 0.0
         self._leaps, self._alarmed = "", False
 
@@ -86,14 +87,10 @@ class CommandWatchdog:
         """Seconds from one :meth:`look` to the next."""
         return self.settings.command_timeout / TICKS
 
-    def since_command(self, now: float) -> float | None:
-        """Return the age of the last command in s; None if there was none."""
-        return None if self._received is None else now - self._received
-
     def on_command(self, efforts: Iterable[float], now: float) -> None:
         """Process a command: efforts in N m or N."""
         self.commands += 1
-        self._received, self._silence = now, 0.0
+        self.received, self._silence = now, 0.0
         self.state = Watch.WATCHING if any(efforts) else Watch.IDLE
 
     def look(self, publishers: int, now: float) -> bool:
@@ -285,14 +282,15 @@ class CommandWatchdogNode(BaseNode):
     def _status(self) -> DiagnosticStatus:
         core, settings = self._core, self._core.settings
         publishers = self.count_publishers(self._commands.topic_name)
-        present = self._manager.present()
-        age = core.since_command(time.monotonic())
+        present, age = self._manager.present(), "none"
+        if core.received is not None:
+            age = f"{time.monotonic() - core.received:.3f}"
         values: dict[str, object] = {
             "state": core.state.value,
             "command topic": self._commands.topic_name,
             "publishers": publishers,
             "commands": core.commands,
-            "since last command [s]": "none" if age is None else f"{age:.3f}",
+            "since last command [s]": age,
             "effort controller": settings.controller,
             "position controller": settings.position_controller or "none",
             "controller manager": self._manager.name,
@@ -301,21 +299,16 @@ class CommandWatchdogNode(BaseNode):
             "failed attempts": core.attempts,
             "last failure": core.failure or "none",
         }
-        level, summary = DiagnosticStatus.OK, core.state.value
+        warning = error = ""
         if core.state is Watch.DEACTIVATING:
-            level = DiagnosticStatus.ERROR
-            summary = f"{core.reason}: torques may still be held; {core.failure or 'asking'}"
+            error = f"{core.reason}: torques may still be held; {core.failure or 'asking'}"
         elif not present:
-            level = DiagnosticStatus.ERROR
-            summary = f"there is no controller manager {self._manager.name}: can do nothing"
+            error = f"there is no controller manager {self._manager.name}: can do nothing"
         elif core.misfit:
-            level, summary = DiagnosticStatus.ERROR, f"cannot hand the arm over: {core.misfit}"
+            error = f"cannot hand the arm over: {core.misfit}"
         elif core.state is Watch.DEACTIVATED:
-            level, summary = (
-                DiagnosticStatus.WARN,
-                f"deactivated {settings.controller}: {core.reason}",
-            )
-        return status("watchdog", level, summary, values)
+            warning = f"deactivated {settings.controller}: {core.reason}"
+        return status("watchdog", core.state.value, values, warning=warning, error=error)
 
     def _apply(self, before: CommandWatchdogSettings, given: Sequence[str]) -> None:
         self._core.settings = self._settings

@@ -34,6 +34,7 @@ from mbs_dynamics.errors import ModelError, ModelWarning
 from mbs_dynamics.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.compensation.interface import COMMANDS
 from mbs_dynamics.ros.domain import unused_domain
 from mbs_dynamics.ros.messages import stamp_of, wrench_message
 from mbs_dynamics.ros.node_base import LATCHED
@@ -43,8 +44,6 @@ from mbs_dynamics.ros.simulator.world import initial_state
 
 TIMEOUT = 30.0
 """Longest wait for an event, in s."""
-
-COMMANDS = "/forward_effort_controller/commands"
 
 STILL, SEEN = 0.01, 0.05
 """In rad or m: a robot that moves less is still, one that moves more has moved."""

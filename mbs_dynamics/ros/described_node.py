@@ -56,7 +56,6 @@ class DescribedNode(BaseNode, LifecycleNode):
         return time.monotonic()
 
     def _enter(self, state: str) -> None:
-        """Note the state of the lifecycle."""
         self._lifecycle = state
         waiting = state == "active" and self._has_robot
         self._statistics.wait(self.steady_time() if waiting else None)
@@ -68,7 +67,6 @@ class DescribedNode(BaseNode, LifecycleNode):
             self.destroy_subscription(self._configured.pop())
 
     def _unsubscribe(self) -> None:
-        """Destroy the subscriptions of the state active."""
         while self._activated:
             self.destroy_subscription(self._activated.pop())
 
@@ -86,12 +84,18 @@ class DescribedNode(BaseNode, LifecycleNode):
             self.subscribe("~/payload", self._on_payload),
         ]
         text, path = self._settings.robot_description, self._settings.robot_description_file
-        if not text and not path:
+        if text or path:
+            try:
+                described = self._describe(text or read_robot("robot_description_file", path))
+            except MbsError as error:
+                self.get_logger().error(str(error))
+                described = False
+            if not described:
+                self._forget()
+                return TransitionCallbackReturn.FAILURE
+        else:
             take = self.subscribe("robot_description", lambda one: self._describe(one.data))
             self._configured.append(take)
-        elif not self._describe_by_parameters(text, path):
-            self._forget()
-            return TransitionCallbackReturn.FAILURE
         self._enter("inactive")
         return TransitionCallbackReturn.SUCCESS
 
@@ -119,13 +123,6 @@ class DescribedNode(BaseNode, LifecycleNode):
         self.get_logger().error(f"an internal error in a transition from {state.label!r}")
         self.on_deactivate(state)
         return self.on_cleanup(state)
-
-    def _describe_by_parameters(self, text: str, path: str) -> bool:
-        try:
-            return self._describe(text or read_robot("robot_description_file", path))
-        except MbsError as error:
-            self.get_logger().error(str(error))
-            return False
 
     def _on_gravity(self, message: Any) -> None:
         gravity = messages.gravity_of(message, self._settings.frame_prefix)

@@ -28,7 +28,7 @@ from mbs_dynamics.ros.dynamics.feed_forward import FeedForward, check_feed_forwa
 from mbs_dynamics.ros.dynamics.interface import DISPLAY_RATE, DYNAMICS_NODE, DynamicsSettings
 from mbs_dynamics.ros.dynamics.payload_estimation import PayloadEstimation
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Robot
-from mbs_dynamics.ros.performance import Cost, RateLimit
+from mbs_dynamics.ros.performance import RateLimit
 from mbs_dynamics.ros.process import run
 
 
@@ -104,7 +104,6 @@ class DynamicsNode(DescribedNode):
         return True
 
     def _adopt(self) -> None:
-        """Use the robot that has come into force."""
         robot = self._manager.robot
         assert robot is not None
         self._input = JointInput.of_model(
@@ -129,7 +128,7 @@ class DynamicsNode(DescribedNode):
     def _arrange(self, robot: Robot) -> None:
         self._outputs.arrange(robot)
         self._feed_forward.adopt(robot)
-        if not robot.settings.observes:
+        if not robot.settings.observed:
             self._contact.restart()
 
     def _set_gravity(self, gravity: LinkGravity) -> None:
@@ -171,7 +170,7 @@ class DynamicsNode(DescribedNode):
                 text = "neither odom nor imu state it, or not within stale_timeout"
                 self.warn("no base", f"the state of the floating base is unknown: {text}")
                 return
-        observes = robot.settings.observes
+        observes = bool(robot.settings.observed)
         answering = self._limit.passes(begin)
         if answering or observes:
             results = robot.evaluate(reading, base)
@@ -243,7 +242,6 @@ class DynamicsNode(DescribedNode):
     # -- diagnostics -------------------------------------------------------------------------------
 
     def _publish_diagnostics(self) -> None:
-        """Publish the state of the node, and log what it waits for."""
         now = self.steady_time()
         settings, statistics = self._settings, self._statistics
         stale_for = statistics.stale_for(now, settings.stale_timeout)
@@ -261,22 +259,17 @@ class DynamicsNode(DescribedNode):
         status = messages.input_status(
             self._lifecycle, report, stale_for, stale_joints, missing=missing, counts=skipped
         )
-        statuses = [outputs.model_status(self._manager, self._refusals, self._cost()), status]
+        robot, cost = self._manager.robot, dict[str, object]()
+        if robot is not None and self._measured is not None and self._lifecycle == "active":
+            cost = robot.cost(self._measured)
+        statuses = [outputs.model_status(self._manager, self._refusals, cost), status]
         if settings.needs_effort and self._lifecycle == "active":
             answered = statistics.total_answered
             status = outputs.effort_status(settings, self._contact, self._missing, answered)
             statuses.append(status)
         if self._feed_forward.torques is not None:
             statuses.append(outputs.desired_status(self._feed_forward.torques))
-        robot = self._manager.robot
         self._report(statuses, robot.model.name if robot is not None else "")
-
-    def _cost(self) -> Cost | None:
-        """Return the cost of an answer at the latest positions; None before the first."""
-        robot = self._manager.robot
-        if robot is None or self._measured is None or self._lifecycle != "active":
-            return None
-        return robot.cost(self._measured)
 
     # -- parameters --------------------------------------------------------------------------------
 

@@ -10,11 +10,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from geometry_msgs.msg import PoseStamped
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
-from sensor_msgs.msg import JointState
+from rclpy.subscription import Subscription
 from std_srvs.srv import SetBool, Trigger
-from trajectory_msgs.msg import JointTrajectory
 
 from mbs_dynamics.control.references import Target
 from mbs_dynamics.ros import messages
@@ -36,28 +34,25 @@ class ImpedanceControlNode(GravityCompensationNode):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Subscribe to the robot's state and to references."""
-        done = super().on_activate(state)
+        done, prefix = super().on_activate(state), self._settings.frame_prefix
         self._activated += [
-            self.subscribe("~/target_joint", self._on_target_joint),
-            self.subscribe("~/target_pose", self._on_target_pose),
-            self.subscribe("~/trajectory", self._on_trajectory),
+            self._follow("target_joint", messages.joint_target_of),
+            self._follow("target_pose", partial(messages.pose_target_of, prefix=prefix)),
+            self._follow("trajectory", messages.trajectory_of),
         ]
         return done
 
-    def _on_target_joint(self, message: JointState) -> None:
-        self._aim("target_joint", message, lambda: messages.joint_target_of(message))
+    def _follow(self, what: str, target_of: Callable[[Any], Target | None]) -> Subscription:
+        """Subscribe to a topic of references, which ``target_of`` converts."""
 
-    def _on_target_pose(self, message: PoseStamped) -> None:
-        prefix = self._settings.frame_prefix
-        self._aim("target_pose", message, lambda: messages.pose_target_of(message, prefix))
+        def aim(message: Any) -> None:
+            stamp, clock = messages.stamp_of(message.header.stamp), self._stamps_now()
+            now = time.monotonic()
+            self._try(
+                what, lambda: self._core.aim(target_of(message), now, stamp=stamp, clock=clock)
+            )
 
-    def _on_trajectory(self, message: JointTrajectory) -> None:
-        self._aim("trajectory", message, lambda: messages.trajectory_of(message))
-
-    def _aim(self, what: str, message: Any, target: Callable[[], Target | None]) -> None:
-        stamp, clock = messages.stamp_of(message.header.stamp), self._stamps_now()
-        now = time.monotonic()
-        self._try(what, lambda: self._core.aim(target(), now, stamp=stamp, clock=clock))
+        return self.subscribe(f"~/{what}", aim)
 
     def _pause(self, request: SetBool.Request) -> str:
         self._core.pace(0.0 if request.data else 1.0)

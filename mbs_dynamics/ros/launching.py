@@ -84,27 +84,30 @@ class UnknownLaunchArgumentError(UnknownNameError):
 # -- the arguments that several launch files have ------------------------------------------------
 
 
+def argument(
+    name: str, default: Any = "", choices: Sequence[str] | None = None
+) -> Callable[[str], DeclareLaunchArgument]:
+    """Return the function that declares an argument by its description."""
+    return lambda description: DeclareLaunchArgument(
+        name, default_value=default, choices=choices, description=description
+    )
+
+
+def switch(name: str, default: str = "false") -> Callable[[str], DeclareLaunchArgument]:
+    """Return the function that declares an argument, true or false, by its description."""
+    return argument(name, default, SWITCH)
+
+
 def urdf_arguments(
     empty: str = "as in params_file, or the topic robot_description, as robot_state_publisher "
     "publishes it.",
 ) -> list[DeclareLaunchArgument]:
     """Return the arguments for a robot description; ``empty`` is the default source."""
     return [
-        DeclareLaunchArgument(
-            "urdf",
-            default_value="",
-            description=f"Path of a URDF, or of a .xacro that becomes one. Empty: {empty}",
-        ),
-        DeclareLaunchArgument(
-            "xacro_args",
-            default_value="",
-            description='Arguments of the .xacro file, such as "ur_type:=ur5e name:=ur".',
-        ),
-        DeclareLaunchArgument(
-            "robot_state_publisher",
-            default_value="false",
-            choices=SWITCH,
-            description="Start robot_state_publisher with this description as well.",
+        argument("urdf")(f"Path of a URDF, or of a .xacro that becomes one. Empty: {empty}"),
+        argument("xacro_args")('Arguments of the .xacro file, such as "ur_type:=ur5e name:=ur".'),
+        switch("robot_state_publisher")(
+            "Start robot_state_publisher with this description as well."
         ),
     ]
 
@@ -122,37 +125,28 @@ def parameter_arguments(
     ``default`` is the name of a file in ``config``; without one there is none by default.
     """
     return [
-        DeclareLaunchArgument(
-            f"{prefix}params_file",
-            default_value=share("config", default) if default else "",
-            description=f"YAML file with parameters of {executable}.",
+        argument(f"{prefix}params_file", share("config", default) if default else "")(
+            f"YAML file with parameters of {executable}."
         ),
-        DeclareLaunchArgument(
-            f"{prefix}params",
-            default_value="",
-            description=f'Parameters of {executable}, such as "{{stale_timeout: 0.2}}". They '
-            "replace those of the file.",
+        argument(f"{prefix}params")(
+            f'Parameters of {executable}, such as "{{stale_timeout: 0.2}}". They '
+            "replace those of the file."
         ),
     ]
 
 
 def algorithm_argument(whose: str = "the node") -> DeclareLaunchArgument:
     """Return the argument for the parameter ``algorithm``."""
-    return DeclareLaunchArgument(
-        "algorithm",
-        default_value="",
-        choices=["", *ALGORITHMS],
-        description=f"Representation of the recursions of {whose}. Empty: that of the parameters.",
+    return argument("algorithm", choices=["", *ALGORITHMS])(
+        f"Representation of the recursions of {whose}. Empty: that of the parameters."
     )
 
 
 def arm_arguments(node: str, default: str) -> list[DeclareLaunchArgument]:
     """Return the arguments of a node that commands an arm; ``default`` is its parameter file."""
-    topic = DeclareLaunchArgument(
-        "command_topic",
-        default_value="",
-        description="Topic of the commands; without a slash in front it is in the namespace. "
-        "Empty: as in params_file.",
+    topic = argument("command_topic")(
+        "Topic of the commands; without a slash in front it is in the namespace. "
+        "Empty: as in params_file."
     )
     parameters = parameter_arguments(node, default=default)
     return [*parameters, topic, algorithm_argument(), *urdf_arguments()]
@@ -160,11 +154,8 @@ def arm_arguments(node: str, default: str) -> list[DeclareLaunchArgument]:
 
 def time_argument(more: str = "") -> DeclareLaunchArgument:
     """Return the argument for the parameter ``use_sim_time``."""
-    return DeclareLaunchArgument(
-        "use_sim_time",
-        default_value="",
-        choices=["", *SWITCH],
-        description=f"Whether time is that of /clock. Empty: that of the parameters.{more}",
+    return argument("use_sim_time", choices=["", *SWITCH])(
+        f"Whether time is that of /clock. Empty: that of the parameters.{more}"
     )
 
 
@@ -324,9 +315,9 @@ def launch_file(
 
     ``namespace`` describes that argument. If a node fails, the others of the file end as well.
     """
-    declared = DeclareLaunchArgument("namespace", default_value="", description=namespace)
+    declared = argument("namespace")(namespace)
     arguments = [declared, *arguments]
-    names = [argument.name for argument in arguments]
+    names = [one.name for one in arguments]
 
     def run(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         alone = _is_launched(file)

@@ -298,7 +298,6 @@ class Live:
 
 
 def _html(rows: Iterable[Sequence[str]]) -> str:
-    """Return a table."""
     lines = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
     return f'<table style="width:100%">{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'
 

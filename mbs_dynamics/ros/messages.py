@@ -73,17 +73,12 @@ class KnownEffortsMessage:
     """A JointState with the names and efforts of those joints that have an effort."""
 
     def __init__(self, frame_id: str = "") -> None:
-        self._frame = frame_id
-        self._names: tuple[str, ...] = ()
-        self._message = JointMessage((), "effort", frame_id=frame_id)
+        self._efforts = JointMessage((), "effort", frame_id=frame_id)
 
     def fill(self, stamp: Time, known: tuple[tuple[str, ...], FloatArray]) -> JointState:
         """Return the message with names and torques (k,) in N m or N."""
-        names, tau = known
-        if names != self._names:
-            self._names = names
-            self._message = JointMessage(names, "effort", frame_id=self._frame)
-        return self._message.fill(stamp, tau)
+        self._efforts.message.name[:], tau = known
+        return self._efforts.fill(stamp, tau)
 
 
 class ScrewMessage:
@@ -318,19 +313,24 @@ def topic_names(links: Iterable[str], kind: str = "link") -> dict[str, str]:
 
 def status(
     name: str,
-    level: bytes,
     summary: str,
     values: Mapping[str, object],
+    *,
+    warning: str = "",
+    error: str = "",
     refusals: Mapping[str, str] | None = None,
 ) -> DiagnosticStatus:
     """Return one status of a node, its values as text; long ones are shortened.
 
-    ``refusals`` say why the latest inputs were refused. A refused payload or gravity is a warning.
+    An ``error``, or else a ``warning``, replaces the summary. ``refusals`` say why the latest
+    inputs were refused. A refused payload or gravity is a warning.
     """
     refused = {what: why for what, why in (refusals or {}).items() if what in ENVIRONMENT}
-    if refused and level != DiagnosticStatus.ERROR:
-        level = DiagnosticStatus.WARN
-        summary = "; ".join([summary, *(f"{what} refused: {why}" for what, why in refused.items())])
+    if refused:
+        lines = [f"{what} refused: {why}" for what, why in refused.items()]
+        warning = "; ".join([warning or summary, *lines])
+    level = DiagnosticStatus.WARN if warning else DiagnosticStatus.OK
+    level, summary = (DiagnosticStatus.ERROR, error) if error else (level, warning or summary)
     values = {**values, **{f"refused {what}": why for what, why in refused.items()}}
     pairs = [KeyValue(key=k, value=shortened(str(v), LONGEST_MESSAGE)) for k, v in values.items()]
     message = shortened(summary, LONGEST_MESSAGE)
@@ -360,16 +360,16 @@ def input_status(
         "joints not fresh": ", ".join(stale_joints) or "none",
         **report.values,
     }
-    level, summary = DiagnosticStatus.OK, f"{report.rate:.1f} Hz"
-    rejected = f"{report.rejected} {kind} rejected: {report.last_rejection}"
     if state != "active":
-        summary = f"not active: {state}"
-    elif stale_for is not None:
-        level, summary = DiagnosticStatus.ERROR, f"stale: no valid {kind} for {stale_for:.1f} s"
-        summary += f"; {rejected}" * bool(report.rejected)
-    elif report.rejected or missing:
-        level, summary = DiagnosticStatus.WARN, rejected if report.rejected else missing
-    return status("input", level, summary, values)
+        return status("input", f"not active: {state}", values)
+    rejected = error = ""
+    if report.rejected:
+        rejected = f"{report.rejected} {kind} rejected: {report.last_rejection}"
+    if stale_for is not None:
+        stale = f"stale: no valid {kind} for {stale_for:.1f} s"
+        error = "; ".join(filter(None, (stale, rejected)))
+    rate = f"{report.rate:.1f} Hz"
+    return status("input", rate, values, warning=rejected or missing, error=error)
 
 
 def environment_values(gravity: Iterable[float], loads: Iterable[LinkLoad]) -> dict[str, object]:

@@ -22,28 +22,17 @@ RUNS = 5
 """Number of timed evaluations; the shortest counts, without what other processes add."""
 
 
-class Cost(NamedTuple):
-    """Operations and time of one evaluation of a kernel."""
-
-    operations: str
-    seconds: float
-
-    @classmethod
-    def of(cls, kernel: Kernel, *arguments: Any) -> Cost:
-        """Measure a kernel with valid arguments."""
-        shortest = float("inf")
-        for _ in range(RUNS):
-            begin = time.perf_counter()
-            kernel(*arguments)
-            shortest = min(shortest, time.perf_counter() - begin)
-        return cls(str(kernel.operations), shortest)
-
-    def values(self) -> dict[str, object]:
-        """Return the values that diagnostics show, by name."""
-        return {
-            "operations": self.operations,
-            "evaluation time [us]": f"{1e6 * self.seconds:.2f}",
-        }
+def cost_of(kernel: Kernel, *arguments: Any) -> dict[str, object]:
+    """Return operations and time of one evaluation of a kernel, as diagnostics show them."""
+    shortest = float("inf")
+    for _ in range(RUNS):
+        begin = time.perf_counter()
+        kernel(*arguments)
+        shortest = min(shortest, time.perf_counter() - begin)
+    return {
+        "operations": str(kernel.operations),
+        "evaluation time [us]": f"{1e6 * shortest:.2f}",
+    }
 
 
 class Report(NamedTuple):

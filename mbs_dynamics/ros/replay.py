@@ -146,7 +146,11 @@ def replay(
                 for connection, when, data in reader.messages():
                     node.now = when
                     if not due:
-                        _started(node)
+                        if not node.start():
+                            raise MbsError(
+                                "dynamics_node does not start with this description and these "
+                                "parameters"
+                            )
                         due = when + SECOND
                     while when >= due:  # as its timer does
                         node.now = due
@@ -202,13 +206,7 @@ def _plain(value: Any, types: Mapping[str, Any]) -> Any:
     return [_plain(one, types) for one in value] if isinstance(value, list) else value
 
 
-def _started(node: ReplayNode) -> None:
-    if not node.start():
-        raise MbsError("dynamics_node does not start with this description and these parameters")
-
-
 def _topic(connections: Sequence[Any], asked: str) -> str:
-    """Return the topic of the joint states in a bag."""
     topics: list[str] = sorted({one.topic for one in connections if one.msgtype == JOINT_STATE})
     usual = "/joint_states"
     if asked in topics or (not asked and usual in topics):

@@ -116,9 +116,7 @@ def _expanded(file: Path, given: Mapping[str, str]) -> str:
             f"{str(file)!r} becomes no robot: a .xacro that only defines macros is for others to "
             "include; valid is one that calls them"
         )
-    for name in given:
-        if name not in arguments.read:
-            raise UnknownXacroArgumentError(name, sorted(arguments.read))
+    UnknownXacroArgumentError.check(given, sorted(arguments.read))
     return text
 
 

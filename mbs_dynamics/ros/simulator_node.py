@@ -19,12 +19,10 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rosgraph_msgs.msg import Clock as ClockMessage
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, String
+from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
 from mbs_dynamics.control.environment import LinkLoad
-from mbs_dynamics.control.joint_input import Rejection
 from mbs_dynamics.errors import listed, quoted
 from mbs_dynamics.integrate import Stepper
 from mbs_dynamics.ros import messages
@@ -79,8 +77,10 @@ class SimulatorNode(BaseNode):
         if settings.publish_description:
             self._description = self.advertise("robot_description")
             self._description.publish(String(data=text))
-        commands = self.subscribe("<command_topic>", self._on_commands, settings.command_topic)
-        self.subscribe("~/effort_commands", self._on_named_commands)
+        commands = self.subscribe(
+            "<command_topic>", lambda one: self._command(one.data), settings.command_topic
+        )
+        self.subscribe("~/effort_commands", lambda one: self._command(one.effort, one.name))
         self.subscribe("~/disturbance", self._on_disturbance)
         self.subscribe("~/payload", self._on_payload)
         self.answer("~/reset", self._reset)
@@ -149,14 +149,8 @@ class SimulatorNode(BaseNode):
 
     # -- input -------------------------------------------------------------------------------------
 
-    def _on_commands(self, message: Float64MultiArray) -> None:
-        self._judge(self._commands.set(message.data, self._world.time))
-
-    def _on_named_commands(self, message: JointState) -> None:
-        now = self._world.time
-        self._judge(self._commands.set_by_name(message.name, message.effort, now))
-
-    def _judge(self, rejection: Rejection | None) -> None:
+    def _command(self, efforts: Sequence[float], names: Sequence[str] | None = None) -> None:
+        rejection = self._commands.set(efforts, self._world.time, names)
         if rejection is not None:
             self._refuse(f"commands {rejection.kind}", f"commands refused: {rejection.reason}")
 
@@ -236,21 +230,22 @@ def simulation_status(world: World, pace: Pace, refusals: Mapping[str, str]) -> 
         "lost [s]": f"{pace.lost:.3f}",
         "integrator": world.settings.integrator,
         "algorithm": world.settings.algorithm,
-        **(world.cost().values() if not world.halted else {}),
+        **({} if world.halted else world.cost()),
         "links at planes": ", ".join(world.touched()) or "none",
         "brakes": "hold the robot" if world.braked else "released",
         "step [s]": f"{world.period / world.steps:.6g}",
         **messages.environment_values(world.model.gravity, world.loads),
     }
-    level, summary = DiagnosticStatus.OK, f"{pace.rate:.1f} Hz"
-    if world.halted:
-        level, summary = DiagnosticStatus.ERROR, f"halted until ~/reset: {world.halted}"
-    elif world.braked:
-        summary = f"brakes hold the robot; {summary}"
-    if pace.too_slow and not world.halted:
-        level = DiagnosticStatus.WARN
-        summary = f"too slow: {pace.rate:.1f} Hz of {pace.wanted:.1f} Hz, {pace.lost:.2f} s lost"
-    return messages.status("simulation", level, summary, values, refusals)
+    summary = f"{'brakes hold the robot; ' if world.braked else ''}{pace.rate:.1f} Hz"
+    slow = f"too slow: {pace.rate:.1f} Hz of {pace.wanted:.1f} Hz, {pace.lost:.2f} s lost"
+    return messages.status(
+        "simulation",
+        summary,
+        values,
+        warning=slow if pace.too_slow else "",
+        error=f"halted until ~/reset: {world.halted}" if world.halted else "",
+        refusals=refusals,
+    )
 
 
 def input_status(
@@ -267,19 +262,18 @@ def input_status(
     }
     if latest is not None:
         values["since last command [s]"] = f"{world.time - latest:.3f}"
-    level, summary = DiagnosticStatus.OK, "commands in force"
+    summary, warning = "commands in force", ""
     if latest is None:
         summary = "no command yet: efforts are zero"
     elif commands.expired(world.time):
-        level = DiagnosticStatus.WARN
-        summary = f"no command for {world.time - latest:.1f} s: efforts are zero"
+        warning = f"no command for {world.time - latest:.1f} s: efforts are zero"
     elif world.braked:
         summary = "commands in force, which do not carry the robot: brakes hold it"
     if saturated:
-        level, summary = DiagnosticStatus.WARN, f"at their effort limit: {saturated}"
+        warning = f"at their effort limit: {saturated}"
     if refused:
-        level, summary = DiagnosticStatus.WARN, f"{refused} messages refused: {last_refusal}"
-    return messages.status("input", level, summary, values)
+        warning = f"{refused} messages refused: {last_refusal}"
+    return messages.status("input", summary, values, warning=warning)
 
 
 main = partial(run, SimulatorNode)

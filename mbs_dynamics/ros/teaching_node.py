@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticStatus
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -204,13 +203,13 @@ class TeachingNode(BaseNode):
         if model is not None:
             model = self._in_force(self._gravity, self._loads)
             values |= messages.environment_values(model.gravity, self._loads)
-        level, summary = DiagnosticStatus.OK, "recording" if self._recording else "idle"
-        if model is None:
-            level, summary = DiagnosticStatus.WARN, "waiting for a robot_description"
-        self._remind("waiting", summary if model is None else "")
-        name = "" if model is None else model.name
-        status = messages.status("teaching", level, summary, values, self._refusals)
-        self._report([status], name)
+        missing = "waiting for a robot_description" if model is None else ""
+        self._remind("waiting", missing)
+        state = "recording" if self._recording else "idle"
+        status = messages.status(
+            "teaching", state, values, warning=missing, refusals=self._refusals
+        )
+        self._report([status], "" if model is None else model.name)
 
 
 def _message(

@@ -283,23 +283,22 @@ class WrenchCompensationNode(DescribedNode):
     def _sensor_status(self) -> DiagnosticStatus:
         sensor = self._sensor
         values: dict[str, object] = {"poses": len(sensor.poses)}
-        level, summary = DiagnosticStatus.WARN, "bias and weight of the tool are not known"
+        summary, unknown = "", "bias and weight of the tool are not known"
         if sensor.calibration is not None:
             bias, mass, com = sensor.calibration
-            level, summary = DiagnosticStatus.OK, f"tool of {mass:.3f} kg" if mass else "no tool"
+            summary, unknown = f"tool of {mass:.3f} kg" if mass else "no tool", ""
             for name, each in (("bias", bias), ("zeroed", sensor.offset)):
                 values[f"{name} force [N]"] = np.array2string(each[3:], precision=3)
                 values[f"{name} torque [N m]"] = np.array2string(each[:3], precision=4)
             values |= {"mass [kg]": f"{mass:.4f}", "com [m]": np.array2string(com, precision=4)}
         if self._mounting is not None:
             values |= messages.environment_values(self._mounting.gravity, self._loads)
-        problem = self._refused and f"robot_description refused: {self._refused}"
-        if problem or self._file_problem:
-            level, summary = (
-                DiagnosticStatus.ERROR,
-                "; ".join(filter(None, (summary, problem, self._file_problem))),
-            )
-        return messages.status("sensor", level, summary, values, self._refusals)
+        refused = self._refused and f"robot_description refused: {self._refused}"
+        problems = [one for one in (refused, self._file_problem) if one]
+        error = "; ".join([unknown or summary, *problems]) if problems else ""
+        return messages.status(
+            "sensor", summary, values, warning=unknown, error=error, refusals=self._refusals
+        )
 
     def _waiting_for(self, refused: str) -> str:
         missing = super()._waiting_for(refused)
@@ -308,7 +307,6 @@ class WrenchCompensationNode(DescribedNode):
         return missing
 
     def _configure(self, now: float) -> None:
-        """Apply the settings to the sensor and its mounting."""
         settings: WrenchCompensationSettings = self._settings
         sensor, timeout = self._sensor, settings.stale_timeout
         sensor.limits, sensor.cutoff = settings.wrench_limits, settings.cutoff

@@ -65,29 +65,11 @@ class Canvas:
                 receive_shadow=False,
             )
             return [handle]
-        if isinstance(drawing, Arrows):
-            return [
-                scene.add_arrows(
-                    name,
-                    drawing.points,
-                    _bytes(drawing.colours),
-                    shaft_radius=0.006 * size,
-                    head_radius=0.014 * size,
-                    head_length=0.04 * size,
-                )
-            ]
-        if isinstance(drawing, Frames):
-            points, colours = _axes_of(drawing)
-            return [
-                scene.add_arrows(
-                    name,
-                    points,
-                    colours,
-                    shaft_radius=0.004 * size,
-                    head_radius=0.008 * size,
-                    head_length=0.015 * size,
-                )
-            ]
+        if isinstance(drawing, Arrows | Frames):
+            points, colours, shares = _arrows_of(drawing)
+            names = ("shaft_radius", "head_radius", "head_length")
+            sizes = {key: share * size for key, share in zip(names, shares, strict=True)}
+            return [scene.add_arrows(name, points, colours, **sizes)]
         if isinstance(drawing, Lines):
             return [
                 scene.add_line_segments(
@@ -111,12 +93,12 @@ class Canvas:
             handle.batched_positions = drawing.centres
             handle.batched_scales = _scales(drawing).astype(np.float32)
             handle.batched_colors = _bytes(drawing.colours)
-        elif isinstance(drawing, Frames):
-            handle.points = _axes_of(drawing)[0]
+        elif isinstance(drawing, Lines):
+            handle.points, handle.colors = drawing.points, _ends(drawing.colours)
         else:
-            handle.points = drawing.points
-            lines = isinstance(drawing, Lines)
-            handle.colors = _ends(drawing.colours) if lines else _bytes(drawing.colours)
+            handle.points, colours, _ = _arrows_of(drawing)
+            if isinstance(drawing, Arrows):
+                handle.colors = colours
 
 
 class Robot:
@@ -173,12 +155,18 @@ def _scales(drawing: Ellipsoids | Discs) -> FloatArray:
     return np.stack([drawing.radii, drawing.radii, thickness], axis=1)
 
 
-def _axes_of(frames: Frames) -> tuple[FloatArray, Any]:
-    """Return arrows (3 k, 2, 3) along the axes of frames, and their colours (3 k, 3)."""
-    origins = np.repeat(frames.poses[:, None, :3, 3], 3, axis=1)
-    along = np.swapaxes(frames.poses[:, :3, :3], 1, 2)
-    points = np.stack([origins, origins + frames.length * along], axis=2).reshape(-1, 2, 3)
-    return points, _bytes(np.tile(np.array(AXES), (len(frames.poses), 1)))
+def _arrows_of(drawing: Arrows | Frames) -> tuple[FloatArray, Any, tuple[float, float, float]]:
+    """Return points (k, 2, 3) and colours (k, 3) of arrows, or of the axes of frames.
+
+    Also their sizes relative to the robot: radii of shaft and head, and length of the head.
+    """
+    if isinstance(drawing, Arrows):
+        return drawing.points, _bytes(drawing.colours), (0.006, 0.014, 0.04)
+    poses = drawing.poses
+    origins = np.repeat(poses[:, None, :3, 3], 3, axis=1)
+    along = drawing.length * np.swapaxes(poses[:, :3, :3], 1, 2)
+    points = np.stack([origins, origins + along], axis=2).reshape(-1, 2, 3)
+    return points, _bytes(np.tile(np.array(AXES), (len(poses), 1))), (0.004, 0.008, 0.015)
 
 
 def _bytes(colours: FloatArray) -> Any:
@@ -189,5 +177,4 @@ def _bytes(colours: FloatArray) -> Any:
 
 
 def _ends(colours: FloatArray) -> Any:
-    """Return the colours of both ends of each line."""
     return np.repeat(_bytes(colours)[:, None], 2, axis=1)

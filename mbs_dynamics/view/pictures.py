@@ -100,54 +100,42 @@ def _rendered(
         yield image
 
 
-def write_png(page: Page, source: Source, path: Path) -> None:
-    """Write a picture of the current scene. Raises BackendError without a browser."""
-    import imageio.v3
-
-    with _rendered(page, source, 1280, 800) as image:
-        imageio.v3.imwrite(path, image())
-
-
-def write_gif(page: Page, playback: Playback, path: Path) -> None:
-    """Write an animation in real time. Raises BackendError without a browser."""
-    import imageio.v3
-
-    frames, times = [], _times(playback)
-    with _rendered(page, playback, 640, 480) as image:
-        for k, t in enumerate(times, 1):
-            playback.seek(t)
-            frames.append(image())
-            if k % 10 == 0:
-                page.report(f"drew {k} of {len(times)} frames")
-    imageio.v3.imwrite(path, np.stack(frames), duration=1000.0 / FRAMES_PER_SECOND, loop=0)
-
-
-def write_html(page: Page, source: Source, path: Path) -> None:
-    """Write the scene, or the whole motion, as one HTML file without references to others."""
-    page.refresh(source)
-    serializer = page.server.get_scene_serializer()
-    if isinstance(source, Playback):
-        for t in _times(source):
-            source.seek(t)
-            page.refresh(source)
-            serializer.insert_sleep(1.0 / FRAMES_PER_SECOND)
-    path.write_text(serializer.as_html(), encoding="utf-8")
-
-
-def _times(playback: Playback) -> list[float]:
+def _played(playback: Playback) -> Iterator[tuple[int, int]]:
+    """Show each frame of a motion in real time, and yield its number, from 1 on, of how many."""
     count = max(int(playback.end * FRAMES_PER_SECOND), 1) + 1
-    return [float(t) for t in np.linspace(0.0, playback.end, count)]
+    for k, t in enumerate(np.linspace(0.0, playback.end, count), 1):
+        playback.seek(float(t))
+        yield k, count
 
 
 def write_picture(page: Page, source: Source, path: Path) -> None:
-    """Write a file in the format of its suffix; see :func:`check_picture`."""
+    """Write a file in the format of its suffix; see :func:`check_picture`.
+
+    HTML is one file without references to others. Of a motion, .html and .gif show all of it in
+    real time. Raises BackendError for pictures without a browser.
+    """
     page.panel = False
     if path.suffix == ".html":
-        write_html(page, source, path)
-    elif isinstance(source, Playback) and path.suffix == ".gif":
-        write_gif(page, source, path)
+        page.refresh(source)
+        serializer = page.server.get_scene_serializer()
+        for _ in _played(source) if isinstance(source, Playback) else ():
+            page.refresh(source)
+            serializer.insert_sleep(1.0 / FRAMES_PER_SECOND)
+        path.write_text(serializer.as_html(), encoding="utf-8")
+        return
+    import imageio.v3
+
+    if isinstance(source, Playback) and path.suffix == ".gif":
+        frames = []
+        with _rendered(page, source, 640, 480) as image:
+            for k, count in _played(source):
+                frames.append(image())
+                if k % 10 == 0:
+                    page.report(f"drew {k} of {count} frames")
+        imageio.v3.imwrite(path, np.stack(frames), duration=1000.0 / FRAMES_PER_SECOND, loop=0)
     else:
-        write_png(page, source, path)
+        with _rendered(page, source, 1280, 800) as image:
+            imageio.v3.imwrite(path, image())
 
 
 def check_picture(path: Path, moves: bool) -> None:

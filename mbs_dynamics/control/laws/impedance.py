@@ -50,9 +50,7 @@ def checked_ratio(value: Any) -> float:
 def by_joint(values: Any, names: Sequence[str], name: str) -> FloatArray:
     """Return (m,) of one value for all joints, one for each, or those of some joints, else 0."""
     if isinstance(values, Mapping):
-        for joint in values:
-            if joint not in names:
-                raise UnknownJointError(joint, names)
+        UnknownJointError.check(values, names)
         values = [values.get(joint, 0.0) for joint in names]
     array = checks.not_negative(name, values)
     if array.shape not in ((), (len(names),)):

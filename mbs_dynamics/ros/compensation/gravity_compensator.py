@@ -42,7 +42,7 @@ from mbs_dynamics.control.references import Target
 from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, MbsError, ModelError, shortened
 from mbs_dynamics.ros.compensation.impedance import MODES, OF_LAWS, ImpedanceControlSettings
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
-from mbs_dynamics.ros.performance import Cost
+from mbs_dynamics.ros.performance import cost_of
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 from mbs_dynamics.settings import parameters_of
 
@@ -262,7 +262,8 @@ class GravityCompensator:
         try:
             if not stamp:
                 raise ArgumentError("it has no time stamp")
-            if stamp < self._imu_stamp and not self._imu_silent(now):
+            silent = now - self._imu_at >= self.settings.stale_timeout
+            if stamp < self._imu_stamp and not silent:
                 late = 1e-9 * (self._imu_stamp - stamp)
                 raise ArgumentError(f"its stamp is {late:.6f} s before that of the message before")
             aged = self.arm.aged(stamp, clock)
@@ -284,9 +285,6 @@ class GravityCompensator:
         self.arm.law.gravity.aim(goal, now, 0.0)
         self._imu, self._imu_at, self._imu_stamp, self.gravity = smooth, now, stamp, gravity
         self.imu_watch.feed(now)
-
-    def _imu_silent(self, now: float) -> bool:
-        return now - self._imu_at >= self.settings.stale_timeout
 
     # -- settings ---------------------------------------------------------------------------------
 
@@ -423,12 +421,12 @@ class GravityCompensator:
         """Return whether measured efforts show that motors hold the arm."""
         return self.arm is not None and enabling.supported(self.arm)
 
-    def cost(self) -> Cost | None:
-        """Return the cost of the gravity torques at the latest positions; None before the first."""
+    def cost(self) -> dict[str, object]:
+        """Return the cost of the gravity torques at the latest positions; empty without these."""
         if self.arm is None or not self.arm.q:
-            return None
+            return {}
         law = self.arm.law
-        return Cost.of(law.kernel, np.array(self.arm.q), *law.goal_inputs())
+        return cost_of(law.kernel, np.array(self.arm.q), *law.goal_inputs())
 
     @property
     def limits(self) -> CommandLimits:

@@ -21,87 +21,53 @@ from mbs_dynamics.ros.compensation.interface import (
     GRAVITY_COMPENSATION_NODE,
     GravityCompensationSettings,
 )
-from mbs_dynamics.ros.interface import LARGEST_DESCRIPTION, Service, Topic
-from mbs_dynamics.settings import setting
+from mbs_dynamics.ros.interface import LARGEST_DESCRIPTION, service, topic
+from mbs_dynamics.settings import number, option, parameters_of
 
 MODES = ("floating", "joint", "cartesian", "law")
 """Valid values of ``mode``."""
-
-OF_LAWS = (
-    "mode",
-    "link",
-    "stiffness",
-    "linear_stiffness",
-    "angular_stiffness",
-    "stiffness_axes",
-    "damping_ratio",
-    "posture_frequency",
-)
-"""Settings of which another law follows."""
 
 
 @dataclass(frozen=True)
 class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
     """Values of the parameters of impedance_control_node. Raises ArgumentError for invalid ones."""
 
-    mode: str = setting(
-        "joint",
+    mode: str = option("joint", choices=MODES)(
         "Law that commands the arm: gravity compensation alone, impedance of the joints or of "
-        "link, or the law that the parameter law names. Changes take switch_time, without a jump.",
-        choices=MODES,
+        "link, or the law that the parameter law names. Changes take switch_time, without a jump."
     )
-    law: str = setting(
-        "",
+    law: str = option("", read_only=True)(
         "Python import path of a law, module:name, for the mode law: a function of model, state "
-        "and reference, or a class that is called without arguments and makes one.",
-        read_only=True,
+        "and reference, or a class that is called without arguments and makes one."
     )
-    link: str = setting(
-        "",
-        "Link that the mode cartesian moves. Empty: the last body of the robot.",
-        at_rest_only=True,
+    link: str = option("", at_rest_only=True)(
+        "Link that the mode cartesian moves. Empty: the last body of the robot."
     )
-    stiffness: tuple[float, ...] = setting(
-        10.0,
+    stiffness: tuple[float, ...] = number(10.0, 0.0, 1e5, "N m/rad or N/m", per="joint")(
         "Stiffness of this joint in the mode joint. What the period of joint_states cannot bear is "
-        "refused.",
-        "N m/rad or N/m",
-        range=(0.0, 1e5),
-        per="joint",
+        "refused."
     )
-    linear_stiffness: tuple[float, float, float] = setting(
-        (300.0, 300.0, 300.0),
+    linear_stiffness: tuple[float, float, float] = option((300.0, 300.0, 300.0), "N/m")(
         "Stiffness of the link along the axes of stiffness_axes, in the mode cartesian.",
-        "N/m",
         constraints="Three numbers from 0.",
     )
-    angular_stiffness: tuple[float, float, float] = setting(
-        (10.0, 10.0, 10.0),
+    angular_stiffness: tuple[float, float, float] = option((10.0, 10.0, 10.0), "N m/rad")(
         "Stiffness of the link about the axes of stiffness_axes, in the mode cartesian.",
-        "N m/rad",
         constraints="Three numbers from 0.",
     )
-    stiffness_axes: str = setting(
-        "root", "Axes of the stiffness of the link: root link, or target.", choices=AXES
+    stiffness_axes: str = option("root", choices=AXES)(
+        "Axes of the stiffness of the link: root link, or target."
     )
-    damping_ratio: float = setting(
-        1.0, "Damping ratio of every mode of the arm on its springs.", range=RATIOS
+    damping_ratio: float = number(1.0, *RATIOS)(
+        "Damping ratio of every mode of the arm on its springs."
     )
-    posture_frequency: float = setting(
-        2.0,
+    posture_frequency: float = number(2.0, 0.0, 50.0, "rad/s")(
         "Natural frequency with which joints return to the posture, as far as that does not move "
-        "the link. 0: not at all.",
-        "rad/s",
-        range=(0.0, 50.0),
+        "the link. 0: not at all."
     )
-    armature: tuple[float, ...] = setting(
-        0.0,
-        "Inertia of the rotor of this joint, times gear ratio squared.",
-        "kg m^2 or kg",
-        range=(0.0, 1e3),
-        read_only=True,
-        per="joint",
-    )
+    armature: tuple[float, ...] = number(
+        0.0, 0.0, 1e3, "kg m^2 or kg", read_only=True, per="joint"
+    )("Inertia of the rotor of this joint, times gear ratio squared.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -132,42 +98,38 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
         return law_from(self.law) if mode == "law" else None
 
 
+OF_LAWS = tuple(
+    one.name
+    for one in parameters_of(ImpedanceControlSettings)
+    if one.name in ImpedanceControlSettings.__annotations__ and not one.read_only
+)
+"""Settings of which another law follows."""
+
 IMPEDANCE_CONTROL_NODE = GRAVITY_COMPENSATION_NODE._replace(
     node="impedance_control_node",
     description="Lets an arm follow references as on springs, once its service has enabled it.",
     settings=ImpedanceControlSettings,
     subscribed=(
         *GRAVITY_COMPENSATION_NODE.subscribed,
-        Topic(
-            "~/target_joint",
-            "sensor_msgs/msg/JointState",
+        topic("~/target_joint", "sensor_msgs/msg/JointState")(
             "Positions to go to, of some or all joints; in the mode cartesian the posture to "
-            "prefer. With velocities they go on moving for reference_timeout.",
+            "prefer. With velocities they go on moving for reference_timeout."
         ),
-        Topic(
-            "~/target_pose",
-            "geometry_msgs/msg/PoseStamped",
-            "Pose for the link to go to, in the fixed link header.frame_id; empty: the root link.",
+        topic("~/target_pose", "geometry_msgs/msg/PoseStamped")(
+            "Pose for the link to go to, in the fixed link header.frame_id; empty: the root link."
         ),
-        Topic(
-            "~/trajectory",
-            "trajectory_msgs/msg/JointTrajectory",
+        topic("~/trajectory", "trajectory_msgs/msg/JointTrajectory", largest=LARGEST_DESCRIPTION)(
             "Motion of all joints, played once its first point is reached and due. Without points: "
-            "come to rest.",
-            largest=LARGEST_DESCRIPTION,
+            "come to rest."
         ),
     ),
     services=(
         *GRAVITY_COMPENSATION_NODE.services,
-        Service(
-            "~/pause",
-            "std_srvs/srv/SetBool",
-            "true: the trajectory comes to rest on its path. false: it goes on.",
+        service("~/pause", "std_srvs/srv/SetBool")(
+            "true: the trajectory comes to rest on its path. false: it goes on."
         ),
-        Service(
-            "~/stop",
-            "std_srvs/srv/Trigger",
-            "Come to rest, and forget the trajectory or the target.",
+        service("~/stop", "std_srvs/srv/Trigger")(
+            "Come to rest, and forget the trajectory or the target."
         ),
     ),
 )

@@ -23,10 +23,10 @@ from mbs_dynamics.ros.interface import (
     SENSOR_DATA,
     DescribedSettings,
     Interface,
-    Service,
-    Topic,
+    service,
+    topic,
 )
-from mbs_dynamics.settings import Settings, parameters_of, setting
+from mbs_dynamics.settings import Settings, number, option, parameters_of
 
 COMMANDS = "/forward_effort_controller/commands"
 
@@ -44,11 +44,10 @@ BESIDE_GRAVITY = (
 
 def resets_position_command(else_it: str) -> Any:
     """Return the setting of that name; ``else_it``: what happens to a controller if it is false."""
-    return setting(
-        False,
+    return option(False)(
         "Whether the hardware sets its position commands to the measured positions before a "
         "position controller starts. false: a position_controller that starts from the last "
-        f"command {else_it}, since the arm would leap.",
+        f"command {else_it}, since the arm would leap."
     )
 
 
@@ -56,28 +55,26 @@ def resets_position_command(else_it: str) -> Any:
 class ControllerSettings(Settings):
     """Parameters of nodes that command an effort controller, or watch its commands."""
 
-    command_topic: str = setting(
-        COMMANDS,
+    command_topic: str = option(COMMANDS, read_only=True)(
         "Topic of the commands, std_msgs/Float64MultiArray in the order of joints.",
         constraints="A topic name; without a leading slash it is in the node's namespace.",
-        read_only=True,
     )
-    controller_manager: str = setting(
-        "controller_manager",
+    controller_manager: str = option("controller_manager", read_only=True)(
         "Name of ros2_control's controller manager; without a leading slash it is in the node's "
-        "namespace.",
-        read_only=True,
+        "namespace."
     )
-    effort_controller: str = setting(
-        "",
-        "Name of the controller behind command_topic. Empty: as in command_topic.",
-        read_only=True,
+    effort_controller: str = option("", read_only=True)(
+        "Name of the controller behind command_topic. Empty: as in command_topic."
     )
 
     @property
     def controller(self) -> str:
-        """The controller behind ``command_topic``; "" if neither name shows it."""
-        return self.effort_controller or controller_of(self.command_topic)
+        """The controller behind ``command_topic``; "" if neither name shows it.
+
+        ``/left/forward_effort_controller/commands`` is that of ``forward_effort_controller``.
+        """
+        *_, name, last = ["", "", *self.command_topic.split("/")]
+        return self.effort_controller or (name if last == "commands" else "")
 
 
 @dataclass(frozen=True)
@@ -87,70 +84,48 @@ class GravityCompensationSettings(DescribedSettings, ArmSettings, ControllerSett
     Raises ArgumentError for invalid values.
     """
 
-    compensates_itself: bool | None = setting(
-        None,
+    compensates_itself: bool | None = option(None, type="bool", at_rest_only=True)(
         "Whether the robot or its driver already compensates gravity. Must be set; torques can be "
-        "enabled only if it is false.",
-        type="bool",
-        at_rest_only=True,
+        "enabled only if it is false."
     )
-    motors_file: str = setting(
-        "",
+    motors_file: str = option("", read_only=True)(
         "YAML table of motors: joint_states and commands are in the units of the drives, with "
-        "their signs and zeros. Empty: in SI units.",
-        read_only=True,
+        "their signs and zeros. Empty: in SI units."
     )
-    payload_time: float = setting(
-        -1.0,
+    payload_time: float = number(-1.0, -1.0, 10.0, "s")(
         "Time in which a payload takes effect while torques are commanded. -1: ramp_time. A load "
-        "that is taken up at once, as by a gripper, needs a short one.",
-        "s",
-        range=(-1.0, 10.0),
+        "that is taken up at once, as by a gripper, needs a short one."
     )
-    use_imu: bool = setting(
-        False,
-        "Take gravity, and the acceleration of the base, from the topic imu.",
-        read_only=True,
+    use_imu: bool = option(False, read_only=True)(
+        "Take gravity, and the acceleration of the base, from the topic imu."
     )
-    imu_time_constant: float = setting(
-        0.1, "Time constant of the low-pass filter on the imu. 0: none.", "s", range=(0.0, 10.0)
+    imu_time_constant: float = number(0.1, 0.0, 10.0, "s")(
+        "Time constant of the low-pass filter on the imu. 0: none."
     )
-    callback_timeout: float = setting(
-        0.1,
+    callback_timeout: float = number(0.1, 1e-6, 10.0, "s")(
         "Processor time of a callback above which the node stops. Time that it waits for the "
-        "middleware or for other processes does not count.",
-        "s",
-        range=(1e-6, 10.0),
+        "middleware or for other processes does not count."
     )
-    check_controller: bool = setting(
-        True,
+    check_controller: bool = option(True)(
         "Where there is a controller manager, enable only if the controller behind command_topic "
-        "is active and takes efforts of the same joints in the same order.",
+        "is active and takes efforts of the same joints in the same order."
     )
-    position_controller: str = setting(
-        "",
+    position_controller: str = option("", read_only=True)(
         "Name of a controller that holds the arm. ~/enable then switches from it to "
-        "effort_controller, and back. Empty: no controller is switched.",
-        read_only=True,
+        "effort_controller, and back. Empty: no controller is switched."
     )
-    adds_to_position_control: bool = setting(
-        False,
+    adds_to_position_control: bool = option(False, read_only=True)(
         "Add gravity torques to a position loop that goes on holding the arm: position_controller, "
         "which must be active, or if that is empty the loop of the drives, which is not checked. "
         "No controller is switched; nothing is damped; torques ramp in within ramp_time or "
         "ramp_in_time, whichever is longer.",
         constraints="Only without damping, friction_scale, springs, settling and "
         "tracking_tolerance, and with start_from zero.",
-        read_only=True,
     )
     resets_position_command: bool = resets_position_command("is refused")
-    release_timeout: float = setting(
-        5.0,
+    release_timeout: float = number(5.0, 0.0, 60.0, "s", at_rest_only=True)(
         "Time after a release in which gravity torques hold the arm, while states are valid and "
-        "position_controller cannot be activated. Then they ramp out.",
-        "s",
-        range=(0.0, 60.0),
-        at_rest_only=True,
+        "position_controller cannot be activated. Then they ramp out."
     )
 
     def __post_init__(self) -> None:
@@ -187,25 +162,19 @@ class CommandWatchdogSettings(ControllerSettings):
     Raises ArgumentError for invalid values.
     """
 
-    command_timeout: float = setting(
-        1.0,
+    command_timeout: float = number(1.0, 0.1, 60.0, "s")(
         "Silence after a command that is not zero, after which the controller is deactivated. It "
-        "must exceed the stale_timeout of gravity_compensation_node by 0.4 s or more.",
-        "s",
-        range=(0.1, 60.0),
+        "must exceed the stale_timeout of gravity_compensation_node by 0.4 s or more."
     )
-    position_controller: str = setting(
-        "",
+    position_controller: str = option("", read_only=True)(
         "Controller that is activated in the same call, to hold the arm. Empty: none, and the arm "
-        "falls unless it has brakes.",
-        read_only=True,
+        "falls unless it has brakes."
     )
     resets_position_command: bool = resets_position_command("is not activated")
-    brakes: bool = setting(
-        False,
+    brakes: bool = option(False)(
         "Whether the hardware brakes when the controller is deactivated. Then that is done at "
         "once where no position controller takes over. false: zeros are commanded before, since "
-        "some hardware applies the last torque further.",
+        "some hardware applies the last torque further."
     )
 
     def __post_init__(self) -> None:
@@ -222,20 +191,8 @@ class CommandWatchdogSettings(ControllerSettings):
             )
 
 
-def controller_of(topic: str) -> str:
-    """Return the controller that takes the commands on a topic; "" if the name does not show it.
-
-    ``/left/forward_effort_controller/commands`` is that of ``forward_effort_controller``.
-    """
-    *_, name, last = ["", "", *topic.split("/")]
-    return name if last == "commands" else ""
-
-
-COMMAND_TOPIC = Topic(
-    "<command_topic>",
-    "std_msgs/msg/Float64MultiArray",
-    "Torques in N m or N, in the order of joints.",
-    LATEST,
+COMMAND_TOPIC = topic("<command_topic>", "std_msgs/msg/Float64MultiArray", LATEST)(
+    "Torques in N m or N, in the order of joints."
 )
 
 GRAVITY_COMPENSATION_NODE = Interface(
@@ -247,49 +204,32 @@ GRAVITY_COMPENSATION_NODE = Interface(
         JOINT_STATES,
         PAYLOAD,
         GRAVITY,
-        Topic(
-            "imu",
-            "sensor_msgs/msg/Imu",
-            "linear_acceleration of a base that is tilted or moves.",
-            SENSOR_DATA,
-            "use_imu",
+        topic("imu", "sensor_msgs/msg/Imu", SENSOR_DATA, "use_imu")(
+            "linear_acceleration of a base that is tilted or moves."
         ),
     ),
     published=(
         COMMAND_TOPIC,
-        Topic(
-            "~/commanded_torques",
-            "sensor_msgs/msg/JointState",
+        topic("~/commanded_torques", "sensor_msgs/msg/JointState")(
             "The commanded torques in N m or N by name, with the stamp of the joint states; begins "
-            "up to 0.1 s after the first subscription.",
+            "up to 0.1 s after the first subscription."
         ),
-        Topic(
-            "~/enabled",
-            "std_msgs/msg/Bool",
+        topic("~/enabled", "std_msgs/msg/Bool", LATCHED)(
             "Whether torques follow the robot: from the start of the ramp in to that of the ramp "
-            "out, or to a fault.",
-            LATCHED,
+            "out, or to a fault."
         ),
-        Topic(
-            "~/collision",
-            "sensor_msgs/msg/JointState",
+        topic("~/collision", "sensor_msgs/msg/JointState", condition="collision_file")(
             "External torques in N m or N at a collision, with the stamp of the joint states; that "
-            "of the joint which detects it comes first.",
-            condition="collision_file",
+            "of the joint which detects it comes first."
         ),
-        Topic(
-            "~/contact_wrench",
-            "geometry_msgs/msg/WrenchStamped",
-            "Estimated wrench on the tool in N and N m at a collision, with the same stamp.",
-            condition="collision_file",
+        topic("~/contact_wrench", "geometry_msgs/msg/WrenchStamped", condition="collision_file")(
+            "Estimated wrench on the tool in N and N m at a collision, with the same stamp."
         ),
         DIAGNOSTICS,
     ),
     services=(
-        Service(
-            "~/enable",
-            "std_srvs/srv/SetBool",
-            "true: ramp in, or refuse with all reasons in message. false: ramp out.",
+        service("~/enable", "std_srvs/srv/SetBool")(
+            "true: ramp in, or refuse with all reasons in message. false: ramp out."
         ),
     ),
     lifecycle=True,

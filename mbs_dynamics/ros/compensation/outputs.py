@@ -146,18 +146,16 @@ class CommandOutputs:
 
 def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> DiagnosticStatus:
     """Return the state of the model, and why the latest payload or gravity was refused."""
-    arm = core.arm
+    arm, summary = core.arm, ""
     values: dict[str, object] = {}
-    if arm is None:
-        level, summary = DiagnosticStatus.WARN, "no robot_description yet"
-    else:
-        level, summary = DiagnosticStatus.OK, f"model {quoted(arm.model.name)} in force"
-        cost = core.cost()
+    warning = "" if arm is not None else "no robot_description yet"
+    if arm is not None:
+        summary = f"model {quoted(arm.model.name)} in force"
         values = {
             "model": arm.model.name,
             "joints": ", ".join(core.settings.joints),
             "algorithm": arm.law.algorithm,
-            **(cost.values() if cost is not None else {}),
+            **core.cost(),
             "backend": arm.backend,
             "kernels called through": call_mechanism(arm.backend),
             "effort limits": ", ".join(f"{most:.6g}" for most in arm.efforts),
@@ -165,12 +163,11 @@ def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> Diagn
             **messages.environment_values(arm.law.gravity.goal, core.loads),
         }
     if core.pending is not None:
-        level = DiagnosticStatus.WARN
-        summary = "a new robot_description waits until no torque is commanded or held"
-    if core.refused:
-        level = DiagnosticStatus.ERROR
-        summary = f"robot_description refused: {core.refused}"
-    return messages.status("model", level, summary, values, refusals)
+        warning = "a new robot_description waits until no torque is commanded or held"
+    error = f"robot_description refused: {core.refused}" if core.refused else ""
+    return messages.status(
+        "model", summary, values, warning=warning, error=error, refusals=refusals
+    )
 
 
 def input_status(
@@ -182,16 +179,13 @@ def input_status(
         "valid": report.answered,
         **report.values,
     }
-    problem = "" if core.arm is None else core.arm.input_problem(now)
-    level, summary = DiagnosticStatus.OK, f"{report.rate:.1f} Hz"
     if lifecycle != "active":
-        summary = f"not active: {lifecycle}"
-    elif problem:
-        level, summary = DiagnosticStatus.ERROR, problem
-    elif report.rejected:
-        level = DiagnosticStatus.WARN
-        summary = f"{report.rejected} joint_states not used: {report.last_rejection}"
-    return messages.status("input", level, summary, values)
+        return messages.status("input", f"not active: {lifecycle}", values)
+    problem, unused = "" if core.arm is None else core.arm.input_problem(now), ""
+    if report.rejected:
+        unused = f"{report.rejected} joint_states not used: {report.last_rejection}"
+    rate = f"{report.rate:.1f} Hz"
+    return messages.status("input", rate, values, warning=unused, error=problem)
 
 
 def command_status(
@@ -207,10 +201,9 @@ def command_status(
     ``problems`` prevent enabling, ``trouble`` is that with the controllers; ``alone``: it leaves
     the torques as all that holds the arm.
     """
-    policy = core.policy
-    fault = policy.fault
+    policy, state, fault = core.policy, core.policy.state.value, core.policy.fault
     values: dict[str, object] = {
-        "state": policy.state.value,
+        "state": state,
         **({"law": core.arm.following.name} if core.arm is not None else {}),
         "fault": fault.kind if fault else "none",
         "fault reason": fault.reason if fault else "none",
@@ -225,32 +218,23 @@ def command_status(
     }
     for joint, torque in zip(core.settings.joints, policy.latest, strict=False):
         values[f"last command: {joint}"] = f"{torque:.4f}"
-    level, summary = DiagnosticStatus.OK, policy.state.value
+    warning = error = ""
     if policy.state is GuardState.FAULT and fault is not None:
-        level, summary = DiagnosticStatus.ERROR, f"stopped by a fault: {fault.reason}"
+        error = f"stopped by a fault: {fault.reason}"
         if policy.holding:
-            summary += "; the controller holds the last torques until disabled or enabled"
+            error += "; the controller holds the last torques until disabled or enabled"
     elif policy.state is GuardState.DISABLED:
-        if problems:
-            level, summary = DiagnosticStatus.WARN, f"disabled; cannot be enabled: {problems[0]}"
+        warning = f"disabled; cannot be enabled: {problems[0]}" if problems else ""
     elif trouble:
-        level = DiagnosticStatus.ERROR if alone else DiagnosticStatus.WARN
-        summary = f"{policy.state.value}; {trouble}"
-        summary += "; the torques alone hold the arm" if alone else ""
+        warning = f"{state}; {trouble}"
+        error = f"{warning}; the torques alone hold the arm" if alone else ""
     elif traffic.subscribers == 0:
-        level = DiagnosticStatus.WARN
-        summary = f"{policy.state.value}, but {traffic.topic} has no subscriber"
+        warning = f"{state}, but {traffic.topic} has no subscriber"
     elif traffic.limited_effort:
-        level = DiagnosticStatus.WARN
-        summary = f"{policy.state.value}, at the effort limit of {_limited(core)}"
+        joints = ", ".join(core.settings.joints[k] for k in policy.limited.effort)
+        warning = f"{state}, at the effort limit of {joints or 'some joint, not just now'}"
     elif traffic.limited_rate:
-        level, summary = DiagnosticStatus.WARN, f"{policy.state.value}, at the rate limit"
-    if traffic.rivals and level == DiagnosticStatus.OK:
-        level = DiagnosticStatus.WARN
-        summary += f"; {traffic.rivals} other publisher(s) on {traffic.topic}"
-    return messages.status("command", level, summary, values)
-
-
-def _limited(core: GravityCompensator) -> str:
-    joints = [core.settings.joints[k] for k in core.policy.limited.effort]
-    return ", ".join(joints) or "some joint, not just now"
+        warning = f"{state}, at the rate limit"
+    if traffic.rivals and not warning:
+        warning = f"{state}; {traffic.rivals} other publisher(s) on {traffic.topic}"
+    return messages.status("command", state, values, warning=warning, error=error)

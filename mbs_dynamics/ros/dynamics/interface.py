@@ -22,10 +22,10 @@ from mbs_dynamics.ros.interface import (
     SENSOR_DATA,
     Interface,
     SensedSettings,
-    Service,
-    Topic,
+    service,
+    topic,
 )
-from mbs_dynamics.settings import names_setting, setting
+from mbs_dynamics.settings import names_setting, number, option
 
 CHOICES = (*REPRESENTATIONS, "auto")
 """Valid values of ``representation``."""
@@ -48,7 +48,7 @@ else:
             (
                 one.asked_by,
                 bool,
-                setting(one.default, f"Publish ~/{one.topic}. {one.about}".rstrip()),
+                option(one.default)(f"Publish ~/{one.topic}. {one.about}".rstrip()),
             )
             for one in OUTPUTS
             if not one.parameter
@@ -62,8 +62,7 @@ else:
 class DynamicsSettings(Switches):
     """Values of the parameters of dynamics_node. Raises ArgumentError for invalid values."""
 
-    representation: str = setting(
-        "hybrid",
+    representation: str = option("hybrid")(
         "Representation of the published twists and Jacobians. Torques do not depend on it.",
         constraints=f"One of {', '.join(CHOICES)}; auto publishes body_fixed; mixed needs "
         "publish_twists false.",
@@ -71,92 +70,66 @@ class DynamicsSettings(Switches):
     algorithm: str = algorithm_setting(
         "torques, mass matrix, energy and the momentum of the observer"
     )
-    bodies: tuple[str, ...] = names_setting(
-        "link",
+    bodies: tuple[str, ...] = names_setting("link", which="moving links")(
         "Links whose twists and Jacobians are published. Empty: the tool or hand of each "
-        "branch, by its name, or else the last moving link; that of the longest branch first.",
-        which="moving links",
+        "branch, by its name, or else the last moving link; that of the longest branch first."
     )
-    floating_base: bool = setting(
-        False,
+    floating_base: bool = option(False, read_only=True)(
         "Move the root link by a free joint. Its pose and twist come on odom, or orientation and "
         "angular rate on imu.",
         constraints="Not with external torques, tool wrench, desired torques, markers and payload "
         "estimation.",
-        read_only=True,
     )
-    odom_frame: str = setting(
-        "odom",
+    odom_frame: str = option("odom", read_only=True)(
         "Frame in which odometry states the pose of a floating base. Hybrid twists and gravity are "
-        "resolved in its axes.",
-        read_only=True,
+        "resolved in its axes."
     )
-    publish_desired_torques: bool = setting(
-        False,
+    publish_desired_torques: bool = option(False)(
         "Answer each point on ~/desired with its inverse dynamics on ~/desired_torques, and each "
-        "trajectory on ~/desired_trajectory likewise.",
+        "trajectory on ~/desired_trajectory likewise."
     )
-    publish_markers: bool = setting(
-        False,
+    publish_markers: bool = option(False)(
         "Publish ~/markers for RViz: inertias, centre of mass, gravity torques as discs, the screw "
-        "axis of the tool's twist, and the tool wrench.",
+        "axis of the tool's twist, and the tool wrench."
     )
-    estimate_payload: bool = setting(
-        False,
+    estimate_payload: bool = option(False)(
         "Offer services that estimate the load on tool_body from efforts in still poses, and "
-        "publish it on ~/payload_estimate. It is not applied.",
+        "publish it on ~/payload_estimate. It is not applied."
     )
-    joint_wrenches: tuple[str, ...] = names_setting(
-        "joint",
+    joint_wrenches: tuple[str, ...] = names_setting("joint")(
         "Joints whose transmitted wrench is published on ~/joint_wrench/<joint>, fixed joints such "
-        "as that of a force-torque sensor included. Empty: none.",
+        "as that of a force-torque sensor included. Empty: none."
     )
-    observer_gain: float = setting(
-        20.0,
+    observer_gain: float = number(20.0, 0.1, 1000.0, "1/s")(
         "Gain of the momentum observer: external torques pass a low-pass filter of this corner "
-        "frequency in rad/s.",
-        "1/s",
-        range=(0.1, 1000.0),
+        "frequency in rad/s."
     )
-    joint_friction: bool = setting(
-        True,
+    joint_friction: bool = option(True)(
         "Subtract the damping and friction of the robot_description from the efforts before "
-        "external torques are computed from them.",
+        "external torques are computed from them."
     )
-    friction_speed: float = setting(
-        0.05,
-        "Speed at which Coulomb friction reaches three quarters of its value; it is smooth at "
-        "zero.",
-        "rad/s or m/s",
-        range=(1e-4, 10.0),
+    friction_speed: float = number(0.05, 1e-4, 10.0, "rad/s or m/s")(
+        "Speed at which Coulomb friction reaches three quarters of its value; it is smooth at zero."
     )
-    tool_body: str = setting(
-        "",
+    tool_body: str = option("")(
         "Link on which the tool wrench acts, in its origin. Empty: the first of bodies.",
         constraints="Name of a moving link.",
     )
-    wrench_damping: float = setting(
-        0.05,
+    wrench_damping: float = number(0.05, 0.0, 10.0)(
         "Smaller singular values of the Jacobian (lengths in m) are damped in ~/tool_wrench, so "
-        "that it stays finite where the arm is singular.",
-        range=(0.0, 10.0),
+        "that it stays finite where the arm is singular."
     )
-    controller_state: str = setting(
-        "",
+    controller_state: str = option("")(
         "Topic of the controller_state of a joint_trajectory_controller, whose reference is "
-        "answered like points on ~/desired. Empty: none. Needs control_msgs.",
+        "answered like points on ~/desired. Empty: none. Needs control_msgs."
     )
-    desired_joints: tuple[str, ...] = names_setting(
-        "joint",
+    desired_joints: tuple[str, ...] = names_setting("joint")(
         "Joints of the points on ~/desired, in their order. The others are assumed to be at "
-        "rest at their measured positions. Empty: all, in the order of the model.",
+        "rest at their measured positions. Empty: all, in the order of the model."
     )
-    max_rate: float = setting(
-        0.0,
+    max_rate: float = number(0.0, 0.0, 10000.0, "Hz")(
         "Largest rate of publishing; joint_states in between are skipped. 0: every message is "
-        "answered.",
-        "Hz",
-        range=(0.0, 10000.0),
+        "answered."
     )
 
     def __post_init__(self) -> None:
@@ -188,18 +161,13 @@ class DynamicsSettings(Switches):
         return any(one.name == name for one in self.asked)
 
     @cached_property
-    def observes(self) -> bool:
-        """Whether the momentum observer runs."""
-        return bool(self.observed)
-
-    @cached_property
     def needing_velocity(self) -> tuple[str, ...]:
         """The published results that need velocities, in words."""
         return tuple(one.name.replace("_", " ") for one in self.asked if one.velocity)
 
     @cached_property
     def observed(self) -> tuple[str, ...]:
-        """The published topics of the momentum observer."""
+        """The published topics of the momentum observer, which runs if there are any."""
         return tuple(f"~/{one.topic}" for one in self.asked if one.observed)
 
     @cached_property
@@ -231,92 +199,57 @@ DYNAMICS_NODE = Interface(
         JOINT_STATES,
         GRAVITY,
         PAYLOAD,
-        Topic(
-            "odom",
-            "nav_msgs/msg/Odometry",
-            "Pose of the root link in odom_frame, and its twist in the root link.",
-            SENSOR_DATA,
-            "floating_base",
+        topic("odom", "nav_msgs/msg/Odometry", SENSOR_DATA, "floating_base")(
+            "Pose of the root link in odom_frame, and its twist in the root link."
         ),
-        Topic(
-            "imu",
-            "sensor_msgs/msg/Imu",
-            "Orientation and angular rate of a link fixed to the base, used without odometry.",
-            SENSOR_DATA,
-            "floating_base",
+        topic("imu", "sensor_msgs/msg/Imu", SENSOR_DATA, "floating_base")(
+            "Orientation and angular rate of a link fixed to the base, used without odometry."
         ),
-        Topic(
-            "~/desired",
-            "trajectory_msgs/msg/JointTrajectoryPoint",
-            "Point of a trajectory, for the joints desired_joints.",
-            condition=DESIRED,
+        topic("~/desired", "trajectory_msgs/msg/JointTrajectoryPoint", condition=DESIRED)(
+            "Point of a trajectory, for the joints desired_joints."
         ),
-        Topic(
-            "~/desired_trajectory",
-            TRAJECTORY,
-            "Trajectory with the names of its joints.",
-            condition=DESIRED,
-            largest=2**20,
+        topic("~/desired_trajectory", TRAJECTORY, condition=DESIRED, largest=2**20)(
+            "Trajectory with the names of its joints."
         ),
-        Topic(
+        topic(
             "<controller_state>",
             "control_msgs/msg/JointTrajectoryControllerState",
-            "Reference of a joint_trajectory_controller.",
             SENSOR_DATA,
             "publish_desired_torques, with controller_state",
-        ),
+        )("Reference of a joint_trajectory_controller."),
     ),
     published=(
         *(
-            Topic(f"~/{one.topic}", one.type, one.description, condition=one.asked_by)
+            topic(f"~/{one.topic}", one.type, condition=one.asked_by)(one.description)
             for one in OUTPUTS
         ),
-        Topic(
-            "~/markers",
-            "visualization_msgs/msg/MarkerArray",
-            f"Markers for RViz, at most {DISPLAY_RATE:.0f} messages per second.",
-            condition="publish_markers",
+        topic("~/markers", "visualization_msgs/msg/MarkerArray", condition="publish_markers")(
+            f"Markers for RViz, at most {DISPLAY_RATE:.0f} messages per second."
         ),
         *(
-            Topic(
-                f"~/{one.topic}{THROTTLE}",
-                one.type,
-                f"~/{one.topic}, at most {DISPLAY_RATE:.0f} messages per second, for displays.",
-                condition=one.asked_by,
+            topic(f"~/{one.topic}{THROTTLE}", one.type, condition=one.asked_by)(
+                f"~/{one.topic}, at most {DISPLAY_RATE:.0f} messages per second, for displays."
             )
             for one in OUTPUTS
             if one.displayed
         ),
-        Topic(
-            "~/payload_estimate",
-            "geometry_msgs/msg/InertiaStamped",
-            "Load that the still poses show, in the form that ~/payload takes.",
-            LATEST,
-            ESTIMATE,
+        topic("~/payload_estimate", "geometry_msgs/msg/InertiaStamped", LATEST, ESTIMATE)(
+            "Load that the still poses show, in the form that ~/payload takes."
         ),
-        Topic(
-            "~/desired_torques",
-            EFFORTS,
-            "Torques in N m or N of the point on ~/desired, by inverse dynamics.",
-            condition=DESIRED,
+        topic("~/desired_torques", EFFORTS, condition=DESIRED)(
+            "Torques in N m or N of the point on ~/desired, by inverse dynamics."
         ),
-        Topic(
-            "~/desired_trajectory_torques",
-            TRAJECTORY,
-            "The trajectory on ~/desired_trajectory, with the effort of each point.",
-            condition=DESIRED,
+        topic("~/desired_trajectory_torques", TRAJECTORY, condition=DESIRED)(
+            "The trajectory on ~/desired_trajectory, with the effort of each point."
         ),
         DIAGNOSTICS,
     ),
     services=(
-        Service(
-            "~/payload_estimate/take",
-            "std_srvs/srv/Trigger",
-            "Take the present pose, in which the arm stands still, and publish the estimate.",
-            ESTIMATE,
+        service("~/payload_estimate/take", "std_srvs/srv/Trigger", ESTIMATE)(
+            "Take the present pose, in which the arm stands still, and publish the estimate."
         ),
-        Service(
-            "~/payload_estimate/restart", "std_srvs/srv/Trigger", "Discard all poses.", ESTIMATE
+        service("~/payload_estimate/restart", "std_srvs/srv/Trigger", ESTIMATE)(
+            "Discard all poses."
         ),
     ),
     lifecycle=True,

@@ -62,7 +62,6 @@ class Markers:
 
 
 def _markers(drawing: Drawing) -> Iterator[Marker]:
-    """Yield the markers of a drawing."""
     if isinstance(drawing, Ellipsoids):
         for centre, R, semi_axes, colour in zip(*drawing[:4], strict=True):
             yield _marker(Marker.SPHERE, centre, R, 2.0 * semi_axes, colour, drawing.opacity)

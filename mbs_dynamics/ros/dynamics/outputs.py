@@ -20,7 +20,6 @@ from mbs_dynamics.ros.dynamics.feed_forward import DesiredTorques
 from mbs_dynamics.ros.dynamics.interface import THROTTLE, DynamicsSettings
 from mbs_dynamics.ros.dynamics.results import Output
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Results, Robot
-from mbs_dynamics.ros.performance import Cost
 
 if TYPE_CHECKING:
     from mbs_dynamics.ros.dynamics.markers import Markers
@@ -125,15 +124,13 @@ def _topics(robot: Robot) -> Iterator[tuple[Output, int | None, str]]:
 
 
 def model_status(
-    manager: ModelManager, refusals: Mapping[str, str], cost: Cost | None = None
+    manager: ModelManager, refusals: Mapping[str, str], cost: Mapping[str, object] = {}
 ) -> DiagnosticStatus:
     """Return the state of the model, why the latest payload was refused, and the cost."""
-    robot = manager.robot
+    robot, summary, error = manager.robot, "", ""
     values: dict[str, object] = {}
-    if robot is None:
-        level, summary = DiagnosticStatus.WARN, "no robot_description yet"
-    else:
-        level, summary = DiagnosticStatus.OK, f"model {quoted(robot.model.name)} in force"
+    if robot is not None:
+        summary = f"model {quoted(robot.model.name)} in force"
         values = {
             "model": robot.model.name,
             "joints": len(robot.joint_names),
@@ -141,26 +138,27 @@ def model_status(
             "bodies": ", ".join(robot.bodies),
             "representation": robot.settings.representation,
             "algorithm": robot.settings.algorithm,
-            **(cost.values() if cost is not None else {}),
+            **cost,
             "backend": robot.backend,
             "kernels called through": call_mechanism(robot.backend),
             **messages.environment_values(robot.model.gravity, manager.loads),
         }
     if manager.refused:
-        level = DiagnosticStatus.ERROR
         kept = "the model before it stays in force" if robot else "there is no model"
-        summary = f"robot_description refused, {kept}: {manager.refused}"
-    return messages.status("model", level, summary, values, refusals)
+        error = f"robot_description refused, {kept}: {manager.refused}"
+    missing = "" if robot else "no robot_description yet"
+    return messages.status(
+        "model", summary, values, warning=missing, error=error, refusals=refusals
+    )
 
 
 def effort_status(
     settings: DynamicsSettings, contact: Contact, missing: str, answered: int
 ) -> DiagnosticStatus:
     """Return the state of what depends on efforts; ``missing`` says why something is missing."""
-    level = DiagnosticStatus.OK
     summary = "efforts of all joints" if answered else "nothing received yet"
     values: dict[str, object] = {}
-    if settings.observes:
+    if settings.observed:
         values["external torques of"] = ", ".join(contact.joints) or "none"
         if contact.torques is not None:
             values["largest external torque [N m]"] = f"{abs(contact.torques).max():.6g}"
@@ -169,26 +167,22 @@ def effort_status(
         values["wrench directions observed"] = f"{wrench.observed} of 6"
         values["smallest singular value"] = f"{wrench.weakest:.3g}"
         if wrench.observed < 6:
-            level = DiagnosticStatus.WARN
-            summary = (
+            missing = missing or (
                 f"the joint torques show {wrench.observed} of 6 directions of the tool wrench: it "
                 "is partial"
             )
-    if missing:
-        level, summary = DiagnosticStatus.WARN, missing
-    return messages.status("effort", level, summary, values)
+    return messages.status("effort", summary, values, warning=missing)
 
 
 def desired_status(desired: DesiredTorques) -> DiagnosticStatus:
     """Return how many desired points were answered or rejected."""
-    rejected = desired.rejected_since_report()
-    level, summary = DiagnosticStatus.OK, f"{desired.answered} desired points answered"
+    rejected, warning = desired.rejected_since_report(), ""
     if rejected:
-        level = DiagnosticStatus.WARN
-        summary = f"{rejected} desired points rejected: {desired.last_rejection}"
+        warning = f"{rejected} desired points rejected: {desired.last_rejection}"
     values = {
         "answered": desired.answered,
         "rejected": desired.rejected,
         "last rejection": desired.last_rejection or "none",
     }
-    return messages.status("desired", level, summary, values)
+    answered = f"{desired.answered} desired points answered"
+    return messages.status("desired", answered, values, warning=warning)

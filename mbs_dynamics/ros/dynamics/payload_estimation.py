@@ -51,17 +51,13 @@ class PayloadEstimation:
         wanted = active and settings.estimate_payload
         if wanted == self.listens:
             return
-        if not wanted:
-            self._close()
+        if wanted:
+            self._publisher = self._node.advertise(TOPIC)
+            self._services = [
+                self._node.answer(f"{TOPIC}/take", lambda _: self._take()),
+                self._node.answer(f"{TOPIC}/restart", lambda _: self._restart()),
+            ]
             return
-        self._publisher = self._node.advertise(TOPIC)
-        self._services = [
-            self._node.answer(f"{TOPIC}/take", lambda _: self._take()),
-            self._node.answer(f"{TOPIC}/restart", lambda _: self._restart()),
-        ]
-
-    def _close(self) -> None:
-        """Destroy the services and the topic, and forget all poses."""
         while self._services:
             self._node.destroy_service(self._services.pop())
         self._node.destroy_publisher(self._publisher)

@@ -52,15 +52,13 @@ class Output(NamedTuple):
         return self.parameter or f"publish_{self.name}"
 
 
-def _recursion(name: str) -> Callable[[Any], Algorithms]:
+def _recursion(name: str, result: str = "") -> Callable[[Any], Algorithms]:
     """Return the algorithm of that name, in the representation of the parameter ``algorithm``."""
     function = getattr(mbs, name)
-    return lambda robot: {name: (function, {"representation": robot.settings.algorithm})}
+    return lambda robot: {result or name: (function, {"representation": robot.settings.algorithm})}
 
 
-def _momentum(robot: Any) -> Algorithms:
-    by = {"representation": robot.settings.algorithm}
-    return {"momentum": (mbs.generalized_momentum, by)}
+_momentum = _recursion("generalized_momentum", "momentum")
 
 
 def _tool(robot: Any) -> Algorithms:
@@ -68,14 +66,11 @@ def _tool(robot: Any) -> Algorithms:
     return {**_momentum(robot), "tool_jacobian": (mbs.jacobian, options)}
 
 
-def _twists(robot: Any) -> Algorithms:
+def _twists(robot: Any, name: str = "twists") -> Algorithms:
     rep = robot.settings.body_representation
-    return {"twists": (mbs.twists, {"bodies": robot.bodies, "representation": rep})}
-
-
-def _velocities(robot: Any) -> Algorithms:
-    rep = "spatial" if robot.settings.body_representation == "spatial" else "body_fixed"
-    return {"velocities": (mbs.twists, {"bodies": robot.bodies, "representation": rep})}
+    if name == "velocities" and rep != "spatial":
+        rep = "body_fixed"
+    return {name: (mbs.twists, {"bodies": robot.bodies, "representation": rep})}
 
 
 def _jacobians(robot: Any) -> Algorithms:
@@ -86,145 +81,127 @@ def _jacobians(robot: Any) -> Algorithms:
     }
 
 
-def _joint_wrenches(robot: Any) -> Algorithms:
-    options = {"joints": robot.settings.joint_wrenches, "representation": "body_fixed"}
-    return {"joint_wrenches": (mbs.joint_wrenches, options)}
-
-
-def _energy(robot: Any) -> Algorithms:
-    by = {"representation": robot.settings.algorithm}
-    return {"kinetic_energy": (mbs.kinetic_energy, by), "potential_energy": mbs.potential_energy}
-
-
 def _efforts(of: Any, robot: Any, _: int) -> Any:
     return of.JointMessage(robot.joint_names, "effort", frame_id=robot.frame())
 
 
-def _output(
-    name: str,
-    kind: str,
-    description: str,
-    message: Callable[[Any, Any, int], Any],
-    algorithms: Callable[[Any], Algorithms] | None = None,
-    *,
-    topic: str = "",
-    **more: Any,
-) -> Output:
-    """Return an output; by default of the algorithm of its name, on the topic of its name."""
-    algorithms = algorithms or _recursion(name)
-    return Output(name, topic or name, kind, description, message, algorithms, **more)
+def _output(name: str, type: str, topic: str = "", **more: Any) -> Callable[..., Output]:
+    """Return the function that declares an output by description, message and algorithms.
+
+    By default it is that of the algorithm of its name, on the topic of its name.
+    """
+
+    def declared(
+        description: str,
+        message: Callable[[Any, Any, int], Any],
+        algorithms: Callable[[Any], Algorithms] | None = None,
+    ) -> Output:
+        algorithms = algorithms or _recursion(name)
+        return Output(name, topic or name, type, description, message, algorithms, **more)
+
+    return declared
 
 
 OUTPUTS = (
-    _output(
-        "gravity_torques",
-        EFFORTS,
-        "Torques in N m or N that hold the robot against gravity.",
-        _efforts,
-        default=True,
-        displayed=True,
+    _output("gravity_torques", EFFORTS, default=True, displayed=True)(
+        "Torques in N m or N that hold the robot against gravity.", _efforts
     ),
-    _output(
-        "bias_torques",
-        EFFORTS,
+    _output("bias_torques", EFFORTS, default=True, velocity=True)(
         "Gravity, Coriolis and centrifugal torques in N m or N: those that keep the velocities "
         "constant.",
         _efforts,
-        default=True,
-        velocity=True,
     ),
-    _output(
-        "base_wrench",
-        WRENCH,
+    _output("base_wrench", WRENCH, parameter="floating_base")(
         "Wrench on a floating base that goes with ~/bias_torques, or without velocities "
         "~/gravity_torques, in N and N m.",
         lambda of, robot, _: of.wrench_message(robot.frame(robot.model.body_names[0])),
         lambda robot: {},
-        parameter="floating_base",
     ),
     _output(
         "twists",
         "geometry_msgs/msg/TwistStamped",
-        "Twist of the body in rad/s and m/s, resolved in the axes of header.frame_id.",
-        lambda of, robot, k: of.twist_message(robot.frame(robot.twist_frame(robot.bodies[k]))),
-        _twists,
         topic="twist/<body>",
         default=True,
         velocity=True,
+    )(
+        "Twist of the body in rad/s and m/s, resolved in the axes of header.frame_id.",
+        lambda of, robot, k: of.twist_message(robot.frame(robot.twist_frame(robot.bodies[k]))),
+        _twists,
     ),
     _output(
         "velocities",
         "geometry_msgs/msg/VelocityStamped",
-        "Twist of the body with its frames, measured at the origin of header.frame_id and resolved "
-        "in its axes.",
-        lambda of, robot, k: of.velocity_message(*robot.velocity_frames(robot.bodies[k])),
-        _velocities,
         about="The twist with its frames, which tf2 can transform.",
         topic="velocity/<body>",
         velocity=True,
+    )(
+        "Twist of the body with its frames, measured at the origin of header.frame_id and resolved "
+        "in its axes.",
+        lambda of, robot, k: of.velocity_message(*robot.velocity_frames(robot.bodies[k])),
+        lambda robot: _twists(robot, "velocities"),
     ),
-    _output(
-        "jacobians",
-        ARRAY,
+    _output("jacobians", ARRAY, topic="jacobian/<body>", default=True)(
         "Jacobian J (6, n) row by row, linear part first: twist = J qd.",
         lambda of, robot, k: of.JacobianMessage(
             robot.model.velocity_names, robot.bodies[k], robot.settings.body_representation
         ),
         _jacobians,
-        topic="jacobian/<body>",
-        default=True,
     ),
-    _output(
-        "mass_matrix",
-        ARRAY,
+    _output("mass_matrix", ARRAY)(
         "Mass matrix (n, n) row by row, in kg m^2, kg m or kg.",
         lambda of, robot, _: of.matrix_message(robot.model.velocity_names),
     ),
-    _output(
-        "center_of_mass",
-        "geometry_msgs/msg/PointStamped",
+    _output("center_of_mass", "geometry_msgs/msg/PointStamped")(
         "Centre of mass of all moving bodies in m, in the frame of the root link.",
         lambda of, robot, _: of.PointMessage(robot.frame()),
         lambda robot: {"center_of_mass": mbs.center_of_mass},
     ),
-    _output(
-        "energy",
-        ARRAY,
+    _output("energy", ARRAY, velocity=True)(
         "Kinetic and potential energy in J, and the power of the efforts in W.",
         lambda of, robot, _: of.EnergyMessage(),
-        _energy,
-        velocity=True,
+        lambda robot: {
+            **_recursion("kinetic_energy")(robot),
+            "potential_energy": mbs.potential_energy,
+        },
     ),
     _output(
         "joint_wrenches",
         WRENCH,
-        "Wrench that the joint transmits to the link beyond it, in N and N m.",
-        lambda of, robot, k: of.wrench_message(robot.frame(robot.wrench_links[k])),
-        _joint_wrenches,
         topic="joint_wrench/<joint>",
         velocity=True,
         parameter="joint_wrenches",
+    )(
+        "Wrench that the joint transmits to the link beyond it, in N and N m.",
+        lambda of, robot, k: of.wrench_message(robot.frame(robot.wrench_links[k])),
+        lambda robot: {
+            "joint_wrenches": (
+                mbs.joint_wrenches,
+                {"joints": robot.settings.joint_wrenches, "representation": "body_fixed"},
+            )
+        },
     ),
     _output(
         "external_torques",
         EFFORTS,
-        "Torques in N m or N that the surroundings exert on the joints.",
-        lambda of, robot, _: of.KnownEffortsMessage(robot.frame()),
-        _momentum,
         about="A momentum observer estimates them, and needs efforts in joint_states.",
         velocity=True,
         observed=True,
         displayed=True,
+    )(
+        "Torques in N m or N that the surroundings exert on the joints.",
+        lambda of, robot, _: of.KnownEffortsMessage(robot.frame()),
+        _momentum,
     ),
     _output(
         "tool_wrench",
         WRENCH,
-        "Wrench on tool_body that explains the external torques, in N and N m.",
-        lambda of, robot, _: of.wrench_message(robot.frame(robot.tool_body)),
-        _tool,
         about="It needs efforts in joint_states.",
         velocity=True,
         observed=True,
         displayed=True,
+    )(
+        "Wrench on tool_body that explains the external torques, in N and N m.",
+        lambda of, robot, _: of.wrench_message(robot.frame(robot.tool_body)),
+        _tool,
     ),
 )

@@ -36,7 +36,7 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.ros.dynamics.base import BaseState
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
-from mbs_dynamics.ros.performance import Cost
+from mbs_dynamics.ros.performance import cost_of
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 
 if TYPE_CHECKING:
@@ -84,18 +84,14 @@ class Robot:
             raise ModelError(
                 f"tool_body {self.tool_body!r} does not move: no joint torque shows a wrench on it"
             )
-        for joint in settings.desired_joints:
-            if joint not in model.joint_names:
-                raise UnknownJointError(joint, model.joint_names)
+        UnknownJointError.check(settings.desired_joints, model.joint_names)
         children = {body.joint.name: body.name for body in model.bodies}
         children |= {name: joint.child.name for name, joint in model.fixed_joints.items()}
-        for joint in settings.joint_wrenches:
-            if joint not in children:
-                raise UnknownJointError(joint, children)
+        UnknownJointError.check(settings.joint_wrenches, children)
         fixed_coordinates(self.joint_names, settings.fixed)
         self.wrench_links = [children[joint] for joint in settings.joint_wrenches]
         self.friction: JointForces | None = None
-        if settings.joint_friction and settings.observes:
+        if settings.joint_friction and settings.observed:
             from mbs_dynamics.integrate import JointForces  # slow to import, and rarely needed
 
             self.friction = JointForces.of(model, friction_speed=settings.friction_speed)
@@ -111,7 +107,6 @@ class Robot:
             self.torques_for(rest, rest, rest)
 
     def _compile(self) -> None:
-        """Compile all results into one kernel."""
         self.algorithms: dict[str, Any] = {}
         """The algorithms in the kernel, by the names of their results."""
         for one in self.settings.asked:
@@ -220,14 +215,14 @@ class Robot:
         by = self.settings.algorithm
         return mbs.inverse_dynamics(self.model, q, qd, qdd, representation=by)
 
-    def cost(self, q: FloatArray) -> Cost | None:
-        """Return the cost of one answer at q, of the joints; None if nothing is published."""
+    def cost(self, q: FloatArray) -> dict[str, object]:
+        """Return the cost of one answer at q, of the joints; empty if nothing is published."""
         if self._kernel is None:
-            return None
+            return {}
         if self.settings.floating_base:
             q = np.concatenate([self.model.neutral()[:7], q])
         arguments = (q, self._rest, self._rest)[: self._takes]
-        return Cost.of(self._kernel, *arguments, *self._of_model)
+        return cost_of(self._kernel, *arguments, *self._of_model)
 
     def _computed(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> dict[str, Any]:
         """Return the outputs of the kernel by name."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,181 +22,123 @@ from mbs_dynamics.ros.interface import (
     RELIABLE,
     Interface,
     RobotSettings,
-    Service,
-    Topic,
+    service,
+    topic,
 )
-from mbs_dynamics.settings import names_setting, setting
+from mbs_dynamics.settings import names_setting, number, option
 
 NOT_NEGATIVE = ("joint_damping", "joint_friction", "joint_armature", "stribeck", "load_friction")
 
 
-def of_joints(
-    description: str, unit: str = "", *, signed: bool = False, read_only: bool = False
-) -> Any:
-    """Return a field of numbers of joints, empty by default."""
+def of_joints(unit: str = "", *, signed: bool = False, **declared: Any) -> Callable[..., Any]:
+    """Return the function that declares numbers of joints, empty by default, as `option` does."""
     one_or_each = "No number, one for all joints, or one for each in the order of the model."
-    return setting(
-        (),
-        description,
-        unit,
-        type="double_array",
-        constraints=one_or_each + ("" if signed else " None is negative."),
-        read_only=read_only,
-    )
+    constraints = one_or_each + ("" if signed else " None is negative.")
+    return option((), unit, type="double_array", constraints=constraints, **declared)
 
 
 @dataclass(frozen=True)
 class SimulatorSettings(RobotSettings):
     """Values of the parameters of simulator_node. Raises ArgumentError for invalid values."""
 
-    robot_description: str = setting(
-        "", "Text of a URDF. Empty: robot_description_file is used.", read_only=True
+    robot_description: str = option("", read_only=True)(
+        "Text of a URDF. Empty: robot_description_file is used."
     )
-    robot_description_file: str = setting(
-        "", "Path of a URDF or .xacro file. Empty: robot_description is used.", read_only=True
+    robot_description_file: str = option("", read_only=True)(
+        "Path of a URDF or .xacro file. Empty: robot_description is used."
     )
-    joints: tuple[str, ...] = names_setting(
-        "joint",
-        "Order of the efforts on command_topic. Empty: all joints, in the order of the model.",
-        read_only=True,
+    joints: tuple[str, ...] = names_setting("joint", read_only=True)(
+        "Order of the efforts on command_topic. Empty: all joints, in the order of the model."
     )
-    command_topic: str = setting(
-        "/forward_effort_controller/commands",
-        "Topic of efforts in the order of joints, as forward_command_controller takes them.",
-        read_only=True,
+    command_topic: str = option("/forward_effort_controller/commands", read_only=True)(
+        "Topic of efforts in the order of joints, as forward_command_controller takes them."
     )
-    rate: float = setting(
-        500.0,
-        "Joint states per second of simulated time.",
-        "Hz",
-        range=(1.0, 10000.0),
-        read_only=True,
+    rate: float = number(500.0, 1.0, 10000.0, "Hz", read_only=True)(
+        "Joint states per second of simulated time."
     )
-    step: float = setting(
-        0.001,
+    step: float = number(0.001, 1e-5, 0.1, "s", read_only=True)(
         "Largest step of the integrator; the time between two joint states is divided into equal "
-        "steps no longer than this.",
-        "s",
-        range=(1e-5, 0.1),
-        read_only=True,
+        "steps no longer than this."
     )
-    integrator: str = setting(
-        "semi_implicit_euler",
-        "Integration scheme of a step.",
-        choices=STEPS,
-        read_only=True,
+    integrator: str = option("semi_implicit_euler", choices=STEPS, read_only=True)(
+        "Integration scheme of a step."
     )
     algorithm: str = algorithm_setting("accelerations")
-    realtime_factor: float = setting(
-        1.0, "Simulated seconds per second of real time.", range=(0.01, 100.0)
-    )
-    gravity: tuple[float, float, float] = setting(
-        (0.0, 0.0, -9.81),
+    realtime_factor: float = number(1.0, 0.01, 100.0)("Simulated seconds per second of real time.")
+    gravity: tuple[float, float, float] = option((0.0, 0.0, -9.81), "m/s^2")(
         "Free-fall acceleration in the axes of the URDF's root link.",
-        "m/s^2",
         constraints="Three finite numbers, a length of at most 100.",
     )
-    joint_damping: tuple[float, ...] = of_joints(
+    joint_damping: tuple[float, ...] = of_joints("N m s/rad or N s/m")(
         "Viscous damping. Empty: that of the description, or that of geared drives, see "
-        "drive_damping.",
-        "N m s/rad or N s/m",
+        "drive_damping."
     )
-    joint_friction: tuple[float, ...] = of_joints(
-        "Coulomb friction. Empty: that of the description.",
-        "N m or N",
+    joint_friction: tuple[float, ...] = of_joints("N m or N")(
+        "Coulomb friction. Empty: that of the description."
     )
-    joint_armature: tuple[float, ...] = of_joints(
-        "Rotor inertia of each motor times its gear ratio squared. Empty: 0.",
-        "kg m^2 or kg",
-        read_only=True,
+    joint_armature: tuple[float, ...] = of_joints("kg m^2 or kg", read_only=True)(
+        "Rotor inertia of each motor times its gear ratio squared. Empty: 0."
     )
-    drive_damping: float = setting(
-        0.2,
+    drive_damping: float = number(0.2, 0.0, 10.0, read_only=True)(
         "Share of its effort limit that a joint's damping exerts at its velocity limit, as in a "
-        "geared drive, where the description states less damping. 0: that of the description.",
-        range=(0.0, 10.0),
-        read_only=True,
+        "geared drive, where the description states less damping. 0: that of the description."
     )
-    stribeck: tuple[float, ...] = of_joints(
-        "Share by which static friction exceeds Coulomb friction. Empty: 0.",
+    stribeck: tuple[float, ...] = of_joints()(
+        "Share by which static friction exceeds Coulomb friction. Empty: 0."
     )
-    stribeck_speed: float = setting(
-        0.05,
-        "Speed at which half of this share is left.",
-        "rad/s or m/s",
-        range=(1e-4, 10.0),
+    stribeck_speed: float = number(0.05, 1e-4, 10.0, "rad/s or m/s")(
+        "Speed at which half of this share is left."
     )
-    load_friction: tuple[float, ...] = of_joints(
+    load_friction: tuple[float, ...] = of_joints()(
         "Friction over the torque of gravity and disturbances, which adds to Coulomb friction. "
-        "Empty: 0.",
+        "Empty: 0."
     )
-    joint_stops: bool = setting(
-        True, "Simulate stiff stops at the position limits of the description.", read_only=True
+    joint_stops: bool = option(True, read_only=True)(
+        "Simulate stiff stops at the position limits of the description."
     )
-    stop_time: float = setting(
-        0.01, "Time constant of the joint stops.", "s", range=(1e-3, 1.0), read_only=True
+    stop_time: float = number(0.01, 1e-3, 1.0, "s", read_only=True)(
+        "Time constant of the joint stops."
     )
-    contact_planes: tuple[float, ...] = setting(
-        (),
+    contact_planes: tuple[float, ...] = option((), "m", type="double_array", read_only=True)(
         "Planes to touch, as a table or a wall: normal and offset of each, in the axes of the "
         "root link. Solid is where normal . position < offset. Empty: none.",
-        "m",
-        type="double_array",
         constraints="Four finite numbers for each plane; no normal is zero.",
-        read_only=True,
     )
-    contact_stiffness: float = setting(
-        1e4, "Stiffness of the planes.", "N/m", range=(1.0, 1e7), read_only=True
+    contact_stiffness: float = number(1e4, 1.0, 1e7, "N/m", read_only=True)(
+        "Stiffness of the planes."
     )
-    contact_damping: float = setting(
-        100.0, "Damping of the planes.", "N s/m", range=(0.0, 1e5), read_only=True
+    contact_damping: float = number(100.0, 0.0, 1e5, "N s/m", read_only=True)(
+        "Damping of the planes."
     )
-    contact_links: tuple[str, ...] = names_setting(
-        "link",
-        "Links whose origins touch the planes. Empty: the tool or hand of each branch.",
-        read_only=True,
+    contact_links: tuple[str, ...] = names_setting("link", read_only=True)(
+        "Links whose origins touch the planes. Empty: the tool or hand of each branch."
     )
-    limit_efforts: bool = setting(
-        True, "Limit the efforts of motors to the effort limits of the description.", read_only=True
+    limit_efforts: bool = option(True, read_only=True)(
+        "Limit the efforts of motors to the effort limits of the description."
     )
-    initial_positions: tuple[float, ...] = of_joints(
+    initial_positions: tuple[float, ...] = of_joints("rad or m", signed=True, read_only=True)(
         "Positions at the start and after ~/reset. Empty: bent, half a radian from the middle of "
-        "each range, at most a quarter of the range.",
-        "rad or m",
-        signed=True,
-        read_only=True,
+        "each range, at most a quarter of the range."
     )
-    initial_velocities: tuple[float, ...] = of_joints(
-        "Velocities at the start and after ~/reset. Empty: zero.",
-        "rad/s or m/s",
-        signed=True,
-        read_only=True,
+    initial_velocities: tuple[float, ...] = of_joints("rad/s or m/s", signed=True, read_only=True)(
+        "Velocities at the start and after ~/reset. Empty: zero."
     )
-    brakes: bool = setting(
-        True,
+    brakes: bool = option(True)(
         "Brakes hold the robot at the start and after ~/reset, unless it has initial_velocities, "
-        "until the commands carry it or ~/brakes releases it.",
+        "until the commands carry it or ~/brakes releases it."
     )
-    command_timeout: float = setting(
-        0.0,
+    command_timeout: float = number(0.0, 0.0, 3600.0, "s")(
         "Simulated time without a valid command after which all efforts are zero. 0: the last "
-        "command holds indefinitely, as that of a forward_command_controller does.",
-        "s",
-        range=(0.0, 3600.0),
+        "command holds indefinitely, as that of a forward_command_controller does."
     )
-    disturbance_duration: float = setting(
-        0.2,
-        "Simulated time for which a wrench on ~/disturbance acts, unless another replaces it.",
-        "s",
-        range=(1e-3, 3600.0),
+    disturbance_duration: float = number(0.2, 1e-3, 3600.0, "s")(
+        "Simulated time for which a wrench on ~/disturbance acts, unless another replaces it."
     )
-    publish_clock: bool = setting(
-        False,
-        "Publish simulated time on /clock, from zero, and stamp joint states with it.",
-        read_only=True,
+    publish_clock: bool = option(False, read_only=True)(
+        "Publish simulated time on /clock, from zero, and stamp joint states with it."
     )
-    publish_description: bool = setting(
-        True, "Publish the URDF on robot_description, latched.", read_only=True
+    publish_description: bool = option(True, read_only=True)(
+        "Publish the URDF on robot_description, latched."
     )
 
     def __post_init__(self) -> None:
@@ -208,9 +151,7 @@ class SimulatorSettings(RobotSettings):
             )
         check_gravity("gravity", self.gravity)
         for name in NOT_NEGATIVE:
-            values = getattr(self, name)
-            if checks.numbers(name, values, (len(values),)).min(initial=0.0) < 0.0:
-                raise ArgumentError(f"{name} must not be negative; got {list(values)}")
+            checks.not_negative(name, getattr(self, name))
 
 
 def for_each(name: str, values: tuple[float, ...], n: int) -> checks.FloatArray | None:
@@ -225,20 +166,14 @@ SIMULATOR_NODE = Interface(
     "Simulates a robot: a URDF under forward dynamics in real time.",
     SimulatorSettings,
     subscribed=(
-        Topic(
-            "<command_topic>",
-            "std_msgs/msg/Float64MultiArray",
-            "Efforts in N m or N, in the order of joints.",
+        topic("<command_topic>", "std_msgs/msg/Float64MultiArray")(
+            "Efforts in N m or N, in the order of joints."
         ),
-        Topic(
-            "~/effort_commands",
-            "sensor_msgs/msg/JointState",
-            "Efforts in N m or N by name. Joints that are not named keep theirs.",
+        topic("~/effort_commands", "sensor_msgs/msg/JointState")(
+            "Efforts in N m or N by name. Joints that are not named keep theirs."
         ),
-        Topic(
-            "~/disturbance",
-            "geometry_msgs/msg/WrenchStamped",
-            "Wrench in N and N m on the link header.frame_id, in its origin and axes.",
+        topic("~/disturbance", "geometry_msgs/msg/WrenchStamped")(
+            "Wrench in N and N m on the link header.frame_id, in its origin and axes."
         ),
         PAYLOAD,
     ),
@@ -247,33 +182,22 @@ SIMULATOR_NODE = Interface(
             description="Positions, velocities and efforts, in the order of the model.",
             quality=RELIABLE,
         ),
-        Topic(
-            "robot_description",
-            "std_msgs/msg/String",
-            "The given URDF.",
-            LATCHED,
-            "publish_description",
+        topic("robot_description", "std_msgs/msg/String", LATCHED, "publish_description")(
+            "The given URDF."
         ),
-        Topic(
-            "~/contact",
-            "geometry_msgs/msg/WrenchStamped",
+        topic("~/contact", "geometry_msgs/msg/WrenchStamped", condition="contact_planes")(
             "Wrench of the planes in N and N m on the link header.frame_id, in its origin and "
-            "axes, while it touches one; then zero, once.",
-            condition="contact_planes",
+            "axes, while it touches one; then zero, once."
         ),
-        Topic("/clock", "rosgraph_msgs/msg/Clock", "Simulated time.", LATEST, "publish_clock"),
+        topic("/clock", "rosgraph_msgs/msg/Clock", LATEST, "publish_clock")("Simulated time."),
         DIAGNOSTICS,
     ),
     services=(
-        Service(
-            "~/reset",
-            "std_srvs/srv/Trigger",
-            "Return to the initial state, brakes included, without efforts and disturbances.",
+        service("~/reset", "std_srvs/srv/Trigger")(
+            "Return to the initial state, brakes included, without efforts and disturbances."
         ),
-        Service(
-            "~/brakes",
-            "std_srvs/srv/SetBool",
-            "true: brakes hold the robot where it is. false: they release it.",
+        service("~/brakes", "std_srvs/srv/SetBool")(
+            "true: brakes hold the robot where it is. false: they release it."
         ),
     ),
 )

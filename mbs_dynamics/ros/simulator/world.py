@@ -21,7 +21,7 @@ from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.representation import AUTO
-from mbs_dynamics.ros.performance import Cost
+from mbs_dynamics.ros.performance import cost_of
 from mbs_dynamics.ros.simulator.interface import SimulatorSettings, for_each
 
 LARGEST_STATE = 1e6
@@ -222,12 +222,12 @@ class World:
             self._stepper = self._stepper_of(stepper.model)
         self.loads = replaced(self.loads, load)
 
-    def cost(self) -> Cost:
+    def cost(self) -> dict[str, object]:
         """Return the cost of one step of the integrator."""
         constants = self._stepper.parameters
         begun = self._stepper.begun(self.state)
         inputs = begun, self.efforts, self._step, self._wrenches, *constants
-        return Cost.of(self._stepper.kernel, *inputs)
+        return cost_of(self._stepper.kernel, *inputs)
 
     def saturated(self) -> list[str]:
         """Return the joints whose motors are at their effort limit."""
@@ -353,9 +353,7 @@ class EffortCommands:
         self.latest: float | None = None
         """Simulated time in s of the latest valid command; None if there was none."""
         self._places = {name: k for k, name in enumerate(self.joint_names)}
-        for name in self.joints:
-            if name not in self._places:
-                raise UnknownJointError(name, self.joint_names)
+        UnknownJointError.check(self.joints, self.joint_names)
         self._efforts = np.zeros(len(self.joint_names))
 
     def reset(self) -> None:
@@ -363,14 +361,14 @@ class EffortCommands:
         self._efforts = np.zeros(len(self.joint_names))
         self.latest = None
 
-    def set(self, efforts: Sequence[float], now: float) -> Rejection | None:
-        """Store efforts in the order of ``joints``, or return why they are refused."""
-        return self.set_by_name(self.joints, efforts, now)
-
-    def set_by_name(
-        self, names: Sequence[str], efforts: Sequence[float], now: float
+    def set(
+        self, efforts: Sequence[float], now: float, names: Sequence[str] | None = None
     ) -> Rejection | None:
-        """Store efforts by name, or return why they are refused. Other joints keep theirs."""
+        """Store efforts of these joints, by default ``joints``, or return why they are refused.
+
+        Other joints keep theirs.
+        """
+        names = self.joints if names is None else names
         if len(efforts) != len(names) or not names:
             message = f"{len(efforts)} efforts for {len(names)} joints: {listed(names)}"
             return self._refuse("length", message)

@@ -15,62 +15,44 @@ from mbs_dynamics.ros.interface import (
     PAYLOAD,
     Interface,
     RobotSettings,
-    Service,
-    Topic,
+    service,
+    topic,
 )
-from mbs_dynamics.settings import check_once, names_setting, setting
+from mbs_dynamics.settings import check_once, names_setting, number, option
 
 
 @dataclass(frozen=True)
 class TeachingSettings(RobotSettings):
     """Values of the parameters of teaching_node. Raises ArgumentError for invalid values."""
 
-    file: str = setting(
-        "taught.npz",
-        "Recording that ~/record writes and ~/play reads: .npz. ~/play reads .csv and bags, too.",
+    file: str = option("taught.npz")(
+        "Recording that ~/record writes and ~/play reads: .npz. ~/play reads .csv and bags, too."
     )
-    joints: tuple[str, ...] = names_setting(
-        "joint", "Joints to record and play. Empty: all joints of the model.", read_only=True
+    joints: tuple[str, ...] = names_setting("joint", read_only=True)(
+        "Joints to record and play. Empty: all joints of the model."
     )
-    speed: float = setting(
-        1.0,
-        "Times the taught speed. 0: the fastest timing within the limits.",
-        range=(0.0, 100.0),
+    speed: float = number(1.0, 0.0, 100.0)(
+        "Times the taught speed. 0: the fastest timing within the limits."
     )
-    tolerance: float = setting(
-        0.002,
-        "Largest distance of the recorded positions from the smooth motion.",
-        "rad or m",
-        range=(1e-5, 0.1),
+    tolerance: float = number(0.002, 1e-5, 0.1, "rad or m")(
+        "Largest distance of the recorded positions from the smooth motion."
     )
-    velocity: float = setting(0.8, "Share of the velocity limits of the URDF.", range=(0.01, 1.0))
-    acceleration: float = setting(
-        20.0, "Largest acceleration.", "rad/s^2 or m/s^2", range=(0.01, 1000.0)
+    velocity: float = number(0.8, 0.01, 1.0)("Share of the velocity limits of the URDF.")
+    acceleration: float = number(20.0, 0.01, 1000.0, "rad/s^2 or m/s^2")("Largest acceleration.")
+    torque: float = number(0.8, 0.01, 1.0)(
+        "Share of the effort limits of the URDF, for gravity, inertia and friction together."
     )
-    torque: float = setting(
-        0.8,
-        "Share of the effort limits of the URDF, for gravity, inertia and friction together.",
-        range=(0.01, 1.0),
+    approach_velocity: float = number(0.3, 0.01, 3.0, "rad/s or m/s")(
+        "Largest velocity on the way to the first point."
     )
-    approach_velocity: float = setting(
-        0.3,
-        "Largest velocity on the way to the first point.",
-        "rad/s or m/s",
-        range=(0.01, 3.0),
-    )
-    trajectory_topic: str = setting(
-        "impedance_control_node/trajectory",
+    trajectory_topic: str = option("impedance_control_node/trajectory", read_only=True)(
         "Topic of the trajectories: that of an impedance_control_node, of a "
-        "joint_trajectory_controller, or of dynamics_node, which adds efforts for one.",
-        read_only=True,
+        "joint_trajectory_controller, or of dynamics_node, which adds efforts for one."
     )
-    other_topics: tuple[str, ...] = setting(
-        (),
+    other_topics: tuple[str, ...] = option((), type="string_array", read_only=True)(
         "Topics of other parts of the robot, each with its joints, such as "
         "'gripper_controller/joint_trajectory: finger_joint'. All parts begin together.",
-        type="string_array",
         constraints="A topic, a colon, and names of joints, of which none is named twice.",
-        read_only=True,
     )
 
     def __post_init__(self) -> None:
@@ -95,20 +77,16 @@ TEACHING_NODE = Interface(
     TeachingSettings,
     subscribed=(DESCRIPTION._replace(condition=""), JOINT_STATES, GRAVITY, PAYLOAD),
     published=(
-        Topic(
-            "<trajectory_topic>",
-            "trajectory_msgs/msg/JointTrajectory",
+        topic("<trajectory_topic>", "trajectory_msgs/msg/JointTrajectory")(
             "The taught motion, once for each call of ~/play. Its first point is due after the "
-            "way there.",
+            "way there."
         ),
         DIAGNOSTICS,
     ),
     services=(
-        Service(
-            "~/record",
-            "std_srvs/srv/SetBool",
-            "true: begin a recording. false: end it, and write it if it can be played.",
+        service("~/record", "std_srvs/srv/SetBool")(
+            "true: begin a recording. false: end it, and write it if it can be played."
         ),
-        Service("~/play", "std_srvs/srv/Trigger", "Send the recording as a trajectory."),
+        service("~/play", "std_srvs/srv/Trigger")("Send the recording as a trajectory."),
     ),
 )

@@ -20,88 +20,61 @@ from mbs_dynamics.ros.interface import (
     SENSOR_DATA,
     Interface,
     SensedSettings,
-    Service,
-    Topic,
+    service,
+    topic,
 )
-from mbs_dynamics.settings import setting
+from mbs_dynamics.settings import number, option
 
 
 @dataclass(frozen=True)
 class WrenchCompensationSettings(SensedSettings):
     """Values of the parameters of wrench_compensation_node. Raises ArgumentError."""
 
-    sensor_frame: str = setting(
-        None,
+    sensor_frame: str = option(None, type="string", read_only=True)(
         "Link of the force-torque sensor. Wrenches in the frame of a link that is fixed to it are "
         "transformed, others refused.",
-        type="string",
         constraints="Name of a moving link.",
-        read_only=True,
     )
-    tool_frame: str = setting(
-        "",
+    tool_frame: str = option("", read_only=True)(
         "Link of ~/tool_wrench. Empty: sensor_frame.",
         constraints="Name of a link that is fixed to that of the sensor.",
-        read_only=True,
     )
-    reversed: bool = setting(
-        False,
+    reversed: bool = option(False, read_only=True)(
         "Whether the sensor reports the wrench of the arm on the tool: the opposite of that of the "
-        "tool on the arm.",
-        read_only=True,
+        "tool on the arm."
     )
-    calibration_file: str = setting(
-        "",
+    calibration_file: str = option("", read_only=True)(
         "Path of a JSON file with bias, mass and centre of mass. It is read at the start, and "
-        "written by ~/fit. Empty: none.",
-        read_only=True,
+        "written by ~/fit. Empty: none."
     )
-    use_imu: bool = setting(
-        False,
+    use_imu: bool = option(False, read_only=True)(
         "Take gravity from the topic imu in place of the parameter gravity. An imu on the sensor "
-        "measures the acceleration of the tool as well.",
-        read_only=True,
+        "measures the acceleration of the tool as well."
     )
-    inertial: bool = setting(
-        False,
+    inertial: bool = option(False)(
         "Subtract the inertial forces of the tool as well. Accelerations are differences of joint "
         "velocities; without velocities nothing is published.",
         constraints="Needs cutoff above 0.",
     )
-    tool_inertia: tuple[float, ...] = setting(
-        (),
+    tool_inertia: tuple[float, ...] = option((), "kg m^2", type="double_array")(
         "ixx, ixy, ixz, iyy, iyz, izz of the tool about its centre of mass, in the axes of the "
         "sensor, for inertial. Empty: zero.",
-        "kg m^2",
-        type="double_array",
         constraints="Empty, or six numbers of a physically possible inertia.",
     )
-    cutoff: float = setting(
-        0.0,
-        "Corner frequency of a low-pass filter of first order on the output. 0: none.",
-        "Hz",
-        range=(0.0, 1000.0),
+    cutoff: float = number(0.0, 0.0, 1000.0, "Hz")(
+        "Corner frequency of a low-pass filter of first order on the output. 0: none."
     )
-    limits: tuple[float, ...] = setting(
-        (),
+    limits: tuple[float, ...] = option((), "N and N m", type="double_array")(
         "Measuring range of the sensor in the axes of sensor_frame: force x, y, z and torque x, y, "
         "z. A wrench with a component at its limit is refused as saturated. Empty: none.",
-        "N and N m",
-        type="double_array",
         constraints="No number, or six positive ones.",
     )
-    zero_time: float = setting(
-        1.0,
+    zero_time: float = number(1.0, 0.0, 60.0, "s")(
         "Time over which the output goes linearly to its new value after ~/zero, ~/fit and a new "
-        "payload.",
-        "s",
-        range=(0.0, 60.0),
+        "payload."
     )
-    max_stamp_difference: float = setting(
-        0.1,
-        "Largest difference of the time stamps of wrenches and joint_states. 0: not checked.",
-        "s",
-        range=(0.0, 10.0),
+    max_stamp_difference: float = number(0.1, 0.0, 10.0, "s")(
+        "Largest difference of the time stamps of wrenches and joint_states. 0: not checked."
     )
 
     def __post_init__(self) -> None:
@@ -143,13 +116,9 @@ WRENCH_COMPENSATION_NODE = Interface(
     subscribed=(
         DESCRIPTION,
         JOINT_STATES,
-        Topic("wrench", WRENCH, "Readings of the sensor, in N and N m.", SENSOR_DATA),
-        Topic(
-            "imu",
-            "sensor_msgs/msg/Imu",
-            "linear_acceleration of a link fixed to the base or to the sensor.",
-            SENSOR_DATA,
-            "use_imu",
+        topic("wrench", WRENCH, SENSOR_DATA)("Readings of the sensor, in N and N m."),
+        topic("imu", "sensor_msgs/msg/Imu", SENSOR_DATA, "use_imu")(
+            "linear_acceleration of a link fixed to the base or to the sensor."
         ),
         GRAVITY,
         PAYLOAD._replace(
@@ -158,16 +127,16 @@ WRENCH_COMPENSATION_NODE = Interface(
         ),
     ),
     published=(
-        Topic("~/wrench", WRENCH, "Wrench in N and N m on the tool, in the sensor's frame."),
-        Topic("~/tool_wrench", WRENCH, "The same in tool_frame."),
-        Topic("~/root_wrench", WRENCH, "The same at the origin and in the axes of the root link."),
+        topic("~/wrench", WRENCH)("Wrench in N and N m on the tool, in the sensor's frame."),
+        topic("~/tool_wrench", WRENCH)("The same in tool_frame."),
+        topic("~/root_wrench", WRENCH)("The same at the origin and in the axes of the root link."),
         DIAGNOSTICS,
     ),
     services=(
-        Service("~/take_pose", TRIGGER, "Take the readings of the present still pose."),
-        Service("~/fit", TRIGGER, "Find bias and tool by all poses, use them and write the file."),
-        Service("~/restart", TRIGGER, "Discard all poses. Bias and tool stay."),
-        Service("~/zero", TRIGGER, "Lead the present mean output of the still arm to zero."),
+        service("~/take_pose", TRIGGER)("Take the readings of the present still pose."),
+        service("~/fit", TRIGGER)("Find bias and tool by all poses, use them and write the file."),
+        service("~/restart", TRIGGER)("Discard all poses. Bias and tool stay."),
+        service("~/zero", TRIGGER)("Lead the present mean output of the still arm to zero."),
     ),
     lifecycle=True,
 )

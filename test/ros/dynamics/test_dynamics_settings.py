@@ -49,9 +49,9 @@ def test_results_that_need_velocities_and_efforts():
     plain = DynamicsSettings()
     assert plain.needing_velocity == ("bias torques", "twists")
     assert plain.changed({"publish_bias_torques": False}).needing_velocity == ("twists",)
-    assert (plain.needs_effort, plain.observes) == (False, False)
+    assert (plain.needs_effort, plain.observed) == (False, ())
     assert plain.changed({"publish_energy": True}).needs_effort
-    assert plain.changed({"publish_tool_wrench": True}).observes
+    assert plain.changed({"publish_tool_wrench": True}).observed
     assert not plain.changed({"joint_wrenches": ("a",)}).needs_effort
 
 

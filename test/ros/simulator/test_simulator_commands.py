@@ -31,7 +31,7 @@ def test_commands_lapse_after_the_timeout_if_there_is_one():
     commands.set([1.0, 2.0], 6.0)
     assert commands.at(6.5).tolist() == [1.0, 2.0]
     assert commands.at(6.6).tolist() == [0.0, 0.0]
-    commands.set_by_name(["b"], [3.0], 7.0)  # what lapsed does not come back
+    commands.set([3.0], 7.0, ["b"])  # what lapsed does not come back
     assert commands.at(7.0).tolist() == [0.0, 3.0]
 
 
@@ -39,7 +39,7 @@ def test_commands_stand_in_the_order_of_joints_or_have_names():
     commands = EffortCommands(("a", "b", "c"), joints=("c", "a"))
     commands.set([1.0, 2.0], 0.0)
     assert commands.at(0.0).tolist() == [2.0, 0.0, 1.0]
-    commands.set_by_name(["b", "c"], [5.0, 6.0], 0.0)
+    commands.set([5.0, 6.0], 0.0, ["b", "c"])
     assert commands.at(0.0).tolist() == [2.0, 5.0, 6.0]
     commands.reset()
     assert commands.at(0.0).tolist() == [0.0, 0.0, 0.0]
@@ -64,10 +64,7 @@ def test_commands_stand_in_the_order_of_joints_or_have_names():
 def test_bad_commands_are_refused_as_a_whole(names, efforts, kind, said):
     commands = EffortCommands(("a", "b"))
     commands.set([7.0, 8.0], 0.0)
-    if names is None:
-        rejection = commands.set(efforts, 1.0)
-    else:
-        rejection = commands.set_by_name(names, efforts, 1.0)
+    rejection = commands.set(efforts, 1.0, names)
     assert rejection.kind == kind
     assert said in rejection.reason
     assert commands.at(1.0).tolist() == [7.0, 8.0]
@@ -84,7 +81,7 @@ def test_whatever_comes_the_efforts_in_force_are_finite(messages):
     for named, who, values, pause in messages:
         now += pause
         before = commands.at(now).copy()
-        refused = commands.set_by_name(who, values, now) if named else commands.set(values, now)
+        refused = commands.set(values, now, who if named else None)
         after = commands.at(now)
         assert np.isfinite(after).all()
         assert refused is None or (after == before).all()
