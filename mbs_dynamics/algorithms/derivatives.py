@@ -80,9 +80,9 @@ def inverse_dynamics_derivatives(
     """
     dq, dqd, dqdd = _derivatives(model, q, qd, qdd, wrenches)
     return InverseDynamicsDerivatives(
-        np.asarray(model.generalized(dq, 2)),
-        np.asarray(model.generalized(dqd, 2)),
-        np.asarray(model.generalized(dqdd, 2, symmetric=True)),
+        model.generalized(dq, 2),
+        model.generalized(dqd, 2),
+        model.generalized(dqdd, 2, symmetric=True),
     )
 
 

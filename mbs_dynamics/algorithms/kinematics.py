@@ -53,8 +53,7 @@ def pose(model: Tree, q: ArrayLike, body: str) -> FloatArray:
 
     Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
-    C: FloatArray = forward_kinematics(model, q, bodies=[body])[0]
-    return C
+    return np.asarray(forward_kinematics(model, q, bodies=[body])[0])
 
 
 @algorithm(invariant=False, generic=True)
@@ -76,8 +75,7 @@ def twists(
     rep = moves(representation, model, q)
     V = twists_of(model, rep, model.joint_rates(qd))
     if bodies is None:
-        of_all: FloatArray = model.by_body(V)
-        return of_all
+        return model.by_body(V)
     at_frames = [rep.at(frame) @ V[frame.body] for frame in _frames(model, bodies)]
     return np.array(at_frames).reshape(-1, 6)
 
@@ -106,5 +104,4 @@ def jacobian(
     """
     rep = moves(representation, model, q)
     frame = model.frame(body)
-    J: FloatArray = model.generalized(screws_at(rep, frame))
-    return J
+    return model.generalized(screws_at(rep, frame))

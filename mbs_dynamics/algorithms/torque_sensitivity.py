@@ -65,5 +65,4 @@ def torque_sensitivity(
         for j in model.since(k, i):  # these move along
             turned, Z_j = outward(j, turn, Z_common)
             dtau[j][k] = row[j].T @ turned + row_rate[j].T @ Z_j
-    derivatives: FloatArray = model.generalized(dtau).T
-    return derivatives
+    return np.asarray(model.generalized(dtau).T)
