@@ -100,7 +100,6 @@ class _Library:
         self._definitions: list[str] = []
 
     def add(self, algorithm: Algorithm, program: Program, options: dict[str, Any]) -> None:
-        """Add a function."""
         self._inputs.update(port.name for port in program.inputs)
         name = f"{self.prefix}_{algorithm.name}"
         function = c_function(program, name=name, precision=self.precision)
@@ -112,7 +111,6 @@ class _Library:
         self._definitions.append(function.definition)
 
     def header(self) -> str:
-        """Return the header."""
         about = f"Kinematics and dynamics of {self.model.name!r}, written by mbs_dynamics."
         declarations = [
             f"extern const {kind} {self.prefix}_{name}[{size}];\n"
@@ -138,7 +136,6 @@ class _Library:
         )
 
     def source(self) -> str:
-        """Return the source."""
         model = self.model
         names = {"joint_names": model.joint_names, "body_names": model.body_names}
         constants = {

@@ -248,7 +248,6 @@ class Algorithm(Dispatcher):
     def _shapes(
         self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]
     ) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of arrays, by name."""
         return {name: shape_of(name, model, options) for name in arrays}
 
     def equivalent(

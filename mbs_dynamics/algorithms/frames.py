@@ -135,7 +135,6 @@ class _View:
         return self.poses[i]
 
     def resolved(self, V: Array) -> Any:
-        """Return twists (6, k) resolved in the requested axes."""
         return np.concatenate([self.axes.T @ V[:3], self.axes.T @ V[3:]])
 
 

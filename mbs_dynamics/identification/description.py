@@ -151,7 +151,6 @@ def _indent(data: bytes, begin: int) -> bytes:
 
 
 def _with_attribute(tag: str, name: str, value: str) -> str:
-    """Return a tag with the value of an attribute."""
     pattern = re.compile(rf"""(\s{name}\s*=\s*)("[^"]*"|'[^']*')""")
     if pattern.search(tag):
         return pattern.sub(rf'\g<1>"{value}"', tag, count=1)

@@ -218,7 +218,6 @@ class ConsistentEstimate:
         return X.T @ X, X.T @ right
 
     def _blocks(self) -> list[Rows]:
-        """Return the rows of consecutive stretches of the recordings."""
         each = max(1, -(-BLOCKS // len(self._equations)))
         blocks, begin = [], 0
         for one in self._equations:
@@ -268,6 +267,5 @@ def friction_estimate(torque_model: TorqueModel, equations: Sequence[Equations])
 
 
 def _size(x: FloatArray) -> FloatArray:
-    """Return the root mean square of each column."""
     size: FloatArray = np.sqrt(np.square(x).mean(axis=0))
     return size

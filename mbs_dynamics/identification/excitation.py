@@ -155,7 +155,6 @@ class _Search:
         self._reach = limits.position * half
 
     def run(self, progress: Callable[[float], None]) -> FloatArray:
-        """Return the best candidate that was found."""
         best, most = None, -np.inf
         for k in range(STARTS):
             candidate = self._feasible(self._random())
@@ -235,7 +234,6 @@ class _Search:
         return made
 
     def _allowed(self, candidate: FloatArray) -> bool:
-        """Return whether torques and frames stay within their limits."""
         q, qd, qdd = self.motion(candidate, self._t)
         tau = np.abs(mbs.inverse_dynamics(self._model, q, qd, qdd)).max(axis=0)
         if (tau > self._limits.torque * self._model.effort_limits).any():
@@ -254,7 +252,6 @@ class _Search:
         return float(2.0 * np.log(np.maximum(singular, 1e-300)).sum())
 
     def _rows(self, candidate: FloatArray) -> FloatArray:
-        """Return the equations of the base parameters."""
         A = self._torque_model.regressor(*self.motion(candidate, self._t))[..., self._columns]
         return A.reshape(-1, A.shape[-1])
 

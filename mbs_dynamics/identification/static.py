@@ -147,7 +147,6 @@ def _equations(torque_model: TorqueModel, q: FloatArray, tau: FloatArray) -> Equ
 
 
 def _independent(torque_model: TorqueModel) -> BaseParameters:
-    """Return the parameter combinations that still poses determine."""
     rng = np.random.default_rng(0)
     k = len(torque_model.joints)
     q = rng.uniform(-np.pi, np.pi, (torque_model.rigid // k + 30, k))

@@ -46,7 +46,6 @@ def stop_events(model: Model) -> dict[str, EventFunction]:
 
 
 def _distance(at: int, limit: float) -> EventFunction:
-    """Return the distance of a position from its limit."""
     return lambda t, q, qd: float(q[at]) - limit
 
 

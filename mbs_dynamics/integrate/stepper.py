@@ -355,7 +355,6 @@ class Stepper:
         return self._states.first(arrays)
 
     def _loads(self, wrenches: ArrayLike | None) -> tuple[ArrayLike, ...]:
-        """Return the wrenches as the kernel takes them."""
         if self.takes_wrenches:
             return (np.zeros((self._model.nb, 6)) if wrenches is None else wrenches,)
         if wrenches is not None:

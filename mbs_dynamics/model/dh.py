@@ -250,7 +250,6 @@ def link_inertia(row: DHRow) -> Inertia:
 
 
 def _driven(joint: Joint, row: DHRow) -> Joint:
-    """Return a joint with the limits, the rotor and the friction of a row."""
     lower, upper = row.position_limits or (None, None)
     return replace(
         joint,
@@ -262,7 +261,6 @@ def _driven(joint: Joint, row: DHRow) -> Joint:
 
 
 def _payload_and_hub(row: DHRow, end: ArrayLike) -> Inertia:
-    """Return the payload at the end of a link, and the hub."""
     payload = Inertia.from_com(row.payload_mass, end, np.zeros((3, 3)))
     hub = Inertia.from_com(0.0, np.zeros(3), np.diag([0.0, 0.0, row.hub_inertia]))
     return payload + hub

@@ -109,7 +109,6 @@ class Mechanism(Value):
         self._complete()
 
     def _owners(self) -> list[Joint]:
-        """Return the joints that do not mimic another one."""
         return [body.joint for body in self.bodies if body.joint.mimics is None]
 
     def _complete(self) -> None:

@@ -314,6 +314,5 @@ class _Assembly:
 
 
 def _pose(position: FloatArray, quaternion: FloatArray) -> FloatArray:
-    """Return a pose from a position and a quaternion w, x, y, z."""
     x = np.array(quaternion)[list(XYZW)]
     return np.asarray(se3.pose(so3.from_quaternion(x, x @ x), np.array(position)), dtype=float)

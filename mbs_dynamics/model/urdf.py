@@ -212,7 +212,6 @@ class _Assembly:
         self.diagnose_link(link)
 
     def joint(self, joint: Any) -> Joint:
-        """Return a joint of the URDF that moves."""
         where, name = self.tree.where, joint.name
         owner, ratio, offset = self.drivers[name]
         if owner.name not in self.coordinates:
@@ -236,7 +235,6 @@ class _Assembly:
         )
 
     def diagnose_link(self, link: str) -> None:
-        """Add the diagnostics of the inertia of one link."""
         messages = self.inertias[link].violations()
         inertial = self.tree.links[link].inertial
         if inertial is not None and inertial.mass is None:
@@ -286,7 +284,6 @@ def _inertia(where: str, link: Any) -> Inertia:
 
 
 def _pose(origin: Any) -> FloatArray:
-    """Return the (4, 4) pose of an ``origin``."""
     return np.eye(4) if origin is None else pose_of(origin.xyz, origin.rpy)
 
 

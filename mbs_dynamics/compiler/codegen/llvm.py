@@ -248,7 +248,6 @@ class _Function(builder.Function):
         return result
 
     def sines(self, x: ir.Sines) -> None:
-        """Emit sines and cosines of several angles at once."""
         angles = [self.value(angle) for angle in x.angles]
         together = angles[0]
         if self.width == 1:

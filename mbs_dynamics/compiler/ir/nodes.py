@@ -33,7 +33,6 @@ class Buffer:
         self.name, self.kind, self.size, self.data = name, kind, size, data
 
     def __getitem__(self, at: Index | Variable | int) -> Lookup:
-        """Return an integer of a table."""
         return Lookup(self, index(at))
 
     def __repr__(self) -> str:
@@ -86,15 +85,12 @@ class Index(NamedTuple):
         return dict(self.terms).get(variable, 0)
 
     def without(self, variable: Variable) -> Index:
-        """Return the sum without the term of a variable."""
         return Index(tuple(term for term in self.terms if term[0] != variable), self.constant)
 
     def looks_up(self, variable: Variable) -> bool:
-        """Whether a lookup depends on a variable."""
         return any(isinstance(x, Lookup) and variable in x.at.variables for x, _ in self.terms)
 
     def value(self, variables: Mapping[Variable, int]) -> int:
-        """Return its value for these values of variables."""
         total = self.constant
         for atom, factor in self.terms:
             if isinstance(atom, Variable):

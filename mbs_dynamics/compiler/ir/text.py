@@ -23,7 +23,6 @@ class Printer:
     margin = "    "
 
     def body(self, body: Sequence[ir.Statement]) -> Iterator[str]:
-        """Yield the lines of statements, with a margin."""
         for statement in body:
             for line in self.statement(statement):
                 yield self.margin + line
@@ -69,7 +68,6 @@ class Printer:
         return f"{buffer}[{self.index(at)}]"
 
     def variable(self, x: ir.Variable) -> str:
-        """Return the name of an integer."""
         return x.name
 
     def operand(self, x: ir.Operand) -> str:
@@ -85,11 +83,9 @@ class Printer:
         return f"{entry} = {value}"
 
     def fill(self, fill: ir.Fill) -> Iterator[str]:
-        """Yield the statements that set entries to zero."""
         yield f"{fill.buffer}[{fill.first}:{fill.first + fill.entries}] = 0"
 
     def check(self, value: str, status: int) -> str:
-        """Return the statement that sets the status if a value is not positive."""
         return f"check {value} > 0, else status {status}"
 
     def loop(self, loop: ir.For) -> Iterator[str]:
