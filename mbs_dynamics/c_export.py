@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from mbs_dynamics import checks
 from mbs_dynamics.algorithms import Algorithm, algorithm_of, compile
 from mbs_dynamics.algorithms.arguments import MEANINGS
 from mbs_dynamics.checks import FloatArray
@@ -57,8 +58,7 @@ def export_c(
         prefix = prefix if prefix[:1].isalpha() else f"robot_{prefix.strip('_')}".rstrip("_")
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix):
         raise ArgumentError(f"prefix must be an identifier of C; got {prefix!r}")
-    if precision not in PRECISIONS:
-        raise ArgumentError(f"precision must be one of {', '.join(PRECISIONS)}; got {precision!r}")
+    checks.one_of("precision", precision, PRECISIONS)
     chosen = list(functions)
     algorithms = [algorithm_of(function) for function in chosen]
     names = [algorithm.name for algorithm in algorithms]

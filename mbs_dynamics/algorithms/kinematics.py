@@ -22,9 +22,7 @@ __all__ = ["forward_kinematics", "jacobian", "pose", "twists"]
 
 def _frames(model: Tree, bodies: Sequence[str] | None) -> list[Frame]:
     """Return the frames of the named bodies or links; of all bodies, in order, for None."""
-    if isinstance(bodies, str):
-        raise ArgumentError(f"bodies must be a list of names; got the single name {bodies!r}")
-    if bodies is not None and not isinstance(bodies, Iterable):
+    if bodies is not None and (isinstance(bodies, str) or not isinstance(bodies, Iterable)):
         raise ArgumentError(f"bodies must be a list of names; got {bodies!r}")
     names = [body.name for body in model.bodies] if bodies is None else bodies
     return [model.frame(name) for name in names]

@@ -187,10 +187,7 @@ def from_dh(
     """
     rows = _checked_rows(table.rows if isinstance(table, DHTable) else table)
     described = table if isinstance(table, DHTable) else DHTable(rows)
-    if described.convention not in CONVENTIONS:
-        raise ArgumentError(
-            f"convention must be one of {', '.join(CONVENTIONS)}; got {described.convention!r}"
-        )
+    checks.one_of("convention", described.convention, CONVENTIONS)
     modified = described.convention == "modified"
     if modified:
         shapes = [np.eye(4)] * (len(rows) + 1)
@@ -321,10 +318,7 @@ def _checked_rows(table: Any) -> tuple[DHRow, ...]:
 
 
 def _checked_row(argument: str, row: DHRow) -> DHRow:
-    if row.kind not in tuple(SCREWS):
-        raise ArgumentError(
-            f"the kind of {argument} must be one of {', '.join(SCREWS)}; got {row.kind!r}"
-        )
+    checks.one_of(f"the kind of {argument}", row.kind, SCREWS)
     values = row._asdict()
     for field, value in values.items():
         if field not in NOT_NUMBERS and not (value is None and field in OPTIONAL):
