@@ -129,7 +129,7 @@ def _in_degrees(recording: Recording, model: Model) -> bool:
     kinds = [torque_model.model.joints[k].kind == "revolute" for k in torque_model.places]
 
     def unexplained(q: FloatArray) -> float:
-        A = torque_model.regressor(q, 0.0 * q, 0.0 * q)
+        A = torque_model.at_rest(q)
         each = [least_squares_residual(A[:, j], tau[:, j]) for j in range(q.shape[1])]
         return float((np.std(each, axis=1) / np.maximum(tau.std(axis=0), 1e-12)).mean())
 

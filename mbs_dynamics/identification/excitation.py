@@ -157,7 +157,9 @@ class _Search:
     def run(self, progress: Callable[[float], None]) -> FloatArray:
         best, most = None, -np.inf
         for k in range(STARTS):
-            candidate = self._feasible(self._random())
+            a, b = self._rng.normal(size=(2, len(self._w), self._model.n))
+            part = 0.3 * self._reach * self._rng.uniform(-1.0, 1.0, self._model.n)
+            candidate = self._feasible(np.concatenate([a, b, (self._middle + part)[None]]))
             shown = self._information(candidate)
             if shown > most:
                 best, most = candidate, shown
@@ -203,12 +205,6 @@ class _Search:
         lengths = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
         singular = np.linalg.svd(rows / lengths, compute_uv=False)
         return float(singular[0] / singular[-1])
-
-    def _random(self) -> FloatArray:
-        waves, n = len(self._w), self._model.n
-        a, b = self._rng.normal(size=(2, waves, n))
-        middle = self._middle + 0.3 * self._reach * self._rng.uniform(-1.0, 1.0, n)
-        return np.concatenate([a, b, middle[None]])
 
     def _feasible(self, candidate: FloatArray) -> FloatArray:
         """Return the candidate at rest at both ends, scaled up to the limits of the joints."""

@@ -37,7 +37,7 @@ from mbs_dynamics.algorithms import (
 )
 from mbs_dynamics.algorithms.configurations import displaced, momentum_rates, transported
 from mbs_dynamics.algorithms.factorization import factorize, solve
-from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
+from mbs_dynamics.algorithms.kernels import compiled_on
 from mbs_dynamics.algorithms.newton_euler import Wrenches
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, less, select
@@ -71,7 +71,15 @@ from mbs_dynamics.integrate.schemes import (
     instant,
     tolerances,
 )
-from mbs_dynamics.integrate.stepper import STEPS, Step, Stepper, static_torques, steps_per_decay
+from mbs_dynamics.integrate.stepper import (
+    STEPS,
+    Step,
+    Stepper,
+    inputs_of_step,
+    parameters_of,
+    static_torques,
+    steps_per_decay,
+)
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Tree
@@ -109,19 +117,15 @@ class Problem(NamedTuple):
         key: Any = (),
     ) -> tuple[Kernel, Arguments]:
         """Return a kernel of inputs, efforts, h, wrenches and joints, and its arguments."""
-        every: dict[str, tuple[int, ...]] = {**inputs, "effort": (self.model.n,), "h": ()}
-        if len(self.inputs.drives) > 1:
-            every["wrenches"] = (self.model.nb, 6)
-        if any(self.features):
-            every["joints"] = (10, self.model.n)
+        wrenches = len(self.inputs.drives) > 1
+        every = {**inputs, **inputs_of_step(self.model, self.features, wrenches)}
         key = key, tuple(every)
         kernel = compiled_on(self.model, key, equations, every, name=name, backend=self.backend)
         return kernel, self.arguments(kernel)
 
     def arguments(self, kernel: Kernel) -> Arguments:
         """Return a function from values of the drives to the arguments after a kernel's state."""
-        table = () if self.forces is None or not any(self.features) else (self.forces.table,)
-        constants = (*table, *model_inputs(self.model, kernel))
+        constants = parameters_of(self.model, self.forces, kernel)
         return lambda values, h: (values[0], np.array(h), *values[1:], *constants)
 
 

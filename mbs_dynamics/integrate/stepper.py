@@ -46,11 +46,12 @@ from mbs_dynamics.algorithms.forward_dynamics import accelerations_of
 from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
 from mbs_dynamics.algorithms.newton_euler import Loads, newton_euler
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import less, select
+from mbs_dynamics.compiler import Kernel, less, select
 from mbs_dynamics.errors import ArgumentError, UnknownMethodError
 from mbs_dynamics.integrate.charts import Arrangement, by_velocity, chart_of
 from mbs_dynamics.integrate.forces import (
     RESOLVED,
+    Arrays,
     Features,
     Implicit,
     JointForces,
@@ -199,6 +200,22 @@ STEPS: dict[str, Callable[[Step, Array, Array, Any], tuple[Array, Array]]] = {
 """Schemes with a fixed step whose whole step is one kernel."""
 
 
+def inputs_of_step(model: Model, features: Features, wrenches: bool) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the inputs of a kernel after those of states."""
+    shapes: dict[str, tuple[int, ...]] = {"effort": (model.n,), "h": ()}
+    if wrenches:
+        shapes["wrenches"] = (model.nb, 6)
+    if any(features):
+        shapes["joints"] = (10, model.n)
+    return shapes
+
+
+def parameters_of(model: Model, forces: JointForces | None, kernel: Kernel) -> Arrays:
+    """Return the last inputs of such a kernel: joint parameters, then those of the model."""
+    joints = () if forces is None or not any(forces.features) else (forces.table,)
+    return (*joints, *model_inputs(model, kernel))
+
+
 class Stepper:
     """Advances the state (q, qd) of a model by fixed steps of one compiled kernel each.
 
@@ -242,21 +259,16 @@ class Stepper:
         self._forces = forces
         self._features = Features() if forces is None else forces.features
         key = method, self._features, self.takes_wrenches, self.algorithm
-        n, nb = model.n, model.nb
         states = Arrangement(model)
-        parts = 4 if self._features.friction else 2
-        inputs: dict[str, tuple[int, ...]] = {"state": states.shape(parts), "effort": (n,), "h": ()}
-        if self.takes_wrenches:
-            inputs["wrenches"] = (nb, 6)
-        if any(self._features):
-            inputs["joints"] = (10, n)
+        inputs = {"state": states.shape(4 if self._features.friction else 2)}
+        inputs |= inputs_of_step(model, self._features, self.takes_wrenches)
         self.kernel = compiled_on(
             model, key, self._equations, inputs, name=f"{method}_step", backend=backend
         )
         """``kernel(state, effort, h, [wrenches], *stepper.parameters)`` -> state; with friction of
         an array of four parts, see :mod:`mbs_dynamics.integrate.friction`."""
         self._states = states
-        self._constants = self._parameters()
+        self._constants = parameters_of(self._model, self._forces, self.kernel)
 
     def __repr__(self) -> str:
         return f"<Stepper {self.method} of {self.model.name!r}, {self.kernel.operations}>"
@@ -282,7 +294,7 @@ class Stepper:
                 "models or neither must have armature; make another Stepper"
             )
         self._model = model
-        self._constants = self._parameters()
+        self._constants = parameters_of(self._model, self._forces, self.kernel)
 
     @property
     def forces(self) -> JointForces | None:
@@ -299,7 +311,7 @@ class Stepper:
                 "Stepper"
             )
         self._forces = forces
-        self._constants = self._parameters()
+        self._constants = parameters_of(self._model, self._forces, self.kernel)
 
     @property
     def parameters(self) -> tuple[FloatArray, ...]:
@@ -378,7 +390,3 @@ class Stepper:
         slide = step.slide(q, qd, rest[0], h)
         moved = STEPS[self.method](step, q, qd, h)
         return states.joined(*outcome(begun, moved, slide))
-
-    def _parameters(self) -> tuple[FloatArray, ...]:
-        joints = () if self._forces is None or not any(self._features) else (self._forces.table,)
-        return (*joints, *model_inputs(self._model, self.kernel))

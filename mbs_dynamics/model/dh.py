@@ -32,7 +32,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import cos, pi, sin
+from functools import partial
+from math import pi
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,11 +42,12 @@ from numpy.typing import ArrayLike
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
+from mbs_dynamics.lie.se3 import exp_screw
 from mbs_dynamics.model.body import Body, Frame
 from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
 from mbs_dynamics.model.diagnostics import MOST_TURNS, Diagnostic, diagnose_made
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.joint import Joint, Limits
+from mbs_dynamics.model.joint import Limits
 from mbs_dynamics.model.screws import assemble
 
 SCREWS = {
@@ -53,6 +55,8 @@ SCREWS = {
     "prismatic": np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0]),
 }
 """The joint screw X_i in the frame of its body, for each kind of joint."""
+
+_Rz, _Tz = (partial(exp_screw, screw) for screw in SCREWS.values())
 
 TOOL = "tool"
 """Name of frame n + 1, the frame at the end of the last link."""
@@ -206,10 +210,18 @@ def from_dh(
         body_names=described.body_names,
         joint_names=described.joint_names,
     )
-    bodies = tuple(
-        replace(body, joint=_driven(body.joint, row))
-        for body, row in zip(bodies, rows, strict=True)
-    )
+    driven = []
+    for body, row in zip(bodies, rows, strict=True):
+        lower, upper = row.position_limits or (None, None)
+        joint = replace(
+            body.joint,
+            limits=Limits(lower, upper, row.velocity_limit, row.effort_limit),
+            damping=row.damping,
+            friction=row.friction,
+            armature=row.gear_ratio**2 * row.motor_inertia,
+        )
+        driven.append(replace(body, joint=joint))
+    bodies = tuple(driven)
     if TOOL in (body.name for body in bodies):
         raise ModelError(f"no body may be named {TOOL!r}: it is the frame at the end of the robot")
     frames = {TOOL: Frame(TOOL, len(rows) - 1, checks.snap(shapes[-1]), parent=bodies[-1].name)}
@@ -219,7 +231,7 @@ def from_dh(
 
 def link_shape(row: DHRow) -> FloatArray:
     """Return Tz(b) Tx(a) Rx(alpha), (4, 4): the pose of frame i + 1 in the frame of body i."""
-    return _Tz(row.b) @ _Rx_Tx(row)
+    return np.asarray(_Tz(row.b) @ _Rx_Tx(row))
 
 
 def link_inertia(row: DHRow) -> Inertia:
@@ -244,17 +256,6 @@ def link_inertia(row: DHRow) -> Inertia:
         rods = Inertia.from_com(m_b, (0.0, 0.0, b / 2), along_z)
         rods += Inertia.from_com(m_a, (a / 2, 0.0, b), along_x)
     return rods + _payload_and_hub(row, (a, 0.0, b))
-
-
-def _driven(joint: Joint, row: DHRow) -> Joint:
-    lower, upper = row.position_limits or (None, None)
-    return replace(
-        joint,
-        limits=Limits(lower, upper, row.velocity_limit, row.effort_limit),
-        damping=row.damping,
-        friction=row.friction,
-        armature=row.gear_ratio**2 * row.motor_inertia,
-    )
 
 
 def _payload_and_hub(row: DHRow, end: ArrayLike) -> Inertia:
@@ -282,23 +283,8 @@ def _inertia(where: str, row: DHRow, shape: FloatArray, modified: bool) -> Inert
 
 def _Rx_Tx(row: DHRow) -> FloatArray:
     """Return Rx(alpha) Tx(a), (4, 4)."""
-    c, s = cos(row.alpha), sin(row.alpha)
-    return np.array(
-        [[1.0, 0.0, 0.0, row.a], [0.0, c, -s, 0.0], [0.0, s, c, 0.0], [0.0, 0.0, 0.0, 1.0]]
-    )
-
-
-def _Tz(b: float) -> FloatArray:
-    C = np.eye(4)
-    C[2, 3] = b
-    return C
-
-
-def _Rz(theta: float) -> FloatArray:
-    c, s = cos(theta), sin(theta)
-    return np.array(
-        [[c, -s, 0.0, 0.0], [s, c, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
-    )
+    turn, slide = np.eye(6)[[0, 3]]
+    return np.asarray(exp_screw(turn, row.alpha) @ exp_screw(slide, row.a))
 
 
 def _checked_rows(table: Any) -> tuple[DHRow, ...]:

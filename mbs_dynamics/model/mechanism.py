@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -163,20 +163,12 @@ class Mechanism(Value):
     @cached_property
     def velocity_names(self) -> tuple[str, ...]:
         """A name for each of the n velocities: that of its joint, with an index if it has more."""
-        return tuple(
-            joint.name if joint.nv == 1 else f"{joint.name}[{k}]"
-            for joint in self.joints
-            for k in range(joint.nv)
-        )
+        return _names((joint.name, joint.nv) for joint in self.joints)
 
     @cached_property
     def position_names(self) -> tuple[str, ...]:
         """A name for each of the nq positions: that of its joint, with an index if it has more."""
-        return tuple(
-            joint.name if joint.nq == 1 else f"{joint.name}[{k}]"
-            for joint in self.joints
-            for k in range(joint.nq)
-        )
+        return _names((joint.name, joint.nq) for joint in self.joints)
 
     @property
     def body_names(self) -> tuple[str, ...]:
@@ -347,3 +339,8 @@ class Mechanism(Value):
         if frame.body == GROUND:
             raise ModelError(f"{what} at {link!r} has no effect: that link does not move")
         return frame
+
+
+def _names(sizes: Iterable[tuple[str, int]]) -> tuple[str, ...]:
+    """Return the name of each entry, with an index if there are several of a name."""
+    return tuple(x if n == 1 else f"{x}[{k}]" for x, n in sizes for k in range(n))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mbs_dynamics.compiler.codegen import builder
-from mbs_dynamics.compiler.codegen.builder import DOUBLE, I1, I8, I32, I64, PTR, VOID, Value
+from mbs_dynamics.compiler.codegen.builder import DOUBLE, I1, I32, I64, PTR, VOID, Value
 from mbs_dynamics.compiler.codegen.llvm_shared import sines
 from mbs_dynamics.compiler.frontend.program import Program, uncollected
 from mbs_dynamics.compiler.ir import nodes as ir
@@ -42,7 +42,6 @@ NO_MEMORY = -1
 
 MALLOC, FREE = builder.Prototype("malloc", PTR, I64), builder.Prototype("free", VOID, PTR)
 MASK_POINTER = builder.Prototype(builder.intrinsic("ptrmask", PTR, I64), PTR, PTR, I64)
-SET_BYTES = builder.Prototype(builder.intrinsic("memset", PTR, I64), VOID, PTR, I8, I64, I1)
 
 
 def emit_llvm(program: Program, lanes: int = 1) -> str:
