@@ -105,7 +105,8 @@ class _Library:
         room = f"{name}_WORKSPACE".upper()
         paragraphs = [*self._paragraphs_of(algorithm, program, options), *_memory(function, room)]
         size = f"#define {room} {function.workspace}\n" if function.workspace else ""
-        declared = f"{_comment(paragraphs)}\n{size}{_wrapped(function.signature)};\n"
+        signature = "\n".join(textwrap.wrap(function.signature, WIDTH, subsequent_indent="    "))
+        declared = f"{_comment(paragraphs)}\n{size}{signature};\n"
         self._declarations.append(declared)
         self._definitions.append(function.definition)
 
@@ -227,10 +228,6 @@ def _harmless(text: str) -> str:
         while pair in text:
             text = text.replace(pair, " ".join(pair))
     return "".join(x if " " <= x <= "~" else ascii(x)[1:-1] for x in text)
-
-
-def _wrapped(signature: str) -> str:
-    return "\n".join(textwrap.wrap(signature, WIDTH, subsequent_indent="    "))
 
 
 def _string(text: str) -> str:

@@ -18,8 +18,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from mbs_dynamics import checks
-from mbs_dynamics.algorithms.arguments import described
-from mbs_dynamics.algorithms.array_inputs import ARRAYS, BODY_LEVEL, shape_of, wrenches_on
+from mbs_dynamics.algorithms.arguments import ARRAYS, BODY_LEVEL, described, shape_of, wrenches_on
 from mbs_dynamics.algorithms.kernels import (
     MODEL_INPUTS,
     kernel_of,

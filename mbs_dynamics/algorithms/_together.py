@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mbs_dynamics.algorithms._algorithm import Algorithm, asked_of
-from mbs_dynamics.algorithms.array_inputs import ARRAYS, BODY_LEVEL, shape_of
+from mbs_dynamics.algorithms.arguments import ARRAYS, BODY_LEVEL, shape_of
 from mbs_dynamics.algorithms.kernels import kernel_of, traced_on
 from mbs_dynamics.compiler import Kernel, Program, named_results
 from mbs_dynamics.errors import ArgumentError

@@ -25,7 +25,7 @@ from mbs_dynamics.algorithms.newton_euler import (
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.lie.se3 import ad_dual
+from mbs_dynamics.lie.se3 import ad, ad_dual
 from mbs_dynamics.representation import BodyAxes, common_frame
 from mbs_dynamics.representation.tree import Tree
 
@@ -220,8 +220,8 @@ def torque_sensitivity(
     for j, _ in model.outward():
         S = rep.screw(j)
         of_parent[j], to_now[j] = rep.motion_of_parent(j, V, A), rep.from_zero(j)
-        row_rate[j] = common.wrench(j, M[j] @ S)
-        row[j] = common.moment(j, B[j].transposed(S))
+        row_rate[j] = common.load(j, M[j] @ S)
+        row[j] = common.load(j, B[j].transposed(S))
     for k, i in model.attached(moved):
         S = to_now[i] @ U[k]
         Y, Z = of_parent[i].rates(S)
@@ -229,7 +229,7 @@ def torque_sensitivity(
         changed = B[i] @ twice + M[i] @ Z + ad_dual(W[i]) @ S
         for j, (W_j,) in common.carried_inward(i, changed):  # these stay where they are
             dtau[j][k] = S_common[j].T @ W_j
-        turn, Z_common, outward = common.moment(i, twice[:3]), common.twist(i, Z), common.outward()
+        turn, Z_common, outward = common.load(i, twice[:3]), common.twist(i, Z), common.outward()
         for j in model.since(k, i):  # these move along
             turned, Z_j = outward(j, turn, Z_common)
             dtau[j][k] = row[j].T @ turned + row_rate[j].T @ Z_j
@@ -272,8 +272,11 @@ def _derivatives(
     X, Y, Z, X_common, Y_common, Z_common = (model.per_body() for _ in range(6))
     rate = model.joint_rates(qd)
     for i, _ in model.outward():
-        Y[i], Z[i] = rep.motion_of_parent(i, V, A).rates(rep.screw(i))  # (3), (4)
-        X[i] = Y[i] + 0.5 * rep.own_rate(i, rate[i])
+        S = rep.screw(i)
+        Y[i], Z[i] = rep.motion_of_parent(i, V, A).rates(S)  # (3), (4)
+        X[i] = Y[i]
+        if S.shape[1] > 1:  # with ad_(S s) S of the joint's own velocity s, zero for one screw
+            X[i] = Y[i] + 0.5 * (ad(S @ rate[i]) @ S)
         if own and i in own:
             own[i] = Z[i], 2.0 * X[i]
             X[i] = Z[i] = np.zeros((6, 6))

@@ -9,6 +9,8 @@ they do not use: poses are products of exponentials of the screws at q = 0, and 
 are assembled block by block.
 """
 
-from mbs_dynamics.closed_form.accelerations import MovingSystem as MovingSystem
-from mbs_dynamics.closed_form.dynamics import DynamicSystem as DynamicSystem
-from mbs_dynamics.closed_form.kinematics import System as System
+from mbs_dynamics.closed_form.accelerations import MovingSystem
+from mbs_dynamics.closed_form.dynamics import DynamicSystem
+from mbs_dynamics.closed_form.kinematics import System
+
+__all__ = ["DynamicSystem", "MovingSystem", "System"]

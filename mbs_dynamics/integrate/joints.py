@@ -224,15 +224,6 @@ def joint_scheme(
     return Adaptive(task, state_rate(problem), tolerances, chart)
 
 
-def midpoint_damping(model: Tree, q: Array, qd: Array, joints: Any, h: Any) -> tuple[Array, Array]:
-    """Return f and A, both (n,): with mean rates v, damping of a step from q, qd exerts f - A v."""
-    if joints is None:
-        return np.zeros(model.n), np.zeros(model.n)
-    damping = joints[0]
-    weight = 2.0 * weight_of_end(steps_per_decay(model, q, damping, h))
-    return (weight - 1.0) * damping * qd, weight * damping
-
-
 def _midpoint(
     model: Tree,
     x: Array,
@@ -247,7 +238,10 @@ def _midpoint(
     """Return the next iterate of v; or, if v is final, q, qd, p and v at the end of the step."""
     states, h = Arrangement(model.model), h[()]
     q, qd, p, _ = states.parts(x)
-    known, damping = midpoint_damping(model, q, qd, joints, h)
+    known = damping = np.zeros(model.n)
+    if joints is not None:  # with mean rates v, damping exerts known - damping v
+        weight = 2.0 * weight_of_end(steps_per_decay(model, q, joints[0], h))
+        known, damping = (weight - 1.0) * joints[0] * qd, weight * joints[0]
     half = (0.5 * h) * v
     qm, p = displaced(model, q, half), transported(model, half, p)
     # the rate of the momenta M v is C^T v plus the applied forces

@@ -268,7 +268,8 @@ class Stepper:
         """``kernel(state, effort, h, [wrenches], *stepper.parameters)`` -> state; with friction of
         an array of four parts, see :mod:`mbs_dynamics.integrate.friction`."""
         self._states = states
-        self._constants = parameters_of(self._model, self._forces, self.kernel)
+        self.parameters = parameters_of(self._model, self._forces, self.kernel)
+        """Last inputs of the kernel: joint parameters, then those of the model that it takes."""
 
     def __repr__(self) -> str:
         return f"<Stepper {self.method} of {self.model.name!r}, {self.kernel.operations}>"
@@ -294,7 +295,7 @@ class Stepper:
                 "models or neither must have armature; make another Stepper"
             )
         self._model = model
-        self._constants = parameters_of(self._model, self._forces, self.kernel)
+        self.parameters = parameters_of(self._model, self._forces, self.kernel)
 
     @property
     def forces(self) -> JointForces | None:
@@ -311,12 +312,7 @@ class Stepper:
                 "Stepper"
             )
         self._forces = forces
-        self._constants = parameters_of(self._model, self._forces, self.kernel)
-
-    @property
-    def parameters(self) -> tuple[FloatArray, ...]:
-        """Last inputs of the kernel: joint parameters, then those of the model that it takes."""
-        return self._constants
+        self.parameters = parameters_of(self._model, self._forces, self.kernel)
 
     def step(
         self, state: ArrayLike, effort: ArrayLike, h: ArrayLike, wrenches: ArrayLike | None = None
@@ -330,7 +326,7 @@ class Stepper:
         """
         held = np.asarray(h, dtype=float)  # the fast way into the kernel takes arrays only
         loads = self._loads(wrenches) if self.takes_wrenches or wrenches is not None else ()
-        kernel, states, constants = self.kernel, self._states, self._constants
+        kernel, states, constants = self.kernel, self._states, self.parameters
         if self._features.friction:
             begun = self.begun(state)
             return states.first(settled(kernel, begun, states, effort, held, *loads, *constants))
@@ -360,7 +356,7 @@ class Stepper:
         :meth:`step`; SingularError carries the states so far as its attribute ``trajectory``.
         """
         count = checks.count("steps", steps)
-        inputs = [effort, checks.positive("h", h), *self._loads(wrenches), *self._constants]
+        inputs = [effort, checks.positive("h", h), *self._loads(wrenches), *self.parameters]
         if not self._features.friction:
             return self.kernel.iterate(state, *inputs, steps=count)
         arrays = iterated(self.kernel, self.begun(state), inputs, count, self._states)

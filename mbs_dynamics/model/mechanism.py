@@ -16,14 +16,14 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError, UnknownJointError
 from mbs_dynamics.model.body import GROUND, Body, Frame, Frames
 from mbs_dynamics.model.compiled import Compiled
-from mbs_dynamics.model.coordinates import CoordinateLimits, Drivetrain, drivetrain_of, limits_of
+from mbs_dynamics.model.coordinates import drivetrain_of, limits_of
 from mbs_dynamics.model.description import STANDARD_GRAVITY
 from mbs_dynamics.model.diagnostics import Diagnostic
 from mbs_dynamics.model.fixed_joints import FixedJoint, fixed_joint
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.payloads import Payloads
 from mbs_dynamics.model.text import text
-from mbs_dynamics.model.values import Value
+from mbs_dynamics.model.values import Value, frozen
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,7 +52,20 @@ class Mechanism(Value):
     """Number of entries of positions q."""
     nv: int = field(init=False)
     """Number of entries of velocities, accelerations and torques."""
-    _drivetrain: Drivetrain = field(init=False)
+    lower: FloatArray = field(init=False)
+    """(n,) lower position limits in rad or m, those of mimic joints included; -inf if none."""
+    upper: FloatArray = field(init=False)
+    """(n,) upper position limits in rad or m, those of mimic joints included; inf if none."""
+    velocity_limits: FloatArray = field(init=False)
+    """(n,) velocity limits in rad/s or m/s, those of mimic joints included; inf if none."""
+    effort_limits: FloatArray = field(init=False)
+    """(n,) effort limits in N m or N; inf if none is stated, or zero."""
+    armature: FloatArray = field(init=False)
+    """(n,) rotor inertia in kg m^2 or kg on the diagonal of M, with that of mimic joints."""
+    damping: FloatArray = field(init=False)
+    """(n,) viscous damping in N m s/rad or N s/m, that of mimic joints included."""
+    friction: FloatArray = field(init=False)
+    """(n,) Coulomb friction in N m or N, that of mimic joints included."""
     _compiled: Compiled = field(init=False)
     """See :func:`mbs_dynamics.model.compiled.compiled`."""
 
@@ -102,10 +115,8 @@ class Mechanism(Value):
                 own = frames[self.bodies[frame.body].name]
                 if own.parent is None and name != own.name:
                     frames[name] = frame._replace(parent=own.name)
-        object.__setattr__(self, "frames", frames)
         gravity = checks.numbers("gravity", self.gravity, (3,))
-        gravity.flags.writeable = False
-        object.__setattr__(self, "gravity", gravity)
+        self.__dict__.update(frames=frames, gravity=frozen(gravity))
         self._complete()
 
     def _owners(self) -> list[Joint]:
@@ -114,14 +125,21 @@ class Mechanism(Value):
     def _complete(self) -> None:
         """Set the derived fields, and an empty store for compiled kernels."""
         owners = sorted(self._owners(), key=lambda joint: joint.coordinate)
-        object.__setattr__(self, "frames", Frames(self.frames))
-        object.__setattr__(self, "joints", tuple(owners))
-        object.__setattr__(self, "nv", sum(joint.nv for joint in owners))
-        object.__setattr__(self, "nq", sum(joint.nq for joint in owners))
-        object.__setattr__(self, "parents", tuple(body.parent for body in self.bodies))
-        every = [body.joint for body in self.bodies]
-        object.__setattr__(self, "_drivetrain", drivetrain_of(every, self.nv))
-        object.__setattr__(self, "_compiled", Compiled())
+        every, n = [body.joint for body in self.bodies], sum(joint.nv for joint in owners)
+        lower, upper, velocity, effort = limits_of(every, n)
+        self.__dict__.update(
+            frames=Frames(self.frames),
+            joints=tuple(owners),
+            nv=n,
+            nq=sum(joint.nq for joint in owners),
+            parents=tuple(body.parent for body in self.bodies),
+            lower=lower,
+            upper=upper,
+            velocity_limits=velocity,
+            effort_limits=effort,
+            **drivetrain_of(every, n)._asdict(),
+            _compiled=Compiled(),
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields that define the model, without compiled kernels."""
@@ -247,45 +265,6 @@ class Mechanism(Value):
                     f"{what}: joint {joint.name!r} is {joint.kind} and has {joint.nv} degrees of "
                     "freedom; valid are joints with one" + (f": use {instead}" if instead else "")
                 )
-
-    @property
-    def lower(self) -> FloatArray:
-        """(n,) lower position limits in rad or m, those of mimic joints included; -inf if none."""
-        return self._limits.lower
-
-    @property
-    def upper(self) -> FloatArray:
-        """(n,) upper position limits in rad or m, those of mimic joints included; inf if none."""
-        return self._limits.upper
-
-    @property
-    def velocity_limits(self) -> FloatArray:
-        """(n,) velocity limits in rad/s or m/s, those of mimic joints included; inf if none."""
-        return self._limits.velocity
-
-    @property
-    def effort_limits(self) -> FloatArray:
-        """(n,) effort limits in N m or N; inf if none is stated, or zero."""
-        return self._limits.effort
-
-    @cached_property
-    def _limits(self) -> CoordinateLimits:
-        return limits_of([body.joint for body in self.bodies], self.n)
-
-    @property
-    def armature(self) -> FloatArray:
-        """(n,) rotor inertia in kg m^2 or kg on the diagonal of M, with that of mimic joints."""
-        return self._drivetrain.armature
-
-    @property
-    def damping(self) -> FloatArray:
-        """(n,) viscous damping in N m s/rad or N s/m, that of mimic joints included."""
-        return self._drivetrain.damping
-
-    @property
-    def friction(self) -> FloatArray:
-        """(n,) Coulomb friction in N m or N, that of mimic joints included."""
-        return self._drivetrain.friction
 
     @property
     def total_mass(self) -> float:

@@ -134,7 +134,7 @@ class Model(Arrays):
                 for each in self.diagnostics
                 if each.subject not in moving or not each.message.endswith(SINGULAR)
             ),
-            _drivetrain=drivetrain_of(list(own.values()), self.n),
+            **drivetrain_of(list(own.values()), self.n)._asdict(),
         )
 
     def with_placements(self, poses: Mapping[str, ArrayLike]) -> Model:

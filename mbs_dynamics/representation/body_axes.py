@@ -71,13 +71,6 @@ class BodyAxes(BodyFixed):
         moment = so3.vee(turning - turning.T) + so3.hat(M.moment) @ a
         return np.concatenate([moment, a * M.mass + K @ M.moment])
 
-    def own_rate(self, i: int, rate: Array) -> Array:
-        """Return ad_(S s) S (6, k), of the joint's own velocity s; zero for one screw."""
-        S = self.screw(i)
-        if S.shape[1] == 1:
-            return np.zeros((6, 1))
-        return se3.ad(S @ rate) @ S
-
     def motion_of_parent(self, i: int, V: list[Array], A: list[Array]) -> BodyMotion:
         """Return how the parent moves where body i is, as seen from there."""
         p, carry = self.model.bodies[i].parent, self.transform(i)

@@ -217,8 +217,7 @@ class _Function(builder.Function):
         self.angles = outer
 
     def let(self, x: ir.Let) -> None:
-        args = [self.value(arg) for arg in x.args]
-        self.values[x.value] = self.operation(x.op, args)
+        self.values[x.value] = self.operation(x.op, [self.value(arg) for arg in x.args])
 
     def operation(self, op: str, args: Sequence[Value]) -> Value:
         x = args[0]

@@ -12,11 +12,6 @@ from mbs_dynamics.compiler.ir import operations as ops
 INFIX = (ops.ADD, ops.SUB, ops.MUL, ops.DIV, ops.LESS, ops.LESS_EQUAL)
 
 
-def expression(op: str, args: Sequence[str]) -> str:
-    """Return an operation on operands that are text."""
-    return f"{args[0]} {op} {args[1]}" if op in INFIX else f"{op}({', '.join(args)})"
-
-
 class Printer:
     """One walk over statements, which prints their lines. A language overrides how they look."""
 
@@ -74,7 +69,7 @@ class Printer:
         return f"%{x}" if isinstance(x, int) else f"{x:g}"
 
     def expression(self, op: str, args: Sequence[str]) -> str:
-        return expression(op, args)
+        return f"{args[0]} {op} {args[1]}" if op in INFIX else f"{op}({', '.join(args)})"
 
     def define(self, value: int, expression: str, *, condition: bool = False) -> str:
         return f"%{value} = {expression}"
