@@ -236,25 +236,16 @@ def torque_sensitivity(
     return np.asarray(model.generalized(dtau).T)
 
 
-class Composites(NamedTuple):
-    """Quantities that the derivatives are composed of, per body in its frame; the ground is last.
+def composites_of(
+    model: Tree, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads
+) -> tuple[list[Array], list[Array], list[Any], list[Gyration], list[Array]]:
+    """Return V, A, M, B and W of the bodies, each in its frame; those of the ground are last.
 
-    M, B and W are composite: of all bodies that the joint of a body moves.
+    Twists V, and accelerations A of the origins less that of free fall. Inertias M, gyrations B and
+    wrenches W are composite: of all bodies that the joint of a body moves.
     """
-
-    V: list[Array]
-    A: list[Array]
-    """Accelerations of the bodies' origins, less that of free fall."""
-    M: list[Any]
-    B: list[Gyration]
-    W: list[Array]
-
-
-def composites_of(model: Tree, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads) -> Composites:
-    """Return twists, accelerations, and composite inertias, gyrations and wrenches."""
     V, A, W = recursion(model, rep, qd, qdd, loads)
-    M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
-    return Composites(V, A, M, B, W)
+    return V, A, composite_inertias(model, rep), composite_gyrations(model, rep, V), W
 
 
 def _derivatives(

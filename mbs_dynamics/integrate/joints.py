@@ -20,9 +20,9 @@ applied wrenches alone, Mueller (dynamics), eq. (79).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,10 +37,9 @@ from mbs_dynamics.algorithms import (
 )
 from mbs_dynamics.algorithms.configurations import displaced, momentum_rates, transported
 from mbs_dynamics.algorithms.factorization import factorize, solve
-from mbs_dynamics.algorithms.kernels import compiled_on
 from mbs_dynamics.algorithms.newton_euler import Wrenches
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import Kernel, less, select
+from mbs_dynamics.compiler import less, select
 from mbs_dynamics.errors import ArgumentError, SingularError, UnknownMethodError
 from mbs_dynamics.integrate.charts import Arrangement, by_velocity, chart_of
 from mbs_dynamics.integrate.driver import Course, Record, Run
@@ -48,7 +47,6 @@ from mbs_dynamics.integrate.events import EventFunction, between
 from mbs_dynamics.integrate.forces import (
     Arrays,
     Drive,
-    Features,
     Inputs,
     JointForces,
     Law,
@@ -60,13 +58,12 @@ from mbs_dynamics.integrate.friction import BLOCK, SLACK, outcome, revised
 from mbs_dynamics.integrate.results import Motion
 from mbs_dynamics.integrate.schemes import (
     Adaptive,
-    Arguments,
     ExplicitRungeKutta,
     Field,
     FixedStep,
     ImplicitMidpoint,
+    Problem,
     Scheme,
-    Task,
     field_of,
     instant,
     tolerances,
@@ -75,8 +72,6 @@ from mbs_dynamics.integrate.stepper import (
     STEPS,
     Step,
     Stepper,
-    inputs_of_step,
-    parameters_of,
     static_torques,
     steps_per_decay,
 )
@@ -86,47 +81,6 @@ from mbs_dynamics.representation.tree import Tree
 
 METHODS = (*STEPS, "runge_kutta", "dormand_prince", "implicit_midpoint")
 """The integrators of :func:`simulate`."""
-
-
-class Problem(NamedTuple):
-    """A model and its loads."""
-
-    model: Model
-    forces: JointForces | None
-    inputs: Inputs
-    """Motor torques, and wrenches on the bodies if there are any."""
-    backend: str | None
-    solver: str = "articulated_body"
-    """Method of :func:`mbs_dynamics.forward_dynamics`, where the whole step is no kernel."""
-
-    @property
-    def features(self) -> Features:
-        """Kinds of forces in the joints."""
-        return Features() if self.forces is None else self.forces.features
-
-    @property
-    def states(self) -> Arrangement:
-        """Arrangement of q and qd in arrays."""
-        return Arrangement(self.model)
-
-    def kernel(
-        self,
-        name: str,
-        equations: Callable[..., Any],
-        inputs: Mapping[str, tuple[int, ...]],
-        key: Any = (),
-    ) -> tuple[Kernel, Arguments]:
-        """Return a kernel of inputs, efforts, h, wrenches and joints, and its arguments."""
-        wrenches = len(self.inputs.drives) > 1
-        every = {**inputs, **inputs_of_step(self.model, self.features, wrenches)}
-        key = key, tuple(every)
-        kernel = compiled_on(self.model, key, equations, every, name=name, backend=self.backend)
-        return kernel, self.arguments(kernel)
-
-    def arguments(self, kernel: Kernel) -> Arguments:
-        """Return a function from values of the drives to the arguments after a kernel's state."""
-        constants = parameters_of(self.model, self.forces, kernel)
-        return lambda values, h: (values[0], np.array(h), *values[1:], *constants)
 
 
 def state_rate(problem: Problem) -> Field:
@@ -191,12 +145,9 @@ def stages(problem: Problem) -> tuple[Field, Field | None]:
     return rate, field_of(*problem.kernel("stage_end", finished, shapes, key))
 
 
-def joint_scheme(
-    method: str, problem: Problem, h: float, start: Arrays, tolerances: tuple[float, float]
-) -> Scheme:
+def joint_scheme(method: str, problem: Problem, tolerances: tuple[float, float]) -> Scheme:
     """Return the integrator of one of :data:`METHODS` from q and qd on."""
-    states, sliding = problem.states, problem.features.friction
-    task = Task(problem.model, problem.inputs, h, start, sliding)
+    states = problem.states
     if method in STEPS:
         stepper = Stepper(
             problem.model,
@@ -205,7 +156,7 @@ def joint_scheme(
             wrenches=len(problem.inputs.drives) > 1,
             backend=problem.backend,
         )
-        return FixedStep(task, stepper.kernel, problem.arguments(stepper.kernel))
+        return FixedStep(problem, stepper.kernel, problem.arguments(stepper.kernel))
     if method == "implicit_midpoint":
         if problem.features.friction or problem.features.stops:
             raise ArgumentError(
@@ -217,11 +168,11 @@ def joint_scheme(
             problem.kernel(f"midpoint_{name}", partial(_midpoint, finished=finished), inputs)
             for name, finished in (("rates", False), ("step", True))
         )
-        return ImplicitMidpoint(task, (rates, step), states.last())
+        return ImplicitMidpoint(problem, (rates, step), states.last())
     chart = chart_of(problem.model, states)
     if method == "runge_kutta":
-        return ExplicitRungeKutta(task, *stages(problem), chart)
-    return Adaptive(task, state_rate(problem), tolerances, chart)
+        return ExplicitRungeKutta(problem, *stages(problem), chart)
+    return Adaptive(problem, state_rate(problem), tolerances, chart)
 
 
 def _midpoint(
@@ -341,10 +292,10 @@ def simulate(
     check_forces(forces, model)
     accuracy = tolerances(rtol, atol)
     inputs = drives(model, control, wrenches, course)
-    problem = Problem(model, forces, inputs, backend, solver)
+    problem = Problem(model, forces, inputs, course.h, start, backend, solver)
     run = Run(course, problem.inputs, method, start, start[0].shape[:-1], between(model))
     return run.go(
-        lambda: joint_scheme(method, problem, course.h, start, accuracy),
+        lambda: joint_scheme(method, problem, accuracy),
         lambda record: _motion(problem, record, method),
     )
 

@@ -324,41 +324,26 @@ def _checked_row(argument: str, row: DHRow) -> DHRow:
 
 
 def _diagnose(bodies: Sequence[Body], rows: Sequence[DHRow], modified: bool) -> list[Diagnostic]:
-    diagnostics = []
+    diagnostics, of_hubs = [], set()
     for body, row in zip(bodies, rows, strict=True):
-        link = f"link {body.name!r}"
+        link, messages = f"link {body.name!r}", []
         if row.mass > 0.0 and row.com is None and (modified or row.a == row.b == 0.0):
-            diagnostics.append(
-                Diagnostic(
-                    link,
-                    f"has a mass of {row.mass:g} kg but no {'com' if modified else 'length'}"
-                    f"{'' if modified else ' (a = b = 0)'}: taken as a point at the origin of its "
-                    "frame, without inertia about it",
-                )
+            lacking = "com" if modified else "length (a = b = 0)"
+            messages.append(
+                f"has a mass of {row.mass:g} kg but no {lacking}: taken as a point at the origin "
+                "of its frame, without inertia about it"
             )
-        for angle in ("alpha", "theta"):
-            if abs(getattr(row, angle)) > 2 * pi:
-                turns = f"{angle} is {getattr(row, angle):g} rad, more than a turn"
-                diagnostics.append(Diagnostic(link, f"{turns}; are these degrees?"))
+        for angle, value in (("alpha", row.alpha), ("theta", row.theta)):
+            if abs(value) > 2 * pi:
+                messages.append(f"{angle} is {value:g} rad, more than a turn; are these degrees?")
         if row.kind == "revolute" and max(map(abs, row.position_limits or (0.0,))) > MOST_TURNS:
-            diagnostics.append(
-                Diagnostic(
-                    link, f"position_limits are {row.position_limits} rad; are these degrees?"
-                )
-            )
-        if (
-            row.com is None and body.inertia.violations()
-        ):  # rods and points are real bodies: this is the hub
+            messages.append(f"position_limits are {row.position_limits} rad; are these degrees?")
+        diagnostics += [Diagnostic(link, message) for message in messages]
+        if row.com is None and (violations := body.inertia.violations()):
+            # rods and points are real bodies: this is the hub, so meant by the paper
             message = "has a hub inertia about the joint axis alone; no distribution of mass has"
-            diagnostics.append(
-                Diagnostic(link, message, "note")
-            )  # meant so by the paper: no warning
-    pairs = zip(bodies, rows, strict=True)
-    from_hubs = {
-        (f"link {body.name!r}", message)
-        for body, row in pairs
-        if row.com is None
-        for message in body.inertia.violations()
-    }
-    of_bodies = diagnose_made(bodies)
-    return diagnostics + [x for x in of_bodies if (x.subject, x.message) not in from_hubs]
+            diagnostics.append(Diagnostic(link, message, "note"))
+            of_hubs |= {(link, message) for message in violations}
+    return diagnostics + [
+        each for each in diagnose_made(bodies) if (each.subject, each.message) not in of_hubs
+    ]
