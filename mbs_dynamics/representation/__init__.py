@@ -30,9 +30,12 @@ from mbs_dynamics.representation.conversions import twist_from_rate as twist_fro
 from mbs_dynamics.representation.moves import AUTO as AUTO
 from mbs_dynamics.representation.moves import REPRESENTATIONS as REPRESENTATIONS
 from mbs_dynamics.representation.moves import BodyFixed as BodyFixed
+from mbs_dynamics.representation.moves import Hybrid as Hybrid
 from mbs_dynamics.representation.moves import Identity as Identity
+from mbs_dynamics.representation.moves import Mixed as Mixed
 from mbs_dynamics.representation.moves import Operator as Operator
 from mbs_dynamics.representation.moves import Representation as Representation
+from mbs_dynamics.representation.moves import Spatial as Spatial
 from mbs_dynamics.representation.moves import checked as checked
 from mbs_dynamics.representation.moves import moves as moves
 from mbs_dynamics.representation.pairs import common_frame as common_frame
