@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from mbs_dynamics import checks
 from mbs_dynamics.algorithms import Algorithm, algorithm_of, compile
 from mbs_dynamics.algorithms.arguments import MEANINGS
-from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Port, Program
 from mbs_dynamics.compiler.codegen.c import PRECISIONS, CFunction, c_constant, c_function
 from mbs_dynamics.errors import ArgumentError
@@ -57,8 +57,7 @@ def export_c(
         prefix = prefix if prefix[:1].isalpha() else f"robot_{prefix.strip('_')}".rstrip("_")
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix):
         raise ArgumentError(f"prefix must be an identifier of C; got {prefix!r}")
-    if precision not in PRECISIONS:
-        raise ArgumentError(f"precision must be one of {', '.join(PRECISIONS)}; got {precision!r}")
+    checks.one_of("precision", precision, PRECISIONS)
     chosen = list(functions)
     algorithms = [algorithm_of(function) for function in chosen]
     names = [algorithm.name for algorithm in algorithms]
@@ -100,33 +99,20 @@ class _Library:
         self._definitions: list[str] = []
 
     def add(self, algorithm: Algorithm, program: Program, options: dict[str, Any]) -> None:
-        """Add a function."""
         self._inputs.update(port.name for port in program.inputs)
         name = f"{self.prefix}_{algorithm.name}"
         function = c_function(program, name=name, precision=self.precision)
         room = f"{name}_WORKSPACE".upper()
         paragraphs = [*self._paragraphs_of(algorithm, program, options), *_memory(function, room)]
         size = f"#define {room} {function.workspace}\n" if function.workspace else ""
-        declared = f"{_comment(paragraphs)}\n{size}{_wrapped(function.signature)};\n"
+        signature = "\n".join(textwrap.wrap(function.signature, WIDTH, subsequent_indent="    "))
+        declared = f"{_comment(paragraphs)}\n{size}{signature};\n"
         self._declarations.append(declared)
         self._definitions.append(function.definition)
 
     def header(self) -> str:
-        """Return the header."""
         about = f"Kinematics and dynamics of {self.model.name!r}, written by mbs_dynamics."
-        declarations = [
-            f"extern const {kind} {self.prefix}_{name}[{size}];\n"
-            for kind, name, size in (
-                ("char *const", "joint_names", self.model.n),
-                ("char *const", "body_names", self.model.nb),
-                (self.kind, "gravity", 3),
-                (self.kind, "payload", 10 * len(self.model.payloads.bodies)),
-                (self.kind, "armature", self.model.armature.any() * self.model.n),
-                (self.kind, "placements", self.model.placements.size),
-                (self.kind, "payload_beyond", self._payload_beyond().size),
-            )
-            if size
-        ]
+        declarations = (f"extern {declared};\n" for declared in self._constants())
         return HEADER.format(
             about=_comment([about, *USE]),
             guard=f"{self.prefix}_H".upper(),
@@ -138,40 +124,31 @@ class _Library:
         )
 
     def source(self) -> str:
-        """Return the source."""
-        model = self.model
-        names = {"joint_names": model.joint_names, "body_names": model.body_names}
-        constants = {
+        constants = (
+            f"{declared} = {{{', '.join(entries)}}};"
+            for declared, entries in self._constants().items()
+        )
+        include = f'#include "{self.prefix}.h"\n\n#include <math.h>\n'
+        return "\n".join([include, *constants, "", *self._definitions])
+
+    def _constants(self) -> dict[str, list[str]]:
+        """Return the entries of all arrays that have some, by declaration."""
+        model, taken = self.model, "payload_beyond" in self._inputs
+        numbers = {
             "gravity": model.gravity,
             "payload": model.payloads.parameters,
+            "armature": model.armature if model.armature.any() else np.zeros(0),
             "placements": model.placements,
-            "payload_beyond": self._payload_beyond(),
+            "payload_beyond": model.payload_beyond if taken else np.zeros(0),
         }
-        if model.armature.any():
-            constants["armature"] = model.armature
-        return "\n".join(
-            [
-                f'#include "{self.prefix}.h"\n\n#include <math.h>\n',
-                *(self._names(name, listed) for name, listed in names.items() if listed),
-                *(self._constant(name, x) for name, x in constants.items() if np.size(x)),
-                "",
-                *self._definitions,
-            ]
-        )
-
-    def _payload_beyond(self) -> FloatArray:
-        """Return the loads beyond fixed joints, none unless a function takes them."""
-        taken = "payload_beyond" in self._inputs
-        return self.model.payload_beyond if taken else np.zeros((0, 10))
-
-    def _names(self, name: str, listed: tuple[str, ...]) -> str:
-        quoted = ", ".join(_string(text) for text in listed)
-        return f"const char *const {self.prefix}_{name}[{len(listed)}] = {{{quoted}}};"
-
-    def _constant(self, name: str, value: Any) -> str:
-        flat = np.asarray(value, dtype=float).ravel()
-        numbers = ", ".join(c_constant(x, self.suffix) for x in flat)
-        return f"const {self.kind} {self.prefix}_{name}[{flat.size}] = {{{numbers}}};"
+        constants = {
+            f"char *const {self.prefix}_{kind}_names": [_string(text) for text in names]
+            for kind, names in (("joint", model.joint_names), ("body", model.body_names))
+        }
+        for name, x in numbers.items():
+            entries = [c_constant(value, self.suffix) for value in x.ravel()]
+            constants[f"{self.kind} {self.prefix}_{name}"] = entries
+        return {f"const {key}[{len(x)}]": x for key, x in constants.items() if x}
 
     def _paragraphs_of(
         self, algorithm: Algorithm, program: Program, options: dict[str, Any]
@@ -251,10 +228,6 @@ def _harmless(text: str) -> str:
         while pair in text:
             text = text.replace(pair, " ".join(pair))
     return "".join(x if " " <= x <= "~" else ascii(x)[1:-1] for x in text)
-
-
-def _wrapped(signature: str) -> str:
-    return "\n".join(textwrap.wrap(signature, WIDTH, subsequent_indent="    "))
 
 
 def _string(text: str) -> str:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,18 @@ def count(name: str, value: Any, least: int = 1) -> int:
     if not whole or value < least:
         raise ArgumentError(f"{name} must be an integer of at least {least}; got {quoted(value)}")
     return int(value)
+
+
+def one_of(name: str, value: Any, valid: Iterable[str]) -> None:
+    """Raise ArgumentError if ``value`` is not one of these names."""
+    if value not in tuple(valid):
+        raise ArgumentError(f"{name} must be one of {', '.join(valid)}; got {quoted(value)}")
+
+
+def mapping(name: str, value: Any, what: str) -> None:
+    """Raise ArgumentError if ``value`` is no mapping of names of ``what``."""
+    if not isinstance(value, Mapping):
+        raise ArgumentError(f"{name} must be a mapping of {what} names; got {quoted(value)}")
 
 
 def pose(name: str, value: ArrayLike) -> FloatArray:

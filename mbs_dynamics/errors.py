@@ -9,6 +9,7 @@ Each exception names the argument, the value received and the valid values. All 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -89,6 +90,11 @@ class UnknownNameError(MbsError, LookupError):
     kind = "name"
     plural = "names"
 
+    def __init_subclass__(cls) -> None:
+        """Call what is unknown as the class does: UnknownBodyError is about a body."""
+        cls.kind = " ".join(re.findall("[A-Z][a-z]+", cls.__name__)[1:-1]).lower()
+        cls.plural = vars(cls).get("plural", f"{cls.kind}s")
+
     def __init__(self, name: object, valid: Iterable[str]) -> None:
         import difflib  # slow to import, and rarely needed
 
@@ -110,43 +116,27 @@ class UnknownNameError(MbsError, LookupError):
 class UnknownBodyError(UnknownNameError):
     """The model has no body or link of this name."""
 
-    kind = "body"
     plural = "bodies"
 
 
 class UnknownJointError(UnknownNameError):
     """The model has no joint of this name."""
 
-    kind = "joint"
-    plural = "joints"
-
 
 class UnknownRepresentationError(UnknownNameError, ValueError):
     """There is no twist representation of this name."""
-
-    kind = "representation"
-    plural = "representations"
 
 
 class UnknownMethodError(UnknownNameError, ValueError):
     """There is no method of this name."""
 
-    kind = "method"
-    plural = "methods"
-
 
 class UnknownAlgorithmError(UnknownNameError, ValueError):
     """There is no algorithm of this name."""
 
-    kind = "algorithm"
-    plural = "algorithms"
-
 
 class UnknownBackendError(UnknownNameError, ValueError):
     """There is no back end of this name."""
-
-    kind = "backend"
-    plural = "backends"
 
 
 class BackendError(MbsError, RuntimeError):

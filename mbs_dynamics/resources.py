@@ -14,9 +14,6 @@ from mbs_dynamics.errors import UnknownNameError
 class UnknownRobotError(UnknownNameError):
     """This package contains no robot of this name."""
 
-    kind = "robot"
-    plural = "robots"
-
 
 def robot_path(name: str) -> Path:
     """Return the path of the URDF of a robot of this package, such as ``"arm7"``.

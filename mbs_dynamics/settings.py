@@ -74,37 +74,19 @@ def setting(
     unit: str = "",
     *,
     type: str = "",
-    range: tuple[float, float] | None = None,
     choices: Iterable[str] = (),
-    constraints: str = "",
-    read_only: bool = False,
-    at_rest_only: bool = False,
-    per: str = "",
-    once: str = "",
+    **declared: Any,
 ) -> Any:
     """Return a dataclass field that carries the declaration of a parameter.
 
-    ``type`` is needed where the default does not show it: for an empty array and for None. A field
-    per joint holds one number for each joint of the field ``joints``; one per link holds pairs of
-    a link and its numbers.
+    ``declared`` are further fields of :class:`Parameter`. ``type`` is needed where the default does
+    not show it: for an empty array and for None. A field per joint holds one number for each joint
+    of the field ``joints``; one per link holds pairs of a link and its numbers.
     """
     element = default[0] if isinstance(default, tuple) and default else default
     known = type or TYPES[element.__class__] + ("_array" if isinstance(default, tuple) else "")
-    declared = Parameter(
-        "",
-        known,
-        default,
-        description,
-        unit,
-        range,
-        tuple(choices),
-        constraints,
-        read_only,
-        at_rest_only,
-        per,
-        once,
-    )
-    return field(default=() if per else default, metadata={"parameter": declared})
+    parameter = Parameter("", known, default, description, unit, choices=tuple(choices), **declared)
+    return field(default=() if parameter.per else default, metadata={"parameter": parameter})
 
 
 def number(

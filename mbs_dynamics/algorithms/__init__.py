@@ -30,8 +30,6 @@ from mbs_dynamics.algorithms.forward_dynamics import *
 from mbs_dynamics.algorithms.joint_wrenches import *
 from mbs_dynamics.algorithms.regressor import *
 from mbs_dynamics.algorithms.derivatives import *
-from mbs_dynamics.algorithms.linearization import *
-from mbs_dynamics.algorithms.torque_sensitivity import *
 from mbs_dynamics.algorithms.energy import *
 from mbs_dynamics.algorithms.centroidal import *
 from mbs_dynamics.algorithms.operational_space import *

@@ -18,8 +18,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from mbs_dynamics import checks
-from mbs_dynamics.algorithms.arguments import described
-from mbs_dynamics.algorithms.array_inputs import ARRAYS, BODY_LEVEL, shape_of, wrenches_on
+from mbs_dynamics.algorithms.arguments import ARRAYS, BODY_LEVEL, described, shape_of, wrenches_on
 from mbs_dynamics.algorithms.kernels import (
     MODEL_INPUTS,
     kernel_of,
@@ -64,12 +63,14 @@ class Algorithm(Dispatcher):
         self.equations = equations
         self.name = equations.__name__
         signature = inspect.signature(equations)
-        self.__signature__ = _with_model(signature)
+        first, *parameters = signature.parameters.values()
+        self.__signature__ = signature.replace(
+            parameters=[first.replace(annotation="Model"), *parameters]
+        )
         self.invariant = invariant
         self.joint_space_only = joint_space_only
         self.frame_free = frame_free
         self.generic = generic
-        parameters = list(signature.parameters.values())[1:]
         self.positional = tuple(p.name for p in parameters)
         arrays = [p for p in parameters if p.name in ARRAYS]
         parameters = [*arrays, *(p for p in parameters if p.name not in ARRAYS)]
@@ -222,7 +223,13 @@ class Algorithm(Dispatcher):
         return self.program(model, self.required, self.complete(options)).operations
 
     def _trace(self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]) -> Program:
-        straight = functools.partial(self._straight, model, arrays, options)
+        inputs, same = self._shapes(model, arrays, options), self.equivalent(model, arrays, options)
+
+        def straight() -> Program:
+            equations = functools.partial(self.equations, **options)
+            large = strategy.is_large(model.nb)
+            return traced_on(same, equations, inputs, name=self.name, large=large)
+
         if not self.generic or model.placed:
             return straight()
         parents: Sequence[int] = model.parents
@@ -232,25 +239,14 @@ class Algorithm(Dispatcher):
         def looped() -> Program:
             from mbs_dynamics.representation.generic_tree import traced_in_loops
 
-            same, droppable = self.equivalent(model, arrays, options), frozenset(MODEL_INPUTS)
-            inputs = self._shapes(model, arrays, options) | shapes_of_model_inputs(model)
-            return traced_in_loops(self.name, self.equations, same, inputs, options, droppable)
+            every, droppable = inputs | shapes_of_model_inputs(model), frozenset(MODEL_INPUTS)
+            return traced_in_loops(self.name, self.equations, same, every, options, droppable)
 
         return strategy.chosen(parents, model.n, looped, straight)
-
-    def _straight(
-        self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]
-    ) -> Program:
-        """Return the equations traced body by body."""
-        same = self.equivalent(model, arrays, options)
-        inputs = self._shapes(model, arrays, options)
-        equations, large = functools.partial(self.equations, **options), strategy.is_large(model.nb)
-        return traced_on(same, equations, inputs, name=self.name, large=large)
 
     def _shapes(
         self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]
     ) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of arrays, by name."""
         return {name: shape_of(name, model, options) for name in arrays}
 
     def equivalent(
@@ -270,12 +266,6 @@ class Algorithm(Dispatcher):
             lambda: equivalent(model, keep_frames=keep, regroup=regroup),
         )
         return other
-
-
-def _with_model(equations: inspect.Signature) -> inspect.Signature:
-    """Return the signature of equations for those who call them with a model."""
-    first, *others = equations.parameters.values()
-    return equations.replace(parameters=[first.replace(annotation="Model"), *others])
 
 
 def _constant(name: str, option: Any) -> Any:

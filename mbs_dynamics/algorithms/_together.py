@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mbs_dynamics.algorithms._algorithm import Algorithm, asked_of
-from mbs_dynamics.algorithms.array_inputs import ARRAYS, BODY_LEVEL, shape_of
+from mbs_dynamics.algorithms.arguments import ARRAYS, BODY_LEVEL, shape_of
 from mbs_dynamics.algorithms.kernels import kernel_of, traced_on
 from mbs_dynamics.compiler import Kernel, Program, named_results
 from mbs_dynamics.errors import ArgumentError
@@ -79,7 +79,12 @@ def _parts(functions: Mapping[str, Any] | Sequence[Any]) -> list[_Part]:
     given: Iterable[tuple[Any, Any]] = named or [(None, entry) for entry in functions]
     parts: list[_Part] = []
     for name, entry in given:
-        function, options = _pair(entry)
+        function, options = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, {})
+        if isinstance(function, tuple) or not isinstance(options, Mapping):
+            raise ArgumentError(
+                "an algorithm with options is a pair (algorithm, mapping of options); got "
+                f"{entry!r}"
+            )
         algorithm, arrays, chosen = asked_of(function, options)
         name = algorithm.name if name is None else name
         if not isinstance(name, str) or not name.isidentifier():
@@ -92,16 +97,6 @@ def _parts(functions: Mapping[str, Any] | Sequence[Any]) -> list[_Part]:
     if not parts:
         raise ArgumentError("functions must name at least one algorithm")
     return parts
-
-
-def _pair(entry: Any) -> tuple[Callable[..., Any], Mapping[str, Any]]:
-    if not isinstance(entry, tuple):
-        return entry, {}
-    if len(entry) != 2 or not isinstance(entry[1], Mapping):
-        raise ArgumentError(
-            f"an algorithm with options is a pair (algorithm, mapping of options); got {entry!r}"
-        )
-    return entry
 
 
 def _inputs(parts: Sequence[_Part], model: Model) -> dict[str, tuple[int, ...]]:

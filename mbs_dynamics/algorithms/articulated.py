@@ -86,7 +86,7 @@ class Articulated:
         for i, p in model.inward():
             U, d, _ = inertias.eliminate(i, p)
             self.inverse_pivot[i] = 1.0 / d
-            self.psi[i] = self.common.wrench(i, (U * self.inverse_pivot[i][:, None]).T).T
+            self.psi[i] = self.common.load(i, (U * self.inverse_pivot[i][:, None]).T).T
 
     def accelerations(self, tau: Array, h: Any) -> Array:
         """Return M^-1 (tau - h) by coordinate, of torques tau (n,) and those h of the bodies."""

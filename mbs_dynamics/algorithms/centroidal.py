@@ -49,8 +49,7 @@ def centroidal_momentum_matrix(model: Tree, q: ArrayLike) -> FloatArray:
     c = center_of(Mc[GROUND])
     for i, _ in model.outward():
         A[i] = _about(c, rep, i).T @ (Mc[i] @ rep.screw(i))
-    matrix: FloatArray = model.generalized(A)
-    return matrix
+    return model.generalized(A)
 
 
 @algorithm(invariant=True, frame_free=True)
@@ -64,15 +63,20 @@ def centroidal_momentum_matrix_rate(model: Tree, q: ArrayLike, qd: ArrayLike) ->
     Raises SingularError if no moving body has mass.
     """
     rep, rate = BodyFixed(model, q), model.joint_rates(qd)
-    V, (Mc, Md) = twists_of(model, rep, rate), composite_inertias_and_rates(model, rep, rate)
+    V, Md = twists_of(model, rep, rate), [Inertia.zero()] * (model.nb + 1)
+
+    def inertia_rate(i: int, p: int, M: Inertia) -> None:
+        turning = M.rate(rep.screw(i) @ rate[i])
+        Md[p] = Md[p] + carried(rep.transform(i), Md[i] + turning)  # (CM2)
+
+    Mc = composite_inertias(model, rep, inertia_rate)
     c = center_of(Mc[GROUND])
     velocity, Ad = Md[GROUND].moment * (1.0 / Mc[GROUND].mass), model.per_body()
     for i, _ in model.outward():
         V_c = np.concatenate([V[i][:3], V[i][3:] - rep.R(i).T @ velocity])
         F = Mc[i] @ rep.screw(i)
         Ad[i] = _about(c, rep, i).T @ (Md[i] @ rep.screw(i) - ad(V_c).T @ F)  # (CM1)
-    matrix: FloatArray = model.generalized(Ad)
-    return matrix
+    return model.generalized(Ad)
 
 
 @algorithm(invariant=True, frame_free=True)
@@ -115,22 +119,6 @@ def center_of_mass_jacobian_rate(model: Tree, q: ArrayLike, qd: ArrayLike) -> Fl
 def total_mass(model: Tree) -> Any:
     """Return the mass of all moving bodies; :func:`center_of_mass` checks that there is some."""
     return sum(body.inertia.mass for body in model.bodies)
-
-
-def composite_inertias_and_rates(model: Tree, rep: BodyFixed, rate: Any) -> tuple[Any, Any]:
-    """Return the composite inertias and the rates of their components in the frames of the bodies.
-
-    Both in one loop, as the sums along a chain wait for each other.
-    """
-    Mc, Md = model.per_body(Inertia.zero()), model.per_body(Inertia.zero())
-    for i, _ in model.outward():
-        Mc[i], Md[i] = rep.inertia(i), Inertia.zero()
-    for i, p in model.inward():
-        carry = rep.transform(i)
-        turning = Mc[i].rate(rep.screw(i) @ rate[i])
-        Mc[p] = Mc[p] + carried(carry, Mc[i])
-        Md[p] = Md[p] + carried(carry, Md[i] + turning)  # (CM2)
-    return Mc, Md
 
 
 def _about(c: Array, rep: BodyFixed, i: int) -> InverseAdjoint:

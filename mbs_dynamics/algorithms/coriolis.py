@@ -34,7 +34,24 @@ def coriolis_matrix(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     and gyrations: derivations.md, (C1) and (C2). Mueller (dynamics), eq. (84), prints another
     matrix with the same C qd, for which Mdot - 2 C is not skew-symmetric.
     """
-    return _coriolis(model, q, qd)
+    rep = BodyFixed(model, q)
+    rate = model.joint_rates(qd)
+    V = twists_of(model, rep, rate)
+    M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
+    common, C = common_frame(rep), model.per_pair()
+    Sd, S_common, Sd_common = model.per_body(), common.screws(), model.per_body()
+    for i, _ in model.outward():
+        Sd[i] = ad(V[i]) @ rep.screw(i)  # the rate of a screw that moves along
+        Sd_common[i] = common.twist(i, Sd[i])
+    for j, _ in model.inward():
+        S_j = rep.screw(j)
+        own = M[j] @ Sd[j] + B[j] @ S_j
+        C[j, j] = S_j.T @ own
+        loads = own, M[j] @ S_j, B[j].transposed(S_j)
+        for i, (column, row_rate, row) in common.carried_inward(j, *loads):
+            C[i, j] = S_common[i].T @ column  # (C1)
+            C[j, i] = row.T @ S_common[i][:3] + row_rate.T @ Sd_common[i]  # (C2)
+    return model.generalized(C, 2)
 
 
 @algorithm(invariant=True, joint_space_only=True)
@@ -71,30 +88,7 @@ def christoffel_symbols(model: Tree, q: ArrayLike) -> FloatArray:
                     gamma[k, i, j] = -y.T
                     gamma[k, j, i] = -y
                     gamma[i, j, k] = gamma[i, k, j] = S_i.T @ W_i
-    symbols: FloatArray = model.generalized(gamma, 3)
-    return symbols
-
-
-def _coriolis(model: Tree, q: Array, qd: Array) -> FloatArray:
-    """Return the matrix by derivations.md, (C1) and (C2)."""
-    rep = BodyFixed(model, q)
-    rate = model.joint_rates(qd)
-    V = twists_of(model, rep, rate)
-    M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
-    common, C = common_frame(rep), model.per_pair()
-    Sd, S_common, Sd_common = model.per_body(), common.screws(), model.per_body()
-    for i, _ in model.outward():
-        Sd[i] = ad(V[i]) @ rep.screw(i)  # the rate of a screw that moves along
-        Sd_common[i] = common.twist(i, Sd[i])
-    for j, _ in model.inward():
-        S_j = rep.screw(j)
-        own = M[j] @ Sd[j] + B[j] @ S_j
-        C[j, j] = S_j.T @ own
-        loads = own, M[j] @ S_j, B[j].transposed(S_j)
-        for i, (column, row_rate, row) in common.carried_inward(j, *loads):
-            C[i, j] = S_common[i].T @ column  # (C1)
-            C[j, i] = row.T @ S_common[i][:3] + row_rate.T @ Sd_common[i]  # (C2)
-    return np.asarray(model.generalized(C, 2))
+    return model.generalized(gamma, 3)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,9 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of inverse and forward dynamics by state and torque."""
+"""Derivatives of inverse and forward dynamics by state, torque and placement of bodies."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from mbs_dynamics.algorithms.coriolis import Gyration, composite_gyrations
 from mbs_dynamics.algorithms.inverse_mass_matrix import factors_of
 from mbs_dynamics.algorithms.mass_matrix import composite_inertias
 from mbs_dynamics.algorithms.newton_euler import (
+    NO_LOADS,
     Loads,
     Wrenches,
     inverse_dynamics,
@@ -23,17 +25,20 @@ from mbs_dynamics.algorithms.newton_euler import (
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.lie.se3 import ad_dual
+from mbs_dynamics.lie.se3 import ad, ad_dual
 from mbs_dynamics.representation import BodyAxes, common_frame
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = [
     "ForwardDynamicsDerivatives",
     "InverseDynamicsDerivatives",
+    "Linearization",
     "TorqueRates",
     "forward_dynamics_derivatives",
     "inverse_dynamics_derivatives",
     "inverse_dynamics_rates",
+    "linearize",
+    "torque_sensitivity",
 ]
 
 
@@ -53,6 +58,15 @@ class ForwardDynamicsDerivatives(NamedTuple):
     dqdd_dqd: FloatArray
     dqdd_dtau: FloatArray
     """The inverse of the mass matrix."""
+
+
+class Linearization(NamedTuple):
+    """Result of :func:`linearize`: d/dt dx = A dx + B dtau with dx = (dq, dqd)."""
+
+    A: FloatArray
+    """(..., 2n, 2n)."""
+    B: FloatArray
+    """(..., 2n, n)."""
 
 
 class TorqueRates(NamedTuple):
@@ -80,9 +94,9 @@ def inverse_dynamics_derivatives(
     """
     dq, dqd, dqdd = _derivatives(model, q, qd, qdd, wrenches)
     return InverseDynamicsDerivatives(
-        np.asarray(model.generalized(dq, 2)),
-        np.asarray(model.generalized(dqd, 2)),
-        np.asarray(model.generalized(dqdd, 2, symmetric=True)),
+        model.generalized(dq, 2),
+        model.generalized(dqd, 2),
+        model.generalized(dqdd, 2, symmetric=True),
     )
 
 
@@ -143,25 +157,95 @@ def inverse_dynamics_rates(
     return TorqueRates(derivative_of(tau, 1), derivative_of(tau, 2))
 
 
-class Composites(NamedTuple):
-    """Quantities that the derivatives are composed of, per body in its frame; the ground is last.
+@algorithm(invariant=True, joint_space_only=True, generic=True)
+def linearize(
+    model: Tree,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    wrenches: Wrenches | None = None,
+) -> Linearization:
+    """Return A (..., 2n, 2n) and B (..., 2n, n) of the dynamics linearized about a state.
 
-    M, B and W are composite: of all bodies that the joint of a body moves.
+    With x = (q, qd) and xdot = f(x, tau) = (qd, qdd), A = df/dx and B = df/dtau: a small deviation
+    dx = (dq, dqd) from the motion obeys d/dt dx = A dx + B dtau. For joints with several degrees of
+    freedom dq is the displacement of :func:`displaced`, with d/dt dq = dqd - [qd, dq], the bracket
+    of their algebra. The state need not be an equilibrium. Damping and friction of the joints are
+    not included.
+
+    From :func:`forward_dynamics_derivatives`, which has the same arguments and errors.
     """
+    by = forward_dynamics_derivatives(model, q, qd, tau, wrenches)
+    zero, eye = np.zeros((model.n, model.n)), np.eye(model.n)
+    turning: Any = np.full(zero.shape, 0.0, dtype=object)
+    for joint in model.model.joints:
+        if joint.nv > 1:
+            k = joint.velocities
+            rate = model.of_joint(joint, qd)
+            own = [rate @ column for column in joint.group.structure.T]  # (c, b)
+            turning[np.ix_(k, k)] = -np.array(own).T
+    A = model.assembled([[turning, eye], [by.dqdd_dq, by.dqdd_dqd]])
+    B = model.assembled([[zero], [by.dqdd_dtau]])
+    return Linearization(A, B)
 
-    V: list[Array]
-    A: list[Array]
-    """Accelerations of the bodies' origins, less that of free fall."""
-    M: list[Any]
-    B: list[Gyration]
-    W: list[Array]
+
+@algorithm(invariant=True)
+def torque_sensitivity(
+    model: Tree,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    screws: ArrayLike,
+    joints: Sequence[str],
+) -> FloatArray:
+    """Return the derivatives dtau/dpi (..., n, m) of the torques by m geometric parameters.
+
+    tau is that of :func:`mbs_dynamics.inverse_dynamics`; the parameters are those of
+    :func:`mbs_dynamics.pose_sensitivity`.
+
+    ``screws`` (..., m, 6) are the U_k, each in the frame that the body moved by ``joints[k]`` has
+    at position zero.
+
+    A parameter acts as a joint before joint i, at rest at zero, so that dtau/dpi is the
+    column of dtau/dq for that joint: Mueller (dynamics), section 6.2; derivations.md, (16) and
+    (17).
+    """
+    rep, moved = BodyAxes(model, q), model.moved_by(joints)
+    V, A, M, B, W = composites_of(model, rep, qd, qdd, NO_LOADS)
+    U: Any = screws
+    common: Any = common_frame(rep)
+    dtau: Any = [np.full((len(moved), body.joint.nv), 0.0, dtype=object) for body in model.bodies]
+    S_common = common.screws()
+    of_parent, to_now, row, row_rate = (model.per_body() for _ in range(4))
+    for j, _ in model.outward():
+        S = rep.screw(j)
+        of_parent[j], to_now[j] = rep.motion_of_parent(j, V, A), rep.from_zero(j)
+        row_rate[j] = common.load(j, M[j] @ S)
+        row[j] = common.load(j, B[j].transposed(S))
+    for k, i in model.attached(moved):
+        S = to_now[i] @ U[k]
+        Y, Z = of_parent[i].rates(S)
+        twice = 2.0 * Y
+        changed = B[i] @ twice + M[i] @ Z + ad_dual(W[i]) @ S
+        for j, (W_j,) in common.carried_inward(i, changed):  # these stay where they are
+            dtau[j][k] = S_common[j].T @ W_j
+        turn, Z_common, outward = common.load(i, twice[:3]), common.twist(i, Z), common.outward()
+        for j in model.since(k, i):  # these move along
+            turned, Z_j = outward(j, turn, Z_common)
+            dtau[j][k] = row[j].T @ turned + row_rate[j].T @ Z_j
+    return np.asarray(model.generalized(dtau).T)
 
 
-def composites_of(model: Tree, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads) -> Composites:
-    """Return twists, accelerations, and composite inertias, gyrations and wrenches."""
+def composites_of(
+    model: Tree, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads
+) -> tuple[list[Array], list[Array], list[Any], list[Gyration], list[Array]]:
+    """Return V, A, M, B and W of the bodies, each in its frame; those of the ground are last.
+
+    Twists V, and accelerations A of the origins less that of free fall. Inertias M, gyrations B and
+    wrenches W are composite: of all bodies that the joint of a body moves.
+    """
     V, A, W = recursion(model, rep, qd, qdd, loads)
-    M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
-    return Composites(V, A, M, B, W)
+    return V, A, composite_inertias(model, rep), composite_gyrations(model, rep, V), W
 
 
 def _derivatives(
@@ -179,8 +263,11 @@ def _derivatives(
     X, Y, Z, X_common, Y_common, Z_common = (model.per_body() for _ in range(6))
     rate = model.joint_rates(qd)
     for i, _ in model.outward():
-        Y[i], Z[i] = rep.rates_of_screws(i, rep.screw(i), V, A)  # (3), (4)
-        X[i] = Y[i] + 0.5 * rep.own_rate(i, rate[i])
+        S = rep.screw(i)
+        Y[i], Z[i] = rep.motion_of_parent(i, V, A).rates(S)  # (3), (4)
+        X[i] = Y[i]
+        if S.shape[1] > 1:  # with ad_(S s) S of the joint's own velocity s, zero for one screw
+            X[i] = Y[i] + 0.5 * (ad(S @ rate[i]) @ S)
         if own and i in own:
             own[i] = Z[i], 2.0 * X[i]
             X[i] = Z[i] = np.zeros((6, 6))

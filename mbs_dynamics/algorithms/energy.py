@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.kinematics import twists_of
-from mbs_dynamics.algorithms.mass_matrix import carried
+from mbs_dynamics.algorithms.mass_matrix import composite_inertias
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import positive
 from mbs_dynamics.lie import so3
@@ -74,7 +74,8 @@ def center_of_mass(model: Tree, q: ArrayLike) -> FloatArray:
 
     Raises SingularError if no moving body has mass.
     """
-    return _center_of_mass(model, q)
+    mass, moment = _first_moment(model, q)
+    return np.asarray(moment / positive(mass, NO_CENTER))
 
 
 @algorithm(invariant=False)
@@ -118,7 +119,7 @@ def generalized_momentum(
         rate[i] = rep.screw_rate(i, V[i]).T @ P[i] - rep.screw(i).T @ W[i]  # (M2)
         P[parent] = P[parent] + rep.transform(i).T @ P[i]
         W[parent] = W[parent] + rep.transform(i).T @ W[i]
-    return GeneralizedMomentum(*(np.array(model.generalized(x)) for x in (p, rate)))
+    return GeneralizedMomentum(model.generalized(p), model.generalized(rate))
 
 
 @algorithm(invariant=True, frame_free=True)
@@ -133,25 +134,19 @@ def centroidal_momentum(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     Raises SingularError if no moving body has mass.
     """
     rep, rate = BodyFixed(model, q), model.joint_rates(qd)
-    Mc = [rep.inertia(i) for i in range(model.nb)] + [Inertia.zero()]
     P = [np.zeros(6)] * (model.nb + 1)  # of what a joint moves, relative to its body
-    for i, p in model.inward():
-        carry = rep.transform(i)
-        P[p] = P[p] + carry.T @ (P[i] + Mc[i] @ (rep.screw(i) @ rate[i]))
-        Mc[p] = Mc[p] + carried(carry, Mc[i])
+
+    def momentum(i: int, p: int, M: Inertia) -> None:
+        P[p] = P[p] + rep.transform(i).T @ (P[i] + M @ (rep.screw(i) @ rate[i]))
+
+    Mc = composite_inertias(model, rep, momentum)
     about_origin, linear = P[GROUND][:3], P[GROUND][3:]
     return np.concatenate([about_origin - so3.hat(center_of(Mc[GROUND])) @ linear, linear])
 
 
 def center_of(total: Inertia) -> Array:
     """Return the centre of mass (3,) of all moving bodies, whose inertia this is."""
-    center: Array = total.moment / positive(total.mass, NO_CENTER)
-    return center
-
-
-def _center_of_mass(model: Tree, q: Array) -> FloatArray:
-    mass, moment = _first_moment(model, q)
-    return np.asarray(moment / positive(mass, NO_CENTER))
+    return np.asarray(total.moment / positive(total.mass, NO_CENTER))
 
 
 def _first_moment(model: Tree, q: Array) -> tuple[Array, Array]:

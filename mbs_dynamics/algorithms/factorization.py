@@ -46,7 +46,7 @@ class Factors:
     def congruence(self, J: Array) -> Array:
         """Return J M^-1 J^T (m, m), symmetric."""
         Y = halfway(self.U, J.T)
-        return symmetric(Y.T @ (np.array([1.0 / d for d in self.D])[:, None] * Y))
+        return symmetric(Y.T @ (_inverses(self.D)[:, None] * Y))
 
     def inverse(self) -> Array:
         """Return M^-1 (n, n), symmetric."""
@@ -127,14 +127,13 @@ def solved(U: Array, D: list[Any], B: Array, *, spread: bool = False) -> Array:
     """
     if spread:
         W, inverse = halfway(U, np.eye(len(D))), _inverses(D)
-        return np.asarray(columnwise(_through_inverse, B, U, inverse, W))
+
+        def through(b: Array, U: Array, inverse: Array, W: Array) -> Array:
+            return np.asarray(W.T @ (inverse * _before(_nonzero(U), b.tolist())))
+
+        return np.asarray(columnwise(through, B, U, inverse, W))
     above = _nonzero(U)
     return np.array([_solve(above, D, column) for column in B.T]).reshape(np.shape(B.T)).T
-
-
-def _through_inverse(b: Array, U: Array, inverse: Array, W: Array) -> Array:
-    """Return W^T D^-1 U^-1 b, W = U^-1."""
-    return np.asarray(W.T @ (inverse * _before(_nonzero(U), b.tolist())))
 
 
 def _inverses(D: list[Any]) -> Array:
@@ -172,17 +171,6 @@ def pivots(model: Tree) -> Callable[[int, Any], Any]:
     The pivot is the articulated-body inertia about the joint: the joints beyond it are free. It
     counts as zero if it is rounding compared with the inertia for locked joints.
     """
-    messages, bounds = bounds_of_pivots(model)
-    message_of, least = model.per_coordinate(messages), model.per_coordinate(bounds)
-
-    def pivot(k: int, value: Any) -> Any:
-        return positive(value, message_of[k], above=least[k])
-
-    return pivot
-
-
-def bounds_of_pivots(model: Tree) -> tuple[list[str], list[float]]:
-    """Return for each coordinate the message of a pivot that is too small, and its bound."""
     own = model.model
     locked = compiled(own).get_or_create(_locked, lambda: _locked(Tree(own.without_payloads())))
     without = (b for b in own.bodies if b.inertia.mass == 0.0 and not np.any(b.inertia.tensor))
@@ -194,7 +182,13 @@ def bounds_of_pivots(model: Tree) -> tuple[list[str], list[float]]:
         for joint in own.joints
         for k in joint.velocities
     ]
-    return messages, [max(PIVOT_TOLERANCE * inertia, 0.0) for inertia in locked]
+    bounds = [max(PIVOT_TOLERANCE * inertia, 0.0) for inertia in locked]
+    message_of, least = model.per_coordinate(messages), model.per_coordinate(bounds)
+
+    def pivot(k: int, value: Any) -> Any:
+        return positive(value, message_of[k], above=least[k])
+
+    return pivot
 
 
 def _locked(model: Tree) -> list[float]:

@@ -127,4 +127,4 @@ def _articulated_body(
             qdd_i.append((u[i][k] - U[i][k] @ a_i) / d[i][k])
             a_i = a_i + S * qdd_i[-1]
         a[i], qdd[i] = a_i, np.array(qdd_i)
-    return np.asarray(model.generalized(qdd))
+    return model.generalized(qdd)

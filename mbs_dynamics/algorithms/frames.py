@@ -66,7 +66,7 @@ def relative_twist(
     With ``relative_to`` None this is ^kV_i^j of Mueller (kinematics), eq. (79); with one other
     frame in place of all three it is eq. (81), the difference of the twists of the two bodies.
     """
-    own, others = (set(model.path(_frame(model, name).body)) for name in (body, relative_to))
+    own, others = _movers(model, body, relative_to)
     rate = [float((j in own) - (j in others)) * x for j, x in enumerate(model.joint_rates(qd))]
     at, rep = _frame(model, measured_at), BodyFixed(model, q)
     to_view = set(model.path(at.body))
@@ -78,8 +78,7 @@ def relative_twist(
         if j in to_view:
             V[j] = V[j] + rep.twist(j, V, rate[j])
     axes = _View(model, q, measured_at, resolved_in)
-    twist: FloatArray = axes.resolved(rep.at(at) @ V[at.body])
-    return twist
+    return np.asarray(axes.resolved(rep.at(at) @ V[at.body]))
 
 
 @algorithm(invariant=True)
@@ -99,12 +98,12 @@ def relative_jacobian(
 
     The frames are those of :func:`relative_twist`.
     """
-    view = _View(model, q, measured_at, resolved_in)
-    J = model.zeros_per_joint(6)
-    for j, S_j in view.screws(body, relative_to).items():
-        J[j] = view.resolved(S_j)
-    jacobian: FloatArray = model.generalized(J)
-    return jacobian
+    view, J = _View(model, q, measured_at, resolved_in), model.zeros_per_joint(6)
+    own, others = _movers(model, body, relative_to)
+    for j in sorted(own ^ others):  # joints that move both bodies drop out
+        S_j = view.resolved(se3.Ad(view.pose(j)) @ model.bodies[j].joint.screws)
+        J[j] = S_j if j in own else -S_j
+    return model.generalized(J)
 
 
 class _View:
@@ -135,23 +134,13 @@ class _View:
                 self.poses[k] = self.poses[self.model.bodies[k].parent] @ self.rep.C_rel(k)
         return self.poses[i]
 
-    def screws(self, body: str | None, relative_to: str | None) -> dict[int, Array]:
-        """Return the screws (6, k) of the joints between two bodies, by joint.
-
-        V_i - V_j: the joints that move both bodies drop out.
-        """
-        own, others = (
-            set(self.model.path(_frame(self.model, name).body)) for name in (body, relative_to)
-        )
-        S = {}
-        for j in sorted(own ^ others):
-            S_j = se3.Ad(self.pose(j)) @ self.model.bodies[j].joint.screws
-            S[j] = S_j if j in own else -S_j
-        return S
-
     def resolved(self, V: Array) -> Any:
-        """Return twists (6, k) resolved in the requested axes."""
         return np.concatenate([self.axes.T @ V[:3], self.axes.T @ V[3:]])
+
+
+def _movers(model: Tree, *names: str | None) -> list[set[int]]:
+    """Return the bodies whose joints move each of the named frames."""
+    return [set(model.path(_frame(model, name).body)) for name in names]
 
 
 def _frame(model: Tree, name: str | None) -> Frame:

@@ -50,8 +50,7 @@ def joint_wrenches(
     """
     rep = dynamic_moves(representation, model, q)
     if joints is None:
-        transmitted: FloatArray = model.by_body(recursion(model, rep, qd, qdd, Loads(wrenches))[2])
-        return transmitted
+        return model.by_body(recursion(model, rep, qd, qdd, Loads(wrenches))[2])
     if isinstance(joints, str) or not isinstance(joints, Sequence):
         raise ArgumentError(f"joints must be a sequence of names; got {joints!r}")
     if len(set(joints)) < len(joints):
@@ -117,5 +116,4 @@ def joint_reactions(
         if rep.name != "body_fixed":
             actuator = to_body_fixed(rep.C(i), rep.name).T @ actuator
         reactions[i] = W[i] - actuator @ (rep.screw(i).T @ W[i])
-    borne: FloatArray = model.by_body(reactions)
-    return borne
+    return model.by_body(reactions)

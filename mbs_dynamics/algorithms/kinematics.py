@@ -22,9 +22,7 @@ __all__ = ["forward_kinematics", "jacobian", "pose", "twists"]
 
 def _frames(model: Tree, bodies: Sequence[str] | None) -> list[Frame]:
     """Return the frames of the named bodies or links; of all bodies, in order, for None."""
-    if isinstance(bodies, str):
-        raise ArgumentError(f"bodies must be a list of names; got the single name {bodies!r}")
-    if bodies is not None and not isinstance(bodies, Iterable):
+    if bodies is not None and (isinstance(bodies, str) or not isinstance(bodies, Iterable)):
         raise ArgumentError(f"bodies must be a list of names; got {bodies!r}")
     names = [body.name for body in model.bodies] if bodies is None else bodies
     return [model.frame(name) for name in names]
@@ -53,8 +51,7 @@ def pose(model: Tree, q: ArrayLike, body: str) -> FloatArray:
 
     Raises ArgumentError for a wrong shape or type, UnknownBodyError.
     """
-    C: FloatArray = forward_kinematics(model, q, bodies=[body])[0]
-    return C
+    return np.asarray(forward_kinematics(model, q, bodies=[body])[0])
 
 
 @algorithm(invariant=False, generic=True)
@@ -76,8 +73,7 @@ def twists(
     rep = moves(representation, model, q)
     V = twists_of(model, rep, model.joint_rates(qd))
     if bodies is None:
-        of_all: FloatArray = model.by_body(V)
-        return of_all
+        return model.by_body(V)
     at_frames = [rep.at(frame) @ V[frame.body] for frame in _frames(model, bodies)]
     return np.array(at_frames).reshape(-1, 6)
 
@@ -106,5 +102,4 @@ def jacobian(
     """
     rep = moves(representation, model, q)
     frame = model.frame(body)
-    J: FloatArray = model.generalized(screws_at(rep, frame))
-    return J
+    return model.generalized(screws_at(rep, frame))

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,16 +37,23 @@ def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> F
         for j, (F_j,) in common.carried_inward(i, F_i):
             M[j, i] = S[j].T @ F_j
             M[i, j] = M[j, i].T
-    matrix: FloatArray = model.generalized(M, 2, symmetric=True)
-    return matrix
+    return model.generalized(M, 2, symmetric=True)
 
 
-def composite_inertias(model: Tree, rep: Representation) -> Any:
-    """Return the total inertia beyond each joint, and that of all bodies for the ground, last."""
+def composite_inertias(
+    model: Tree, rep: Representation, beside: Callable[[Any, Any, Any], None] | None = None
+) -> Any:
+    """Return the total inertia beyond each joint, and that of all bodies for the ground, last.
+
+    ``beside(i, p, M^c_i)`` adds to the parent p what else is summed up, in the same loop, as the
+    sums along a chain wait for each other.
+    """
     Mc = model.per_body(rep.no_inertia)
     for i, _ in model.outward():
         Mc[i] = rep.inertia(i)
     for i, p in model.inward():
+        if beside is not None:
+            beside(i, p, Mc[i])
         Mc[p] = Mc[p] + carried(rep.transform(i), Mc[i])
     return Mc
 

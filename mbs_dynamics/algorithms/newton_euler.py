@@ -106,8 +106,7 @@ def newton_euler(
     model: Tree, q: Array, qd: Array, qdd: Array, representation: str, loads: Loads = NO_LOADS
 ) -> FloatArray:
     """Return the generalized forces (n,) of the recursive Newton-Euler algorithm."""
-    tau = joint_torques(model, q, qd, qdd, representation, loads)
-    return np.array(model.generalized(tau))
+    return model.generalized(joint_torques(model, q, qd, qdd, representation, loads))
 
 
 def joint_torques(

@@ -77,9 +77,8 @@ def kinematic_hessian(
     for k, _ in model.outward_to(of.frame.body):
         H[k, k] = of.by_itself(k)
         for j, _ in model.supporting(k):
-            H[j, k], H[k, j] = of.by_each_other(j, k)
-    hessian: FloatArray = model.generalized(H, 2, weighted=False)
-    return hessian
+            H[j, k], H[k, j] = of.changes(of.columns(j), of.columns(k))
+    return model.generalized(H, 2, weighted=False)
 
 
 def coordinates(model: Tree, joints: Sequence[int | str]) -> tuple[int, ...]:
@@ -147,21 +146,17 @@ class JacobianColumns:
         blocks = [[self._by(x, [y], [y, x]) for y in columns] for x in columns]
         return np.array(blocks).transpose(2, 0, 1)
 
-    def by_each_other(self, j: int, k: int) -> tuple[Array, Array]:
-        """Return the derivatives of joint j's columns by joint k and vice versa; j precedes k.
-
-        The first order of :meth:`by`, for joints that need not be known by number.
-        """
-        own = self.turning
-        return self.changes((self.S[j], own[j]), (self.S[k], own[k]))
+    def columns(self, j: int) -> tuple[Array, Array]:
+        """Return the columns (6, k) of joint j, and the screws of their angular parts."""
+        return self.S[j], self.turning[j]
 
     def changes(
         self, first: tuple[Array, Array], second: tuple[Array, Array]
     ) -> tuple[Array, Array]:
         """Return the derivatives (6, a, b) of a first joint's columns by a second one's, and back.
 
-        Each argument are columns (6, a) or (6, b) and the screws of their angular parts; the first
-        joint precedes the second one.
+        Of :meth:`columns` of two joints, the first of which precedes the second one: the first
+        order of :meth:`by`, for joints that need not be known by number.
         """
         (S, own), (S_k, own_k) = first, second
         pairs = [

@@ -49,8 +49,7 @@ def offset_twist(
     frame = frame_at(model, point, body)
     rep = moves(representation, model, q)
     V = twists_of(model, rep, model.joint_rates(qd), frame.body)
-    twist: FloatArray = rep.at(frame) @ V[frame.body]
-    return twist
+    return np.asarray(rep.at(frame) @ V[frame.body])
 
 
 @algorithm(invariant=False)
@@ -65,8 +64,7 @@ def offset_jacobian(
     """
     frame = frame_at(model, point, body)
     rep = moves(representation, model, q)
-    J: FloatArray = model.generalized(screws_at(rep, frame))
-    return J
+    return model.generalized(screws_at(rep, frame))
 
 
 @algorithm(invariant=True)
@@ -109,8 +107,7 @@ def point_jacobian(model: Tree, q: ArrayLike, point: ArrayLike, body: str) -> Fl
     The linear rows of the hybrid Jacobian: Mueller (kinematics), eq. (40).
     """
     J = offset_jacobian(model, q, point, body, representation="hybrid")
-    rows: FloatArray = J[3:]
-    return rows
+    return np.asarray(J[3:])
 
 
 def frame_at(model: Tree, point: Array, body: str) -> Frame:

@@ -120,13 +120,11 @@ def _derivative_of_twists(
     """Return the derivative of the twists of order ``len(motion) - 2``."""
     q, qd = model.course(motion[:-1]), series_of(motion[1:])
     V = twists(model, q, qd, bodies=bodies, representation=representation)
-    derivative: FloatArray = derivative_of(V, len(motion) - 2)
-    return derivative
+    return derivative_of(V, len(motion) - 2)
 
 
 def _derivative_of_jacobian(
     model: Tree, motion: Sequence[Array], body: str, representation: str
 ) -> FloatArray:
     J = jacobian(model, model.course(motion), body, representation=representation)
-    derivative: FloatArray = derivative_of(J, len(motion) - 1)
-    return derivative
+    return derivative_of(J, len(motion) - 1)

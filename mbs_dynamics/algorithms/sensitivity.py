@@ -53,8 +53,7 @@ def pose_sensitivity(
     """
     rep, moved = moves(representation, model, q), model.moved_by(joints)
     K = parameters_at(rep, model.frame(body), screws, moved, carried=formulas.CARRIED_PARAMETERS)
-    twists: FloatArray = np.array(K).reshape(-1, 6).T
-    return twists
+    return np.asarray(np.array(K).reshape(-1, 6).T)
 
 
 @algorithm(invariant=False)
@@ -82,8 +81,7 @@ def jacobian_sensitivity(
     for k, i in model.attached(moved, of.frame.body):
         K_k = K[k][:, None], turning[k][:, None]
         for j, _ in model.supporting(i):
-            dJ[j][:, k] = of.changes((of.S[j], of.turning[j]), K_k)[0][:, :, 0]
+            dJ[j][:, k] = of.changes(of.columns(j), K_k)[0][:, :, 0]
         for j in model.since(k, i, of.frame.body):
-            dJ[j][:, k] = of.changes(K_k, (of.S[j], of.turning[j]))[1][:, :, 0]
-    derivatives: FloatArray = model.generalized(dJ, weighted=False).swapaxes(-1, -2)
-    return derivatives
+            dJ[j][:, k] = of.changes(K_k, of.columns(j))[1][:, :, 0]
+    return np.asarray(model.generalized(dJ, weighted=False).swapaxes(-1, -2))

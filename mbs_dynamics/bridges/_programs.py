@@ -12,7 +12,7 @@ import numpy as np
 
 from mbs_dynamics.algorithms import compile, inertial_parameters
 from mbs_dynamics.algorithms._algorithm import Algorithm, asked_of
-from mbs_dynamics.algorithms.array_inputs import shape_of
+from mbs_dynamics.algorithms.arguments import shape_of
 from mbs_dynamics.algorithms.kernels import kernel_of, traced_on
 from mbs_dynamics.compiler import Kernel, Port, Program
 from mbs_dynamics.compiler.frontend.reverse import pullback

@@ -99,12 +99,10 @@ def _uniform(recording: Recording, period: float) -> Recording:
 
 
 def _joints(recording: Recording, model: Model) -> list[int]:
-    """Return the coordinates of the recorded joints."""
     return [model.joint_names.index(name) for name in recording.joints]
 
 
 def _check_units(recording: Recording, model: Model) -> None:
-    """Raise RecordingError for positions in degrees."""
     far, fits = [], []
     for k, q in zip(_joints(recording, model), recording.q.T, strict=True):
         low, high = float(model.lower[k]), float(model.upper[k])
@@ -131,7 +129,7 @@ def _in_degrees(recording: Recording, model: Model) -> bool:
     kinds = [torque_model.model.joints[k].kind == "revolute" for k in torque_model.places]
 
     def unexplained(q: FloatArray) -> float:
-        A = torque_model.regressor(q, 0.0 * q, 0.0 * q)
+        A = torque_model.at_rest(q)
         each = [least_squares_residual(A[:, j], tau[:, j]) for j in range(q.shape[1])]
         return float((np.std(each, axis=1) / np.maximum(tau.std(axis=0), 1e-12)).mean())
 
@@ -139,7 +137,6 @@ def _in_degrees(recording: Recording, model: Model) -> bool:
 
 
 def _unwrapped(recording: Recording, model: Model, notes: list[str]) -> Recording:
-    """Return the recording with unwrapped angles."""
     turning = [model.joints[k].kind == "revolute" for k in _joints(recording, model)]
     jumps = (np.abs(np.diff(recording.q, axis=0)) > np.pi).any(axis=0) & np.array(turning)
     if not jumps.any():

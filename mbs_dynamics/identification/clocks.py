@@ -188,8 +188,7 @@ def velocity_ratios(recording: Recording) -> FloatArray:
         total = np.concatenate(
             [np.zeros((1, q.shape[1])), np.cumsum(increments * together, axis=0)]
         )
-        line: FloatArray = total - trend @ np.linalg.lstsq(trend, total, rcond=None)[0]
-        return line
+        return np.asarray(total - trend @ np.linalg.lstsq(trend, total, rcond=None)[0])
 
     x = summed(0.5 * (qd[1:] + qd[:-1]) * steps[:, None])
     y = summed(np.diff(q, axis=0))

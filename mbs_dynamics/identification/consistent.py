@@ -136,8 +136,7 @@ class ConsistentLeastSquares:
         return y
 
     def _matrices(self, y: FloatArray) -> FloatArray:
-        matrices: FloatArray = np.tensordot(y[: 10 * self._nb].reshape(-1, 10), UNITS, 1)
-        return matrices
+        return np.asarray(np.tensordot(y[: 10 * self._nb].reshape(-1, 10), UNITS, 1))
 
     def _inside(self, P: FloatArray, y: FloatArray, step: FloatArray) -> float:
         """Return the feasible share of a step: at most 1, and 0.95 of the way to the boundary."""

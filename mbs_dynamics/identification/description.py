@@ -14,7 +14,7 @@ import numpy as np
 
 from mbs_dynamics import checks
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
-from mbs_dynamics.files import BYTE_ORDER_MARKS, read_yaml_file
+from mbs_dynamics.files import read_yaml_file
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.identify import Identification
 from mbs_dynamics.model.body import GROUND
@@ -22,6 +22,7 @@ from mbs_dynamics.model.coordinates import with_drivetrain
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.urdf import link_inertias
+from mbs_dynamics.model.urdf_xml import text_of
 
 TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 
@@ -40,7 +41,10 @@ def identified_urdf(
     Fixed links keep theirs, and the link that the joint moves gets the remainder; if that is
     inconsistent, it gets all, and the others none.
     """
-    data = _in_utf8(Path(source).read_bytes())
+    data = text_of(Path(source)).encode()
+    stated = DECLARED.search(data[:200])
+    if stated is not None and stated[1].lower() not in (b"utf-8", b"us-ascii"):
+        data = data[: stated.start(1)] + b"UTF-8" + data[stated.end(1) :]
     elements = _elements(data)
     edits: list[tuple[int, int, bytes]] = []
     for link, inertia in link_changes(source, result).items():
@@ -58,21 +62,6 @@ def identified_urdf(
     for begin, end, text in sorted(edits, reverse=True):
         data = data[:begin] + text + data[end:]
     return data
-
-
-def _in_utf8(data: bytes) -> bytes:
-    """Return the bytes of an XML file in UTF-8, with its declaration first."""
-    encoding = next((name for mark, name in BYTE_ORDER_MARKS if data.startswith(mark)), "")
-    if not encoding:
-        stated = DECLARED.search(data[:200].replace(b"\0", b""))
-        encoding = stated[1].decode() if stated else "utf-8"
-        if encoding.lower() == "utf-16":  # without a byte order mark
-            encoding = "utf-16-le" if data[1:2] == b"\0" else "utf-16-be"
-    text = data.decode(encoding).lstrip("\ufeff \t\r\n").encode()
-    stated = DECLARED.search(text[:200])
-    if stated is None or stated[1].lower() in (b"utf-8", b"us-ascii"):
-        return text
-    return text[: stated.start(1)] + b"UTF-8" + text[stated.end(1) :]
 
 
 class _Element(NamedTuple):
@@ -151,7 +140,6 @@ def _indent(data: bytes, begin: int) -> bytes:
 
 
 def _with_attribute(tag: str, name: str, value: str) -> str:
-    """Return a tag with the value of an attribute."""
     pattern = re.compile(rf"""(\s{name}\s*=\s*)("[^"]*"|'[^']*')""")
     if pattern.search(tag):
         return pattern.sub(rf'\g<1>"{value}"', tag, count=1)
@@ -259,11 +247,8 @@ def with_identified_joints(model: Model, source: str | os.PathLike[str]) -> Mode
     for name, friction in named.items():
         if name not in order:
             raise UnknownJointError(name, order)
-        identified = dict(
-            zip(
-                ("armature", "damping", "friction"), values[order.index(name)].tolist(), strict=True
-            )
-        )
+        own = values[order.index(name)].tolist()
+        identified = dict(zip(("armature", "damping", "friction"), own, strict=True))
         if not np.isclose(identified["friction"], friction, rtol=1e-5, atol=1e-12):
             raise ArgumentError(f"{source}: joint {name!r} is at another place than in the model")
         by_joint[name] = identified

@@ -124,8 +124,7 @@ def least_squares_residual(X: FloatArray, b: FloatArray) -> FloatArray:
     rows = X.reshape(-1, X.shape[-1])
     lengths = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
     solution = np.linalg.lstsq(rows / lengths, b.ravel(), rcond=SEEN)[0] / lengths
-    residual: FloatArray = b - X @ solution
-    return residual
+    return np.asarray(b - X @ solution)
 
 
 def weighed(A: FloatArray, b: FloatArray, residual: FloatArray) -> Weighing:
@@ -185,7 +184,11 @@ class ConsistentEstimate:
         Of those within a standard error of the best one the largest is chosen (Breiman, Friedman,
         Olshen and Stone 1984), as other motions differ more than the blocks of one do.
         """
-        blocks = self._blocks()
+        each = max(1, -(-BLOCKS // len(self._equations)))  # consecutive stretches of the recordings
+        ends = np.cumsum([len(one.b) for one in self._equations])
+        stretches = np.split(np.arange(ends[-1]), ends[:-1])
+        split = (part for rows in stretches for part in np.array_split(rows, each))
+        blocks = [part for part in split if len(part)]
         grams = [self._gram(block) for block in blocks]
         total = [sum(part) for part in zip(*grams, strict=True)]
         squares = np.zeros((len(blocks), len(WEIGHTS)))
@@ -209,23 +212,12 @@ class ConsistentEstimate:
         G, g = self._gram(np.arange(len(self._b)))
         for larger in WEIGHTS[weight <= WEIGHTS]:
             y = self.problem.solve(G, g, larger, y)
-        x: FloatArray = self.problem.to_parameters @ y
-        return x
+        return np.asarray(self.problem.to_parameters @ y)
 
     def _gram(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
         weighing = self._weighing._replace(rows=self._weighing.rows[rows])
         X, right = weighing.applied(self._A[rows], self._b[rows])
         return X.T @ X, X.T @ right
-
-    def _blocks(self) -> list[Rows]:
-        """Return the rows of consecutive stretches of the recordings."""
-        each = max(1, -(-BLOCKS // len(self._equations)))
-        blocks, begin = [], 0
-        for one in self._equations:
-            rows = np.arange(begin, begin + len(one.b))
-            blocks += [part for part in np.array_split(rows, each) if len(part)]
-            begin += len(one.b)
-        return blocks
 
 
 def joint_priors(equations: Sequence[Equations]) -> FloatArray:
@@ -268,6 +260,4 @@ def friction_estimate(torque_model: TorqueModel, equations: Sequence[Equations])
 
 
 def _size(x: FloatArray) -> FloatArray:
-    """Return the root mean square of each column."""
-    size: FloatArray = np.sqrt(np.square(x).mean(axis=0))
-    return size
+    return np.asarray(np.sqrt(np.square(x).mean(axis=0)))

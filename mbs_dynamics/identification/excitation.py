@@ -155,10 +155,11 @@ class _Search:
         self._reach = limits.position * half
 
     def run(self, progress: Callable[[float], None]) -> FloatArray:
-        """Return the best candidate that was found."""
         best, most = None, -np.inf
         for k in range(STARTS):
-            candidate = self._feasible(self._random())
+            a, b = self._rng.normal(size=(2, len(self._w), self._model.n))
+            part = 0.3 * self._reach * self._rng.uniform(-1.0, 1.0, self._model.n)
+            candidate = self._feasible(np.concatenate([a, b, (self._middle + part)[None]]))
             shown = self._information(candidate)
             if shown > most:
                 best, most = candidate, shown
@@ -205,12 +206,6 @@ class _Search:
         singular = np.linalg.svd(rows / lengths, compute_uv=False)
         return float(singular[0] / singular[-1])
 
-    def _random(self) -> FloatArray:
-        waves, n = len(self._w), self._model.n
-        a, b = self._rng.normal(size=(2, waves, n))
-        middle = self._middle + 0.3 * self._reach * self._rng.uniform(-1.0, 1.0, n)
-        return np.concatenate([a, b, middle[None]])
-
     def _feasible(self, candidate: FloatArray) -> FloatArray:
         """Return the candidate at rest at both ends, scaled up to the limits of the joints."""
         a, b = np.split(candidate[:-1], 2)
@@ -235,7 +230,6 @@ class _Search:
         return made
 
     def _allowed(self, candidate: FloatArray) -> bool:
-        """Return whether torques and frames stay within their limits."""
         q, qd, qdd = self.motion(candidate, self._t)
         tau = np.abs(mbs.inverse_dynamics(self._model, q, qd, qdd)).max(axis=0)
         if (tau > self._limits.torque * self._model.effort_limits).any():
@@ -254,7 +248,6 @@ class _Search:
         return float(2.0 * np.log(np.maximum(singular, 1e-300)).sum())
 
     def _rows(self, candidate: FloatArray) -> FloatArray:
-        """Return the equations of the base parameters."""
         A = self._torque_model.regressor(*self.motion(candidate, self._t))[..., self._columns]
         return A.reshape(-1, A.shape[-1])
 

@@ -195,5 +195,4 @@ class _Comparison:
 
     def _fit(self, columns: list[int], rows: FloatArray) -> FloatArray:
         A = np.hstack([self.base, self.candidates[:, columns]])[rows]
-        solution: FloatArray = np.linalg.lstsq(A.T @ A, A.T @ self.b[rows], rcond=1e-12)[0]
-        return solution
+        return np.asarray(np.linalg.lstsq(A.T @ A, A.T @ self.b[rows], rcond=1e-12)[0])

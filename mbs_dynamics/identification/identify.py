@@ -316,7 +316,6 @@ def parts_of(
 
 
 def _held_out(equations: Sequence[Equations]) -> tuple[list[Equations], list[Equations]]:
-    """Return stretches for training and for validation."""
     known: list[Equations] = []
     held: list[Equations] = []
     for one in equations:

@@ -28,9 +28,6 @@ TABLES = (".csv", ".tsv", ".txt")
 class UnknownColumnError(UnknownNameError, RecordingError):
     """A file has no column or array of this name."""
 
-    kind = "column"
-    plural = "columns"
-
 
 def read_recording(
     path: str | Path,

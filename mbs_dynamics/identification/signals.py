@@ -115,5 +115,4 @@ def filtered(recording: Recording, cutoff: float) -> Signals:
 
 def _noise(x: FloatArray, smooth: FloatArray, ends: int) -> FloatArray:
     """Return the power above the cutoff, for each column."""
-    noise: FloatArray = np.square(x - smooth)[ends:-ends].mean(axis=0)
-    return noise
+    return np.asarray(np.square(x - smooth)[ends:-ends].mean(axis=0))

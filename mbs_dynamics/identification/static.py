@@ -96,16 +96,7 @@ def identify_static(model: Model, recording: Recording) -> StaticIdentification:
         )
     pose = _next_pose(torque_model, independent, q)
     return StaticIdentification(
-        Identification(
-            torque_model,
-            x,
-            0.0,
-            errors,
-            choice,
-            base,
-            (equations,),
-            tuple(notes),
-        ),
+        Identification(torque_model, x, 0.0, errors, choice, base, (equations,), tuple(notes)),
         len(q),
         sides,
         dict(zip(own.joints, pose.tolist(), strict=True)),
@@ -140,18 +131,16 @@ def _merged(q: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray, int
 
 
 def _equations(torque_model: TorqueModel, q: FloatArray, tau: FloatArray) -> Equations:
-    rest = np.zeros_like(q)
-    A = torque_model.regressor(q, rest, rest)
+    rest, A = np.zeros_like(q), torque_model.at_rest(q)
     gravity = A[..., : torque_model.rigid] @ torque_model.described()[: torque_model.rigid]
     return Equations(A, tau, rest, rest, gravity, 1.0)
 
 
 def _independent(torque_model: TorqueModel) -> BaseParameters:
-    """Return the parameter combinations that still poses determine."""
     rng = np.random.default_rng(0)
     k = len(torque_model.joints)
     q = rng.uniform(-np.pi, np.pi, (torque_model.rigid // k + 30, k))
-    A = torque_model.regressor(q, np.zeros_like(q), np.zeros_like(q))
+    A = torque_model.at_rest(q)
     return independent_columns(A.reshape(-1, A.shape[-1]))
 
 
@@ -165,14 +154,9 @@ def _next_pose(torque_model: TorqueModel, independent: BaseParameters, q: FloatA
     candidates = rng.uniform(low + inner, high - inner, (CANDIDATES, len(places)))
     columns = list(independent.columns)
 
-    def rows(poses: FloatArray) -> FloatArray:
-        rest = np.zeros_like(poses)
-        return torque_model.regressor(poses, rest, rest)[..., columns]
-
-    A = rows(q).reshape(-1, len(columns))
+    A = torque_model.at_rest(q)[..., columns].reshape(-1, len(columns))
     information = A.T @ A + 1e-6 * np.trace(A.T @ A) * np.eye(len(columns))
-    X = rows(candidates)
+    X = torque_model.at_rest(candidates)[..., columns]
     spread = np.einsum("nip,pq,njq->nij", X, np.linalg.inv(information), X)
     gain = np.linalg.slogdet(np.eye(len(places)) + spread)[1]
-    best: FloatArray = candidates[int(np.argmax(gain))]
-    return best
+    return np.asarray(candidates[int(np.argmax(gain))])

@@ -122,6 +122,10 @@ class TorqueModel:
             own[:, j, each * j : each * (j + 1)] = terms[:, j]
         return np.concatenate([Y, own], axis=-1)
 
+    def at_rest(self, q: FloatArray) -> FloatArray:
+        """Return the rows A (N, k, p) of still poses (N, k)."""
+        return self.regressor(q, np.zeros_like(q), np.zeros_like(q))
+
     def independent(self) -> BaseParameters:
         """Return the parameter combinations that motions of the recorded joints determine."""
         rng = np.random.default_rng(0)

@@ -7,6 +7,8 @@ rates dexp(-u)^-1 qd: Mueller (dynamics), eqs. (88), (89). If displacements of a
 this is the scheme for vectors.
 """
 
+# ruff: noqa: D102 (methods are described once, in the base class)
+
 from __future__ import annotations
 
 from typing import Any
@@ -64,12 +66,10 @@ class JointChart(Chart):
         self.arrangement = arrangement
 
     def moved(self, y: Array, z: Array) -> Array:
-        """Return the state that is reached from y by the increment z."""
         (q, qd), (u, change) = self.arrangement.parts(y), self._increments(z)
         return self.arrangement.joined(displaced(self.model, q, u), qd + change)
 
     def lifted(self, y: Array, z: Array, rate: Array) -> Array:
-        """Return the rate of the increment z that leads to y, where y has this rate."""
         (u, _), (velocity, acceleration) = self._increments(z), self._increments(rate)
         return self.arrangement.joined(increment_rates(self.model, u, velocity), acceleration)
 

@@ -15,7 +15,6 @@ from mbs_dynamics.algorithms.configurations import (
     increment_rates,
     increment_velocities,
 )
-from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate.forces import Arrays
 from mbs_dynamics.integrate.results import Event
@@ -41,13 +40,8 @@ def stop_events(model: Model) -> dict[str, EventFunction]:
         for at, k in model.single:
             if np.isfinite(limits[k]):
                 name = f"{model.velocity_names[k]} at its {end} limit"
-                functions[name] = _distance(int(at), float(limits[k]))
+                functions[name] = lambda t, q, qd, at=at, end=limits[k]: float(q[at] - end)
     return functions
-
-
-def _distance(at: int, limit: float) -> EventFunction:
-    """Return the distance of a position from its limit."""
-    return lambda t, q, qd: float(q[at]) - limit
 
 
 class Watch:
@@ -146,28 +140,15 @@ def between(model: Model) -> Interpolation:
     def interpolated(before: Arrays, after: Arrays, h: float) -> Between:
         (q0, v0), (q1, v1) = before, after
         u = np.asarray(difference(model, q0, q1))
-        cubic = _cubic(u, h * v0, h * np.asarray(increment_rates(model, u, v1)))
+        first, last = h * v0, h * np.asarray(increment_rates(model, u, v1))
+        cubic, square = first + last - 2.0 * u, 3.0 * u - 2.0 * first - last
 
         def at(s: float) -> Arrays:
-            change, slope = cubic(s)
+            change = s * (first + s * (square + s * cubic))
+            slope = first + s * (2.0 * square + 3.0 * s * cubic)
             v = np.asarray(increment_velocities(model, change, slope / h))
             return np.asarray(displaced(model, q0, change)), v
 
         return at
 
     return interpolated
-
-
-def _cubic(
-    change: FloatArray, first: FloatArray, last: FloatArray
-) -> Callable[[float], tuple[FloatArray, FloatArray]]:
-    """Return s to value and slope of the cubic from 0 to ``change`` with these slopes."""
-    cubic, square = first + last - 2.0 * change, 3.0 * change - 2.0 * first - last
-
-    def at(s: float) -> tuple[FloatArray, FloatArray]:
-        return (
-            s * (first + s * (square + s * cubic)),
-            first + s * (2.0 * square + 3.0 * s * cubic),
-        )
-
-    return at

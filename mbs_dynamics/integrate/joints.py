@@ -20,9 +20,9 @@ applied wrenches alone, Mueller (dynamics), eq. (79).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,10 +37,9 @@ from mbs_dynamics.algorithms import (
 )
 from mbs_dynamics.algorithms.configurations import displaced, momentum_rates, transported
 from mbs_dynamics.algorithms.factorization import factorize, solve
-from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
 from mbs_dynamics.algorithms.newton_euler import Wrenches
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import Kernel, less, select
+from mbs_dynamics.compiler import less, select
 from mbs_dynamics.errors import ArgumentError, SingularError, UnknownMethodError
 from mbs_dynamics.integrate.charts import Arrangement, by_velocity, chart_of
 from mbs_dynamics.integrate.driver import Course, Record, Run
@@ -48,7 +47,6 @@ from mbs_dynamics.integrate.events import EventFunction, between
 from mbs_dynamics.integrate.forces import (
     Arrays,
     Drive,
-    Features,
     Inputs,
     JointForces,
     Law,
@@ -60,69 +58,29 @@ from mbs_dynamics.integrate.friction import BLOCK, SLACK, outcome, revised
 from mbs_dynamics.integrate.results import Motion
 from mbs_dynamics.integrate.schemes import (
     Adaptive,
-    Arguments,
     ExplicitRungeKutta,
     Field,
     FixedStep,
     ImplicitMidpoint,
+    Problem,
     Scheme,
-    Task,
     field_of,
     instant,
     tolerances,
 )
-from mbs_dynamics.integrate.stepper import STEPS, Step, Stepper, static_torques, steps_per_decay
+from mbs_dynamics.integrate.stepper import (
+    STEPS,
+    Step,
+    Stepper,
+    static_torques,
+    steps_per_decay,
+)
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Tree
 
 METHODS = (*STEPS, "runge_kutta", "dormand_prince", "implicit_midpoint")
 """The integrators of :func:`simulate`."""
-
-
-class Problem(NamedTuple):
-    """A model and its loads."""
-
-    model: Model
-    forces: JointForces | None
-    inputs: Inputs
-    """Motor torques, and wrenches on the bodies if there are any."""
-    backend: str | None
-    solver: str = "articulated_body"
-    """Method of :func:`mbs_dynamics.forward_dynamics`, where the whole step is no kernel."""
-
-    @property
-    def features(self) -> Features:
-        """Kinds of forces in the joints."""
-        return Features() if self.forces is None else self.forces.features
-
-    @property
-    def states(self) -> Arrangement:
-        """Arrangement of q and qd in arrays."""
-        return Arrangement(self.model)
-
-    def kernel(
-        self,
-        name: str,
-        equations: Callable[..., Any],
-        inputs: Mapping[str, tuple[int, ...]],
-        key: Any = (),
-    ) -> tuple[Kernel, Arguments]:
-        """Return a kernel of inputs, efforts, h, wrenches and joints, and its arguments."""
-        every: dict[str, tuple[int, ...]] = {**inputs, "effort": (self.model.n,), "h": ()}
-        if len(self.inputs.drives) > 1:
-            every["wrenches"] = (self.model.nb, 6)
-        if any(self.features):
-            every["joints"] = (10, self.model.n)
-        key = key, tuple(every)
-        kernel = compiled_on(self.model, key, equations, every, name=name, backend=self.backend)
-        return kernel, self.arguments(kernel)
-
-    def arguments(self, kernel: Kernel) -> Arguments:
-        """Return a function from values of the drives to the arguments after a kernel's state."""
-        table = () if self.forces is None or not any(self.features) else (self.forces.table,)
-        constants = (*table, *model_inputs(self.model, kernel))
-        return lambda values, h: (values[0], np.array(h), *values[1:], *constants)
 
 
 def state_rate(problem: Problem) -> Field:
@@ -187,12 +145,9 @@ def stages(problem: Problem) -> tuple[Field, Field | None]:
     return rate, field_of(*problem.kernel("stage_end", finished, shapes, key))
 
 
-def joint_scheme(
-    method: str, problem: Problem, h: float, start: Arrays, tolerances: tuple[float, float]
-) -> Scheme:
+def joint_scheme(method: str, problem: Problem, tolerances: tuple[float, float]) -> Scheme:
     """Return the integrator of one of :data:`METHODS` from q and qd on."""
-    states, sliding = problem.states, problem.features.friction
-    task = Task(problem.model, problem.inputs, h, start, sliding)
+    states = problem.states
     if method in STEPS:
         stepper = Stepper(
             problem.model,
@@ -201,7 +156,7 @@ def joint_scheme(
             wrenches=len(problem.inputs.drives) > 1,
             backend=problem.backend,
         )
-        return FixedStep(task, stepper.kernel, problem.arguments(stepper.kernel))
+        return FixedStep(problem, stepper.kernel, problem.arguments(stepper.kernel))
     if method == "implicit_midpoint":
         if problem.features.friction or problem.features.stops:
             raise ArgumentError(
@@ -213,20 +168,11 @@ def joint_scheme(
             problem.kernel(f"midpoint_{name}", partial(_midpoint, finished=finished), inputs)
             for name, finished in (("rates", False), ("step", True))
         )
-        return ImplicitMidpoint(task, (rates, step), states.last())
+        return ImplicitMidpoint(problem, (rates, step), states.last())
     chart = chart_of(problem.model, states)
     if method == "runge_kutta":
-        return ExplicitRungeKutta(task, *stages(problem), chart)
-    return Adaptive(task, state_rate(problem), tolerances, chart)
-
-
-def midpoint_damping(model: Tree, q: Array, qd: Array, joints: Any, h: Any) -> tuple[Array, Array]:
-    """Return f and A, both (n,): with mean rates v, damping of a step from q, qd exerts f - A v."""
-    if joints is None:
-        return np.zeros(model.n), np.zeros(model.n)
-    damping = joints[0]
-    weight = 2.0 * weight_of_end(steps_per_decay(model, q, damping, h))
-    return (weight - 1.0) * damping * qd, weight * damping
+        return ExplicitRungeKutta(problem, *stages(problem), chart)
+    return Adaptive(problem, state_rate(problem), tolerances, chart)
 
 
 def _midpoint(
@@ -243,7 +189,10 @@ def _midpoint(
     """Return the next iterate of v; or, if v is final, q, qd, p and v at the end of the step."""
     states, h = Arrangement(model.model), h[()]
     q, qd, p, _ = states.parts(x)
-    known, damping = midpoint_damping(model, q, qd, joints, h)
+    known = damping = np.zeros(model.n)
+    if joints is not None:  # with mean rates v, damping exerts known - damping v
+        weight = 2.0 * weight_of_end(steps_per_decay(model, q, joints[0], h))
+        known, damping = (weight - 1.0) * joints[0] * qd, weight * joints[0]
     half = (0.5 * h) * v
     qm, p = displaced(model, q, half), transported(model, half, p)
     # the rate of the momenta M v is C^T v plus the applied forces
@@ -343,10 +292,10 @@ def simulate(
     check_forces(forces, model)
     accuracy = tolerances(rtol, atol)
     inputs = drives(model, control, wrenches, course)
-    problem = Problem(model, forces, inputs, backend, solver)
+    problem = Problem(model, forces, inputs, course.h, start, backend, solver)
     run = Run(course, problem.inputs, method, start, start[0].shape[:-1], between(model))
     return run.go(
-        lambda: joint_scheme(method, problem, course.h, start, accuracy),
+        lambda: joint_scheme(method, problem, accuracy),
         lambda record: _motion(problem, record, method),
     )
 

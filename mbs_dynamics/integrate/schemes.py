@@ -13,20 +13,22 @@ Drives that are no laws are held over each step. A law is evaluated once per ste
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mbs_dynamics import checks
 from mbs_dynamics.algorithms import mass_matrix
+from mbs_dynamics.algorithms.kernels import compiled_on
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.errors import ArgumentError, SimulationError, SingularError
 from mbs_dynamics.integrate.charts import Arrangement
-from mbs_dynamics.integrate.forces import Arrays, Inputs, finite
+from mbs_dynamics.integrate.forces import Arrays, Features, Inputs, JointForces, finite
 from mbs_dynamics.integrate.friction import LIMIT, iterated, packed, settled
 from mbs_dynamics.integrate.runge_kutta import CLASSICAL, Chart, DormandPrince, runge_kutta_step
+from mbs_dynamics.integrate.stepper import inputs_of_step, parameters_of
 from mbs_dynamics.model.model import Model
 
 Arguments = Callable[[Arrays, float], tuple[Any, ...]]
@@ -50,26 +52,58 @@ LARGEST = 1e100
 """Rates beyond this indicate that an iteration diverges."""
 
 
-class Task(NamedTuple):
-    """Arguments of every scheme."""
+class Problem(NamedTuple):
+    """A model, its loads, and what all schemes start from."""
 
     model: Model
+    forces: JointForces | None
     inputs: Inputs
+    """Motor torques, and wrenches on the bodies if there are any."""
     h: float
     """Step, s."""
     start: Arrays
     """The first q and qd, or a batch of them."""
-    sliding: bool
-    """Whether there is dry friction."""
+    backend: str | None
+    solver: str = "articulated_body"
+    """Method of :func:`mbs_dynamics.forward_dynamics`, where the whole step is no kernel."""
+
+    @property
+    def features(self) -> Features:
+        """Kinds of forces in the joints."""
+        return Features() if self.forces is None else self.forces.features
+
+    @property
+    def states(self) -> Arrangement:
+        """Arrangement of q and qd in arrays."""
+        return Arrangement(self.model)
+
+    def kernel(
+        self,
+        name: str,
+        equations: Callable[..., Any],
+        inputs: Mapping[str, tuple[int, ...]],
+        key: Any = (),
+    ) -> tuple[Kernel, Arguments]:
+        """Return a kernel of inputs, efforts, h, wrenches and joints, and its arguments."""
+        wrenches = len(self.inputs.drives) > 1
+        every = {**inputs, **inputs_of_step(self.model, self.features, wrenches)}
+        key = key, tuple(every)
+        kernel = compiled_on(self.model, key, equations, every, name=name, backend=self.backend)
+        return kernel, self.arguments(kernel)
+
+    def arguments(self, kernel: Kernel) -> Arguments:
+        """Return a function from values of the drives to the arguments after a kernel's state."""
+        constants = parameters_of(self.model, self.forces, kernel)
+        return lambda values, h: (values[0], np.array(h), *values[1:], *constants)
 
 
 class Scheme(ABC):
     """A state ``x`` that advances by steps of ``h``, one by one."""
 
-    def __init__(self, task: Task) -> None:
-        self.model, self.inputs, self.h, start, self.sliding = task
-        self.states = Arrangement(self.model)
-        self.x = self.pack(*start)
+    def __init__(self, problem: Problem) -> None:
+        self.model, self.inputs, self.h = problem.model, problem.inputs, problem.h
+        self.states, self.sliding = problem.states, problem.features.friction
+        self.x = self.pack(*problem.start)
         self.step = self.h
         """Length of the next steps, s: the last one may be shorter."""
         self.k = 0
@@ -129,8 +163,8 @@ class Scheme(ABC):
 class FixedStep(Scheme):
     """Steps of one kernel each; a loop in machine code if no drive is a law."""
 
-    def __init__(self, task: Task, kernel: Kernel, arguments: Arguments) -> None:
-        super().__init__(task)
+    def __init__(self, problem: Problem, kernel: Kernel, arguments: Arguments) -> None:
+        super().__init__(problem)
         self.kernel, self.arguments = kernel, arguments
 
     def advance(self, steps: int) -> tuple[FloatArray, Arrays]:
@@ -168,8 +202,10 @@ class ExplicitRungeKutta(Scheme):
     ``begun``, and ``finished(begun, state, ...)`` the array after it.
     """
 
-    def __init__(self, task: Task, field: Field, finished: Field | None, chart: Chart) -> None:
-        super().__init__(task)
+    def __init__(
+        self, problem: Problem, field: Field, finished: Field | None, chart: Chart
+    ) -> None:
+        super().__init__(problem)
         self.field, self.finished, self.chart = field, finished, chart
 
     def one_step(self, t: float, values: Arrays) -> FloatArray:
@@ -197,20 +233,23 @@ class Adaptive(Scheme):
     """
 
     def __init__(
-        self, task: Task, field: Field, tolerances: tuple[float, float], chart: Chart
+        self, problem: Problem, field: Field, tolerances: tuple[float, float], chart: Chart
     ) -> None:
-        super().__init__(task._replace(sliding=False))
+        super().__init__(problem)
         for drive in self.inputs.drives:
             if drive.rows is not None and len(drive.rows) > 1:
                 raise ArgumentError(
                     f"dormand_prince takes {drive.name} as a constant or as a function of t, "
                     "q, qd, not row by row"
                 )
-        self.field, self.sliding = field, task.sliding
+        self.field = field
         self.signs = np.zeros((*self.batch, self.model.n))
         self._turn(0.0, self.x)
         rtol, atol = tolerances
         self.pair = DormandPrince(self.rate, 0.0, self.x, rtol=rtol, atol=atol, chart=chart)
+
+    def pack(self, q: FloatArray, qd: FloatArray) -> FloatArray:
+        return np.asarray(self.states.joined(q, qd))
 
     def rate(self, t: float, x: FloatArray) -> FloatArray:
         """Return the rate of an array; zero for members that are held."""
@@ -314,11 +353,11 @@ class ImplicitMidpoint(Scheme):
 
     def __init__(
         self,
-        task: Task,
+        problem: Problem,
         kernels: tuple[tuple[Kernel, Arguments], tuple[Kernel, Arguments]],
         guess: Any,
     ) -> None:
-        super().__init__(task)
+        super().__init__(problem)
         (self.improved, self.of_improved), (self.finished, self.of_finished) = kernels
         self.guess = guess
 

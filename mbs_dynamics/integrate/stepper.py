@@ -46,11 +46,12 @@ from mbs_dynamics.algorithms.forward_dynamics import accelerations_of
 from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
 from mbs_dynamics.algorithms.newton_euler import Loads, newton_euler
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import less, select
+from mbs_dynamics.compiler import Kernel, less, select
 from mbs_dynamics.errors import ArgumentError, UnknownMethodError
 from mbs_dynamics.integrate.charts import Arrangement, by_velocity, chart_of
 from mbs_dynamics.integrate.forces import (
     RESOLVED,
+    Arrays,
     Features,
     Implicit,
     JointForces,
@@ -199,6 +200,22 @@ STEPS: dict[str, Callable[[Step, Array, Array, Any], tuple[Array, Array]]] = {
 """Schemes with a fixed step whose whole step is one kernel."""
 
 
+def inputs_of_step(model: Model, features: Features, wrenches: bool) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the inputs of a kernel after those of states."""
+    shapes: dict[str, tuple[int, ...]] = {"effort": (model.n,), "h": ()}
+    if wrenches:
+        shapes["wrenches"] = (model.nb, 6)
+    if any(features):
+        shapes["joints"] = (10, model.n)
+    return shapes
+
+
+def parameters_of(model: Model, forces: JointForces | None, kernel: Kernel) -> Arrays:
+    """Return the last inputs of such a kernel: joint parameters, then those of the model."""
+    joints = () if forces is None or not any(forces.features) else (forces.table,)
+    return (*joints, *model_inputs(model, kernel))
+
+
 class Stepper:
     """Advances the state (q, qd) of a model by fixed steps of one compiled kernel each.
 
@@ -242,21 +259,17 @@ class Stepper:
         self._forces = forces
         self._features = Features() if forces is None else forces.features
         key = method, self._features, self.takes_wrenches, self.algorithm
-        n, nb = model.n, model.nb
         states = Arrangement(model)
-        parts = 4 if self._features.friction else 2
-        inputs: dict[str, tuple[int, ...]] = {"state": states.shape(parts), "effort": (n,), "h": ()}
-        if self.takes_wrenches:
-            inputs["wrenches"] = (nb, 6)
-        if any(self._features):
-            inputs["joints"] = (10, n)
+        inputs = {"state": states.shape(4 if self._features.friction else 2)}
+        inputs |= inputs_of_step(model, self._features, self.takes_wrenches)
         self.kernel = compiled_on(
             model, key, self._equations, inputs, name=f"{method}_step", backend=backend
         )
         """``kernel(state, effort, h, [wrenches], *stepper.parameters)`` -> state; with friction of
         an array of four parts, see :mod:`mbs_dynamics.integrate.friction`."""
         self._states = states
-        self._constants = self._parameters()
+        self.parameters = parameters_of(self._model, self._forces, self.kernel)
+        """Last inputs of the kernel: joint parameters, then those of the model that it takes."""
 
     def __repr__(self) -> str:
         return f"<Stepper {self.method} of {self.model.name!r}, {self.kernel.operations}>"
@@ -282,7 +295,7 @@ class Stepper:
                 "models or neither must have armature; make another Stepper"
             )
         self._model = model
-        self._constants = self._parameters()
+        self.parameters = parameters_of(self._model, self._forces, self.kernel)
 
     @property
     def forces(self) -> JointForces | None:
@@ -299,12 +312,7 @@ class Stepper:
                 "Stepper"
             )
         self._forces = forces
-        self._constants = self._parameters()
-
-    @property
-    def parameters(self) -> tuple[FloatArray, ...]:
-        """Last inputs of the kernel: joint parameters, then those of the model that it takes."""
-        return self._constants
+        self.parameters = parameters_of(self._model, self._forces, self.kernel)
 
     def step(
         self, state: ArrayLike, effort: ArrayLike, h: ArrayLike, wrenches: ArrayLike | None = None
@@ -318,7 +326,7 @@ class Stepper:
         """
         held = np.asarray(h, dtype=float)  # the fast way into the kernel takes arrays only
         loads = self._loads(wrenches) if self.takes_wrenches or wrenches is not None else ()
-        kernel, states, constants = self.kernel, self._states, self._constants
+        kernel, states, constants = self.kernel, self._states, self.parameters
         if self._features.friction:
             begun = self.begun(state)
             return states.first(settled(kernel, begun, states, effort, held, *loads, *constants))
@@ -348,14 +356,13 @@ class Stepper:
         :meth:`step`; SingularError carries the states so far as its attribute ``trajectory``.
         """
         count = checks.count("steps", steps)
-        inputs = [effort, checks.positive("h", h), *self._loads(wrenches), *self._constants]
+        inputs = [effort, checks.positive("h", h), *self._loads(wrenches), *self.parameters]
         if not self._features.friction:
             return self.kernel.iterate(state, *inputs, steps=count)
         arrays = iterated(self.kernel, self.begun(state), inputs, count, self._states)
         return self._states.first(arrays)
 
     def _loads(self, wrenches: ArrayLike | None) -> tuple[ArrayLike, ...]:
-        """Return the wrenches as the kernel takes them."""
         if self.takes_wrenches:
             return (np.zeros((self._model.nb, 6)) if wrenches is None else wrenches,)
         if wrenches is not None:
@@ -379,7 +386,3 @@ class Stepper:
         slide = step.slide(q, qd, rest[0], h)
         moved = STEPS[self.method](step, q, qd, h)
         return states.joined(*outcome(begun, moved, slide))
-
-    def _parameters(self) -> tuple[FloatArray, ...]:
-        joints = () if self._forces is None or not any(self._features) else (self._forces.table,)
-        return (*joints, *model_inputs(self._model, self.kernel))

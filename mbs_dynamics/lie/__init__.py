@@ -2,6 +2,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Lie groups SO(3) and SE(3), on floats and on traced symbols alike."""
 
-from mbs_dynamics.lie import se3, so3
-
-__all__ = ["se3", "so3"]
+from mbs_dynamics.lie import se3 as se3
+from mbs_dynamics.lie import so3 as so3

@@ -107,11 +107,6 @@ def symmetric(A: Array) -> Array:
     return A
 
 
-def congruence(R: Array, A: Array) -> Array:
-    """Return the symmetric product R A R^T of a symmetric A (3, 3)."""
-    return symmetric(conjugate(R, A))
-
-
 def conjugate(R: Array, A: Array) -> Array:
     """Return the product R A R^T of any A (3, 3).
 

@@ -96,8 +96,7 @@ class Arrays(Mechanism):
         positions as well; a joint with k of them has k values. Raises UnknownJointError for a name
         of no coordinate, ArgumentError if ``values`` is not a mapping from names to finite numbers.
         """
-        if not isinstance(values, Mapping):
-            raise ArgumentError(f"values must be a mapping of joint names; got {values!r}")
+        checks.mapping("values", values, "joint")
         array = np.full(self.n, float(rest))
         places = {joint.name: joint.velocities for joint in self.joints}
         for name, value in values.items():
@@ -129,8 +128,7 @@ class Arrays(Mechanism):
         Raises UnknownBodyError; ModelError for a link that does not move; ArgumentError for a wrong
         shape or type.
         """
-        if not isinstance(by_link, Mapping):
-            raise ArgumentError(f"by_link must be a mapping of link names; got {by_link!r}")
+        checks.mapping("by_link", by_link, "link")
         given = {}
         for link, wrench in by_link.items():
             frame = self._moving("a wrench", link)

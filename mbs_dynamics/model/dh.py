@@ -32,7 +32,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import cos, pi, sin
+from functools import partial
+from math import pi
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,11 +42,12 @@ from numpy.typing import ArrayLike
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
+from mbs_dynamics.lie.se3 import exp_screw
 from mbs_dynamics.model.body import Body, Frame
 from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
 from mbs_dynamics.model.diagnostics import MOST_TURNS, Diagnostic, diagnose_made
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.joint import Joint, Limits
+from mbs_dynamics.model.joint import Limits
 from mbs_dynamics.model.screws import assemble
 
 SCREWS = {
@@ -53,6 +55,8 @@ SCREWS = {
     "prismatic": np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0]),
 }
 """The joint screw X_i in the frame of its body, for each kind of joint."""
+
+_Rz, _Tz = (partial(exp_screw, screw) for screw in SCREWS.values())
 
 TOOL = "tool"
 """Name of frame n + 1, the frame at the end of the last link."""
@@ -187,10 +191,7 @@ def from_dh(
     """
     rows = _checked_rows(table.rows if isinstance(table, DHTable) else table)
     described = table if isinstance(table, DHTable) else DHTable(rows)
-    if described.convention not in CONVENTIONS:
-        raise ArgumentError(
-            f"convention must be one of {', '.join(CONVENTIONS)}; got {described.convention!r}"
-        )
+    checks.one_of("convention", described.convention, CONVENTIONS)
     modified = described.convention == "modified"
     if modified:
         shapes = [np.eye(4)] * (len(rows) + 1)
@@ -209,10 +210,18 @@ def from_dh(
         body_names=described.body_names,
         joint_names=described.joint_names,
     )
-    bodies = tuple(
-        replace(body, joint=_driven(body.joint, row))
-        for body, row in zip(bodies, rows, strict=True)
-    )
+    driven = []
+    for body, row in zip(bodies, rows, strict=True):
+        lower, upper = row.position_limits or (None, None)
+        joint = replace(
+            body.joint,
+            limits=Limits(lower, upper, row.velocity_limit, row.effort_limit),
+            damping=row.damping,
+            friction=row.friction,
+            armature=row.gear_ratio**2 * row.motor_inertia,
+        )
+        driven.append(replace(body, joint=joint))
+    bodies = tuple(driven)
     if TOOL in (body.name for body in bodies):
         raise ModelError(f"no body may be named {TOOL!r}: it is the frame at the end of the robot")
     frames = {TOOL: Frame(TOOL, len(rows) - 1, checks.snap(shapes[-1]), parent=bodies[-1].name)}
@@ -222,7 +231,7 @@ def from_dh(
 
 def link_shape(row: DHRow) -> FloatArray:
     """Return Tz(b) Tx(a) Rx(alpha), (4, 4): the pose of frame i + 1 in the frame of body i."""
-    return _Tz(row.b) @ _Rx_Tx(row)
+    return np.asarray(_Tz(row.b) @ _Rx_Tx(row))
 
 
 def link_inertia(row: DHRow) -> Inertia:
@@ -249,20 +258,7 @@ def link_inertia(row: DHRow) -> Inertia:
     return rods + _payload_and_hub(row, (a, 0.0, b))
 
 
-def _driven(joint: Joint, row: DHRow) -> Joint:
-    """Return a joint with the limits, the rotor and the friction of a row."""
-    lower, upper = row.position_limits or (None, None)
-    return replace(
-        joint,
-        limits=Limits(lower, upper, row.velocity_limit, row.effort_limit),
-        damping=row.damping,
-        friction=row.friction,
-        armature=row.gear_ratio**2 * row.motor_inertia,
-    )
-
-
 def _payload_and_hub(row: DHRow, end: ArrayLike) -> Inertia:
-    """Return the payload at the end of a link, and the hub."""
     payload = Inertia.from_com(row.payload_mass, end, np.zeros((3, 3)))
     hub = Inertia.from_com(0.0, np.zeros(3), np.diag([0.0, 0.0, row.hub_inertia]))
     return payload + hub
@@ -287,23 +283,8 @@ def _inertia(where: str, row: DHRow, shape: FloatArray, modified: bool) -> Inert
 
 def _Rx_Tx(row: DHRow) -> FloatArray:
     """Return Rx(alpha) Tx(a), (4, 4)."""
-    c, s = cos(row.alpha), sin(row.alpha)
-    return np.array(
-        [[1.0, 0.0, 0.0, row.a], [0.0, c, -s, 0.0], [0.0, s, c, 0.0], [0.0, 0.0, 0.0, 1.0]]
-    )
-
-
-def _Tz(b: float) -> FloatArray:
-    C = np.eye(4)
-    C[2, 3] = b
-    return C
-
-
-def _Rz(theta: float) -> FloatArray:
-    c, s = cos(theta), sin(theta)
-    return np.array(
-        [[c, -s, 0.0, 0.0], [s, c, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
-    )
+    turn, slide = np.eye(6)[[0, 3]]
+    return np.asarray(exp_screw(turn, row.alpha) @ exp_screw(slide, row.a))
 
 
 def _checked_rows(table: Any) -> tuple[DHRow, ...]:
@@ -323,10 +304,7 @@ def _checked_rows(table: Any) -> tuple[DHRow, ...]:
 
 
 def _checked_row(argument: str, row: DHRow) -> DHRow:
-    if row.kind not in tuple(SCREWS):
-        raise ArgumentError(
-            f"the kind of {argument} must be one of {', '.join(SCREWS)}; got {row.kind!r}"
-        )
+    checks.one_of(f"the kind of {argument}", row.kind, SCREWS)
     values = row._asdict()
     for field, value in values.items():
         if field not in NOT_NUMBERS and not (value is None and field in OPTIONAL):
@@ -346,41 +324,26 @@ def _checked_row(argument: str, row: DHRow) -> DHRow:
 
 
 def _diagnose(bodies: Sequence[Body], rows: Sequence[DHRow], modified: bool) -> list[Diagnostic]:
-    diagnostics = []
+    diagnostics, of_hubs = [], set()
     for body, row in zip(bodies, rows, strict=True):
-        link = f"link {body.name!r}"
+        link, messages = f"link {body.name!r}", []
         if row.mass > 0.0 and row.com is None and (modified or row.a == row.b == 0.0):
-            diagnostics.append(
-                Diagnostic(
-                    link,
-                    f"has a mass of {row.mass:g} kg but no {'com' if modified else 'length'}"
-                    f"{'' if modified else ' (a = b = 0)'}: taken as a point at the origin of its "
-                    "frame, without inertia about it",
-                )
+            lacking = "com" if modified else "length (a = b = 0)"
+            messages.append(
+                f"has a mass of {row.mass:g} kg but no {lacking}: taken as a point at the origin "
+                "of its frame, without inertia about it"
             )
-        for angle in ("alpha", "theta"):
-            if abs(getattr(row, angle)) > 2 * pi:
-                turns = f"{angle} is {getattr(row, angle):g} rad, more than a turn"
-                diagnostics.append(Diagnostic(link, f"{turns}; are these degrees?"))
+        for angle, value in (("alpha", row.alpha), ("theta", row.theta)):
+            if abs(value) > 2 * pi:
+                messages.append(f"{angle} is {value:g} rad, more than a turn; are these degrees?")
         if row.kind == "revolute" and max(map(abs, row.position_limits or (0.0,))) > MOST_TURNS:
-            diagnostics.append(
-                Diagnostic(
-                    link, f"position_limits are {row.position_limits} rad; are these degrees?"
-                )
-            )
-        if (
-            row.com is None and body.inertia.violations()
-        ):  # rods and points are real bodies: this is the hub
+            messages.append(f"position_limits are {row.position_limits} rad; are these degrees?")
+        diagnostics += [Diagnostic(link, message) for message in messages]
+        if row.com is None and (violations := body.inertia.violations()):
+            # rods and points are real bodies: this is the hub, so meant by the paper
             message = "has a hub inertia about the joint axis alone; no distribution of mass has"
-            diagnostics.append(
-                Diagnostic(link, message, "note")
-            )  # meant so by the paper: no warning
-    pairs = zip(bodies, rows, strict=True)
-    from_hubs = {
-        (f"link {body.name!r}", message)
-        for body, row in pairs
-        if row.com is None
-        for message in body.inertia.violations()
-    }
-    of_bodies = diagnose_made(bodies)
-    return diagnostics + [x for x in of_bodies if (x.subject, x.message) not in from_hubs]
+            diagnostics.append(Diagnostic(link, message, "note"))
+            of_hubs |= {(link, message) for message in violations}
+    return diagnostics + [
+        each for each in diagnose_made(bodies) if (each.subject, each.message) not in of_hubs
+    ]

@@ -123,21 +123,20 @@ def _diagnose_mass(
     joint: Joint, moved: list[int], bodies: Sequence[Body], beyond: Sequence[tuple[bool, bool]]
 ) -> list[Diagnostic]:
     """Return a warning if a coordinate moves no inertia, nor a rotor."""
+
+    def moves_inertia(body: Body) -> bool:  # whether S^T M S is regular up to rounding
+        S = body.joint.screws
+        least = np.linalg.eigvalsh(S.T @ (body.inertia @ S))[0]
+        return bool(least > SINGULAR_TOLERANCE * np.abs(body.inertia.matrix()).max())
+
     if any(np.any(bodies[i].joint.armature) for i in moved):
         return []
     if not any(beyond[i][0] for i in moved):
         what = "nothing that it moves has mass or inertia"
-    elif not any(beyond[i][1] or _moves_inertia(bodies[i]) for i in moved):
+    elif not any(beyond[i][1] or moves_inertia(bodies[i]) for i in moved):
         what = "there is no inertia along that motion"
     else:
         return []
     links = ", ".join(repr(bodies[i].name) for i in moved)
     message = f"moves link {links}, but {what}: {SINGULAR}"
     return [Diagnostic(f"joint {joint.name!r}", message)]
-
-
-def _moves_inertia(body: Body) -> bool:
-    """Return whether S^T M S, the body's share of the mass matrix, is regular up to rounding."""
-    S = body.joint.screws
-    least = np.linalg.eigvalsh(S.T @ (body.inertia @ S))[0]
-    return bool(least > SINGULAR_TOLERANCE * np.abs(body.inertia.matrix()).max())

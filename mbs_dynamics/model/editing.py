@@ -183,7 +183,13 @@ def rerooted(parts: Parts, link: Frame, ground: str) -> Parts:
                 if frame.body == GROUND and frame.inertia is not None:
                     inertia = inertia + frame.inertia
         own = chain(frames, moved.name)[-1]
-        joint = _reversed(moved.joint, H)
+        joint = moved.joint
+        if joint.nv > 1:
+            raise ModelError(
+                f"joint {joint.name!r} is {joint.kind} and cannot be reversed; valid are joints "
+                "with one degree of freedom between the link and the root"
+            )
+        joint = replace(joint, group=one_screw(f"joint {joint.name!r}", -se3.Ad(H) @ joint.screw))
         turned[root if p == GROUND else p] = Body(name, i, se3.inverse(H), joint, inertia, own)
         _turn(frames, entry)
         entry = above
@@ -213,17 +219,6 @@ def _turn(frames: dict[str, Frame], link: str | None) -> None:
         frame = frames[name]
         frames[name] = frame._replace(parent=above, joint=joint)
         above, joint = name, frame.joint
-
-
-def _reversed(joint: Joint, home: FloatArray) -> Joint:
-    """Return a joint that moves its former parent, in the frame of that."""
-    if joint.nv > 1:
-        raise ModelError(
-            f"joint {joint.name!r} is {joint.kind} and cannot be reversed; valid are joints with "
-            "one degree of freedom between the link and the root"
-        )
-    group = one_screw(f"joint {joint.name!r}", -se3.Ad(home) @ joint.screw)
-    return replace(joint, group=group)
 
 
 def _moved_loads(loads: Payloads, frames: dict[str, Frame], places: Any) -> Payloads:

@@ -69,7 +69,11 @@ def regrouped(model: Model) -> Model:
 
 def _split(inertia: Inertia, X: FloatArray) -> tuple[Inertia, Inertia]:
     """Return the parts of an inertia with and without effect on a joint with the screw X."""
-    F = None if np.array_equal(X[:5], (0.0, 0.0, 1.0, 0.0, 0.0)) else _frame_on(X)
+    F = None
+    if not np.array_equal(X[:5], (0.0, 0.0, 1.0, 0.0, 0.0)):  # with the axis as its z axis
+        axis = _Line.of(X)
+        x = np.eye(3)[(int(np.argmax(np.abs(axis.e))) + 1) % 3]
+        F = se3.pose(_rotation(x, axis.e), axis.p)
     own = inertia if F is None else inertia.transformed(se3.inverse(F))
     if not X[:3].any():
         moved = Inertia(0.0, np.zeros(3), own.tensor)
@@ -91,16 +95,6 @@ def _without_rounding(difference: FloatArray, of: FloatArray) -> FloatArray:
     """Return a difference, with entries that are rounding relative to its operand set to zero."""
     size = checks.SNAP_TOLERANCE * np.abs(of).max()
     return np.asarray(np.where(np.abs(difference) <= size, 0.0, difference))
-
-
-def _frame_on(X: FloatArray) -> FloatArray:
-    """Return a pose with the axis of a screw as its z axis and coordinate axes for x and y, if any.
-
-    The origin is on the axis, and for a prismatic joint that of the body.
-    """
-    axis = _Line.of(X)
-    x = np.eye(3)[(int(np.argmax(np.abs(axis.e))) + 1) % 3]
-    return np.asarray(se3.pose(_rotation(x, axis.e), axis.p))
 
 
 def _cross(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -159,7 +159,7 @@ class Inertia(Value):
 
     def rotated(self, R: Array) -> Inertia:
         """Return the same inertia resolved in axes turned by R: Ad_R^-T M Ad_R^-1."""
-        return Inertia(self.mass, R @ self.moment, so3.congruence(R, self.tensor))
+        return Inertia(self.mass, R @ self.moment, so3.symmetric(so3.conjugate(R, self.tensor)))
 
     def shifted(self, r: Array) -> Inertia:
         """Return the inertia about the point that is at -r, that is Ad_r^-T M Ad_r^-1.

@@ -103,7 +103,11 @@ def macro_joint(
         raise ArgumentError(f"a {kind} joint needs a pitch, in m per radian")
     factors = _SCREWS[kind]
     if axis is not None:
-        directions = _triad(_unit("axis", axis))
+        z = _unit("axis", axis)
+        following = np.eye(3)[(int(np.argmax(np.abs(z))) + 1) % 3]
+        x = following - (following @ z) * z
+        x /= np.linalg.norm(x)
+        directions = np.array([x, np.cross(z, x), z])
     elif axes is not None:
         directions = _independent(axes, len(factors))
     else:
@@ -120,14 +124,6 @@ def macro_joint(
 def _unit(name: str, value: ArrayLike) -> FloatArray:
     e = checks.numbers(name, value, (3,))
     return e / checks.unit_length(name, e)
-
-
-def _triad(z: FloatArray) -> FloatArray:
-    """Return x, y, z, right-handed, with the directions in the plane that the module states."""
-    following = np.eye(3)[(int(np.argmax(np.abs(z))) + 1) % 3]
-    x = following - (following @ z) * z
-    x /= np.linalg.norm(x)
-    return np.array([x, np.cross(z, x), z])
 
 
 def _independent(axes: ArrayLike, count: int) -> FloatArray:

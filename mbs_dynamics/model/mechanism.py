@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,14 +16,14 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError, UnknownJointError
 from mbs_dynamics.model.body import GROUND, Body, Frame, Frames
 from mbs_dynamics.model.compiled import Compiled
-from mbs_dynamics.model.coordinates import CoordinateLimits, Drivetrain, drivetrain_of, limits_of
+from mbs_dynamics.model.coordinates import drivetrain_of, limits_of
 from mbs_dynamics.model.description import STANDARD_GRAVITY
 from mbs_dynamics.model.diagnostics import Diagnostic
 from mbs_dynamics.model.fixed_joints import FixedJoint, fixed_joint
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.payloads import Payloads
 from mbs_dynamics.model.text import text
-from mbs_dynamics.model.values import Value
+from mbs_dynamics.model.values import Value, frozen
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,7 +52,20 @@ class Mechanism(Value):
     """Number of entries of positions q."""
     nv: int = field(init=False)
     """Number of entries of velocities, accelerations and torques."""
-    _drivetrain: Drivetrain = field(init=False)
+    lower: FloatArray = field(init=False)
+    """(n,) lower position limits in rad or m, those of mimic joints included; -inf if none."""
+    upper: FloatArray = field(init=False)
+    """(n,) upper position limits in rad or m, those of mimic joints included; inf if none."""
+    velocity_limits: FloatArray = field(init=False)
+    """(n,) velocity limits in rad/s or m/s, those of mimic joints included; inf if none."""
+    effort_limits: FloatArray = field(init=False)
+    """(n,) effort limits in N m or N; inf if none is stated, or zero."""
+    armature: FloatArray = field(init=False)
+    """(n,) rotor inertia in kg m^2 or kg on the diagonal of M, with that of mimic joints."""
+    damping: FloatArray = field(init=False)
+    """(n,) viscous damping in N m s/rad or N s/m, that of mimic joints included."""
+    friction: FloatArray = field(init=False)
+    """(n,) Coulomb friction in N m or N, that of mimic joints included."""
     _compiled: Compiled = field(init=False)
     """See :func:`mbs_dynamics.model.compiled.compiled`."""
 
@@ -102,27 +115,31 @@ class Mechanism(Value):
                 own = frames[self.bodies[frame.body].name]
                 if own.parent is None and name != own.name:
                     frames[name] = frame._replace(parent=own.name)
-        object.__setattr__(self, "frames", frames)
         gravity = checks.numbers("gravity", self.gravity, (3,))
-        gravity.flags.writeable = False
-        object.__setattr__(self, "gravity", gravity)
+        self.__dict__.update(frames=frames, gravity=frozen(gravity))
         self._complete()
 
     def _owners(self) -> list[Joint]:
-        """Return the joints that do not mimic another one."""
         return [body.joint for body in self.bodies if body.joint.mimics is None]
 
     def _complete(self) -> None:
         """Set the derived fields, and an empty store for compiled kernels."""
         owners = sorted(self._owners(), key=lambda joint: joint.coordinate)
-        object.__setattr__(self, "frames", Frames(self.frames))
-        object.__setattr__(self, "joints", tuple(owners))
-        object.__setattr__(self, "nv", sum(joint.nv for joint in owners))
-        object.__setattr__(self, "nq", sum(joint.nq for joint in owners))
-        object.__setattr__(self, "parents", tuple(body.parent for body in self.bodies))
-        every = [body.joint for body in self.bodies]
-        object.__setattr__(self, "_drivetrain", drivetrain_of(every, self.nv))
-        object.__setattr__(self, "_compiled", Compiled())
+        every, n = [body.joint for body in self.bodies], sum(joint.nv for joint in owners)
+        lower, upper, velocity, effort = limits_of(every, n)
+        self.__dict__.update(
+            frames=Frames(self.frames),
+            joints=tuple(owners),
+            nv=n,
+            nq=sum(joint.nq for joint in owners),
+            parents=tuple(body.parent for body in self.bodies),
+            lower=lower,
+            upper=upper,
+            velocity_limits=velocity,
+            effort_limits=effort,
+            **drivetrain_of(every, n)._asdict(),
+            _compiled=Compiled(),
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields that define the model, without compiled kernels."""
@@ -164,20 +181,12 @@ class Mechanism(Value):
     @cached_property
     def velocity_names(self) -> tuple[str, ...]:
         """A name for each of the n velocities: that of its joint, with an index if it has more."""
-        return tuple(
-            joint.name if joint.nv == 1 else f"{joint.name}[{k}]"
-            for joint in self.joints
-            for k in range(joint.nv)
-        )
+        return _names((joint.name, joint.nv) for joint in self.joints)
 
     @cached_property
     def position_names(self) -> tuple[str, ...]:
         """A name for each of the nq positions: that of its joint, with an index if it has more."""
-        return tuple(
-            joint.name if joint.nq == 1 else f"{joint.name}[{k}]"
-            for joint in self.joints
-            for k in range(joint.nq)
-        )
+        return _names((joint.name, joint.nq) for joint in self.joints)
 
     @property
     def body_names(self) -> tuple[str, ...]:
@@ -258,45 +267,6 @@ class Mechanism(Value):
                 )
 
     @property
-    def lower(self) -> FloatArray:
-        """(n,) lower position limits in rad or m, those of mimic joints included; -inf if none."""
-        return self._limits.lower
-
-    @property
-    def upper(self) -> FloatArray:
-        """(n,) upper position limits in rad or m, those of mimic joints included; inf if none."""
-        return self._limits.upper
-
-    @property
-    def velocity_limits(self) -> FloatArray:
-        """(n,) velocity limits in rad/s or m/s, those of mimic joints included; inf if none."""
-        return self._limits.velocity
-
-    @property
-    def effort_limits(self) -> FloatArray:
-        """(n,) effort limits in N m or N; inf if none is stated, or zero."""
-        return self._limits.effort
-
-    @cached_property
-    def _limits(self) -> CoordinateLimits:
-        return limits_of([body.joint for body in self.bodies], self.n)
-
-    @property
-    def armature(self) -> FloatArray:
-        """(n,) rotor inertia in kg m^2 or kg on the diagonal of M, with that of mimic joints."""
-        return self._drivetrain.armature
-
-    @property
-    def damping(self) -> FloatArray:
-        """(n,) viscous damping in N m s/rad or N s/m, that of mimic joints included."""
-        return self._drivetrain.damping
-
-    @property
-    def friction(self) -> FloatArray:
-        """(n,) Coulomb friction in N m or N, that of mimic joints included."""
-        return self._drivetrain.friction
-
-    @property
     def total_mass(self) -> float:
         """Total mass in kg of the moving bodies and the loads."""
         own = sum(body.inertia.mass for body in self.bodies)
@@ -348,3 +318,8 @@ class Mechanism(Value):
         if frame.body == GROUND:
             raise ModelError(f"{what} at {link!r} has no effect: that link does not move")
         return frame
+
+
+def _names(sizes: Iterable[tuple[str, int]]) -> tuple[str, ...]:
+    """Return the name of each entry, with an index if there are several of a name."""
+    return tuple(x if n == 1 else f"{x}[{k}]" for x, n in sizes for k in range(n))

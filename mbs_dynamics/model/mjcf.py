@@ -145,11 +145,14 @@ class _Assembly:
                 self.frames[name] = Frame(name, on.body, on.placement @ pose, parent=on.name)
         name = self.m.names[: self.m.names.index(b"\0")].decode() or "mechanism"
         if not self.bodies:
-            self.diagnostics.append(Diagnostic(f"MJCF {name!r}", "has no joint that moves"))
+            self._report(f"MJCF {name!r}", "has no joint that moves")
         self.diagnostics += diagnose(self.bodies)
         return Description(
             name, tuple(self.bodies), np.array(gravity), self.frames, tuple(self.diagnostics)
         )
+
+    def _report(self, subject: str, message: str, severity: str = "warning") -> None:
+        self.diagnostics.append(Diagnostic(subject, message, severity))
 
     # -- bodies and joints -----------------------------------------------------------------------
 
@@ -175,8 +178,7 @@ class _Assembly:
             self.at.append(self.frames[name])
             why = "a mocap body, taken to stand still" if m.body_mocapid[i] >= 0 else "no joint"
             into = "the ground" if parent == GROUND else f"link {self.bodies[parent].name!r}"
-            message = f"merged into {into}: {why}"
-            self.diagnostics.append(Diagnostic(f"link {name!r}", message, "note"))
+            self._report(f"link {name!r}", f"merged into {into}: {why}", "note")
             return
         for k in range(first, first + count):
             joint, home_rel = self._joint(k, home)
@@ -207,8 +209,7 @@ class _Assembly:
         if m.jnt_limited[k] and kind in ("hinge", "slide"):
             limits = limits._replace(lower=float(m.jnt_range[k, 0]), upper=float(m.jnt_range[k, 1]))
         elif m.jnt_limited[k]:
-            message = f"is a {kind} joint, whose range is left out"
-            self.diagnostics.append(Diagnostic(f"joint {name!r}", message))
+            self._report(f"joint {name!r}", f"is a {kind} joint, whose range is left out")
         dofs = slice(dof, dof + DOFS[kind])
         armature = m.dof_armature[dofs]
         if kind == "free":
@@ -220,14 +221,12 @@ class _Assembly:
                 )
             if armature[3]:  # constant in the world there, in the body here
                 message = "has linear armature, which is in M, without its torque a omega x v"
-                self.diagnostics.append(Diagnostic(f"joint {name!r}", message))
+                self._report(f"joint {name!r}", message)
         damping, friction = m.dof_damping[dofs], m.dof_frictionloss[dofs]
         for what, values in (("damping", damping), ("friction loss", friction)):
             if np.ptp(values):
-                message = (
-                    f"has the {what} {values.tolist()}, of which the first counts for all axes"
-                )
-                self.diagnostics.append(Diagnostic(f"joint {name!r}", message))
+                each = f"has the {what} {values.tolist()}"
+                self._report(f"joint {name!r}", f"{each}, of which the first counts for all axes")
         joint = Joint(
             name,
             group,
@@ -289,8 +288,7 @@ class _Assembly:
                 f"bodies ({listed}); leave_out={tuple(present)!r} leaves them out"
             )
         for kind, names in present.items():
-            message = f"left out: {', '.join(names)}"
-            self.diagnostics.append(Diagnostic(f"MJCF {what[kind]}", message))
+            self._report(f"MJCF {what[kind]}", f"left out: {', '.join(names)}")
 
     def _report_passive_forces(self) -> None:
         m = self.m
@@ -310,10 +308,9 @@ class _Assembly:
             ("plugins of bodies", plugged),
         ):
             if names:
-                self.diagnostics.append(Diagnostic(f"MJCF {what}", f"left out: {', '.join(names)}"))
+                self._report(f"MJCF {what}", f"left out: {', '.join(names)}")
 
 
 def _pose(position: FloatArray, quaternion: FloatArray) -> FloatArray:
-    """Return a pose from a position and a quaternion w, x, y, z."""
     x = np.array(quaternion)[list(XYZW)]
     return np.asarray(se3.pose(so3.from_quaternion(x, x @ x), np.array(position)), dtype=float)

@@ -119,8 +119,7 @@ class Model(Arrays):
         UnknownJointError; ArgumentError for values that are no numbers; ModelError for negative
         ones.
         """
-        if not isinstance(by_joint, Mapping):
-            raise ArgumentError(f"by_joint must be a mapping of joint names; got {by_joint!r}")
+        checks.mapping("by_joint", by_joint, "joint")
         own = {body.joint.name: body.joint for body in self.bodies}
         for name, armature in by_joint.items():
             given: Any = armature
@@ -135,7 +134,7 @@ class Model(Arrays):
                 for each in self.diagnostics
                 if each.subject not in moving or not each.message.endswith(SINGULAR)
             ),
-            _drivetrain=drivetrain_of(list(own.values()), self.n),
+            **drivetrain_of(list(own.values()), self.n)._asdict(),
         )
 
     def with_placements(self, poses: Mapping[str, ArrayLike]) -> Model:
@@ -151,8 +150,7 @@ class Model(Arrays):
 
         Raises UnknownBodyError; ArgumentError for values that are no poses.
         """
-        if not isinstance(poses, Mapping):
-            raise ArgumentError(f"poses must be a mapping of link names; got {poses!r}")
+        checks.mapping("poses", poses, "link")
         given = {}
         for link, pose in poses.items():
             name = f"the pose of {self.frames[link].name!r}"
@@ -204,8 +202,7 @@ class Model(Arrays):
         UnknownJointError; ModelError for a joint that mimics another one; ArgumentError for values
         that are no positions of the joint.
         """
-        if not isinstance(positions, Mapping):
-            raise ArgumentError(f"positions must be a mapping of joint names; got {positions!r}")
+        checks.mapping("positions", positions, "joint")
         given = {
             name: editing.positions_of(self.joint(name), value) for name, value in positions.items()
         }

@@ -86,8 +86,7 @@ def from_screws(
     :raises ModelError: for a parent that does not come before its child, an axis that is not of
         unit length, an inertia that no rigid body has, or a name used twice.
     """
-    if frame not in FRAMES:
-        raise ArgumentError(f"frame must be one of {', '.join(FRAMES)}; got {frame!r}")
+    checks.one_of("frame", frame, FRAMES)
     tree = _checked_parents(parents)
     given = _checked_poses("homes", homes, len(tree))
     S = _checked_screws("screws", screws, len(tree))
@@ -154,8 +153,7 @@ def screws(bodies: Sequence[Body], frame: str) -> Screws:
     ``"spatial"``, ``"body_fixed"``, ``"parent"``; ModelError for a joint with several degrees of
     freedom.
     """
-    if frame not in FRAMES:
-        raise ArgumentError(f"frame must be one of {', '.join(FRAMES)}; got {frame!r}")
+    checks.one_of("frame", frame, FRAMES)
     parents = tuple(body.parent for body in bodies)
     B = np.array([body.home_rel for body in bodies])
     X = np.array([body.joint.screw for body in bodies])

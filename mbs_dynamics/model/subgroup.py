@@ -194,12 +194,10 @@ class Subgroup(Value):
 
     @cached_property
     def _turning(self) -> list[int]:
-        """Columns of the rotations."""
         return [k for k, Z in enumerate(self.basis.T) if Z[:3].any()]
 
     @cached_property
     def _sliding(self) -> list[int]:
-        """Columns of the translations."""
         return [k for k, Z in enumerate(self.basis.T) if not Z[:3].any()]
 
     @property

@@ -120,7 +120,7 @@ class _Assembly:
                     f"{part.root!r}"
                 )
             text = "has no joint that moves; a free body needs a floating joint to the ground"
-            self.diagnostics.append(Diagnostic(f"robot {tree.name!r}", text))
+            self.report(f"robot {tree.name!r}", text, "warning")
         g = checks.numbers("gravity", gravity, (3,))
         if self.base is None:
             g = self.mount(g)
@@ -144,6 +144,9 @@ class _Assembly:
         self.diagnostics += [each for each in diagnose(self.bodies) if each not in known]
         return Description(tree.name, tuple(self.bodies), g, self.frames, tuple(self.diagnostics))
 
+    def report(self, subject: str, message: str, severity: str = "note") -> None:
+        self.diagnostics.append(Diagnostic(subject, message, severity))
+
     def mount(self, gravity: FloatArray) -> FloatArray:
         """Fix the root and all links above it to the ground; return gravity in its axes."""
         tree, root = self.tree, self.part.root
@@ -151,10 +154,8 @@ class _Assembly:
         for link in tree.path(root)[1:]:
             joint = tree.above[link]
             if joint.type != "fixed":
-                message = (
-                    f"joint {joint.name!r} above it moves, so that gravity is taken in its axes"
-                )
-                self.diagnostics.append(Diagnostic(f"link {root!r}", message, "note"))
+                moves = f"joint {joint.name!r} above it moves"
+                self.report(f"link {root!r}", f"{moves}, so that gravity is taken in its axes")
                 poses = {root: np.eye(4)}
                 break
             poses[link] = poses[joint.parent] @ _pose(joint.origin)
@@ -166,7 +167,7 @@ class _Assembly:
         if not np.allclose(turned, gravity, rtol=0.0, atol=1e-9):
             listed = ", ".join(f"{x:.6g}" for x in turned)
             message = f"is turned against {tree.root!r}: gravity is ({listed}) m/s^2 in its axes"
-            self.diagnostics.append(Diagnostic(f"link {root!r}", message, "note"))
+            self.report(f"link {root!r}", message)
         return turned
 
     def merge(self, link: str, body: int, pose: FloatArray, joint: Any) -> None:
@@ -182,8 +183,7 @@ class _Assembly:
         if inertia.mass > 0.0:
             verb = "fixed to" if body == GROUND else "merged into"
             how = "" if joint is None else f" by the fixed joint {joint.name!r}"
-            message = f"{inertia.mass:g} kg {verb} {into}{how}"
-            self.diagnostics.append(Diagnostic(f"link {link!r}", message, "note"))
+            self.report(f"link {link!r}", f"{inertia.mass:g} kg {verb} {into}{how}")
         self.diagnose_link(link)
 
     def check_base(self) -> None:
@@ -212,7 +212,6 @@ class _Assembly:
         self.diagnose_link(link)
 
     def joint(self, joint: Any) -> Joint:
-        """Return a joint of the URDF that moves."""
         where, name = self.tree.where, joint.name
         owner, ratio, offset = self.drivers[name]
         if owner.name not in self.coordinates:
@@ -236,7 +235,6 @@ class _Assembly:
         )
 
     def diagnose_link(self, link: str) -> None:
-        """Add the diagnostics of the inertia of one link."""
         messages = self.inertias[link].violations()
         inertial = self.tree.links[link].inertial
         if inertial is not None and inertial.mass is None:
@@ -253,13 +251,11 @@ class _Assembly:
         outside = [link for link in part.outside if link not in self.frames]
         if outside:
             message = f"left out, as is all that is not below {part.root!r}: {self.masses(outside)}"
-            self.diagnostics.append(Diagnostic(f"link {outside[0]!r}", message, "note"))
+            self.report(f"link {outside[0]!r}", message)
         for links in part.dropped:
+            severity = "warning" if any(self.inertias[link].mass for link in links) else "note"
             message = f"dropped with all beyond it: {self.masses(links)}"
-            massless = not any(self.inertias[link].mass for link in links)
-            self.diagnostics.append(
-                Diagnostic(f"link {links[0]!r}", message, "note" if massless else "warning")
-            )
+            self.report(f"link {links[0]!r}", message, severity)
 
     def masses(self, links: Sequence[str]) -> str:
         """Return the mass of some links in words, in all and each by name."""
@@ -286,7 +282,6 @@ def _inertia(where: str, link: Any) -> Inertia:
 
 
 def _pose(origin: Any) -> FloatArray:
-    """Return the (4, 4) pose of an ``origin``."""
     return np.eye(4) if origin is None else pose_of(origin.xyz, origin.rpy)
 
 

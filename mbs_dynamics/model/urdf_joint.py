@@ -114,23 +114,21 @@ def diagnose_joint(tree: LinkTree, joint: Any) -> list[Diagnostic]:
             for tag in ignored[joint.type]
             if getattr(joint, tag) is not None
         ]
-    diagnostics = []
+    messages = []
     if joint.mimic is not None:
         meant = mimicked(tree, joint).name
         if meant != joint.mimic.joint:
-            message = f"mimics {joint.mimic.joint!r}, which does not exist; taken to mean {meant!r}"
-            diagnostics.append(Diagnostic(subject, message))
+            other = f"mimics {joint.mimic.joint!r}, which does not exist"
+            messages.append(f"{other}; taken to mean {meant!r}")
     if joint.type != "continuous" and reversed_limits(joint):
         lower, upper = joint.limit.lower, joint.limit.upper
-        message = f"has the lower limit {lower:g} above the upper {upper:g}; taken as no limit"
-        diagnostics.append(Diagnostic(subject, message))
+        ends = f"has the lower limit {lower:g} above the upper {upper:g}"
+        messages.append(f"{ends}; taken as no limit")
     for what in ("damping", "friction"):
         value = dynamics(joint, what)
         if value < 0.0:
-            diagnostics.append(
-                Diagnostic(subject, f"has the negative {what} {value:g}: it feeds in energy")
-            )
-    return diagnostics
+            messages.append(f"has the negative {what} {value:g}: it feeds in energy")
+    return [Diagnostic(subject, message) for message in messages]
 
 
 def dynamics(joint: Any, what: str) -> float:

@@ -86,7 +86,11 @@ def tree_of(where: str, robot: Any) -> LinkTree:
     reached = {joint.child for joint in tree.joints_below(tree.root)} if roots else set()
     for link in links:
         if link not in reached and link != tree.root:
-            raise UrdfError(f"{where}: links and joints form a cycle: {_cycle(above, link)}")
+            seen = [link]
+            while (link := above[link].parent) not in seen:
+                seen.append(link)
+            cycle = " -> ".join([link, *reversed(seen[seen.index(link) :])])
+            raise UrdfError(f"{where}: links and joints form a cycle: {cycle}")
     return tree
 
 
@@ -127,11 +131,3 @@ def _by_name(where: str, what: str, elements: Iterable[Any]) -> dict[str, Any]:
             raise UrdfError(f"{where}: two {what}s have the name {element.name!r}")
         by_name[element.name] = element
     return by_name
-
-
-def _cycle(above: dict[str, Any], link: str) -> str:
-    """Return the cycle of joints above a link, in words."""
-    seen = [link]
-    while (link := above[link].parent) not in seen:
-        seen.append(link)
-    return " -> ".join([link, *reversed(seen[seen.index(link) :])])

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from xml.parsers import expat
 
 from mbs_dynamics.errors import ArgumentError, UrdfError, listed, quoted
+from mbs_dynamics.files import BYTE_ORDER_MARKS
 
 EXPAND = "expand it with xacro first, or give the .xacro file to a command or launch file"
 
@@ -41,15 +42,7 @@ DEEPEST = 200
 LONGEST_NUMBER = 1000
 """Characters of a number; the largest float has 309 digits."""
 
-_MARKS = {
-    codecs.BOM_UTF8: "utf-8",
-    codecs.BOM_UTF32_LE: "utf-32-le",
-    codecs.BOM_UTF32_BE: "utf-32-be",
-    codecs.BOM_UTF16_LE: "utf-16-le",
-    codecs.BOM_UTF16_BE: "utf-16-be",
-    b"<\0": "utf-16-le",
-    b"\0<": "utf-16-be",
-}
+_MARKS = dict(BYTE_ORDER_MARKS) | {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 """First bytes of texts, and their encodings."""
 
 _ENCODING = re.compile(rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([\w.-]{1,40})["']""")

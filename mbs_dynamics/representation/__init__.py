@@ -17,54 +17,25 @@ mixed         V^m = (omega^b, rdot)       body; body and inertial   (none)
 Other libraries (jaxsim, adam) call the hybrid representation "mixed".
 """
 
-from mbs_dynamics.representation.at_frame import parameters_at, screws_at
-from mbs_dynamics.representation.body_axes import BodyAxes, dynamic_moves
-from mbs_dynamics.representation.conversions import (
-    convert_jacobian,
-    convert_twist,
-    convert_wrench,
-    from_body_fixed,
-    to_body_fixed,
-    twist_from_rate,
-)
-from mbs_dynamics.representation.moves import (
-    AUTO,
-    REPRESENTATIONS,
-    BodyFixed,
-    Hybrid,
-    Identity,
-    Mixed,
-    Operator,
-    Representation,
-    Spatial,
-    after,
-    checked,
-    moves,
-)
-from mbs_dynamics.representation.pairs import common_frame
-
-__all__ = [
-    "AUTO",
-    "REPRESENTATIONS",
-    "BodyAxes",
-    "BodyFixed",
-    "Hybrid",
-    "Identity",
-    "Mixed",
-    "Operator",
-    "Representation",
-    "Spatial",
-    "after",
-    "checked",
-    "common_frame",
-    "convert_jacobian",
-    "convert_twist",
-    "convert_wrench",
-    "dynamic_moves",
-    "from_body_fixed",
-    "moves",
-    "parameters_at",
-    "screws_at",
-    "to_body_fixed",
-    "twist_from_rate",
-]
+from mbs_dynamics.representation.at_frame import parameters_at as parameters_at
+from mbs_dynamics.representation.at_frame import screws_at as screws_at
+from mbs_dynamics.representation.body_axes import BodyAxes as BodyAxes
+from mbs_dynamics.representation.body_axes import dynamic_moves as dynamic_moves
+from mbs_dynamics.representation.conversions import convert_jacobian as convert_jacobian
+from mbs_dynamics.representation.conversions import convert_twist as convert_twist
+from mbs_dynamics.representation.conversions import convert_wrench as convert_wrench
+from mbs_dynamics.representation.conversions import from_body_fixed as from_body_fixed
+from mbs_dynamics.representation.conversions import to_body_fixed as to_body_fixed
+from mbs_dynamics.representation.conversions import twist_from_rate as twist_from_rate
+from mbs_dynamics.representation.moves import AUTO as AUTO
+from mbs_dynamics.representation.moves import REPRESENTATIONS as REPRESENTATIONS
+from mbs_dynamics.representation.moves import BodyFixed as BodyFixed
+from mbs_dynamics.representation.moves import Hybrid as Hybrid
+from mbs_dynamics.representation.moves import Identity as Identity
+from mbs_dynamics.representation.moves import Mixed as Mixed
+from mbs_dynamics.representation.moves import Operator as Operator
+from mbs_dynamics.representation.moves import Representation as Representation
+from mbs_dynamics.representation.moves import Spatial as Spatial
+from mbs_dynamics.representation.moves import checked as checked
+from mbs_dynamics.representation.moves import moves as moves
+from mbs_dynamics.representation.pairs import common_frame as common_frame

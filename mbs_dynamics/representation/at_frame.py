@@ -19,17 +19,21 @@ from mbs_dynamics.representation.moves import Operator, Representation, after
 def screws_at(rep: Representation, frame: Frame, longest: int | None = None) -> Any:
     """Return the screws (6, k) of the joints on the path to a frame, per body, measured there.
 
-    Up to ``longest`` joints are carried from body to body, by default CARRIED_SCREWS.
+    Up to ``longest`` joints are carried from body to body, by default CARRIED_SCREWS. Of more, each
+    is taken to the ground and from there to the frame, independently of all others.
     """
     longest = formulas.CARRIED_SCREWS if longest is None else longest
-    return (_by_the_ground if rep.model.depth(frame.body) > longest else _inwards)(rep, frame)
-
-
-def _inwards(rep: Representation, frame: Frame) -> Any:
-    """Carry all of them from body to body at once, so that none is carried twice."""
-    S = rep.model.zeros_per_joint(6)
-    for i, to_frame in _to_frame(rep, frame):
-        S[i] = to_frame @ rep.screw(i)
+    model = rep.model
+    if model.depth(frame.body) <= longest:  # all at once, so that none is carried twice
+        S: Any = model.zeros_per_joint(6)
+        for i, to_frame in _to_frame(rep, frame):
+            S[i] = to_frame @ rep.screw(i)
+        return S
+    in_ground, S = model.per_body(), model.per_body()
+    for i, _ in model.outward_to(frame.body):
+        in_ground[i] = se3.Ad(rep.C(i)) @ model.bodies[i].joint.screws
+    for i, _ in model.outward_to(frame.body):
+        S[i] = rep.of_space(in_ground[i], rep.C(frame.body) @ frame.placement)
     return S
 
 
@@ -39,17 +43,6 @@ def _to_frame(rep: Representation, frame: Frame) -> Iterator[tuple[int, Operator
     for i, _ in rep.model.inward_to(frame.body):
         yield i, to_frame
         to_frame = after(to_frame, rep.transform(i))
-
-
-def _by_the_ground(rep: Representation, frame: Frame) -> Any:
-    """Take each to the ground and from there to the frame, independently of all others."""
-    model = rep.model
-    in_ground, S = model.per_body(), model.per_body()
-    for i, _ in model.outward_to(frame.body):
-        in_ground[i] = se3.Ad(rep.C(i)) @ model.bodies[i].joint.screws
-    for i, _ in model.outward_to(frame.body):
-        S[i] = rep.of_space(in_ground[i], rep.C(frame.body) @ frame.placement)
-    return S
 
 
 def parameters_at(

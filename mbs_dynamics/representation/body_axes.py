@@ -26,7 +26,10 @@ class BodyMotion:
     a: Array
 
     def rates(self, S: Array) -> tuple[Array, Array]:
-        """Return the rates of screws S that are fixed to the body; see BodyAxes.rates_of_screws."""
+        """Return the rates ad_V S of screws S that are fixed to the body, and those of these.
+
+        With ad_Vdot + ad_V ad_V, in terms of A.
+        """
         Y = se3.ad(self.V) @ S
         linear = so3.hat(self.a) @ S[:3] + 2.0 * (so3.hat(self.V[3:]) @ Y[:3])
         return Y, np.concatenate([self.K @ S[:3], self.K @ S[3:] + linear])
@@ -67,22 +70,6 @@ class BodyAxes(BodyFixed):
         turning = K @ M.second_moments
         moment = so3.vee(turning - turning.T) + so3.hat(M.moment) @ a
         return np.concatenate([moment, a * M.mass + K @ M.moment])
-
-    def rates_of_screws(
-        self, i: int, S: Array, V: list[Array], A: list[Array]
-    ) -> tuple[Array, Array]:
-        """Return the rates ad_V S of screws S that are fixed to the parent, and those of these.
-
-        S (6, k) are seen from body i. With ad_Vdot + ad_V ad_V, in terms of A.
-        """
-        return self.motion_of_parent(i, V, A).rates(S)
-
-    def own_rate(self, i: int, rate: Array) -> Array:
-        """Return ad_(S s) S (6, k), of the joint's own velocity s; zero for one screw."""
-        S = self.screw(i)
-        if S.shape[1] == 1:
-            return np.zeros((6, 1))
-        return se3.ad(S @ rate) @ S
 
     def motion_of_parent(self, i: int, V: list[Array], A: list[Array]) -> BodyMotion:
         """Return how the parent moves where body i is, as seen from there."""

@@ -343,6 +343,5 @@ class GenericTree(Tree):
 
 
 def _numbers(entries: Any) -> Any:
-    """Return an array of floats if it holds no symbols."""
     symbolic = any(isinstance(x, Symbol) for x in entries)
     return entries if symbolic else entries.astype(np.float64)

@@ -125,11 +125,6 @@ class Representation(ABC):
                 self._poses[k] = C_rel if p == GROUND else self._poses[p] @ C_rel
         return self._poses[i]
 
-    def C_before(self, i: int) -> Array:
-        """Pose that body i has with its joint at zero, C_p B_i."""
-        p, home_rel = self.model.bodies[i].parent, self.model.bodies[i].home_rel
-        return home_rel if p == GROUND else self.C(p) @ home_rel
-
     def R(self, i: int) -> Array:
         """Rotation matrix of body i."""
         return self.C(i)[:3, :3]
@@ -268,7 +263,8 @@ class Spatial(Representation):
         return X
 
     def of_parameter(self, i: int, U: Array) -> Array:
-        return se3.Ad(self.C_before(i)) @ U
+        p, C = self.model.bodies[i].parent, self.model.bodies[i].home_rel
+        return se3.Ad(C if p == GROUND else self.C(p) @ C) @ U  # with the joint at zero
 
     def transform(self, i: int) -> Operator:
         return IDENTITY  # D (70c)

@@ -37,7 +37,7 @@ class CommonFrame:
         Loads are wrenches (6, m), pure moments (3, m) and gyrations, given by the moves of body i.
         Pairs of screws and wrenches meet where :meth:`screws` are.
         """
-        visited = self.inward_from(i, *[self._in_common(i, x) for x in loads])
+        visited = self.inward_from(i, *[self.load(i, x) for x in loads])
         next(visited)
         yield from visited
 
@@ -59,31 +59,17 @@ class CommonFrame:
                 load[i] = _carried(carry, load[i], x)
             yield j, [load[i] for load in kept]
 
-    def _in_common(self, i: Any, load: Any) -> Any:
-        """Return a load of body i, given by its moves, where pairs meet."""
-        if not isinstance(load, np.ndarray):
-            return self.gyration(i, load)
-        return self.wrench(i, load) if len(load) == 6 else self.moment(i, load)
-
     def transform(self, i: int) -> Operator:
         """Take a twist of the parent to body i; the transpose takes a wrench of body i back."""
         return self.rep.transform(i)
 
-    def wrench(self, i: int, W: Array) -> Array:
-        """Return a wrench (6,) of body i, given by its moves, where pairs meet."""
-        return W
+    def load(self, i: Any, load: Any) -> Any:
+        """Return a load of body i, given by its moves, where pairs meet."""
+        return load
 
     def twist(self, i: int, V: Array) -> Array:
         """Return a twist (6,) of body i, given by its moves, where pairs meet."""
         return V
-
-    def gyration(self, i: int, B: Any) -> Any:
-        """Return a :class:`Gyration` of body i where pairs meet."""
-        return B
-
-    def moment(self, i: int, m: Array) -> Array:
-        """Return a pure moment (3,) on body i where pairs meet."""
-        return m
 
     def outward(self) -> Callable[[int, Array, Array], tuple[Array, Array]]:
         """Return a function that carries a vector (3,) and a twist (6,) of a body outwards.
@@ -110,17 +96,13 @@ class GroundFrame(CommonFrame):
     def transform(self, i: int) -> Operator:
         return IDENTITY
 
-    def wrench(self, i: int, W: Array) -> Array:
-        return self.rep.from_ground(i).T @ self.rep.in_one_frame(i, W)
+    def load(self, i: Any, load: Any) -> Any:
+        at = self.rep.from_ground(i)
+        moved = isinstance(load, np.ndarray) and len(load) == 6
+        return _carried(at, self.rep.in_one_frame(i, load) if moved else load, load)
 
     def twist(self, i: int, V: Array) -> Array:
         return self.rep.from_ground(i).undone(self.rep.in_one_frame(i, V))
-
-    def gyration(self, i: int, B: Any) -> Any:
-        return B.carried(self.rep.from_ground(i))
-
-    def moment(self, i: int, m: Array) -> Array:
-        return self.rep.from_ground(i).back(m)
 
 
 def _carried(carry: Operator, load: Any, kind: Any) -> Any:

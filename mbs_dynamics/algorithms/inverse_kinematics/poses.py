@@ -112,10 +112,12 @@ def inverse_kinematics(
     poses, position_only = _pose_or_position(target)
     if position_first and position_only:
         raise ArgumentError("position_first is for targets (..., 4, 4), which have an orientation")
+    if point is not None and not position_only:
+        raise ArgumentError("a point is for targets (..., 3) that are positions of it")
     task = Task(
         model=model,
         body=body,
-        point=_point(point, position_only),
+        point=np.zeros(3) if point is None else checks.numbers("point", point, (3,)),
         weights=_weights(weights, position_first, position_only),
         coordinates=coordinates,
         lower=coordinates.lower[moved],
@@ -186,13 +188,6 @@ def _pose_or_position(value: ArrayLike) -> tuple[FloatArray, bool]:
     checks.check_poses("target", C)
     U, _, Vt = np.linalg.svd(C[..., :3, :3])
     return se3.pose(U @ Vt, C[..., :3, 3]), False
-
-
-def _point(point: ArrayLike | None, position_only: bool) -> FloatArray:
-    """Return the point of the body that is to reach the target."""
-    if point is not None and not position_only:
-        raise ArgumentError("a point is for targets (..., 3) that are positions of it")
-    return np.zeros(3) if point is None else checks.numbers("point", point, (3,))
 
 
 def _weights(

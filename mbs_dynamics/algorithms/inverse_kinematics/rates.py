@@ -70,12 +70,9 @@ def inverse_differential_kinematics(
 
 def _weights(name: str, value: ArrayLike | None, size: int) -> FloatArray:
     weights = np.ones(size) if value is None else checks.numbers(name, value, (size,))
-    if (weights < 0.0).any():
-        raise ArgumentError(f"{name} must not be negative; got {weights.tolist()}")
-    return weights
+    return checks.not_negative(name, weights, (size,))
 
 
 def _times(A: FloatArray, x: FloatArray) -> FloatArray:
     """Return A x for stacks of matrices (..., m, k) and vectors (..., k)."""
-    product: FloatArray = (A @ x[..., None])[..., 0]
-    return product
+    return np.asarray((A @ x[..., None])[..., 0])

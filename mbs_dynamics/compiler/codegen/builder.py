@@ -65,7 +65,6 @@ class Struct:
         return cls(**{name: (WORD * k, kind) for k, (name, kind) in enumerate(types.items())})
 
     def offset(self, field: str) -> int:
-        """Return the distance in bytes of a field from the start."""
         return self.fields[field][0]
 
     def words(self, **values: int) -> list[int]:
@@ -158,12 +157,10 @@ class Value:
         return f"{name_of(self.kind)} {self.text}"
 
     def binary(self, operation: str, other: Operand) -> Value:
-        """Return the result of an instruction of two operands of the same type."""
         other = self.code.operand(other, self.kind)
         return self.code.new(self.kind, f"{operation} {self}, {other.text}")
 
     def cast(self, instruction: str, kind: Type) -> Value:
-        """Return the result of a conversion such as bitcast."""
         return self.code.new(kind, f"{instruction} {self} to {name_of(kind)}")
 
     def to(self, kind: Type) -> Value:
@@ -177,7 +174,6 @@ class Value:
         return self.code.new(element_of(self.kind), f"extractelement {self}, {at}")
 
     def with_lane(self, k: int, x: Value) -> Value:
-        """Return a vector with another value as one of its elements."""
         return self.code.new(self.kind, f"insertelement {self}, {x}, {I64} {k}")
 
     def shuffled(self, other: Value, order: Sequence[int]) -> Value:
@@ -309,7 +305,6 @@ class Function:
         return "\n".join([head, *self._arrays, *self.lines, "  unreachable", "}\n"])
 
     def new(self, kind: Type, expression: str) -> Value:
-        """Emit an instruction and return its value."""
         self._names += 1
         text = f"%r{self._names}"
         self.lines.append(f"  {text} = {expression}")
@@ -415,7 +410,6 @@ class Function:
 
     @contextlib.contextmanager
     def forever(self) -> Iterator[Block]:
-        """Repeat the statements until they leave the block."""
         with self.block() as block:
             start = self.label()
             self.begin(start)

@@ -124,7 +124,6 @@ class _C(Printer):
         return f"const {self.kind}" if port.kind == ir.INPUT else self.kind
 
     def lines(self, workspace: int) -> Iterator[str]:
-        """Yield the lines of the file."""
         for buffer in self.module.buffers(ir.CONSTANT, ir.TABLE):
             yield self.table(buffer)
         memory = ["memory"] if self.memory else []

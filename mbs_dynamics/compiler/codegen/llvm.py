@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mbs_dynamics.compiler.codegen import builder
-from mbs_dynamics.compiler.codegen.builder import DOUBLE, I1, I8, I32, I64, PTR, VOID, Value
+from mbs_dynamics.compiler.codegen.builder import DOUBLE, I1, I32, I64, PTR, VOID, Value
 from mbs_dynamics.compiler.codegen.llvm_shared import sines
 from mbs_dynamics.compiler.frontend.program import Program, uncollected
 from mbs_dynamics.compiler.ir import nodes as ir
@@ -42,7 +42,6 @@ NO_MEMORY = -1
 
 MALLOC, FREE = builder.Prototype("malloc", PTR, I64), builder.Prototype("free", VOID, PTR)
 MASK_POINTER = builder.Prototype(builder.intrinsic("ptrmask", PTR, I64), PTR, PTR, I64)
-SET_BYTES = builder.Prototype(builder.intrinsic("memset", PTR, I64), VOID, PTR, I8, I64, I1)
 
 
 def emit_llvm(program: Program, lanes: int = 1) -> str:
@@ -218,8 +217,7 @@ class _Function(builder.Function):
         self.angles = outer
 
     def let(self, x: ir.Let) -> None:
-        args = [self.value(arg) for arg in x.args]
-        self.values[x.value] = self.operation(x.op, args)
+        self.values[x.value] = self.operation(x.op, [self.value(arg) for arg in x.args])
 
     def operation(self, op: str, args: Sequence[Value]) -> Value:
         x = args[0]
@@ -248,7 +246,6 @@ class _Function(builder.Function):
         return result
 
     def sines(self, x: ir.Sines) -> None:
-        """Emit sines and cosines of several angles at once."""
         angles = [self.value(angle) for angle in x.angles]
         together = angles[0]
         if self.width == 1:

@@ -10,7 +10,7 @@ from typing import Any
 
 from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
-from mbs_dynamics.compiler.ir.text import Printer, expression
+from mbs_dynamics.compiler.ir.text import Printer
 
 
 class Failed(Exception):  # noqa: N818
@@ -107,7 +107,7 @@ class _Python(Printer):
             return f"-{args[0]}"
         if op == ops.SELECT:
             return f"{args[1]} if {args[0]} else {args[2]}"
-        return f"quotient({args[0]}, {args[1]})" if op == ops.DIV else expression(op, args)
+        return super().expression("quotient" if op == ops.DIV else op, args)
 
     def define(self, value: int, expression: str, *, condition: bool = False) -> str:
         return f"t{value} = {expression}"

@@ -55,7 +55,6 @@ class Layout(NamedTuple):
         return [values[k] for k in range(self.size)]
 
     def value(self, variables: Sequence[Any]) -> Any:
-        """Return the value with these variables."""
         entries = (variables[k] if isinstance(k, int) else k.value for k in self.entries)
         return _put_together(self.form, iter(entries))
 
@@ -221,7 +220,6 @@ class Matrix:
         return partial or self._is_sparse or not self.loops.forest.is_chain
 
     def at(self, row: Index, column: Index) -> list[Index]:
-        """Return the addresses of the entries of a pair."""
         by_row, by_column, by_entry = self.strides
         return [row * by_row + column * by_column + k * by_entry for k in range(self.entries)]
 

@@ -37,7 +37,6 @@ class Forest:
     """
 
     def __init__(self, parents: Sequence[int], kinds: Sequence[int], head: int = 0) -> None:
-        """Parents are numbers of rows, or GROUND."""
         self.parents, self.kinds, self.count = tuple(parents), tuple(kinds), len(parents)
         self.head, self.head_kind = head, kinds[0] if head else None
         self.before = max(head - 1, 0)

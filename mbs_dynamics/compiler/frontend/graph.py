@@ -73,7 +73,6 @@ def _negated(x: Symbol) -> Any:
 
 
 def _scaled(x: Symbol, c: float) -> Any:
-    """Return c x."""
     if c == 0.0:
         return 0.0
     if c == 1.0:
@@ -90,7 +89,6 @@ def _scaled(x: Symbol, c: float) -> Any:
 
 
 def _shifted(x: Symbol, c: float) -> Any:
-    """Return x + c."""
     if c == 0.0:
         return x
     sign, y = (-1.0, x.args[0]) if x.op is NEG else (1.0, x)
@@ -133,19 +131,16 @@ def _quotient(a: Symbol, b: Symbol) -> Any:
 
 
 def _inverse(x: Symbol, c: float) -> Any:
-    """Return c / x."""
     return 0.0 if c == 0.0 else x.graph.node(DIV, (c, x), ("c", c, x.id))
 
 
 def _divided(x: Symbol, c: float) -> Any:
-    """Return x / c."""
     if c == 0.0:
         raise TraceError("a symbol is divided by the constant zero")
     return _scaled(x, 1.0 / c)
 
 
 def _pair(op: str, a: Symbol, b: Symbol) -> Any:
-    """Return the node of an operation on two symbols."""
     if a.graph is not b.graph:
         raise TraceError(MIXED)
     return a.graph.node(op, (a, b), (a.id, b.id))
@@ -205,19 +200,16 @@ class Symbol(Node):
     # np.sin and its like call these for the elements of an object array
 
     def sin(self) -> Any:
-        """Sine."""
         if self.op is NEG:
             return -self.args[0].sin()
         return self.graph.trigonometric(ops.SIN, self)
 
     def cos(self) -> Any:
-        """Cosine."""
         if self.op is NEG:
             return self.args[0].cos()
         return self.graph.trigonometric(ops.COS, self)
 
     def sqrt(self) -> Any:
-        """Square root."""
         return self.graph.node(ops.SQRT, (self,), (self.id,))
 
     def __float__(self) -> NoReturn:
@@ -245,7 +237,6 @@ class Graph:
     """The nodes of one trace in the order of their creation, and the stores."""
 
     def __init__(self) -> None:
-        """Start an empty trace."""
         self.nodes: list[Node] = []
         """Arguments before their users."""
         self.known: dict[tuple[Any, ...], Node] = {}

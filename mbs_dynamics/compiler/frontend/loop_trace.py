@@ -134,7 +134,6 @@ def trace_loops(
 def _symbols(
     loops: Loops, name: str, shape: tuple[int, ...], rows: Mapping[str, tuple[str, int]]
 ) -> Any:
-    """Return the symbols of an input."""
     symbols = loops.before.input(name, shape)
     if name not in rows:
         return symbols

@@ -100,7 +100,6 @@ class Scope(Graph):
         """Values of containers as they are now, by container and roles."""
 
     def number(self, i: Any) -> Index:
-        """Return the number of a row."""
         if not isinstance(i, Row):
             raise NoLoopNest
         if i.role == domains.LAST:
@@ -281,13 +280,11 @@ class Loops:
         return self._places[order] == -first
 
     def unit(self, i: Row, k: Row) -> Any:
-        """Return an entry of the identity matrix."""
         count = self.forest.count
         ones = self._constant(np.arange(1 - count, count) == 0)
         return self.scope.load(ones, self.scope.number(k) + self.scope.number(i) * -1 + (count - 1))
 
     def new_values(self) -> Buffer:
-        """Return memory for a value of each row."""
         return Buffer(f"v{next(self._values)}", ir.SCRATCH, self.forest.count)
 
 

@@ -139,7 +139,16 @@ def trace(
     """
     graph = Graph()
     with uncollected(), _reported(graph, name) if large else contextlib.nullcontext():
-        named, result_type = _results(function, graph, inputs, name)
+        try:
+            result = function(**{key: graph.input(key, shape) for key, shape in inputs.items()})
+        except (TypeError, AttributeError) as error:
+            if isinstance(error, TraceError) or not _is_about_symbols(error):
+                raise
+            raise TraceError(
+                f"{name} could not be traced: {error}. Use sin, cos, sqrt, atan2, less and select "
+                "from mbs_dynamics.compiler, which work on floats and symbols"
+            ) from error
+        named, result_type = named_results(name, result)
         arrays = {key: np.asarray(value, dtype=object) for key, value in named.items()}
         outputs = [_output(graph, key, array) for key, array in arrays.items()]
         checked, guards = zip(*graph.guards.values(), strict=True) if graph.guards else ((), ())
@@ -170,22 +179,6 @@ def _output(graph: Graph, name: str, array: Any) -> ir.Buffer:
         if not result or place_in(result, x) != k:
             graph.stores[output, ir.Index((), k)] = x, after
     return output
-
-
-def _results(
-    function: Callable[..., Any], graph: Graph, inputs: Mapping[str, tuple[int, ...]], name: str
-) -> tuple[Mapping[str, Any], Any]:
-    """Call a function with symbols; see :func:`named_results`."""
-    try:
-        result = function(**{key: graph.input(key, shape) for key, shape in inputs.items()})
-    except (TypeError, AttributeError) as error:
-        if isinstance(error, TraceError) or not _is_about_symbols(error):
-            raise
-        raise TraceError(
-            f"{name} could not be traced: {error}. Use sin, cos, sqrt, atan2, less and select from "
-            "mbs_dynamics.compiler, which work on floats and symbols"
-        ) from error
-    return named_results(name, result)
 
 
 @contextlib.contextmanager

@@ -76,10 +76,6 @@ def _of_atan2(w: Any, angle: Any, y: Any, x: Any) -> tuple[Any, Any]:
     return scaled * x, -(scaled * y)
 
 
-def _of_select(w: Any, _: Any, condition: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
-    return None, select(condition, w, 0.0), select(condition, 0.0, w)
-
-
 BACKWARD: dict[str, Callable[..., tuple[Any, ...]]] = {
     ops.ADD: lambda w, _, a, b: (w, w),
     ops.SUB: lambda w, _, a, b: (w, -w),
@@ -90,6 +86,6 @@ BACKWARD: dict[str, Callable[..., tuple[Any, ...]]] = {
     ops.COS: lambda w, _, a: (-(w * sin(a)),),
     ops.SQRT: lambda w, y, a: (0.5 * w / y,),
     ops.ATAN2: _of_atan2,
-    ops.SELECT: _of_select,
+    ops.SELECT: lambda w, _, when, x, y: (None, select(when, w, 0.0), select(when, 0.0, w)),
 }
 """Gradients by the operands, from that by the result w, the result and the operands."""

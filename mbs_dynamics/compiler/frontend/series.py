@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.frontend import functions
 from mbs_dynamics.compiler.frontend.graph import NUMBER, Condition, Symbol
 
@@ -128,18 +129,18 @@ def series_of(derivatives: Sequence[Any]) -> Any:
     return np.frompyfunc(series, len(derivatives), 1)(*map(np.asarray, derivatives))
 
 
-def derivative_of(array: Any, k: int) -> Any:
+def derivative_of(array: Any, k: int) -> FloatArray:
     """Return the k-th time derivative of an array of series, floats or symbols."""
     array = np.asarray(array)
     if hasattr(array[()], "mapped"):  # of rows that are not known by number
-        return array[()].mapped(lambda x: derivative_of(x, k))
+        return array[()].mapped(lambda x: derivative_of(x, k))  # type: ignore[no-any-return]
 
     def derivative(x: Any) -> Any:
         if isinstance(x, Series):
             return x.c[k] * float(math.factorial(k))
         return 0.0 if k else x
 
-    return np.frompyfunc(derivative, 1, 1)(array)
+    return np.asarray(np.frompyfunc(derivative, 1, 1)(array))
 
 
 def _convolution(a: Sequence[Coefficient], b: Sequence[Coefficient], k: int) -> Coefficient:

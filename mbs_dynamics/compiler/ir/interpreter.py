@@ -76,22 +76,20 @@ def evaluate_on(
     ``inputs`` are sequences of scalars, flat, by name.
     ``check`` is called with each value that must be positive, and the status if it is not.
     """
-    return _Evaluation(module, inputs, meaning, check).run()
+    evaluation = _Evaluation(module, inputs, meaning, check)
+    evaluation.body(module.body, {})
+    return {buffer.name: evaluation.memory[buffer] for buffer in module.outputs}
 
 
 class _Evaluation:
     """The memory of one evaluation."""
 
     def __init__(self, module: ir.Module, inputs: Any, meaning: Any, check: Any) -> None:
-        self.module, self.meaning, self.check = module, meaning, check
+        self.meaning, self.check = meaning, check
         self.memory: dict[ir.Buffer, Any] = {x: inputs[x.name] for x in module.inputs}
         for buffer in (*module.outputs, *module.buffers(ir.SCRATCH)):
             self.memory[buffer] = [math.nan] * buffer.size
         self.values: dict[int, Any] = {}
-
-    def run(self) -> dict[str, list[Any]]:
-        self.body(self.module.body, {})
-        return {buffer.name: self.memory[buffer] for buffer in self.module.outputs}
 
     def body(self, body: Sequence[ir.Statement], variables: Mapping[ir.Variable, int]) -> None:
         for statement in body:

@@ -33,7 +33,6 @@ class Buffer:
         self.name, self.kind, self.size, self.data = name, kind, size, data
 
     def __getitem__(self, at: Index | Variable | int) -> Lookup:
-        """Return an integer of a table."""
         return Lookup(self, index(at))
 
     def __repr__(self) -> str:
@@ -86,15 +85,12 @@ class Index(NamedTuple):
         return dict(self.terms).get(variable, 0)
 
     def without(self, variable: Variable) -> Index:
-        """Return the sum without the term of a variable."""
         return Index(tuple(term for term in self.terms if term[0] != variable), self.constant)
 
     def looks_up(self, variable: Variable) -> bool:
-        """Whether a lookup depends on a variable."""
         return any(isinstance(x, Lookup) and variable in x.at.variables for x, _ in self.terms)
 
     def value(self, variables: Mapping[Variable, int]) -> int:
-        """Return its value for these values of variables."""
         total = self.constant
         for atom, factor in self.terms:
             if isinstance(atom, Variable):
@@ -258,25 +254,27 @@ class Module(NamedTuple):
 
     def buffers(self, *kinds: str) -> tuple[Buffer, ...]:
         """Return the buffers of some kinds that are used, in the order of their first use."""
-        others = [x for x in self.statements if type(x) is not Let]
-        buffers = dict.fromkeys(buffer for x in others for buffer in buffers_of(x))
+        buffers: dict[Buffer, None] = {}
+        for x in self.statements:
+            if type(x) is Let:  # most are
+                continue
+            if isinstance(x, (Load, Store, Fill, Sines)):
+                buffers[x.buffer] = None
+            for at in indices_of(x):
+                tables = [atom.table for atom, _ in at.terms if isinstance(atom, Lookup)]
+                buffers |= dict.fromkeys(tables)
         return tuple(x for x in buffers if x.kind in kinds)
 
 
 def walk(body: Iterable[Statement]) -> Iterator[Statement]:
-    """Yield statements and, before each compound one, the statements within it."""
+    """Yield statements and, before each compound one, those within it; procedures are not."""
     for statement in body:
-        if type(statement) is not Let:  # most are
-            for inner in inner_bodies(statement):
-                yield from walk(inner)
+        if type(statement) is For:
+            yield from walk(statement.body)
+        elif type(statement) is Switch:
+            for _, case in statement.cases:
+                yield from walk(case)
         yield statement
-
-
-def inner_bodies(statement: Statement) -> tuple[Block, ...]:
-    """Return the bodies within a statement; that of a procedure is not within its calls."""
-    if type(statement) is For:
-        return (statement.body,)
-    return tuple(body for _, body in statement.cases) if type(statement) is Switch else ()
 
 
 def indices_of(statement: Statement) -> tuple[Index, ...]:
@@ -314,14 +312,6 @@ def with_operands(x: Statement, instead: Mapping[int, int]) -> Statement:
         case Sines(angles=angles):
             return x._replace(angles=tuple([other(angle) for angle in angles]))
     return x
-
-
-def buffers_of(statement: Statement) -> Iterator[Buffer]:
-    """Yield the buffers that a statement itself refers to, tables included."""
-    if isinstance(statement, (Load, Store, Fill, Sines)):
-        yield statement.buffer
-    for at in indices_of(statement):
-        yield from (atom.table for atom, _ in at.terms if isinstance(atom, Lookup))
 
 
 def table(name: str, numbers: Any) -> Buffer:

@@ -12,18 +12,12 @@ from mbs_dynamics.compiler.ir import operations as ops
 INFIX = (ops.ADD, ops.SUB, ops.MUL, ops.DIV, ops.LESS, ops.LESS_EQUAL)
 
 
-def expression(op: str, args: Sequence[str]) -> str:
-    """Return an operation on operands that are text."""
-    return f"{args[0]} {op} {args[1]}" if op in INFIX else f"{op}({', '.join(args)})"
-
-
 class Printer:
     """One walk over statements, which prints their lines. A language overrides how they look."""
 
     margin = "    "
 
     def body(self, body: Sequence[ir.Statement]) -> Iterator[str]:
-        """Yield the lines of statements, with a margin."""
         for statement in body:
             for line in self.statement(statement):
                 yield self.margin + line
@@ -69,14 +63,13 @@ class Printer:
         return f"{buffer}[{self.index(at)}]"
 
     def variable(self, x: ir.Variable) -> str:
-        """Return the name of an integer."""
         return x.name
 
     def operand(self, x: ir.Operand) -> str:
         return f"%{x}" if isinstance(x, int) else f"{x:g}"
 
     def expression(self, op: str, args: Sequence[str]) -> str:
-        return expression(op, args)
+        return f"{args[0]} {op} {args[1]}" if op in INFIX else f"{op}({', '.join(args)})"
 
     def define(self, value: int, expression: str, *, condition: bool = False) -> str:
         return f"%{value} = {expression}"
@@ -85,11 +78,9 @@ class Printer:
         return f"{entry} = {value}"
 
     def fill(self, fill: ir.Fill) -> Iterator[str]:
-        """Yield the statements that set entries to zero."""
         yield f"{fill.buffer}[{fill.first}:{fill.first + fill.entries}] = 0"
 
     def check(self, value: str, status: int) -> str:
-        """Return the statement that sets the status if a value is not positive."""
         return f"check {value} > 0, else status {status}"
 
     def loop(self, loop: ir.For) -> Iterator[str]:

@@ -139,7 +139,6 @@ def _private(status: os.stat_result, kind: Callable[[int], bool]) -> bool:
 
 
 def _start(name: str, contents: bytes) -> bytes:
-    """Return the header of an object's file."""
     return VERSION + blake2b(name.encode() + contents, digest_size=DIGEST).digest()
 
 

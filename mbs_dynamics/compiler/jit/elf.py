@@ -135,7 +135,6 @@ class Image:
         _let_run(base, len(memory))
 
     def address(self, name: str) -> int:
-        """Return the address of a function."""
         return self._addresses[name]
 
 
@@ -150,7 +149,6 @@ def _new_memory(size: int) -> tuple[mmap.mmap, int]:
 
 
 def _let_run(address: int, size: int) -> None:
-    """Make memory executable, and never writeable again."""
     if _process().mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size), 1 | 4):  # read, execute
         error = ctypes.get_errno()
         raise BackendError(

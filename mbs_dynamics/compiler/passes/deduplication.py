@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.compiler.frontend.program import Port, Program
-from mbs_dynamics.compiler.ir.nodes import Buffer, Index, Operand, Statement, Store
+from mbs_dynamics.compiler.ir.nodes import Buffer, Index, Statement, Store
 
 Order = NDArray[np.int64]
 """For each entry of an output, its place among those that are stored."""
@@ -33,7 +33,9 @@ def deduplicated(program: Program) -> tuple[Program, list[Order]]:
     body: list[Statement] = []
     for x in module.body:
         if type(x) is Store and x.buffer in outputs:
-            output, key = outputs[x.buffer], (x.buffer, _key(x.value))
+            # 0.0 is not -0.0, and the number 1.0 not the value 1
+            zero = type(x.value) is float and np.signbit(x.value)
+            output, key = outputs[x.buffer], (x.buffer, type(x.value), x.value, zero)
             if key not in places:
                 places[key] = output.size
                 body.append(Store(output, Index((), output.size), x.value))
@@ -44,8 +46,3 @@ def deduplicated(program: Program) -> tuple[Program, list[Order]]:
     ports = tuple(Port(x.name, (x.size,)) for x in outputs.values())
     fewer = module._replace(outputs=tuple(outputs.values()), body=tuple(body))
     return replace(program, module=fewer, outputs=ports), list(orders.values())
-
-
-def _key(x: Operand) -> Any:
-    """Return a key of an entry; it distinguishes 0.0 from -0.0, and the number 1.0 from value 1."""
-    return type(x), x, type(x) is float and np.signbit(x)

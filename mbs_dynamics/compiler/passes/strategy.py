@@ -132,7 +132,6 @@ def _stays_in_loops(program: Program, parents: Sequence[int]) -> bool:
 
 
 def _largest_tree(parents: Sequence[int]) -> int:
-    """Return the number of rows of the largest tree of a forest."""
     roots: list[int] = []
     for i, p in enumerate(parents):
         roots.append(i if p < 0 else roots[p])

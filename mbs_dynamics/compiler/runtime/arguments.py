@@ -65,7 +65,6 @@ class Signature:
         return [values[port.name] for port in self.inputs]
 
     def arrays(self, values: Sequence[Any]) -> list[FloatArray]:
-        """Return all inputs as float64 arrays with the right last axes."""
         given = zip(self.inputs, values, strict=True)
         return [_as_floats(self.name, port, value) for port, value in given]
 
@@ -92,7 +91,6 @@ class Signature:
     def singular(
         self, guard: int, state: tuple[Any, ...], finite: bool, when: str = ""
     ) -> SingularError:
-        """Return the exception of a failed guard at a state of the batch."""
         where = f" at state {[int(k) for k in state]} of the batch" if state else ""
         why = "" if finite else "; an input is not finite"
         return SingularError(f"{self.name}: {self.guards[guard]}{when}{where}{why}")

@@ -153,7 +153,6 @@ class Dispatcher:
 
 
 def _is_fixed(x: Any) -> bool:
-    """Whether an object is immutable."""
     if type(x) is tuple:
         return all(_is_fixed(y) for y in x)
     return x is None or type(x) in (str, int, float, bool)

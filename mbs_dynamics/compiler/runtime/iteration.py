@@ -29,7 +29,14 @@ def iterate(
     signature: Signature, evaluate: Evaluate, arrays: Sequence[FloatArray], steps: Any
 ) -> FloatArray:
     """Return the trajectory of :meth:`Kernel.iterate`; the arrays have the cores of the inputs."""
-    steps = _checked_steps(signature, steps)
+    outputs = signature.outputs
+    if len(outputs) != 1 or [outputs[0].shape] != [x.shape for x in signature.inputs[:1]]:
+        raise ArgumentError(
+            f"{signature.name} cannot be iterated: that takes one output, of the shape of the "
+            f"first input; the outputs are: {listed(outputs)}; the first input is: "
+            f"{listed(signature.inputs[:1]) or 'none'}"
+        )
+    steps = count(f"{signature.name}: steps", steps, least=0)
     first, *others = signature.inputs
     for port, x in zip(others, arrays[1:], strict=True):
         if x.ndim > len(port.shape) and len(x) not in (1, steps):
@@ -51,17 +58,6 @@ def iterate(
         error.trajectory = trajectory[: step + 1].copy()
         raise error
     return trajectory
-
-
-def _checked_steps(signature: Signature, steps: Any) -> int:
-    outputs, first = signature.outputs, signature.inputs[:1]
-    if not first or len(outputs) != 1 or outputs[0].shape != first[0].shape:
-        raise ArgumentError(
-            f"{signature.name} cannot be iterated: that takes one output, of the shape of the "
-            f"first input; the outputs are: {listed(outputs)}; the first input is: "
-            f"{listed(first) or 'none'}"
-        )
-    return count(f"{signature.name}: steps", steps, least=0)
 
 
 def _series(x: FloatArray, port: Port, batch: tuple[int, ...], steps: int) -> FloatArray:

@@ -61,7 +61,6 @@ class Machine:
         return None if self._vector is None else self._vector.workspace()
 
     def one_by_one(self, states: int, views: Sequence[View]) -> int:
-        """Evaluate one state after the other."""
         at = Addresses(views)
         if states == 1:  # for which the loop would have to be loaded
             return int(self.plain(at.pointers))

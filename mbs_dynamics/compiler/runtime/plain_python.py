@@ -22,11 +22,9 @@ class PlainPython:
         self._function = compile_python(program.straight.module)
 
     def one(self, buffers: Buffers) -> int:
-        """Evaluate the state in these buffers."""
         return self._evaluate(buffers.inputs, buffers.outputs)
 
     def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
-        """Evaluate states, one after the other."""
         inputs, guards = self.program.inputs, len(self.program.guards)
         ports = zip(views, (*inputs, *self.program.outputs), strict=True)
         tables = [as_strided(x.array, (states, port.size), (x.by_state, 8)) for x, port in ports]

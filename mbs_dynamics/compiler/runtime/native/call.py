@@ -3,17 +3,14 @@
 """The native call: the call of a kernel from Python, as one function for all kernels of a process.
 
 The fast path takes arrays of one state, or of one batch axis, in which the entries of a state lie
-side by side in C order. It returns new arrays. Everything else, and every error, goes
-to the kernel's Python function, which takes some ten microseconds. Few states are evaluated one
-after the other, more as vector code, once that has been compiled. The IR holds no address: those of
-Python and NumPy are symbols.
+side by side in C order; all else, and every error, goes to the kernel's Python function. The IR
+holds no address: those of Python and NumPy are symbols.
 
-Allocating an array costs more than evaluating most kernels. So a kernel keeps its last two results
-of each output, and reuses one as a new result once nothing else refers to it or to a view of it:
-its reference count is then 1, the kernel's own. CPython counts no reference for a value that it
-loads from a variable to the stack (since 3.14), but then the variable has a counted one until the
-value has left the stack, even if the variable is assigned to meanwhile. So a result that is on a
-stack has a count of at least 2.
+A kernel keeps its last two results of each output, and reuses one as a new result once nothing else
+refers to it or to a view of it: its reference count is then 1, the kernel's own. CPython counts no
+reference for a value that it loads from a variable to the stack (since 3.14), but then the variable
+has a counted one until the value has left the stack, even if the variable is assigned to meanwhile.
+So a result that is on a stack has a count of at least 2.
 """
 
 from __future__ import annotations

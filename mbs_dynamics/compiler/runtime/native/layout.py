@@ -107,7 +107,6 @@ def _has_known_layout() -> bool:
 
 
 def _has(array: FloatArray, flags: int) -> bool:
-    """Whether an array has all of these flags."""
     return ctypes.c_int.from_address(id(array) + ARRAY.offset("flags")).value & flags == flags
 
 
