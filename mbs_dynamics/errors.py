@@ -9,7 +9,6 @@ Each exception names the argument, the value received and the valid values. All 
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -90,10 +89,9 @@ class UnknownNameError(MbsError, LookupError):
     kind = "name"
     plural = "names"
 
-    def __init_subclass__(cls) -> None:
-        """Call what is unknown as the class does: UnknownBodyError is about a body."""
-        cls.kind = " ".join(re.findall("[A-Z][a-z]+", cls.__name__)[1:-1]).lower()
-        cls.plural = vars(cls).get("plural", f"{cls.kind}s")
+    def __init_subclass__(cls, kind: str = "name", plural: str = "") -> None:
+        """Call what is unknown ``kind``, and several of them ``plural``, by default with an s."""
+        cls.kind, cls.plural = kind, plural or f"{kind}s"
 
     def __init__(self, name: object, valid: Iterable[str]) -> None:
         import difflib  # slow to import, and rarely needed
@@ -113,29 +111,27 @@ class UnknownNameError(MbsError, LookupError):
                 raise cls(name, valid)
 
 
-class UnknownBodyError(UnknownNameError):
+class UnknownBodyError(UnknownNameError, kind="body", plural="bodies"):
     """The model has no body or link of this name."""
 
-    plural = "bodies"
 
-
-class UnknownJointError(UnknownNameError):
+class UnknownJointError(UnknownNameError, kind="joint"):
     """The model has no joint of this name."""
 
 
-class UnknownRepresentationError(UnknownNameError, ValueError):
+class UnknownRepresentationError(UnknownNameError, ValueError, kind="representation"):
     """There is no twist representation of this name."""
 
 
-class UnknownMethodError(UnknownNameError, ValueError):
+class UnknownMethodError(UnknownNameError, ValueError, kind="method"):
     """There is no method of this name."""
 
 
-class UnknownAlgorithmError(UnknownNameError, ValueError):
+class UnknownAlgorithmError(UnknownNameError, ValueError, kind="algorithm"):
     """There is no algorithm of this name."""
 
 
-class UnknownBackendError(UnknownNameError, ValueError):
+class UnknownBackendError(UnknownNameError, ValueError, kind="back end"):
     """There is no back end of this name."""
 
 

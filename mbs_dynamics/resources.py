@@ -11,7 +11,7 @@ from pathlib import Path
 from mbs_dynamics.errors import UnknownNameError
 
 
-class UnknownRobotError(UnknownNameError):
+class UnknownRobotError(UnknownNameError, kind="robot"):
     """This package contains no robot of this name."""
 
 

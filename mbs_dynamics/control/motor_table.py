@@ -38,10 +38,8 @@ OPTIONAL = ("zero", "velocity_per_radian", "limit", "kp", "kd", "stiffness", "da
 """Keys of the table of a motor that may be absent."""
 
 
-class UnknownKeyError(UnknownNameError):
+class UnknownKeyError(UnknownNameError, kind="key"):
     """A table has a key that is not known."""
-
-    plural = "keys"
 
     def __init__(self, where: str, key: object, valid: Iterable[str]) -> None:
         self.kind = f"key of {where}:"

@@ -25,7 +25,7 @@ TABLES = (".csv", ".tsv", ".txt")
 """Kinds of files of tables."""
 
 
-class UnknownColumnError(UnknownNameError, RecordingError):
+class UnknownColumnError(UnknownNameError, RecordingError, kind="column"):
     """A file has no column or array of this name."""
 
 

@@ -23,11 +23,8 @@ from mbs_dynamics.files import read_yaml_file
 from mbs_dynamics.settings import Parameter, Settings, number, option, parameters_of
 
 
-class UnknownParameterError(UnknownNameError):
+class UnknownParameterError(UnknownNameError, kind="parameter"):
     """A parameter was given that the node does not have."""
-
-    kind = "parameter"
-    plural = "parameters"
 
 
 # -- topics and services ---------------------------------------------------------------------------

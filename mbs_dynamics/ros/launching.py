@@ -74,11 +74,8 @@ SIMILAR = 0.8
 """Ratio of difflib above which an unknown launch argument counts as misspelt."""
 
 
-class UnknownLaunchArgumentError(UnknownNameError):
+class UnknownLaunchArgumentError(UnknownNameError, kind="launch argument"):
     """An argument was given to a launch file that does not declare it."""
-
-    kind = "launch argument"
-    plural = "launch arguments"
 
 
 # -- the arguments that several launch files have ------------------------------------------------

@@ -28,11 +28,10 @@ from mbs_dynamics.model.urdf_xml import BLANK, text_of
 from mbs_dynamics.ros.interface import existing_file
 
 
-class UnknownXacroArgumentError(UnknownNameError):
+class UnknownXacroArgumentError(
+    UnknownNameError, kind="xacro argument", plural="xacro arguments that the file reads"
+):
     """An argument was given to a xacro file that it does not read."""
-
-    kind = "xacro argument"
-    plural = "xacro arguments that the file reads"
 
 
 def read_robot(argument: str, path: str, xacro_args: str = "") -> str:
