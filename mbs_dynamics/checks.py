@@ -97,7 +97,8 @@ def count(name: str, value: Any, least: int = 1) -> int:
 
 def one_of(name: str, value: Any, valid: Iterable[str]) -> None:
     """Raise ArgumentError if ``value`` is not one of these names."""
-    if value not in tuple(valid):
+    valid = tuple(valid)
+    if value not in valid:
         raise ArgumentError(f"{name} must be one of {', '.join(valid)}; got {quoted(value)}")
 
 

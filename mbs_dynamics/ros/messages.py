@@ -77,7 +77,8 @@ class KnownEffortsMessage:
 
     def fill(self, stamp: Time, known: tuple[tuple[str, ...], FloatArray]) -> JointState:
         """Return the message with names and torques (k,) in N m or N."""
-        self._efforts.message.name[:], tau = known
+        names, tau = known
+        self._efforts.message.name[:] = names
         return self._efforts.fill(stamp, tau)
 
 
