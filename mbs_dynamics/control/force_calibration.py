@@ -76,7 +76,7 @@ class Calibration(NamedTuple):
 
         Raises ArgumentError for a file that cannot be written, and for one that is no calibration.
         """
-        if path.expanduser().exists():
+        if files.expanded(path).exists():
             try:
                 self.read(path)
             except ArgumentError as error:
@@ -94,9 +94,10 @@ class Calibration(NamedTuple):
         that of another ``frame``.
         """
         try:
-            if not path.expanduser().is_file():  # nor a pipe, which would block
+            source = files.expanded(path)
+            if not source.is_file():  # nor a pipe, which would block
                 raise ArgumentError("there is no such file")
-            with path.expanduser().open("rb") as file:
+            with source.open("rb") as file:
                 fields = json.loads(files.decoded(path, file.read(LARGEST_FILE)))
             check_keys("the file", fields, ("frame", "mass", "com", "bias_force", "bias_torque"))
             if frame and fields["frame"] != frame:
@@ -167,7 +168,8 @@ def fit(gravities: ArrayLike, wrenches: ArrayLike) -> Fit:
     x, e_m, left_f = _solved(g.reshape(-1, 1), same, force)
     m, f0 = float(x[0]), x[1:]
     mountings = _mountings(g, force)
-    changes = [_bias_change(g.reshape(-1, 1), force, "N", min(mountings)[0])]
+    weight = np.asarray(g.reshape(-1, 1), dtype=np.float64)
+    changes = [_bias_change(weight, force, "N", min(mountings)[0])]
     to_any = np.kron(g, np.eye(3)).reshape(
         -1, 9
     )  # moments also of a sensor that is turned a little

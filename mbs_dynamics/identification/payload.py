@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.files import yaml_text
 from mbs_dynamics.identification.consistent import ConsistentLeastSquares, is_consistent
 from mbs_dynamics.identification.estimation import (
     WEIGHTS,
@@ -52,15 +53,19 @@ class PayloadEstimate(NamedTuple):
 
     def message(self) -> str:
         """Return a geometry_msgs/InertiaStamped as YAML, for ~/payload of the nodes."""
-        x, y, z = (f"{c:.6g}" for c in self.inertia.com)
         I = self.inertia.tensor_at_com
         entries = {"ixx": I[0, 0], "ixy": I[0, 1], "ixz": I[0, 2]}
         entries |= {"iyy": I[1, 1], "iyz": I[1, 2], "izz": I[2, 2]}
-        tensor = ", ".join(f"{name}: {float(value):.6g}" for name, value in entries.items())
-        return (
-            f"{{header: {{frame_id: {self.link}}}, inertia: {{m: {self.inertia.mass:.6g}, "
-            f"com: {{x: {x}, y: {y}, z: {z}}}, {tensor}}}}}"
-        )
+        com = {axis: _rounded(c) for axis, c in zip("xyz", self.inertia.com, strict=True)}
+        inertia = {"m": _rounded(self.inertia.mass), "com": com}
+        inertia |= {name: _rounded(value) for name, value in entries.items()}
+        message = {"header": {"frame_id": self.link}, "inertia": inertia}
+        return yaml_text(message, flow=True).rstrip("\n")
+
+
+def _rounded(x: Any) -> float:
+    """Return a number with six digits."""
+    return float(f"{float(x):.6g}")
 
 
 def identify_payload(

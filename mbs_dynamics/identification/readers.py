@@ -12,7 +12,7 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError, UnknownNameError, shortened
-from mbs_dynamics.files import read_arrays, read_table
+from mbs_dynamics.files import expanded, read_arrays, read_table
 from mbs_dynamics.identification.recording import Recording, RecordingError, merged
 from mbs_dynamics.units import QUANTITIES, Meaning, commanded, meaning
 
@@ -53,7 +53,7 @@ def read_recording(
 
     Raises RecordingError for a file that cannot be read.
     """
-    path = Path(path).expanduser()
+    path = expanded(path)
     if not path.exists():
         raise RecordingError(f"{path}: there is no such file")
     kind, columns = path.suffix.lower(), columns or {}
@@ -130,7 +130,7 @@ def _read_csv(path: Path, columns: Mapping[str, str], timed: bool, torques: bool
     table = read_table(path)
     series: dict[str, dict[str, FloatArray]] = {"q": {}, "qd": {}, "tau": {}}
     names: dict[tuple[str, str], str] = {}
-    time: FloatArray | None = None
+    time, named = None, ""
     meanings = _meanings(table.names, columns)
     measured = {one.joint for one in meanings if one is not None and one.quantity == "q"}
     order = sorted(range(len(meanings)), key=lambda k: table.names[k] not in columns)
@@ -139,11 +139,18 @@ def _read_csv(path: Path, columns: Mapping[str, str], timed: bool, torques: bool
         if one is None or (one.joint and name not in columns and commanded(one.joint, measured)):
             continue
         if one.quantity == "t":
-            time = one.factor * table.column(k) if time is None else time
+            values = one.factor * table.column(k)
+            if time is None:
+                time, named = values, name
+            elif named not in columns and not _same_clock(time, values):
+                raise RecordingError(
+                    f"{path}: {named!r} and {name!r} are both times, and differ; choose one by "
+                    f"--columns {named}=t"
+                )
         elif one.joint not in series[one.quantity]:
             series[one.quantity][one.joint] = one.factor * table.column(k)
             names[one.quantity, one.joint] = name
-        elif names[one.quantity, one.joint] not in columns:
+        elif name in columns or names[one.quantity, one.joint] not in columns:
             other = names[one.quantity, one.joint]
             raise RecordingError(
                 f"{path}: {other!r} and {name!r} are both {one.quantity} of {one.joint}; choose "
@@ -155,6 +162,12 @@ def _read_csv(path: Path, columns: Mapping[str, str], timed: bool, torques: bool
         unknown = np.full(len(table.rows), np.nan)
         series["tau"] = dict.fromkeys(series["q"], unknown) | series["tau"]
     return _assembled(path, time, series, table.names)
+
+
+def _same_clock(first: FloatArray, second: FloatArray) -> bool:
+    """Return whether two columns of times differ by a constant only."""
+    apart = second - first
+    return bool(np.ptp(apart) <= 0.01 * np.ptp(first))
 
 
 def _assembled(
@@ -211,10 +224,19 @@ def _read_npz(path: Path, columns: Mapping[str, str], torques: bool) -> Recordin
     _meanings(named, columns)
     names = next((arrays.pop(name) for name in list(arrays) if name.lower() in JOINTS), ())
     given: dict[str, FloatArray] = {}
+    sources: dict[str, str] = {}
     for name in sorted(arrays, key=lambda name: name not in columns):
         one = _whole(columns.get(name, name))
-        if one is None or one.quantity in given:
+        if one is None:
             continue
+        if one.quantity in given:
+            if name not in columns and sources[one.quantity] in columns:
+                continue
+            raise RecordingError(
+                f"{path}: {sources[one.quantity]!r} and {name!r} are both {one.quantity}; choose "
+                f"one by --columns {name}={one.quantity}"
+            )
+        sources[one.quantity] = name
         if arrays[name].dtype.kind not in "fiu":
             raise RecordingError(f"{path}: {name} is {arrays[name].dtype}; valid are real numbers")
         given[one.quantity] = one.factor * np.asarray(arrays[name], float)
