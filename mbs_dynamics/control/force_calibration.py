@@ -168,11 +168,8 @@ def fit(gravities: ArrayLike, wrenches: ArrayLike) -> Fit:
     x, e_m, left_f = _solved(g.reshape(-1, 1), same, force)
     m, f0 = float(x[0]), x[1:]
     mountings = _mountings(g, force)
-    weight = np.asarray(g.reshape(-1, 1), dtype=np.float64)
-    changes = [_bias_change(weight, force, "N", min(mountings)[0])]
-    to_any = np.kron(g, np.eye(3)).reshape(
-        -1, 9
-    )  # moments also of a sensor that is turned a little
+    changes = [_bias_change(g.reshape(-1, 1), force, "N", min(mountings)[0])]
+    to_any: FloatArray = np.array(np.kron(g, np.eye(3)), dtype=float)  # also of a turned sensor
     changes.append(_bias_change(to_any, moment, "N m", math.inf))
     for change in filter(None, changes):
         raise ArgumentError(change)

@@ -4,19 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, MbsError, UnknownNameError, shortened
+from mbs_dynamics.errors import ArgumentError, UnknownNameError
 from mbs_dynamics.files import expanded, read_arrays, read_table
+from mbs_dynamics.identification.bags import BAGS, joint_states
 from mbs_dynamics.identification.recording import Recording, RecordingError, merged
 from mbs_dynamics.units import QUANTITIES, Meaning, commanded, meaning
-
-JOINT_STATE = "sensor_msgs/msg/JointState"
 
 JOINTS = ("joints", "joint_names")
 """Accepted names of the array of the names of joints."""
@@ -40,7 +38,8 @@ def read_recording(
     """Return the recording in a file or in the folder of a bag.
 
     .db3, .mcap or a folder: a bag with sensor_msgs/JointState, on ``topic`` if there are several;
-    other topics are ignored, and joints in several messages merged. .csv, .tsv, .txt: a header,
+    other topics are ignored, and joints in several messages merged. A bag that was not closed is
+    read as far as it goes, with a note. .csv, .tsv, .txt: a header,
     then numbers, separated by commas, semicolons, tabs or blanks; the columns are ``t``,
     ``q_<joint>``, ``tau_<joint>`` and, if there are velocities, ``qd_<joint>``; ``Time``,
     ``Position1``, ``Torque1`` and similar names are understood, units as in ``t [ms]`` are
@@ -58,9 +57,10 @@ def read_recording(
         raise RecordingError(f"{path}: there is no such file")
     kind, columns = path.suffix.lower(), columns or {}
     try:
-        if path.is_dir() or kind in (".db3", ".mcap"):
+        if path.is_dir() or kind in BAGS:
             _meanings([], columns)
-            return merged(path.name, _joint_states(path, topic))
+            samples, notes = joint_states(path, topic)
+            return merged(path.name, samples).noted(*notes)
         if kind in TABLES:
             return _read_csv(path, columns, timed, torques)
         if kind == ".npz":
@@ -70,47 +70,6 @@ def read_recording(
     raise RecordingError(
         f"{path}: valid are .db3, .mcap, the folder of a bag, {', '.join(TABLES)} and .npz"
     )
-
-
-def _joint_states(
-    path: Path, topic: str
-) -> Iterator[tuple[float, dict[str, tuple[float, float, float]]]]:
-    try:
-        from rosbags.highlevel import AnyReader
-        from rosbags.typesys import Stores, get_typestore
-    except ImportError as error:
-        raise RecordingError(
-            f"{path}: bags need the package rosbags ({error}): extra 'identify'"
-        ) from None
-    try:
-        with AnyReader([path], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
-            states = [one for one in reader.connections if one.msgtype == JOINT_STATE]
-            topics = sorted({one.topic for one in states})
-            if not topics or (topic and topic not in topics):
-                listed = ", ".join(topics) or "none"
-                raise RecordingError(f"{path}: topics with joint states are: {listed}")
-            chosen = [one for one in states if one.topic == (topic or topics[0])]
-            if len(topics) > 1 and not topic:
-                raise RecordingError(f"{path}: choose one of the topics {', '.join(topics)}")
-            for connection, when, data in reader.messages(connections=chosen):
-                message: Any = reader.deserialize(data, connection.msgtype)
-                yield _sample(message, when)
-    except MbsError:
-        raise
-    except Exception as error:  # whatever SQLite, LZ4, YAML and others raise on damaged bytes
-        raise RecordingError(f"{path}: cannot be read as a bag: {shortened(str(error))}") from error
-
-
-def _sample(message: Any, received: int) -> tuple[float, dict[str, tuple[float, float, float]]]:
-    """Return time and values by joint of a JointState; NaN for missing values."""
-    stamp = message.header.stamp
-    t = stamp.sec + 1e-9 * stamp.nanosec or 1e-9 * received
-    count = len(message.name)
-    rows = [
-        field if len(field) == count else np.full(count, np.nan)
-        for field in (message.position, message.velocity, message.effort)
-    ]
-    return t, {name: values for name, *values in zip(message.name, *rows, strict=True)}  # type: ignore[misc]
 
 
 def _meanings(names: list[str], columns: Mapping[str, str]) -> list[Meaning | None]:
