@@ -248,7 +248,10 @@ class _Data:
         _, which = np.unique(cells[kept], axis=0, return_inverse=True)
         count = int(which.max()) + 1 if kept.any() else 0
         if count < FEWEST:
-            raise ArgumentError(f"poses has {count} different poses; valid are at least {FEWEST}")
+            why = f" ({'; '.join(self.notes)})" if self.notes else ""
+            raise ArgumentError(
+                f"poses has {count} different poses; valid are at least {FEWEST}{why}"
+            )
 
         def merged(columns: FloatArray) -> FloatArray:
             values = columns[kept]
