@@ -98,7 +98,7 @@ def identify_static(model: Model, recording: Recording) -> StaticIdentification:
     torques = Torques(
         own.joints, tau[free], gravity, gravity, masses=equations.A[free][..., masses]
     )
-    notes += check_torques(recording.name, torques, stated=False)
+    notes += check_torques(recording.name, torques, stated=own.torques_stated)
     equations = _without(equations, stopped)
     _check_weight(recording.name, torque_model, equations)
     for j in np.flatnonzero(stopped.any(axis=0)):
