@@ -61,14 +61,9 @@ class DriveHold:
             return None
         if not self.nudge:
             self._follow_slip(policy, q)
-        if law.moving or self._torques is None:
-            at_rest = [0.0] * len(self.held)
-            torques = law.torques(np.array(self.held), self.held, at_rest, now)
-            self._torques = torques._replace(damping=[], assist=[])
-        if self.nudge:
-            gravity = list(map(add, self._torques.gravity, self.nudge))
-            return self._torques._replace(gravity=gravity)
-        return self._torques
+        gravity = law.holding_torques(np.array(self.held), now)
+        self._torques = Torques(gravity, [], [])
+        return Torques(list(map(add, gravity, self.nudge)), [], []) if self.nudge else self._torques
 
     def _follow_slip(self, policy: CommandPolicy, q: Sequence[float]) -> None:
         """Let the positions that drives are to hold follow an arm that they do not hold.
@@ -86,7 +81,6 @@ class DriveHold:
                     f"the drive of {self._names[place]} does not hold it: it is {most:.3g} "
                     "from where it is to be"
                 )
-                self._torques = None
 
     def fed_forward(self, policy: CommandPolicy) -> Sequence[float]:
         """Return the gravity torques of the commanded joints where drives hold the arm."""

@@ -120,9 +120,11 @@ class FastStates:
         """
         policy, law, tracking = self._policy, self._law, self._tracking
         limits, gains, rows = self._compared
-        if limits is not policy.limits or gains is not law.current or rows is not law.springs.rows:
+        in_force = law.springs.rows(state.positions, now)
+        if limits is not policy.limits or gains is not law.gains(now) or rows is not in_force:
+            self._compared = policy.limits, law.gains(now), in_force
             self._compare()
-        plain = alone and law.steady and not self._assists
+        plain = alone and law.steady(now) and not self._assists
         elapsed, first = self._speeds.since(state)
         expected = efforts
         if tracking is not None and policy.engaged and len(tracking.asked) == LAG:
@@ -148,9 +150,7 @@ class FastStates:
 
     def _compare(self) -> None:
         """Store with what states are compared from now on."""
-        envelope, limits = self._envelope, self._policy.limits
-        gains, rows = self._law.current, self._law.springs.rows
-        self._compared = limits, gains, rows
+        envelope, (limits, gains, rows) = self._envelope, self._compared
         low, high = np.array(envelope.low), np.array(envelope.high)
         softly = low.copy(), high.copy()
         for _, k, begin, end in rows:

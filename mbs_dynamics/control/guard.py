@@ -111,6 +111,8 @@ class Guard:
         self._gap, self._evaluated_at = 0.0, -math.inf
         """The longest of the latest times between two states of a law, and the latest of these."""
         self._model_in_force: tuple[Any, ...] = (None, None, model)
+        self._loads_watched = self.law.loads.goal
+        """The loads of the latest state, as collisions were detected with."""
         self.input = JointInput.of_model(
             model,
             stale_timeout=settings.stale_timeout,
@@ -257,7 +259,9 @@ class Guard:
         self.watch.feed(now)
         collisions = self.collisions
         if collisions is not None:
-            if self.law.loads.moving:  # a load is taken up or put off
+            loads = self.law.loads.at(now)
+            if loads is not self._loads_watched:  # a load is taken up or put off
+                self._loads_watched = loads
                 collisions.detector.restart()
             model, reaction = self.model_in_force(now), self.settings.on_collision
             if collisions.update(model, state, q, efforts, reaction, now):

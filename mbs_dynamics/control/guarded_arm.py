@@ -26,7 +26,14 @@ from typing import Any, NamedTuple, TextIO
 from mbs_dynamics.control import enabling
 from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.drive_hold import DriveHold
-from mbs_dynamics.control.environment import LinkLoad, check_load, replaced
+from mbs_dynamics.control.environment import (
+    LinkGravity,
+    LinkLoad,
+    check_load,
+    link_loads,
+    replaced,
+    root_gravity,
+)
 from mbs_dynamics.control.fast_path import maker
 from mbs_dynamics.control.frame_input import FrameInput
 from mbs_dynamics.control.gravity_and_loads import aim_loads
@@ -83,8 +90,9 @@ class GuardedArm:
     :class:`~mbs_dynamics.control.laws.LawState` and reference that returns the torques (m,) of the
     joints with motors, gravity included; it is called once at the start. ``fixed`` are positions in
     rad or m of joints that have no motor, by name; all others must have one. ``limits`` are further
-    settings, such as ``effort_scale``, and ``max_temperature`` is in degrees Celsius. ``log`` is an
-    open text file, to which each step in which all motors report writes a row that ``identify`` and
+    settings, such as ``effort_scale``, and ``max_temperature`` is in degrees Celsius. Gravity and
+    loads are those of ``model``; a limit ``gravity`` replaces its gravity. ``log`` is an open text
+    file, to which each step in which all motors report writes a row that ``identify`` and
     ``calibrate-motors`` read.
 
     Raises ArgumentError, ModelError and UnknownJointError for invalid arguments. ``step`` raises
@@ -122,6 +130,9 @@ class GuardedArm:
         settings = MotionSettings.of(motors.joint_names, **options)
         self.policy = CommandPolicy(settings.on_fault, drives_hold=motors.can_hold)
         self.guard = Guard(model, settings, self.policy, source="frames", from_messages=False)
+        if "gravity" in options:
+            stated = root_gravity(model, LinkGravity("", settings.gravity))
+            self.guard.law.gravity.aim(stated, 0.0, 0.0)
         self.guard.switch(None if isinstance(law, Gravity) else law, 0.0)
         pairs = zip(motors.limits, motors.stiffness, strict=True)
         slip = [max(SLIP, SLIP_SHARE * most / K) if K else math.inf for most, K in pairs]
@@ -130,7 +141,7 @@ class GuardedArm:
         )
         self._frames = FrameInput(motors, model, self.policy, max_temperature)
         self._log = None if log is None else Log(log, motors)
-        self._loads: list[LinkLoad] = []
+        self._loads = link_loads(model)
         self._remark = "; ".join(motors.remarks)
         self._slipped = ""
         self._collision: Collision | None = None

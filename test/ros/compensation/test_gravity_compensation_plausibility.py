@@ -314,7 +314,7 @@ def test_springs_of_a_narrow_joint_leave_half_of_its_range_free():
     springs = Springs(mbs.Model.from_urdf(narrow), range(7), 0.1, 10.0)
     for at, depth in ((0.44, -0.01), (0.46, None), (0.54, None), (0.56, 0.01)):
         there = np.where(np.arange(7) == 1, at, Q).tolist()
-        found = [spring for spring in springs.pressed(there) if spring[0] == 1]
+        found = [spring for spring in springs.pressed(there, 0.0) if spring[0] == 1]
         assert [spring[1] for spring in found] == pytest.approx([] if depth is None else [depth])
 
 
