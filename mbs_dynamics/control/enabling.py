@@ -10,6 +10,7 @@ import numpy as np
 
 from mbs_dynamics.control.gravity_and_loads import overload
 from mbs_dynamics.control.guard import Guard
+from mbs_dynamics.control.policy import GuardState
 from mbs_dynamics.errors import ArgumentError
 
 EFFORT_FLOOR = 0.02
@@ -22,12 +23,16 @@ def problems(guard: Guard, now: float, *, held: bool = False) -> list[str]:
     ``held``: the motors are known to hold the arm, so that efforts must agree with gravity.
     """
     joints = guard.settings.joints
-    reasons = [
+    policy = guard.policy
+    reasons = []
+    if policy.state is GuardState.FAULT:
+        reasons.append(f"a fault is latched: {policy.fault}; clear it first")
+    reasons += [
         f"{name} has no effort limit: set effort_limits.{name}, or <limit effort> in the URDF"
         for name, most in zip(joints, guard.efforts, strict=True)
         if not 0.0 < most < math.inf
     ]
-    limited = not reasons and bool(joints)
+    limited = bool(joints) and all(0.0 < most < math.inf for most in guard.efforts)
     if limited:
         try:
             guard.limits.check()
@@ -38,7 +43,7 @@ def problems(guard: Guard, now: float, *, held: bool = False) -> list[str]:
     trouble = guard.input_problem(now)
     if trouble:
         reasons.append(trouble)
-    elif limited and guard.q and guard.policy.at_rest:
+    elif limited and guard.q and policy.at_rest:
         try:
             guard.following.check(guard.model_in_force(now), guard.resting(now))
         except ArgumentError as error:

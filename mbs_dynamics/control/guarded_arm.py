@@ -169,8 +169,6 @@ class GuardedArm:
     def problems(self, t: float) -> list[str]:
         """Return all reasons why torques must not be enabled at time ``t``; empty if none."""
         reasons = enabling.problems(self.guard, t, held=self.policy.grip == 1.0)
-        if self.fault is not None:
-            reasons.append(f"a fault is latched: {self.fault}; clear it")
         reasons += [
             f"{name}: {why}"
             for name, why in zip(self.motors.joint_names, self._frames.refused, strict=True)

@@ -155,7 +155,7 @@ class CommandPolicy:
         self._entered = math.inf
         self.state = GuardState.DISABLED
         self.fault: Fault | None = None
-        """The latest fault; it stays until torques are enabled again."""
+        """The latest fault; it stays until it is cleared."""
         self.limits = CommandLimits((), (), 0.0)
         self.latest: tuple[float, ...] = ()
         """(n,) the latest command, which the controller holds; empty before the first."""
@@ -191,8 +191,8 @@ class CommandPolicy:
 
     @property
     def holding(self) -> bool:
-        """Whether a controller holds the torques of a stop by ``hold``."""
-        return self.state is GuardState.FAULT and self._stop == "hold" and any(self.latest)
+        """Whether a controller holds the torques of a stop by ``hold``, also once it is cleared."""
+        return not self.engaged and self._stop == "hold" and any(self.latest)
 
     @property
     def at_rest(self) -> bool:
@@ -206,8 +206,10 @@ class CommandPolicy:
         """Ramp in from the torques ``start`` (n,) that hold the robot now.
 
         None: from those of the latest command, which are zero after a stop. Raises ArgumentError
-        for invalid limits, or if the torques exceed them.
+        for invalid limits, if the torques exceed them, and while a fault is latched.
         """
+        if self.state is GuardState.FAULT:
+            raise ArgumentError(f"a fault is latched: {self.fault}; clear it first")
         limits.check()
         if start is not None:
             held = tuple(start)
@@ -221,7 +223,6 @@ class CommandPolicy:
                 "to ramp them out"
             )
         self.limits = limits
-        self.fault = None
         self.latest = self._from = held
         self._commanded_at = now
         self._begin = self.since = now
@@ -254,6 +255,8 @@ class CommandPolicy:
             self.state = GuardState.RAMPING_OUT
             self._release(now, "ramp_down")
         elif self.holding and not self.drives_hold:
+            if self.state is GuardState.DISABLED:
+                self.state = GuardState.RAMPING_OUT
             self._from, self._share, self._torques = self.latest, 0.0, None
             self._release(now, "ramp_down")
 
@@ -283,7 +286,7 @@ class CommandPolicy:
             self._release(now, self.on_fault)
 
     def clear(self) -> None:
-        """Forget the fault, once it has stopped the torques."""
+        """Forget the fault, once it has stopped the torques; whoever holds the arm goes on."""
         if self.state is GuardState.FAULT and not self.stopping:
             self.state, self.fault = GuardState.DISABLED, None
 

@@ -451,6 +451,16 @@ class GravityCompensator:
                 problems.append(str(error))
         return "; ".join(problems)
 
+    def clear(self, now: float) -> str:
+        """Forget the fault; return which. Raises ArgumentError if there is none, or too early."""
+        policy, fault = self.policy, self.policy.fault
+        if policy.state is not GuardState.FAULT:
+            raise ArgumentError(f"there is no fault: the state is {policy.state.value!r}")
+        if policy.stopping:
+            raise ArgumentError("the stop after the fault is not over; try again once it is")
+        policy.clear()
+        return f"cleared: {fault}"
+
     def disable(self, now: float) -> None:
         """Begin to ramp out; after a fault with on_fault hold, release the held torques."""
         self.policy.disable(now)

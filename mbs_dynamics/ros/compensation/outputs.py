@@ -28,6 +28,9 @@ FLUSH_TIMEOUT = Duration(seconds=0.5)
 """Longest wait until the controller has received the last command."""
 
 
+HOLDS = "the controller holds the last torques until disabled or enabled"
+
+
 class Traffic(NamedTuple):
     """State of the command topic."""
 
@@ -220,9 +223,11 @@ def command_status(
         values[f"last command: {joint}"] = f"{torque:.4f}"
     warning = error = ""
     if policy.state is GuardState.FAULT and fault is not None:
-        error = f"stopped by a fault: {fault.reason}"
+        error = f"stopped by a fault, until ~/clear: {fault.reason}"
         if policy.holding:
-            error += "; the controller holds the last torques until disabled or enabled"
+            error += f"; {HOLDS}"
+    elif policy.state is GuardState.DISABLED and policy.holding:
+        error = f"disabled, but {HOLDS}"
     elif policy.state is GuardState.DISABLED:
         warning = f"disabled; cannot be enabled: {problems[0]}" if problems else ""
     elif trouble:

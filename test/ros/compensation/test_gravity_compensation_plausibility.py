@@ -206,6 +206,7 @@ def test_a_velocity_that_the_positions_contradict_is_a_fault_and_damps_nothing()
     assert (np.abs(bench.torques[-1]) <= np.abs(G) + 1e-9).all()
     assert bench.now > begin
     bench.run(1.0)
+    bench.core.clear(bench.now)
     assert bench.core.enable(bench.now) == ""
     bench.run(1.2, Q, 0.5 * FASTEST * ONE[k])
     np.testing.assert_allclose(bench.torques[-1], G - 0.5 * FASTEST * ONE[k], atol=1e-9)
@@ -506,6 +507,7 @@ def test_after_a_usual_answer_nothing_is_due_but_what_was_due_before(damping):
                 changed = settings(effort_rate_limit=rng.uniform(2e3, 9e3), **given)
                 core.change(changed, bench.now)
         if core.policy.at_rest and rng.random() < 0.1:
+            core.policy.clear()
             core.enable(bench.now)
         answer = bench.send(q, qd)
         effects = core.effects(bench.now)
