@@ -55,8 +55,10 @@ class DriveHold:
         if policy.grip == 0.0:
             return None
         if self._since != policy.since or not self.held:
-            self._since, self.held = policy.since, list(q)
-            self._torques, self.slipped = None, ""
+            fault = None if policy.engaged else policy.fault
+            if not self.held or fault is None or fault.doubt is not Doubt.GRAVITY:
+                self.held = list(q)
+            self._since, self._torques, self.slipped = policy.since, None, ""
         if policy.engaged or not self.held:
             return None
         if not self.nudge:

@@ -20,6 +20,7 @@ from mbs_dynamics.control.collision import Collision, CollisionDetector, Thresho
 from mbs_dynamics.control.collision_reaction import CollisionReaction
 from mbs_dynamics.control.drive_hold import DriveHold
 from mbs_dynamics.control.environment import in_force
+from mbs_dynamics.control.evidence import EFFORT_FLOOR, UNVERIFIED, Evidence, disagreement, shown
 from mbs_dynamics.control.fast_path import FastStates, maker
 from mbs_dynamics.control.following import Followed, Following
 from mbs_dynamics.control.input_checks import (
@@ -37,7 +38,14 @@ from mbs_dynamics.control.joint_input import JointInput, Rejection
 from mbs_dynamics.control.laws.gravity import GravityLaw
 from mbs_dynamics.control.laws.law import Law, LawState
 from mbs_dynamics.control.motor_table import coordinate_of
-from mbs_dynamics.control.policy import CommandLimits, CommandPolicy, Doubt, Fault, Torques
+from mbs_dynamics.control.policy import (
+    CommandLimits,
+    CommandPolicy,
+    Doubt,
+    Fault,
+    GuardState,
+    Torques,
+)
 from mbs_dynamics.control.references import Target
 from mbs_dynamics.control.settings import RATE_SHARE, ArmSettings, MotionSettings
 from mbs_dynamics.errors import ArgumentError
@@ -138,6 +146,9 @@ class Guard:
         self.measured: list[float] = []
         """(n,) the latest measured efforts while at rest, NaN where unknown."""
         self.drives = DriveHold(settings.joints, self.joints)
+        self.evidence = Evidence(settings.joints)
+        self.remark = ""
+        """Remark for the log, to be cleared by its reader; empty if there is none."""
         self.doubts: set[Doubt] = set()
         """Doubts that states have raised since the arm was at rest."""
         self._fast = FastStates(self.joints, policy, self.law, self.speeds, self.input.buffers)
@@ -282,6 +293,7 @@ class Guard:
             settled
             and self.following.idle
             and not self.doubts
+            and not self.evidence.active
             and not self.settings.velocity_filter
             and not (collisions is not None and collisions.yields(now))
         )
@@ -308,6 +320,8 @@ class Guard:
         if trouble is not None:
             rejection = Rejection(trouble.kind, trouble.reason)
             self.refuse(trouble, now)
+        if self.evidence.active and not self.doubts:
+            self._weigh(state, q, efforts, now)
         torques = None
         if Doubt.STATE not in self.doubts:
             self.q = state.positions
@@ -338,6 +352,46 @@ class Guard:
         if trouble is None and self.tracking is not None and compared:
             trouble = self.tracking.check(self.commanded(efforts))
         return trouble
+
+    def _weigh(
+        self, state: JointStates, q: FloatArray, efforts: list[float], now: float
+    ) -> None:
+        """Let unverified torques grow by what a state shows, or stop them."""
+        policy, evidence = self.policy, self.evidence
+        if not policy.engaged and policy.grip < 1.0:  # they were released
+            evidence.end()
+        else:
+            needed, agree = self.law.holding_torques(q, now), None
+            if policy.grip == 1.0:
+                exerted = self._efforts_of_drives(state, efforts)
+                agree = not disagreement(self.settings, exerted, needed, self.efforts)
+            positions, rates = list(state.positions), list(state.rates)
+            fault = evidence.update(
+                now,
+                self.commanded(positions),
+                self.commanded(rates),
+                needed,
+                self.efforts,
+                policy.grip,
+                agree,
+            )
+            engaged, alone = policy.engaged, policy.state is GuardState.ENABLED
+            if fault is not None:
+                self.remark = "" if engaged else fault.reason
+                policy.trip(now, fault)
+                self.law.settle(now, self.settings.ramp_time, self.periods.longest)
+            elif (alone and policy.grip == 0.0) or (evidence.whole and not engaged):
+                evidence.watch(now, True)
+            else:
+                evidence.watch(now, False)
+        policy.most_share = evidence.share
+
+    def _efforts_of_drives(self, state: JointStates, efforts: list[float]) -> list[float]:
+        """Return the efforts (m,) of drives that hold the arm: measured, else by their loops."""
+        measured = self.commanded(efforts)
+        if self.settings.effort_check != "off" and shown(measured):
+            return measured
+        return self.drives.expected(self.policy, list(self.policy.latest), state)
 
     def commanded(self, values: list[float]) -> list[float]:
         """Return those of values (n,) that belong to commanded joints."""
@@ -519,11 +573,20 @@ class Guard:
         return "; ".join(one.reason for one in (stale, *troubles) if one is not None)
 
     def enable(self, now: float, limits: CommandLimits) -> None:
-        """Begin to ramp in, where nothing forbids it. Raises ArgumentError for invalid limits."""
-        start = None
+        """Begin to ramp in, where nothing forbids it. Raises ArgumentError for invalid limits.
+
+        Where neither measured efforts nor drives that hold the arm have shown that the torques are
+        right, these grow slowly, as :mod:`~mbs_dynamics.control.evidence` describes.
+        """
+        start, verified = None, self._verified
         if self.settings.start_from == "effort" and self.policy.at_rest:
             start = [self.measured[k] for k in self.joints]
         self.policy.enable(now, limits, start)
+        if verified:
+            self.evidence.end()
+        else:
+            self._gather_evidence(now, limits.ramp_in_time)
+        self.policy.most_share = self.evidence.share
         if self.collisions is not None:
             self.collisions.resume(now)
         self.following.restart()
@@ -534,6 +597,46 @@ class Guard:
         if self.q:
             self.law.springs.begin(self.q)
         self.settle(now)
+
+    def hold(self, now: float) -> None:
+        """Let drives hold the arm. Raises ArgumentError if they cannot."""
+        if self.policy.grip < 1.0 and self.policy.state is GuardState.DISABLED:
+            self._gather_evidence(now, self.settings.ramp_in_time)
+            self.policy.most_share = self.evidence.share
+        self.policy.hold(now, self.limits)
+
+    def clear(self) -> None:
+        """Forget the fault, once it has stopped the torques, and what contradicted the torques."""
+        self.policy.clear()
+        self.evidence.trouble = None
+
+    def known_efforts(self) -> list[float]:
+        """Return the efforts (m,) that were measured at rest; empty unless all are known."""
+        efforts = self.commanded(self.measured) if self.measured else []
+        return efforts if all(map(math.isfinite, efforts)) else []
+
+    def idle(self, efforts: Sequence[float]) -> bool:
+        """Return whether efforts (m,) are next to nothing, or not known."""
+        pairs = zip(efforts, self.efforts, strict=False)
+        return all(abs(x) <= EFFORT_FLOOR * most for x, most in pairs)
+
+    @property
+    def _verified(self) -> bool:
+        """Whether the torques of an arm that can be enabled are known to be right."""
+        if not self.policy.at_rest:
+            return True  # they act already
+        efforts, held = self.known_efforts(), self.policy.grip == 1.0
+        if held and self.evidence.passed:
+            return True
+        if self.settings.effort_check == "off" or not shown(efforts):
+            return False
+        return held or not self.idle(efforts)
+
+    def _gather_evidence(self, now: float, ramp_in_time: float) -> None:
+        """Watch the arm from now on while torques grow."""
+        positions = self.commanded(list(self.q))
+        self.evidence.begin(now, positions, ramp_in_time)
+        self.remark = UNVERIFIED
 
     def settle(self, now: float) -> None:
         """Damp the momentum of the arm for ``settle_time``, with a coefficient that falls."""

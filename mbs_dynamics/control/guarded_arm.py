@@ -200,7 +200,7 @@ class GuardedArm:
         if problem:
             return [problem]
         try:
-            self.policy.hold(t, self.guard.limits)
+            self.guard.hold(t)
         except ArgumentError as error:
             return [str(error)]
         return []
@@ -211,7 +211,7 @@ class GuardedArm:
 
     def clear(self, t: float) -> None:
         """Forget the fault, once it has stopped the torques. The drives go on holding."""
-        self.policy.clear()
+        self.guard.clear()
 
     def load(
         self,
@@ -314,6 +314,8 @@ class GuardedArm:
         same = shown[0] is policy.state and shown[1] is policy.fault
         if self._frames.remark:
             self._remark, self._frames.remark = self._frames.remark, ""
+        if guard.remark:
+            self._remark, guard.remark = guard.remark, ""
         drives = guard.drives
         if drives.slipped is not self._slipped:
             self._slipped = drives.slipped
@@ -324,8 +326,10 @@ class GuardedArm:
                 self._remark = f"collision: {self._collision}; the arm floats"
         if not guard.following.idle:
             self._remark = guard.following.remark() or self._remark
-        event = self._remark if same else self._event()
-        self._remark = ""
+        if same:
+            event, self._remark = self._remark, ""
+        else:
+            event = self._event()
         if torques is None:
             torques = policy.latest
             if grip == 0.0 and not policy.engaged and not any(torques):

@@ -56,6 +56,9 @@ class Doubt(Enum):
     """Torques follow no further state; drives hold the positions that were trusted last."""
     ENCODER = "encoder"
     """A drive would follow its own wrong encoder: it damps, and gravity torques stay."""
+    GRAVITY = "gravity"
+    """Something else carries the arm, or gravity torques are wrong: none is added to those that
+    drives which hold the arm exert, and without such drives there are none."""
     MOTOR = "motor"
     """A drive that does not exert its torque: it holds by itself, without one."""
 
@@ -160,6 +163,8 @@ class CommandPolicy:
         self.latest: tuple[float, ...] = ()
         """(n,) the latest command, which the controller holds; empty before the first."""
         self.limited = Limited()
+        self.most_share = 1.0
+        """Largest share of gravity torques while they ramp in, or while drives hold the arm."""
         self._commanded_at = 0.0
         self._begin = self.since = 0.0
         self._dismissed = False
@@ -277,13 +282,13 @@ class CommandPolicy:
     def bears(self, now: float) -> bool:
         """Return whether commands of a release still hold the robot: whole gravity torques."""
         ramps = not self.engaged and self._stop == "ramp_down" and self.stopping
-        return ramps and now - self._begin <= LATEST_STATE
+        return ramps and not self._doubts_gravity and now - self._begin <= LATEST_STATE
 
     def trip(self, now: float, fault: Fault) -> None:
         """Latch a fault and begin the stop, if the policy is engaged."""
         if self.engaged:
             self.state, self.fault = GuardState.FAULT, fault
-            self._release(now, self.on_fault)
+            self._release(now, "ramp_down" if self._doubts_gravity else self.on_fault)
 
     def clear(self) -> None:
         """Forget the fault, once it has stopped the torques; whoever holds the arm goes on."""
@@ -294,7 +299,11 @@ class CommandPolicy:
         self._stop = how
         self._begin = self.since = now
         if self.drives_hold:
-            self._stop, self.grip, self._share = "hold", 1.0, 1.0
+            self._stop, self.grip, self._share = "hold", 1.0, self.most_share
+
+    @property
+    def _doubts_gravity(self) -> bool:
+        return self.fault is not None and self.fault.doubt is Doubt.GRAVITY
 
     # -- commands ----------------------------------------------------------------------------------
 
@@ -326,8 +335,11 @@ class CommandPolicy:
         if self.state is GuardState.RAMPING_IN and torques is not None:
             elapsed, whole = now - self._begin, self.limits.ramp_in_time
             self._share = 1.0 if elapsed >= whole else max(0.0, elapsed) / whole
+            self._share = min(self._share, self.most_share)
             if self._share == 1.0:
                 self.state, self._entered = GuardState.ENABLED, now
+        elif self.grip == 1.0 and not self.engaged:
+            self._share = self.most_share
         if self.state is GuardState.ENABLED and self.grip > 0.0:
             elapsed, whole = now - self._entered, self.limits.hand_over_time
             self.grip = 0.0 if elapsed >= whole else 1.0 - elapsed / whole
@@ -431,6 +443,8 @@ class CommandPolicy:
             left = self._left(now)
             wanted = [left * x for x in self._held_back(wanted)]
             damps = self._stop == "ramp_down" and left > 0.0
+            if self._doubts_gravity and not self.drives_hold:
+                wanted = [0.0] * len(wanted)
             if self.fault is not None and self.fault.doubt is Doubt.MOTOR:
                 for k in self.fault.joints:
                     wanted[k] = 0.0
