@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from operator import add
 
 import numpy as np
 
@@ -65,7 +64,11 @@ class DriveHold:
             self._follow_slip(policy, q)
         gravity = law.holding_torques(np.array(self.held), now)
         self._torques = Torques(gravity, [], [])
-        return Torques(list(map(add, gravity, self.nudge)), [], []) if self.nudge else self._torques
+        share = policy.most_share
+        if not (self.nudge and share > 0.0):
+            return self._torques
+        rows = zip(gravity, self.nudge, strict=True)
+        return Torques([g + nudge / share for g, nudge in rows], [], [])  # whole, of a share of g
 
     def _follow_slip(self, policy: CommandPolicy, q: Sequence[float]) -> None:
         """Let the positions that drives are to hold follow an arm that they do not hold.

@@ -60,6 +60,9 @@ def supported(guard: Guard) -> bool:
 def _mismatch(guard: Guard, held: bool) -> str:
     """Return how measured efforts contradict the gravity torques; empty if they do not."""
     settings, efforts = guard.settings, guard.known_efforts()
+    gathered = guard.evidence.passed or guard.evidence.active
+    if gathered and not any(efforts):  # drives that measure none report zeros
+        efforts = []
     asked = {
         "start_from is 'effort'": settings.start_from == "effort",
         "effort_check is 'always'": settings.effort_check == "always",

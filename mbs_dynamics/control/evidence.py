@@ -131,6 +131,11 @@ class Evidence:
         """Stop watching, and allow whole torques."""
         self.active, self.share = False, 1.0
 
+    def watch_again(self, now: float, q: Sequence[float], qd: Sequence[float]) -> None:
+        """Watch the arm at positions q (m,) again, which another holder has just let go of."""
+        self.begin(now, q, 0.0)
+        self.share, self._whole_at, self._speeds = 1.0, now, list(qd)
+
     def update(
         self,
         now: float,

@@ -48,7 +48,7 @@ from mbs_dynamics.control.policy import (
 )
 from mbs_dynamics.control.references import Target
 from mbs_dynamics.control.settings import RATE_SHARE, ArmSettings, MotionSettings
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
 
 IGNORED = frozenset(
@@ -130,6 +130,8 @@ class Guard:
             fixed=settings.fixed,
         )
         self.speeds = Speeds(model, self.joints)
+        self.frozen_timeout = 0.0
+        self.frozen = Frozen(model, self.joints, 0.0)
         self._jumps = [Continuity(model)] if from_messages else []
         self._from_messages = from_messages
         self.periods = Periods(len(self.joints))
@@ -147,6 +149,16 @@ class Guard:
         """(n,) the latest measured efforts while at rest, NaN where unknown."""
         self.drives = DriveHold(settings.joints, self.joints)
         self.evidence = Evidence(settings.joints)
+        self._unverified = False
+        """Whether nothing had shown that torques are right when they were enabled."""
+        self.inactive = ""
+        """Which checks are inactive since efforts are unknown; empty if none is."""
+        self.warning = ""
+        """Warning for the log, to be cleared by its reader; empty if there is none."""
+        self._unknown: tuple[int, ...]
+        """Coordinates of joints of which the latest efforts are unknown."""
+        self._unknown_since = math.inf
+        self._inactive_reported = False
         self.remark = ""
         """Remark for the log, to be cleared by its reader; empty if there is none."""
         self.doubts: set[Doubt] = set()
@@ -171,8 +183,11 @@ class Guard:
         self.input.velocity_from_position = settings.velocity_from_position
         self.envelope = Envelope(self.model, self.joints, settings.position_margin)
         self.checks: list[Check] = [self.envelope, *self._jumps, self.speeds]
+        if settings.frozen_timeout != self.frozen_timeout:
+            self.frozen_timeout = settings.frozen_timeout
+            self.frozen = Frozen(self.model, self.joints, self.frozen_timeout)
         if settings.frozen_timeout:
-            self.checks.append(Frozen(self.model, self.joints, settings.frozen_timeout))
+            self.checks.append(self.frozen)
         self._notes = [check.note for check in self.checks if check is not self.envelope]
         stated = self.model.effort_limits.tolist()
         self.efforts = tuple(
@@ -180,11 +195,13 @@ class Guard:
             for own, k in zip(settings.effort_limits, self.joints, strict=True)
         )
         self.rates = tuple(settings.effort_rate_limit or RATE_SHARE * x for x in self.efforts)
+        self._unknown = ()  # which checks are inactive is found anew
         self.tracking = None
         if settings.tracking_tolerance:
             self.tracking = Tracking(settings.joints, self.efforts, settings.tracking_tolerance)
         fastest = self.model.velocity_limits
-        self._fast.apply(self.envelope, fastest, bool(settings.frozen_timeout), self.tracking)
+        frozen = self.frozen if settings.frozen_timeout else None
+        self._fast.apply(self.envelope, fastest, frozen, self.tracking)
 
     def check(self, settings: ArmSettings) -> None:
         """Raise ArgumentError, ModelError or BackendError if these settings cannot be applied."""
@@ -268,6 +285,7 @@ class Guard:
         """
         policy = self.policy
         self.watch.feed(now)
+        self._watch_efforts(efforts, now)
         collisions = self.collisions
         if collisions is not None:
             loads = self.law.loads.at(now)
@@ -353,9 +371,45 @@ class Guard:
             trouble = self.tracking.check(self.commanded(efforts))
         return trouble
 
-    def _weigh(
-        self, state: JointStates, q: FloatArray, efforts: list[float], now: float
-    ) -> None:
+    def _watch_efforts(self, efforts: list[float], now: float) -> None:
+        """Note which checks are inactive since efforts are unknown; stop if one is demanded."""
+        if math.isfinite(sum(efforts)):  # mostly
+            self._unknown, self.inactive, self._unknown_since = (), "", math.inf
+            return
+        unknown = tuple(k for k, effort in enumerate(efforts) if not math.isfinite(effort))
+        if unknown != self._unknown:
+            self._unknown, self.inactive = unknown, self._inactive_checks(unknown)
+            self._inactive_reported = False
+        if not self.policy.engaged:
+            return
+        if self.inactive and not self._inactive_reported:
+            self.warning, self._inactive_reported = self.inactive, True
+        self._unknown_since = min(self._unknown_since, now)
+        commanded = [k for k in self.joints if k in unknown]
+        demanded = self.settings.effort_check == "always" and commanded
+        if demanded and now - self._unknown_since >= self.settings.stale_timeout:
+            reason = f"{self._without_efforts(commanded)}; effort_check is 'always'"
+            self.policy.trip(now, Fault("no_effort", reason))
+
+    def _without_efforts(self, coordinates: Sequence[int]) -> str:
+        names = [self.model.joint_names[k] for k in coordinates]
+        return f"{self.source} hold no efforts of {listed(names)}"
+
+    def _inactive_checks(self, unknown: Sequence[int]) -> str:
+        """Return which checks are inactive without these efforts; empty if none is."""
+        reasons = []
+        commanded = [k for k in self.joints if k in unknown]
+        if self.tracking is not None and commanded:
+            without = self._without_efforts(commanded)
+            reasons.append(f"{without}: they are not compared with commands (tracking_tolerance)")
+        places = [] if self.collisions is None else self.collisions.detector.thresholds.places
+        watched = [k for k in places if k in unknown]
+        if watched:
+            without = self._without_efforts(watched)
+            reasons.append(f"{without}: no collision is detected (collision_file)")
+        return "; ".join(reasons)
+
+    def _weigh(self, state: JointStates, q: FloatArray, efforts: list[float], now: float) -> None:
         """Let unverified torques grow by what a state shows, or stop them."""
         policy, evidence = self.policy, self.evidence
         if not policy.engaged and policy.grip < 1.0:  # they were released
@@ -377,6 +431,8 @@ class Guard:
             )
             engaged, alone = policy.engaged, policy.state is GuardState.ENABLED
             if fault is not None:
+                if self._opposed(state, needed):
+                    evidence.share = policy.most_share = 0.0
                 self.remark = "" if engaged else fault.reason
                 policy.trip(now, fault)
                 self.law.settle(now, self.settings.ramp_time, self.periods.longest)
@@ -385,6 +441,16 @@ class Guard:
             else:
                 evidence.watch(now, False)
         policy.most_share = evidence.share
+
+    def _opposed(self, state: JointStates, needed: Sequence[float]) -> bool:
+        """Return whether the loops of drives that hold the arm work against gravity torques."""
+        none = [0.0] * len(needed)
+        loops = self.drives.expected(self.policy, none, state)
+        shares = [
+            max(abs(x) / most for x, most in zip(values, self.efforts, strict=True))
+            for values in (loops, needed)
+        ]
+        return shares[0] > 0.5 * self.evidence.share * shares[1]
 
     def _efforts_of_drives(self, state: JointStates, efforts: list[float]) -> list[float]:
         """Return the efforts (m,) of drives that hold the arm: measured, else by their loops."""
@@ -582,6 +648,8 @@ class Guard:
         if self.settings.start_from == "effort" and self.policy.at_rest:
             start = [self.measured[k] for k in self.joints]
         self.policy.enable(now, limits, start)
+        self._unverified = not verified
+        self._unknown_since, self._inactive_reported = math.inf, False
         if verified:
             self.evidence.end()
         else:
@@ -604,6 +672,12 @@ class Guard:
             self._gather_evidence(now, self.settings.ramp_in_time)
             self.policy.most_share = self.evidence.share
         self.policy.hold(now, self.limits)
+
+    def taken_over(self, now: float) -> None:
+        """Watch the arm again, if nothing has shown that torques are right: they hold it now."""
+        if self._unverified and self.policy.engaged:
+            positions = self.commanded(list(self.q))
+            self.evidence.watch_again(now, positions, [0.0] * len(positions))
 
     def clear(self) -> None:
         """Forget the fault, once it has stopped the torques, and what contradicted the torques."""

@@ -314,8 +314,9 @@ class GuardedArm:
         same = shown[0] is policy.state and shown[1] is policy.fault
         if self._frames.remark:
             self._remark, self._frames.remark = self._frames.remark, ""
-        if guard.remark:
-            self._remark, guard.remark = guard.remark, ""
+        if guard.remark or guard.warning:
+            self._remark = "; ".join(filter(None, (self._remark, guard.remark, guard.warning)))
+            guard.remark = guard.warning = ""
         drives = guard.drives
         if drives.slipped is not self._slipped:
             self._slipped = drives.slipped

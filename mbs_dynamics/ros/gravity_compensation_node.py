@@ -284,6 +284,8 @@ class GravityCompensationNode(DescribedNode):
             self.get_logger().warning(f"collision: {effects.collision}")
         if effects.remark:
             self.get_logger().info(effects.remark)
+        if effects.warning:
+            self.get_logger().warning(effects.warning)
         if effects.entered is not None:
             self._show(effects.entered)
         if self._awaiting_torques and (effects.torques_are_in or not effects.engaged):

@@ -72,6 +72,4 @@ def test_a_load_set_before_enabling_acts_whoever_has_read_it(read):
             arm.guard.model_in_force(1.0)
 
     found = torques_of(arm, before=before)
-    np.testing.assert_allclose(
-        found, mbs.gravity_torques(MODEL.with_payload(*LOAD), Q), atol=0.05
-    )
+    np.testing.assert_allclose(found, mbs.gravity_torques(MODEL.with_payload(*LOAD), Q), atol=0.05)

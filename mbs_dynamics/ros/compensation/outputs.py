@@ -187,6 +187,9 @@ def input_status(
     problem, unused = "" if core.arm is None else core.arm.input_problem(now), ""
     if report.rejected:
         unused = f"{report.rejected} joint_states not used: {report.last_rejection}"
+    if core.arm is not None and core.arm.inactive:
+        values["inactive checks"] = core.arm.inactive
+        unused = "; ".join(filter(None, (core.arm.inactive, unused)))
     rate = f"{report.rate:.1f} Hz"
     return messages.status("input", rate, values, warning=unused, error=problem)
 
