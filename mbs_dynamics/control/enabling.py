@@ -13,6 +13,7 @@ from mbs_dynamics.control.gravity_and_loads import overload
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.policy import GuardState
 from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.model.diagnostics import stopping_effort, stopping_speed
 
 
 def problems(guard: Guard, now: float, *, held: bool = False) -> list[str]:
@@ -30,6 +31,13 @@ def problems(guard: Guard, now: float, *, held: bool = False) -> list[str]:
         for name, most in zip(joints, guard.efforts, strict=True)
         if not 0.0 < most < math.inf
     ]
+    for joint in guard.model.joints:
+        if joint.nv == 1 and joint.coordinate in guard.joints:
+            speed, effort = stopping_speed(joint), stopping_effort(joint)
+            if speed:
+                reasons.append(f"{joint.name} {speed}: state a positive one in the URDF")
+            if effort and guard.from_messages:
+                reasons.append(f"{joint.name} {effort}: state a positive one, or none")
     limited = bool(joints) and all(0.0 < most < math.inf for most in guard.efforts)
     if limited:
         try:

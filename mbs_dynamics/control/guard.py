@@ -133,7 +133,8 @@ class Guard:
         self.frozen_timeout = 0.0
         self.frozen = Frozen(model, self.joints, 0.0)
         self._jumps = [Continuity(model)] if from_messages else []
-        self._from_messages = from_messages
+        self.from_messages = from_messages
+        """Whether states come by ROS, where limits of ros2_control may apply."""
         self.periods = Periods(len(self.joints))
         self._valid_until = -math.inf
         """When the first state of a joint is too old for damping."""
@@ -302,7 +303,7 @@ class Guard:
             self.measured = efforts
         until: Sequence[float] = ()
         valid_until = math.inf
-        if self._from_messages:
+        if self.from_messages:
             until = self.periods.note(received, self.settings.stale_timeout)
             self.period, valid_until = self.periods.longest, min(until, default=math.inf)
         later = valid_until >= self._valid_until
