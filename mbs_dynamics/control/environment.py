@@ -171,6 +171,26 @@ def in_force(model: Model, gravity: FloatArray, loads: FloatArray) -> Model:
     return model._sharing_kernels(gravity=gravity, payloads=payloads)
 
 
+def payload_parameters(model: Model) -> FloatArray:
+    """Return the inertial parameters (nb, 10) of the loads of a model, added up for each body."""
+    parameters = np.zeros((model.nb, 10))
+    parameters[list(model.payloads.bodies)] = model.payloads.parameters
+    return parameters
+
+
+def link_loads(model: Model) -> list[LinkLoad]:
+    """Return the loads of a model in the frames of the links that carry them."""
+    loads = []
+    for payload in model.payloads:
+        inverse = np.linalg.inv(model.frames[payload.link].placement)
+        inertia = Inertia.from_parameters(payload.parameters).transformed(inverse)
+        if inertia.mass > 0.0:
+            x, y, z = (inertia.moment / inertia.mass).tolist()
+            rows: Any = tuple(map(tuple, inertia.tensor_at_com.tolist()))
+            loads.append(LinkLoad(payload.link, float(inertia.mass), (x, y, z), rows))
+    return loads
+
+
 def replaced(loads: list[LinkLoad], load: LinkLoad) -> list[LinkLoad]:
     """Return loads with one that replaces that of the same link; a mass of zero removes it.
 

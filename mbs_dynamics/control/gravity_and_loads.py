@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.environment import LinkLoad, with_load
+from mbs_dynamics.control.environment import LinkLoad, payload_parameters, with_load
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.errors import ArgumentError, ModelError
 
@@ -59,7 +59,7 @@ def loads_goal(guard: Guard, loads: Sequence[LinkLoad]) -> FloatArray:
     Raises what :func:`with_load` raises, and ModelError if they are too heavy together.
     """
     model, mass = guard.model, sum(load.mass for load in loads)
-    heaviest = guard.settings.max_payload or model.total_mass
+    heaviest = guard.settings.max_payload or model.without_payloads().total_mass
     if mass > heaviest:
         links = " and ".join(repr(load.link) for load in loads)
         raise ModelError(
@@ -69,9 +69,7 @@ def loads_goal(guard: Guard, loads: Sequence[LinkLoad]) -> FloatArray:
     carrying = model.without_payloads()
     for load in loads:
         carrying = with_load(carrying, load)
-    goal = np.zeros((model.nb, 10))
-    goal[list(carrying.payloads.bodies)] = carrying.payloads.parameters
-    return goal
+    return payload_parameters(carrying)
 
 
 def overload(

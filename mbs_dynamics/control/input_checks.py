@@ -23,6 +23,13 @@ WINDOW = 0.05
 MOVING = 0.1
 """Speed in rad/s or m/s above which a position must change."""
 
+NOISE, STANDING = 1e-7, 1e-3
+"""Change of values in SI units that is noise, and largest distance from one place in rad or m that
+is rest."""
+
+LEARNED, QUIET = 50, 0.3
+"""Number of states at rest, and time in s, in which noise shows."""
+
 LAG = 4
 """Number of commands of which a measured effort may be that of the oldest."""
 
@@ -313,52 +320,121 @@ class Continuity:
 
 
 class Frozen:
-    """Checks that positions change while velocities are reported.
+    """Checks that positions change while velocities are reported, or while they always did.
 
     A joint whose position stays exactly the same for ``timeout`` s, while its velocity is above
-    MOVING all the time, reports old values with fresh stamps.
+    MOVING all the time, reports old values with fresh stamps. So does one at rest that repeats
+    position and velocity for as long, if noise has changed them in every state until then: in
+    LEARNED states and for QUIET s in a row, by more than NOISE, within STANDING of one place. One
+    that stands still in between, such as a coarse encoder or a simulation without noise, is not
+    judged so.
     """
 
     def __init__(self, model: Model, joints: Sequence[int], timeout: float) -> None:
         self._names, self._joints, self._timeout = model.joint_names, tuple(joints), timeout
         self._before: Sequence[float] = ()
+        self._rates_before: Sequence[float] = ()
         self._changed_at = 0
         """When all positions had changed the last time, in ns."""
         self._since: list[int] = []
         """(n,) likewise, of each; empty if that was in the latest state."""
+        self.moving = [MOVING] * len(self._joints)
+        """(m,) speeds above which positions must change: 0 where noise changes them at rest."""
+        self._noisy = [_Noise() for _ in self._joints]
+        self._learning = list(range(len(self._joints)))
 
     @staticmethod
     def passes(moved: Any, qd: Any, moving: Any) -> tuple[Any, ...]:
         """Return conditions for differences of positions and velocities (m,) of watched joints.
 
-        ``moving`` (m,) is MOVING, or infinite where no joint is watched.
+        ``moving`` (m,) is ``moving`` of the check, or infinite where no joint is watched.
         """
         return (less(select(less(size(qd), moving), -1.0, 0.0), size(moved)),)
 
     def note(self, state: JointStates) -> None:
         """Store a state in which all positions have changed, or are those of slow joints."""
+        if self._learning and len(self._rates_before):
+            self._learn(state)
         self._before, self._changed_at, self._since = state.positions, state.stamp, []
+        self._rates_before = state.rates
+
+    def _learn(self, state: JointStates) -> None:
+        """Find joints whose values noise changes in every state at rest."""
+        positions, rates, stamp, _ = state
+        left = []
+        for place in self._learning:
+            k = self._joints[place]
+            changes = positions[k] - self._before[k], rates[k] - self._rates_before[k]
+            if self._noisy[place].found(stamp, positions[k], *changes):
+                self.moving[place] = 0.0
+            else:
+                left.append(place)
+        if len(left) != len(self._learning):
+            self.moving = list(self.moving)  # another list shows that it has changed
+        self._learning = left
 
     def check(self, state: JointStates) -> Fault | None:
         """Return the fault that a joint does not change, or None."""
         positions, rates, stamp, _ = state
-        before, self._before = self._before, positions
-        if len(before) != len(positions):
+        before, rates_before = self._before, self._rates_before
+        if len(before) != len(positions) or not len(rates_before):
             self.note(state)
             return None
+        if self._learning:
+            self._learn(state)
+        self._before, self._rates_before = positions, rates
         since = self._since = self._since or [self._changed_at] * len(positions)
         for place, k in enumerate(self._joints):
-            if positions[k] != before[k] or abs(rates[k]) < MOVING:
+            quiet = abs(rates[k]) < MOVING
+            if quiet and self.moving[place] == 0.0:
+                change = max(abs(positions[k] - before[k]), abs(rates[k] - rates_before[k]))
+                quiet = change > 0.0
+                if 0.0 < change <= NOISE:  # it comes to rest without noise
+                    self._forget(place)
+            if positions[k] != before[k] or quiet:
                 since[k] = stamp
             elif 1e-9 * (stamp - since[k]) >= self._timeout:
                 return Fault(
                     "frozen",
                     f"{self._names[k]} has been at {positions[k]:.6g} for "
-                    f"{1e-9 * (stamp - since[k]):.3f} s, while its velocity is {rates[k]:.4g}",
+                    f"{1e-9 * (stamp - since[k]):.3f} s, while its velocity is {rates[k]:.4g}"
+                    + ("" if abs(rates[k]) >= MOVING else ", without the noise that it had before"),
                     Doubt.STATE,
                     (place,),
                 )
         return None
+
+    def _forget(self, place: int) -> None:
+        self.moving = [MOVING if k == place else x for k, x in enumerate(self.moving)]
+        self._noisy[place] = _Noise()
+        self._learning.append(place)
+
+
+class _Noise:
+    """Whether noise changes the values of a joint at rest in every state.
+
+    Noise changes them to and fro; a motion that dies down does not.
+    """
+
+    def __init__(self) -> None:
+        self._start(0, math.inf)
+
+    def _start(self, stamp: int, place: float) -> None:
+        self._begin, self._place = stamp, place
+        self._count = self._reversals = 0
+        self._changes = 0.0, 0.0
+
+    def found(self, stamp: int, position: float, *changes: float) -> bool:
+        """Process the changes of position and velocity; return whether noise was found."""
+        if max(map(abs, changes)) <= NOISE or not abs(position - self._place) < STANDING:
+            self._start(stamp, position)
+            return False
+        self._count += 1
+        pairs = zip(changes, self._changes, strict=True)
+        self._reversals += any(now * before < 0.0 for now, before in pairs)
+        self._changes = changes[0], changes[1]
+        long = self._count >= LEARNED and 1e-9 * (stamp - self._begin) >= QUIET
+        return long and self._reversals >= 0.25 * self._count
 
 
 class Tracking:

@@ -52,14 +52,15 @@ class Drivetrain(NamedTuple):
 def limits_of(joints: Sequence[Joint], n: int) -> CoordinateLimits:
     """Return the limits of n coordinates, from all joints that they drive.
 
-    A velocity or effort of zero counts as not stated, as exporters write it for unknown values.
+    A velocity or effort of zero or less counts as not stated, as exporters write it for unknown
+    values; diagnostics name such joints.
     """
     lower, upper, velocity, effort = (np.full(n, sign * math.inf) for sign in (-1, 1, 1, 1))
     for joint in joints:
         if joint.nv > 1:
             continue
         k, stated = joint.coordinate, joint.limits
-        if joint.mimics is None and stated.effort:
+        if joint.mimics is None and stated.effort is not None and stated.effort > 0.0:
             effort[k] = stated.effort
         if joint.ratio == 0.0:  # it does not move
             continue
@@ -69,7 +70,7 @@ def limits_of(joints: Sequence[Joint], n: int) -> CoordinateLimits:
         if joint.ratio < 0.0:
             ends.reverse()
         lower[k], upper[k] = max(lower[k], ends[0]), min(upper[k], ends[1])
-        if stated.velocity:
+        if stated.velocity is not None and stated.velocity > 0.0:
             velocity[k] = min(velocity[k], stated.velocity / abs(joint.ratio))
     return CoordinateLimits(*map(_fixed, (lower, upper, velocity, effort)))
 

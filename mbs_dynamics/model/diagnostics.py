@@ -85,7 +85,32 @@ def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
         if joint.nv == 1 and (effort is None or effort <= 0.0):
             stated = "no effort limit" if effort is None else f"an effort limit of {effort:g}"
             diagnostics.append(Diagnostic(f"joint {joint.name!r}", f"has {stated}", "note"))
+    diagnostics += [
+        Diagnostic(f"joint {joint.name!r}", message, "note")
+        for joint in dict.fromkeys(body.joint for body in bodies)
+        for message in (stopping_speed(joint), stopping_effort(joint))
+        if message
+    ]
     return diagnostics
+
+
+def stopping_speed(joint: Joint) -> str:
+    """Return that the velocity limit of a joint allows no motion; empty if it does."""
+    velocity = joint.limits.velocity
+    if velocity is None or velocity > 0.0 or joint.nv > 1:
+        return ""
+    return f"has a velocity limit of {velocity:g}, so that its speed is not watched"
+
+
+def stopping_effort(joint: Joint) -> str:
+    """Return that soft limits allow a joint no effort; empty if they do."""
+    gain = joint.limits.soft_gain
+    if gain is None or gain > 0.0 or joint.nv > 1:
+        return ""
+    return (
+        f"has a safety_controller with k_velocity {gain:g}: a limiter that enforces soft limits "
+        "clamps each of its efforts to 0"
+    )
 
 
 def diagnose_made(bodies: Sequence[Body]) -> list[Diagnostic]:

@@ -49,7 +49,9 @@ def limits(joint: Any) -> Limits:
     if joint.type == "continuous" or reversed_limits(joint):
         lower = upper = None
     given = (lower, upper, joint.limit.velocity, joint.limit.effort)
-    return Limits(*(x if x is None or math.isfinite(x) else None for x in given))
+    gain = None if joint.safety_controller is None else joint.safety_controller.k_velocity
+    lower, upper, velocity, effort = (x if x is None or math.isfinite(x) else None for x in given)
+    return Limits(lower, upper, velocity, effort, gain)
 
 
 def reversed_limits(joint: Any) -> bool:

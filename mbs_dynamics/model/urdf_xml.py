@@ -67,7 +67,16 @@ class _Form(NamedTuple):
 
 _TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _LIMITS = ("lower", "upper", "velocity", "effort")
-_JOINT_CHILDREN = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic")
+_JOINT_CHILDREN = (
+    "origin",
+    "parent",
+    "child",
+    "axis",
+    "limit",
+    "dynamics",
+    "mimic",
+    "safety_controller",
+)
 
 _FORMS = {
     "link": _Form(names=("name",), children=("inertial",)),
@@ -82,6 +91,7 @@ _FORMS = {
     "limit": _Form(numbers=_LIMITS, absent=None),
     "dynamics": _Form(numbers=("damping", "friction"), absent=0.0),
     "mimic": _Form(names=("joint",), numbers=("multiplier", "offset"), absent=None),
+    "safety_controller": _Form(numbers=("k_velocity", "k_position"), absent=None),
 }
 
 

@@ -21,7 +21,7 @@ from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.task import Future
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.policy import ENGAGED, Fault, GuardState
@@ -90,6 +90,7 @@ class GravityCompensationNode(DescribedNode):
         )
         # it may wait for the controller manager, and joint_states must not wait for it
         self.serve("~/enable", self._on_enable, callback_group=ReentrantCallbackGroup())
+        self.answer("~/clear", self._clear)
         self._looks = 0
         self._steady_timer(LOOK_PERIOD, self._look)
         self._timer = self._steady_timer(settings.stale_timeout, self._on_time)
@@ -283,6 +284,8 @@ class GravityCompensationNode(DescribedNode):
             self.get_logger().warning(f"collision: {effects.collision}")
         if effects.remark:
             self.get_logger().info(effects.remark)
+        if effects.warning:
+            self.get_logger().warning(effects.warning)
         if effects.entered is not None:
             self._show(effects.entered)
         if self._awaiting_torques and (effects.torques_are_in or not effects.engaged):
@@ -341,6 +344,11 @@ class GravityCompensationNode(DescribedNode):
             response.success, response.message = done, message if done else f"refused: {message}"
         self._on_time()
         return response
+
+    def _clear(self, request: Trigger.Request) -> str:
+        cleared = self._core.clear(time.monotonic())
+        self._on_time()
+        return cleared
 
     async def _wait_for_torques(self) -> bool:
         """Wait for the end of the ramp in; return False if it was stopped."""

@@ -11,6 +11,7 @@ from guarded_bench import EVENTS, MODEL, MOTOR, ODD, PERIOD, Loop, Q, happen, ta
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import Frame, GuardedArm, Motors, laws, linked
+from mbs_dynamics.control.evidence import UNVERIFIED
 from mbs_dynamics.control.policy import Doubt
 from mbs_dynamics.control.poses import read_poses
 from mbs_dynamics.errors import ArgumentError
@@ -51,7 +52,7 @@ def test_an_arm_gains_at_most_the_energy_of_the_springs_of_its_drives_after_a_fa
         q = MODEL.lower + (0.2 + 0.6 * rng.random(7)) * (MODEL.upper - MODEL.lower)
         given = {"noise": (0.0,) * 3, "torque_step": 0.0, "friction": 0.0, "step": 0.002}
         made = table(**event.table)
-        loop = Loop(q=q, limits=ODD, made=made, **given, **event.options).enabled(0.35)
+        loop = Loop(q=q, limits=ODD, made=made, **given, **event.options).enabled(0.5)
         loop.bus.place(loop.bus.q, rng.uniform(-0.5, 0.5, 7) * MODEL.velocity_limits)
         loop.run(3 * PERIOD)
         event.apply(loop, 0x10 + motor)
@@ -156,11 +157,11 @@ def test_each_change_is_an_event_once():
     loop.run(0.5)
     loop.bus.faults.append(lambda frame: frame._replace(motor=0x99))
     loop.run(0.5)
-    expected = ["ramping in", "enabled", "disabled", "ramping in", "enabled"]
-    assert loop.events[:5] == expected
-    assert "153" in loop.events[5]
-    assert loop.events[6].startswith("fault stale")
-    assert len(loop.events) == 7
+    expected = ["ramping in", UNVERIFIED, "enabled", "disabled", "ramping in", "enabled"]
+    assert loop.events[:6] == expected
+    assert "153" in loop.events[6]
+    assert loop.events[7].startswith("fault stale")
+    assert len(loop.events) == 8
 
 
 def test_frames_of_unknown_motors_are_an_event_once():

@@ -13,7 +13,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from ros_bench import NodeProcess, Probe
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool, Float64MultiArray
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 
 from mbs_dynamics.resources import robot_path
 
@@ -108,6 +108,8 @@ class Driver(Probe):
         def again():
             self.well()
             if len(self.faults()) != faults[0]:  # at first, and after a pause of this machine
+                if self.faults():
+                    self.call(Trigger, "clear", Trigger.Request())
                 self.waits(lambda: self.ask(True).success)
                 faults[0] = len(self.faults())
                 self.commands.clear()

@@ -122,7 +122,7 @@ class Handover:
                 holder = f"{self._position} is checked, and must go on holding"
             return True, "; ".join([*messages, f"{holder} the arm; nothing is switched off"])
         if not core.supported():
-            messages.append(UNSUPPORTED.format(self.settings.ramp_in_time))
+            messages.append(UNSUPPORTED.format(core.ramp_in_time))
         if self._position:
             messages.append(f"{self._position} will hold the arm at release")
         return True, "; ".join(messages)
@@ -175,6 +175,7 @@ class Handover:
         if await torques_are_in():
             reason = await self._to_torques(core)
             if not reason and core.policy.engaged:
+                core.taken_over(self._now())
                 return True, f"{core.policy.state.value}; {self._effort} has taken over"
             message = f"{self._effort} has taken over, but by then: {_state(core)}"
             if reason:

@@ -231,6 +231,9 @@ GRAVITY_COMPENSATION_NODE = Interface(
         service("~/enable", "std_srvs/srv/SetBool")(
             "true: ramp in, or refuse with all reasons in message. false: ramp out."
         ),
+        service("~/clear", "std_srvs/srv/Trigger")(
+            "Forget the fault that stopped the torques. Until then ~/enable refuses."
+        ),
     ),
     lifecycle=True,
 )

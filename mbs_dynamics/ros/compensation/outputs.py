@@ -28,6 +28,9 @@ FLUSH_TIMEOUT = Duration(seconds=0.5)
 """Longest wait until the controller has received the last command."""
 
 
+HOLDS = "the controller holds the last torques until disabled or enabled"
+
+
 class Traffic(NamedTuple):
     """State of the command topic."""
 
@@ -184,6 +187,9 @@ def input_status(
     problem, unused = "" if core.arm is None else core.arm.input_problem(now), ""
     if report.rejected:
         unused = f"{report.rejected} joint_states not used: {report.last_rejection}"
+    if core.arm is not None and core.arm.inactive:
+        values["inactive checks"] = core.arm.inactive
+        unused = "; ".join(filter(None, (core.arm.inactive, unused)))
     rate = f"{report.rate:.1f} Hz"
     return messages.status("input", rate, values, warning=unused, error=problem)
 
@@ -220,9 +226,11 @@ def command_status(
         values[f"last command: {joint}"] = f"{torque:.4f}"
     warning = error = ""
     if policy.state is GuardState.FAULT and fault is not None:
-        error = f"stopped by a fault: {fault.reason}"
+        error = f"stopped by a fault, until ~/clear: {fault.reason}"
         if policy.holding:
-            error += "; the controller holds the last torques until disabled or enabled"
+            error += f"; {HOLDS}"
+    elif policy.state is GuardState.DISABLED and policy.holding:
+        error = f"disabled, but {HOLDS}"
     elif policy.state is GuardState.DISABLED:
         warning = f"disabled; cannot be enabled: {problems[0]}" if problems else ""
     elif trouble:

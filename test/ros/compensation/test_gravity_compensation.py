@@ -10,6 +10,7 @@ from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.policy import Fault
+from mbs_dynamics.errors import ArgumentError
 
 OTHER = ARM7.replace('effort="180"', 'effort="170"', 1)
 BEYOND = np.where(np.arange(7) == 1, 2.06, Q)
@@ -79,10 +80,39 @@ def test_stops_on(kind, on_fault):
         return
     bench.adopt()
     bench.send()
+    assert f"a fault is latched: {kind}" in bench.core.enable(bench.now)
+    bench.core.clear(bench.now)
     assert bench.core.enable(bench.now) == ""
     bench.run(1.5)
     assert bench.state == "enabled"
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
+
+
+def test_a_fault_is_cleared_once_its_stop_is_over():
+    bench = Bench()
+    with pytest.raises(ArgumentError, match="no fault"):
+        bench.core.clear(bench.now)
+    bench.enabled().silence(0.3)
+    with pytest.raises(ArgumentError, match="not over"):
+        bench.core.clear(bench.now)
+    bench.silence(1.5)
+    assert "stale" in bench.core.clear(bench.now)
+    assert bench.state == "disabled"
+
+
+def test_torques_that_a_controller_holds_ramp_out_after_the_fault_is_cleared():
+    bench = Bench(on_fault="hold").enabled()
+    bench.silence(0.5)
+    bench.core.clear(bench.now)
+    bench.run(0.5)
+    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
+    assert bench.state == "disabled"
+    assert not bench.core.policy.at_rest
+    bench.core.disable(bench.now)
+    bench.silence(1.1)
+    assert bench.state == "disabled"
+    assert bench.core.policy.at_rest
+    assert not bench.torques[-1].any()
 
 
 @pytest.mark.parametrize("kind", ["no_joints", "repeated_stamp"])
@@ -173,6 +203,7 @@ def test_enabling_after_a_fault_that_holds_begins_at_the_held_torques():
     bench = Bench(on_fault="hold").enabled()
     bench.silence(0.5)
     bench.send(0.5 * Q)
+    bench.core.clear(bench.now)
     assert bench.core.enable(bench.now) == ""
     bench.run(PERIOD, 0.5 * Q)
     np.testing.assert_allclose(bench.torques[-1], G, atol=0.3)
@@ -273,6 +304,7 @@ def test_a_clock_that_is_reset_stops_it_and_is_followed_after_a_pause():
         bench.now += PERIOD
         assert bench.send(0.5 * Q, stamp=2 * 10**9 + k * 10**7).rejected is None
     assert bench.state == "fault"
+    bench.core.clear(bench.now)
     assert bench.core.enable(bench.now) == ""
 
 
