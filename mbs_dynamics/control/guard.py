@@ -330,6 +330,8 @@ class Guard:
                     self.doubts.add(fault.doubt)
                 if fault.doubt is Doubt.STATE:  # else it would count as motion
                     self.speeds.restart()
+                    if not resting and self.q:
+                        self.input.keep_turns(self.q)
         compared = self.policy.engaged and not self.drives.switching(now)
         if trouble is None and self.tracking is not None and compared:
             trouble = self.tracking.check(self.commanded(efforts))

@@ -323,7 +323,9 @@ class GuardedArm:
                 return Command("off", (0.0,) * len(self.motors.joint_names), (), event)
         if grip == 0.0:
             commands = self.motors.commands(
-                torques, self._frames.positions, reported=self._frames.reported
+                torques,
+                self._frames.shown(self._frames.positions),
+                reported=self._frames.reported,
             )
             return _command(("torque", torques, commands, event))
         held = [drives.held[k] for k in self.motors.coordinates]
@@ -331,7 +333,7 @@ class GuardedArm:
         if fault is not None and fault.doubt is Doubt.MOTOR:
             for k in fault.joints:  # what its torque would hold, through its position loop
                 held[k] += drives.fed_forward(policy)[k] / self.motors.stiffness[k]
-        motors = self.motors.commands(torques, held, grip, grip)
+        motors = self.motors.commands(torques, self._frames.shown(held), grip, grip)
         if fault is not None and fault.doubt is Doubt.ENCODER:
             names = [self.motors.joint_names[k] for k in fault.joints]
             motors = [
