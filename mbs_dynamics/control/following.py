@@ -194,6 +194,9 @@ class Following:
         law, follower = followed
         assert law is not None
         assert follower is not None
+        lead = getattr(law, "lead", None)
+        if lead is not None:
+            follower.lead = lead
         reference: Any = follower.at(state.q, state.time)
         name = name_of(law)
         try:

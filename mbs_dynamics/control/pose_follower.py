@@ -142,7 +142,7 @@ class PoseFollower:
     def at(self, q: FloatArray, now: float) -> PoseReference:
         """Return the reference at a time, for measured positions (n,)."""
         dt, self._at = now - self._at, now
-        posture = self.joints.at(q, now).q
+        posture = self.joints.at(q, now)
         e = self._error(self._C, self._target)
         if dt > 0.0 and (e.any() or self._v.any()):
             still = np.zeros_like(e)
@@ -151,7 +151,7 @@ class PoseFollower:
             self._v = np.where(met, 0.0, v)
             if met.all():
                 self._C = self._target
-        return PoseReference(self._C, self._v.ravel(), posture)
+        return PoseReference(self._C, self._v.ravel(), posture.q, posture.qd)
 
 
 @lru_cache
