@@ -15,9 +15,13 @@ from mbs_dynamics.control.pose_follower import PoseFollower
 from mbs_dynamics.control.references import JointFollower, Target
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.errors import ArgumentError, MbsError
+from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
 
 Follower = JointFollower | PoseFollower
+
+STOP_ZONE = 0.15
+"""Distance from a position limit in rad or m over which torques of a pose fade."""
 
 
 def name_of(law: Law) -> str:
@@ -40,6 +44,26 @@ def _link_of(followed: Followed) -> Any:
     return getattr(followed.law, "link", None)
 
 
+class Stops:
+    """Fades torques that push joints towards their position limits.
+
+    Poses of a link may pull a joint past its limit, whatever the pose. Torques towards it, which
+    are those of ``added`` to gravity compensation, fade over STOP_ZONE, and are zero at the limit.
+    """
+
+    def __init__(self, model: Model, joints: Sequence[int]) -> None:
+        limited = bounded(model.lower, model.upper)[list(joints)]
+        low, high = model.lower[list(joints)], model.upper[list(joints)]
+        self._low, self._high = np.where(limited, low, -np.inf), np.where(limited, high, np.inf)
+        self._zone = np.minimum(STOP_ZONE, 0.25 * (self._high - self._low))
+
+    def faded(self, added: FloatArray, q: FloatArray) -> FloatArray:
+        """Return torques (m,) at positions (m,)."""
+        room = np.where(added > 0.0, self._high - q, q - self._low)
+        faded: FloatArray = added * np.clip(room / self._zone, 0.0, 1.0)
+        return faded
+
+
 class Following:
     """The law in force, with its reference, and the share of the one before that is left.
 
@@ -55,6 +79,7 @@ class Following:
         self._before: Followed | None = None
         self._next: Followed | None = None
         self._begun_at = 0.0
+        self._stops = Stops(model, joints)
         self._slowed: Law | None = None
         """The latest law that was found to be softer than set."""
 
@@ -186,17 +211,19 @@ class Following:
     ) -> FloatArray:
         if followed.law is None:
             return np.zeros(len(self._joints))
-        if followed.follower is not None and not followed.follower.joints.begun:
-            followed.follower.begin(state.q, state.qd, state.time)
-        return self._torques(followed, model, state) - gravity
+        follower = followed.follower
+        if follower is not None and not follower.joints.begun:
+            follower.begin(state.q, state.qd, state.time)
+        added = self._torques(followed, model, state) - gravity
+        if isinstance(follower, PoseFollower):
+            added = self._stops.faded(added, state.q[self._joints])
+        return added
 
     def _torques(self, followed: Followed, model: Model, state: LawState) -> FloatArray:
         law, follower = followed
         assert law is not None
         assert follower is not None
-        lead = getattr(law, "lead", None)
-        if lead is not None:
-            follower.lead = lead
+        follower.use(law)
         reference: Any = follower.at(state.q, state.time)
         name = name_of(law)
         try:

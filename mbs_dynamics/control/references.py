@@ -43,6 +43,9 @@ LEAD = 0.2
 ARRIVED = 0.03
 """Distance from the last point of a trajectory within which a joint has arrived, in rad or m."""
 
+AT_LIMIT = 0.05
+"""Distance from a position limit in rad or m within which a joint is at it."""
+
 REPORTED_AFTER = 1.0
 """Time in s for which an arm must lag behind until that is reported."""
 
@@ -207,6 +210,18 @@ class JointFollower:
         self._fastest = np.minimum(settings.reference_velocity, limits)[:, None]
         self._acceleration = np.array(settings.reference_acceleration)[:, None]
         self._timeout = settings.reference_timeout
+
+    def use(self, law: Any) -> None:
+        """Lead the arm by no more than a law states: ``lead`` (m,) in rad or m."""
+        lead = getattr(law, "lead", None)
+        if lead is not None:
+            self.lead = lead
+
+    def at_limits(self, q: FloatArray) -> list[str]:
+        """Return the names of joints that are near a position limit at q (n,)."""
+        at = q[self._columns]
+        near = np.minimum(at - self.low, self.high - at) < AT_LIMIT
+        return [name for name, so in zip(self._names, near, strict=True) if so]
 
     def begin(self, q: FloatArray, qd: FloatArray, now: float) -> None:
         """Start at a state (n,), and come to rest."""

@@ -85,15 +85,16 @@ def fastest_mode(ratio: float) -> float:
     return low
 
 
-def leads(stiffness: FloatArray, mobility: FloatArray, linear: ArrayLike) -> FloatArray:
+def leads(w2: FloatArray, linear: ArrayLike) -> FloatArray:
     """Return how far a reference may lead each of k errors, (k,) in rad or m.
 
-    ``mobility`` (k,) are inverse inertias, and ``linear`` (k,) tells which errors are lengths. A
-    mass that a critically damped spring of the frequency w draws over a distance d reaches the
-    speed w d / e. Where there is no stiffness, nothing is drawn: infinite.
+    ``w2`` (k,) are squared frequencies, of the stiffness and the inertia along an error, and
+    ``linear`` (k,) tells which errors are lengths. A mass that a critically damped spring of the
+    frequency w draws over a distance d reaches the speed w d / e. Where there is no stiffness,
+    nothing is drawn: infinite.
     """
     speed, most = (np.where(linear, each[1], each[0]) for each in (RELEASED, LEADS))
-    w = np.sqrt(stiffness * mobility)
+    w = np.sqrt(w2)
     with np.errstate(divide="ignore"):
         lead: FloatArray = np.where(w > 0.0, np.minimum(most, math.e * speed / w), math.inf)
     return lead
