@@ -277,9 +277,7 @@ class GuardedArm:
         gap, self._now = t - self._now, t
         accepted = self._frames.read(frames, t) if frames else None
         stamps, most = self._frames.stamps, self.motors.max_age
-        if gap < most:
-            guard.period += 0.05 * (gap - guard.period) if guard.period else gap
-        elif gap >= most and policy.engaged:
+        if gap >= most and policy.engaged:
             message = f"{gap:.3f} s between two steps; max_age is {most:g}"
             policy.trip(t, Fault("pause", message))
         if t - min(stamps) >= most and policy.engaged:

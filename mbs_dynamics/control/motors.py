@@ -286,7 +286,7 @@ class Motors:
             if self._turning[joint]:
                 for row, x in zip(rows, q, strict=True):
                     self._turned[row] = turns_to(x, q[0])
-                q = [x + self._turned[row] for row, x in zip(rows, q, strict=True)]
+                q = tuple(x + self._turned[row] for row, x in zip(rows, q, strict=True))
             joints.append(joint)
             apart.append(max(q) - min(q))
             merged.append(

@@ -196,8 +196,8 @@ class PoseFollower:
         at = self.joints.at_limits(self._q)
         why = f"; {', '.join(at)} at a position limit" if at else ""
         self.joints.remark = (
-            f"the reference of {self._link!r} waits for the arm, which is {distance:.3g} m and "
-            f"{angle:.3g} rad away{why}"
+            f"the reference of {str(self._link)!r} waits for the arm, which is {distance:.3g} m "
+            f"and {angle:.3g} rad away{why}"
         )
 
 

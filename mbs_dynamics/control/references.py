@@ -25,6 +25,7 @@ from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.control.turns import nearest, turning
 from mbs_dynamics.errors import ArgumentError, listed, quoted
+from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.model import Model
 
 GAIN = 20.0
@@ -246,7 +247,8 @@ class JointFollower:
         """Go to a :class:`JointTarget`, or play a :class:`Trajectory`.
 
         Targets of joints without limits are shifted by whole turns to the nearest equivalents of
-        the measured positions q (n,), a trajectory as a whole by its first point. Raises ArgumentError and UnknownJointError for one that is invalid; nothing changes then.
+        the measured positions q (n,), a trajectory as a whole by its first point. Raises
+        ArgumentError and UnknownJointError for one that is invalid; nothing changes then.
         """
         if isinstance(target, Trajectory):
             trajectory = target.ordered(self._names)
@@ -380,18 +382,18 @@ class JointFollower:
         away = (abs(off) > ARRIVED) & np.isfinite(self.lead)
         if away.any():
             if self._lag.due(True, now):
-                self.remark = (
-                    f"the trajectory is at its last point, and the arm is not: {self._named(away, off)}"
-                )
+                joints = self._named(away, off)
+                self.remark = f"the trajectory is at its last point, and the arm is not: {joints}"
             return
         self.trajectory = self.elapsed = None
         self.remark = "the trajectory has ended, and its last point is held"
 
-    def _report_lag(self, waits: FloatArray, off: FloatArray, now: float) -> None:
+    def _report_lag(self, waits: Array, off: FloatArray, now: float) -> None:
         if self._lag.due(bool(waits.any()), now):
             self.remark = f"the reference waits for the arm: {self._named(waits, off)}"
 
-    def _named(self, which: FloatArray, off: FloatArray) -> str:
+    def _named(self, which: Array, off: FloatArray) -> str:
         """Return joints with their distances ``off`` (m,) from the reference, in words."""
-        rows = zip(self._names, which, off, self._units, strict=True)
-        return listed([f"{name} is {abs(x):.3g} {unit} away" for name, some, x, unit in rows if some])
+        rows = zip(self._names, which, off.tolist(), self._units, strict=True)
+        away = [f"{name} is {abs(x):.3g} {unit} away" for name, some, x, unit in rows if some]
+        return listed(away)

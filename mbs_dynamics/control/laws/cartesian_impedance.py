@@ -28,6 +28,7 @@ from mbs_dynamics.errors import ArgumentError, quoted
 from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import blocks
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.orders import tools
 
 AXES = ("root", "target")
 """Axes in which the stiffness of a link is given: those of the root link, or of the target."""
@@ -47,10 +48,12 @@ class CartesianImpedance:
 
         tau = g + J^T (K e + D (V_d - V)) + N^T M (w^2 (q_p - q) + 2 zeta w (qd_p - qd))
 
-    e are the rotation vector and the difference of positions from the pose of the link to its
-    reference. ``linear`` in N/m and ``angular`` in N m/rad are the stiffness along and about the
-    ``axes`` of the root link or of the target, one value or three. K e is the gradient of the
-    energy e^T K e / 2. D damps every mode with the ``damping_ratio``, at the present inertia.
+    e are the rotation vector and the difference of positions from the pose of the ``link`` to its
+    reference; by default that is the tool, the first of :func:`~mbs_dynamics.model.orders.tools`,
+    to which the nodes refer as well. ``linear`` in N/m and ``angular`` in N m/rad are the stiffness
+    along and about the ``axes`` of the root link or of the target, one value or three. K e is the
+    gradient of the energy e^T K e / 2. D damps every mode with the ``damping_ratio``, at the
+    present inertia.
 
     N is the dynamically consistent projector (Khatib 1987) to motions that leave the link where
     it is; with ``posture_frequency`` w in rad/s they return to the posture q_p of the reference.
@@ -62,7 +65,7 @@ class CartesianImpedance:
 
     def __init__(
         self,
-        link: str,
+        link: str = "",
         linear: Any = 500.0,
         angular: Any = 30.0,
         damping_ratio: float = 1.0,
@@ -100,7 +103,7 @@ class CartesianImpedance:
     def _prepare(self, model: Model, state: LawState) -> tuple[FloatArray, ...]:
         """Return the pose of the link, its Jacobian (6, m), M (n, n) and the inverse (m, m)."""
         if model is not self._model or tuple(state.joints) != self._of:
-            self._of, self._model, link = tuple(state.joints), model, self.link
+            self._of, self._model, link = tuple(state.joints), model, self.link or tools(model)[0]
             self._inertia = JointInertia(model, state.joints)
             self._jacobian = mbs.compile(mbs.jacobian, model, body=link, representation="hybrid")
             self._pose = mbs.compile(mbs.forward_kinematics, model, bodies=[link])

@@ -29,7 +29,7 @@ class LawState(NamedTuple):
     gravity: FloatArray
     """(n,) gravity torques of the arm with its loads."""
     period: float = 0.0
-    """Mean time in s between two states; 0: not known yet."""
+    """Time in s between two states, as it is set or measured before enabling; 0: not known yet."""
     gap: float = 0.0
     """Longest of the latest times in s between two states, at least the period.
 
