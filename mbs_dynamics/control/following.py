@@ -249,7 +249,7 @@ class Following:
         law, follower = followed
         assert law is not None
         assert follower is not None
-        follower.use(law)
+        follower.use(law, state.qd)
         reference: Any = follower.at(state.q, state.time)
         name = name_of(law)
         try:

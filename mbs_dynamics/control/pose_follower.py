@@ -20,6 +20,7 @@ from mbs_dynamics.control.environment import fixed_links
 from mbs_dynamics.control.references import (
     SHARE,
     JointFollower,
+    JointReference,
     JointTarget,
     Lag,
     PoseReference,
@@ -39,6 +40,9 @@ MOST_STEPS, LARGEST_STEP = 60, 0.3
 
 LEADS = np.array([0.2] * 3 + [0.1] * 3)
 """(6,) largest leads of a reference in rad and m, if its law states none."""
+
+HALT_TIME, AT_REST = 1.0, 0.01
+"""Time in s in which a posture comes to rest, and velocity in rad/s or m/s of an arm at rest."""
 
 REACHED = 0.01, 1e-3
 """Errors in rad and m within which a pose is reached."""
@@ -73,6 +77,10 @@ class PoseFollower:
         self._at = -math.inf
         self._q = model.neutral()
         """(n,) the latest measured positions."""
+        self._qd = np.zeros(model.n)
+        """(n,) likewise, velocities."""
+        self._halts_until = -math.inf
+        """Until when the posture comes to rest at the latest."""
         self._lead, self._in_target = LEADS, False
         self._lag = Lag()
 
@@ -83,15 +91,19 @@ class PoseFollower:
         linear = settings.reference_linear_velocity, settings.reference_linear_acceleration
         self._fastest, self._acceleration = np.array([angular, linear]).T[:, :, None]
 
-    def use(self, law: Any) -> None:
-        """Lead the arm by no more than a law states: ``lead`` (6,) along its ``axes``."""
+    def use(self, law: Any, qd: FloatArray) -> None:
+        """Lead the arm by no more than a law states: ``lead`` (6,) along its ``axes``.
+
+        ``qd`` (n,) are the measured velocities, from which the posture comes to rest.
+        """
+        self._qd = qd
         lead = getattr(law, "lead", None)
         self._lead = LEADS if lead is None else lead
         self._in_target = getattr(law, "axes", "root") == "target"
 
     def begin(self, q: FloatArray, qd: FloatArray, now: float) -> None:
         """Start at a state (n,), and come to rest."""
-        self._q = q.copy()
+        self._q, self._qd = q.copy(), np.zeros_like(qd)
         C, J = self._kinematics(q)
         self._C, self._at = C[0], now
         v = (J @ qd).reshape(2, 3)
@@ -99,8 +111,9 @@ class PoseFollower:
         self.stop(now)
 
     def stop(self, now: float) -> None:
-        """Come to rest within the limits, and stay there, in the posture that is measured."""
+        """Come to rest within the limits, and stay there, the posture as well."""
         self.joints.begin(self._q, np.zeros(self._model.n), now)
+        self._halts_until = now + HALT_TIME
         self._lag.restart()
         ahead = self._v * length_of(self._v) / (2.0 * SHARE * self._acceleration)
         self._target = self._moved(self._C, ahead)
@@ -113,6 +126,7 @@ class PoseFollower:
         """
         if isinstance(target, JointTarget):
             self.joints.aim(target, q, now)
+            self._halts_until = -math.inf
             return
         if not isinstance(target, PoseTarget):
             raise ArgumentError(
@@ -161,7 +175,10 @@ class PoseFollower:
         """Return the reference at a time, for measured positions (n,)."""
         dt, self._at = now - self._at, now
         self._q = q
-        posture = self.joints.at(q, now)
+        if now < self._halts_until:
+            posture = self._halted(now)
+        else:
+            posture = self.joints.at(q, now)
         e = self._error(self._C, self._target)
         if dt > 0.0 and (e.any() or self._v.any()):
             still = np.zeros_like(e)
@@ -178,6 +195,14 @@ class PoseFollower:
                 self._C = self._target
             self._report_lag(bool(((share < 0.1) & e.any(axis=1, keepdims=True)).any()), off, now)
         return PoseReference(self._C, self._v.ravel(), posture.q, posture.qd)
+
+    def _halted(self, now: float) -> JointReference:
+        """Return the measured posture with the opposite velocity: nothing but brakes it."""
+        still = np.zeros_like(self._q)
+        self.joints.begin(self._q, still, now)
+        if abs(self._qd).max() < AT_REST:
+            self._halts_until = now
+        return JointReference(self._q, -self._qd, still)
 
     def _share(self, off: FloatArray, v: FloatArray) -> FloatArray:
         """Return the shares (2, 1) of their speeds with which parts of the reference go on.

@@ -212,7 +212,7 @@ class JointFollower:
         self._acceleration = np.array(settings.reference_acceleration)[:, None]
         self._timeout = settings.reference_timeout
 
-    def use(self, law: Any) -> None:
+    def use(self, law: Any, qd: FloatArray) -> None:
         """Lead the arm by no more than a law states: ``lead`` (m,) in rad or m."""
         lead = getattr(law, "lead", None)
         if lead is not None:
