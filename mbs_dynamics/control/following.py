@@ -59,7 +59,8 @@ class Stops:
     A pose may pull a joint past its limit, or near a singularity faster than it may turn. Torques
     towards a position limit, of those in addition to gravity compensation, fade over STOP_ZONE and
     are zero just before the limit. There, and above CALM of its velocity limit, a joint is damped,
-    with its inertia while the others are free. This only takes energy away.
+    with its inertia while the others are free, and beyond half of SHORT drawn back by a spring.
+    None of this adds energy.
     """
 
     def __init__(self, model: Model, joints: Sequence[int]) -> None:
@@ -80,9 +81,11 @@ class Stops:
         ahead = np.where(qd > 0.0, self._high - q, q - self._low) - SHORT
         near = 1.0 - np.clip(ahead / self._zone, 0.0, 1.0)
         speed = 2.0 * near * qd + np.sign(qd) * np.maximum(abs(qd) - self._calm, 0.0)
-        if speed.any():
+        beyond = q - np.clip(q, self._low + 0.5 * SHORT, self._high - 0.5 * SHORT)
+        if speed.any() or beyond.any():
             rate = min(STOP_RATE, 0.2 / max(state.gap, 1e-9))
-            added = added - rate * speed / np.diag(self._inertia.at(state.q)[1])
+            brake = rate * speed + 0.25 * rate * rate * beyond
+            added = added - brake / np.diag(self._inertia.at(state.q)[1])
         return added
 
 

@@ -395,7 +395,8 @@ class Guard:
     def resting(self, now: float) -> LawState:
         """Return the state of an arm at rest at the latest positions, or within its limits."""
         q = np.array(self.q) if self.q else self.model.neutral(within_limits=True)
-        return self._law_state(q, np.zeros_like(q), np.full(len(q), math.nan), now)
+        state = self._law_state(q, np.zeros_like(q), np.full(len(q), math.nan), now)
+        return state if self.q else state._replace(period=0.0)  # nothing is decided elsewhere
 
     def model_in_force(self, now: float) -> Model:
         """Return the model under the gravity and with the loads at a time."""

@@ -175,10 +175,7 @@ class PoseFollower:
         """Return the reference at a time, for measured positions (n,)."""
         dt, self._at = now - self._at, now
         self._q = q
-        if now < self._halts_until:
-            posture = self._halted(now)
-        else:
-            posture = self.joints.at(q, now)
+        posture = self._halted(now) if now < self._halts_until else self.joints.at(q, now)
         e = self._error(self._C, self._target)
         if dt > 0.0 and (e.any() or self._v.any()):
             still = np.zeros_like(e)

@@ -36,7 +36,7 @@ RATIOS = 0.1, 2.0
 GAIN_MARGIN = 2.0
 """Factor of stiffness and damping with which a sampled loop must be stable still."""
 
-RELEASED = 0.8, 0.6
+RELEASED = 0.8, 0.4
 """Speeds in rad/s and m/s that springs may give to what comes free at the lead of a reference."""
 
 LEADS = 0.2, 0.1
