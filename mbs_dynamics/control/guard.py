@@ -48,6 +48,7 @@ from mbs_dynamics.control.policy import (
 )
 from mbs_dynamics.control.references import Target
 from mbs_dynamics.control.settings import RATE_SHARE, ArmSettings, MotionSettings
+from mbs_dynamics.control.state_period import StatePeriod
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
 
@@ -114,10 +115,10 @@ class Guard:
             thresholds = Thresholds.read(settings.collision_file, model)
             detector = CollisionDetector(model, thresholds)
             self.collisions = CollisionReaction(detector, policy, self.following)
-        self.period = 0.0
-        """Mean time in s between two states; 0: not known yet."""
-        self._gap, self._evaluated_at = 0.0, -math.inf
-        """The longest of the latest times between two states of a law, and the latest of these."""
+        self._state_period = StatePeriod()
+        self._gap, self._evaluated_at = 0.0, 0
+        """The longest of the latest times in s between two states of a law, and the stamp in ns of
+        the latest of these; 0: none."""
         self._model_in_force: tuple[Any, ...] = (None, None, model)
         self._loads_watched = self.law.loads.goal
         """The loads of the latest state, as collisions were detected with."""
@@ -305,7 +306,10 @@ class Guard:
         valid_until = math.inf
         if self.from_messages:
             until = self.periods.note(received, self.settings.stale_timeout)
-            self.period, valid_until = self.periods.longest, min(until, default=math.inf)
+            valid_until = min(until, default=math.inf)
+        if resting or not self._state_period.known:
+            stamps = [state.stamps[k] for k in self.joints] if state.stamps else [state.stamp]
+            self._state_period.note(stamps)
         later = valid_until >= self._valid_until
         self._valid_until = valid_until
         alone = (
@@ -367,6 +371,8 @@ class Guard:
                     self.doubts.add(fault.doubt)
                 if fault.doubt is Doubt.STATE:  # else it would count as motion
                     self.speeds.restart()
+                    if not resting and self.q:
+                        self.input.keep_turns(self.q)
         compared = self.policy.engaged and not self.drives.switching(now)
         if trouble is None and self.tracking is not None and compared:
             trouble = self.tracking.check(self.commanded(efforts))
@@ -476,8 +482,10 @@ class Guard:
         if Doubt.VELOCITY in self.doubts:
             return torques._replace(damping=[], assist=[])
         if not self.following.idle and self.policy.engaged:
-            gap, self._evaluated_at = now - self._evaluated_at, now
-            if gap < self.settings.stale_timeout:
+            stamp = self._smoothed_at
+            gap = 1e-9 * (stamp - self._evaluated_at)
+            self._evaluated_at = stamp
+            if 0.0 < gap < self.settings.stale_timeout:
                 self._gap = max(gap, self._gap * math.exp(-gap / GAP_MEMORY))
             state = self._law_state(q, np.array(rates), np.array(efforts), now)
             try:
@@ -490,6 +498,14 @@ class Guard:
             along = self.collisions.along(rates, self._fastest)
             torques = torques.assisted(self.commanded(along))
         return torques
+
+    @property
+    def period(self) -> float:
+        """Time in s between two states, by which a stiffness is accepted; 0: not known yet.
+
+        It is that of the settings, or else measured while torques are disabled.
+        """
+        return self.following.settings.period or self._state_period.median
 
     # -- laws and references -----------------------------------------------------------------------
 
@@ -504,7 +520,8 @@ class Guard:
     def resting(self, now: float) -> LawState:
         """Return the state of an arm at rest at the latest positions, or within its limits."""
         q = np.array(self.q) if self.q else self.model.neutral(within_limits=True)
-        return self._law_state(q, np.zeros_like(q), np.full(len(q), math.nan), now)
+        state = self._law_state(q, np.zeros_like(q), np.full(len(q), math.nan), now)
+        return state if self.q else state._replace(period=0.0)  # nothing is decided elsewhere
 
     def model_in_force(self, now: float) -> Model:
         """Return the model under the gravity and with the loads at a time."""
@@ -531,7 +548,7 @@ class Guard:
         if self.collisions is not None:
             self.collisions.restart()
         self.following.switch(to, now, self.policy.engaged)
-        self._evaluated_at = -math.inf  # the time without a law is no gap
+        self._evaluated_at = 0  # the time without a law is no gap
 
     def aim(self, target: Target | None, now: float) -> None:
         """Let the law follow another reference, while torques are enabled; None: come to rest.

@@ -286,9 +286,7 @@ class GuardedArm:
         gap, self._now = t - self._now, t
         accepted = self._frames.read(frames, t) if frames else None
         stamps, most = self._frames.stamps, self.motors.max_age
-        if gap < most:
-            guard.period += 0.05 * (gap - guard.period) if guard.period else gap
-        elif gap >= most and policy.engaged:
+        if gap >= most and policy.engaged:
             message = f"{gap:.3f} s between two steps; max_age is {most:g}"
             policy.trip(t, Fault("pause", message))
         if t - min(stamps) >= most and policy.engaged:
@@ -337,7 +335,9 @@ class GuardedArm:
                 return Command("off", (0.0,) * len(self.motors.joint_names), (), event)
         if grip == 0.0:
             commands = self.motors.commands(
-                torques, self._frames.positions, reported=self._frames.reported
+                torques,
+                self._frames.shown(self._frames.positions),
+                reported=self._frames.reported,
             )
             return _command(("torque", torques, commands, event))
         held = [drives.held[k] for k in self.motors.coordinates]
@@ -345,7 +345,7 @@ class GuardedArm:
         if fault is not None and fault.doubt is Doubt.MOTOR:
             for k in fault.joints:  # what its torque would hold, through its position loop
                 held[k] += drives.fed_forward(policy)[k] / self.motors.stiffness[k]
-        motors = self.motors.commands(torques, held, grip, grip)
+        motors = self.motors.commands(torques, self._frames.shown(held), grip, grip)
         if fault is not None and fault.doubt is Doubt.ENCODER:
             names = [self.motors.joint_names[k] for k in fault.joints]
             motors = [

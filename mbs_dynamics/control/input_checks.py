@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Protocol
 
 from mbs_dynamics.compiler import less, select
 from mbs_dynamics.control.policy import Doubt, Fault
-from mbs_dynamics.model.coordinates import is_continuous
 from mbs_dynamics.model.model import Model
 
 SLACK = 0.05
@@ -184,23 +183,15 @@ class Envelope:
         return None
 
 
-def _with_limits(model: Model, joints: Sequence[int]) -> list[tuple[str, int, float, bool]]:
-    """Return name, coordinate and velocity limit of joints that have one, and whether they turn."""
-    wraps = is_continuous(model.joints, model.lower, model.upper)
+def _with_limits(model: Model, joints: Sequence[int]) -> list[tuple[str, int, float]]:
+    """Return name, coordinate and velocity limit of joints that have one."""
     fastest: list[float] = model.velocity_limits.tolist()
-    return [
-        (model.joint_names[k], k, fastest[k], wraps[k]) for k in joints if fastest[k] < math.inf
-    ]
+    return [(model.joint_names[k], k, fastest[k]) for k in joints if fastest[k] < math.inf]
 
 
 def largest_step(fastest: Any, elapsed: Any) -> Any:
     """Return how far joints with these velocity limits may be from where they were, else a jump."""
     return SLACK + 2.0 * fastest * elapsed
-
-
-def _moved(difference: float, turns: bool) -> float:
-    """Return how far a joint has moved, modulo a full turn if it has no limits."""
-    return math.remainder(difference, math.tau) if turns else difference
 
 
 class Speeds:
@@ -254,8 +245,8 @@ class Speeds:
         window = self._window
         elapsed, before = self.since(state)
         self.note(state)
-        for name, k, fastest, turns in self._rows:
-            moved = _moved(positions[k] - before[k], turns)
+        for name, k, fastest in self._rows:
+            moved = positions[k] - before[k]
             if abs(rates[k]) > fastest:
                 mean = sum(state[2][k] for state in window) / len(window)
                 if abs(mean) > fastest:
@@ -305,9 +296,9 @@ class Continuity:
         self.note(state)
         if not len(before):
             return None
-        for name, k, fastest, turns in self._rows:
+        for name, k, fastest in self._rows:
             elapsed = 1e-9 * (stamps[k] - stamps_before[k])
-            moved = _moved(positions[k] - before[k], turns)
+            moved = positions[k] - before[k]
             if elapsed > 0.0 and abs(moved) > largest_step(fastest, elapsed):
                 return Fault(
                     "position_jump",

@@ -263,6 +263,10 @@ class ArmSettings(InputSettings):
 class MotionSettings(ArmSettings):
     """Settings of an arm under guard whose law follows references."""
 
+    period: float = number(0.0, 0.0, 1.0, "s", at_rest_only=True)(
+        "Period of the states of the joints, by which a stiffness is accepted or refused before "
+        "torques are enabled. 0: the median period by their stamps while torques are disabled."
+    )
     switch_time: float = number(0.3, 0.05, 10.0, "s")(
         "Time in which one law takes over from another, and in which changes of stiffness and "
         "damping ratio take effect."

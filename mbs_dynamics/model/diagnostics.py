@@ -13,7 +13,7 @@ import numpy as np
 
 from mbs_dynamics.errors import ModelWarning
 from mbs_dynamics.model.body import GROUND, Body
-from mbs_dynamics.model.coordinates import contradictions, limits_of
+from mbs_dynamics.model.coordinates import contradictions, is_continuous, limits_of
 from mbs_dynamics.model.joint import Joint
 
 MOST_TURNS = 8.0 * math.pi
@@ -76,6 +76,7 @@ def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
     beyond = _inertia_beyond(bodies)
     limits = limits_of([body.joint for body in bodies], sum(joint.nv for joint in owners))
     contradicted = contradictions(limits.lower, limits.upper)
+    endless = dict(zip(owners, is_continuous(owners, limits.lower, limits.upper), strict=True))
     for joint in owners:
         if joint.coordinate in contradicted:
             diagnostics.append(Diagnostic(f"joint {joint.name!r}", contradicted[joint.coordinate]))
@@ -91,7 +92,23 @@ def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
         for message in (stopping_speed(joint), stopping_effort(joint))
         if message
     ]
+    leaders = {joint.name: joint for joint in owners if endless[joint]}
+    for body in bodies:
+        joint = body.joint
+        if joint.mimics in leaders and not _turns_with(joint):
+            diagnostics.append(Diagnostic(f"joint {joint.name!r}", _UNKNOWN_TURN.format(joint)))
     return diagnostics
+
+
+_UNKNOWN_TURN = (
+    "mimics {0.mimics!r}, which has no limits, with the ratio {0.ratio:g}: its position depends on "
+    "the turns of {0.mimics!r}, which a driver that reports angles within one turn does not count"
+)
+
+
+def _turns_with(joint: Joint) -> bool:
+    """Return whether a mimic joint is at the same place after each turn of its leader."""
+    return joint.ratio == 0.0 or (joint.kind == "revolute" and float(joint.ratio).is_integer())
 
 
 def stopping_speed(joint: Joint) -> str:

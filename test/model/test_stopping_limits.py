@@ -55,7 +55,9 @@ def test_limits_that_stop_a_joint_are_named_and_forbid_enabling(what, tmp_path, 
     assert any("joint4" in reason for reason in enabling.problems(guard, 0.0))
 
 
-@pytest.mark.parametrize("text", [described(), described(soft("5")), described("<safety_controller/>")])
+@pytest.mark.parametrize(
+    "text", [described(), described(soft("5")), described("<safety_controller/>")]
+)
 def test_other_limits_forbid_nothing(text):
     model = mbs.Model.from_urdf(text)
     guard = Guard(model, ArmSettings.of(model.joint_names), CommandPolicy())
@@ -75,4 +77,6 @@ def test_soft_limits_do_not_act_on_a_bus_of_motors():
         for k, name in enumerate(model.joint_names)
     }
     motors = Motors({"when_silent": "damp", "motors": rows}, model)
-    assert not any("joint4" in one for one in GuardedArm(model, laws.Gravity(), motors).problems(0.0))
+    assert not any(
+        "joint4" in one for one in GuardedArm(model, laws.Gravity(), motors).problems(0.0)
+    )

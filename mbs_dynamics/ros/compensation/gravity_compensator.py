@@ -213,8 +213,8 @@ class GravityCompensator:
             return
         for mode in MODES if every else ():
             if mode != "law" or settings.law:
-                arm.prepare(settings.law_of(mode, arm.model), now)
-        arm.switch(settings.law_of(settings.mode, arm.model), now)
+                arm.prepare(settings.law_of(mode), now)
+        arm.switch(settings.law_of(settings.mode), now)
 
     def aim(self, target: Target | None, now: float, *, stamp: int = 0, clock: int = 0) -> None:
         """Let the law follow another reference. Raises MbsError, and changes nothing, if invalid.
@@ -311,7 +311,7 @@ class GravityCompensator:
         if self.arm is not None:
             self.arm.check(_within(settings, self.motors))
             if isinstance(settings, ImpedanceControlSettings) and self._law_differs(settings):
-                self.arm.prepare(settings.law_of(settings.mode, self.arm.model), now)
+                self.arm.prepare(settings.law_of(settings.mode), now)
         if settings.gravity != self.settings.gravity:
             if settings.use_imu:
                 raise ArgumentError("use_imu is true: gravity comes from the imu alone")
