@@ -27,7 +27,10 @@ from mbs_dynamics.model.urdf_units import wrong_units
 from mbs_dynamics.model.urdf_xml import read
 
 FLOATING_BASE = "floating_base"
-"""Name of the joint that :func:`from_urdf` adds between the ground and the root link."""
+"""Name of the joint that :func:`from_urdf` adds between the ground and the root link.
+
+Underscores are appended while the description itself has a joint of that name.
+"""
 
 
 def from_urdf(
@@ -43,7 +46,8 @@ def from_urdf(
     ``source`` is a path, or the XML text itself: a string whose first non-blank character is "<",
     or bytes. Bodies are numbered depth first, in the order of the joints in the file, and bear the
     names of the joints' child links. The root link is fixed to the ground; with ``floating_base``
-    it is a body, the first one, that a free joint of the name ``"floating_base"`` moves.
+    it is a body, the first one, that a free joint moves. That joint is called
+    ``"floating_base"``, with underscores appended while another joint has that name.
     ``gravity`` (3,) is in m/s^2, in the axes of the ground.
 
     - B_i of Mueller (kinematics), eq. (4), is the joint's ``origin``. X_i is (e, 0) for
@@ -93,7 +97,7 @@ class _Assembly:
     def __init__(self, tree: LinkTree, part: Part, floating_base: bool) -> None:
         self.tree = tree
         self.part = part
-        self.base = Joint(FLOATING_BASE, macro_joint("free"), 0) if floating_base else None
+        self.base = Joint(_base_name(tree), macro_joint("free"), 0) if floating_base else None
         self.inertias = {name: _inertia(tree.where, link) for name, link in tree.links.items()}
         self.bodies: list[Body] = []
         self.frames: dict[str, Frame] = {}
@@ -112,7 +116,7 @@ class _Assembly:
     def description(self, gravity: ArrayLike) -> Description:
         tree, part = self.tree, self.part
         if self.base is not None:
-            self.check_base()
+            self.check_base(self.base)
         elif all(joint.type == "fixed" for joint in part.joints):
             if part.root != tree.root:
                 raise UrdfError(
@@ -186,7 +190,7 @@ class _Assembly:
             self.report(f"link {link!r}", f"{inertia.mass:g} kg {verb} {into}{how}")
         self.diagnose_link(link)
 
-    def check_base(self) -> None:
+    def check_base(self, base: Joint) -> None:
         """Raise ArgumentError if a floating joint connects the root link and what it moves."""
         fixed = {self.part.root}
         for joint in self.part.joints:
@@ -197,12 +201,9 @@ class _Assembly:
                     f"floating_base: {self.tree.where} has the floating joint {joint.name!r} at "
                     f"its root already; leave the argument out, or choose root={joint.child!r}"
                 )
-        names = [joint.name for joint in self.part.joints]
-        if FLOATING_BASE in names:
-            raise UrdfError(
-                f"{self.tree.where}: a joint is called {FLOATING_BASE!r}, as that of the base; "
-                "rename it"
-            )
+        if base.name != FLOATING_BASE:
+            text = f"is the description's own; the joint of the base is called {base.name!r}"
+            self.report(f"joint {FLOATING_BASE!r}", text)
 
     def add(self, link: str, on: Frame | None, pose: FloatArray, joint: Joint) -> None:
         """Add the body of a link that a joint moves, which starts from another link or nowhere."""
@@ -262,6 +263,14 @@ class _Assembly:
         each = [(link, self.inertias[link].mass) for link in links]
         listed = ", ".join(f"{link} {mass:g}" for link, mass in each if mass > 0.0)
         return f"{sum(mass for _, mass in each):g} kg" + (f" ({listed})" if listed else "")
+
+
+def _base_name(tree: LinkTree) -> str:
+    """Return a name for the joint of a floating base that no joint of the description has."""
+    name = FLOATING_BASE
+    while name in tree.joints:
+        name += "_"
+    return name
 
 
 def _inertia(where: str, link: Any) -> Inertia:
