@@ -85,12 +85,17 @@ class Row(NamedTuple):
 def algorithm_counts(
     model: Model, functions: Sequence[Callable[..., Any]] = ALGORITHMS
 ) -> list[Row]:
-    """Return the operations of algorithms, by default all, for a model in each representation."""
-    tip, middle = (*leaves(model), *model.frames)[0], model.n // 2
-    joint = model.joint_names[middle] if model.n else ""
+    """Return the operations of algorithms, by default all, for a model in each representation.
+
+    Those of a body are for the first leaf, those by a joint for the middle one of the joints with
+    one degree of freedom, if there are any.
+    """
+    tip = (*leaves(model), *model.frames)[0]
+    single = [joint.name for joint in model.joints if joint.nv == 1]
+    middle = single[len(single) // 2 :][:1]
     chosen: dict[str, tuple[Any, str]] = {
         "body": (tip, f" of {tip}"),
-        "joints": ((joint,) if joint else (), f" by {joint}"),
+        "joints": (tuple(middle), "".join(f" by {joint}" for joint in middle)),
         "order": (3, " of order 3"),
     }
     rows = []
