@@ -348,9 +348,9 @@ def read_yaml_file(path: Path) -> Any:
 def read_yaml(text: str) -> Any:
     """Return the value of a YAML text.
 
-    Raises BackendError if PyYAML is not installed; ArgumentError for other text, for keys that are given twice, for aliases, by which a few
-    lines can stand for billions of values and which ROS refuses too, and for more than
-    ``LARGEST_YAML`` characters.
+    Raises BackendError if PyYAML is not installed; ArgumentError for other text, for keys that are
+    given twice, for aliases, by which a few lines can stand for billions of values and which ROS
+    refuses too, and for more than ``LARGEST_YAML`` characters.
     """
     try:
         import yaml

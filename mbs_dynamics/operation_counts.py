@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from mbs_dynamics.algorithms import ALGORITHMS, algorithm_of, forward_dynamics
 from mbs_dynamics.algorithms.forward_dynamics import METHODS
 from mbs_dynamics.compiler import Operations
-from mbs_dynamics.errors import SingularError
+from mbs_dynamics.errors import MbsError
 from mbs_dynamics.model.dh import DHRow
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import leaves
@@ -78,8 +78,10 @@ class Row(NamedTuple):
 
     title: str
     operations: dict[str, Operations]
-    """One entry, under the key ``""``, for an algorithm without representations; none if the mass
-    matrix is singular."""
+    """One entry, under the key ``""``, for an algorithm without representations; none if it does
+    not apply to the model."""
+    reason: str = ""
+    """Why it does not apply."""
 
 
 def algorithm_counts(
@@ -111,7 +113,8 @@ def algorithm_counts(
                 name: algorithm.operations(model, variant)
                 for name, variant in (variants if by_name else {"": options}).items()
             }
-        except SingularError:
-            operations = {}
+        except MbsError as error:  # no solution at any state, or joints that it does not take
+            rows.append(Row(title, {}, str(error)))
+            continue
         rows.append(Row(title, operations))
     return rows

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UrdfError
+from mbs_dynamics.lie.so3 import from_quaternion
 from mbs_dynamics.model.body import GROUND, Body, Frame
 from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
 from mbs_dynamics.model.diagnostics import Diagnostic, diagnose
@@ -22,6 +23,7 @@ from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.macro_joints import macro_joint
 from mbs_dynamics.model.urdf_joint import diagnose_joint, drivers, dynamics, limits, motion
+from mbs_dynamics.model.urdf_tensors import likely_slip, mirrored_tensors
 from mbs_dynamics.model.urdf_tree import LinkTree, Part, part_of, tree_of
 from mbs_dynamics.model.urdf_units import wrong_units
 from mbs_dynamics.model.urdf_xml import read
@@ -140,6 +142,7 @@ class _Assembly:
                 self.add(joint.child, parent, pose, self.joint(joint))
         self.report_left_out_links()
         self.diagnostics += wrong_units(tree, self.frames, part.joints, self.inertias)
+        self.diagnostics += mirrored_tensors(tree.links, self.frames)
         known = {  # of the links already, before they were merged
             Diagnostic(f"link {body.name!r}", message)
             for body in self.bodies
@@ -238,6 +241,9 @@ class _Assembly:
     def diagnose_link(self, link: str) -> None:
         messages = self.inertias[link].violations()
         inertial = self.tree.links[link].inertial
+        if messages and inertial.inertia is not None:
+            slip = likely_slip(inertial.inertia)
+            messages = [f"{message}; {slip}" if slip else message for message in messages]
         if inertial is not None and inertial.mass is None:
             messages.append("has an <inertial> without a mass; taken to be 0 kg")
         elif inertial is not None and inertial.inertia is None and inertial.mass > 0.0:
@@ -291,20 +297,26 @@ def _inertia(where: str, link: Any) -> Inertia:
 
 
 def _pose(origin: Any) -> FloatArray:
-    return np.eye(4) if origin is None else pose_of(origin.xyz, origin.rpy)
+    return np.eye(4) if origin is None else pose_of(origin.xyz, origin.rpy, origin.quat_xyzw)
 
 
-def pose_of(xyz: Sequence[float], rpy: Sequence[float]) -> FloatArray:
-    """Return the (4, 4) pose of a URDF's ``xyz`` and ``rpy``.
+def pose_of(
+    xyz: Sequence[float], rpy: Sequence[float], quaternion: Sequence[float] | None = None
+) -> FloatArray:
+    """Return the (4, 4) pose of a URDF's ``xyz`` and ``rpy``, or ``quat_xyzw`` in place of ``rpy``.
 
-    ``rpy`` turns about the fixed axes x, y, z in turn.
+    ``rpy`` turns about the fixed axes x, y, z in turn. A quaternion may have any length but zero.
     """
     C = np.eye(4)
+    C[:3, 3] = xyz
+    if quaternion is not None:
+        x = np.array(quaternion, dtype=float)
+        C[:3, :3] = from_quaternion(x / np.linalg.norm(x))
+        return C
     (sr, sp, sy), (cr, cp, cy) = np.sin(rpy), np.cos(rpy)
     C[:3, :3] = [
         [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
         [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
         [-sp, cp * sr, cp * cr],
     ]
-    C[:3, 3] = xyz
     return C

@@ -79,7 +79,8 @@ class Posing:
         self._postures = postures(model)
         first = self._postures.get("bent", self._postures["zero"])
         self.q = first if q is None else np.asarray(q, float)
-        turns = np.array([x for j in model.joints for x in j.screws[:3].any(axis=0)], dtype=bool)
+        screws = np.concatenate([np.zeros((6, 0)), *(joint.screws for joint in model.joints)], 1)
+        turns = screws[:3].any(axis=0)
         self._units = np.where(turns & degrees, np.degrees(1.0), 1.0)
         self._angle = "deg" if degrees else "rad"
         start = self._displacements()
