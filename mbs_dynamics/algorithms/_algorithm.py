@@ -157,7 +157,7 @@ class Algorithm(Dispatcher):
                 chosen = [name for name, x in zip(self.optional, given, strict=True) if x]
                 entry = own[key] = self.kernel(model, (*self.required, *chosen), complete), set()
             kernel = entry[0]
-        if any(given) and isinstance(optional[0], dict) and self.optional[0] == "wrenches":
+        if any(given) and isinstance(optional[0], Mapping) and self.optional[0] == "wrenches":
             by_name = dict(zip(self.options, options, strict=True))
             optional = wrenches_on(model, optional[0], arrays[0], by_name), *optional[1:]
         if any(given) and self.optional == ("damping",):

@@ -125,7 +125,7 @@ def forward_dynamics_derivatives(
         own[i] = [inverse @ x for x in rates]
         for matrix, x in zip((dq, dqd), own[i], strict=True):
             matrix[i, i] = matrix[i, i] - model.rotor(i) @ x
-    by_q, by_qd = factors.response(dq), factors.response(dqd)
+    by_q, by_qd = (np.array(factors.response(x), dtype=object) for x in (dq, dqd))
     for i, rates in own.items():
         at = np.ix_(*[model.bodies[i].joint.velocities] * 2)
         for matrix, x in zip((by_q, by_qd), rates, strict=True):

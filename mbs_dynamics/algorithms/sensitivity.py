@@ -77,11 +77,12 @@ def jacobian_sensitivity(
     of, moved = JacobianColumns(model, q, body, representation), model.moved_by(joints)
     K = parameters_at(of.rep, of.frame, screws, moved)
     turning = parameters_at(of.of_turning, of.frame, screws, moved) if of.is_mixed else K
-    dJ: Any = [np.zeros((6, len(moved), body.joint.nv), dtype=object) for body in model.bodies]
+    at = model.columns_of
+    dJ: Any = np.full((6, len(moved), at[-1].stop if at else 0), 0.0, dtype=object)
     for k, i in model.attached(moved, of.frame.body):
         K_k = K[k][:, None], turning[k][:, None]
         for j, _ in model.supporting(i):
-            dJ[j][:, k] = of.changes(of.columns(j), K_k)[0][:, :, 0]
+            dJ[:, k, at[j]] = of.changes(of.columns(j), K_k)[0][:, :, 0]
         for j in model.since(k, i, of.frame.body):
-            dJ[j][:, k] = of.changes(K_k, of.columns(j))[1][:, :, 0]
+            dJ[:, k, at[j]] = of.changes(K_k, of.columns(j))[1][:, :, 0]
     return np.asarray(model.generalized(dJ, weighted=False).swapaxes(-1, -2))

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
 from mbs_dynamics.compiler import Symbol
+from mbs_dynamics.errors import ModelError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.model.body import GROUND
@@ -39,6 +40,8 @@ class System:
     """
 
     def __init__(self, model: Model, q: ArrayLike) -> None:
+        if not model.nb:
+            raise ModelError(f"model {model.name!r} has no joint that moves: it has no equations")
         self.model = model
         tree = Tree(model)
         self.position = tree.joint_positions(vector("q", q, model.nq))

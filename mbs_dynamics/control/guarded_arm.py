@@ -302,7 +302,7 @@ class GuardedArm:
                 torques = guard.tick(t)
         command = self._command(torques)
         if self._log is not None and accepted is not None:
-            self._log.write(t, accepted[1:4], frames, command.motors)
+            self._log.write(t, accepted[0], accepted[1:4], frames, command.motors)
         return command
 
     def _command(self, torques: Sequence[float] | None) -> Command:

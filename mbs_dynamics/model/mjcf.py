@@ -130,6 +130,7 @@ class _Assembly:
         self.diagnostics: list[Diagnostic] = []
         self.efforts = self._efforts()
         self.joint_names = {self._name("joint", k) for k in range(m.njnt)}
+        self.body_names = {self._name("body", i) for i in range(m.nbody)}
 
     def description(self, gravity: FloatArray, leave_out: Collection[str]) -> Description:
         self._refuse(leave_out)
@@ -183,12 +184,12 @@ class _Assembly:
         for k in range(first, first + count):
             joint, home_rel = self._joint(k, home)
             last = k == first + count - 1
-            own = name if last else f"{name}/{joint.name}"
+            own = name if last else self._free_name(f"{name}/{joint.name}")
             of_it = inertia if last else Inertia.zero()
             start = on.name if k == first else None
             self.bodies.append(Body(own, parent, home_rel, joint, of_it, start))
             parent, home = len(self.bodies) - 1, np.eye(4)
-        self.frames[name] = Frame(name, parent, np.eye(4))
+            self.frames[own] = Frame(own, parent, np.eye(4))
         self.at.append(self.frames[name])
 
     def _joint(self, k: int, home: FloatArray) -> tuple[Joint, FloatArray]:
@@ -268,6 +269,13 @@ class _Assembly:
         name = self._own_name(kind, k) or f"{what}{k}"
         while self.mujoco.mj_name2id(self.m, self._object(kind), name) not in (-1, k):
             name += "_"
+        return name
+
+    def _free_name(self, name: str) -> str:
+        """Return a name for the massless body of a joint that no other body has."""
+        while name in self.body_names:
+            name += "_"
+        self.body_names.add(name)
         return name
 
     def _refuse(self, leave_out: Collection[str]) -> None:

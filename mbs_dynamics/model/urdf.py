@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UrdfError
+from mbs_dynamics.lie.so3 import from_quaternion
 from mbs_dynamics.model.body import GROUND, Body, Frame
 from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
 from mbs_dynamics.model.diagnostics import Diagnostic, diagnose
@@ -22,12 +23,16 @@ from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.macro_joints import macro_joint
 from mbs_dynamics.model.urdf_joint import diagnose_joint, drivers, dynamics, limits, motion
+from mbs_dynamics.model.urdf_tensors import likely_slip, mirrored_tensors
 from mbs_dynamics.model.urdf_tree import LinkTree, Part, part_of, tree_of
 from mbs_dynamics.model.urdf_units import wrong_units
 from mbs_dynamics.model.urdf_xml import read
 
 FLOATING_BASE = "floating_base"
-"""Name of the joint that :func:`from_urdf` adds between the ground and the root link."""
+"""Name of the joint that :func:`from_urdf` adds between the ground and the root link.
+
+Underscores are appended while the description itself has a joint of that name.
+"""
 
 
 def from_urdf(
@@ -43,7 +48,8 @@ def from_urdf(
     ``source`` is a path, or the XML text itself: a string whose first non-blank character is "<",
     or bytes. Bodies are numbered depth first, in the order of the joints in the file, and bear the
     names of the joints' child links. The root link is fixed to the ground; with ``floating_base``
-    it is a body, the first one, that a free joint of the name ``"floating_base"`` moves.
+    it is a body, the first one, that a free joint moves. That joint is called
+    ``"floating_base"``, with underscores appended while another joint has that name.
     ``gravity`` (3,) is in m/s^2, in the axes of the ground.
 
     - B_i of Mueller (kinematics), eq. (4), is the joint's ``origin``. X_i is (e, 0) for
@@ -93,7 +99,7 @@ class _Assembly:
     def __init__(self, tree: LinkTree, part: Part, floating_base: bool) -> None:
         self.tree = tree
         self.part = part
-        self.base = Joint(FLOATING_BASE, macro_joint("free"), 0) if floating_base else None
+        self.base = Joint(_base_name(tree), macro_joint("free"), 0) if floating_base else None
         self.inertias = {name: _inertia(tree.where, link) for name, link in tree.links.items()}
         self.bodies: list[Body] = []
         self.frames: dict[str, Frame] = {}
@@ -112,7 +118,7 @@ class _Assembly:
     def description(self, gravity: ArrayLike) -> Description:
         tree, part = self.tree, self.part
         if self.base is not None:
-            self.check_base()
+            self.check_base(self.base)
         elif all(joint.type == "fixed" for joint in part.joints):
             if part.root != tree.root:
                 raise UrdfError(
@@ -136,6 +142,7 @@ class _Assembly:
                 self.add(joint.child, parent, pose, self.joint(joint))
         self.report_left_out_links()
         self.diagnostics += wrong_units(tree, self.frames, part.joints, self.inertias)
+        self.diagnostics += mirrored_tensors(tree.links, self.frames)
         known = {  # of the links already, before they were merged
             Diagnostic(f"link {body.name!r}", message)
             for body in self.bodies
@@ -186,7 +193,7 @@ class _Assembly:
             self.report(f"link {link!r}", f"{inertia.mass:g} kg {verb} {into}{how}")
         self.diagnose_link(link)
 
-    def check_base(self) -> None:
+    def check_base(self, base: Joint) -> None:
         """Raise ArgumentError if a floating joint connects the root link and what it moves."""
         fixed = {self.part.root}
         for joint in self.part.joints:
@@ -197,12 +204,9 @@ class _Assembly:
                     f"floating_base: {self.tree.where} has the floating joint {joint.name!r} at "
                     f"its root already; leave the argument out, or choose root={joint.child!r}"
                 )
-        names = [joint.name for joint in self.part.joints]
-        if FLOATING_BASE in names:
-            raise UrdfError(
-                f"{self.tree.where}: a joint is called {FLOATING_BASE!r}, as that of the base; "
-                "rename it"
-            )
+        if base.name != FLOATING_BASE:
+            text = f"is the description's own; the joint of the base is called {base.name!r}"
+            self.report(f"joint {FLOATING_BASE!r}", text)
 
     def add(self, link: str, on: Frame | None, pose: FloatArray, joint: Joint) -> None:
         """Add the body of a link that a joint moves, which starts from another link or nowhere."""
@@ -237,6 +241,9 @@ class _Assembly:
     def diagnose_link(self, link: str) -> None:
         messages = self.inertias[link].violations()
         inertial = self.tree.links[link].inertial
+        if messages and inertial.inertia is not None:
+            slip = likely_slip(inertial.inertia)
+            messages = [f"{message}; {slip}" if slip else message for message in messages]
         if inertial is not None and inertial.mass is None:
             messages.append("has an <inertial> without a mass; taken to be 0 kg")
         elif inertial is not None and inertial.inertia is None and inertial.mass > 0.0:
@@ -264,6 +271,14 @@ class _Assembly:
         return f"{sum(mass for _, mass in each):g} kg" + (f" ({listed})" if listed else "")
 
 
+def _base_name(tree: LinkTree) -> str:
+    """Return a name for the joint of a floating base that no joint of the description has."""
+    name = FLOATING_BASE
+    while name in tree.joints:
+        name += "_"
+    return name
+
+
 def _inertia(where: str, link: Any) -> Inertia:
     """Return the inertia of a link about the origin of its own frame, zero where not stated."""
     inertial = link.inertial
@@ -282,20 +297,26 @@ def _inertia(where: str, link: Any) -> Inertia:
 
 
 def _pose(origin: Any) -> FloatArray:
-    return np.eye(4) if origin is None else pose_of(origin.xyz, origin.rpy)
+    return np.eye(4) if origin is None else pose_of(origin.xyz, origin.rpy, origin.quat_xyzw)
 
 
-def pose_of(xyz: Sequence[float], rpy: Sequence[float]) -> FloatArray:
-    """Return the (4, 4) pose of a URDF's ``xyz`` and ``rpy``.
+def pose_of(
+    xyz: Sequence[float], rpy: Sequence[float], quaternion: Sequence[float] | None = None
+) -> FloatArray:
+    """Return the (4, 4) pose of a URDF's ``xyz`` and ``rpy``, or ``quat_xyzw`` in place of ``rpy``.
 
-    ``rpy`` turns about the fixed axes x, y, z in turn.
+    ``rpy`` turns about the fixed axes x, y, z in turn. A quaternion may have any length but zero.
     """
     C = np.eye(4)
+    C[:3, 3] = xyz
+    if quaternion is not None:
+        x = np.array(quaternion, dtype=float)
+        C[:3, :3] = from_quaternion(x / np.linalg.norm(x))
+        return C
     (sr, sp, sy), (cr, cp, cy) = np.sin(rpy), np.cos(rpy)
     C[:3, :3] = [
         [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
         [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
         [-sp, cp * sr, cp * cr],
     ]
-    C[:3, 3] = xyz
     return C

@@ -275,6 +275,8 @@ class Tree:
         """Return positions as they change with time, from q and its velocities and their rates."""
         if all(body.joint.nv == 1 for body in self.model.bodies):
             return series_of(motion)
+        if len(motion) == 1:
+            return motion[0]
         return Course(motion[0], series_of(motion[1:]))
 
     def joint_positions(self, q: Any) -> Any:

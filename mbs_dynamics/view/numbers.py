@@ -47,7 +47,8 @@ def quantities(scene: Scene) -> list[Quantity]:
     if scene.measured is None:
         call = "mbs.gravity_torques(model, q)"
         if scene.wrench.any():
-            call = "mbs.inverse_dynamics(model, q, 0 * q, 0 * q, wrenches)"
+            rest = "np.zeros(model.n)"
+            call = f"mbs.inverse_dynamics(model, q, {rest}, {rest}, wrenches)"
         listed.insert(0, Quantity("torques", call, scene.torques))
     if scene.qd is not None:
         energy = kinetic_energy(model, q, scene.qd)

@@ -121,7 +121,9 @@ class Scene:
         if self.measured is not None:
             return self.measured
         rest = np.zeros(self.model.n)
-        wrenches = self.model.wrenches({self.body_name: self.body_wrench})
+        wrenches = None
+        if self.model.frames[self.body_name].body != GROUND:
+            wrenches = self.model.wrenches({self.body_name: self.body_wrench})
         return inverse_dynamics(self.model, self.q, rest, rest, wrenches)
 
     @property

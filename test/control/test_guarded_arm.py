@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Events at a guarded arm, on drives in MuJoCo: how far the arm moves, and who holds it then."""
 
+import csv
 import math
 
 import numpy as np
@@ -16,6 +17,9 @@ from mbs_dynamics.control.policy import Doubt
 from mbs_dynamics.control.poses import read_poses
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.identification.readers import read_recording
+
+
+SILENT = "joint3"
 
 
 @pytest.mark.parametrize("name", EVENTS)
@@ -229,6 +233,26 @@ def test_the_log_is_read_by_identify_and_calibrate_motors(tmp_path):
     np.testing.assert_allclose(recording.tau[-1], loop.command.torques, atol=0.5)
     found = read_poses(path, MODEL)
     np.testing.assert_allclose(found.commands["joint2"][-1], loop.command.motors[1].effort)
+
+
+def test_the_log_leaves_cells_of_refused_frames_empty(tmp_path):
+    """Other columns keep their places: rows once were shorter by the joints that were refused."""
+    path = tmp_path / "floating.csv"
+    with path.open("w") as log:
+        loop = Loop(limits={"log": log}).enabled()
+        joint = loop.motors.joint_names.index(SILENT)
+        motor = loop.motors.motors[joint].motor
+        frames = [x._replace(position=math.nan) if x.motor == motor else x for x in loop.bus.read()]
+        loop.arm.step(loop.now, frames)
+        loop.arm.step(loop.now + PERIOD, [x._replace(effort=None) for x in loop.bus.read()])
+    header, *rows = list(csv.reader(path.read_text().splitlines()))
+    assert {len(row) for row in rows} == {len(header)}
+    row = dict(zip(header, rows[-2], strict=True))
+    empty = {name for name in header if not row[name]}
+    assert empty == {f"{x}_{SILENT}" for x in ("q", "qd", "tau", "raw_position")}
+    for k, name in enumerate(loop.motors.joint_names):
+        if name != SILENT:
+            assert float(row[f"q_{name}"]) == pytest.approx(loop.bus.q[k], abs=1e-3)
 
 
 @pytest.mark.parametrize("reports", [True, False])

@@ -65,7 +65,7 @@ def test_limits_are_none_where_nothing_is_stated():
     )
     none, some, all_, endless = model.joints
     assert none.limits == Limits()
-    assert some.limits == Limits(upper=2.0)
+    assert some.limits == Limits(lower=0.0, upper=2.0)  # as URDF 1.0 says
     assert (some.damping, some.friction) == (0.0, 0.5)
     assert all_.limits == Limits(-1.5, 2.0, 3.0, 4.0)
     assert (all_.damping, all_.friction) == (0.1, 0.2)

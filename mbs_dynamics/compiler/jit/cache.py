@@ -20,7 +20,6 @@ import contextlib
 import itertools
 import os
 import stat
-import threading
 from collections.abc import Callable
 
 from mbs_dynamics.errors import log_once
@@ -91,6 +90,8 @@ def load(name: str) -> bytes | None:
 
 def store(name: str, contents: bytes) -> None:
     """Keep an object under a key, if that is possible."""
+    import tempfile  # slow to import, and rarely needed
+
     place = folder()
     if place is None:
         return
@@ -99,10 +100,9 @@ def store(name: str, contents: bytes) -> None:
         if not _usable(place):
             return
         _tidy(place)
-        temporary = os.path.join(place, f"{os.getpid()}-{threading.get_ident()}{SUFFIX}")
-        new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        descriptor, temporary = tempfile.mkstemp(suffix=SUFFIX, dir=place)
         try:
-            with open(os.open(temporary, new, 0o600), "wb") as file:
+            with open(descriptor, "wb") as file:
                 file.write(_start(name, contents) + contents)
             os.replace(temporary, os.path.join(place, name + SUFFIX))
         except OSError:
