@@ -44,7 +44,7 @@ def nodes(given: launching.Given) -> list[Node]:
 def generate_launch_description() -> LaunchDescription:
     arguments = [
         *launching.arm_arguments("impedance_control_node", "impedance_control.yaml"),
-        launching.switch("simulation")("Start simulator_node as well, as the arm."),
+        launching.BooleanArgument("simulation", "Start simulator_node as well, as the arm."),
         *launching.parameter_arguments("simulator_node", "simulator_"),
         launching.time_argument(),
     ]
