@@ -59,8 +59,8 @@ def stiffness_of(text: str, given: launching.Given) -> dict[str, float]:
 
 
 def nodes(given: launching.Given) -> list[Node]:
-    simulated = given.in_file("simulator_node")
-    asked = {name: given.in_file(name, prefix) for name, prefix in PREFIXES.items()}
+    simulated = given.asked("simulator_node")
+    asked = {name: given.asked(name, prefix) for name, prefix in PREFIXES.items()}
     named = (file.get("robot_description_file") for file in (simulated, *asked.values()))
     text = given.description(next(filter(None, named), str(robot_path("arm7"))))
     stiffness = stiffness_of(text, given)

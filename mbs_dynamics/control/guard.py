@@ -588,6 +588,7 @@ class Guard:
         """
         self.input.withdraw()
         self._store(fault, now)
+        self._valid_until = math.inf  # damping may end before the next state, which is not usual
 
     def _store(self, fault: Fault, now: float) -> Fault:
         trouble = fault._replace(reason=f"{self.source} rejected: {fault.reason}")
@@ -610,6 +611,7 @@ class Guard:
     def tick(self, now: float) -> list[float] | None:
         """Return the command that is due without a new state of the robot; None: no command."""
         self._watch(now)
+        self._valid_until = math.inf
         held = self.drives.torques(self.policy, self.q, self.law, now)
         return self.policy.command(now, held)
 

@@ -30,7 +30,7 @@ is rest."""
 LEARNED, QUIET = 50, 0.3
 """Number of states at rest, and time in s, in which noise shows."""
 
-RETURNS, RETURNS_WITHIN = 3, 1.0
+RETURNS, RETURNS_WITHIN = 5, 1.0
 """How often messages that are used follow one that is not, and within how many s, if two sources
 report one robot in turn."""
 

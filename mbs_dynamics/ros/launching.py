@@ -235,6 +235,15 @@ class Given:
         node = f"{make_namespace_absolute(self._full_namespace)}/{executable}".replace("//", "/")
         return read_parameters(name, self[name], node) if self[name] else {}
 
+    def asked(self, executable: str, prefix: str = "") -> dict[str, Any]:
+        """Return the parameters that the file and the command hold for a node, the latter first."""
+        return {**self.in_file(executable, prefix), **self.in_command(prefix)}
+
+    def in_command(self, prefix: str = "") -> dict[str, Any]:
+        """Return the parameters that the command holds for a node."""
+        name = f"{prefix}params"
+        return flattened(_yaml(name, self[name], dict)) if self[name] else {}
+
     @property
     def _full_namespace(self) -> str:
         return str(prefix_namespace(self._parent, self["namespace"]) or "")
@@ -255,8 +264,7 @@ class Given:
         """
         in_file = self.in_file(executable, prefix)
         given = {k: v for k, v in (defaults or {}).items() if k not in in_file}
-        if self[f"{prefix}params"]:
-            given.update(flattened(_yaml(f"{prefix}params", self[f"{prefix}params"], dict)))
+        given.update(self.in_command(prefix))
         given.update(fixed or {})
         file = self[f"{prefix}params_file"]
         files = [str(Path(file).expanduser())] if file else []
@@ -314,7 +322,7 @@ def described_node(
     The arguments ``texts`` are parameters of the same names; ``fixed`` and ``remapped`` as for
     :meth:`Given.node`.
     """
-    otherwise = given.in_file(executable).get("robot_description_file", "")
+    otherwise = given.asked(executable).get("robot_description_file", "")
     description = given.description(otherwise)
     parameters = {**given.texts(*texts), **given.time(), **(fixed or {})}
     if description:
