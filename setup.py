@@ -69,6 +69,7 @@ setup(
             "ros-jazzy-trajectory-msgs",
             "ros-jazzy-visualization-msgs",
             "pyyaml",
+            "scipy>=1.11",  # teaching_node
         ],
         # Algorithms in other systems, a module of mbs_dynamics.bridges each.
         "casadi": ["casadi>=3.6"],

@@ -26,7 +26,6 @@ from mbs_dynamics.compiler import Kernel, less, select
 from mbs_dynamics.control.input_checks import (
     LAG,
     WINDOW,
-    Continuity,
     Envelope,
     Frozen,
     JointStates,
@@ -92,7 +91,7 @@ class FastStates:
         self._pack, self._memory, self._previous = _numbers(2 + 2 * n + 2 * m)
         self._no_torques, self._no_command = np.zeros(n), (0.0,) * m
         self._before: Sequence[float] = ()
-        """(n,) positions of the latest state, trusted or not."""
+        """(n,) positions of the latest state that was evaluated."""
         self._compared: tuple[Any, ...] = (None,) * 4
         """Limits, gains, springs and speeds with which states are compared."""
         self._damps = self._assists = False
@@ -189,7 +188,6 @@ def _kernel_of_states(n: int, joints: tuple[int, ...]) -> Kernel:
         moved = q - before
         passes = all_hold(
             *Envelope.passes(q, low, high),
-            *Continuity.passes(moved),
             *Speeds.passes(q, qd, first, fastest, reach),
             *Frozen.passes(moved[rows], qd[rows], moving),
             *Tracking.passes(tau[rows], expected, tolerance),

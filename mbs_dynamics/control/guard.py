@@ -31,6 +31,7 @@ from mbs_dynamics.control.input_checks import (
     Frozen,
     JointStates,
     Periods,
+    Sources,
     Speeds,
     Tracking,
 )
@@ -59,6 +60,8 @@ IGNORED = frozenset(
 
 DOUBTS = {"time_backwards": Doubt.STATE}
 """Doubts that other kinds raise: another publisher, or a simulation that was reset."""
+
+IN_TURN = "{} come from two sources in turn: some fit the arm, and others do not"
 
 IDLE_PERIOD = 0.5
 """Longest time in s between two calls of tick."""
@@ -133,7 +136,8 @@ class Guard:
         self.speeds = Speeds(model, self.joints)
         self.frozen_timeout = 0.0
         self.frozen = Frozen(model, self.joints, 0.0)
-        self._jumps = [Continuity(model)] if from_messages else []
+        self._continuity = Continuity(model) if from_messages else None
+        self.sources = Sources()
         self.from_messages = from_messages
         """Whether states come by ROS, where limits of ros2_control may apply."""
         self.periods = Periods(len(self.joints))
@@ -184,7 +188,7 @@ class Guard:
         self.input.others_timeout = settings.other_joints_timeout
         self.input.velocity_from_position = settings.velocity_from_position
         self.envelope = Envelope(self.model, self.joints, settings.position_margin)
-        self.checks: list[Check] = [self.envelope, *self._jumps, self.speeds]
+        self.checks: list[Check] = [self.envelope, self.speeds]
         if settings.frozen_timeout != self.frozen_timeout:
             self.frozen_timeout = settings.frozen_timeout
             self.frozen = Frozen(self.model, self.joints, self.frozen_timeout)
@@ -252,14 +256,14 @@ class Guard:
         """
         self._watch(now)
         reading = self.input.read(names, positions, velocities, efforts, stamp=stamp, received=now)
-        if isinstance(reading, Rejection):
+        if self.input.merged and not stamp:
+            rejection = Rejection("unstamped", "the message has no time stamp")
+        elif self.input.merged and (aged := self.aged(stamp, clock)):
+            rejection = Rejection("age", aged)
+        elif isinstance(reading, Rejection):
             rejection = reading
         elif reading.repeated:
             rejection = Rejection("repeated_stamp", "the time stamp did not advance")
-        elif not stamp:
-            rejection = Rejection("unstamped", "the message has no time stamp")
-        elif aged := self.aged(stamp, clock):
-            rejection = Rejection("age", aged)
         elif reading.qd is None:
             rejection = Rejection("no_velocity", reading.why_no_velocity)
         else:
@@ -269,7 +273,7 @@ class Guard:
             )
             return self.answer(state, reading.q, reading.efforts.tau.tolist(), received, now)
         if rejection.kind not in IGNORED:
-            self.refuse(Fault(*rejection, DOUBTS.get(rejection.kind, Doubt.NOTHING)), now)
+            self._miss(Fault(*rejection, DOUBTS.get(rejection.kind, Doubt.NOTHING)), now)
         return Answer(self.policy.command(now), rejection)
 
     def answer(
@@ -286,6 +290,14 @@ class Guard:
         NaN where unknown; ``received`` when the state of each commanded joint was received.
         """
         policy = self.policy
+        jump = None
+        if self._continuity is not None:
+            jump = self._continuity.check(state)
+            if jump is not None and not policy.at_rest:
+                self._miss(jump, now)
+                return Answer(policy.command(now), Rejection(jump.kind, jump.reason))
+            if jump is not None:  # a robot at rest may be moved, as simulated ones are
+                self._continuity.note(state)
         self.watch.feed(now)
         self._watch_efforts(efforts, now)
         collisions = self.collisions
@@ -322,7 +334,10 @@ class Guard:
         )
         commanded = self.commanded(efforts)
         passes, usual, gravity, damping, command = self._fast.evaluate(state, commanded, alone, now)
+        passes = passes and jump is None
         if passes:
+            if self.sources.refused:
+                self.sources.note(now, used=True)
             for note in self._notes:
                 note(state)
             if engaged and self.tracking is not None:
@@ -337,12 +352,14 @@ class Guard:
                     self.tracking.commanded(command)
                 quiet = collisions is None and (later or not damping)
                 return _answer((command, None, quiet))
-        trouble = None if passes else self._trouble(state, efforts, resting, now)
+        trouble = None if passes else self._trouble(state, jump, efforts, resting, now)
         damped = self.damped_rates(state.rates, state.stamp, self.settings.velocity_filter)
         rejection = None
         if trouble is not None:
             rejection = Rejection(trouble.kind, trouble.reason)
             self.refuse(trouble, now)
+        else:
+            self.sources.note(now, used=True)
         if self.evidence.active and not self.doubts:
             self._weigh(state, q, efforts, now)
         torques = None
@@ -359,17 +376,27 @@ class Guard:
         return Answer(asked, rejection)
 
     def _trouble(
-        self, state: JointStates, efforts: list[float], resting: bool, now: float
+        self,
+        state: JointStates,
+        jump: Fault | None,
+        efforts: list[float],
+        resting: bool,
+        now: float,
     ) -> Fault | None:
-        """Return the first fault that a state shows, and note what all of them make doubtful."""
-        trouble = None
+        """Return the first fault that a state shows, and note what all of them make doubtful.
+
+        ``jump`` is that of the positions of a robot at rest.
+        """
+        trouble = self.envelope.check(state) or jump
+        if jump is not None:  # else it would count as motion
+            self.speeds.restart()
         for check in self.checks:
             fault = check.check(state)
             if fault is not None:
                 trouble = trouble or fault
                 if not resting:
                     self.doubts.add(fault.doubt)
-                if fault.doubt is Doubt.STATE:  # else it would count as motion
+                if fault.doubt is Doubt.STATE:
                     self.speeds.restart()
                     if not resting and self.q:
                         self.input.keep_turns(self.q)
@@ -566,11 +593,25 @@ class Guard:
 
     def refuse(self, fault: Fault, now: float) -> None:
         """Store the problem with the latest states; it is a fault while engaged."""
-        trouble = fault._replace(reason=f"{self.source} rejected: {fault.reason}")
-        self.watch.refuse(trouble)
+        trouble = self._store(fault, now)
         self.policy.trip(now, trouble)
         if not self.policy.at_rest:
             self.doubts.add(fault.doubt)
+
+    def _miss(self, fault: Fault, now: float) -> None:
+        """Count a message that cannot be that of the arm as missing.
+
+        It leaves no trace in the merged states. It is a fault where no valid one comes in time.
+        """
+        self.input.withdraw()
+        self._store(fault, now)
+        self._valid_until = math.inf  # damping may end before the next state, which is not usual
+
+    def _store(self, fault: Fault, now: float) -> Fault:
+        trouble = fault._replace(reason=f"{self.source} rejected: {fault.reason}")
+        self.watch.refuse(trouble)
+        self.sources.note(now, used=False)
+        return trouble
 
     def aged(self, stamp: int, clock: int) -> str:
         """Return the problem with the age of a measurement; empty if there is none."""
@@ -587,6 +628,7 @@ class Guard:
     def tick(self, now: float) -> list[float] | None:
         """Return the command that is due without a new state of the robot; None: no command."""
         self._watch(now)
+        self._valid_until = math.inf
         held = self.drives.torques(self.policy, self.q, self.law, now)
         return self.policy.command(now, held)
 
@@ -599,9 +641,12 @@ class Guard:
         """Stop if the input is stale. It is checked only when it may have become so."""
         if not self.policy.engaged or now < self._fresh_until:
             return
-        problem = self._stale(now)
+        problem, trouble = self._stale(now), self.watch.trouble
         if problem is not None:
+            if trouble is not None:  # messages come, and cannot be used
+                problem = trouble._replace(reason=f"{trouble.reason}; {problem.reason}")
             self.policy.trip(now, problem)
+            self.doubts.add(problem.doubt)
         else:
             waits = [watch.fresh_for(now, self.settings.stale_timeout) for watch in self.watches]
             self._fresh_until = now + min(self.input.fresh_for(now), *waits)
@@ -654,7 +699,8 @@ class Guard:
         """Return the problem with the input; empty if there is none."""
         stale = self._stale(now)
         troubles = [watch.trouble for watch in self.watches]
-        return "; ".join(one.reason for one in (stale, *troubles) if one is not None)
+        in_turn = [IN_TURN.format(self.source)] if self.sources.in_turn(now) else []
+        return "; ".join([*in_turn, *(one.reason for one in (stale, *troubles) if one is not None)])
 
     def enable(self, now: float, limits: CommandLimits) -> None:
         """Begin to ramp in, where nothing forbids it. Raises ArgumentError for invalid limits.

@@ -29,6 +29,10 @@ is rest."""
 LEARNED, QUIET = 50, 0.3
 """Number of states at rest, and time in s, in which noise shows."""
 
+RETURNS, RETURNS_WITHIN = 5, 1.0
+"""How often messages that are used follow one that is not, and within how many s, if two sources
+report one robot in turn."""
+
 LAG = 4
 """Number of commands of which a measured effort may be that of the oldest."""
 
@@ -277,37 +281,65 @@ class Continuity:
 
     def __init__(self, model: Model) -> None:
         self._rows = _with_limits(model, range(model.n))
-        self._before: Sequence[float] = ()
+        self._trusted: Sequence[float] = ()
         self._stamps: Sequence[int] = ()
-
-    @staticmethod
-    def passes(moved: Any) -> tuple[Any, ...]:
-        """Return conditions for differences (n,) of positions from those of the state before."""
-        return (less(size(moved), SLACK),)
+        self._jumped: dict[int, float] = {}
+        """Positions of joints that have jumped, in the latest states that are not trusted."""
 
     def note(self, state: JointStates) -> None:
-        """Store a state."""
-        self._before, self._stamps = state.positions, list(state.stamps)
+        """Store a state that is trusted, with which the following are compared."""
+        self._trusted, self._stamps = state.positions, list(state.stamps)
+        if self._jumped:
+            self._jumped = {}
 
     def check(self, state: JointStates) -> Fault | None:
-        """Return the fault that a joint has jumped since the state before, or None."""
-        positions, _, _, stamps = state
-        before, stamps_before = self._before, self._stamps
-        self.note(state)
-        if not len(before):
-            return None
-        for name, k, fastest in self._rows:
-            elapsed = 1e-9 * (stamps[k] - stamps_before[k])
-            moved = positions[k] - before[k]
-            if elapsed > 0.0 and abs(moved) > largest_step(fastest, elapsed):
-                return Fault(
+        """Return the fault that a joint has jumped since the trusted state; else None, and note it.
+
+        A joint that has jumped and stays there is not trusted later either, when it could have
+        moved as far.
+        """
+        positions, trusted, jumped = state.positions, self._trusted, self._jumped
+        fault = None
+        for name, k, fastest in self._rows if len(trusted) else ():
+            moved = positions[k] - trusted[k]
+            if abs(moved) <= SLACK and not jumped:
+                continue
+            elapsed = 1e-9 * (state.stamps[k] - self._stamps[k])
+            stays = k in jumped and abs(positions[k] - jumped[k]) < abs(moved)
+            if elapsed > 0.0 and (stays or abs(moved) > largest_step(fastest, elapsed)):
+                jumped[k] = positions[k]
+                fault = fault or Fault(
                     "position_jump",
                     f"{name} jumped by {moved:.4g} in {elapsed:.4g} s; its velocity limit is "
                     f"{fastest:.4g}. Was the robot or its simulation reset, does an encoder slip, "
                     "or do two sources report it?",
                     Doubt.STATE,
                 )
-        return None
+        if fault is None:
+            self.note(state)
+        return fault
+
+
+class Sources:
+    """Detects two sources that report one robot in turn: messages that fit, and others.
+
+    A single bad message is no second source. Times are those of one steady clock, in s.
+    """
+
+    def __init__(self) -> None:
+        self.refused = False
+        """Whether the latest message was not used."""
+        self._returns: deque[float] = deque(maxlen=RETURNS)
+
+    def note(self, now: float, *, used: bool) -> None:
+        """Store whether a message was used."""
+        if used and self.refused:
+            self._returns.append(now)
+        self.refused = not used
+
+    def in_turn(self, now: float) -> bool:
+        """Return whether messages that fit come in turn with others."""
+        return len(self._returns) == RETURNS and now - self._returns[0] < RETURNS_WITHIN
 
 
 class Frozen:

@@ -139,6 +139,14 @@ class _Unknown:
         self.why = ""
         """Why it is unknown of some or all watched joints; empty if of none."""
 
+    def copied(self) -> tuple[list[str], bool, str]:
+        """Return a copy of what is stored."""
+        return list(self._reasons), self.any, self.why
+
+    def restore(self, copied: tuple[list[str], bool, str]) -> None:
+        """Store a copy again."""
+        self._reasons, self.any, self.why = list(copied[0]), copied[1], copied[2]
+
     def note(self, coordinates: Sequence[int], reason: str) -> bool:
         """Store why it is unknown of these joints, empty if known. False if nothing has changed."""
         reasons = self._reasons
@@ -229,6 +237,8 @@ class JointInput:
             self._no_rate.note(list(self._fixed), "")
             self._no_effort.note(list(self._fixed), FIXED)
         self._efforts = Efforts(self._tau, self._no_effort.why)
+        self._copied: tuple[Any, ...] | None = None
+        """The state before the latest message; None if that was not merged."""
         self._layouts = lru_cache(KEPT_LAYOUTS)(self._learned)
         self._layout = _Layout([], None)
         self._effortless: _Layout | None = None
@@ -272,6 +282,7 @@ class JointInput:
         Two kinds of rejection belong to messages that are merged: ``"partial"`` where no joint of
         the message is answered, and ``"incomplete_joints"`` where another joint is not fresh.
         """
+        self._copied = None
         layout = self._layout if names == self._names else self._layout_of(names)
         if layout.fault is not None:
             return layout.fault
@@ -290,12 +301,14 @@ class JointInput:
                 if not math.hypot(*[rate for rate in rates if rate == rate]) < LARGEST:
                     return wild_numbers("velocity", self._named(layout.coordinates), rates)
                 no_rates = NAN_VELOCITY
+        self._copied = self._copy()
         coordinates = advanced = layout.coordinates
         if stamp > self._newest:
             self._newest = stamp
         elif stamp:
             late = self._late(layout, stamp, received)
             if late is not None:
+                self._copied = None
                 return late
             advanced = [k for k in coordinates if stamp != self.stamps[k]]
 
@@ -323,6 +336,36 @@ class JointInput:
         why_not = self._no_rate.why
         qd = None if why_not else self._qd
         return Reading(self._q, qd, why_not, self._efforts, stamp, not advanced)
+
+    @property
+    def merged(self) -> bool:
+        """Whether the latest message was merged."""
+        return self._copied is not None
+
+    def withdraw(self) -> None:
+        """Restore the state before the latest message, whose content turned out to be wrong."""
+        if self._copied is None:
+            return
+        whole, received, stamps, *lists, rates, efforts, self._newest, self._efforts = self._copied
+        self._whole[:] = memoryview(whole)
+        self.received[:], self.stamps[:] = received, stamps
+        self._previous_q, self._previous_stamps = lists
+        self._no_rate.restore(rates)
+        self._no_effort.restore(efforts)
+        self._copied = self._effortless = None
+
+    def _copy(self) -> tuple[Any, ...]:
+        return (
+            array("d", self._whole),
+            list(self.received),
+            list(self.stamps),
+            list(self._previous_q),
+            list(self._previous_stamps),
+            self._no_rate.copied(),
+            self._no_effort.copied(),
+            self._newest,
+            self._efforts,
+        )
 
     def feed(
         self,

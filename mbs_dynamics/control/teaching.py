@@ -8,7 +8,7 @@
 A recording is thinned and smoothed at once: it becomes the quintic spline with the fewest knots
 that is within a tolerance of all samples, begins and ends at rest, and stays within the position
 limits. A trajectory at the taught timing has a point at each knot, so that its quintic segments are
-this spline. Needs SciPy: the extra ``identify`` of this package.
+this spline. Needs SciPy, see :func:`check_scipy`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.input_checks import largest_step
 from mbs_dynamics.control.trajectory import Trajectory
-from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
+from mbs_dynamics.errors import ArgumentError, MbsError, UnknownJointError, listed
 from mbs_dynamics.model.coordinates import is_continuous
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.settings import check_once
@@ -60,6 +60,18 @@ SMALLEST = 1e-9
 FINE, BLEND, EVERY = 0.001, 20, 20
 """Of the fastest timing: time in s between its instants, how many of them are averaged, twice,
 since accelerations jump, and every how many-th is a point."""
+
+
+def check_scipy() -> None:
+    """Raise MbsError if SciPy is not installed, or too old for smooth trajectories."""
+    try:
+        from scipy.interpolate import BSpline  # noqa: F401
+        from scipy.sparse import diags_array  # noqa: F401
+    except ImportError as error:
+        raise MbsError(
+            f"teaching needs SciPy 1.11 or later ({error}): install the package python3-scipy, or "
+            "pip install 'scipy>=1.11'"
+        ) from error
 
 
 class Rig:

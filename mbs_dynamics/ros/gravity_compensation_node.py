@@ -28,7 +28,7 @@ from mbs_dynamics.control.policy import ENGAGED, Fault, GuardState
 from mbs_dynamics.errors import LONGEST_MESSAGE, MbsError, listed, quoted, shortened
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation import outputs
-from mbs_dynamics.ros.compensation.controllers import ControllerManager
+from mbs_dynamics.ros.compensation.controllers import ControllerManager, manager_name
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.handover import Handover
 from mbs_dynamics.ros.compensation.interface import (
@@ -83,7 +83,7 @@ class GravityCompensationNode(DescribedNode):
         self._enabled = self.advertise("~/enabled")
         self._handover = Handover(
             settings,
-            ControllerManager(self, settings.controller_manager),
+            ControllerManager(self, manager_name(self, settings)),
             self._outputs,
             time.monotonic,
             lambda problem: self.warn("handover", problem),
@@ -362,9 +362,18 @@ class GravityCompensationNode(DescribedNode):
         self._outputs.look()
         second = self._looks % LOOKS == 0
         if second or self._core.policy.engaged:
+            self._stop_beside_rivals()
             self._later(self._watch_controllers)
         if second:
             self._publish_diagnostics()
+
+    def _stop_beside_rivals(self) -> None:
+        """Stop if another node has become a publisher of commands: the arm would follow both."""
+        if self._core.policy.engaged and self._outputs.other_publishers():
+            rivals = ", ".join(self._outputs.rivals()) or "another node"
+            message = f"{rivals} publishes commands on {self._outputs.topic} as well"
+            self._send(self._core.fail(Fault("second_publisher", message), time.monotonic()))
+            self._settle()
 
     async def _watch_controllers(self) -> None:
         fault = await self._handover.watch(self._core)

@@ -51,7 +51,7 @@ class NodeProcess:
         command = self.command(*arguments)
         for name, value in parameters.items():
             command += ["-p", f"{name}:={value}"] if value is not None else []
-        self.process = subprocess.Popen(
+        self.process = self.start(
             command,
             stdout=self._log,
             stderr=subprocess.STDOUT,
@@ -59,6 +59,9 @@ class NodeProcess:
             env={**os.environ, "PYTHONFAULTHANDLER": "1"},
             start_new_session=True,
         )
+
+    def start(self, command, **options):
+        return subprocess.Popen(command, **options)
 
     def command(self, *arguments):
         module = ["-m", f"mbs_dynamics.ros.{self.executable}", "--ros-args"]

@@ -19,6 +19,7 @@ from rclpy.node import Node
 
 from mbs_dynamics.ros.parameters import misdirected_files
 from mbs_dynamics.ros.process import (
+    ENDING,
     LOCALHOST_UDP,
     EndingSignals,
     prefer_udp,
@@ -245,7 +246,7 @@ class Reluctant(Node):
 
 
 def test_an_error_does_not_end_a_node_and_a_signal_lets_it_shut_down(ros):
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in ENDING}
     node = Reluctant()
     try:
         signals = EndingSignals()

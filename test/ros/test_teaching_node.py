@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import ExitStack
 from types import SimpleNamespace
 
@@ -41,6 +43,17 @@ class TeachingProcess(NodeProcess):
     """The node as a process of its own."""
 
     executable = "teaching_node"
+
+
+def test_without_scipy_it_refuses_to_start_and_names_the_package():
+    """And does not end when a recording does."""
+    program = "import sys; sys.modules['scipy'] = None; from mbs_dynamics.ros import teaching_node"
+    command = [sys.executable, "-c", f"{program}; sys.exit(teaching_node.main())"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert "cannot start" in line
+    assert "python3-scipy" in line
 
 
 class Taught:

@@ -14,6 +14,7 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.duration import Duration
 from rclpy.publisher import Publisher
+from rclpy.topic_endpoint_info import TopicEndpointInfo
 from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.compiler import call_mechanism
@@ -29,6 +30,11 @@ FLUSH_TIMEOUT = Duration(seconds=0.5)
 
 
 HOLDS = "the controller holds the last torques until disabled or enabled"
+
+
+def full_name(end: TopicEndpointInfo) -> str:
+    """Return the full name of the node of a publisher or subscription."""
+    return f"{end.node_namespace.rstrip('/')}/{end.node_name}"
 
 
 class Traffic(NamedTuple):
@@ -132,9 +138,15 @@ class CommandOutputs:
         publishing: int = self._node.count_publishers(self.topic)
         return max(0, publishing - (self._commands is not None))
 
+    def rivals(self) -> list[str]:
+        """Return the full names of the other nodes that publish on the command topic."""
+        publishing = map(full_name, self._node.get_publishers_info_by_topic(self.topic))
+        own = self._node.get_fully_qualified_name()
+        return [name for name in publishing if name != own]
+
     def subscribers(self) -> list[str]:
-        """Return the names of the nodes that subscribe to the command topic."""
-        return [one.node_name for one in self._node.get_subscriptions_info_by_topic(self.topic)]
+        """Return the full names of the nodes that subscribe to the command topic."""
+        return [full_name(one) for one in self._node.get_subscriptions_info_by_topic(self.topic)]
 
     def traffic(self) -> Traffic:
         """Return the state of the command topic, and restart the counts."""

@@ -4,7 +4,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import select
 import signal
+import sys
+import threading
 import time
 
 import numpy as np
@@ -115,28 +120,87 @@ def test_enabling_is_refused_while_another_node_commands(ros):
         arm.waits(lambda: "1 other publisher(s) on commands" in arm.ask(True).message)
         arm.waits(lambda: arm.enabled == [False])
         arm.node.destroy_publisher(rival)
+
+
+def test_a_second_publisher_of_commands_stops_it(ros):
+    with GravityProcess() as process, Driver(process) as arm:
         arm.enable()
-        rival = arm.node.create_publisher(Float64MultiArray, topic, 1)
-        arm.waits(lambda: arm.said("command") == "enabled; 1 other publisher(s) on " + topic)
+        arm.node.create_publisher(Float64MultiArray, f"{process.namespace}/commands", 1)
+        arm.waits(lambda: arm.faults())
+        assert f"{process.namespace}/commands" in arm.faults()[0]
+        assert arm.node.get_fully_qualified_name() in arm.faults()[0]
+        arm.zero()
+        arm.waits(lambda: "other publisher" in arm.ask(True).message)
 
 
-@pytest.mark.parametrize(("how", "moving"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
+def check_ramp_out(arm, process, *, moving=False):
+    """Wait for the end of the process; check that its last commands are a ramp to zero."""
+    arm.commands.clear()
+    while process.process.poll() is None:
+        if moving:
+            arm.well()
+        arm.spin(0.01)
+    arm.spin(0.3)
+    assert process.wait() == 0
+    torques = np.array([command for _, command in arm.commands])
+    assert not torques[-1].any()
+    assert len(torques) > 5  # a ramp, not a leap
+    assert (np.diff(np.abs(torques), axis=0) <= 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("how", "moving"),
+    [
+        (signal.SIGINT, True),
+        (signal.SIGTERM, False),
+        (signal.SIGHUP, True),
+        (signal.SIGQUIT, False),
+    ],
+)
 def test_signals_ramp_out(ros, how, moving):
     with GravityProcess(on_fault="hold") as process, Driver(process) as arm:
         arm.enable()
         process.process.send_signal(how)
-        arm.commands.clear()
-        while process.process.poll() is None:
-            if moving:
-                arm.well()
-            arm.spin(0.01)
-        arm.spin(0.3)
-        assert process.wait() == 0
+        check_ramp_out(arm, process, moving=moving)
         assert "Traceback" not in process.log
-        torques = np.array([command for _, command in arm.commands])
-        assert not torques[-1].any()
-        assert len(torques) > 5  # a ramp, not a leap
-        assert (np.diff(np.abs(torques), axis=0) <= 1e-9).all()
+
+
+class InTerminal(GravityProcess):
+    """The node in the foreground of a terminal, which the test can close."""
+
+    def start(self, command, **options):
+        self._terminal, theirs = os.openpty()
+        options |= {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+        control = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+        control += "os.execv(sys.argv[1], sys.argv[1:])"
+        started = super().start([sys.executable, "-c", control, *command], **options)
+        os.close(theirs)
+        self._text, self._closing = "", threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        return started
+
+    def _read(self):
+        while not self._closing.is_set():
+            if select.select([self._terminal], [], [], 0.05)[0]:
+                with contextlib.suppress(OSError):  # nobody has the other end any more
+                    self._text += os.read(self._terminal, 4096).decode()
+        os.close(self._terminal)  # while nobody reads, or it would stay open
+
+    @property
+    def log(self):
+        return self._text
+
+    def close_terminal(self):
+        self._closing.set()
+        self._reader.join()
+
+
+def test_closing_the_terminal_ramps_out(ros):
+    with InTerminal(on_fault="hold") as process, Driver(process) as arm:
+        arm.enable()
+        process.close_terminal()
+        check_ramp_out(arm, process, moving=True)
 
 
 def test_a_clock_that_stands_still_does_not_stop_the_watchdog(ros):

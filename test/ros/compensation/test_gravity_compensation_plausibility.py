@@ -16,6 +16,7 @@ from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q, settin
 import mbs_dynamics as mbs
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.laws.gravity import Springs
+from mbs_dynamics.control.policy import Fault
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 
 NO_INERTIA = ((0.0,) * 3,) * 3
@@ -273,7 +274,7 @@ def test_a_release_with_states_keeps_the_damping_and_ends_the_friction():
 def test_a_fault_is_followed_with_the_states_that_are_valid():
     bench = Bench(damping=(3.0,) * 7).enabled()
     bench.now += PERIOD
-    bench.send(np.nan * Q)
+    bench.core.fail(Fault("internal_error", "what"), bench.now)
     begin = bench.now
     there = Q + 0.05
     bench.move(Q, there)
@@ -288,8 +289,10 @@ def test_a_fault_is_followed_with_the_states_that_are_valid():
 def test_hold_leaves_gravity_alone_with_the_controller():
     bench = Bench(damping=(3.0,) * 7, on_fault="hold").enabled()
     bench.run(0.5, Q, np.full(7, 0.5))
-    bench.now += PERIOD
-    bench.send(np.nan * Q)
+    while bench.state == "enabled":
+        bench.now += PERIOD
+        bench.send(np.nan * Q)
+        bench.tick()
     assert bench.fault == "not_finite"
     bench.silence(0.5)
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
@@ -357,6 +360,8 @@ def test_states_that_grow_old_are_a_fault():
     for age in (0.9, 1.3):
         bench.now += 0.45
         states_of_age(bench, age, PERIOD)
+    assert bench.fault is None  # it counts as missing
+    states_of_age(bench, 1.3, 2.0)
     assert bench.fault == "age"
 
 
