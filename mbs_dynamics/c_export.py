@@ -194,8 +194,9 @@ USE = (
     "Compile the .c file as C99 or later and link with -lm. All arrays are flat and row-major; "
     "outputs must not overlap inputs. The functions allocate nothing, keep no state and may run in "
     "several threads. They return 0, or the number of the quantity that was not positive: the "
-    "outputs are then invalid. NaN in the inputs gives NaN in the outputs: check before you "
-    "command a motor.",
+    "outputs are then invalid. NaN in an input gives NaN only in outputs that depend on it, and "
+    "comparisons may hide it: check that all inputs and outputs are finite before you command a "
+    "motor.",
 )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import codecs
 import csv
-import json
+import math
 import os
 import re
 import shutil
@@ -50,9 +50,17 @@ BYTE_ORDER_MARKS = (
 """Byte order marks, and their encodings."""
 
 
+def expanded(path: str | Path) -> Path:
+    """Return a path in which ``~`` at the beginning is the home folder.
+
+    No shell expands it after ``--out=``, nor in a parameter file.
+    """
+    return Path(os.path.expanduser(path))
+
+
 def check_writable(option: str, path: Path) -> None:
     """Raise ArgumentError, naming the option of a command, if a file cannot be written there."""
-    target = path.expanduser()
+    target = expanded(path)
     if not target.parent.is_dir():
         raise ArgumentError(
             f"{option} is {str(path)!r}, but there is no folder {str(path.parent)!r}"
@@ -69,7 +77,7 @@ def write_at_once(option: str, path: Path, text: str) -> None:
     Raises ArgumentError, naming the option, if it cannot be written there.
     """
     check_writable(option, path)
-    target = path.expanduser().resolve()  # symbolic links are kept
+    target = expanded(path).resolve()  # symbolic links are kept
     try:
         with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as folder:
             temporary = Path(folder) / target.name
@@ -172,6 +180,11 @@ def read_table(path: Path) -> Table:
     between = between or _separator(first)
     split = _splitter(between)
     names = [word.strip() for word in split(first)]
+    twice = [name for name, times in Counter(names).items() if name and times > 1]
+    if twice:
+        raise ArgumentError(
+            f"{path}: the header has {quoted(twice[0])} twice; valid are different names of columns"
+        )
     rows = [split(line) for _, line in body]
     numbers = [k for k, _ in body]
     if rows and len(rows[0]) == len(names) and not any(_numeric([cell]) for cell in rows[0]):
@@ -251,6 +264,11 @@ def read_arrays(path: Path, wanted: Callable[[str], bool] = lambda name: True) -
         with zipfile.ZipFile(path) as archive:
             members = [one for one in archive.infolist() if one.filename.endswith(".npy")]
             members = [one for one in members if wanted(one.filename[:-4])]
+            twice = [
+                one for one, times in Counter(x.filename for x in members).items() if times > 1
+            ]
+            if twice:
+                raise ArgumentError(f"{path} has the array {quoted(twice[0][:-4])} twice")
             size = sum(one.file_size for one in members)
             most = max(LARGEST, MOST_COMPRESSED * path.stat().st_size)
             if size > most:
@@ -291,13 +309,14 @@ def trajectory_yaml(
 
     ``motion`` are fields of its points, such as ``positions``, with a row for each time in s.
     """
-    lines = [f"joint_names: {json.dumps(list(names))}", "points:"]
+    points = []
     for t, *rows in zip(times, *motion.values(), strict=True):
         seconds, rest = divmod(round(1e9 * t), 10**9)
-        lines.append(f"- time_from_start: {{sec: {seconds}, nanosec: {rest}}}")
+        point: dict[str, Any] = {"time_from_start": {"sec": seconds, "nanosec": rest}}
         for name, values in zip(motion, rows, strict=True):
-            lines.append(f"  {name}: [" + ", ".join(f"{x:.8f}" for x in values) + "]")
-    return "\n".join(lines) + "\n"
+            point[name] = [round(float(x), 8) for x in values]
+        points.append(point)
+    return yaml_text({"joint_names": list(names), "points": points})
 
 
 @contextmanager
@@ -319,12 +338,35 @@ def mcap_written(option: str, out: Path) -> Iterator[tuple[Any, Any]]:
         written = Path(folder) / out.stem
         with Writer(written, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
             yield writer, get_typestore(Stores.ROS2_JAZZY)
-        shutil.copyfile(written / f"{out.stem}.mcap", out.expanduser())
+        shutil.copyfile(written / f"{out.stem}.mcap", expanded(out))
+
+
+def yaml_text(value: Any, *, flow: bool = False) -> str:
+    """Return a value of dicts, lists, numbers and texts as YAML that every reader reads back.
+
+    The innermost lists and dicts stand in one line each, with ``flow`` all of them. Raises MbsError
+    without PyYAML.
+    """
+    try:
+        import yaml
+    except ImportError as error:
+        raise MbsError(f"YAML needs PyYAML ({error}); install pyyaml") from error
+
+    class Dumper(yaml.SafeDumper):  # type: ignore[misc]
+        """A dumper that repeats equal values, since ROS refuses aliases."""
+
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    style = True if flow else None
+    options = {"sort_keys": False, "allow_unicode": True, "width": math.inf}
+    text: str = yaml.dump(value, Dumper=Dumper, default_flow_style=style, **options)
+    return text
 
 
 def parsed_yaml(path: str | Path, parse: Callable[[Any], T]) -> T:
     """Return what ``parse`` makes of the value in a YAML file; ArgumentErrors name the file."""
-    path = Path(path).expanduser()
+    path = expanded(path)
     value = read_yaml_file(path)
     try:
         return parse(value)

@@ -22,7 +22,7 @@ def add_commands(commands: Any) -> None:
     text = "algorithms, such as gravity_torques,inverse_dynamics,jacobian"
     export.add("--functions", text, type=_functions, required=True, metavar="NAME,...")
     folder: dict[str, Any] = {"dest": "output", "required": True, "metavar": "FOLDER"}
-    export.add("--out --output", "folder for the .c and the .h file", **folder)
+    export.file("--out --output", "folder for the .c and the .h file", **folder)
     export.add("--prefix", "first part of all names in C (default: the robot's name)")
     text = "of all numbers (default: double)"
     export.add("--precision", text, choices=("double", "single"), default="double")

@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
+import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import mbs_dynamics as mbs
-from mbs_dynamics.cli.options import Command, recording_in, robot_file
+from mbs_dynamics.cli.options import Command, by_name, recording_in, robot_file
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.files import check_writable
 
@@ -143,7 +145,7 @@ class _Job:
 
 
 def _identify(options: argparse.Namespace) -> int:
-    job, gains = _Job(options), dict(options.gains)
+    job, gains = _Job(options), by_name("--gains", options.gains)
     room, model = job.room, job.model
 
     def read(file: Path) -> Any:
@@ -156,7 +158,7 @@ def _identify(options: argparse.Namespace) -> int:
         job.note([f"gains by the masses of the description: {listed}"])
     recordings = [read(file) for file in options.recordings]
     validation = None if options.validate is None else read(options.validate)
-    result = room.identify(model, recordings, validation, progress=_progress)
+    result = room.identify(model, recordings, validation, progress=_Progress("identifying"))
     job.note(result.notes)
     _print_errors(result.errors)
     _print_joints(result)
@@ -265,7 +267,7 @@ def _identify_payload(options: argparse.Namespace) -> int:
     print("\nto announce it to a node:")
     topic, kind = "/gravity_compensation_node/payload", "geometry_msgs/msg/InertiaStamped"
     print(f"ros2 topic pub --once {topic} {kind} \\")
-    print(f'    "{load.message()}"')
+    print(f"    {shlex.quote(load.message())}")
     return 0
 
 
@@ -304,7 +306,7 @@ def _excite(options: argparse.Namespace) -> int:
         limits=limits,
         rate=options.rate,
         seed=options.seed,
-        progress=_progress,
+        progress=_Progress("planning the motion"),
     )
     options.out.write_text(excitation.to_csv(), encoding="utf-8")
     print(
@@ -346,8 +348,26 @@ def _print_joints(result: Any) -> None:
         print(f"{joint:24}" + "".join(f"{value:15.4g}" for value in values.values()))
 
 
-def _progress(share: float) -> None:
-    if sys.stderr.isatty():
-        end = "\n" if share >= 1.0 else ""
-        sys.stderr.write(f"\ridentifying: {100.0 * share:3.0f} %{end}")
-        sys.stderr.flush()
+class _Progress:
+    """Shows the share of a computation that is done, on stderr.
+
+    On a terminal it is written in place, elsewhere in a line every ``INTERVAL`` seconds.
+    """
+
+    INTERVAL = 10.0
+
+    def __init__(self, what: str) -> None:
+        self._what, self._shown = what, ""
+        self._due = time.monotonic() + self.INTERVAL
+
+    def __call__(self, share: float) -> None:
+        """Show that ``share`` is done."""
+        text = f"{self._what}: {100.0 * share:3.0f} %"
+        if sys.stderr.isatty():
+            if text != self._shown:
+                sys.stderr.write(f"\r{text}" + ("\n" if share >= 1.0 else ""))
+                sys.stderr.flush()
+            self._shown = text
+        elif time.monotonic() >= self._due:
+            self._due = time.monotonic() + self.INTERVAL
+            print(text, file=sys.stderr, flush=True)

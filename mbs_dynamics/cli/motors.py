@@ -8,7 +8,7 @@ import argparse
 import sys
 from typing import Any
 
-from mbs_dynamics.cli.options import Command, pair, robot_of
+from mbs_dynamics.cli.options import Command, by_name, pair, robot_of
 from mbs_dynamics.control.calibration import calibrate
 from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.control.poses import read_poses
@@ -42,7 +42,7 @@ def _run(options: argparse.Namespace) -> int:
     model = robot_of(options)
     start = None if options.motors is None else Motors.read(options.motors, model)
     poses = read_poses(options.poses, model, start)
-    signs = dict(options.signs)
+    signs = by_name("--signs", options.signs)
     calibration = calibrate(model, poses, start=start, signs=signs, find_signs=options.find_signs)
     for note in calibration.notes:
         print(f"note: {note}", file=sys.stderr)

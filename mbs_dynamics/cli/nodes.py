@@ -16,7 +16,7 @@ def add_commands(commands: Any) -> None:
     """Add both commands to the parser's subcommands."""
     purpose = "an arm held up against gravity, pushed and loaded, by nodes over DDS"
     demo = Command(commands, "demo", _demo, purpose)
-    demo.add("--robot", "path of a URDF (default: the arm shipped here)")
+    demo.file("--robot", "path of a URDF (default: the arm shipped here)")
 
     purpose = "write the output of dynamics_node for a recorded bag"
     again = Command(commands, "replay", _replay, purpose)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, listed
+from mbs_dynamics.files import expanded
 from mbs_dynamics.integrate import Motion, load_motion
+from mbs_dynamics.integrate.results import MOTIONS, is_motion
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.robot_description import read_robot, split_arguments
 
@@ -39,7 +42,7 @@ class Command:
         """Add the path of a file."""
         if name.startswith("-"):
             more.setdefault("metavar", "FILE")
-        self.add(name, text, type=Path, **more)
+        self.add(name, text, type=expanded, **more)
 
     def robot(self, **more: Any) -> None:
         """Add the argument of a robot, and that of a .xacro file."""
@@ -146,8 +149,9 @@ def robot_source(path: Path, xacro_args: str) -> Path | str:
 
 def robot_file(name: str) -> Path:
     """Return the path of a URDF, given as such or as the name of a robot shipped here."""
-    is_name = not Path(name).exists() and "/" not in name and "." not in name
-    return robot_path(name) if is_name else Path(name)
+    path = expanded(name)
+    is_name = not path.exists() and "/" not in name and "." not in name
+    return robot_path(name) if is_name else path
 
 
 def model_code(path: Path, options: argparse.Namespace) -> str:
@@ -180,7 +184,7 @@ def _vector(
         return np.array([value for _, value in given])
     mbs.UnknownJointError.check([joint for joint, _ in given], names)
     x = x.copy()
-    for joint, value in given:
+    for joint, value in by_name(option, given).items():
         x[names.index(joint)] = value
     return x
 
@@ -189,15 +193,57 @@ def recording_in(path: Path, options: argparse.Namespace, **more: Any) -> Any:
     """Return the recording in a file, read by the options of :meth:`Command.reading`."""
     from mbs_dynamics.identification.readers import read_recording
 
-    return read_recording(path, columns=dict(options.columns), topic=options.topic, **more)
+    columns = by_name("--columns", options.columns)
+    return read_recording(path, columns=columns, topic=options.topic, **more)
 
 
-def motion_in(path: Path) -> Motion:
-    """Return the motion in a file; ArgumentError if it is missing."""
-    try:
+def motion_in(path: Path, options: argparse.Namespace, model: mbs.Model | None) -> Motion:
+    """Return the motion that simulate wrote, or the one in a recording, without energies.
+
+    Rates that were not recorded are differences. With a model, joints that were not recorded stand
+    at zero or the nearest limit. Raises ArgumentError for a file that is missing.
+    """
+    if path.suffix in MOTIONS and not options.columns and is_motion(path):
         return load_motion(path)
-    except FileNotFoundError as error:
-        raise ArgumentError(f"no file {path}") from error
+    recording = recording_in(path, options, torques=False)
+    if model is not None:
+        recording = recording.of(model)
+    later = recording.t > np.append(-np.inf, np.maximum.accumulate(recording.t)[:-1])
+    recording = recording.samples(later)
+    t, q, tau = recording.t - recording.t[0], recording.q, recording.tau
+    qd = np.gradient(q, t, axis=0) if len(t) > 1 else np.zeros_like(q)
+    if recording.qd is not None:
+        qd = np.where(np.isnan(recording.qd), qd, recording.qd)
+    names = recording.joints or tuple(str(k + 1) for k in range(q.shape[1]))
+    if model is not None:
+        places = [model.joint_names.index(name) for name in names]
+        rows = np.tile(model.neutral(within_limits=True), (len(t), 1))
+        rest, unknown = np.zeros((len(t), model.n)), np.full((len(t), model.n), np.nan)
+        for whole, part in ((rows, q), (rest, qd), (unknown, tau)):
+            whole[:, places] = part
+        q, qd, tau, names = rows, rest, unknown, model.velocity_names
+    none = np.full(len(t), np.nan)
+    return Motion(
+        t=t,
+        q=q,
+        qd=qd,
+        qdd=np.full(q.shape, np.nan),
+        tau=tau,
+        kinetic=none,
+        potential=none,
+        momentum=np.full((len(t), 6), np.nan),
+        joint_names=names,
+        method=recording.name,
+    )
+
+
+def by_name(option: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the values of an option NAME=VALUE by name; ArgumentError for a name given twice."""
+    values = dict(pairs)
+    for name, times in Counter(name for name, _ in pairs).items():
+        if times > 1:
+            raise ArgumentError(f"{option} has {name!r} twice; valid are different names")
+    return values
 
 
 def table(head: list[str], rows: list[list[str]]) -> Iterable[str]:

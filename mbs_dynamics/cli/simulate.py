@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ from mbs_dynamics.cli.options import (
     model_code,
     motion_in,
     part_of,
-    recording_in,
     robot,
     robot_file,
     robot_of,
@@ -31,9 +30,16 @@ from mbs_dynamics.cli.options import (
 )
 from mbs_dynamics.errors import ArgumentError, SimulationError
 from mbs_dynamics.files import check_writable, read_table
-from mbs_dynamics.integrate import METHODS, JointForces, Motion, simulate, stop_events
+from mbs_dynamics.integrate import (
+    METHODS,
+    JointForces,
+    Motion,
+    load_motion,
+    simulate,
+    stop_events,
+)
 from mbs_dynamics.integrate.forces import Law
-from mbs_dynamics.integrate.results import MOTIONS, is_motion
+from mbs_dynamics.integrate.results import MOTIONS, checked_single
 from mbs_dynamics.view.figures import ANIMATIONS, FIGURES, write_animation, write_figure
 
 
@@ -50,8 +56,9 @@ def add_commands(commands: Any) -> None:
     run.add("--method", f"one of {', '.join(METHODS)} (default: rk4)", default="rk4")
     run.file(
         "--torques",
-        "torques over time: a header 't, JOINT, ...' and rows of numbers; between the rows they "
-        "are interpolated, after the last one held (default: none)",
+        "torques over time: a header 't, JOINT, ...' or 't, tau_<JOINT>, ...' and rows of numbers, "
+        "or a motion that simulate wrote; between the rows they are interpolated, after the last "
+        "one they stay constant (default: none)",
     )
     run.gravity()
     run.flag("--friction", "with the damping and friction that the URDF states")
@@ -74,26 +81,6 @@ def add_commands(commands: Any) -> None:
 def _add_pictures(command: Command) -> None:
     command.file("--figure", "draw it: .png, .svg or .pdf")
     command.file("--animation", "animate it: .gif")
-
-
-def _recorded(options: argparse.Namespace) -> Motion:
-    """Return the motion in a recording, without energies."""
-    recording = recording_in(options.file, options, torques=False)
-    if options.robot is not None:
-        recording = recording.of(robot(options.robot, **part_of(options)))
-    unknown = np.full(recording.q.shape, np.nan)
-    return Motion(
-        t=recording.t - recording.t[0],
-        q=recording.q,
-        qd=unknown if recording.qd is None else recording.qd,
-        qdd=unknown,
-        tau=recording.tau,
-        kinetic=unknown[:, 0],
-        potential=unknown[:, 0],
-        momentum=np.full((len(recording.t), 6), np.nan),
-        joint_names=recording.joints or tuple(str(k + 1) for k in range(recording.q.shape[1])),
-        method=recording.name,
-    )
 
 
 def _check_files(options: argparse.Namespace, out: Path | None) -> None:
@@ -126,7 +113,7 @@ def _simulate(options: argparse.Namespace) -> int:
         motion, failed = error.motion, error
     taken = time.perf_counter() - begun
     _report(model, motion, math.ceil(motion.t[-1] / options.step * (1.0 - 1e-9)), taken)
-    _write(motion, options, lambda: model, model.name, options.out)
+    _write(motion, options, model, model.name, options.out)
     if options.view:
         _view(model, motion, str(failed or ""), options)
     if failed is not None:
@@ -198,7 +185,7 @@ def _report(model: mbs.Model, motion: Motion, steps: int, taken: float) -> None:
 def _write(
     motion: Motion,
     options: argparse.Namespace,
-    model: Callable[[], mbs.Model],
+    model: mbs.Model | None,
     name: str,
     out: Path | None = None,
 ) -> None:
@@ -208,27 +195,49 @@ def _write(
     if options.figure is not None:
         write_figure(motion, options.figure, name)
         print(f"wrote {options.figure}")
-    if options.animation is not None:
-        write_animation(model(), motion, options.animation)
+    if options.animation is not None and model is not None:
+        write_animation(model, motion, options.animation)
         print(f"wrote {options.animation}")
 
 
 def _plot(options: argparse.Namespace) -> int:
     _check_files(options, None)
-    if options.file.suffix in MOTIONS and not options.columns and is_motion(options.file):
-        motion = motion_in(options.file)
-    else:
-        motion = _recorded(options)
-    if options.animation is not None and options.robot is None:
+    model = None if options.robot is None else robot(options.robot, **part_of(options))
+    motion = motion_in(options.file, options, model)
+    if options.animation is not None and model is None:
         raise ArgumentError("an animation needs the robot: --robot ROBOT.urdf")
     if options.figure is None and options.animation is None:
         options.figure = options.file.with_suffix(".png")
-    _write(motion, options, lambda: robot(options.robot, **part_of(options)), options.file.stem)
+    _write(motion, options, model, options.file.stem)
     return 0
 
 
 def _profile(path: Path, joint_names: Sequence[str]) -> Law:
-    """Return the law of a file of torques: interpolated between its rows, held beyond them."""
+    """Return the law of a file of torques: interpolated between its rows, constant beyond them."""
+    t, torques = _torques_in(path, joint_names)
+    if not all(np.isfinite(x).all() for x in (t, *torques.values())) or (np.diff(t) <= 0.0).any():
+        raise ArgumentError(f"{path}: numbers must be finite, and the times increase")
+    places = [list(joint_names).index(name) for name in torques]
+
+    def law(now: float, *state: FloatArray) -> FloatArray:
+        tau = np.zeros(len(joint_names))
+        tau[places] = [np.interp(now, t, column) for column in torques.values()]
+        return tau
+
+    return law
+
+
+def _torques_in(path: Path, joint_names: Sequence[str]) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Return times and torques by joint: of a motion, or of a table with columns t and joints.
+
+    A column may be called tau_<joint>; all others are then ignored.
+    """
+    if path.suffix == ".npz":
+        motion = load_motion(path)
+        checked_single(motion, "--torques takes")
+        names, columns = list(motion.joint_names), list(motion.tau.T)
+        mbs.UnknownJointError.check(names, joint_names)
+        return motion.t, dict(zip(names, columns, strict=True))
     try:
         table = read_table(path)
     except FileNotFoundError as error:
@@ -236,16 +245,15 @@ def _profile(path: Path, joint_names: Sequence[str]) -> Law:
     head = table.names
     if head[:1] != ["t"]:
         raise ArgumentError(f"{path} must have a header 't, JOINT, ...' and rows of numbers")
-    mbs.UnknownJointError.check(head[1:], joint_names)
-    data = np.stack([table.column(k) for k in range(len(head))], axis=1)
-    t = data[:, 0]
-    if not np.isfinite(data).all() or (np.diff(t) <= 0.0).any():
-        raise ArgumentError(f"{path}: numbers must be finite, and the times increase")
-    columns = [list(joint_names).index(name) for name in head[1:]]
-
-    def torques(now: float, *state: FloatArray) -> FloatArray:
-        tau = np.zeros(len(joint_names))
-        tau[columns] = [np.interp(now, t, column) for column in data[:, 1:].T]
-        return tau
-
-    return torques
+    places = {k: name for k, name in enumerate(head) if name in joint_names}
+    prefixed = {k: name for k, name in enumerate(head) if name.startswith("tau_")}
+    if not prefixed:
+        mbs.UnknownJointError.check(head[1:], joint_names)
+    torques: dict[str, FloatArray] = {}
+    for k, name in sorted({**prefixed, **places}.items()):
+        joint = name if name in joint_names else name.removeprefix("tau_")
+        mbs.UnknownJointError.check([joint], joint_names)
+        if joint in torques:
+            raise ArgumentError(f"{path}: {joint!r} and 'tau_{joint}' are both torques of {joint}")
+        torques[joint] = table.column(k)
+    return table.column(0), torques

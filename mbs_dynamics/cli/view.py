@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mbs_dynamics.cli.options import (
     Command,
+    by_name,
     initial_state,
     model_code,
     motion_in,
@@ -34,8 +35,9 @@ def add_commands(commands: Any) -> None:
     several: dict[str, Any] = {"action": "append", "default": []}
     text = "folder of packages for package:// URIs, or such a package"
     view.file("--package-path", text, metavar="FOLDER", **several)
-    text = "play a motion written by simulate, .npz or .csv; a second one is drawn as a ghost"
+    text = "play a motion that simulate wrote, or a recording; a second one is drawn as a ghost"
     view.file("--motion", text, **several)
+    view.reading()
     names = lambda text: [name.strip() for name in text.split(",")]  # noqa: E731
     view.add("--layers", "layers switched on, or 'all'", type=names, metavar="NAME,...")
     view.page()
@@ -69,9 +71,9 @@ def _view(options: argparse.Namespace) -> int:
 
     if options.write is not None:
         check_picture(options.write, bool(options.motion))
-    motions = [motion_in(path) for path in options.motion]
     path = robot_file(options.robot)
     model = robot_of(options)
+    motions = [motion_in(file, options, model) for file in options.motion]
     opened = open_page(
         model,
         robot_source(path, options.xacro_args),
@@ -120,7 +122,7 @@ def _live(options: argparse.Namespace) -> int:
         ) from error
     return live_view(
         options.namespace,
-        dict(options.topics),
+        by_name("--topics", options.topics),
         packages=options.package_path,
         port=options.port,
         browse=not options.no_browser,

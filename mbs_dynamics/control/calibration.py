@@ -21,10 +21,11 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.gravity_fit import GravityFit, fit_gravity
-from mbs_dynamics.control.motor_table import line_of, row_of, yaml_of
+from mbs_dynamics.control.motor_table import line_of, row_of
 from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.control.poses import Poses
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed, quoted
+from mbs_dynamics.files import yaml_text
 from mbs_dynamics.model.model import Model
 
 FEWEST = 4
@@ -86,7 +87,8 @@ class MotorCalibration(NamedTuple):
         if start is None:
             lines.append("when_silent: last  # unknown: state what the drives do")
         else:
-            lines += [f"when_silent: {start.when_silent}", f"max_age: {yaml_of(start.max_age)}"]
+            given = {"when_silent": start.when_silent, "max_age": start.max_age}
+            lines += yaml_text(given).splitlines()
         lines.append("motors:")
         for one in self.joints:
             row = rows.get(one.joint)

@@ -76,7 +76,7 @@ class Calibration(NamedTuple):
 
         Raises ArgumentError for a file that cannot be written, and for one that is no calibration.
         """
-        if path.expanduser().exists():
+        if files.expanded(path).exists():
             try:
                 self.read(path)
             except ArgumentError as error:
@@ -94,9 +94,10 @@ class Calibration(NamedTuple):
         that of another ``frame``.
         """
         try:
-            if not path.expanduser().is_file():  # nor a pipe, which would block
+            source = files.expanded(path)
+            if not source.is_file():  # nor a pipe, which would block
                 raise ArgumentError("there is no such file")
-            with path.expanduser().open("rb") as file:
+            with source.open("rb") as file:
                 fields = json.loads(files.decoded(path, file.read(LARGEST_FILE)))
             check_keys("the file", fields, ("frame", "mass", "com", "bias_force", "bias_torque"))
             if frame and fields["frame"] != frame:
@@ -130,7 +131,7 @@ class Fit(NamedTuple):
 
     def __str__(self) -> str:
         (moment, force), (dm, df) = np.split(self.calibration.bias, 2), np.split(self.bias_error, 2)
-        worst = np.linalg.norm(self.residuals[:, 3:], axis=1)
+        moments, forces = (np.linalg.norm(x, axis=1) for x in np.split(self.residuals, 2, axis=1))
         tool = (
             f"{self.calibration.mass:.3f} +- {self.mass_error:.3f} kg, centre of mass "
             f"{_shown(self.calibration.com)} +- {self.com_error.max():.3f} m"
@@ -138,7 +139,8 @@ class Fit(NamedTuple):
         return (
             f"{tool if self.calibration.mass else 'no tool (its mass is zero)'}; bias "
             f"{_shown(force, 2)} +- {df.max():.2f} N, {_shown(moment)} +- {dm.max():.3f} N m; "
-            f"residual of {len(worst)} poses up to {worst.max():.2f} N (pose {worst.argmax() + 1})"
+            f"residual of {len(forces)} poses up to {forces.max():.2f} N (pose "
+            f"{forces.argmax() + 1}), {moments.max():.3f} N m (pose {moments.argmax() + 1})"
         )
 
 
@@ -149,8 +151,9 @@ def fit(gravities: ArrayLike, wrenches: ArrayLike) -> Fit:
     (N, 6) the readings in these still poses, moment first, in N m and N.
 
     Raises ArgumentError for invalid numbers; for poses that do not show the parameters, with what
-    is missing; for readings that do not follow gravity; and for those of a sensor that is
-    turned in its frame or reports the opposite wrench, with the rotation.
+    is missing; for readings that do not follow gravity; for a bias that changes between the poses,
+    with the pose; for a sensor that is turned in its frame or reports the opposite wrench, with the
+    rotation; and for weights that the sensor's controller has subtracted wrongly.
     """
     g = checks.real("gravities", gravities)
     N = len(g) if g.ndim else 0
@@ -164,7 +167,13 @@ def fit(gravities: ArrayLike, wrenches: ArrayLike) -> Fit:
     moment, force = W[:, :3], W[:, 3:]
     x, e_m, left_f = _solved(g.reshape(-1, 1), same, force)
     m, f0 = float(x[0]), x[1:]
-    _check_mounting(g, force, m, e_m[0], left_f)
+    mountings = _mountings(g, force)
+    changes = [_bias_change(g.reshape(-1, 1), force, "N", min(mountings)[0])]
+    to_any: FloatArray = np.array(np.kron(g, np.eye(3)), dtype=float)  # also of a turned sensor
+    changes.append(_bias_change(to_any, moment, "N m", math.inf))
+    for change in filter(None, changes):
+        raise ArgumentError(change)
+    _check_mounting(mountings, g, force, m, e_m[0], left_f)
     mc, e_mc, left_m = _solved(to_com.reshape(-1, 3), same, moment)
     for k, (what, unit, b, left) in enumerate(
         (("forces", "N", force, left_f), ("moments", "N m", moment, left_m))
@@ -179,6 +188,13 @@ def fit(gravities: ArrayLike, wrenches: ArrayLike) -> Fit:
                 "units of a tool that nothing touches, and the gravity in the same poses"
             )
     if m < max(LIGHTEST, ERRORS * e_m[0]):
+        if np.linalg.norm(mc[:3]) > max(NOISE[1] / _length(g), ERRORS * np.linalg.norm(e_mc[:3])):
+            raise ArgumentError(
+                "the forces show no tool, but the moments follow gravity like a mass times centre "
+                f"of mass of {_shown(mc[:3])} kg m: the sensor's controller probably subtracts a "
+                "payload of the right mass at a wrong centre of mass; correct the centre of mass "
+                "there, or set that payload to zero"
+            )
         m, e_mass, c, e_c = 0.0, e_m[0], np.zeros(3), np.zeros(3)
         f0, e_m, left_f = _solved(none, same, force)
         m0, e_mc, left_m = _solved(none, same, moment)
@@ -188,7 +204,8 @@ def fit(gravities: ArrayLike, wrenches: ArrayLike) -> Fit:
         if np.linalg.norm(c) > FARTHEST:
             raise ArgumentError(
                 f"the moments show a centre of mass at {_shown(c)} m; valid is at most "
-                f"{FARTHEST:g} m from the sensor. Are they in N m?"
+                f"{FARTHEST:g} m from the sensor. Are the moments in N m, and does the sensor's "
+                "controller subtract a payload with a wrong centre of mass?"
             )
     calibration = Calibration(np.concatenate([m0, f0]), m, c)
     errors = np.concatenate([e_mc[-3:], e_m[-3:]])
@@ -236,38 +253,123 @@ def _solved(A: FloatArray, same: FloatArray, b: FloatArray) -> list[FloatArray]:
     return [x, errors, left.reshape(-1, 3)]
 
 
-def _check_mounting(
-    g: FloatArray, force: FloatArray, m: float, error: float, left: FloatArray
-) -> None:
-    """Raise ArgumentError if a turned sensor, or the opposite wrench, explains the forces better.
+def _length(g: FloatArray) -> float:
+    """Return the mean length of gravities (N, 3)."""
+    return float(np.linalg.norm(g, axis=1).mean())
 
-    The best rotation is that of Kabsch (1976), of forces and gravities less their means.
+
+def _bias_change(A: FloatArray, readings: FloatArray, unit: str, rival: float) -> str:
+    """Return where the bias of readings (N, 3) changes between poses; empty if it does not.
+
+    Readings are A x plus a bias, which takes another value from one pose on, or in one pose. Such a
+    change must explain the readings significantly better than one bias, and leave a smaller sum of
+    squares than ``rival``.
+    """
+    N = len(readings)
+    from_one_on = {k: np.arange(N) >= k for k in range(1, N)}
+    in_one = {k: np.arange(N) == k for k in range(1, N - 1)}
+    same, b = np.tile(np.eye(3), (N, 1)), readings.ravel()
+    freedom = b.size - A.shape[1] - 6
+    if freedom <= 0:
+        return ""
+    before = np.linalg.norm(b - np.hstack([A, same]) @ _least(np.hstack([A, same]), b)) ** 2
+    found: list[tuple[float, float, str]] = []
+    for single, masks in ((False, from_one_on), (True, in_one)):
+        for k, mask in masks.items():
+            columns = np.hstack([A, same, np.kron(mask[:, None], np.eye(3))])
+            x = _least(columns, b)
+            left, step = float(np.square(b - columns @ x).sum()), x[-3:]
+            pose = k + 1 if single or k == N - 1 else 1 if k == 1 else 0
+            where = f"pose {pose} differs" if pose else f"the poses from {k + 1} on differ"
+            text = (
+                f"{where} from the others by {_shown(step, 2)} {unit}, and all follow gravity "
+                "otherwise: the bias changed, or the tool was touched. Was the sensor zeroed "
+                "between two poses? Take all poses again without that"
+            )
+            found.append((left, float(np.linalg.norm(step)), text))
+    left, size, text = min(found)
+    rounding = 1e-12 * np.square(b).sum()
+    significant = before - left > 3.0 * SIGNIFICANT * left / freedom + rounding
+    large = size > NOISE[unit != "N"]
+    return text if significant and large and left < rival else ""
+
+
+def _least(A: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the least-squares solution of A x = b."""
+    return np.asarray(np.linalg.lstsq(A, b, rcond=None)[0])
+
+
+class _Orientation(NamedTuple):
+    """An orientation of the sensor in its frame, and the sign of its readings."""
+
+    missed: float
+    """Sum of the squared forces that it leaves unexplained."""
+    sign: float
+    rotation: tuple[float, ...]
+    """(3,) in rad."""
+    mass: float
+
+
+def _mountings(g: FloatArray, force: FloatArray) -> list[_Orientation]:
+    """Return the best rotation for either sign of the readings.
+
+    It is that of Kabsch (1976), of forces and gravities less their means.
     """
     g, force = g - g.mean(axis=0), force - force.mean(axis=0)
     U, s, Vt = np.linalg.svd(force.T @ g)
     proper, total = np.sign(np.linalg.det(U @ Vt)), np.square(g).sum()
     mountings = []
-    for sign in (1.0, -1.0):  # of the readings
+    for sign in (1.0, -1.0):
         Q = sign * U @ np.diag([1.0, 1.0, sign * proper]) @ Vt  # the rotation of -force for -1
-        mass = (s[0] + s[1] + sign * proper * s[2]) / total
-        missed = np.square(force - sign * mass * g @ Q.T).sum()
-        mountings.append((missed, sign, so3.log(Q), mass))
-    best, *_, mass = min(mountings, key=lambda one: one[0])
-    rounding = 1e-12 * np.square(force).sum()
-    variance = best / (left.size - 7)
-    spared = np.square(left).sum() - best
+        mass = float((s[0] + s[1] + sign * proper * s[2]) / total)
+        missed = float(np.square(force - sign * mass * g @ Q.T).sum())
+        mountings.append(_Orientation(missed, sign, tuple(so3.log(Q).tolist()), mass))
+    return mountings
+
+
+def _check_mounting(
+    mountings: Sequence[_Orientation],
+    g: FloatArray,
+    force: FloatArray,
+    m: float,
+    error: float,
+    left: FloatArray,
+) -> None:
+    """Raise ArgumentError if the tool has a negative mass, or a turned sensor fits the forces."""
+    spread, weight = (np.square(x - x.mean(axis=0)).sum() for x in (force, g))
+    best = min(mountings)
+    rounding = 1e-12 * spread
+    variance = best.missed / (left.size - 7)
+    spared = np.square(left).sum() - best.missed
     explained = (
-        mass * math.sqrt(total / len(g)) > NOISE[0] and best <= EXPLAINED * np.square(force).sum()
+        best.mass * math.sqrt(weight / len(g)) > NOISE[0] and best.missed <= EXPLAINED * spread
     )
     turned = explained and spared > 3.0 * SIGNIFICANT * variance + rounding
-    close = [one for one in mountings if one[0] <= best + 9.0 * variance + rounding]
-    fits = any(sign > 0.0 and np.linalg.norm(x) <= TURNED for _, sign, x, _ in close)
-    if m < -max(LIGHTEST, ERRORS * error) or (turned and not fits):
-        names = sorted(_mounting(sign, x) for _, sign, x, _ in close)
+    close = [one for one in mountings if one.missed <= best.missed + 9.0 * variance + rounding]
+    fits = any(one.sign > 0.0 and np.linalg.norm(one.rotation) <= TURNED for one in close)
+    negative = m < -max(LIGHTEST, ERRORS * error)
+    names = sorted(_mounting(one.sign, np.array(one.rotation)) for one in close)
+    if negative and (not explained or any(_as_mounted(one) for one in close)):
+        raise ArgumentError(
+            f"the readings show a tool of {m:.3g} kg. Either the sensor's controller subtracts a "
+            f"payload that is stated {-m:.3g} kg too heavy: correct it there, or set it to zero. "
+            f"Or it is {' or '.join(names) if explained else OPPOSITE}. To tell, push the tool "
+            "along +z of the sensor's frame: the force along z must increase; reverse the readings "
+            "only if it decreases"
+        )
+    if negative or (turned and not fits):
         described = ", or ".join(names) if explained else "no rotation of the sensor"
         raise ArgumentError(
             f"the readings fit {described}; as it is mounted they show a tool of {m:.3g} kg"
         )
+
+
+OPPOSITE = "a sensor that reports the opposite wrench (or gravity points the other way)"
+
+
+def _as_mounted(one: _Orientation) -> bool:
+    """Return whether readings are the opposite of those of a sensor that is not turned."""
+    return one.sign < 0.0 and bool(np.linalg.norm(one.rotation) <= TURNED)
 
 
 def _mounting(sign: float, x: FloatArray) -> str:

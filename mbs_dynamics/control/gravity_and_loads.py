@@ -14,6 +14,9 @@ from mbs_dynamics.control.environment import LinkLoad, payload_parameters, with_
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.errors import ArgumentError, ModelError
 
+ROUNDING = 1e-9
+"""Relative tolerance on sums of masses."""
+
 LARGEST_TURN = math.radians(60.0)
 """Largest turn of gravity at once while torques are commanded; an inverted sign exceeds it."""
 
@@ -56,11 +59,13 @@ def aim_loads(
 def loads_goal(guard: Guard, loads: Sequence[LinkLoad]) -> FloatArray:
     """Return the inertial parameters (nb, 10) of loads, one a link, added up for each body.
 
-    Raises what :func:`with_load` raises, and ModelError if they are too heavy together.
+    Raises what :func:`with_load` raises, and ModelError if they are too heavy together. Less than
+    is carried now is never too heavy: ``max_payload`` may have been lowered since.
     """
     model, mass = guard.model, sum(load.mass for load in loads)
     heaviest = guard.settings.max_payload or model.without_payloads().total_mass
-    if mass > heaviest:
+    carried = float(guard.law.loads.goal[:, 0].sum())
+    if mass > max(heaviest, carried * (1.0 + ROUNDING)):
         links = " and ".join(repr(load.link) for load in loads)
         raise ModelError(
             f"the payload at {links} has a mass of {mass:g} kg; valid is at most {heaviest:.4g}, "

@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mbs_dynamics.checks import number
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, UnknownNameError, listed, quoted
+from mbs_dynamics.files import yaml_text
 from mbs_dynamics.model.model import Model
 
 WHEN_SILENT = {
@@ -160,13 +160,4 @@ def row_of(motor: Motor | None) -> dict[str, Any]:
 
 def line_of(joint: str, values: Mapping[str, Any]) -> str:
     """Return the line of a joint in the YAML of a table."""
-    text = ", ".join(f"{key}: {yaml_of(value)}" for key, value in values.items())
-    return f"  {json.dumps(joint)}: {{{text}}}"
-
-
-def yaml_of(value: Any) -> str:
-    """Return a number or text as YAML: with a point in a number that has an exponent."""
-    if not isinstance(value, float):
-        return json.dumps(value)
-    text = repr(value)
-    return text if "." in text else text.replace("e", ".0e")
+    return "  " + yaml_text({joint: dict(values)}).rstrip("\n")

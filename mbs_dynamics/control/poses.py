@@ -13,7 +13,7 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.errors import ArgumentError, listed
-from mbs_dynamics.files import read_table
+from mbs_dynamics.files import expanded, read_table
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.units import Meaning, meaning
 
@@ -52,7 +52,7 @@ def read_poses(path: str | Path, model: Model, start: Motors | None = None) -> P
 
     Raises ArgumentError for a file that cannot be read or has no such columns; FileNotFoundError.
     """
-    table = read_table(Path(path).expanduser())
+    table = read_table(expanded(path))
     joints = {name: name for name in model.joint_names}
     if start is not None:
         joints |= {str(motor.motor): motor.joint for motor in start.motors}

@@ -12,7 +12,13 @@ import numpy as np
 
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.files import check_writable, mcap_written, trajectory_yaml, write_at_once
+from mbs_dynamics.files import (
+    check_writable,
+    expanded,
+    mcap_written,
+    trajectory_yaml,
+    write_at_once,
+)
 
 KINDS = (".npz", ".yaml", ".mcap")
 
@@ -45,7 +51,7 @@ def write_trajectory(option: str, path: Path, trajectory: Trajectory, lead: floa
     samples = np.swapaxes([trajectory.at(begin + x) for x in t], 0, 1)
     if path.suffix == ".npz":
         arrays = dict(zip(("q", "qd", "qdd"), samples, strict=True))
-        np.savez(path.expanduser(), joints=np.array(trajectory.names), t=t, **arrays)
+        np.savez(expanded(path), joints=np.array(trajectory.names), t=t, **arrays)
         return
     fields = ("positions", "velocities", "accelerations")
     motion = np.swapaxes([trajectory.at(x) for x in trajectory.times], 0, 1)

@@ -7,14 +7,14 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from xml.parsers import expat
 
 import numpy as np
 
 from mbs_dynamics import checks
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
-from mbs_dynamics.files import read_yaml_file
+from mbs_dynamics.files import read_yaml_file, yaml_text
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.identify import Identification
 from mbs_dynamics.model.body import GROUND
@@ -191,36 +191,37 @@ def node_parameters(result: Identification) -> str:
     joints = result.joint_parameters
     order = [joints.get(name) for name in result.torque_model.model.joint_names]
 
-    def by_name(term: str) -> str:
-        return ", ".join(f"{name}: {one[term]:.6g}" for name, one in joints.items())
+    def by_name(term: str) -> dict[str, float]:
+        return {name: float(f"{one[term]:.6g}") for name, one in joints.items()}
 
-    def in_order(term: str) -> str:
-        return ", ".join(repr(float(f"{one[term]:.6g}")) if one else "0.0" for one in order)
+    def in_order(term: str) -> list[float]:
+        return [float(f"{one[term]:.6g}") if one else 0.0 for one in order]
 
-    compensated, simulated = [], []
+    compensated: dict[str, Any] = {
+        "friction": by_name("coulomb"),
+        "friction_speed": float(result.torque_model.friction_speed),
+    }
+    simulated: dict[str, Any] = {
+        "joint_damping": in_order("viscous"),
+        "joint_friction": in_order("coulomb"),
+        "joint_armature": in_order("inertia"),
+    }
     if result.terms is not None and result.terms.any:
-        speed = f"    stribeck_speed: {result.terms.stribeck_speed:g}"
-        pairs = (("stribeck", "stribeck"), ("load_friction", "load"))
-        compensated = [*(f"    {name}: {{{by_name(term)}}}" for name, term in pairs), speed]
-        simulated = [*(f"    {name}: [{in_order(term)}]" for name, term in pairs), speed]
-    lines = [
-        "# Friction and inertias of motors that were identified, for the nodes and for",
-        "# with_identified_joints. Offsets of the torque sensors, which no parameter takes, are",
-        "# in the comments.",
-        "/**/gravity_compensation_node:",
-        "  ros__parameters:",
-        f"    friction: {{{by_name('coulomb')}}}   # N m or N; compensated by friction_scale",
-        f"    friction_speed: {result.torque_model.friction_speed:g}",
-        *compensated,
-        "/**/simulator_node:",
-        "  ros__parameters:",
-        f"    joint_damping: [{in_order('viscous')}]",
-        f"    joint_friction: [{in_order('coulomb')}]",
-        f"    joint_armature: [{in_order('inertia')}]   # kg m^2 or kg",
-        *simulated,
-    ]
-    lines.append(f"# offset [N m or N]: {by_name('offset')}")
-    return "\n".join(lines) + "\n"
+        for name, term in (("stribeck", "stribeck"), ("load_friction", "load")):
+            compensated[name], simulated[name] = by_name(term), in_order(term)
+        speed = float(result.terms.stribeck_speed)
+        compensated["stribeck_speed"] = simulated["stribeck_speed"] = speed
+    nodes = {"gravity_compensation_node": compensated, "simulator_node": simulated}
+    head = (
+        "# Friction (N m or N; damping N m s/rad or N s/m) and inertias of motors (kg m^2 or kg)\n"
+        "# that were identified, for the nodes and for with_identified_joints. The share of the\n"
+        "# friction that is compensated is friction_scale. No parameter takes the offsets of the\n"
+        "# torque sensors [N m or N]:\n"
+    )
+    offsets = yaml_text(by_name("offset"), flow=True)
+    return f"{head}# {offsets}" + yaml_text(
+        {f"/**/{node}": {"ros__parameters": given} for node, given in nodes.items()}
+    )
 
 
 def with_identified_joints(model: Model, source: str | os.PathLike[str]) -> Model:

@@ -10,6 +10,8 @@ not checked.
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -88,8 +90,11 @@ class Excitation:
         """Return a table: t, q_<joint>, qd_<joint>, qdd_<joint>."""
         head = ["t", *(f"{x}_{name}" for x in ("q", "qd", "qdd") for name in self.joints)]
         table = np.column_stack([self.t, self.q, self.qd, self.qdd])
-        rows = (",".join(f"{x:.9g}" for x in row) for row in table)
-        return "\n".join([",".join(head), *rows]) + "\n"
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(head)
+        writer.writerows([f"{x:.9g}" for x in row] for row in table)
+        return text.getvalue()
 
     def to_trajectory(self) -> str:
         """Return a trajectory_msgs/JointTrajectory as YAML.

@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import listed
+from mbs_dynamics.files import yaml_text
 from mbs_dynamics.identification.consistent import ConsistentLeastSquares, is_consistent
 from mbs_dynamics.identification.estimation import (
     WEIGHTS,
@@ -17,10 +20,10 @@ from mbs_dynamics.identification.estimation import (
     least_squares_residual,
     weighed,
 )
-from mbs_dynamics.identification.identify import WORST, equations_of, identify
-from mbs_dynamics.identification.recording import Recording
+from mbs_dynamics.identification.identify import WORST, Identification, equations_of, identify
+from mbs_dynamics.identification.recording import Recording, RecordingError
 from mbs_dynamics.identification.still_payload import deviations, to_body
-from mbs_dynamics.identification.torque_model import stacked
+from mbs_dynamics.identification.torque_model import Equations, TorqueModel, stacked
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 
@@ -52,15 +55,44 @@ class PayloadEstimate(NamedTuple):
 
     def message(self) -> str:
         """Return a geometry_msgs/InertiaStamped as YAML, for ~/payload of the nodes."""
-        x, y, z = (f"{c:.6g}" for c in self.inertia.com)
         I = self.inertia.tensor_at_com
         entries = {"ixx": I[0, 0], "ixy": I[0, 1], "ixz": I[0, 2]}
         entries |= {"iyy": I[1, 1], "iyz": I[1, 2], "izz": I[2, 2]}
-        tensor = ", ".join(f"{name}: {float(value):.6g}" for name, value in entries.items())
-        return (
-            f"{{header: {{frame_id: {self.link}}}, inertia: {{m: {self.inertia.mass:.6g}, "
-            f"com: {{x: {x}, y: {y}, z: {z}}}, {tensor}}}}}"
+        com = {axis: _rounded(c) for axis, c in zip("xyz", self.inertia.com, strict=True)}
+        inertia = {"m": _rounded(self.inertia.mass), "com": com}
+        inertia |= {name: _rounded(value) for name, value in entries.items()}
+        message = {"header": {"frame_id": self.link}, "inertia": inertia}
+        return yaml_text(message, flow=True).rstrip("\n")
+
+
+def _of_both(
+    torque_model: TorqueModel, equations: Sequence[Equations], alone: Identification
+) -> tuple[list[Equations], FloatArray, str]:
+    """Return the equations and parameters of the joints of both recordings, and a note.
+
+    Raises RecordingError if they have no joint in common.
+    """
+    known, joints = alone.torque_model.joints, torque_model.joints
+    both = [name for name in joints if name in known]
+    if not both:
+        raise RecordingError(
+            f"the recordings have no joint in common: {listed(joints)}, and {listed(known)}"
         )
+    ours = torque_model.columns_of(both)
+    rows = [joints.index(name) for name in both]
+    parts = []
+    for one in equations:
+        A, b, qd, qdd, gravity = (x[:, rows] for x in one[:5])
+        part = one._replace(A=A[..., ours], b=b, qd=qd, qdd=qdd, gravity=gravity)
+        parts.append(part if one.terms is None else part._replace(terms=one.terms[:, rows]))
+    left_out = [name for name in (*joints, *known) if name not in both]
+    note = f"left out, as they are not in both recordings: {', '.join(dict.fromkeys(left_out))}"
+    return parts, alone.x[alone.torque_model.columns_of(both)], note
+
+
+def _rounded(x: Any) -> float:
+    """Return a number with six digits."""
+    return float(f"{float(x):.6g}")
 
 
 def identify_payload(
@@ -77,8 +109,11 @@ def identify_payload(
     alone = None if without is None else identify(model, [without])
     speed = 0.05 if alone is None else alone.torque_model.friction_speed
     torque_model, equations, notes = equations_of(model, recording, speed)
-    A, b = stacked(equations)
     x = torque_model.described() if alone is None else alone.x
+    if alone is not None and alone.torque_model.joints != torque_model.joints:
+        equations, x, note = _of_both(torque_model, equations, alone)
+        notes.append(note)
+    A, b = stacked(equations)
     rest = b - A @ x
     columns = slice(10 * frame.body, 10 * frame.body + 10)
     load = A[..., columns] @ to_body(frame)

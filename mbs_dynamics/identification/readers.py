@@ -4,19 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, MbsError, UnknownNameError, shortened
-from mbs_dynamics.files import read_arrays, read_table
+from mbs_dynamics.errors import ArgumentError, UnknownNameError
+from mbs_dynamics.files import expanded, read_arrays, read_table
+from mbs_dynamics.identification.bags import BAGS, joint_states
 from mbs_dynamics.identification.recording import Recording, RecordingError, merged
 from mbs_dynamics.units import QUANTITIES, Meaning, commanded, meaning
-
-JOINT_STATE = "sensor_msgs/msg/JointState"
 
 JOINTS = ("joints", "joint_names")
 """Accepted names of the array of the names of joints."""
@@ -40,7 +38,8 @@ def read_recording(
     """Return the recording in a file or in the folder of a bag.
 
     .db3, .mcap or a folder: a bag with sensor_msgs/JointState, on ``topic`` if there are several;
-    other topics are ignored, and joints in several messages merged. .csv, .tsv, .txt: a header,
+    other topics are ignored, and joints in several messages merged. A bag that was not closed is
+    read as far as it goes, with a note. .csv, .tsv, .txt: a header,
     then numbers, separated by commas, semicolons, tabs or blanks; the columns are ``t``,
     ``q_<joint>``, ``tau_<joint>`` and, if there are velocities, ``qd_<joint>``; ``Time``,
     ``Position1``, ``Torque1`` and similar names are understood, units as in ``t [ms]`` are
@@ -53,14 +52,15 @@ def read_recording(
 
     Raises RecordingError for a file that cannot be read.
     """
-    path = Path(path).expanduser()
+    path = expanded(path)
     if not path.exists():
         raise RecordingError(f"{path}: there is no such file")
     kind, columns = path.suffix.lower(), columns or {}
     try:
-        if path.is_dir() or kind in (".db3", ".mcap"):
+        if path.is_dir() or kind in BAGS:
             _meanings([], columns)
-            return merged(path.name, _joint_states(path, topic))
+            samples, notes = joint_states(path, topic)
+            return merged(path.name, samples).noted(*notes)
         if kind in TABLES:
             return _read_csv(path, columns, timed, torques)
         if kind == ".npz":
@@ -70,47 +70,6 @@ def read_recording(
     raise RecordingError(
         f"{path}: valid are .db3, .mcap, the folder of a bag, {', '.join(TABLES)} and .npz"
     )
-
-
-def _joint_states(
-    path: Path, topic: str
-) -> Iterator[tuple[float, dict[str, tuple[float, float, float]]]]:
-    try:
-        from rosbags.highlevel import AnyReader
-        from rosbags.typesys import Stores, get_typestore
-    except ImportError as error:
-        raise RecordingError(
-            f"{path}: bags need the package rosbags ({error}): extra 'identify'"
-        ) from None
-    try:
-        with AnyReader([path], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
-            states = [one for one in reader.connections if one.msgtype == JOINT_STATE]
-            topics = sorted({one.topic for one in states})
-            if not topics or (topic and topic not in topics):
-                listed = ", ".join(topics) or "none"
-                raise RecordingError(f"{path}: topics with joint states are: {listed}")
-            chosen = [one for one in states if one.topic == (topic or topics[0])]
-            if len(topics) > 1 and not topic:
-                raise RecordingError(f"{path}: choose one of the topics {', '.join(topics)}")
-            for connection, when, data in reader.messages(connections=chosen):
-                message: Any = reader.deserialize(data, connection.msgtype)
-                yield _sample(message, when)
-    except MbsError:
-        raise
-    except Exception as error:  # whatever SQLite, LZ4, YAML and others raise on damaged bytes
-        raise RecordingError(f"{path}: cannot be read as a bag: {shortened(str(error))}") from error
-
-
-def _sample(message: Any, received: int) -> tuple[float, dict[str, tuple[float, float, float]]]:
-    """Return time and values by joint of a JointState; NaN for missing values."""
-    stamp = message.header.stamp
-    t = stamp.sec + 1e-9 * stamp.nanosec or 1e-9 * received
-    count = len(message.name)
-    rows = [
-        field if len(field) == count else np.full(count, np.nan)
-        for field in (message.position, message.velocity, message.effort)
-    ]
-    return t, {name: values for name, *values in zip(message.name, *rows, strict=True)}  # type: ignore[misc]
 
 
 def _meanings(names: list[str], columns: Mapping[str, str]) -> list[Meaning | None]:
@@ -130,7 +89,7 @@ def _read_csv(path: Path, columns: Mapping[str, str], timed: bool, torques: bool
     table = read_table(path)
     series: dict[str, dict[str, FloatArray]] = {"q": {}, "qd": {}, "tau": {}}
     names: dict[tuple[str, str], str] = {}
-    time: FloatArray | None = None
+    time, named = None, ""
     meanings = _meanings(table.names, columns)
     measured = {one.joint for one in meanings if one is not None and one.quantity == "q"}
     order = sorted(range(len(meanings)), key=lambda k: table.names[k] not in columns)
@@ -139,11 +98,18 @@ def _read_csv(path: Path, columns: Mapping[str, str], timed: bool, torques: bool
         if one is None or (one.joint and name not in columns and commanded(one.joint, measured)):
             continue
         if one.quantity == "t":
-            time = one.factor * table.column(k) if time is None else time
+            values = one.factor * table.column(k)
+            if time is None:
+                time, named = values, name
+            elif named not in columns and not _same_clock(time, values):
+                raise RecordingError(
+                    f"{path}: {named!r} and {name!r} are both times, and differ; choose one by "
+                    f"--columns {named}=t"
+                )
         elif one.joint not in series[one.quantity]:
             series[one.quantity][one.joint] = one.factor * table.column(k)
             names[one.quantity, one.joint] = name
-        elif names[one.quantity, one.joint] not in columns:
+        elif name in columns or names[one.quantity, one.joint] not in columns:
             other = names[one.quantity, one.joint]
             raise RecordingError(
                 f"{path}: {other!r} and {name!r} are both {one.quantity} of {one.joint}; choose "
@@ -155,6 +121,12 @@ def _read_csv(path: Path, columns: Mapping[str, str], timed: bool, torques: bool
         unknown = np.full(len(table.rows), np.nan)
         series["tau"] = dict.fromkeys(series["q"], unknown) | series["tau"]
     return _assembled(path, time, series, table.names)
+
+
+def _same_clock(first: FloatArray, second: FloatArray) -> bool:
+    """Return whether two columns of times differ by a constant only."""
+    apart = second - first
+    return bool(np.ptp(apart) <= 0.01 * np.ptp(first))
 
 
 def _assembled(
@@ -211,10 +183,19 @@ def _read_npz(path: Path, columns: Mapping[str, str], torques: bool) -> Recordin
     _meanings(named, columns)
     names = next((arrays.pop(name) for name in list(arrays) if name.lower() in JOINTS), ())
     given: dict[str, FloatArray] = {}
+    sources: dict[str, str] = {}
     for name in sorted(arrays, key=lambda name: name not in columns):
         one = _whole(columns.get(name, name))
-        if one is None or one.quantity in given:
+        if one is None:
             continue
+        if one.quantity in given:
+            if name not in columns and sources[one.quantity] in columns:
+                continue
+            raise RecordingError(
+                f"{path}: {sources[one.quantity]!r} and {name!r} are both {one.quantity}; choose "
+                f"one by --columns {name}={one.quantity}"
+            )
+        sources[one.quantity] = name
         if arrays[name].dtype.kind not in "fiu":
             raise RecordingError(f"{path}: {name} is {arrays[name].dtype}; valid are real numbers")
         given[one.quantity] = one.factor * np.asarray(arrays[name], float)

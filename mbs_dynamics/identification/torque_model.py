@@ -98,6 +98,12 @@ class TorqueModel:
         bodies = [f"{body}.{term}" for body in self.model.body_names for term in INERTIAL_TERMS]
         return bodies + [f"{joint}.{term}" for joint in self.joints for term in JOINT_TERMS]
 
+    def columns_of(self, joints: Sequence[str]) -> list[int]:
+        """Return the indices of the inertial parameters and of those of some recorded joints."""
+        each, places = len(JOINT_TERMS), [self.joints.index(name) for name in joints]
+        own = [self.rigid + each * k + term for k in places for term in range(each)]
+        return [*range(self.rigid), *own]
+
     def equations(self, signals: Signals, cutoff: float) -> Equations:
         """Return the equations of a motion, with the same low-pass filter on both sides.
 

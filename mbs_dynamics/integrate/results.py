@@ -96,7 +96,7 @@ def _header(positions: Sequence[str], joints: Sequence[str]) -> list[str]:
     labels: list[str] = []
     for name in ORDER:
         own = names.get(name)
-        some = [name] if own is None else [f"{name}:{each}" for each in own]
+        some = [name] if own is None else [f"{name}_{each}" for each in own]
         labels += MOMENTUM_NAMES if name == "momentum" else some
     return labels
 
@@ -104,7 +104,7 @@ def _header(positions: Sequence[str], joints: Sequence[str]) -> list[str]:
 def _read_csv(source: Path) -> dict[str, Any]:
     table = read_table(source)
     head = table.names
-    positions, joints = ([x[len(k) :] for x in head if x.startswith(k)] for k in ("q:", "qd:"))
+    positions, joints = ([x[len(k) :] for x in head if x.startswith(k)] for k in ("q_", "qd_"))
     if head != _header(positions, joints):
         raise ArgumentError(f"{source} is no file of a motion: its first line is not the header")
     data = np.stack([table.column(k) for k in range(len(head))], axis=1)

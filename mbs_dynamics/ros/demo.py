@@ -350,13 +350,13 @@ def _right(stage: Stage) -> tuple[str, bool]:
     return f"dynamics_node: gravity torques are {error():.0e} off the efforts that hold it", right
 
 
-def main(robot: str | None) -> int:
+def main(robot: Path | None) -> int:
     """Run the demonstration and return 0 if each act went as it should, else 1.
 
     ``robot`` is the path of a URDF, by default the arm that comes with this package. Raises
     UrdfError if it cannot be read, ModelError if it has no joint.
     """
-    path = Path(robot) if robot is not None else robot_path("arm7")
+    path = robot if robot is not None else robot_path("arm7")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)  # the nodes log them
         model = Model.from_urdf(path)

@@ -247,7 +247,11 @@ class BaseNode(Node):
         return self.get_clock().now().to_msg()
 
     def _report(self, statuses: Sequence[DiagnosticStatus], hardware: str = "") -> None:
-        """Publish diagnostics; ``hardware`` is the name of the robot."""
+        """Publish diagnostics, and log refusals that were withheld, once a second.
+
+        ``hardware`` is the name of the robot.
+        """
+        self._log_repeated_refusals()
         name = self.get_fully_qualified_name().lstrip("/")
         array = DiagnosticArray()
         array.header.stamp = self.stamp_now()
@@ -346,8 +350,18 @@ class BaseNode(Node):
             self._refusals[what] = str(error)
             self._refuse(what, f"{what} refused: {error}")
             return False
-        self._refusals.pop(what, None)
+        if self._refusals.pop(what, None) is not None:
+            self._throttle.restart(what)  # the next refusal is news again
         return True
+
+    def _log_repeated_refusals(self) -> None:
+        """Log the latest refusal of each kind that was withheld, once its period has passed."""
+        for what, why in self._refusals.items():
+            line = shortened(f"{what} refused: {why}", LONGEST_MESSAGE)
+            times = self._throttle.released(what, time.monotonic(), _reason(line))
+            if times:
+                more = f" ({times} more of this kind since the last line)"
+                self.get_logger().warning(line + more)
 
     def _refuse(self, kind: str, message: str) -> None:
         """Log that input was refused."""

@@ -146,6 +146,17 @@ class Throttle:
         self._logged[kind] = {**recent, reason: now}
         return self._withheld.pop(kind, 0)
 
+    def released(self, kind: str, now: float, reason: str = "") -> int:
+        """Return how many of a kind were withheld, once nothing of it was due for a period.
+
+        The line about them then counts as one of this reason.
+        """
+        logged = self._logged.get(kind, {})
+        if not self._withheld[kind] or any(now - at < self.period for at in logged.values()):
+            return 0
+        self._logged[kind] = {reason: now}
+        return self._withheld.pop(kind)
+
     def restart(self, kind: str) -> None:
         """Let the next of a kind be due."""
         self._logged.pop(kind, None)

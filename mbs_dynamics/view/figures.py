@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbs_dynamics.algorithms import forward_kinematics
 from mbs_dynamics.checks import FloatArray
@@ -136,8 +137,9 @@ def write_animation(model: Model, motion: Motion, path: str | Path) -> None:
     check_joints(motion, model.velocity_names)
     from matplotlib.animation import FuncAnimation, PillowWriter
 
-    count = max(int(motion.t[-1] * FRAMES_PER_SECOND), 1) + 1
-    rows = np.unique(np.linspace(0, len(motion) - 1, count).round().astype(int))
+    t = motion.t - motion.t[0]
+    times = frame_times(float(t[-1]), FRAMES_PER_SECOND)
+    rows = nearest(t, times)
     segments = _segments(model, forward_kinematics(model, motion.q[rows]))
     figure = plt.figure(figsize=(5, 5), layout="constrained")
     axes = figure.add_subplot(projection="3d")
@@ -151,12 +153,22 @@ def write_animation(model: Model, motion: Motion, path: str | Path) -> None:
     def draw(k: int) -> list[Any]:
         for line, ends in zip(lines, segments[k], strict=True):
             line.set_data_3d(*ends.T)
-        axes.set_title(f"{motion.t[rows[k]]:.2f} s", fontsize=9)
+        axes.set_title(f"{times[k]:.2f} s", fontsize=9)
         return lines
 
     animation = FuncAnimation(figure, draw, frames=len(rows))
     animation.save(target, writer=PillowWriter(fps=FRAMES_PER_SECOND))
     plt.close(figure)
+
+
+def frame_times(end: float, rate: float) -> FloatArray:
+    """Return the times in s of the frames of an animation from 0 to ``end``, ``rate`` a second."""
+    return np.minimum(np.arange(max(round(end * rate), 1) + 1) / rate, end)
+
+
+def nearest(t: FloatArray, times: FloatArray) -> NDArray[np.intp]:
+    """Return the indices of the instants t (N,), which increase, that are nearest to times."""
+    return np.searchsorted(0.5 * (t[1:] + t[:-1]), times)
 
 
 def _segments(model: Model, C: FloatArray) -> FloatArray:

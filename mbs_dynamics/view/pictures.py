@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.errors import ArgumentError, BackendError
+from mbs_dynamics.view.figures import frame_times
 from mbs_dynamics.view.page import Page, Source
 from mbs_dynamics.view.playback import Playback
 
@@ -102,10 +103,10 @@ def _rendered(
 
 def _played(playback: Playback) -> Iterator[tuple[int, int]]:
     """Show each frame of a motion in real time, and yield its number, from 1 on, of how many."""
-    count = max(int(playback.end * FRAMES_PER_SECOND), 1) + 1
-    for k, t in enumerate(np.linspace(0.0, playback.end, count), 1):
-        playback.seek(float(t))
-        yield k, count
+    times = frame_times(playback.end, FRAMES_PER_SECOND)
+    for k, t in enumerate(times.tolist(), 1):
+        playback.seek(t)
+        yield k, len(times)
 
 
 def write_picture(page: Page, source: Source, path: Path) -> None:

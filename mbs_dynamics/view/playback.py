@@ -18,7 +18,7 @@ from mbs_dynamics.integrate import Motion
 from mbs_dynamics.integrate.results import checked_single
 from mbs_dynamics.view.canvas import Robot
 from mbs_dynamics.view.drawings import Lines, same
-from mbs_dynamics.view.figures import check_joints
+from mbs_dynamics.view.figures import check_joints, nearest
 from mbs_dynamics.view.meshes import Part, shaded
 from mbs_dynamics.view.page import CLEAR, NUMBERS_EVERY, Page
 from mbs_dynamics.view.scene import DrawnModel, Scene
@@ -61,7 +61,7 @@ class Course(NamedTuple):
 
     def row(self, t: float) -> int:
         """Return the index of the instant nearest to a time."""
-        return int(np.searchsorted(0.5 * (self.t[1:] + self.t[:-1]), t))
+        return int(nearest(self.t, np.array(t)))
 
 
 class Playback:
@@ -109,8 +109,14 @@ class Playback:
             ("potential", motion.potential),
             ("sum", motion.energy),
         ]
-        torques = list(zip(motion.joint_names, motion.tau.T, strict=True))
-        self._plots = [Plot(gui, "energy, J", self.course.t, energies)]
+        torques = [
+            (name, tau)
+            for name, tau in zip(motion.joint_names, motion.tau.T, strict=True)
+            if np.isfinite(tau).any()
+        ]
+        self._plots: list[Plot] = []
+        if np.isfinite(motion.energy).any():  # not of a recording
+            self._plots.append(Plot(gui, "energy, J", self.course.t, energies))
         for k in range(0, len(torques), len(CURVES)):  # more curves would share colours
             some = torques[k : k + len(CURVES)]
             self._plots.append(Plot(gui, "motor torque, N m or N", self.course.t, some))

@@ -160,6 +160,41 @@ def test_readings_that_are_none_of_a_tool_are_refused(damage, said):
 # -- the file --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("stated", [2.0, 1.25])
+def test_a_payload_that_is_subtracted_and_too_heavy_is_named_beside_the_opposite_wrench(stated):
+    g, W = poses(mass=1.0)
+    W = BIAS + (1.2 - stated) * (W - BIAS) + NOISE * np.random.default_rng(4).normal(size=W.shape)
+    with pytest.raises(ArgumentError, match=r"payload.*too heavy.*opposite wrench"):
+        fit(g, W)
+
+
+@pytest.mark.parametrize("offset", [0.03, 0.3])
+def test_a_weight_that_is_subtracted_at_a_wrong_centre_is_not_reported_as_no_tool(offset):
+    g, W = poses(mass=0.0)
+    W[:, :3] += np.cross([0.0, 0.0, -offset], 1.2 * g)
+    W = W + NOISE * np.random.default_rng(5).normal(size=W.shape)
+    with pytest.raises(ArgumentError, match="wrong centre of mass"):
+        fit(g, W)
+
+
+@pytest.mark.parametrize("count", [8, 12, 20])
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_bias_that_changes_between_poses_is_refused_and_the_pose_is_named(count, seed, alone):
+    rng = np.random.default_rng(seed)
+    g = rng.normal(size=(count, 3))
+    g *= 9.81 / np.linalg.norm(g, axis=1, keepdims=True)
+    W = np.hstack([np.cross([0.0, 0.0, 0.06], 1.2 * g), 1.2 * g])
+    W += rng.normal(size=W.shape) * ([0.02] * 3 + [0.05] * 3)
+    assert abs(fit(g, W).calibration.mass - 1.2) < 0.012
+    first = int(rng.integers(2, count - 2))
+    step = rng.normal(size=6) * ([0.3] * 3 + [3.0] * 3)
+    W[first : first + 1 if alone else count] += step
+    where = f"pose {first + 1} differs" if alone else f"from {first + 1} on differ"
+    with pytest.raises(ArgumentError, match=f"{where}.*zeroed"):
+        fit(g, W)
+
+
 def test_a_file_keeps_a_calibration(tmp_path, monkeypatch):
     path = tmp_path / "sensor.json"
     TRUE.write(path, SENSOR)

@@ -90,3 +90,19 @@ def test_throttle_tells_reasons_apart_but_not_without_end():
 def test_rate_limit_keeps_the_mean_rate(rate, passed):
     limit = RateLimit(rate)
     assert sum(limit.passes(7.0 + 0.001 * k) for k in range(1000)) == pytest.approx(passed, abs=1)
+
+
+def test_withheld_lines_are_released_once_a_period_has_passed():
+    throttle = Throttle(5.0)
+    assert throttle.due("payload", 0.0, "too heavy") == 0
+    assert throttle.released("payload", 6.0) == 0  # none was withheld
+    assert throttle.due("payload", 10.0, "too heavy") == 0
+    assert throttle.due("payload", 11.0, "too heavy") is None
+    assert throttle.due("payload", 12.0, "too heavy") is None
+    assert throttle.released("payload", 14.9, "too heavy") == 0
+    assert throttle.released("payload", 15.1, "too heavy") == 2
+    assert throttle.released("payload", 30.0, "too heavy") == 0
+    assert throttle.due("payload", 30.0, "too heavy") == 0
+    assert throttle.due("payload", 31.0, "too heavy") is None
+    throttle.restart("payload")
+    assert throttle.due("payload", 31.0, "too heavy") == 1

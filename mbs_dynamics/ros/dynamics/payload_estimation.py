@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from geometry_msgs.msg import InertiaStamped
 
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.joint_input import Reading
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
@@ -38,7 +39,7 @@ class PayloadEstimation:
         self._node, self._in_force = node, in_force
         self._services: list[Any] = []
         self._publisher: Any = None
-        self._latest: deque[tuple[float, Reading]] = deque()
+        self._latest: deque[tuple[float, FloatArray, FloatArray]] = deque()
         self._poses: StillPoses | None = None
 
     @property
@@ -69,7 +70,7 @@ class PayloadEstimation:
         if reading.qd is None or np.abs(reading.qd).max() > SLOW:
             self._latest.clear()
             return
-        self._latest.append((now, reading._replace(q=reading.q.copy())))
+        self._latest.append((now, reading.q.copy(), reading.efforts.tau.copy()))  # of buffers
         while now - self._latest[0][0] > STILL:
             self._latest.popleft()
 
@@ -86,8 +87,8 @@ class PayloadEstimation:
             raise ModelError("there is no robot_description yet")
         if len(self._latest) < 2 or self._latest[-1][0] - self._latest[0][0] < 0.8 * STILL:
             raise ArgumentError(f"the arm must stand still for {STILL:g} s, with joint_states")
-        q = np.mean([reading.q for _, reading in self._latest], axis=0)
-        tau = np.mean([reading.efforts.tau for _, reading in self._latest], axis=0)
+        _, positions, torques = zip(*self._latest, strict=True)
+        q, tau = np.mean(positions, axis=0), np.mean(torques, axis=0)
         same = self._poses is not None and self._poses.model is robot.model
         if self._poses is None or not same:  # another robot, gravity or load
             self._poses = StillPoses(robot.model, robot.tool_body)

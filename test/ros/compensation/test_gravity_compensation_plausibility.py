@@ -72,6 +72,22 @@ def test_max_payload_bounds_the_sum_of_loads_on_all_links():
     assert sum(one.mass for one in bench.core.loads) == 3.0
 
 
+def test_a_load_above_a_lowered_max_payload_can_be_removed():
+    bench = Bench(max_payload=3.0)
+    bench.core.set_load(load(1.0, "link7"), bench.now)
+    bench.core.set_load(load(2.0, "tool"), bench.now)
+    bench.core.change(bench.core.settings.changed({"max_payload": 0.5}), bench.now)
+    with pytest.raises(ModelError, match="max_payload"):
+        bench.core.set_load(load(2.1, "tool"), bench.now)
+    bench.core.set_load(load(0.0, "tool"), bench.now)
+    bench.core.set_load(load(0.8, "link7"), bench.now)
+    with pytest.raises(ModelError, match="max_payload"):
+        bench.core.set_load(load(1.0, "link7"), bench.now)
+    bench.core.set_load(load(0.0, "link7"), bench.now)
+    assert not any(one.mass for one in bench.core.loads)
+    bench.core.set_load(load(0.5, "tool"), bench.now)
+
+
 def test_a_payload_that_the_arm_cannot_hold_is_refused():
     bench = Bench(effort_limits=(0.0, 40.0, *(0.0,) * 5)).enabled()
     needed = mbs.gravity_torques(MODEL.with_payload("tool", 2.0, (0.0, 0.0, 0.05)), Q)[1]

@@ -1,0 +1,400 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of measured torques against a description: missing, reversed, without gravity, scaled.
+
+A description may be wrong, since it is to be identified. Torques are therefore refused only for
+what right torques cannot show, however wrong the masses are:
+
+- torques that do not change although the joint moves or its load changes;
+- friction that drives a joint, or the gravity torques of the description with the opposite sign;
+- motions without any of the gravity torques;
+- factors of single joints with which common masses explain the torques far better;
+- torques that no masses explain.
+
+A factor that all joints have is that of the torques' unit or that of the described masses, which
+torques alone do not tell: it is refused unless the unit of the torques was stated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.identification.recording import RecordingError
+from mbs_dynamics.units import UNITS
+
+MATTERS = 0.05
+"""Share of the largest gravity torque above which the gravity torque of a joint is judged."""
+
+OPPOSITE = 0.7
+"""Ratio of the residuals of both signs below which the sign with the smaller one is taken."""
+
+LACKING = 0.25
+"""Share of the gravity torques of the description below which torques are without gravity."""
+
+EXPLAINED = 0.5
+"""Least share of the variance of torques that gravity explains where a factor is judged."""
+
+COMMON, SPREAD = 4.5, 1.6
+"""Smallest factor of all joints that is refused, and largest ratio between equal factors."""
+
+FACTOR = 2.0
+"""Smallest factor of single joints that is refused."""
+
+BETTER = 4.0
+"""Ratio of squared residuals by which factors must explain the torques better."""
+
+FOREIGN = 0.3
+"""Share of the torques that no masses explain above which they are of another motion."""
+
+ROUNDING = 1e-3
+"""Residual, as a share of the torques, that counts as none."""
+
+SIGNIFICANT = 0.1
+"""Share of the torques of a joint above which friction decides their sign."""
+
+FEWEST = 4
+"""Least number of samples from which signs and factors are judged."""
+
+
+@dataclass(frozen=True)
+class Torques:
+    """Torques of k joints at N instants or still poses, all in N m or N."""
+
+    joints: Sequence[str]
+    measured: FloatArray
+    """(N, k)."""
+    described: FloatArray
+    """(N, k) torques by the masses of the description, gravity included."""
+    gravity: FloatArray
+    """(N, k) the part of gravity in them."""
+    friction: FloatArray | None = None
+    """(N, k, m) columns of friction of each joint, whose factors are nonnegative; None at rest."""
+    free: FloatArray | None = None
+    """(N, k, m) columns of each joint with factors of any sign, such as of motor inertia."""
+    masses: FloatArray | None = None
+    """(N, k, p) columns of independent parameters of the bodies."""
+
+    def own(self, j: int) -> FloatArray:
+        """Return the columns (N, m) of friction, others and the offset of a joint."""
+        columns = [np.ones((len(self.measured), 1))]
+        columns += [x[:, j] for x in (self.friction, self.free) if x is not None]
+        return np.concatenate(columns, axis=1)
+
+    def rest(self, j: int, *others: FloatArray) -> list[FloatArray]:
+        """Return columns (N,) without what the own columns of a joint explain."""
+        own = _scaled(self.own(j))
+        given = np.stack(others, axis=1)
+        return list((given - own @ np.linalg.lstsq(own, given, rcond=1e-9)[0]).T)
+
+    def named(self, which: Sequence[bool] | FloatArray) -> str:
+        """Return the names of joints, separated by commas."""
+        return ", ".join(name for name, one in zip(self.joints, which, strict=True) if one)
+
+
+def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[str]:
+    """Return notes on torques; raise RecordingError for torques that cannot be those of the arm.
+
+    ``name`` is that of the recording. With ``stated`` their unit was stated, and a factor that all
+    joints have is not refused.
+    """
+    check_measured(name, torques)
+    notes = check_signs(name, torques)
+    check_gravity(name, torques)
+    if not stated:
+        check_common_factor(name, torques)
+    check_single_factors(name, torques)
+    check_explained(name, torques)
+    return notes
+
+
+def check_measured(name: str, torques: Torques) -> None:
+    """Raise RecordingError for joints whose torques are NaN, or do not change as they must."""
+    measured, described = torques.measured, torques.described
+    absent = np.isnan(measured).all(axis=0)
+    if absent.any():
+        raise RecordingError(f"{name}: holds no efforts of {torques.named(absent)}")
+    if not np.isfinite(measured).all():
+        bad = ~np.isfinite(measured).all(axis=0)
+        row = int(np.flatnonzero(~np.isfinite(measured).all(axis=1))[0])
+        raise RecordingError(
+            f"{name}: the efforts of {torques.named(bad)} must be finite, got "
+            f"{measured[row][~np.isfinite(measured[row])][0]} in sample {row + 1}"
+        )
+    constant = np.ptp(measured, axis=0) == 0.0
+    changes = described.std(axis=0)
+    if torques.friction is not None:
+        constant &= (np.ptp(torques.friction, axis=0) > 0.0).any(axis=-1) | (changes > 0.0)
+        needed = np.zeros(len(changes))
+    else:  # of coarse sensors the smallest torques may be equal
+        steps = np.abs(np.diff(np.sort(measured, axis=0), axis=0))
+        finest = float(steps[steps > 0.0].min(initial=np.inf))
+        needed = np.maximum(2.0 * finest, ROUNDING * changes.max(initial=0.0))
+    wrong = constant & (changes >= needed) & (len(measured) > 2)
+    if constant.all() and len(measured) > 2:
+        wrong = constant
+    if wrong.any():
+        values = ", ".join(f"{x:g}" for x in measured[0][wrong])
+        raise RecordingError(
+            f"{name}: holds no efforts of {torques.named(wrong)}: they are {values} throughout, "
+            "although the load changes"
+        )
+
+
+def check_signs(name: str, torques: Torques) -> list[str]:
+    """Raise RecordingError for reversed torques; return notes on joints that cannot be judged."""
+    if len(torques.measured) < FEWEST:
+        return []
+    verdicts = [_sign(torques, j) for j in range(len(torques.joints))]
+    wrong, right = (np.array([one == sign for one in verdicts]) for sign in (-1, 1))
+    unknown = ~wrong & ~right
+    small = f"the torques of {torques.named(unknown)} are too small to judge their sign"
+    if not wrong.any():
+        return [small] if unknown.any() else []
+    if not right.any():
+        more = f" ({small}; reverse them as well)" if unknown.any() else ""
+        raise RecordingError(
+            f"{name}: the torques of all joints ({', '.join(torques.joints)}) have the opposite "
+            f"sign of those of the description{more}: reverse all of them"
+        )
+    raise RecordingError(
+        f"{name}: the torques of {torques.named(wrong)} have the opposite sign of those of the "
+        "description; reverse them, or check the joints' axes"
+        + (f"; {small}" if unknown.any() else "")
+    )
+
+
+def _sign(torques: Torques, j: int) -> int:
+    """Return the sign of the torques of a joint, or 0 if it cannot be judged.
+
+    The sign of its gravity torque is used where that is large, as the description of small ones
+    may be wrong; otherwise that of its friction, which opposes the motion whatever the masses.
+    """
+    tau = torques.measured[:, j]
+    sizes = torques.gravity.std(axis=0)
+    offset = np.ones((len(tau), 1))
+    free = offset if torques.free is None else np.column_stack([offset, torques.free[:, j]])
+    friction = np.zeros((len(tau), 0)) if torques.friction is None else torques.friction[:, j]
+    if sizes[j] > MATTERS * sizes.max():
+        described = torques.described[:, j, None]
+        sign = _fitting_sign(tau, free, np.column_stack([friction, described]), ROUNDING)
+        if sign:
+            return sign
+    if not friction.any() or torques.masses is None:
+        return 0
+    free = np.column_stack([free, torques.masses[:, j]])
+    return _fitting_sign(tau, free, friction, SIGNIFICANT) if len(tau) > 2 * free.shape[1] else 0
+
+
+def _fitting_sign(tau: FloatArray, free: FloatArray, columns: FloatArray, least: float) -> int:
+    """Return the sign with which nonnegative factors of columns fit far better; 0 if neither does.
+
+    The columns ``free`` have factors of any sign. Residuals below the share ``least`` of the
+    torques count as equal.
+    """
+    from scipy.optimize import nnls
+
+    free = _scaled(free)
+    both = np.column_stack([_scaled(columns), tau])
+    both = both - free @ np.linalg.lstsq(free, both, rcond=1e-9)[0]
+    plus, minus = (float(nnls(both[:, :-1], sign * both[:, -1])[1]) for sign in (1.0, -1.0))
+    floor = least * float(np.linalg.norm(tau - tau.mean())) + 1e-300
+    plus, minus = max(plus, floor), max(minus, floor)
+    return -1 if minus < OPPOSITE * plus else 1 if plus < OPPOSITE * minus else 0
+
+
+def gravity_ratios(torques: Torques) -> tuple[FloatArray, FloatArray]:
+    """Return ratios (k,) of torques to the gravity torques of the description, and shares (k,).
+
+    The shares are those of the variance of the torques that gravity explains. Both are NaN for
+    joints with little gravity. Inertial torques, friction and offsets are fitted and left out.
+    """
+    count = len(torques.joints)
+    ratios, shares = np.full((2, count), np.nan)
+    moving = torques.described - torques.gravity
+    rests = []
+    for j in range(count):
+        tau, g, a = torques.rest(j, torques.measured[:, j], torques.gravity[:, j], moving[:, j])
+        if np.linalg.norm(a) > ROUNDING * np.linalg.norm(g):
+            unit = a / np.linalg.norm(a)
+            tau, g = tau - unit * (unit @ tau), g - unit * (unit @ g)
+        rests.append((tau, g))
+    largest = max(float(np.linalg.norm(g)) for _, g in rests)
+    for j, (tau, g) in enumerate(rests):
+        size = float(np.linalg.norm(g))
+        whole = float(np.linalg.norm(torques.gravity[:, j] - torques.gravity[:, j].mean()))
+        if size > max(MATTERS * largest, ROUNDING * whole, 1e-9) and len(tau) >= FEWEST:
+            ratios[j] = tau @ g / size**2
+            shares[j] = (tau @ g) ** 2 / max(size**2 * float(tau @ tau), 1e-300)
+    return ratios, shares
+
+
+def check_gravity(name: str, torques: Torques) -> None:
+    """Raise RecordingError for torques from which gravity was taken off."""
+    ratios, shares = gravity_ratios(torques)
+    known = np.isfinite(ratios)
+    with np.errstate(invalid="ignore"):
+        lacking = known & (ratios < LACKING) & (shares < EXPLAINED)
+    if not lacking.any():
+        return
+    listed = ", ".join(
+        f"{torques.joints[j]} {100.0 * ratios[j]:.0f} %" for j in np.flatnonzero(lacking)
+    )
+    if (lacking == known).all():
+        raise RecordingError(
+            f"{name}: the measured torques are without gravity: shares of the description's "
+            f"gravity torques in them are {listed}. This driver subtracts gravity, so that masses "
+            "cannot be identified, or the arm is mounted otherwise, see --gravity"
+        )
+    raise RecordingError(
+        f"{name}: the torques of {torques.named(lacking)} are without gravity, those of other "
+        f"joints have it: shares of the description's gravity torques in them are {listed}. They "
+        "are not the torques about the axes of these joints, or the driver subtracts gravity there"
+    )
+
+
+def check_common_factor(name: str, torques: Torques) -> None:
+    """Raise RecordingError for torques that are many times those of the description."""
+    ratios, shares = gravity_ratios(torques)
+    with np.errstate(invalid="ignore"):
+        used = shares > EXPLAINED
+    if used.sum() < min(2, len(torques.joints)):
+        return
+    middle = float(np.exp(np.median(np.log(np.abs(ratios[used])))))
+    if 1.0 / COMMON < middle < COMMON:
+        return
+    listed = _listed(torques, ratios, used)
+    spread = float(np.abs(np.log(np.abs(ratios[used]) / middle)).max())
+    if spread < np.log(SPREAD):
+        cause = (
+            f"either all masses of the description are wrong by a factor of {middle:.3g}, or the "
+            f"torques are not in N m{_likely(middle)}"
+        )
+    else:
+        cause = "the torques are not in N m (currents?), or most masses are wrong"
+    raise RecordingError(
+        f"{name}: the torques are not those of the description; ratios to it are {listed}: "
+        f"{cause}. {ADVICE}"
+    )
+
+
+ADVICE = (
+    "State their unit, as in --columns NAME=tau_joint1[mN m], or [N m] if the masses are wrong, "
+    "or give factors by --gains, 1 if they are in N m"
+)
+"""How to state the unit of torques."""
+
+
+def _likely(ratio: float) -> str:
+    """Return the units of torques with nearly this ratio to N m, for a message."""
+    names = ("mN m", "N cm", "kg cm", "kg m", "lb in", "oz in", "g cm", "kN m")
+    factors = {unit: 1.0 / UNITS["tau"][unit.replace(" ", "").lower()] for unit in names}
+    near = [unit for unit, x in factors.items() if abs(np.log(ratio / x)) < np.log(SPREAD)]
+    return f", but likely in {' or '.join(near)}" if near else ""
+
+
+def _listed(torques: Torques, values: FloatArray, used: FloatArray) -> str:
+    return ", ".join(f"{torques.joints[j]} {values[j]:.3g}" for j in np.flatnonzero(used))
+
+
+def check_single_factors(name: str, torques: Torques) -> None:
+    """Raise RecordingError for joints whose torques have another factor than those of the others.
+
+    Each body acts on several joints. Factors of joints with which one set of masses explains the
+    torques far better than without do not depend on the masses of the description; only their
+    common scale does.
+    """
+    gram = _unexplained(torques)
+    if gram is None:
+        return
+    G, D = gram
+    scale = np.sqrt(np.diag(D))
+    values, vectors = np.linalg.eigh(G / np.outer(scale, scale))
+    factors = vectors[:, 0] / scale
+    factors = factors * np.sign(factors[int(np.argmax(np.abs(factors * scale)))])
+    ratios, shares = gravity_ratios(torques)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        used = (shares > EXPLAINED) & (factors > 0.0)
+        logs = np.log(np.abs(factors * np.where(used, ratios, 1.0)))
+    logs = logs[used] if used.any() else logs[factors > 0.0]
+    factors = factors / np.exp(np.median(logs))
+
+    def residual(g: FloatArray) -> float:
+        return max(float(g @ G @ g) / float(g @ D @ g), ROUNDING**2)
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        other = np.abs(np.log(np.abs(factors))) > np.log(FACTOR)
+    g = np.where(other, factors, 1.0)
+    for j in np.flatnonzero(other):  # without those that need no factor
+        without = np.where(np.arange(len(g)) == j, 1.0, g)
+        if residual(without) < BETTER * residual(g):
+            other[j], g = False, without
+    if other.any() and residual(np.ones(len(g))) > BETTER * residual(g):
+        listed = _listed(torques, 1.0 / g, other)
+        raise RecordingError(
+            f"{name}: no masses explain the torques of all joints. They would with torques of "
+            f"{torques.named(other)} divided by a factor: {listed}. Are these in another unit, or "
+            f"currents? {ADVICE}"
+        )
+
+
+def check_explained(name: str, torques: Torques) -> None:
+    """Raise RecordingError for torques that no masses explain."""
+    share = unexplained_share(torques)
+    if share > FOREIGN:
+        raise RecordingError(
+            f"{name}: no masses explain the measured torques: {100.0 * share:.0f} % of them are "
+            "left. They do not belong to these positions: check the unit and zero of the "
+            "positions, and that both are of the same joints, in the same order"
+        )
+
+
+def unexplained_share(torques: Torques) -> float:
+    """Return the share of the torques that no masses and no friction explain; 0 if unknown."""
+    gram = _unexplained(torques)
+    if gram is None:
+        return 0.0
+    G, D = gram
+    return float(np.sqrt(G.sum() / np.trace(D)))
+
+
+def _unexplained(torques: Torques) -> tuple[FloatArray, FloatArray] | None:
+    """Return (G, D): the torques, with factors g of joints, leave g' G g of g' D g unexplained.
+
+    Each joint has the weight of the residual that its torques have by masses of its own. None
+    without columns of masses, or if there are too few samples.
+    """
+    if torques.masses is None:
+        return None
+    tau, k = torques.measured, len(torques.joints)
+    count, own = torques.masses.shape[2], [_scaled(torques.own(j)) for j in range(k)]
+    if 2 * (count + sum(x.shape[1] for x in own)) > tau.size:
+        return None
+    rows, rights = [], []
+    for j in range(k):
+        A = torques.masses[:, j]
+        # without what the own columns of the joint explain
+        both = np.column_stack([A, tau[:, j]])
+        both = both - own[j] @ np.linalg.lstsq(own[j], both, rcond=1e-9)[0]
+        each, right = both[:, :-1], both[:, -1]
+        lone = right - each @ np.linalg.lstsq(each, right, rcond=1e-6)[0]
+        size = max(float(lone.std()), ROUNDING * float(tau.std()), 1e-300)
+        rows.append(each / size)
+        rights.append(right / size)
+    X = np.concatenate(rows)
+    T = np.zeros((len(X), k))
+    for j, right in enumerate(rights):
+        T[j * len(right) : (j + 1) * len(right), j] = right
+    X = _scaled(X)
+    R = T - X @ np.linalg.lstsq(X, T, rcond=1e-6)[0]
+    D = np.maximum(np.square(T).sum(axis=0), 1e-300)
+    return np.asarray(R.T @ R), np.diag(D)
+
+
+def _scaled(columns: FloatArray) -> FloatArray:
+    """Return columns of length 1; those that are zero remain."""
+    lengths = np.linalg.norm(columns, axis=0)
+    return np.asarray(columns / np.where(lengths > 0.0, lengths, 1.0))
