@@ -35,14 +35,16 @@ def stamp_of(message):
 
 
 def test_silence_and_a_slow_callback_stop_it(arm):
-    for reason in ("no valid joint_states for", "callback of joint_states took"):
+    for reason, timeout in (
+        ("no valid joint_states for", {"stale_timeout": 0.2}),
+        ("callback of joint_states took", {"callback_timeout": 1e-6}),
+    ):
         arm.enable()
         before = len(arm.faults())
-        if reason.startswith("callback"):
-            assert arm.set(callback_timeout=1e-6) == ""
-            arm.waits(lambda before=before: len(arm.faults()) > before)
-            assert arm.set(callback_timeout=READY["callback_timeout"]) == ""
-        arm.until(lambda before=before: len(arm.faults()) > before, every=0.01)
+        assert arm.set(**timeout) == ""
+        well = arm.well if "callback_timeout" in timeout else None
+        arm.until(lambda before=before: len(arm.faults()) > before, again=well, every=0.01)
+        assert arm.set(**{name: READY[name] for name in timeout}) == ""
         assert reason in arm.faults()[-1]
         arm.zero()
         arm.check_commands()
@@ -122,7 +124,8 @@ def test_enabling_is_refused_while_another_node_commands(ros):
 
 @pytest.mark.parametrize(("how", "moving"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
 def test_signals_ramp_out(ros, how, moving):
-    with GravityProcess(on_fault="hold") as process, Driver(process) as arm:
+    given = {"on_fault": "hold", "ramp_time": 2.0}
+    with GravityProcess(**given) as process, Driver(process) as arm:
         arm.enable()
         process.process.send_signal(how)
         arm.commands.clear()
@@ -130,7 +133,7 @@ def test_signals_ramp_out(ros, how, moving):
             if moving:
                 arm.well()
             arm.spin(0.01)
-        arm.spin(0.3)
+        arm.drain()
         assert process.wait() == 0
         assert "Traceback" not in process.log
         torques = np.array([command for _, command in arm.commands])
@@ -140,7 +143,8 @@ def test_signals_ramp_out(ros, how, moving):
 
 
 def test_a_clock_that_stands_still_does_not_stop_the_watchdog(ros):
-    with GravityProcess(use_sim_time="true") as process, Driver(process) as arm:
+    given = {"use_sim_time": "true", "stale_timeout": 0.5}
+    with GravityProcess(**given) as process, Driver(process) as arm:
         arm.enable()
         arm.until(lambda: any("no valid joint_states" in one for one in arm.faults()), every=0.01)
         arm.zero()
