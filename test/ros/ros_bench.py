@@ -32,6 +32,9 @@ from mbs_dynamics.ros.entry_points import interface_of
 from mbs_dynamics.ros.messages import stamp_of
 from mbs_dynamics.ros.node_base import message_type
 
+STEP = 0.01
+"""Longest wait in s for a message, until conditions are looked at again."""
+
 DEPTH = 10
 """Messages of a topic that a node stores at most."""
 
@@ -94,12 +97,20 @@ class NodeProcess:
 
 
 class Probe:
-    """Publishes what the node hears, and keeps the latest of what it says."""
+    """Publishes what the node hears, and keeps the latest of what it says.
 
-    def __init__(self, node_process):
+    ``beside`` is another probe: what either waits for, both hear meanwhile.
+    """
+
+    def __init__(self, node_process, beside=None):
         self.target = node_process
-        self.node = Node(f"probe_{next(_numbers)}", namespace=node_process.namespace)
-        self.executor = SingleThreadedExecutor()
+        self.node = Node(
+            f"probe_{next(_numbers)}",
+            namespace=node_process.namespace,
+            start_parameter_services=False,  # which an executor asks about at each message
+        )
+        self._beside = beside
+        self.executor = beside.executor if beside else SingleThreadedExecutor()
         self.executor.add_node(self.node)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._description = self.node.create_publisher(String, "robot_description", latched)
@@ -129,7 +140,9 @@ class Probe:
         return self
 
     def __exit__(self, *_):
-        self.executor.shutdown()
+        self.executor.remove_node(self.node)
+        if self._beside is None:
+            self.executor.shutdown()
         self.node.destroy_node()
 
     def _hear_health(self, message):
@@ -155,10 +168,13 @@ class Probe:
         self._answers.setdefault(stamp_in(message), {})[topic] = message
 
     def spin(self, seconds):
-        """Process messages for so many seconds, or as long as this process sleeps."""
+        """Process messages for so many seconds."""
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0.0:
-            self.executor.spin_once(timeout_sec=left)
+        while True:
+            # with another timeout an executor begins anew, at the subscriptions
+            self.executor.spin_once(timeout_sec=STEP)
+            if time.monotonic() >= end:
+                return
 
     def drain(self):
         """Process all messages that have arrived."""
