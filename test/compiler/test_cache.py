@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from waiting import TIMEOUT
 
 from mbs_dynamics import errors
 from mbs_dynamics.compiler import Kernel, sin, trace
@@ -199,7 +200,7 @@ def test_a_fifo_is_no_object_and_is_not_waited_for(place):
     found: list[Any] = []
     reader = threading.Thread(target=lambda: found.append(cache.load(NAME)), daemon=True)
     reader.start()
-    reader.join(timeout=10.0)
+    reader.join(timeout=TIMEOUT)
     assert found == [None]
     cache.store(NAME, b"contents")
     assert cache.load(NAME) == b"contents"

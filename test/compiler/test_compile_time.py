@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from backends import LLVM
+from waiting import TIMEOUT
 
 from mbs_dynamics.compiler import Kernel, Program, sin, trace
 from mbs_dynamics.compiler.frontend import program as tracing
@@ -69,7 +70,7 @@ def test_long_tracing_is_logged_if_much_may_be_traced(monkeypatch):
 
     def function(x: Any) -> Any:
         value = sin(x[0])
-        found.append(messages.get(timeout=10.0))
+        found.append(messages.get(timeout=TIMEOUT))
         return [value]
 
     found: list[str] = []

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from waiting import TIMEOUT
 
 from mbs_dynamics.compiler import Graph, atan2, less, positive, select, sin, trace
 from mbs_dynamics.compiler.ir.nodes import Check, Let
@@ -167,7 +168,7 @@ def test_two_threads_trace_at_the_same_time():
 
     with ThreadPoolExecutor(2) as pool:
         together = [pool.submit(run, factor, barrier.wait) for factor in (2.0, 3.0)]
-        together = [future.result(timeout=60) for future in together]
+        together = [future.result(timeout=TIMEOUT) for future in together]
     assert together == [run(factor, lambda: None) for factor in (2.0, 3.0)]
     assert together[0] != together[1]
 

@@ -27,6 +27,7 @@ from launch_bench import (
 from ros_bench import NodeProcess, Probe, twist_of
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from waiting import TIMEOUT
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
@@ -124,7 +125,7 @@ def test_a_launch_file_of_the_user_includes_ours(installed, tmp_path):
 def refusal(name, *arguments):
     """Return the only line of errors of a launch that must fail at once."""
     command = launch_command(name, "/refused", *arguments)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
     output = done.stdout + done.stderr
     assert done.returncode == 1, output
     assert "Traceback" not in output
@@ -202,7 +203,7 @@ def test_a_parameter_file_for_another_node_is_refused(installed, tmp_path):
 
 def test_one_node_that_fails_ends_the_others(installed):
     command = launch_command("simulation", f"/failing_{os.getpid()}", "params:={rate: -1.0}")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
     output = done.stdout + done.stderr
     assert done.returncode == 1, output
     assert "simulator_node has failed with exit code 1" in output

@@ -25,8 +25,8 @@ from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.performance import Report
 
-FLUSH_TIMEOUT = Duration(seconds=0.5)
-"""Longest wait until the controller has received the last command."""
+FLUSH_TIMEOUT = Duration(seconds=2.0)
+"""Longest wait until the controller has received the last command, on a busy machine."""
 
 
 HOLDS = "the controller holds the last torques until disabled or enabled"

@@ -7,7 +7,6 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from gravity_node_bench import ARM7, JOINTS, MODEL, READY
 from impedance_bench import ImpedanceProcess, Operator
 from ros_bench import wrench_of
-from sensor_msgs.msg import JointState
 from simulator_bench import LATCHED, SimulatorProcess, Watcher
 from std_msgs.msg import Bool, Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -32,22 +31,18 @@ def test_a_contact_during_motion_is_published_with_joint_time_and_wrench_and_sto
             "command_topic": simulator.topic,
             "collision_file": thresholds,
             "on_collision": "stop",
-            # a busy machine is no fault: the simulation falls behind, and messages come late
-            "max_age": 0.0,
-            "stale_timeout": 10.0,
         }
         with (
             ImpedanceProcess(namespace=simulator.namespace, **given) as process,
-            Operator(process) as operator,
+            Operator(process, beside=arm) as operator,
         ):
             arm.node.destroy_publisher(arm.commands)
             collide(arm, operator)
 
 
 def collide(arm, operator):
-    states, commands, enabled = [], [], []
+    states, commands, enabled = arm.states, [], []
     subscribe = arm.node.create_subscription
-    subscribe(JointState, "joint_states", states.append, 1000)  # reliable
     subscribe(Float64MultiArray, arm.target.topic, commands.append, 1000)
     subscribe(Bool, f"{operator.target.name}/enabled", enabled.append, LATCHED)
     operator.hear("collision", "contact_wrench")
@@ -61,7 +56,7 @@ def collide(arm, operator):
     trajectory = JointTrajectory(joint_names=list(JOINTS), points=[point])
     operator.ends[JointTrajectory].publish(trajectory)
     arm.until(lambda: arm.q[0] < goal[0] + 1.9, every=0.01)
-    operator.spin(0.5)
+    arm.lasts(0.5)
     assert abs(arm.qd[0]) > 0.05
     assert not operator.latest
 

@@ -40,14 +40,16 @@ def stamp_of(message):
 
 
 def test_silence_and_a_slow_callback_stop_it(arm):
-    for reason in ("no valid joint_states for", "callback of joint_states took"):
+    for reason, timeout in (
+        ("no valid joint_states for", {"stale_timeout": 0.2}),
+        ("callback of joint_states took", {"callback_timeout": 1e-6}),
+    ):
         arm.enable()
         before = len(arm.faults())
-        if reason.startswith("callback"):
-            assert arm.set(callback_timeout=1e-6) == ""
-            arm.waits(lambda before=before: len(arm.faults()) > before)
-            assert arm.set(callback_timeout=READY["callback_timeout"]) == ""
-        arm.until(lambda before=before: len(arm.faults()) > before, every=0.01)
+        assert arm.set(**timeout) == ""
+        well = arm.well if "callback_timeout" in timeout else None
+        arm.until(lambda before=before: len(arm.faults()) > before, again=well, every=0.01)
+        assert arm.set(**{name: READY[name] for name in timeout}) == ""
         assert reason in arm.faults()[-1]
         arm.zero()
         arm.check_commands()
@@ -140,7 +142,7 @@ def check_ramp_out(arm, process, *, moving=False):
         if moving:
             arm.well()
         arm.spin(0.01)
-    arm.spin(0.3)
+    arm.drain()
     assert process.wait() == 0
     torques = np.array([command for _, command in arm.commands])
     assert not torques[-1].any()
@@ -158,7 +160,8 @@ def check_ramp_out(arm, process, *, moving=False):
     ],
 )
 def test_signals_ramp_out(ros, how, moving):
-    with GravityProcess(on_fault="hold") as process, Driver(process) as arm:
+    given = {"on_fault": "hold", "ramp_time": 2.0}
+    with GravityProcess(**given) as process, Driver(process) as arm:
         arm.enable()
         process.process.send_signal(how)
         check_ramp_out(arm, process, moving=moving)
@@ -197,14 +200,15 @@ class InTerminal(GravityProcess):
 
 
 def test_closing_the_terminal_ramps_out(ros):
-    with InTerminal(on_fault="hold") as process, Driver(process) as arm:
+    with InTerminal(on_fault="hold", ramp_time=2.0) as process, Driver(process) as arm:
         arm.enable()
         process.close_terminal()
         check_ramp_out(arm, process, moving=True)
 
 
 def test_a_clock_that_stands_still_does_not_stop_the_watchdog(ros):
-    with GravityProcess(use_sim_time="true") as process, Driver(process) as arm:
+    given = {"use_sim_time": "true", "stale_timeout": 0.5}
+    with GravityProcess(**given) as process, Driver(process) as arm:
         arm.enable()
         arm.until(lambda: any("no valid joint_states" in one for one in arm.faults()), every=0.01)
         arm.zero()
