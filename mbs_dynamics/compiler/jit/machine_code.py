@@ -35,7 +35,9 @@ CODE = (
 PROCESSOR = "vendor_id", "cpu family", "model", "model name", "stepping", "flags"
 """Lines of /proc/cpuinfo that decide over machine code."""
 
-_lock = held_during_forks()
+lock = held_during_forks()
+"""Held during every call of llvmlite, also when modules are freed: llvmlite has a lock of its own,
+and a child forked while another thread holds it could never compile."""
 symbols: dict[str, int] = {}
 """Addresses by the names that code gives them, for all code that is placed later."""
 
@@ -54,7 +56,8 @@ def _binding() -> Any:
 def _version() -> str:
     """Return the version of llvmlite, each of which comes with one LLVM. Its import is quick."""
     try:
-        import llvmlite
+        with lock:  # a child would wait for the import of a thread that it does not have
+            import llvmlite
     except ImportError as error:
         raise BackendError(
             f"the llvm backend needs llvmlite, which is not installed ({error}); install it, "
@@ -97,7 +100,7 @@ def _processor() -> tuple[str, ...]:
             lines = [line.partition(b":") for line in itertools.takewhile(bytes.strip, file)]
             entries = {name.strip().decode(): text.strip().decode() for name, _, text in lines}
             return tuple(entries[name] for name in PROCESSOR)
-    with _lock:
+    with lock:
         return _host()
 
 
@@ -131,7 +134,7 @@ class _Engine:
 
     def __init__(self, code: bytes) -> None:
         elf.check_execution()
-        with _lock:
+        with lock:
             llvm = _binding()
             for name, address in [*symbols.items()]:  # others may add some
                 llvm.add_symbol(name, address)
@@ -139,6 +142,11 @@ class _Engine:
             self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(llvm))
             self._engine.add_object_file(self._object)
             self._engine.finalize_object()
+
+    def __del__(self) -> None:
+        with lock:
+            self._engine.close()
+            self._object.close()
 
     def address(self, name: str) -> int:
         return int(self._engine.get_function_address(name))
@@ -154,11 +162,9 @@ class MachineCode:
         name = cache.key(ir, _version(), *_processor(), f"{LEVEL} {CODE} {optimized}")
         code = cache.load(name)
         if code is None:
-            with _lock:  # LLVM's context is shared by the process
-                llvm = _binding()
-                module = llvm.parse_assembly(ir)
+            with lock, _binding().parse_assembly(ir) as module:
                 if optimized:
-                    _optimize(llvm, module)
+                    _optimize(_binding(), module)
                 code = _emitter().emit_object(module)
             cache.store(name, code)
         if not optimized:  # a program: its object names what it calls
@@ -176,8 +182,8 @@ def assembly(ir: str) -> str:
     Raises BackendError if llvmlite is not installed or too old.
     """
     _version()
-    with _lock:
-        return str(_emitter().emit_assembly(_binding().parse_assembly(ir)))
+    with lock, _binding().parse_assembly(ir) as module:
+        return str(_emitter().emit_assembly(module))
 
 
 @functools.cache
