@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -58,9 +59,10 @@ NAMESPACE: dict[str, Any] = {
 def emit_python(module: ir.Module) -> str:
     """Return the source of ``def <name>(<inputs>)``, which takes flat lists and returns flat lists.
 
-    It refers to the names of :data:`NAMESPACE`, and to the constants and tables of the module.
+    It refers to the names of :data:`NAMESPACE`, and to the constants and tables of the module. An
+    input whose name has another meaning there gets an underscore.
     """
-    return "\n".join([*_Python().lines(module), ""])
+    return "\n".join([*_Python(module).lines(module), ""])
 
 
 def compile_python(module: ir.Module) -> Callable[..., Sequence[list[float]]]:
@@ -77,27 +79,36 @@ def compile_python(module: ir.Module) -> Callable[..., Sequence[list[float]]]:
 
 
 def _name(buffer: ir.Buffer) -> str:
-    if buffer.kind == ir.INPUT:
-        return buffer.name
     return f"{buffer.kind}_{buffer.name}".replace(".", "_")
 
 
 class _Python(Printer):
+    def __init__(self, module: ir.Module) -> None:
+        own = (ir.OUTPUT, ir.SCRATCH, ir.CONSTANT, ir.TABLE)
+        self.names = {buffer: _name(buffer) for buffer in (*module.outputs, *module.buffers(*own))}
+        taken = {*NAMESPACE, *self.names.values(), *(x.name for x in module.procedures)}
+        for buffer in module.inputs:
+            name = buffer.name
+            while name in taken or re.fullmatch(r"t\d+", name):
+                name += "_"
+            self.names[buffer] = name
+            taken.add(name)
+
     def lines(self, module: ir.Module) -> Iterator[str]:
-        yield f"def {module.name}({', '.join(x.name for x in module.inputs)}):"
+        yield f"def {module.name}({', '.join(self.names[x] for x in module.inputs)}):"
         for buffer in (*module.outputs, *module.buffers(ir.SCRATCH)):
-            yield f"    {_name(buffer)} = [0.0] * {buffer.size}"
+            yield f"    {self.names[buffer]} = [0.0] * {buffer.size}"
         for procedure in module.procedures:
             yield f"    def {procedure.name}({', '.join(map(str, procedure.parameters))}):"
             yield from (self.margin + line for line in self.body(procedure.body))
         yield from self.body(module.body)
-        yield f"    return {', '.join(map(_name, module.outputs))},"
+        yield f"    return {', '.join(self.names[x] for x in module.outputs)},"
 
     def body(self, body: Sequence[ir.Statement]) -> Iterator[str]:
         return super().body(body) if body else iter([self.margin + "pass"])
 
     def entry(self, buffer: ir.Buffer, at: ir.Index) -> str:
-        return f"{_name(buffer)}[{self.index(at)}]"
+        return f"{self.names[buffer]}[{self.index(at)}]"
 
     def operand(self, x: ir.Operand) -> str:
         return repr(x) if isinstance(x, float) else f"t{x}"
@@ -114,7 +125,7 @@ class _Python(Printer):
 
     def fill(self, fill: ir.Fill) -> Iterator[str]:
         buffer, first, entries = fill
-        yield f"{_name(buffer)}[{first}:{first + entries}] = [0.0] * {entries}"
+        yield f"{self.names[buffer]}[{first}:{first + entries}] = [0.0] * {entries}"
 
     def check(self, value: str, status: int) -> str:
         return f"if not {value} > 0.0: failed({status - 1})"

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.compiler.frontend.functions import cos, select, sin
-from mbs_dynamics.compiler.frontend.graph import Node, Symbol
+from mbs_dynamics.compiler.frontend.graph import LOAD, Node, Symbol
 from mbs_dynamics.compiler.frontend.program import Program, trace
 from mbs_dynamics.compiler.ir import operations as ops
+from mbs_dynamics.errors import TraceError
 
 WEIGHT, GRADIENT = "weight_{}", "gradient_{}"
 """Names of the weight of an output, and of the gradient by an input."""
@@ -24,7 +25,8 @@ def pullback(program: Program, wrt: Sequence[str]) -> Program:
     Its inputs are those of the program, and then a weight ``weight_y`` of the shape of each output
     y. Its outputs ``gradient_x`` are the gradients of the weighted sum of all outputs by x. Where a
     select does not take an operand, that operand must be finite and have finite derivatives. The
-    program's conditions on quantities to be positive are kept.
+    program's conditions on quantities to be positive are kept. Raises TraceError for an operation
+    without a derivative.
     """
     weights = {WEIGHT.format(port.name): port.shape for port in program.outputs}
     shapes = {port.name: port.shape for port in program.inputs}
@@ -60,7 +62,9 @@ def _gradients(outputs: Sequence[tuple[Any, Any]]) -> dict[int, Any]:
             nodes = y.graph.nodes
     for node in nodes[::-1]:  # those that are made meanwhile come later
         w = gradients.get(node.id)
-        if w is not None and node.op in BACKWARD:
+        if w is not None and node.op is not LOAD:
+            if node.op not in BACKWARD:
+                raise TraceError(f"the operation {node.op!r} has no derivative")
             for x, change in zip(node.args, BACKWARD[node.op](w, node, *node.args), strict=True):
                 add(x, change)
     return gradients
