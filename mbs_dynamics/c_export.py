@@ -158,7 +158,8 @@ class _Library:
         if options:
             yield "With " + ", ".join(f"{name} = {value}" for name, value in options.items()) + "."
         yield "\n".join(
-            f"{port.name}{_shape(port)}: {MEANINGS[port.name][1]}" for port in program.inputs
+            f"{port.name}{_shape(port)}: {MEANINGS.get(port.name, ('', 'an array'))[1]}"
+            for port in program.inputs
         )
         yield "\n".join(f"out_{port.name}{_shape(port)}: the result" for port in program.outputs)
         yield f"{program.operations}."

@@ -18,7 +18,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from mbs_dynamics import checks
-from mbs_dynamics.algorithms.arguments import ARRAYS, BODY_LEVEL, described, shape_of, wrenches_on
+from mbs_dynamics.algorithms.arguments import (
+    BODY_LEVEL,
+    declared_arrays,
+    described,
+    shape_of,
+    wrenches_on,
+)
 from mbs_dynamics.algorithms.kernels import (
     MODEL_INPUTS,
     kernel_of,
@@ -27,7 +33,7 @@ from mbs_dynamics.algorithms.kernels import (
 )
 from mbs_dynamics.compiler import Dispatcher, Kernel, Operations, Program
 from mbs_dynamics.compiler.passes import strategy
-from mbs_dynamics.errors import ArgumentError, UnknownAlgorithmError
+from mbs_dynamics.errors import ArgumentError, UnknownAlgorithmError, quoted
 from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.model.equivalent import equivalent
 from mbs_dynamics.model.model import Model
@@ -72,8 +78,10 @@ class Algorithm(Dispatcher):
         self.frame_free = frame_free
         self.generic = generic
         self.positional = tuple(p.name for p in parameters)
-        arrays = [p for p in parameters if p.name in ARRAYS]
-        parameters = [*arrays, *(p for p in parameters if p.name not in ARRAYS)]
+        self.axes = declared_arrays(equations)
+        """The axes of each array argument."""
+        arrays = [p for p in parameters if p.name in self.axes]
+        parameters = [*arrays, *(p for p in parameters if p.name not in self.axes)]
         self.parameters = tuple(p.name for p in parameters)
         self.arrays = tuple(p.name for p in arrays)
         self.required = tuple(p.name for p in arrays if p.default is p.empty)
@@ -83,7 +91,7 @@ class Algorithm(Dispatcher):
         """Of what follows the required arrays."""
         self.least = len(self.required)
         self.most = sum(p.kind is not p.KEYWORD_ONLY for p in parameters)
-        self.__doc__ = described(self.__doc__, self.arrays, self.options, invariant=invariant)
+        self.__doc__ = described(self.__doc__, self.axes, self.options, invariant=invariant)
         self._forms: dict[Any, Callable[[tuple[Any, ...]], tuple[Any, ...]]] = {}
 
     def __get__(self, instance: Any, owner: Any = None) -> Algorithm:
@@ -247,7 +255,11 @@ class Algorithm(Dispatcher):
     def _shapes(
         self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]
     ) -> dict[str, tuple[int, ...]]:
-        return {name: shape_of(name, model, options) for name in arrays}
+        return {name: self.shape(name, model, options) for name in arrays}
+
+    def shape(self, name: str, model: Model, options: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return the shape of an array argument, without batch axes."""
+        return shape_of(name, self.axes[name], model, options)
 
     def equivalent(
         self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]
@@ -269,8 +281,18 @@ class Algorithm(Dispatcher):
 
 
 def _constant(name: str, option: Any) -> Any:
-    """Return an option as part of the key of a kernel: lists become tuples."""
-    if isinstance(option, (list, np.ndarray)):
+    """Return an option as part of the key of a kernel: lists become tuples.
+
+    Raises ArgumentError for arrays of numbers: each of their values would be compiled.
+    """
+    if isinstance(option, (list, tuple, np.ndarray)):
+        values = np.asarray(option)
+        if values.dtype.kind == "f" and values.size:
+            raise ArgumentError(
+                f"{name} is an option and must not be an array of numbers, got {quoted(option)}; "
+                "each value would be compiled. To make it an array, declare it in the equations as "
+                f"{name}: Annotated[ArrayLike, {values.shape}]"
+            )
         option = tuple(option)
     try:
         hash(option)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mbs_dynamics.algorithms._algorithm import Algorithm, asked_of
-from mbs_dynamics.algorithms.arguments import ARRAYS, BODY_LEVEL, shape_of
+from mbs_dynamics.algorithms.arguments import ARRAYS, BODY_LEVEL
 from mbs_dynamics.algorithms.kernels import kernel_of, traced_on
 from mbs_dynamics.compiler import Kernel, Program, named_results
 from mbs_dynamics.errors import ArgumentError
@@ -102,13 +102,13 @@ def _parts(functions: Mapping[str, Any] | Sequence[Any]) -> list[_Part]:
 def _inputs(parts: Sequence[_Part], model: Model) -> dict[str, tuple[int, ...]]:
     """Return the shapes of all arrays, or raise ArgumentError where two parts disagree."""
     inputs: dict[str, tuple[int, ...]] = {}
-    for name in ARRAYS:
+    for name in dict.fromkeys([*ARRAYS, *(name for part in parts for name in part.arrays)]):
         takers = [part for part in parts if name in part.arrays]
-        shapes = {shape_of(name, model, part.options) for part in takers}
+        shapes = {part.algorithm.shape(name, model, part.options) for part in takers}
         frames = {_frames_of(part, name) for part in takers}
         if len(shapes) > 1 or len(frames) > 1:
             uses = ", ".join(
-                f"{part.name} takes {shape_of(name, model, part.options)} "
+                f"{part.name} takes {part.algorithm.shape(name, model, part.options)} "
                 f"{_frames_of(part, name)}".rstrip()
                 for part in takers
             )
