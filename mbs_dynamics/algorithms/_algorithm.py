@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -25,19 +25,12 @@ from mbs_dynamics.algorithms.arguments import (
     shape_of,
     wrenches_on,
 )
-from mbs_dynamics.algorithms.kernels import (
-    MODEL_INPUTS,
-    kernel_of,
-    shapes_of_model_inputs,
-    traced_on,
-)
+from mbs_dynamics.algorithms.kernels import kernel_of, traced_on
 from mbs_dynamics.compiler import Dispatcher, Kernel, Operations, Program
-from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.errors import ArgumentError, UnknownAlgorithmError, quoted
 from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.model.equivalent import equivalent
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.orders import path
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS, checked
 from mbs_dynamics.representation.tree import Tree
 
@@ -62,7 +55,6 @@ class Algorithm(Dispatcher):
         invariant: bool,
         joint_space_only: bool,
         frame_free: bool,
-        generic: bool,
     ) -> None:
         super().__init__()
         functools.update_wrapper(self, equations)
@@ -76,7 +68,6 @@ class Algorithm(Dispatcher):
         self.invariant = invariant
         self.joint_space_only = joint_space_only
         self.frame_free = frame_free
-        self.generic = generic
         self.positional = tuple(p.name for p in parameters)
         self.axes = declared_arrays(equations)
         """The axes of each array argument."""
@@ -206,12 +197,9 @@ class Algorithm(Dispatcher):
         return {name: _constant(name, value) for name, value in complete.items()}
 
     def program(self, model: Model, arrays: Iterable[str], options: Mapping[str, Any]) -> Program:
-        """Return the traced equations, in the cheapest representation if the options say auto.
-
-        For large models in the first one: to trace all takes longer than the best of them saves.
-        """
+        """Return the traced equations, in the cheapest representation if the options say auto."""
         arrays = tuple(arrays)
-        candidates = self.candidates(arrays, options)[: 1 if strategy.is_large(model.nb) else None]
+        candidates = self.candidates(arrays, options)
         programs = [self._trace(model, arrays, each) for each in candidates]
         if len(programs) == 1:  # whose operations are not counted
             return programs[0]
@@ -232,25 +220,8 @@ class Algorithm(Dispatcher):
 
     def _trace(self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]) -> Program:
         inputs, same = self._shapes(model, arrays, options), self.equivalent(model, arrays, options)
-
-        def straight() -> Program:
-            equations = functools.partial(self.equations, **options)
-            large = strategy.is_large(model.nb)
-            return traced_on(same, equations, inputs, name=self.name, large=large)
-
-        if not self.generic or model.placed:
-            return straight()
-        parents: Sequence[int] = model.parents
-        if "body" in options:  # of the bodies on the path to it
-            parents = range(-1, len(path(model, model.frames[options["body"]].body)) - 1)
-
-        def looped() -> Program:
-            from mbs_dynamics.representation.generic_tree import traced_in_loops
-
-            every, droppable = inputs | shapes_of_model_inputs(model), frozenset(MODEL_INPUTS)
-            return traced_in_loops(self.name, self.equations, same, every, options, droppable)
-
-        return strategy.chosen(parents, model.n, looped, straight)
+        equations = functools.partial(self.equations, **options)
+        return traced_on(same, equations, inputs, name=self.name)
 
     def _shapes(
         self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]
@@ -310,7 +281,6 @@ def algorithm(
     invariant: bool,
     joint_space_only: bool = False,
     frame_free: bool = False,
-    generic: bool = False,
 ) -> Callable[[Callable[Concatenate[Tree, P], R]], Callable[Concatenate[Model | Tree, P], R]]:
     """Make a function of a model, arrays and options an algorithm: traced, compiled, batched.
 
@@ -319,9 +289,7 @@ def algorithm(
     ``joint_space_only`` says that it depends only on tau(q, qd, qdd), and on the pose of its
     ``body`` if it has one, so that an equivalent model may be traced; ``frame_free`` that it does
     not depend on the frames of bodies, which alone may then differ: see
-    :mod:`mbs_dynamics.model.equivalent`. ``generic`` says that the equations can be traced with one
-    body in place of all of its kind, so that the loops of large models stay loops: see
-    :mod:`mbs_dynamics.representation.generic_tree`.
+    :mod:`mbs_dynamics.model.equivalent`.
 
     It is public, and can be compiled by its name, if ``__all__`` of its module contains the name.
     """
@@ -329,7 +297,7 @@ def algorithm(
     def decorate(
         equations: Callable[Concatenate[Tree, P], R],
     ) -> Callable[Concatenate[Model | Tree, P], R]:
-        made: Any = Algorithm(equations, invariant, joint_space_only, frame_free, generic)
+        made: Any = Algorithm(equations, invariant, joint_space_only, frame_free)
         if made.name in equations.__globals__.get("__all__", ()):
             NAMED.setdefault(made.name, made)  # copies of the equations do not replace them
         return made  # type: ignore[no-any-return]

@@ -31,7 +31,6 @@ def traced_on(
     inputs: Mapping[str, tuple[int, ...]],
     *,
     name: str,
-    large: bool = False,
 ) -> Program:
     """Return ``function(tree, **inputs)`` traced body by body, with the model's inputs as its last.
 
@@ -44,7 +43,7 @@ def traced_on(
         return function(tree, **symbols)
 
     every = {**inputs, **shapes_of_model_inputs(model)}
-    return trace(on_symbols, every, name=name, droppable=frozenset(MODEL_INPUTS), large=large)
+    return trace(on_symbols, every, name=name, droppable=frozenset(MODEL_INPUTS))
 
 
 def compiled_on(

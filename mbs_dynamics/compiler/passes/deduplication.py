@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.compiler.frontend.program import Port, Program
-from mbs_dynamics.compiler.ir.nodes import Buffer, Index, Statement, Store
+from mbs_dynamics.compiler.ir.nodes import Buffer, Statement, Store
 
 Order = NDArray[np.int64]
 """For each entry of an output, its place among those that are stored."""
@@ -25,8 +25,6 @@ Order = NDArray[np.int64]
 def deduplicated(program: Program) -> tuple[Program, list[Order]]:
     """Return a program that stores equal entries once, and the order of each output's entries."""
     module = program.module
-    if program.in_loops:
-        return program, [np.arange(output.size) for output in module.outputs]
     outputs = {x: Buffer(x.name, x.kind, 0) for x in module.outputs}
     orders = {x: np.zeros(x.size, dtype=np.int64) for x in module.outputs}
     places: dict[Any, int] = {}
@@ -38,9 +36,9 @@ def deduplicated(program: Program) -> tuple[Program, list[Order]]:
             output, key = outputs[x.buffer], (x.buffer, type(x.value), x.value, zero)
             if key not in places:
                 places[key] = output.size
-                body.append(Store(output, Index((), output.size), x.value))
+                body.append(Store(output, output.size, x.value))
                 output.size += 1
-            orders[x.buffer][x.at.constant] = places[key]
+            orders[x.buffer][x.at] = places[key]
         else:
             body.append(x)
     ports = tuple(Port(x.name, (x.size,)) for x in outputs.values())

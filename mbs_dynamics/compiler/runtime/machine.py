@@ -18,6 +18,7 @@ from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.jit import machine_code as llvm
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.passes.deduplication import deduplicated
+from mbs_dynamics.compiler.passes.pipeline import lower
 from mbs_dynamics.compiler.runtime.states import Addresses, Buffers, View, address, aligned
 from mbs_dynamics.locks import Lock
 
@@ -27,8 +28,7 @@ class Machine:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        wide = llvm.vector_lanes() >= strategy.LEAST_LANES
-        self.code = llvm.MachineCode(emit_llvm(program if wide else program.straight))
+        self.code = llvm.MachineCode(emit_llvm(lower(program, "llvm")))
         self.function = self.code.address(program.name)
         self.plain = llvm.c_type(BODY)(self.function)
         self._lock = Lock()
@@ -79,10 +79,10 @@ class Vector:
     """A program as vector code, with the driver that takes states tile by tile."""
 
     def __init__(self, program: Program, lanes: int) -> None:
-        strategy.warn_if_long(program, "llvm")
-        stored, of_outputs = deduplicated(program.straight)
+        strategy.announce(program, "llvm")
+        stored, of_outputs = deduplicated(program)
         self.program, self.lanes = program, lanes
-        self.code = llvm.MachineCode(emit_llvm(stored, lanes))
+        self.code = llvm.MachineCode(emit_llvm(lower(stored, "llvm vectors"), lanes))
         self._driver = llvm.c_type(DRIVER)(llvm.shared(f"mbs.batch{lanes}"))
         self._orders = [*(np.arange(port.size) for port in program.inputs), *of_outputs]
         """Where the entries of each port stand in the scratch area of a tile."""
