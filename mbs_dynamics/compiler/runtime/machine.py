@@ -28,8 +28,8 @@ class Machine:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.code = llvm.MachineCode(emit_llvm(lower(program, "llvm")))
-        self.function = self.code.address(program.name)
+        self.code = llvm.MachineCode(emit_llvm(lower(program, "llvm")), program.name)
+        self.function = self.code.address
         self.plain = llvm.c_type(BODY)(self.function)
         self._lock = Lock()
         self._vector: Vector | None = None
@@ -82,7 +82,7 @@ class Vector:
         strategy.announce(program, "llvm")
         stored, of_outputs = deduplicated(program)
         self.program, self.lanes = program, lanes
-        self.code = llvm.MachineCode(emit_llvm(lower(stored, "llvm vectors"), lanes))
+        self.code = llvm.MachineCode(emit_llvm(lower(stored, "llvm vectors"), lanes), program.name)
         self._driver = llvm.c_type(DRIVER)(llvm.shared(f"mbs.batch{lanes}"))
         self._orders = [*(np.arange(port.size) for port in program.inputs), *of_outputs]
         """Where the entries of each port stand in the scratch area of a tile."""
@@ -109,7 +109,7 @@ class Vector:
         areas = address(scratch) + 8 * np.array(offsets[:-1], dtype=np.int64)
         places = [np.zeros(max(order.size, lanes), dtype=np.int32) for order in orders]
         words = VECTOR.words(
-            function=self.code.address(self.program.name),
+            function=self.code.address,
             inputs=len(self.program.inputs),
             count=len(orders),
             guards=len(self.program.guards),
