@@ -122,8 +122,7 @@ def _frames_of(part: _Part, name: str) -> str:
     """Return the representation in which a part takes an array, empty if it does not matter."""
     if name not in BODY_LEVEL:
         return ""
-    asked = part.algorithm.candidates(part.arrays, part.options)[0].get("representation")
-    return str(asked or "body_fixed")
+    return str(part.options.get("representation", "body_fixed"))
 
 
 def _cheapest(
@@ -158,9 +157,8 @@ def _trace(
             on = Tree(
                 same, tree.gravity, tree.loads, tree.armature, tree.placements, tree.payload_beyond
             )
-            options = part.algorithm.candidates(part.arrays, part.options)[0]
             arrays = {name: symbols[name] for name in part.arrays}
-            result = part.algorithm.equations(on, **arrays, **options)
+            result = part.algorithm.equations(on, **arrays, **part.options)
             for key, array in named_results("", result)[0].items():
                 results[f"{part.name}_{key}" if key else part.name] = array
         return results

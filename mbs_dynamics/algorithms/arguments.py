@@ -11,12 +11,13 @@ from typing import Annotated, Any, get_args, get_origin
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbs_dynamics.algorithms.kernels import MODEL_INPUTS
+from mbs_dynamics.algorithms.kernels import MODEL_INPUTS, compiled_on, model_inputs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.representation import AUTO, convert_wrench
+from mbs_dynamics.representation import AUTO, BodyFixed, convert_wrench
+from mbs_dynamics.representation.tree import Tree
 
 MEANINGS: dict[str, tuple[str, str]] = {
     "q": ("..., nq", "positions of the joints, rad or m"),
@@ -125,9 +126,7 @@ def declared_arrays(equations: Callable[..., Any]) -> dict[str, str]:
     return arrays
 
 
-def described(
-    text: str | None, arrays: Mapping[str, str], options: Mapping[str, Any], *, invariant: bool
-) -> str:
+def described(text: str | None, arrays: Mapping[str, str], options: Mapping[str, Any]) -> str:
     """Return the docstring of an algorithm with the descriptions of its arguments and errors."""
     lines = [
         f"- ``{x}`` ({axes}): {MEANINGS[x][1] if x in MEANINGS else 'an array'}"
@@ -141,8 +140,7 @@ def described(
         lines[k] += f"; {frames}; {by_link}"
     lines += [f"- ``{name}``: {OPTIONS[name]}" for name in options if name in OPTIONS]
     if "representation" in options:
-        auto = "the one with the fewest operations" if invariant else "body-fixed"
-        lines.append(f'- ``representation``: {NAMES}; ``"auto"`` means {auto}')
+        lines.append(f'- ``representation``: {NAMES}; ``"auto"`` means body-fixed')
     errors = dict.fromkeys(ERRORS[name] for name in (*arrays, *options) if name in ERRORS)
     listed = ", ".join(["Raises ArgumentError for a wrong shape or type", *errors])
     return "\n\n".join([inspect.cleandoc(text or ""), "\n".join(lines), f"{listed}."])
@@ -199,8 +197,13 @@ def wrenches_on(
     representation = options.get("representation", AUTO)
     if representation in (AUTO, "body_fixed"):
         return W
-    from mbs_dynamics.algorithms.kinematics import forward_kinematics
+    links = *model.body_names, *(joint.child.name for joint in joints)
 
-    links = [*model.body_names, *(joint.child.name for joint in joints)]
-    C = forward_kinematics(model, q, bodies=links)
+    def poses(tree: Tree, q: Any) -> Any:
+        rep = BodyFixed(tree, q)
+        frames = [tree.frame(link) for link in links]
+        return np.array([rep.C(frame.body) @ frame.placement for frame in frames])
+
+    kernel = compiled_on(model, links, poses, {"q": (model.nq,)}, name="poses_of_links")
+    C = kernel(q, *model_inputs(model, kernel))
     return np.asarray(convert_wrench(W, C, source="body_fixed", target=representation))

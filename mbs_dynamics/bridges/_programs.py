@@ -87,9 +87,8 @@ def program_with(
 
     def equations(tree: Tree, **symbols: Any) -> Any:
         on_tree(tree, symbols.pop(name))
-        return algorithm.equations(tree, **symbols, **asked)
+        return algorithm.equations(tree, **symbols, **options)
 
-    asked = algorithm.candidates(tuple(arrays), options)[0]
     shapes = {each: algorithm.shape(each, model, options) for each in arrays} | {name: (size,)}
     return traced_on(model, equations, shapes, name=algorithm.name)
 

@@ -28,7 +28,7 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Course, Tree
 
 AUTO = "auto"
-"""The representation that needs the fewest operations."""
+"""The default representation: body-fixed."""
 
 
 Operator = Any
