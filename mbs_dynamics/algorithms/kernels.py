@@ -31,7 +31,6 @@ def traced_on(
     inputs: Mapping[str, tuple[int, ...]],
     *,
     name: str,
-    large: bool = False,
 ) -> Program:
     """Return ``function(tree, **inputs)`` traced body by body, with the model's inputs as its last.
 
@@ -44,7 +43,7 @@ def traced_on(
         return function(tree, **symbols)
 
     every = {**inputs, **shapes_of_model_inputs(model)}
-    return trace(on_symbols, every, name=name, droppable=frozenset(MODEL_INPUTS), large=large)
+    return trace(on_symbols, every, name=name, droppable=frozenset(MODEL_INPUTS))
 
 
 def compiled_on(
@@ -103,9 +102,9 @@ def kernel_of(
     backend = default_backend() if backend is None else checked_backend(backend)
     kept, shared = compiled(model), (key, model.variables)
     with kept.lock:
-        entry = kept.own.get((key, backend)) if defaults else None
-        if entry is not None:
-            return entry[0]  # type: ignore[no-any-return]
+        own = kept.own.get((key, backend)) if defaults else None
+        if own is not None:
+            return own  # type: ignore[no-any-return]
         kernels: dict[str, Kernel] = kept.kernels.get(shared, {})
         if backend not in kernels:
             traced = next((kernel.program for kernel in kernels.values()), None) or program()
@@ -113,7 +112,7 @@ def kernel_of(
             kept.kernels[shared] = kernels
         kernel = kernels[backend]
         if defaults:
-            own = _inputs_by_name(model, kernel)
-            kernel = kernel.with_defaults(own) if own else kernel
-            kept.own[key, backend] = kernel, set()
+            values = _inputs_by_name(model, kernel)
+            kernel = kernel.with_defaults(values) if values else kernel
+            kept.own[key, backend] = kernel
         return kernel

@@ -37,7 +37,7 @@ def algorithm_setting(computed: str, *, at_rest_only: bool = False) -> Any:
     """Return the field ``algorithm`` of a node; ``computed`` are the results that depend on it."""
     return option(AUTO, choices=ALGORITHMS, at_rest_only=at_rest_only)(
         f"Representation of the recursion that computes {computed}. The results agree to rounding; "
-        "the time differs. auto: the one with the fewest operations."
+        "the time differs. auto: body_fixed, which takes the fewest operations for dynamics."
     )
 
 

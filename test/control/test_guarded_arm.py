@@ -18,7 +18,6 @@ from mbs_dynamics.control.poses import read_poses
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.identification.readers import read_recording
 
-
 SILENT = "joint3"
 
 
