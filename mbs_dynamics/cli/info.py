@@ -13,7 +13,7 @@ from mbs_dynamics.cli.options import Command, robot_file, robot_of, robot_source
 from mbs_dynamics.compiler import Operations, call_mechanism, default_backend
 from mbs_dynamics.errors import BackendError
 from mbs_dynamics.model.body import GROUND, preorder
-from mbs_dynamics.model.diagnostics import warnings_about
+from mbs_dynamics.model.model import warnings_about
 from mbs_dynamics.model.urdf_visuals import visuals_of
 from mbs_dynamics.operation_counts import algorithm_counts
 

@@ -9,18 +9,14 @@ therefore bound the coordinate that drives it, and its rotor and friction act on
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.joint import Joint
-
-M = TypeVar("M", bound=Any)
-"""A model, which imports this module."""
 
 
 class CoordinateLimits(NamedTuple):
@@ -106,19 +102,6 @@ def drivetrain_of(joints: Sequence[Joint], n: int) -> Drivetrain:
         damping[joint.velocities] += joint.ratio**2 * joint.damping
         friction[joint.velocities] += abs(joint.ratio) * joint.friction
     return Drivetrain(_fixed(armature), _fixed(damping), _fixed(friction))
-
-
-def with_drivetrain(model: M, by_joint: Mapping[str, Mapping[str, float]]) -> M:
-    """Return a model with other armature, damping or friction of named joints, for coordinates.
-
-    Joints that mimic these have none, as it is that of the coordinate.
-    """
-    bodies = []
-    for body in model.bodies:
-        joint, none = body.joint, {"armature": 0.0, "damping": 0.0, "friction": 0.0}
-        given: Any = by_joint.get(joint.name, none if joint.mimics in by_joint else {})
-        bodies.append(replace(body, joint=replace(joint, **given)))
-    return replace(model, bodies=tuple(bodies))
 
 
 def _fixed(values: FloatArray) -> FloatArray:

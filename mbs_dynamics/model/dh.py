@@ -44,10 +44,10 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie.se3 import exp_screw
 from mbs_dynamics.model.body import Body, Frame
-from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
 from mbs_dynamics.model.diagnostics import MOST_TURNS, Diagnostic, diagnose_made
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Limits
+from mbs_dynamics.model.model import STANDARD_GRAVITY, Model, warned
 from mbs_dynamics.model.screws import assemble
 
 SCREWS = {
@@ -170,25 +170,8 @@ def from_dh(
     table: DHTable | Sequence[DHRow | Mapping[str, Any] | Sequence[Any]],
     *,
     gravity: ArrayLike = STANDARD_GRAVITY,
-) -> Description:
-    """Return the model of a serial robot from Denavit-Hartenberg parameters.
-
-    The frame ``"tool"`` of the model is the last frame of the table: frame n + 1, at the end of the
-    last link, or in the modified convention frame n. The module describes the frames of the
-    bodies. A link is a pair of slender rods, or has the ``com`` and ``inertia_at_com`` of
-    its row. A table without masses is a model for kinematics.
-
-    :param table: a :class:`~mbs_dynamics.model.dh.DHTable`, or its rows alone: each a
-        :class:`~mbs_dynamics.model.dh.DHRow`, a mapping with its
-        fields, or a sequence in their order (a, d, alpha, theta, mass, ...).
-    :param gravity: (3,) free-fall acceleration in frame 1, the inertial frame, in m/s^2; 9.81 along
-        -Z_1 by default.
-    :raises ArgumentError: for a field that is missing, unknown or not a finite number, and for an
-        unknown kind of joint or convention.
-    :raises ModelError: for a negative mass, inertia, limit or friction, a gear ratio of zero, a
-        lower limit above the upper one, ``b`` and ``d`` that differ, an inertia without ``com``, a
-        payload mass in the modified convention, a table without rows, or a name used twice.
-    """
+) -> Model:
+    """Return the model of a table; see :meth:`mbs_dynamics.Model.from_dh`."""
     rows = _checked_rows(table.rows if isinstance(table, DHTable) else table)
     described = table if isinstance(table, DHTable) else DHTable(rows)
     checks.one_of("convention", described.convention, CONVENTIONS)
@@ -226,7 +209,8 @@ def from_dh(
         raise ModelError(f"no body may be named {TOOL!r}: it is the frame at the end of the robot")
     frames = {TOOL: Frame(TOOL, len(rows) - 1, checks.snap(shapes[-1]), parent=bodies[-1].name)}
     g = checks.numbers("gravity", gravity, (3,))
-    return Description(described.name, bodies, g, frames, tuple(_diagnose(bodies, rows, modified)))
+    diagnostics = tuple(_diagnose(bodies, rows, modified))
+    return warned(Model(described.name, bodies, g, frames, diagnostics))
 
 
 def link_shape(row: DHRow) -> FloatArray:

@@ -21,8 +21,7 @@ from mbs_dynamics.errors import (
     UrdfError,
     quoted,
 )
-from mbs_dynamics.model.diagnostics import warnings_about
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.model import Model, warnings_about
 from mbs_dynamics.model.urdf import FLOATING_BASE
 from mbs_dynamics.model.urdf_xml import BLANK, text_of
 from mbs_dynamics.ros.interface import existing_file

@@ -30,8 +30,7 @@ from mbs_dynamics.control.policy import Torques
 from mbs_dynamics.control.settings import ArmSettings
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.model.coordinates import bounded
-from mbs_dynamics.model.description import STANDARD_GRAVITY
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 
 SETTLING = 0.1
 """Time constant in s of the settling damping."""
