@@ -323,8 +323,7 @@ class Model(Value):
             an unknown kind of joint or convention.
         :raises ModelError: for a negative mass, inertia, limit or friction, a gear ratio of zero, a
             lower limit above the upper one, ``b`` and ``d`` that differ, an inertia without
-            ``com``, a payload mass in the modified convention, a table without rows, or a name used
-            twice.
+            ``com``, a table without rows, or a name used twice.
         """
         from mbs_dynamics.model.dh import from_dh
 
