@@ -24,6 +24,7 @@ from mbs_dynamics.compiler import Port, Program
 from mbs_dynamics.compiler.codegen.c import PRECISIONS, CFunction, c_constant, c_function
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model import Model
+from mbs_dynamics.model.compiled import placements
 
 WIDTH = 96
 
@@ -138,7 +139,7 @@ class _Library:
             "gravity": model.gravity,
             "payload": model.payloads.parameters,
             "armature": model.armature if model.armature.any() else np.zeros(0),
-            "placements": model.placements,
+            "placements": placements(model),
             "payload_beyond": model.payload_beyond if taken else np.zeros(0),
         }
         constants = {

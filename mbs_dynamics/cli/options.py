@@ -16,6 +16,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.integrate import Motion, load_motion
+from mbs_dynamics.model.coordinates import position_names, velocity_names
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.robot_description import read_robot, split_arguments
 
@@ -162,8 +163,8 @@ def model_code(path: Path, options: argparse.Namespace) -> str:
 
 def initial_state(model: mbs.Model, options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
     """Return the initial positions (nq,) and rates (n,)."""
-    q = _vector("--q", model.position_names, options.q, model.neutral(within_limits=True))
-    return q, _vector("--qd", model.velocity_names, options.qd, np.zeros(model.n))
+    q = _vector("--q", position_names(model.joints), options.q, model.neutral(within_limits=True))
+    return q, _vector("--qd", velocity_names(model.joints), options.qd, np.zeros(model.n))
 
 
 def _vector(

@@ -13,6 +13,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.environment import LinkLoad, with_load
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.errors import ArgumentError, ModelError
+from mbs_dynamics.model.model import without_payloads
 
 LARGEST_TURN = math.radians(60.0)
 """Largest turn of gravity at once while torques are commanded; an inverted sign exceeds it."""
@@ -66,7 +67,7 @@ def loads_goal(guard: Guard, loads: Sequence[LinkLoad]) -> FloatArray:
             f"the payload at {links} has a mass of {mass:g} kg; valid is at most {heaviest:.4g}, "
             "see max_payload. Are these grams?"
         )
-    carrying = model.without_payloads()
+    carrying = without_payloads(model)
     for load in loads:
         carrying = with_load(carrying, load)
     goal = np.zeros((model.nb, 10))

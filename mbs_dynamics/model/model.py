@@ -21,13 +21,19 @@ from mbs_dynamics.lie import se3
 from mbs_dynamics.model import editing
 from mbs_dynamics.model.body import GROUND, Body, Frame, Frames, placed
 from mbs_dynamics.model.compiled import Compiled
-from mbs_dynamics.model.coordinates import bounded, drivetrain_of, limits_of
+from mbs_dynamics.model.coordinates import (
+    bounded,
+    checked_positions,
+    drivetrain_of,
+    limits_of,
+    with_singles,
+)
 from mbs_dynamics.model.diagnostics import SINGULAR, Diagnostic
 from mbs_dynamics.model.fixed_joints import FixedJoint, fixed_joint
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.payloads import Payload, Payloads, loaded
-from mbs_dynamics.model.text import text
+from mbs_dynamics.model.text import size, text
 from mbs_dynamics.model.values import Value, frozen
 
 if TYPE_CHECKING:
@@ -37,9 +43,6 @@ if TYPE_CHECKING:
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Free-fall acceleration in m/s^2, z upwards."""
-
-QUATERNION_TOLERANCE = 1e-3
-"""How far the length of a quaternion may be from one before it is refused."""
 
 
 class State(NamedTuple):
@@ -54,7 +57,7 @@ class State(NamedTuple):
 class Model(Value):
     """A mechanism with tree topology: nb moving bodies, one or several roots.
 
-    Positions ``q`` have ``nq`` entries, velocities ``nv`` or ``n``. They are as many, and qd is the
+    Positions ``q`` have ``nq`` entries, velocities ``n``. They are as many, and qd is the
     rate of q, if all joints have one degree of freedom; :mod:`mbs_dynamics.model.subgroup` lists
     what positions and velocities of the other ones are.
 
@@ -79,7 +82,7 @@ class Model(Value):
     """Warnings about implausible physics, and notes on incomplete descriptions."""
     payloads: Payloads = field(default_factory=Payloads)
     """Loads, at most one per link, and what bodies carry of them in sum."""
-    placed: tuple[str, ...] = ()
+    _placed: tuple[str, ...] = ()
     """Links whose placements are inputs of kernels, bodies first: see :meth:`with_placements`."""
     joints: tuple[Joint, ...] = field(init=False)
     """The joints that mimic no other one, in the order of q."""
@@ -87,7 +90,7 @@ class Model(Value):
     """(nb,) indices of the parent bodies; GROUND (-1) for a root."""
     nq: int = field(init=False)
     """Number of entries of positions q."""
-    nv: int = field(init=False)
+    n: int = field(init=False)
     """Number of entries of velocities, accelerations and torques."""
     lower: FloatArray = field(init=False)
     """(n,) lower position limits in rad or m, those of mimic joints included; -inf if none."""
@@ -392,7 +395,7 @@ class Model(Value):
         self.__dict__.update(
             frames=Frames(self.frames),
             joints=tuple(owners),
-            nv=n,
+            n=n,
             nq=sum(joint.nq for joint in owners),
             parents=tuple(body.parent for body in self.bodies),
             lower=lower,
@@ -413,22 +416,10 @@ class Model(Value):
         self._complete()
 
     def __repr__(self) -> str:
-        return f"<Model {self.name!r}: {self.size}, {self.nb} bodies>"
+        return f"<Model {self.name!r}: {size(self.nq, self.n)}, {self.nb} bodies>"
 
     def __str__(self) -> str:
-        return text(self.name, self.size, self.bodies, self.gravity, self.payloads)
-
-    @property
-    def n(self) -> int:
-        """Number of velocities, the same as ``nv``."""
-        return self.nv
-
-    @property
-    def size(self) -> str:
-        """Number of coordinates, in words, for messages."""
-        if self.nq == self.nv:
-            return f"{self.nv} coordinates"
-        return f"{self.nq} positions, {self.nv} velocities"
+        return text(self.name, size(self.nq, self.n), self.bodies, self.gravity, self.payloads)
 
     @property
     def nb(self) -> int:
@@ -439,16 +430,6 @@ class Model(Value):
     def joint_names(self) -> tuple[str, ...]:
         """Names of the joints that mimic no other one, in the order of q."""
         return tuple(joint.name for joint in self.joints)
-
-    @cached_property
-    def velocity_names(self) -> tuple[str, ...]:
-        """A name for each of the n velocities: that of its joint, with an index if it has more."""
-        return _names((joint.name, joint.nv) for joint in self.joints)
-
-    @cached_property
-    def position_names(self) -> tuple[str, ...]:
-        """A name for each of the nq positions: that of its joint, with an index if it has more."""
-        return _names((joint.name, joint.nq) for joint in self.joints)
 
     @property
     def body_names(self) -> tuple[str, ...]:
@@ -478,16 +459,13 @@ class Model(Value):
             if frame.joint is not None
         }
 
-    def positions(self, joint: str) -> slice:
+    def positions(self, joint: str | Joint) -> slice:
         """Return the slice of q of a joint, or of the joint that it mimics.
 
         Raises UnknownJointError, which lists the valid names.
         """
-        return self.positions_of(self.joint(joint))
-
-    def positions_of(self, joint: Joint) -> slice:
-        """Return the slice of q of one of its joints."""
-        return self._position_slices[joint.coordinate]
+        one = self.joint(joint) if isinstance(joint, str) else joint
+        return self._position_slices[one.coordinate]
 
     def velocities(self, joint: str) -> slice:
         """Return the slice of velocities of a joint, or of the joint that it mimics.
@@ -505,29 +483,6 @@ class Model(Value):
             j.coordinate: slice(end - j.nq, end) for j, end in zip(self.joints, ends, strict=True)
         }
 
-    @cached_property
-    def single(self) -> FloatArray:
-        """(m, 2) int: indices of position and velocity of joints with one degree of freedom."""
-        indices = [
-            (self.positions_of(joint).start, joint.coordinate)
-            for joint in self.joints
-            if joint.nv == 1
-        ]
-        return np.array(indices, dtype=int).reshape(-1, 2)
-
-    def check_single(self, what: str, *others: str, instead: str = "") -> None:
-        """Raise ModelError, naming the joint, if one has several degrees of freedom.
-
-        ``what`` is for models without such joints, except for those called ``others``; for models
-        with them one uses something else ``instead``.
-        """
-        for joint in self.joints:
-            if joint.nv > 1 and joint.name not in others:
-                raise ModelError(
-                    f"{what}: joint {joint.name!r} is {joint.kind} and has {joint.nv} degrees of "
-                    "freedom; valid are joints with one" + (f": use {instead}" if instead else "")
-                )
-
     @property
     def total_mass(self) -> float:
         """Total mass in kg of the moving bodies and the loads."""
@@ -544,19 +499,6 @@ class Model(Value):
         frame = self.frames[link]
         own = frame.body != GROUND and self.bodies[frame.body].name == link
         return self.bodies[frame.body].home_rel if own else frame.placement
-
-    @property
-    def placements(self) -> FloatArray:
-        """(k, 3, 4) the upper rows of the placements of :attr:`placed`: an input of kernels."""
-        return np.array([self.placement(link)[:3] for link in self.placed]).reshape(-1, 3, 4)
-
-    @property
-    def variables(self) -> tuple[tuple[int, ...], bool, tuple[str, ...]]:
-        """Which bodies have loads, whether there is armature, and which links are placed.
-
-        These are inputs of kernels.
-        """
-        return self.payloads.bodies, bool(self.armature.any()), self.placed
 
     @property
     def payload_beyond(self) -> FloatArray:
@@ -590,7 +532,7 @@ class Model(Value):
         """
         q = np.concatenate([np.zeros(0), *(joint.group.neutral() for joint in self.joints)])
         if within_limits:
-            q = self.with_singles(q, np.clip(np.zeros(self.n), self.lower, self.upper))
+            q = with_singles(self.joints, q, np.clip(np.zeros(self.n), self.lower, self.upper))
         return q
 
     def random_state(self, seed: int = 0) -> State:
@@ -603,42 +545,14 @@ class Model(Value):
         within = bounded(self.lower, self.upper)
         q = rng.uniform(np.where(within, self.lower, -np.pi), np.where(within, self.upper, np.pi))
         qd, qdd = rng.uniform(-1.0, 1.0, (2, self.n))
-        if self.nq > self.n or len(self.single) < self.n:
-            q = self.with_singles(rng.uniform(-np.pi, np.pi, self.nq), q)
+        if any(joint.nv > 1 for joint in self.joints):
+            q = with_singles(self.joints, rng.uniform(-np.pi, np.pi, self.nq), q)
             for joint in self.joints:
                 if joint.group.has_quaternion:
-                    end = self.positions_of(joint).stop
+                    end = self.positions(joint).stop
                     turn = rng.normal(size=4)
                     q[end - 4 : end] = turn / np.linalg.norm(turn)
         return State(q, qd, qdd)
-
-    def with_singles(self, q: FloatArray, values: FloatArray) -> FloatArray:
-        """Return positions q (nq,) with those of single coordinates from values (n,)."""
-        at, k = self.single.T
-        q[at] = values[k]
-        return q
-
-    def checked_positions(self, name: str, q: ArrayLike) -> FloatArray:
-        """Return positions (..., nq) as finite floats, with quaternions of unit length.
-
-        Raises ArgumentError for a wrong shape or type, and for a quaternion whose length differs
-        from one by more than 1e-3.
-        """
-        positions = checks.numbers(name, q, (self.nq,), batch=True)
-        for joint in self.joints:
-            if joint.group.has_quaternion:
-                end = self.positions_of(joint).stop
-                turn = positions[..., end - 4 : end]
-                length = np.linalg.norm(turn, axis=-1, keepdims=True)
-                wrong = np.abs(length - 1.0) > QUATERNION_TOLERANCE
-                if wrong.any():
-                    given = turn[wrong[..., 0]][0].tolist()
-                    raise ArgumentError(
-                        f"{name}: entries {end - 4} to {end - 1} must be the unit quaternion x, y, "
-                        f"z, w of joint {joint.name!r}; got {given}"
-                    )
-                turn /= length
-        return positions
 
     def vector(self, values: Mapping[str, ArrayLike], rest: float = 0.0) -> FloatArray:
         """Return an array (n,) of rates, torques or the like from a mapping of joint names.
@@ -656,40 +570,6 @@ class Model(Value):
             what, k = f"the value of joint {name!r}", places[name]
             array[k] = checks.numbers(what, value, () if len(k) == 1 else (len(k),))
         return array
-
-    def by_joint(self, values: ArrayLike) -> dict[str, Any]:
-        """Return an array (n,) of rates, torques or the like as a mapping from joint names.
-
-        The inverse of :meth:`vector`: a number for a joint with one degree of freedom, else a list.
-        Raises ArgumentError for a wrong shape or type.
-        """
-        array = checks.numbers("values", values, (self.n,))
-        return {
-            joint.name: array[joint.velocities].tolist() if joint.nv > 1 else float(array[k])
-            for joint in self.joints
-            for k in joint.velocities[:1]
-        }
-
-    def wrenches(self, by_link: Mapping[str, ArrayLike]) -> FloatArray:
-        """Return body-fixed wrenches (..., nb, 6) on all bodies from a mapping of link names.
-
-        Each value (..., 6), moment in N m first, then force in N, acts at the origin of its link in
-        the axes of the link; wrenches on links of one body are added up. Leading axes are batches
-        and broadcast. Algorithms and simulations take such a mapping in place of the array as well.
-        Raises UnknownBodyError; ModelError for a link that does not move; ArgumentError for a wrong
-        shape or type.
-        """
-        checks.mapping("by_link", by_link, "link")
-        given = {}
-        for link, wrench in by_link.items():
-            frame = self._moving("a wrench", link)
-            W = checks.numbers(f"the wrench on {link!r}", wrench, (6,), batch=True)
-            given[link] = frame, W @ se3.Ad(se3.inverse(frame.placement))
-        batch = checks.batch_of(**{link: W.shape[:-1] for link, (_, W) in given.items()})
-        totals = np.zeros((*batch, self.nb, 6))
-        for frame, W in given.values():
-            totals[..., frame.body, :] += W
-        return totals
 
     # -- models made from this one -----------------------------------------------------------------
 
@@ -736,10 +616,6 @@ class Model(Value):
         others = [payload for payload in self.payloads if payload.link != link]
         loads = sorted([*others, load], key=lambda load: (load.body, load.link))
         return self._sharing_kernels(payloads=Payloads(loads))
-
-    def without_payloads(self) -> Model:
-        """Return this model without loads."""
-        return self._sharing_kernels(payloads=Payloads())
 
     def with_armature(self, by_joint: Mapping[str, ArrayLike]) -> Model:
         """Return this model with other rotor inertias, as the named joints see them.
@@ -789,8 +665,8 @@ class Model(Value):
             given[link] = frozen(checks.snap(checks.pose(name, checks.numbers(name, pose, (4, 4)))))
         bodies, frames = placed(self.bodies, self.frames, given)
         known = dict.fromkeys((*self.body_names, *self.frames))  # bodies first
-        order = tuple(name for name in known if name in given or name in self.placed)
-        return self._sharing_kernels(bodies=bodies, frames=frames, placed=order)
+        order = tuple(name for name in known if name in given or name in self._placed)
+        return self._sharing_kernels(bodies=bodies, frames=frames, _placed=order)
 
     def with_frame(self, name: str, parent: str, pose: ArrayLike) -> Model:
         """Return this model with an additional frame, such as a tool centre point, on a link.
@@ -849,9 +725,13 @@ class Model(Value):
         if isinstance(joints, str):
             raise ArgumentError(f"joints must be names of joints; got the text {joints!r}")
         kept = [self.joint(name).mimics or name for name in joints]
-        at = self.neutral(within_limits=True) if q is None else self.checked_positions("q", q)
+        at = (
+            self.neutral(within_limits=True)
+            if q is None
+            else checked_positions(self.joints, "q", q)
+        )
         others = [joint for joint in self.joints if joint.name not in kept]
-        return self.locked({joint.name: at[self.positions_of(joint)] for joint in others})
+        return self.locked({joint.name: at[self.positions(joint)] for joint in others})
 
     def rerooted(self, link: str) -> Model:
         """Return this model with a link as its ground, in whose frame poses are given then.
@@ -881,7 +761,7 @@ class Model(Value):
         return editing.Parts(self.bodies, self.frames, self.payloads)
 
     def _of(self, parts: editing.Parts, diagnostics: tuple[Diagnostic, ...]) -> Model:
-        return replace(self, **parts._asdict(), diagnostics=diagnostics, placed=())
+        return replace(self, **parts._asdict(), diagnostics=diagnostics, _placed=())
 
     def _sharing_kernels(self, **changes: Any) -> Model:
         """Return this model with other properties that are inputs of kernels."""
@@ -904,9 +784,26 @@ class Model(Value):
         return replace(self, bodies=bodies, frames=frames, payloads=Payloads())
 
 
-def _names(sizes: Iterable[tuple[str, int]]) -> tuple[str, ...]:
-    """Return the name of each entry, with an index if there are several of a name."""
-    return tuple(x if n == 1 else f"{x}[{k}]" for x, n in sizes for k in range(n))
+def body_wrenches(model: Model, by_link: Mapping[str, ArrayLike]) -> FloatArray:
+    """Return body-fixed wrenches (..., nb, 6) on all bodies from a mapping of link names.
+
+    Each value (..., 6), moment in N m first, then force in N, acts at the origin of its link in
+    the axes of the link; wrenches on links of one body are added up. Leading axes are batches
+    and broadcast. Algorithms and simulations take such a mapping in place of the array as well.
+    Raises UnknownBodyError; ModelError for a link that does not move; ArgumentError for a wrong
+    shape or type.
+    """
+    checks.mapping("by_link", by_link, "link")
+    given = {}
+    for link, wrench in by_link.items():
+        frame = model._moving("a wrench", link)
+        W = checks.numbers(f"the wrench on {link!r}", wrench, (6,), batch=True)
+        given[link] = frame, W @ se3.Ad(se3.inverse(frame.placement))
+    batch = checks.batch_of(**{link: W.shape[:-1] for link, (_, W) in given.items()})
+    totals = np.zeros((*batch, model.nb, 6))
+    for frame, W in given.values():
+        totals[..., frame.body, :] += W
+    return totals
 
 
 def warnings_about(model: Model) -> list[str]:
@@ -934,3 +831,8 @@ def with_drivetrain(model: Model, by_joint: Mapping[str, Mapping[str, float]]) -
         given: Any = by_joint.get(joint.name, none if joint.mimics in by_joint else {})
         bodies.append(replace(body, joint=replace(joint, **given)))
     return replace(model, bodies=tuple(bodies))
+
+
+def without_payloads(model: Model) -> Model:
+    """Return a model without its loads, which shares the compiled kernels."""
+    return model._sharing_kernels(payloads=Payloads())

@@ -84,7 +84,7 @@ def traced_in_loops(
     if head and len(joints) == 1:
         raise NoLoopNest
     positions = [
-        model.positions_of(joint).start + joint.nq - joint.nv + k
+        model.positions(joint).start + joint.nq - joint.nv + k
         for joint in joints
         for k in range(joint.nv)
     ]
@@ -97,7 +97,7 @@ def traced_in_loops(
         tree.armature, tree.has_armature = armature, rotors
         tree.n = model.n  # of which those on a path are some
         if head:
-            tree.of_head = model.positions_of(joints[0])
+            tree.of_head = model.positions(joints[0])
         return equations(tree, **symbols, **options)
 
     before = range(order[0] - max(head - 1, 0), order[0]) if head else []
