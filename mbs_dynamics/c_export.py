@@ -26,6 +26,7 @@ from mbs_dynamics.compiler.codegen.c import PRECISIONS, CFunction, c_constant, e
 from mbs_dynamics.compiler.passes.pipeline import lower
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model import Model
+from mbs_dynamics.model.compiled import placements
 
 WIDTH = 96
 
@@ -141,7 +142,7 @@ class _Library:
             "gravity": model.gravity,
             "payload": model.payloads.parameters,
             "armature": model.armature if model.armature.any() else np.zeros(0),
-            "placements": model.placements,
+            "placements": placements(model),
             "payload_beyond": model.payload_beyond if taken else np.zeros(0),
         }
         constants = {

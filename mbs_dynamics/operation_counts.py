@@ -10,13 +10,17 @@ kind of links, bent slender rods, and for any other model.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from mbs_dynamics.algorithms import ALGORITHMS, algorithm_of, forward_dynamics
 from mbs_dynamics.algorithms.forward_dynamics import METHODS
 from mbs_dynamics.compiler import Operations
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.model.dh import DHRow
+from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.representation import REPRESENTATIONS
@@ -57,7 +61,11 @@ fewer operations than the one proposed, and Walker and Orin's the fewest of all.
 
 def slender_chain(n: int) -> Model:
     """Return a serial robot of n revolute joints and bent slender rods, with no special angles."""
-    return Model.from_dh([DHRow(0.3, 0.2, 0.7, mass=1.0, hub_inertia=0.05) for _ in range(n)])
+    row = DHRow(0.3, 0.2, 0.7, mass=1.0)
+    hub = Inertia.from_com(0.0, np.zeros(3), np.diag([0.0, 0.0, 0.05]))  # about the joint axis
+    chain = Model.from_dh([row] * n)
+    bodies = (replace(body, inertia=body.inertia + hub) for body in chain.bodies)
+    return replace(chain, bodies=tuple(bodies))
 
 
 def forward_dynamics_counts(sizes: Sequence[int]) -> dict[str, list[Count]]:

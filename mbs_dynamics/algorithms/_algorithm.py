@@ -28,7 +28,7 @@ from mbs_dynamics.algorithms.arguments import (
 from mbs_dynamics.algorithms.kernels import kernel_of, traced_on
 from mbs_dynamics.compiler import Dispatcher, Kernel, Operations, Program
 from mbs_dynamics.errors import ArgumentError, UnknownAlgorithmError, quoted
-from mbs_dynamics.model.compiled import compiled
+from mbs_dynamics.model.compiled import compiled, placed_links, variables
 from mbs_dynamics.model.equivalent import equivalent
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import AUTO, checked
@@ -168,7 +168,7 @@ class Algorithm(Dispatcher):
         self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]
     ) -> Model:
         """Return the model to trace, with other frames and inertias if results do not change."""
-        if model.placed or not (self.joint_space_only or self.frame_free):
+        if placed_links(model) or not (self.joint_space_only or self.frame_free):
             return model
         keep = {*model.payloads.bodies}
         if BODY_LEVEL.intersection(arrays):
@@ -177,7 +177,7 @@ class Algorithm(Dispatcher):
             keep.add(model.frames[options["body"]].body)
         regroup = self.joint_space_only
         other: Model = compiled(model).get_or_create(
-            (equivalent, frozenset(keep), regroup, model.variables),
+            (equivalent, frozenset(keep), regroup, variables(model)),
             lambda: equivalent(model, keep_frames=keep, regroup=regroup),
         )
         return other

@@ -15,7 +15,8 @@ from mbs_dynamics.algorithms.kernels import MODEL_INPUTS, compiled_on, model_inp
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.coordinates import check_single
+from mbs_dynamics.model.model import Model, body_wrenches
 from mbs_dynamics.representation import AUTO, BodyFixed, convert_wrench
 from mbs_dynamics.representation.tree import Tree
 
@@ -154,7 +155,7 @@ def shape_of(name: str, axes: str, model: Model, options: Mapping[str, Any]) -> 
     if name == "motion":  # q and its time derivatives, as many as the equations with order need
         rows = [joint.name for joint in model.joints if joint.nq == joint.nv]
         instead = "twists, accelerations and jerks, which take arrays of any size"
-        model.check_single("motion of twist_derivatives", *rows, instead=instead)
+        check_single(model.joints, "motion of twist_derivatives", *rows, instead=instead)
         sizes["order + 2"] = options["order"] + 2
     if name == "screws":  # one for each of the named joints
         joints = options["joints"]
@@ -182,17 +183,17 @@ def wrenches_on(
     """
     joints = [model.fixed_joints[name] for name in fixed_among(model, options)]
     by_row: list[dict[str, Any]] = [{} for _ in (None, *joints)]
-    W = model.wrenches(by_link)  # raises for what are no wrenches
+    W = body_wrenches(model, by_link)  # raises for what are no wrenches
     for link, wrench in by_link.items():
         carrying = [k for k, joint in enumerate(joints) if link in joint.links]
         row = min(carrying, key=lambda k: len(joints[k].links), default=-1)
         by_row[row + 1][link] = wrench
     if joints:
         beyond = [
-            model.wrenches(some)[..., joint.child.body, :] @ se3.Ad(joint.child.placement)
+            body_wrenches(model, some)[..., joint.child.body, :] @ se3.Ad(joint.child.placement)
             for joint, some in zip(joints, by_row[1:], strict=True)
         ]
-        rows = [*np.moveaxis(model.wrenches(by_row[0]), -2, 0), *beyond]
+        rows = [*np.moveaxis(body_wrenches(model, by_row[0]), -2, 0), *beyond]
         W = np.stack(np.broadcast_arrays(*rows), axis=-2)
     representation = options.get("representation", AUTO)
     if representation in (AUTO, "body_fixed"):

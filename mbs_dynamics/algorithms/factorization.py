@@ -13,6 +13,7 @@ from mbs_dynamics.algorithms.mass_matrix import composite_inertias
 from mbs_dynamics.compiler import positive
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.compiled import compiled
+from mbs_dynamics.model.model import without_payloads
 from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.representation import BodyFixed
 from mbs_dynamics.representation.tree import Tree
@@ -167,7 +168,7 @@ def pivots(model: Tree) -> Callable[[int, Any], Any]:
     counts as zero if it is rounding compared with the inertia for locked joints.
     """
     own = model.model
-    locked = compiled(own).get_or_create(_locked, lambda: _locked(Tree(own.without_payloads())))
+    locked = compiled(own).get_or_create(_locked, lambda: _locked(Tree(without_payloads(own))))
     without = (b for b in own.bodies if b.inertia.mass == 0.0 and not np.any(b.inertia.tensor))
     bare = {k for body in without for k in body.joint.velocities}
     here = " here: the joints beyond it leave it none, as in gimbal lock"

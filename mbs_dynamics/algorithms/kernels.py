@@ -11,7 +11,7 @@ from typing import Any
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, Program, checked_backend, default_backend, trace
-from mbs_dynamics.model.compiled import compiled
+from mbs_dynamics.model.compiled import compiled, placed_links, placements, variables
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Tree
 
@@ -19,7 +19,7 @@ MODEL_INPUTS: dict[str, Callable[[Model], FloatArray]] = {
     "gravity": attrgetter("gravity"),
     "payload": attrgetter("payloads.parameters"),
     "armature": attrgetter("armature"),
-    "placements": attrgetter("placements"),
+    "placements": placements,
     "payload_beyond": attrgetter("payload_beyond"),
 }
 """The last inputs of a kernel, if it takes them: properties of the model."""
@@ -70,7 +70,7 @@ def shapes_of_model_inputs(model: Model) -> dict[str, tuple[int, ...]]:
         "gravity": (3,),
         "payload": (len(model.payloads.bodies), 10),
         "armature": (rotors,),
-        "placements": (len(model.placed), 3, 4),
+        "placements": (len(placed_links(model)), 3, 4),
         "payload_beyond": (len(model.loaded_fixed_joints), 10),
     }
 
@@ -100,7 +100,7 @@ def kernel_of(
     the model.
     """
     backend = default_backend() if backend is None else checked_backend(backend)
-    kept, shared = compiled(model), (key, model.variables)
+    kept, shared = compiled(model), (key, variables(model))
     with kept.lock:
         own = kept.own.get((key, backend)) if defaults else None
         if own is not None:

@@ -13,7 +13,8 @@ from mbs_dynamics.cli.options import Command, robot_file, robot_of, robot_source
 from mbs_dynamics.compiler import Operations, call_mechanism, default_backend
 from mbs_dynamics.errors import BackendError, shortened
 from mbs_dynamics.model.body import GROUND, preorder
-from mbs_dynamics.model.diagnostics import warnings_about
+from mbs_dynamics.model.model import warnings_about
+from mbs_dynamics.model.text import size
 from mbs_dynamics.model.urdf_visuals import visuals_of
 from mbs_dynamics.operation_counts import algorithm_counts
 
@@ -75,7 +76,7 @@ def _warnings(model: mbs.Model, options: argparse.Namespace) -> list[str]:
 def _described(model: mbs.Model, warned: list[str]) -> Iterable[str]:
     mass = sum(body.inertia.mass for body in model.bodies)
     yield (
-        f"{model.name}: {model.size}, {model.nb} moving bodies, "
+        f"{model.name}: {size(model.nq, model.n)}, {model.nb} moving bodies, "
         f"{mass:.6g} kg in motion, gravity {_vector(model.gravity)} m/s^2"
     )
     yield from ("", "Tree")

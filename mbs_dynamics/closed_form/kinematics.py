@@ -24,6 +24,7 @@ from mbs_dynamics.errors import ModelError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.coordinates import check_single
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
 from mbs_dynamics.representation import checked
@@ -88,7 +89,9 @@ class System:
 
     def single(self, screws: Sequence[Array], name: str, instead: str) -> Array:
         """Return (nb, 6), the screws of joints that have one each; ModelError for others."""
-        self.model.check_single(name, instead=f"{instead}, which is a matrix for each joint")
+        check_single(
+            self.model.joints, name, instead=f"{instead}, which is a matrix for each joint"
+        )
         return np.array([S[:, 0] for S in screws]).reshape(-1, 6)
 
     def motion(self, j: int) -> Array:

@@ -26,6 +26,7 @@ from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.control.poses import Poses
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed, quoted
 from mbs_dynamics.files import yaml_text
+from mbs_dynamics.model.coordinates import check_single
 from mbs_dynamics.model.model import Model
 
 FEWEST = 4
@@ -134,7 +135,7 @@ def calibrate(
     Raises ArgumentError for too few poses, positions in other units, joints without efforts, and
     two motors on one joint; UnknownJointError for a name that is not a joint.
     """
-    model.check_single("calibration")
+    check_single(model.joints, "calibration")
     if start is not None and len(start.motors) > len(start.joint_names):
         raise ArgumentError(
             "start has two motors on one joint; valid are tables with one: calibrate one by one"

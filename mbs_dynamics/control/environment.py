@@ -14,9 +14,8 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, listed, quoted
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.description import STANDARD_GRAVITY
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 from mbs_dynamics.model.payloads import Payload, Payloads
 
 Vector = tuple[float, float, float]

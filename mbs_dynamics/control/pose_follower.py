@@ -33,7 +33,7 @@ from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.errors import ArgumentError, UnknownBodyError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.model import Model, without_payloads
 
 MOST_STEPS, LARGEST_STEP = 60, 0.3
 """Steps of the search for positions that place a link, and their largest length in rad or m."""
@@ -69,7 +69,7 @@ class PoseFollower:
                 (mbs.forward_kinematics, {"bodies": [link]}),
                 (mbs.jacobian, {"body": link, "representation": "hybrid"}),
             ],
-            model.without_payloads(),
+            without_payloads(model),
         )
         self.apply(settings)
         self._C = self._target = np.eye(4)

@@ -15,8 +15,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.control.environment import check_earthly
 from mbs_dynamics.control.policy import ON_FAULT
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
-from mbs_dynamics.model.description import STANDARD_GRAVITY
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS
 from mbs_dynamics.settings import Settings, names_setting, number, option, parameters_of
 

@@ -26,7 +26,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.input_checks import largest_step
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, MbsError, UnknownJointError, listed
-from mbs_dynamics.model.coordinates import is_continuous
+from mbs_dynamics.model.coordinates import check_single, is_continuous
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.settings import check_once
 
@@ -97,7 +97,7 @@ class Rig:
         acceleration: float = 20.0,
         torque: float = 0.8,
     ) -> None:
-        model.check_single("teaching", instead="a model with a fixed base")
+        check_single(model.joints, "teaching", instead="a model with a fixed base")
         self.model, self.chosen = model.loaded(), bool(names)
         self.names = tuple(names) or model.joint_names
         check_once("names", "joint", self.names)

@@ -5,13 +5,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.errors import ModelWarning
 from mbs_dynamics.model.body import GROUND, Body
 from mbs_dynamics.model.coordinates import contradictions, is_continuous, limits_of
 from mbs_dynamics.model.joint import Joint
@@ -37,24 +35,7 @@ class Diagnostic(NamedTuple):
 
 
 SINGULAR = "the mass matrix is singular"
-
-
-M = TypeVar("M", bound=Any)
-"""A model, which imports this module."""
-
-
-def warnings_about(model: Any) -> list[str]:
-    """Return the warnings about a model, without the notes."""
-    return [str(each) for each in model.diagnostics if each.severity == "warning"]
-
-
-def warn(model: M) -> M:
-    """Issue the warnings about a model as one ModelWarning, and return the model."""
-    warned = warnings_about(model)
-    if warned:
-        text = f"model {model.name!r} has {len(warned)} warning(s):\n  " + "\n  ".join(warned)
-        warnings.warn(text, ModelWarning, stacklevel=3)
-    return model
+"""End of messages about joints that move no inertia."""
 
 
 def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:

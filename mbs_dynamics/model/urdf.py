@@ -17,11 +17,11 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UrdfError
 from mbs_dynamics.lie.so3 import from_quaternion
 from mbs_dynamics.model.body import GROUND, Body, Frame
-from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
 from mbs_dynamics.model.diagnostics import Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.macro_joints import macro_joint
+from mbs_dynamics.model.model import STANDARD_GRAVITY, Model, warned
 from mbs_dynamics.model.urdf_joint import diagnose_joint, drivers, dynamics, limits, motion
 from mbs_dynamics.model.urdf_tensors import likely_slip, mirrored_tensors
 from mbs_dynamics.model.urdf_tree import LinkTree, Part, part_of, tree_of
@@ -42,46 +42,12 @@ def from_urdf(
     tip: str | None = None,
     floating_base: bool = False,
     gravity: ArrayLike = STANDARD_GRAVITY,
-) -> Description:
-    """Return the model of a URDF.
-
-    ``source`` is a path, or the XML text itself: a string whose first non-blank character is "<",
-    or bytes. Bodies are numbered depth first, in the order of the joints in the file, and bear the
-    names of the joints' child links. The root link is fixed to the ground; with ``floating_base``
-    it is a body, the first one, that a free joint moves. That joint is called
-    ``"floating_base"``, with underscores appended while another joint has that name.
-    ``gravity`` (3,) is in m/s^2, in the axes of the ground.
-
-    - B_i of Mueller (kinematics), eq. (4), is the joint's ``origin``. X_i is (e, 0) for
-      ``revolute`` and ``continuous``, (0, e) for ``prismatic``; e is ``axis`` of unit length.
-    - The child of a ``fixed`` joint is merged into the body that carries it. Its name stays valid
-      wherever a body is asked for, with its own frame.
-    - ``floating``, ``planar`` and ``spherical`` (of Gazebo and PyBullet) are joints of 6, 3 and 3
-      degrees of freedom; :mod:`mbs_dynamics.model.subgroup` lists their positions and velocities.
-      The angle of ``planar`` is about ``axis``; x, y and ``axis`` are right-handed, and x is the
-      projection onto the plane of the axis of the joint frame that follows, cyclically, the one
-      nearest to ``axis``: for the axis z they are x and y, for the axis x they are y and z.
-      ``limit`` and ``dynamics`` of such joints are ignored, since they do not refer to a single
-      coordinate.
-    - A ``mimic`` joint shares the coordinate of the joint at the end of its chain of mimics. If it
-      names a joint that does not exist, the prefix of its own name is tried before that name (as
-      for a macro that is used twice), and a warning reports it.
-
-    With ``root`` the tree begins at that link, and only links below it are kept, and those above it
-    if all joints above it are fixed. ``gravity`` then remains that in the axes of the description's
-    root, and is turned into those of ``root``; a note reports it. With ``tip`` only the bodies on
-    the path from the root to that link are kept, each with all links fixed to it.
-
-    Raises UrdfError, naming the source and the link or joint, for a file that cannot be read or is
-    no tree of joints; UnknownBodyError for a ``root`` or ``tip`` that does not exist; ArgumentError
-    for a ``tip`` that is not below ``root``, or a ``floating_base`` of a robot that a floating
-    joint connects to the ground already. Implausible physics is reported by link and joint as one
-    ModelWarning; ``Model.diagnostics`` has the same, and notes on merged and omitted links.
-    """
+) -> Model:
+    """Return the model of a URDF; see :meth:`mbs_dynamics.Model.from_urdf`."""
     where, robot = read(source)
     tree = tree_of(where, robot)
     part = part_of(tree, root, tip)
-    return _Assembly(tree, part, floating_base).description(gravity)
+    return warned(_Assembly(tree, part, floating_base).model(gravity))
 
 
 def link_inertias(source: str | bytes | os.PathLike[str]) -> dict[str, Inertia]:
@@ -115,7 +81,7 @@ class _Assembly:
                 self.coordinates[joint.name] = n
                 n += self.motions[joint.name].nv
 
-    def description(self, gravity: ArrayLike) -> Description:
+    def model(self, gravity: ArrayLike) -> Model:
         tree, part = self.tree, self.part
         if self.base is not None:
             self.check_base(self.base)
@@ -149,7 +115,7 @@ class _Assembly:
             for message in body.inertia.violations()
         }
         self.diagnostics += [each for each in diagnose(self.bodies) if each not in known]
-        return Description(tree.name, tuple(self.bodies), g, self.frames, tuple(self.diagnostics))
+        return Model(tree.name, tuple(self.bodies), g, self.frames, tuple(self.diagnostics))
 
     def report(self, subject: str, message: str, severity: str = "note") -> None:
         self.diagnostics.append(Diagnostic(subject, message, severity))

@@ -16,6 +16,7 @@ from mbs_dynamics.compiler import Series, series_of
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND, Frame, placed
+from mbs_dynamics.model.compiled import placed_links
 from mbs_dynamics.model.fixed_joints import FixedJoint
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
@@ -76,9 +77,9 @@ class Tree:
             model.payload_beyond if payload_beyond is None else payload_beyond
         )
         bodies, self.frames = model.bodies, model.frames
-        if placements is not None and model.placed:
+        if placements is not None and placed_links(model):
             rows = [np.vstack([C, [[0.0, 0.0, 0.0, 1.0]]]) for C in placements]
-            poses = dict(zip(model.placed, rows, strict=True))
+            poses = dict(zip(placed_links(model), rows, strict=True))
             bodies, self.frames = placed(bodies, self.frames, poses)
         self.bodies: Any = loaded(bodies, zip(model.payloads.bodies, self.loads, strict=True))
         self.parents: Any = model.parents
@@ -227,7 +228,7 @@ class Tree:
         q = q if isinstance(q, Course) else np.asarray(q)
         for body in self.model.bodies:
             joint = body.joint
-            at = self.model.positions_of(joint)
+            at = self.model.positions(joint)
             if isinstance(q, Course) and joint.nv > 1:
                 positions.append(Course(q.now[at], q.velocities[joint.velocities]))
             elif isinstance(q, Course):

@@ -18,8 +18,7 @@ from mbs_dynamics.colours import GREY
 from mbs_dynamics.errors import BackendError, quoted, shortened
 from mbs_dynamics.lie.se3 import pose as pose_of
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.diagnostics import warnings_about
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.model import Model, warnings_about
 from mbs_dynamics.model.urdf_visuals import Box, Capsule, Cylinder, Mesh, Sphere, Visual, Visuals
 from mbs_dynamics.view.mesh_files import LONGEST_REASON, MeshFiles
 from mbs_dynamics.view.shapes import turn_to

@@ -23,6 +23,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import GREY
 from mbs_dynamics.lie.se3 import pose as pose_of
 from mbs_dynamics.lie.so3 import from_quaternion
+from mbs_dynamics.model.coordinates import velocity_names
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.view.canvas import wxyz
@@ -126,7 +127,7 @@ class Posing:
         self, gui: Any, low: FloatArray, high: FloatArray, start: FloatArray, changed: Any
     ) -> list[Any]:
         sliders: list[Any] = [None] * self._bare.n
-        names, unit = self._bare.velocity_names, self._units
+        names, unit = velocity_names(self._bare.joints), self._units
         for limb, coordinates in limbs(self._bare).items():
             folder = gui.add_folder(limb, expand_by_default=False) if limb else nullcontext()
             with folder:

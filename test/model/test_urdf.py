@@ -103,7 +103,7 @@ def test_floating_is_pinocchios_free_flyer():
     text = chain(("f", "floating", ORIGIN), ("j", "revolute", ORIGIN + STATED))
     model, reference = load(text), reference_of(text)
     assert (model.joint_names, model.body_names) == (("f", "j"), ("b", "c"))
-    assert (model.nq, model.nv, model.parents) == (8, 7, (GROUND, 0))
+    assert (model.nq, model.n, model.parents) == (8, 7, (GROUND, 0))
     q = model.random_state().q
     assert_same_poses(model, reference, q, q)
 

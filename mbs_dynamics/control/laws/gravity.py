@@ -31,7 +31,7 @@ from mbs_dynamics.control.policy import Torques
 from mbs_dynamics.control.settings import ArmSettings
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.model.coordinates import bounded
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.model import Model, without_payloads
 
 SETTLING = 0.1
 """Time constant in s of the settling damping."""
@@ -225,7 +225,7 @@ class GravityLaw:
 
         Raises BackendError if what was compiled differs from the equations.
         """
-        unloaded = carrying = self._model.without_payloads()
+        unloaded = carrying = without_payloads(self._model)
         for body in carrying.body_names:
             carrying = carrying.with_payload(body, 0.0)
         torques = mbs.compile(mbs.gravity_torques, carrying, representation=algorithm)

@@ -18,7 +18,7 @@ from mbs_dynamics.control.joint_input import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJointError, listed
 from mbs_dynamics.integrate import ContactPlanes, JointForces, Plane, Stepper
 from mbs_dynamics.model.coordinates import bounded
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.model import Model, body_wrenches
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.representation import AUTO
 from mbs_dynamics.ros.performance import cost_of
@@ -245,7 +245,7 @@ class World:
             raise ArgumentError(
                 f"disturbance must be finite and at most {LARGEST_WRENCH:g}; got {W.tolist()}"
             )
-        self.model.wrenches({link: W})  # raises for an invalid link
+        body_wrenches(self.model, {link: W})  # raises for an invalid link
         self._pushes[link] = W, self.time + self.settings.disturbance_duration
         self._sum_pushes()
 
@@ -306,7 +306,9 @@ class World:
             self._sum_pushes()
 
     def _sum_pushes(self) -> None:
-        self._wrenches[:] = self.model.wrenches({link: W for link, (W, _) in self._pushes.items()})
+        self._wrenches[:] = body_wrenches(
+            self.model, {link: W for link, (W, _) in self._pushes.items()}
+        )
 
     def _wild(self, state: FloatArray) -> str:
         joint = int(np.argmax(~(np.abs(state) < LARGEST_STATE).all(axis=0)))
