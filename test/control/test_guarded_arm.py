@@ -97,9 +97,9 @@ def test_motors_without_noise_are_not_frozen_when_they_come_to_rest(step):
         values = {key: step * round(getattr(frame, key) / step) for key in frame._fields[2:5]}
         return frame._replace(**values)
 
-    loop = Loop(noise=(0.0,) * 3).enabled()
+    loop = Loop(noise=(0.0,) * 3)
     loop.bus.faults.append(rounded)
-    loop.run(1.0)
+    loop.enabled().run(1.0)
     loop.bus.push[0] = 3.0
     loop.run(0.5)
     loop.bus.push[0] = 0.0
