@@ -18,7 +18,6 @@ from mbs_dynamics.control.poses import read_poses
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.identification.readers import read_recording
 
-
 SILENT = "joint3"
 
 
@@ -56,7 +55,7 @@ def test_an_arm_gains_at_most_the_energy_of_the_springs_of_its_drives_after_a_fa
         q = MODEL.lower + (0.2 + 0.6 * rng.random(7)) * (MODEL.upper - MODEL.lower)
         given = {"noise": (0.0,) * 3, "torque_step": 0.0, "friction": 0.0, "step": 0.002}
         made = table(**event.table)
-        loop = Loop(q=q, limits=ODD, made=made, **given, **event.options).enabled(0.5)
+        loop = Loop(q=q, limits=ODD, made=made, **given, **event.options).enabled(1.6)
         loop.bus.place(loop.bus.q, rng.uniform(-0.5, 0.5, 7) * MODEL.velocity_limits)
         loop.run(3 * PERIOD)
         event.apply(loop, 0x10 + motor)
