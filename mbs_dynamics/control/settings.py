@@ -98,8 +98,9 @@ class ArmSettings(InputSettings):
         constraints="Times ramp_time at least the largest torque.",
     )
     ramp_in_time: float = number(0.03, 0.0, 10.0, "s", at_rest_only=True)(
-        "Time in which torques ramp in when they are enabled. An arm that nothing supports falls "
-        "for as long."
+        "Time in which torques ramp in when they are enabled, if measured efforts agree with "
+        "gravity, or the arm sinks. Where nothing has shown that they are right, they take 1 s or "
+        "longer, and grow only while the arm stays still."
     )
     ramp_time: float = number(2.0, 0.05, 10.0, "s", at_rest_only=True)(
         "Time in which torques ramp out, and in which changes of gravity, payload and gains take "
@@ -168,7 +169,8 @@ class ArmSettings(InputSettings):
     )
     effort_check: str = option("auto", choices=("auto", "always", "off"))(
         "Compare the measured efforts with the gravity torques before enabling: auto (where the "
-        "motors exert torques, or are known to hold the arm), always, or off."
+        "motors exert torques, or are known to hold the arm), always, or off. With always, efforts "
+        "that end while torques are commanded are a fault after stale_timeout."
     )
     effort_tolerance: float = number(0.5, 0.0, 10.0)(
         "Largest accepted difference of measured efforts from the gravity torques, as a share of "
@@ -212,7 +214,8 @@ class ArmSettings(InputSettings):
     )
     frozen_timeout: float = number(0.0, 0.0, 10.0, "s")(
         "Time in which a position stays exactly the same while a velocity is reported, after which "
-        "it is a fault. 0: not checked."
+        "it is a fault; so are values at rest that repeat for as long, if noise changed them "
+        "before. 0: not checked."
     )
 
     @classmethod

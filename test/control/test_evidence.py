@@ -79,8 +79,7 @@ NOT_MEASURED = {"measured": 1.0, "NaN": math.nan, "zeros": 0.0}
 
 
 @pytest.mark.parametrize("first", ["hold", "enable"])
-@pytest.mark.parametrize("kp", [2.0, 5.0, 40.0])
-@pytest.mark.parametrize("carried", [1.0, 0.8])
+@pytest.mark.parametrize(("kp", "carried"), [(2.0, 1.0), (5.0, 0.8), (40.0, 1.0)])
 @pytest.mark.parametrize("efforts", NOT_MEASURED)
 def test_an_arm_that_carries_its_own_weight_is_not_enabled_and_stays(first, kp, carried, efforts):
     bench = Arm(carried=carried, kp=kp, reported=NOT_MEASURED[efforts], braked=True)
@@ -101,9 +100,8 @@ def test_an_arm_that_carries_its_own_weight_is_not_enabled_and_stays(first, kp, 
 
 
 @pytest.mark.parametrize("first", ["hold", "enable"])
-@pytest.mark.parametrize("kp", [2.0, 5.0, 40.0])
+@pytest.mark.parametrize(("kp", "supported"), [(2.0, False), (5.0, True), (40.0, False)])
 @pytest.mark.parametrize("efforts", NOT_MEASURED)
-@pytest.mark.parametrize("supported", [True, False])
 def test_an_arm_of_right_signs_is_enabled_whatever_it_measures(first, kp, efforts, supported):
     bench = Arm(kp=kp, reported=NOT_MEASURED[efforts], braked=True).run(0.1)
     if first == "hold":

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from bus import nan, once, silent
+from bus import frozen, nan, once, silent
 from guarded_bench import EVENTS, MODEL, MOTOR, ODD, PERIOD, Loop, Q, happen, table
 
 import mbs_dynamics as mbs
@@ -55,7 +55,7 @@ def test_an_arm_gains_at_most_the_energy_of_the_springs_of_its_drives_after_a_fa
         q = MODEL.lower + (0.2 + 0.6 * rng.random(7)) * (MODEL.upper - MODEL.lower)
         given = {"noise": (0.0,) * 3, "torque_step": 0.0, "friction": 0.0, "step": 0.002}
         made = table(**event.table)
-        loop = Loop(q=q, limits=ODD, made=made, **given, **event.options).enabled(0.5)
+        loop = Loop(q=q, limits=ODD, made=made, **given, **event.options).enabled(1.6)
         loop.bus.place(loop.bus.q, rng.uniform(-0.5, 0.5, 7) * MODEL.velocity_limits)
         loop.run(3 * PERIOD)
         event.apply(loop, 0x10 + motor)
@@ -76,6 +76,60 @@ def test_an_arm_gains_at_most_the_energy_of_the_springs_of_its_drives_after_a_fa
             work = sum(g[k] * (loop.bus.q[k] - start[k]) for k in damped)
             assert loop.energy - before < springs + max(0.0, work) + 0.01, names[case % len(names)]
     assert stopped > 0.9 * count
+
+
+@pytest.mark.parametrize("motor", range(0x10, 0x17))
+def test_a_frozen_motor_at_rest_stops_the_arm_before_a_push_moves_it(motor):
+    loop = Loop().enabled()
+    loop.bus.faults.append(frozen(motor))
+    loop.bus.push[motor - 0x10] = 0.7 + 4.0 * loop.inertias[motor - 0x10]
+    loop.run(0.5)
+    assert loop.arm.fault.kind == "frozen"
+    assert loop.bus.moved < 0.15
+
+
+@pytest.mark.parametrize("step", [0.0, 1e-3])
+def test_motors_without_noise_are_not_frozen_when_they_come_to_rest(step):
+    def rounded(frame):
+        if not step:
+            return frame
+        values = {key: step * round(getattr(frame, key) / step) for key in frame._fields[2:5]}
+        return frame._replace(**values)
+
+    loop = Loop(noise=(0.0,) * 3)
+    loop.bus.faults.append(rounded)
+    loop.enabled().run(1.0)
+    loop.bus.push[0] = 3.0
+    loop.run(0.5)
+    loop.bus.push[0] = 0.0
+    loop.run(4.0)
+    assert loop.arm.fault is None
+
+
+# -- efforts that end ------------------------------------------------------------------------------
+
+
+def test_efforts_that_end_are_an_event_that_names_the_checks_they_end():
+    loop = Loop().enabled()
+    loop.bus.faults.append(nan(MOTOR, fields=("effort",)))
+    loop.run(1.0)
+    assert loop.arm.state == "enabled"
+    said = [event for event in loop.events if "tracking_tolerance" in event]
+    assert len(said) == 1
+    assert "joint2" in said[0]
+
+
+def test_efforts_that_end_are_a_fault_where_they_were_demanded():
+    loop = Loop(limits={"effort_check": "always"})
+    loop.run(0.05)
+    loop.arm.hold(loop.now)
+    loop.run(0.5)
+    loop.enabled()
+    loop.bus.faults.append(nan(MOTOR, fields=("effort",)))
+    loop.run(0.5)
+    assert loop.arm.fault.kind == "no_effort"
+    assert "joint2" in loop.arm.fault.reason
+    assert loop.bus.moved < 0.05
 
 
 # -- laws ------------------------------------------------------------------------------------------
