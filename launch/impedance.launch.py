@@ -9,6 +9,7 @@ With a simulated arm: ros2 launch mbs_dynamics impedance.launch.py simulation:=t
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from launch import LaunchDescription
@@ -17,7 +18,7 @@ from launch_ros.actions import Node
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros import launching
 
-NODE = "impedance_control_node"
+NODE, DEFAULT = "impedance_control_node", "impedance_control.yaml"
 
 RATE = 500.0
 """Rate in Hz of the joint states for which config/impedance_control.yaml states its stiffness."""
@@ -52,9 +53,11 @@ def nodes(given: launching.Given) -> list[Node]:
         "joints": asked.get("joints", [""]),
         **({"command_topic": topic} if topic else {}),
     }
-    rate = float(given.asked("simulator_node", "simulator_").get("rate", RATE))
-    in_command = given.in_command()
-    soft = stiffness_at(rate, {k: x for k, x in asked.items() if k not in in_command})
+    soft: dict[str, Any] = {}
+    if Path(given["params_file"]).name == DEFAULT:  # not the stiffness that a user states
+        rate = float(given.asked("simulator_node", "simulator_").get("rate", RATE))
+        in_command = given.in_command()
+        soft = stiffness_at(rate, {k: x for k, x in asked.items() if k not in in_command})
     controlled = {
         **launching.SIMULATED,
         **soft,
@@ -69,7 +72,7 @@ def nodes(given: launching.Given) -> list[Node]:
 
 def generate_launch_description() -> LaunchDescription:
     arguments = [
-        *launching.arm_arguments("impedance_control_node", "impedance_control.yaml"),
+        *launching.arm_arguments(NODE, DEFAULT),
         launching.BooleanArgument("simulation", "Start simulator_node as well, as the arm."),
         *launching.parameter_arguments("simulator_node", "simulator_"),
         launching.time_argument(),

@@ -695,11 +695,15 @@ class Guard:
 
     # -- enabling ---------------------------------------------------------------------------------
 
+    def in_turn(self, now: float) -> str:
+        """Return the message that two sources report the arm in turn; empty if none do."""
+        return IN_TURN.format(self.source) if self.sources.in_turn(now) else ""
+
     def input_problem(self, now: float) -> str:
         """Return the problem with the input; empty if there is none."""
         stale = self._stale(now)
         troubles = [watch.trouble for watch in self.watches]
-        in_turn = [IN_TURN.format(self.source)] if self.sources.in_turn(now) else []
+        in_turn = [said] if (said := self.in_turn(now)) else []
         return "; ".join([*in_turn, *(one.reason for one in (stale, *troubles) if one is not None)])
 
     def enable(self, now: float, limits: CommandLimits) -> None:

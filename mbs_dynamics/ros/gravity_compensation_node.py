@@ -387,6 +387,9 @@ class GravityCompensationNode(DescribedNode):
         self._remind_of_clock()
         self._remind_of_enabling(now)
         core, traffic = self._core, self._outputs.traffic()
+        in_turn = "" if core.arm is None else core.arm.in_turn(now)
+        publishers = listed(self._outputs.reporting("joint_states")) if in_turn else ""
+        self._remind("sources", f"{in_turn}; published by {publishers}" if in_turn else "")
         report = self._statistics.report(now)
         problems = self._problems(now, traffic.rivals)
         statuses = [

@@ -144,6 +144,11 @@ class CommandOutputs:
         own = self._node.get_fully_qualified_name()
         return [name for name in publishing if name != own]
 
+    def reporting(self, topic: str) -> list[str]:
+        """Return the full names of the nodes that publish on a topic of the node."""
+        resolved = self._node.resolve_topic_name(topic)
+        return sorted({full_name(x) for x in self._node.get_publishers_info_by_topic(resolved)})
+
     def subscribers(self) -> list[str]:
         """Return the full names of the nodes that subscribe to the command topic."""
         return [full_name(one) for one in self._node.get_subscriptions_info_by_topic(self.topic)]

@@ -225,7 +225,7 @@ def test_enabling_is_refused_without_fresh_and_good_input():
         ("velocity_reading", "joint4 moves at 99 by its reported velocity"),
         ("no_velocity", "holds no velocities"),
     ]:
-        bench.run(0.1)
+        bench.run(0.5)
         STOPS[kind](bench)
         assert said in bench.core.enable(bench.now)
         assert bench.fault is None  # nothing was enabled that could be stopped

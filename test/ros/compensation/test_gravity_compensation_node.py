@@ -19,6 +19,8 @@ pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from gravity_node_bench import ARM7, JOINTS, MODEL, READY, REST, Driver, G, GravityProcess, Q
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 import mbs_dynamics as mbs
@@ -109,6 +111,26 @@ def test_payload_gravity_and_parameters_take_effect_and_some_wait_for_rest(arm):
     arm.gravity((0.0, 0.0, -9.81))
     assert arm.set(**{"gravity_scale.joint2": 1.0}) == ""
     arm.waits(lambda: np.allclose(arm.commands[-1][1], G, atol=1e-9))
+
+
+def test_joint_state_publisher_beside_the_driver_is_named_and_leaves_the_arm_where_it_is(arm):
+    arm.enable()
+    before, count = len(arm.faults()), len(arm.commands)
+    other = Node("joint_state_publisher", namespace=arm.target.namespace)
+    foreign = other.create_publisher(JointState, "joint_states", 10)
+
+    def both():
+        message = arm.state(JOINTS, np.zeros(7))
+        foreign.publish(message)
+        arm.well()
+
+    arm.waits(lambda: "two sources in turn" in arm.target.log, again=both)
+    arm.waits(lambda: other.get_fully_qualified_name() in arm.target.log, again=both)
+    other.destroy_node()
+    assert arm.enabled[-1] is True
+    assert len(arm.faults()) == before
+    torques = np.array([command for _, command in arm.commands[count:]])
+    np.testing.assert_allclose(torques, np.tile(G, (len(torques), 1)), atol=0.1)
 
 
 # -- nodes of their own ----------------------------------------------------------------------------
