@@ -21,6 +21,7 @@ from ros_bench import NodeProcess, Probe
 from sensor_msgs.msg import JointState
 from simulator_bench import SimulatorProcess, Watcher
 from std_srvs.srv import SetBool, Trigger
+from waiting import TIMEOUT
 
 from mbs_dynamics.identification import read_recording
 from mbs_dynamics.resources import robot_path
@@ -53,7 +54,7 @@ def test_without_scipy_it_refuses_to_start_and_names_the_package():
     """And does not end when a recording does."""
     program = "import sys; sys.modules['scipy'] = None; from mbs_dynamics.ros import teaching_node"
     command = [sys.executable, "-c", f"{program}; sys.exit(teaching_node.main())"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     assert ended.returncode == 1
     (line,) = ended.stderr.splitlines()
     assert "cannot start" in line
