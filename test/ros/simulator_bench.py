@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from ros_bench import NodeProcess, Probe
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -41,10 +41,11 @@ class Watcher(Probe):
     def __init__(self, simulator):
         super().__init__(simulator)
         self.states = []
-        """All joint states."""
         self.descriptions = []
         node, name = self.node, simulator.name
-        node.create_subscription(JointState, "joint_states", self.states.append, 10_000)  # reliable
+        node.create_subscription(
+            JointState, "joint_states", self.states.append, qos_profile_sensor_data
+        )
         node.create_subscription(String, "robot_description", self.descriptions.append, LATCHED)
         self.commands = node.create_publisher(Float64MultiArray, simulator.topic, 10)
         self.named = node.create_publisher(JointState, f"{name}/effort_commands", 10)
