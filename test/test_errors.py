@@ -5,16 +5,20 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pickle
 import pkgutil
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control import Motors
 from mbs_dynamics.control.motor_table import UnknownKeyError
 from mbs_dynamics.errors import SimulationError, UnknownNameError
+from mbs_dynamics.files import write_at_once
 from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.backend_independent
@@ -74,3 +78,21 @@ def test_an_error_in_a_process_pool_reaches_the_caller():
         pytest.raises(mbs.UnknownBodyError, match="'nowhere'"),
     ):
         pool.submit(_pose_of_unknown_body, "nowhere").result()
+
+
+def test_a_table_of_motors_without_pyyaml_says_what_to_install(tmp_path, monkeypatch):
+    path = tmp_path / "motors.yaml"
+    path.write_text("motors: {}")
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(mbs.BackendError, match="pip install pyyaml"):
+        Motors.read(path, mbs.Model.from_urdf(robot_path("arm7")))
+
+
+def test_files_are_replaced_without_a_predictable_name_beside_them(tmp_path):
+    path = tmp_path / "table.yaml"
+    path.write_text("old")
+    trap = tmp_path / f".{path.name}.{os.getpid()}"
+    trap.symlink_to(tmp_path / "victim")
+    write_at_once("--out", path, "new")
+    assert path.read_text() == "new"
+    assert sorted(x.name for x in tmp_path.iterdir()) == sorted([path.name, trap.name])

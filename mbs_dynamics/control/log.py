@@ -50,8 +50,9 @@ class Log:
         raw = [row[2] for row in rows], [row[4] for row in rows]
         efforts = [taken.get(motor, 0.0) for motor in self._motors]
         used = [dict(zip(coordinates, values, strict=True)) for values in states]
-        by_joint = [[values.get(k) for k in self._coordinates] for values in used]
-        cells = [_cell(x) for column in (*by_joint, *raw, efforts) for x in column]
+        by_joint = [[row.get(k) for k in self._coordinates] for row in used]
+        columns: list[list[Any]] = [*by_joint, *raw, efforts]
+        cells = [_cell(x) for column in columns for x in column]
         self._stream.write(",".join([f"{t:.9f}", *cells]) + "\n")
 
 

@@ -75,7 +75,7 @@ def values(model, rng, batch):
         "q": q,
         "q2": q,
         "body": [*model.frames][-1],
-        "reference": [*model.frames][0],
+        "reference": next(iter(model.frames)),
         "joints": joints,
         "order": 2,
         "screws": rng.normal(size=(*batch, len(joints), 6)),
@@ -100,9 +100,9 @@ def test_every_algorithm_takes_the_model_or_says_why_not(name, batch):
         except mbs.TraceError as error:
             pytest.fail(f"{function.__name__}: {error}")
         except mbs.MbsError as error:
-            assert any(word in str(error) for word in ("singular", "degrees of freedom", "no ")), (
-                f"{function.__name__}: {error}"
-            )
+            known = any(word in str(error) for word in ("singular", "degrees of freedom", "no "))
+            if not known:
+                pytest.fail(f"{function.__name__}: {error}")
             continue
         for array in results if isinstance(results, tuple) else (results,):
             assert np.isfinite(array).all(), function.__name__
