@@ -51,7 +51,9 @@ setup(
         # Robots in the browser; pycollada reads meshes in .dae.
         "view": ["viser>=1.0", "trimesh>=4.5", "pycollada", "imageio"],
         # Identification, and smooth trajectories, from recordings; rosbags reads bags without ROS.
-        "identify": ["scipy>=1.11", "rosbags>=0.10"],
+        "identify": ["scipy>=1.11", "rosbags>=0.10", "pyyaml"],
+        # Models of MJCF, which MuJoCo's own compiler reads.
+        "mjcf": ["mujoco>=3.2"],
         # ROS 2 Jazzy as wheels, for machines where no ROS 2 is installed (x86-64 Linux).
         "ros": [
             "ros-jazzy-rclpy",
@@ -67,6 +69,7 @@ setup(
             "ros-jazzy-trajectory-msgs",
             "ros-jazzy-visualization-msgs",
             "pyyaml",
+            "scipy>=1.11",  # teaching_node
         ],
         # Algorithms in other systems, a module of mbs_dynamics.bridges each.
         "casadi": ["casadi>=3.6"],

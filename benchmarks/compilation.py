@@ -59,15 +59,14 @@ def _arms() -> Table:
 
 
 def _large(name: str, made: Callable[[], mbs.Model]) -> Table:
-    columns = ("seconds", "operations", "form", "trace + compile")
+    columns = ("seconds", "operations", "trace + compile")
     table = Table(name, columns)
     for function in mbs.ALGORITHMS:
         if function in CUBIC:
             continue
         kernel, seconds = _compiled(function, made())
-        form = "loops" if kernel.program.in_loops else "straight"
         label = algorithm_of(function).name
-        table.rows.append((label, kernel.operations.total, form, seconds))
+        table.rows.append((label, kernel.operations.total, seconds))
     table.note = _note()
     return table
 

@@ -128,7 +128,7 @@ def _folded(one: Parameter) -> str:
     line, *rest = re.split(r"(?<=\.) ", one.description, maxsplit=1)
     if len(line) > LONG:
         line, *clause = re.split("[:;] ", line, maxsplit=1)
-        rest = [f"{part[0].upper()}{part[1:]}" for part in clause] + rest
+        rest = [_capitalised(part) for part in clause] + rest
         line = line.removesuffix(".") + "."
     limits = f"Range: {one.range[0]:g} to {one.range[1]:g}." if one.range else ""
     details = _escaped(" ".join(filter(None, [*rest, one.remarks, limits])))
@@ -144,6 +144,12 @@ def _folded(one: Parameter) -> str:
     return f"<details><summary>{_escaped(line)}</summary>{folded}</details>"
 
 
+def _capitalised(text: str) -> str:
+    """Return a text that begins a sentence; names of parameters and topics keep their letters."""
+    name = re.match(r"\S*[_~/]", text)
+    return text if name else f"{text[0].upper()}{text[1:]}"
+
+
 def _escaped(text: str) -> str:
     """Return plain text as Markdown, with names of parameters and topics as code."""
     text = re.sub(r"[~\w./-]*(?:~/|_|<)[\w./<>]*", lambda found: f"`{found[0]}`", text)
@@ -157,7 +163,7 @@ def _commands() -> Iterable[str]:
     for number, (name, command) in enumerate(commands.choices.items()):
         said = helps[name]
         yield from ([""] * bool(number))
-        yield from (f"## {parser.prog} {name}", "", f"{said[0].upper()}{said[1:]}.", "")
+        yield from (f"## {parser.prog} {name}", "", f"{_capitalised(said)}.", "")
         actions = [action for action in command._actions if action.dest != "help"]
         yield from _table("argument, meaning", ((_argument(a), _help(a)) for a in actions))
 
@@ -165,7 +171,7 @@ def _commands() -> Iterable[str]:
 def _help(action: argparse.Action) -> str:
     said = action.help or f"One of {', '.join(map(str, action.choices or ()))}"
     said = said % vars(action) if "%(" in said else said
-    return re.sub(r"([<*])", r"\\\1", f"{said[0].upper()}{said[1:]}.")
+    return re.sub(r"([<*])", r"\\\1", f"{_capitalised(said)}.")
 
 
 def _argument(action: argparse.Action) -> str:

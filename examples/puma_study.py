@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -24,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import SimulationError
+from mbs_dynamics.errors import ModelWarning, SimulationError
 from mbs_dynamics.integrate import Motion, simulate
 from mbs_dynamics.integrate.runge_kutta import DormandPrince
-from mbs_dynamics.model.dh import PUMA, DHRow
+from mbs_dynamics.model.dh import DHRow, DHTable
 
 FloatArray = NDArray[np.float64]
 
@@ -43,12 +44,37 @@ TABLE_3 = {
 }
 """Acceptable simulation duration of each angle, in s, as printed."""
 
+
+def hub(b: float, alpha: float, I_zz: float) -> DHRow:
+    """Return a row of the wrist: no mass, and an inertia about the joint axis alone.
+
+    The axis Z_i is (0, sin(alpha), cos(alpha)) in the frame at the end of the link.
+    """
+    z = np.array([0.0, np.sin(alpha), np.cos(alpha)])
+    return DHRow(0.0, b, alpha, com=(0.0, 0.0, 0.0), inertia_at_com=I_zz * np.outer(z, z))
+
+
+PUMA = DHTable(
+    name="puma",
+    rows=(
+        DHRow(a=0.0, b=0.20, alpha=-np.pi / 2, mass=10.521),
+        DHRow(a=0.432, b=0.149, alpha=0.0, mass=15.7612),
+        DHRow(a=0.02, b=0.0, alpha=np.pi / 2, mass=8.767),
+        hub(0.432, -np.pi / 2, 0.181),
+        hub(0.0, np.pi / 2, 0.0735),
+        hub(0.056, 0.0, 0.0141),
+    ),
+)
+"""The six-joint PUMA of Table 2. The paper states neither the strength of gravity nor its axis."""
+
 SOLVERS = {"UDU^T": "udut", "Cholesky": "mass_matrix"}
 
 
 def puma(*, printed: bool = False, gravity: float = 9.81) -> mbs.Model:
     """Return the arm of Table 2, optionally with the printed C_5."""
-    model = mbs.Model.from_dh(PUMA, gravity=(0.0, 0.0, -gravity))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)  # no body has the inertia of a hub
+        model = mbs.Model.from_dh(PUMA, gravity=(0.0, 0.0, -gravity))
     return with_printed_constant(model, PUMA.rows) if printed else model
 
 

@@ -28,13 +28,13 @@ def nodes(given: launching.Given) -> list[Node]:
 
 
 def generate_launch_description() -> LaunchDescription:
-    arguments = [
-        *(
-            launching.argument(one.name, str(one.default))(
-                f"{one.description}{one.unit and f' In {one.unit}.'}"
-            )
-            for one in PARAMETERS
-        ),
-    ]
+    arguments = []
+    for one in PARAMETERS:
+        about = f"{one.description}{one.unit and f' In {one.unit}.'}"
+        if one.type == "bool":
+            default = "true" if one.default else "false"
+            arguments.append(launching.BooleanArgument(one.name, about, default))
+        else:
+            arguments.append(launching.argument(one.name, str(one.default))(about))
     namespace = "Namespace of the node and of a controller manager with a relative name."
     return launching.launch_file(__file__, namespace, arguments, nodes)

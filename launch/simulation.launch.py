@@ -59,8 +59,8 @@ def stiffness_of(text: str, given: launching.Given) -> dict[str, float]:
 
 
 def nodes(given: launching.Given) -> list[Node]:
-    simulated = given.in_file("simulator_node")
-    asked = {name: given.in_file(name, prefix) for name, prefix in PREFIXES.items()}
+    simulated = given.asked("simulator_node")
+    asked = {name: given.asked(name, prefix) for name, prefix in PREFIXES.items()}
     named = (file.get("robot_description_file") for file in (simulated, *asked.values()))
     text = given.description(next(filter(None, named), str(robot_path("arm7"))))
     stiffness = stiffness_of(text, given)
@@ -127,24 +127,31 @@ def generate_launch_description() -> LaunchDescription:
             'Posture at the start, such as "[0, -1.2, 1.5]", rad or m: one number for '
             "all joints or one for each, in the order of the model."
         ),
-        launching.switch("gravity_compensation", "true")(
-            "Start gravity_compensation_node as well. It starts disabled."
+        launching.BooleanArgument(
+            "gravity_compensation",
+            "Start gravity_compensation_node as well. It starts disabled.",
+            default="true",
         ),
         *launching.parameter_arguments("gravity_compensation_node", "gravity_compensation_"),
-        launching.switch("impedance")(
-            "Start impedance_control_node in place of gravity_compensation_node."
+        launching.BooleanArgument(
+            "impedance",
+            "Start impedance_control_node in place of gravity_compensation_node.",
         ),
         *launching.parameter_arguments("impedance_control_node", "impedance_"),
-        launching.switch("dynamics", "true")(
-            "Start dynamics_node as well, with energy and external torques."
+        launching.BooleanArgument(
+            "dynamics",
+            "Start dynamics_node as well, with energy and external torques.",
+            default="true",
         ),
         *launching.parameter_arguments("dynamics_node", "dynamics_"),
-        launching.switch("teaching")(
-            "Start teaching_node as well, which records and plays motions."
+        launching.BooleanArgument(
+            "teaching",
+            "Start teaching_node as well, which records and plays motions.",
         ),
         *launching.parameter_arguments("teaching_node", "teaching_"),
-        launching.switch("rviz")(
-            "Start RViz and robot_state_publisher as well, and draw what dynamics_node publishes."
+        launching.BooleanArgument(
+            "rviz",
+            "Start RViz and robot_state_publisher as well, and draw what dynamics_node publishes.",
         ),
         launching.algorithm_argument("the nodes"),
         launching.time_argument(" true: publish it, too."),

@@ -18,12 +18,15 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics import checks
-from mbs_dynamics.algorithms import Algorithm, algorithm_of, compile
+from mbs_dynamics.algorithms import Algorithm, algorithm_of
+from mbs_dynamics.algorithms._algorithm import asked_of
 from mbs_dynamics.algorithms.arguments import MEANINGS
 from mbs_dynamics.compiler import Port, Program
-from mbs_dynamics.compiler.codegen.c import PRECISIONS, CFunction, c_constant, c_function
+from mbs_dynamics.compiler.codegen.c import PRECISIONS, CFunction, c_constant, emit_c
+from mbs_dynamics.compiler.passes.pipeline import lower
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model import Model
+from mbs_dynamics.model.compiled import placements
 
 WIDTH = 96
 
@@ -73,7 +76,8 @@ def export_c(
     library = _Library(model, prefix, precision)
     for function, algorithm in zip(chosen, algorithms, strict=True):
         given = {name: value for name, value in options.items() if name in _known(algorithm)}
-        program = compile(function, model, backend="python", **given).program
+        _, arrays, asked = asked_of(function, given)
+        program = algorithm.program(model, arrays, algorithm.complete(asked))
         library.add(algorithm, program, given)
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
@@ -101,7 +105,7 @@ class _Library:
     def add(self, algorithm: Algorithm, program: Program, options: dict[str, Any]) -> None:
         self._inputs.update(port.name for port in program.inputs)
         name = f"{self.prefix}_{algorithm.name}"
-        function = c_function(program, name=name, precision=self.precision)
+        function = emit_c(lower(program, "c"), name=name, precision=self.precision)
         room = f"{name}_WORKSPACE".upper()
         paragraphs = [*self._paragraphs_of(algorithm, program, options), *_memory(function, room)]
         size = f"#define {room} {function.workspace}\n" if function.workspace else ""
@@ -138,7 +142,7 @@ class _Library:
             "gravity": model.gravity,
             "payload": model.payloads.parameters,
             "armature": model.armature if model.armature.any() else np.zeros(0),
-            "placements": model.placements,
+            "placements": placements(model),
             "payload_beyond": model.payload_beyond if taken else np.zeros(0),
         }
         constants = {
@@ -158,7 +162,8 @@ class _Library:
         if options:
             yield "With " + ", ".join(f"{name} = {value}" for name, value in options.items()) + "."
         yield "\n".join(
-            f"{port.name}{_shape(port)}: {MEANINGS[port.name][1]}" for port in program.inputs
+            f"{port.name}{_shape(port)}: {MEANINGS.get(port.name, ('', 'an array'))[1]}"
+            for port in program.inputs
         )
         yield "\n".join(f"out_{port.name}{_shape(port)}: the result" for port in program.outputs)
         yield f"{program.operations}."

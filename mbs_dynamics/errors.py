@@ -65,10 +65,18 @@ class MbsError(Exception):
     def __init__(self, *args: object) -> None:
         super().__init__(*(_cut(x) if isinstance(x, str) else x for x in args))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the message and the attributes: subclasses take other arguments than these."""
+        return _restored, (type(self), self.args), self.__dict__
+
 
 def _cut(text: str) -> str:
     half = LONGEST_MESSAGE // 2
     return text if len(text) <= LONGEST_MESSAGE else f"{text[:half]} [...] {text[-half:]}"
+
+
+def _restored(cls: type[MbsError], args: tuple[object, ...]) -> MbsError:
+    return cls.__new__(cls, *args)
 
 
 class ArgumentError(MbsError, ValueError):

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mbs_dynamics.errors import ArgumentError, MbsError, quoted, shortened
+from mbs_dynamics.errors import ArgumentError, BackendError, MbsError, quoted, shortened
 
 T = TypeVar("T")
 
@@ -78,15 +78,15 @@ def write_at_once(option: str, path: Path, text: str) -> None:
     """
     check_writable(option, path)
     target = expanded(path).resolve()  # symbolic links are kept
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
+        with tempfile.TemporaryDirectory(prefix=".", dir=target.parent) as folder:
+            temporary = Path(folder) / target.name
+            with temporary.open("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise ArgumentError(f"{option} cannot be written to {str(path)!r}: {error}") from error
 
 
@@ -389,14 +389,14 @@ def read_yaml_file(path: Path) -> Any:
 def read_yaml(text: str) -> Any:
     """Return the value of a YAML text.
 
-    Raises ArgumentError for other text, for keys that are given twice, for aliases, by which a few
-    lines can stand for billions of values and which ROS refuses too, and for more than
-    ``LARGEST_YAML`` characters.
+    Raises BackendError if PyYAML is not installed; ArgumentError for other text, for keys that are
+    given twice, for aliases, by which a few lines can stand for billions of values and which ROS
+    refuses too, and for more than ``LARGEST_YAML`` characters.
     """
     try:
         import yaml
     except ImportError as error:
-        raise ArgumentError(f"cannot be read without PyYAML ({error}); install pyyaml") from error
+        raise BackendError(f"YAML needs PyYAML ({error}): pip install pyyaml") from error
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
         """A loader that accepts the tuples that launch writes, and no aliases."""

@@ -10,13 +10,17 @@ kind of links, bent slender rods, and for any other model.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from mbs_dynamics.algorithms import ALGORITHMS, algorithm_of, forward_dynamics
 from mbs_dynamics.algorithms.forward_dynamics import METHODS
 from mbs_dynamics.compiler import Operations
-from mbs_dynamics.errors import SingularError
+from mbs_dynamics.errors import MbsError
 from mbs_dynamics.model.dh import DHRow
+from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.representation import REPRESENTATIONS
@@ -57,7 +61,11 @@ fewer operations than the one proposed, and Walker and Orin's the fewest of all.
 
 def slender_chain(n: int) -> Model:
     """Return a serial robot of n revolute joints and bent slender rods, with no special angles."""
-    return Model.from_dh([DHRow(0.3, 0.2, 0.7, mass=1.0, hub_inertia=0.05) for _ in range(n)])
+    row = DHRow(0.3, 0.2, 0.7, mass=1.0)
+    hub = Inertia.from_com(0.0, np.zeros(3), np.diag([0.0, 0.0, 0.05]))  # about the joint axis
+    chain = Model.from_dh([row] * n)
+    bodies = (replace(body, inertia=body.inertia + hub) for body in chain.bodies)
+    return replace(chain, bodies=tuple(bodies))
 
 
 def forward_dynamics_counts(sizes: Sequence[int]) -> dict[str, list[Count]]:
@@ -78,19 +86,26 @@ class Row(NamedTuple):
 
     title: str
     operations: dict[str, Operations]
-    """One entry, under the key ``""``, for an algorithm without representations; none if the mass
-    matrix is singular."""
+    """One entry, under the key ``""``, for an algorithm without representations; none if it does
+    not apply to the model."""
+    reason: str = ""
+    """Why it does not apply."""
 
 
 def algorithm_counts(
     model: Model, functions: Sequence[Callable[..., Any]] = ALGORITHMS
 ) -> list[Row]:
-    """Return the operations of algorithms, by default all, for a model in each representation."""
-    tip, middle = (*leaves(model), *model.frames)[0], model.n // 2
-    joint = model.joint_names[middle] if model.n else ""
+    """Return the operations of algorithms, by default all, for a model in each representation.
+
+    Those of a body are for the first leaf, those by a joint for the middle one of the joints with
+    one degree of freedom, if there are any.
+    """
+    tip = (*leaves(model), *model.frames)[0]
+    single = [joint.name for joint in model.joints if joint.nv == 1]
+    middle = single[len(single) // 2 :][:1]
     chosen: dict[str, tuple[Any, str]] = {
         "body": (tip, f" of {tip}"),
-        "joints": ((joint,) if joint else (), f" by {joint}"),
+        "joints": (tuple(middle), "".join(f" by {joint}" for joint in middle)),
         "order": (3, " of order 3"),
     }
     rows = []
@@ -106,7 +121,8 @@ def algorithm_counts(
                 name: algorithm.operations(model, variant)
                 for name, variant in (variants if by_name else {"": options}).items()
             }
-        except SingularError:
-            operations = {}
+        except MbsError as error:  # no solution at any state, or joints that it does not take
+            rows.append(Row(title, {}, str(error)))
+            continue
         rows.append(Row(title, operations))
     return rows

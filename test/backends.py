@@ -18,6 +18,7 @@ import pytest
 
 from mbs_dynamics.compiler import Kernel, Program, trace
 from mbs_dynamics.compiler.codegen.c import emit_c
+from mbs_dynamics.compiler.passes.pipeline import lower
 
 LLVM = pytest.param(
     "llvm",
@@ -49,7 +50,7 @@ def c_function(program: Program, folder: Path) -> Any:
     """Emit and compile C; return a function of arrays to its status and the flat outputs."""
     folder = Path(tempfile.mkdtemp(dir=folder))  # a loaded library must not be overwritten
     text, library = folder / f"{program.name}.c", folder / f"{program.name}.so"
-    text.write_text(emit_c(program))
+    text.write_text("#include <math.h>\n\n" + emit_c(lower(program, "c")).definition)
     subprocess.run([COMPILER, *STRICT, text, "-o", library, "-lm"], check=True)
     function = getattr(ctypes.CDLL(str(library)), program.name)
     function.restype = ctypes.c_int

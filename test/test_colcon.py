@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from waiting import TIMEOUT
 
 pytest.importorskip("colcon_ros")
 
@@ -21,7 +22,6 @@ pytestmark = pytest.mark.backend_independent
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("config", "launch", "mbs_dynamics", "resource", "urdf")
 FILES = ("LICENSE", "README.md", "package.xml", "pyproject.toml", "setup.cfg", "setup.py")
-START_TIMEOUT = 60.0
 
 
 @pytest.fixture(scope="module", params=["copied", "symlinked"])
@@ -114,13 +114,13 @@ def test_the_node_starts_from_the_install_space_and_stops_when_interrupted(prefi
     rclpy.init(context=context)
     try:
         watcher = rclpy.create_node("test_colcon_watcher", context=context)
-        deadline = time.monotonic() + START_TIMEOUT
+        deadline = time.monotonic() + TIMEOUT
         while not watcher.count_subscribers(f"{space}/joint_states"):
             assert node.poll() is None, node.communicate()[0]
             assert time.monotonic() < deadline, "the node did not appear"
             time.sleep(0.05)
         node.send_signal(signal.SIGINT)
-        output, _ = node.communicate(timeout=START_TIMEOUT)
+        output, _ = node.communicate(timeout=TIMEOUT)
         assert node.returncode == 0, output
     finally:
         node.kill()

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import TIMEOUT
 
 TOOLS = Path(__file__).resolve().parents[1] / "tools"
 sys.path.append(str(TOOLS))
@@ -119,7 +120,9 @@ def test_test_that_fails_kills_a_mutant(tmp_path: Path, change: str, status: int
     )
     trial = TRIAL.format(tests=str(TOOLS), place=str(tmp_path), change=change)
     run = [sys.executable, "-c", trial]
-    assert subprocess.run(run, cwd=tmp_path, capture_output=True, timeout=60).returncode == status
+    assert (
+        subprocess.run(run, cwd=tmp_path, capture_output=True, timeout=TIMEOUT).returncode == status
+    )
 
 
 def test_every_known_survivor_is_a_change_of_the_package_as_it_is() -> None:

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from waiting import TIMEOUT
 
 pytest.importorskip("viser")
 
@@ -24,8 +25,6 @@ import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
 from mbs_dynamics.integrate import simulate
 from mbs_dynamics.resources import robot_path
-
-TIMEOUT = 60.0
 
 
 @pytest.fixture(scope="module")

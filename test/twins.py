@@ -59,7 +59,7 @@ class Twin:
         """Return the positions of Pinocchio."""
         found = pin.neutral(self.pin)
         for ours, theirs in self.joints:
-            x = ours.ratio * q[self.model.positions_of(ours)] + ours.offset
+            x = ours.ratio * q[self.model.positions(ours)] + ours.offset
             if theirs.nq > len(x):  # an angle by its cosine and sine
                 x = np.array([*x[:-1], np.cos(x[-1]), np.sin(x[-1])])
             found[theirs.idx_q : theirs.idx_q + theirs.nq] = x

@@ -39,7 +39,7 @@ def link_poses(model, q):
     C = [None] * model.nb + [np.eye(4)]
     for i, body in enumerate(model.bodies):
         joint = body.joint
-        x = q[model.positions_of(joint)]
+        x = q[model.positions(joint)]
         if joint.nv == 1:
             moved = motion(joint.screw, joint.ratio * x[0] + joint.offset)
         else:

@@ -31,7 +31,7 @@ ROOMS = {
     "checks.py": ("test_bad_arguments.py",),
     "c_export.py": ("compiler/test_c_export.py",),
     "operation_counts.py": ("algorithms/test_operation_counts.py",),
-    "cli": ("test_cli.py", "test_explain_cli.py", "test_simulate_cli.py"),
+    "cli": ("test_cli.py", "test_simulate_cli.py"),
 }
 """Tests of parts of the package that bear another name than the part."""
 LONG = (

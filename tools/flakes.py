@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 TEST = Path(__file__).resolve().parents[1] / "test"
-MODULES = "concurrent|multiprocessing|rclpy|signal|socket|threading|time"
+MODULES = "concurrent|multiprocessing|rclpy|signal|socket|threading|time|waiting"
 TIMED = re.compile(rf"^\s*(import|from) ({MODULES})\b|\btimeout=", re.MULTILINE)
 REPORT = re.compile(r"^=+ (ERRORS|FAILURES) =+$", re.MULTILINE)
 BUSY = [sys.executable, "-c", "while True: pass"]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mbs_dynamics.algorithms._algorithm import Algorithm, asked_of
-from mbs_dynamics.algorithms.arguments import ARRAYS, BODY_LEVEL, shape_of
+from mbs_dynamics.algorithms.arguments import ARRAYS, BODY_LEVEL
 from mbs_dynamics.algorithms.kernels import kernel_of, traced_on
 from mbs_dynamics.compiler import Kernel, Program, named_results
 from mbs_dynamics.errors import ArgumentError
@@ -102,13 +102,13 @@ def _parts(functions: Mapping[str, Any] | Sequence[Any]) -> list[_Part]:
 def _inputs(parts: Sequence[_Part], model: Model) -> dict[str, tuple[int, ...]]:
     """Return the shapes of all arrays, or raise ArgumentError where two parts disagree."""
     inputs: dict[str, tuple[int, ...]] = {}
-    for name in ARRAYS:
+    for name in dict.fromkeys([*ARRAYS, *(name for part in parts for name in part.arrays)]):
         takers = [part for part in parts if name in part.arrays]
-        shapes = {shape_of(name, model, part.options) for part in takers}
+        shapes = {part.algorithm.shape(name, model, part.options) for part in takers}
         frames = {_frames_of(part, name) for part in takers}
         if len(shapes) > 1 or len(frames) > 1:
             uses = ", ".join(
-                f"{part.name} takes {shape_of(name, model, part.options)} "
+                f"{part.name} takes {part.algorithm.shape(name, model, part.options)} "
                 f"{_frames_of(part, name)}".rstrip()
                 for part in takers
             )
@@ -122,8 +122,7 @@ def _frames_of(part: _Part, name: str) -> str:
     """Return the representation in which a part takes an array, empty if it does not matter."""
     if name not in BODY_LEVEL:
         return ""
-    asked = part.algorithm.candidates(part.arrays, part.options)[0].get("representation")
-    return str(asked or "body_fixed")
+    return str(part.options.get("representation", "body_fixed"))
 
 
 def _cheapest(
@@ -158,9 +157,8 @@ def _trace(
             on = Tree(
                 same, tree.gravity, tree.loads, tree.armature, tree.placements, tree.payload_beyond
             )
-            options = part.algorithm.candidates(part.arrays, part.options)[0]
             arrays = {name: symbols[name] for name in part.arrays}
-            result = part.algorithm.equations(on, **arrays, **options)
+            result = part.algorithm.equations(on, **arrays, **part.options)
             for key, array in named_results("", result)[0].items():
                 results[f"{part.name}_{key}" if key else part.name] = array
         return results

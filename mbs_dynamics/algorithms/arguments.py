@@ -5,16 +5,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, get_args, get_origin
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from mbs_dynamics.algorithms.kernels import MODEL_INPUTS
+from mbs_dynamics.algorithms.kernels import MODEL_INPUTS, compiled_on, model_inputs
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model.model import Model
-from mbs_dynamics.representation import AUTO, convert_wrench
+from mbs_dynamics.model.coordinates import check_single
+from mbs_dynamics.model.model import Model, body_wrenches
+from mbs_dynamics.representation import AUTO, BodyFixed, convert_wrench
+from mbs_dynamics.representation.tree import Tree
 
 MEANINGS: dict[str, tuple[str, str]] = {
     "q": ("..., nq", "positions of the joints, rad or m"),
@@ -56,7 +60,10 @@ MEANINGS: dict[str, tuple[str, str]] = {
 """Shapes, meanings and units of arrays; the last ones are those of the model."""
 
 ARRAYS = tuple(name for name in MEANINGS if name not in MODEL_INPUTS)
-"""Names of the arguments of equations that are arrays; every other argument is an option."""
+"""Names of arrays whose shapes need not be declared, in the order of the inputs of kernels."""
+
+SIZES = ("n", "nq", "nb")
+"""Names for sizes of a model in the declared shapes of arrays."""
 
 BODY_LEVEL = frozenset({"wrenches"})
 """Arrays whose meaning depends on the representation."""
@@ -79,12 +86,53 @@ ERRORS = {
 }
 
 
-def described(
-    text: str | None, arrays: Sequence[str], options: Mapping[str, Any], *, invariant: bool
-) -> str:
+def declared_arrays(equations: Callable[..., Any]) -> dict[str, str]:
+    """Return the axes of the array arguments of equations, written as in :data:`MEANINGS`.
+
+    Arrays are annotated as such: ``q: ArrayLike`` where the name is one of :data:`ARRAYS`, which
+    says the shape, and ``force: Annotated[ArrayLike, (3,)]`` for any other name, with integers and
+    :data:`SIZES`. Every other argument is an option. The first argument is the model.
+
+    Raises ArgumentError for an argument without an annotation, or without a valid shape.
+    """
+    name = equations.__name__
+    try:
+        annotations = inspect.get_annotations(equations, eval_str=True)
+    except NameError as error:
+        raise ArgumentError(f"{name}: an annotation cannot be evaluated: {error}") from error
+    _, *arguments = inspect.signature(equations).parameters
+    arrays = {}
+    for argument in arguments:
+        instead = f"write {argument}: Annotated[ArrayLike, (3,)] for an array of this shape"
+        if argument not in annotations:
+            raise ArgumentError(
+                f"{name}: {argument} has no annotation; {instead}, or {argument}: str for an option"
+            )
+        alternatives = [annotations[argument], *get_args(annotations[argument])]
+        origins = [get_origin(x) for x in alternatives]
+        if Annotated in origins:
+            shape = alternatives[origins.index(Annotated)].__metadata__[0]
+            if not isinstance(shape, tuple) or not all(
+                x in SIZES if isinstance(x, str) else isinstance(x, int) for x in shape
+            ):
+                raise ArgumentError(
+                    f"{name}: the shape of {argument} must be a tuple of integers and names of "
+                    f"sizes ({', '.join(SIZES)}), got {shape!r}"
+                )
+            arrays[argument] = ", ".join(["...", *map(str, shape)])
+        elif set(get_args(ArrayLike)) <= {*alternatives} or np.ndarray in origins:
+            if argument not in ARRAYS:
+                raise ArgumentError(f"{name}: {argument} has no shape; {instead}")
+            arrays[argument] = MEANINGS[argument][0]
+    return arrays
+
+
+def described(text: str | None, arrays: Mapping[str, str], options: Mapping[str, Any]) -> str:
     """Return the docstring of an algorithm with the descriptions of its arguments and errors."""
-    known = {x: MEANINGS[x] for x in arrays if x in MEANINGS}
-    lines = [f"- ``{x}`` ({shape}): {meaning}" for x, (shape, meaning) in known.items()]
+    lines = [
+        f"- ``{x}`` ({axes}): {MEANINGS[x][1] if x in MEANINGS else 'an array'}"
+        for x, axes in arrays.items()
+    ]
     if "wrenches" in arrays:
         frames = "in the chosen representation, body-fixed for ``auto``"
         frames = frames if "representation" in options else "body-fixed: they turn with the bodies"
@@ -93,28 +141,27 @@ def described(
         lines[k] += f"; {frames}; {by_link}"
     lines += [f"- ``{name}``: {OPTIONS[name]}" for name in options if name in OPTIONS]
     if "representation" in options:
-        auto = "the one with the fewest operations" if invariant else "body-fixed"
-        lines.append(f'- ``representation``: {NAMES}; ``"auto"`` means {auto}')
+        lines.append(f'- ``representation``: {NAMES}; ``"auto"`` means body-fixed')
     errors = dict.fromkeys(ERRORS[name] for name in (*arrays, *options) if name in ERRORS)
     listed = ", ".join(["Raises ArgumentError for a wrong shape or type", *errors])
     return "\n\n".join([inspect.cleandoc(text or ""), "\n".join(lines), f"{listed}."])
 
 
-def shape_of(name: str, model: Model, options: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return the shape of an array argument, without batch axes."""
+def shape_of(name: str, axes: str, model: Model, options: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the shape of an array argument with these axes, without batch axes."""
     sizes = {"n": model.n, "nq": model.nq, "nb": model.nb}
     if name == "wrenches":
         sizes["nb"] += len(fixed_among(model, options))
     if name == "motion":  # q and its time derivatives, as many as the equations with order need
         rows = [joint.name for joint in model.joints if joint.nq == joint.nv]
         instead = "twists, accelerations and jerks, which take arrays of any size"
-        model.check_single("motion of twist_derivatives", *rows, instead=instead)
+        check_single(model.joints, "motion of twist_derivatives", *rows, instead=instead)
         sizes["order + 2"] = options["order"] + 2
     if name == "screws":  # one for each of the named joints
         joints = options["joints"]
         sizes["m"] = len(joints) if isinstance(joints, Sequence) else 0
-    _, *axes = MEANINGS[name][0].split(", ")
-    return tuple(sizes[axis] if axis in sizes else int(axis) for axis in axes)
+    _, *own = axes.split(", ")
+    return tuple(sizes[axis] if axis in sizes else int(axis) for axis in own)
 
 
 def fixed_among(model: Model, options: Mapping[str, Any]) -> list[str]:
@@ -136,23 +183,28 @@ def wrenches_on(
     """
     joints = [model.fixed_joints[name] for name in fixed_among(model, options)]
     by_row: list[dict[str, Any]] = [{} for _ in (None, *joints)]
-    W = model.wrenches(by_link)  # raises for what are no wrenches
+    W = body_wrenches(model, by_link)  # raises for what are no wrenches
     for link, wrench in by_link.items():
         carrying = [k for k, joint in enumerate(joints) if link in joint.links]
         row = min(carrying, key=lambda k: len(joints[k].links), default=-1)
         by_row[row + 1][link] = wrench
     if joints:
         beyond = [
-            model.wrenches(some)[..., joint.child.body, :] @ se3.Ad(joint.child.placement)
+            body_wrenches(model, some)[..., joint.child.body, :] @ se3.Ad(joint.child.placement)
             for joint, some in zip(joints, by_row[1:], strict=True)
         ]
-        rows = [*np.moveaxis(model.wrenches(by_row[0]), -2, 0), *beyond]
+        rows = [*np.moveaxis(body_wrenches(model, by_row[0]), -2, 0), *beyond]
         W = np.stack(np.broadcast_arrays(*rows), axis=-2)
     representation = options.get("representation", AUTO)
     if representation in (AUTO, "body_fixed"):
         return W
-    from mbs_dynamics.algorithms.kinematics import forward_kinematics
+    links = *model.body_names, *(joint.child.name for joint in joints)
 
-    links = [*model.body_names, *(joint.child.name for joint in joints)]
-    C = forward_kinematics(model, q, bodies=links)
+    def poses(tree: Tree, q: Any) -> Any:
+        rep = BodyFixed(tree, q)
+        frames = [tree.frame(link) for link in links]
+        return np.array([rep.C(frame.body) @ frame.placement for frame in frames])
+
+    kernel = compiled_on(model, links, poses, {"q": (model.nq,)}, name="poses_of_links")
+    C = kernel(q, *model_inputs(model, kernel))
     return np.asarray(convert_wrench(W, C, source="body_fixed", target=representation))

@@ -1,21 +1,18 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The inverse of the mass matrix by articulated bodies: products with it in O(n)."""
+"""Articulated inertias, and products with the inverse of the mass matrix in O(n)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.algorithms.factorization import pivots, symmetric
+from mbs_dynamics.algorithms.factorization import pivots
 from mbs_dynamics.algorithms.mass_matrix import carried
-from mbs_dynamics.compiler import ALL, BEYOND, SINCE
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.representation import Representation, common_frame
-from mbs_dynamics.representation.pairs import CommonFrame
+from mbs_dynamics.representation import Representation
 from mbs_dynamics.representation.tree import Tree
 
 
@@ -63,121 +60,54 @@ class Articulated:
     """The factors of M = U D U^T as psi and m_hat of Mohan and Saha, (28), for each body.
 
     Both are arrays with an entry for each screw of the joint, S, psi (k, 6) and m_hat (k,); screws
-    of one joint are treated as those of joints in series. Products with the inverse are those of
-    derivations.md, (12) to (14). For trees in which every joint has coordinates of its own. A
-    product with M^-1 takes two recursions instead of products with rows of U, which grow with the
-    depth of the tree.
+    of one joint are treated as those of joints in series. For trees in which every joint has
+    coordinates of its own.
     """
 
-    def __init__(
-        self,
-        model: Tree,
-        rep: Representation,
-        armature: Array | None = None,
-        common: CommonFrame | None = None,
-    ) -> None:
-        self.model = model
-        self.common = common or common_frame(rep)
-        self.S, self.psi, self.inverse_pivot = (model.per_body() for _ in range(3))
+    def __init__(self, model: Tree, rep: Representation, armature: Array | None = None) -> None:
+        self.model, self.rep = model, rep
+        self.psi, self.inverse_pivot = model.per_body(), model.per_body()
         inertias = ArticulatedInertias(model, rep, armature)
         for i, _ in model.outward():
-            self.S[i] = self.common.twist(i, rep.screw(i)).T
             inertias.begin(i)
         for i, p in model.inward():
             U, d, _ = inertias.eliminate(i, p)
             self.inverse_pivot[i] = 1.0 / d
-            self.psi[i] = self.common.load(i, (U * self.inverse_pivot[i][:, None]).T).T
+            self.psi[i] = U * self.inverse_pivot[i][:, None]
 
     def accelerations(self, tau: Array, h: Any) -> Array:
         """Return M^-1 (tau - h) by coordinate, of torques tau (n,) and those h of the bodies."""
-        model, common = self.model, self.common
-        phi, x = model.per_body(), model.per_body()
-        mu, eta, given = model.per_body(np.zeros(6)), model.zeros_per_body(6), model.of_joints(tau)
+        model, rep = self.model, self.rep
+        phi, x, mu = model.per_body(), model.per_body(), model.per_body(np.zeros(6))
+        eta, given = [np.zeros(6)] * (model.nb + 1), model.of_joints(tau)
         for i, p in model.inward():  # U^-1 b: (32)
-            phi[i], added = forces(given[i] - h[i], self.S[i], self.psi[i], eta[i])
-            eta[p] = eta[p] + common.transform(i).T @ (eta[i] + added)
+            phi[i], added = forces(given[i] - h[i], rep.screw(i).T, self.psi[i], eta[i])
+            eta[p] = eta[p] + rep.transform(i).T @ (eta[i] + added)
         for i, p in model.outward():  # U^-T D^-1 of that: (34)-(37)
-            moved = common.transform(i) @ mu[p]
-            x[i], mu[i] = motions(phi[i] * self.inverse_pivot[i], self.S[i], self.psi[i], moved)
+            scaled = phi[i] * self.inverse_pivot[i]
+            x[i], mu[i] = motions(scaled, rep.screw(i).T, self.psi[i], rep.transform(i) @ mu[p])
         return model.generalized(x)
-
-    def response(self, dtau: Array) -> Array:
-        """Return -M^-1 dtau (n, n), of a matrix dtau of the joints of the bodies."""
-        X = self.model.per_pair()
-        for i, k, x in self._solutions(lambda i, k: -dtau[i, k], ALL, ALL):
-            X[i, k] = x
-        return self.model.generalized(X, 2)
-
-    def solution(self, B: Array) -> Array:
-        """Return M^-1 B (n, m) of forces B by coordinate."""
-        none = [np.zeros(body.joint.nv) for body in self.model.model.bodies]
-        return np.array([self.accelerations(column, none) for column in B.T]).T
-
-    def congruence(self, J: Array) -> Array:
-        """Return J M^-1 J^T = Y^T D^-1 Y (m, m), Y = U^-1 J^T, symmetric: half of a solution."""
-        model, m = self.model, len(J)
-        eta, product = [np.zeros((6, m))] * (model.nb + 1), np.zeros((m, m))
-        b = model.of_joints(J.T)
-        for i, p in model.inward():  # (32)
-            y, added = forces(b[i], self.S[i], self.psi[i], eta[i])
-            eta[p] = eta[p] + self.common.transform(i).T @ (eta[i] + added)
-            product = product + y.T @ (self.inverse_pivot[i][:, None] * y)
-        return symmetric(product)
-
-    def inverse(self) -> Array:
-        """Return M^-1 (n, n), symmetric, in O(n d)."""
-        X = self.model.per_pair()
-        for i, k, x in self._solutions(self.model.unit, BEYOND, SINCE):
-            X[i, k] = x
-            X[k, i] = x.T
-        return self.model.generalized(X, 2)
-
-    def _solutions(
-        self, force: Callable[[Any, Any], Any], there: str, wanted: str
-    ) -> Iterator[tuple[Any, Any, Any]]:
-        """Yield body i, column k and x_ik with M x_k = b_k, for the wanted columns of each body.
-
-        These are blocks (k_i, k_k), and k is a body whose joint has the columns. ``there`` is the
-        domain in which the forces b_ik can be nonzero. Columns are an inner loop over independent
-        values, which allows vector code.
-        """
-        model, common, S, psi = self.model, self.common, self.S, self.psi
-        eta, mu, phi = model.per_column(6), model.per_column(6), model.per_pair()
-        for i, p in model.inward():  # (32)
-            for k in model.columns(i, there):
-                phi[i, k], added = forces(force(i, k), S[i], psi[i], eta[i, k])
-                carry = common.transform(i).T  # what has to wait for phi_ik is added last
-                eta[p, k] = (eta[p, k] + carry @ eta[i, k]) + carry @ added
-        for i, p in model.outward():  # (34)-(37)
-            for k in model.columns(i, wanted):
-                moved = common.transform(i) @ mu[p, k]
-                scaled = phi[i, k] * self.inverse_pivot[i][:, None]
-                x, mu[i, k] = motions(scaled, S[i], psi[i], moved)
-                yield i, k, x
 
 
 def forces(b: Array, S: Array, psi: Array, eta: Array) -> tuple[Array, Array]:
-    """Return phi = U^-1 b at one joint, (32), and sum_c psi_c phi_c, what that adds to eta.
-
-    Of forces b (k,) and a wrench eta (6,), or of m of them, (k, m) and (6, m).
-    """
+    """Return phi = U^-1 b at one joint, (32), and sum_c psi_c phi_c, what that adds to eta."""
     phi: list[Any] = []
     added: Any = 0.0
     for b_c, S_c, psi_c in reversed(list(zip(b, S, psi, strict=True))):
         phi.append(minus_power(b_c, S_c, eta + added if phi else eta))
-        added = np.multiply.outer(psi_c, phi[-1]) + added
+        added = psi_c * phi[-1] + added
     return np.array(phi[::-1]), added
 
 
 def motions(scaled: Array, S: Array, psi: Array, moved: Array) -> tuple[Array, Array]:
     """Return x = U^-T D^-1 phi at one joint, (34)-(37), and the motion mu of its body.
 
-    Of ``scaled`` D^-1 phi (k,) and a motion of the parent (6,), or of m of them.
+    ``scaled`` is D^-1 phi (k,), ``moved`` the motion (6,) of the parent.
     """
     x: list[Any] = []
     for scaled_c, S_c, psi_c in zip(scaled, S, psi, strict=True):
         x.append(minus_power(scaled_c, psi_c, moved))
-        moved = moved + np.multiply.outer(S_c, x[-1])
+        moved = moved + S_c * x[-1]
     return np.array(x), moved
 
 

@@ -92,7 +92,7 @@ def _of_joints(model: Tree, method: str, first: Any, second: Any) -> FloatArray:
     """Return the results of a method of the group of each joint, in the order of q."""
     results = [np.zeros(0)]
     for joint in model.model.joints:
-        at = model.model.positions_of(joint)
+        at = model.model.positions(joint)
         x = first[at] if method in POSITIONS else first[joint.velocities]
         y = second[at] if method == "difference" else second[joint.velocities]
         results.append(getattr(joint.group, method)(x, y, joint.name))

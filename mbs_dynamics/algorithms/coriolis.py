@@ -18,13 +18,13 @@ from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.representation import BodyFixed, Identity, common_frame
+from mbs_dynamics.representation import BodyFixed, carried_inward
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["christoffel_symbols", "coriolis_matrix"]
 
 
-@algorithm(invariant=True, joint_space_only=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True)
 def coriolis_matrix(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     """Return the Coriolis matrix C(q, qd) (..., n, n) for which Mdot - 2 C is skew-symmetric.
 
@@ -38,19 +38,16 @@ def coriolis_matrix(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     rate = model.joint_rates(qd)
     V = twists_of(model, rep, rate)
     M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
-    common, C = common_frame(rep), model.per_pair()
-    Sd, S_common, Sd_common = model.per_body(), common.screws(), model.per_body()
-    for i, _ in model.outward():
-        Sd[i] = ad(V[i]) @ rep.screw(i)  # the rate of a screw that moves along
-        Sd_common[i] = common.twist(i, Sd[i])
+    C = model.per_pair()
+    Sd = [ad(V[i]) @ rep.screw(i) for i in range(model.nb)]  # the rate of a screw that moves along
     for j, _ in model.inward():
         S_j = rep.screw(j)
         own = M[j] @ Sd[j] + B[j] @ S_j
         C[j, j] = S_j.T @ own
         loads = own, M[j] @ S_j, B[j].transposed(S_j)
-        for i, (column, row_rate, row) in common.carried_inward(j, *loads):
-            C[i, j] = S_common[i].T @ column  # (C1)
-            C[j, i] = row.T @ S_common[i][:3] + row_rate.T @ Sd_common[i]  # (C2)
+        for i, (column, row_rate, row) in carried_inward(rep, j, *loads):
+            C[i, j] = rep.screw(i).T @ column  # (C1)
+            C[j, i] = row.T @ rep.screw(i)[:3] + row_rate.T @ Sd[i]  # (C2)
     return model.generalized(C, 2)
 
 
@@ -68,8 +65,7 @@ def christoffel_symbols(model: Tree, q: ArrayLike) -> FloatArray:
     q (..., nq). Raises ArgumentError for a wrong shape or type.
     """
     rep = BodyFixed(model, q)
-    M, common = composite_inertias(model, rep), common_frame(rep)
-    S, of = common.screws(), model.columns_of
+    M, of = composite_inertias(model, rep), model.columns_of
     gamma = np.full((sum(body.joint.nv for body in model.bodies),) * 3, 0.0, dtype=object)
     for body, _ in model.inward():
         S_k, own = rep.screw(body), of[body]
@@ -77,12 +73,13 @@ def christoffel_symbols(model: Tree, q: ArrayLike) -> FloatArray:
             B_k = Gyration.of(M[body], S_a)
             gamma[own, k, own] = S_k.T @ (B_k @ S_k)
             beyond = B_k.transposed(S_k) if S_k.shape[1] > 1 else np.zeros((3, 1))
-            for b, (W_k, m_k, B) in common.carried_inward(body, B_k @ S_k, beyond, B_k):
-                j, S_j = of[b], S[b]
+            for b, (W_k, m_k, B) in carried_inward(rep, body, B_k @ S_k, beyond, B_k):
+                j, S_j = of[b], rep.screw(b)
                 gamma[j, k, own] = S_j.T @ W_k
                 gamma[own, k, j] = gamma[own, j, k] = m_k.T @ S_j[:3]
-                for c, (W_i, m_i) in common.inward_from(b, B @ S_j, B.transposed(S_j)):
-                    i, S_i = of[c], S[c]
+                own_loads = B @ S_j, B.transposed(S_j)
+                for c, (W_i, m_i) in [(b, own_loads), *carried_inward(rep, b, *own_loads)]:
+                    i, S_i = of[c], rep.screw(c)
                     y = m_i.T @ S_i[:3]
                     gamma[j, i, k] = gamma[j, k, i] = y
                     gamma[k, i, j] = -y.T
@@ -130,8 +127,6 @@ class Gyration:
 
     def carried(self, carry: Any) -> Gyration:
         """Return carry^T B carry, for the frame of the parent."""
-        if isinstance(carry, Identity):
-            return self
         p = carry.back(self.momentum)
         return Gyration(carry.conjugate(self.moments) + so3.hat(carry.r) @ so3.hat(p), p)
 

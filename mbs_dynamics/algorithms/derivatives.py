@@ -24,9 +24,9 @@ from mbs_dynamics.algorithms.newton_euler import (
 )
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import derivative_of, series_of
-from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.lie.se3 import ad, ad_dual
-from mbs_dynamics.representation import BodyAxes, common_frame
+from mbs_dynamics.representation import BodyAxes, carried_inward
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = [
@@ -78,7 +78,7 @@ class TorqueRates(NamedTuple):
     """In N m/s^2 or N/s^2."""
 
 
-@algorithm(invariant=True, joint_space_only=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True)
 def inverse_dynamics_derivatives(
     model: Tree,
     q: ArrayLike,
@@ -100,7 +100,7 @@ def inverse_dynamics_derivatives(
     )
 
 
-@algorithm(invariant=True, joint_space_only=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True)
 def forward_dynamics_derivatives(
     model: Tree,
     q: ArrayLike,
@@ -125,7 +125,7 @@ def forward_dynamics_derivatives(
         own[i] = [inverse @ x for x in rates]
         for matrix, x in zip((dq, dqd), own[i], strict=True):
             matrix[i, i] = matrix[i, i] - model.rotor(i) @ x
-    by_q, by_qd = factors.response(dq), factors.response(dqd)
+    by_q, by_qd = (np.array(factors.response(x), dtype=object) for x in (dq, dqd))
     for i, rates in own.items():
         at = np.ix_(*[model.bodies[i].joint.velocities] * 2)
         for matrix, x in zip((by_q, by_qd), rates, strict=True):
@@ -133,7 +133,7 @@ def forward_dynamics_derivatives(
     return ForwardDynamicsDerivatives(by_q, by_qd, factors.inverse())
 
 
-@algorithm(invariant=True, joint_space_only=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True)
 def inverse_dynamics_rates(
     model: Tree,
     q: ArrayLike,
@@ -157,7 +157,7 @@ def inverse_dynamics_rates(
     return TorqueRates(derivative_of(tau, 1), derivative_of(tau, 2))
 
 
-@algorithm(invariant=True, joint_space_only=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True)
 def linearize(
     model: Tree,
     q: ArrayLike,
@@ -181,11 +181,11 @@ def linearize(
     for joint in model.model.joints:
         if joint.nv > 1:
             k = joint.velocities
-            rate = model.of_joint(joint, qd)
+            rate = np.asarray(qd)[k]
             own = [rate @ column for column in joint.group.structure.T]  # (c, b)
             turning[np.ix_(k, k)] = -np.array(own).T
-    A = model.assembled([[turning, eye], [by.dqdd_dq, by.dqdd_dqd]])
-    B = model.assembled([[zero], [by.dqdd_dtau]])
+    A = blocks([[turning, eye], [by.dqdd_dq, by.dqdd_dqd]])
+    B = blocks([[zero], [by.dqdd_dtau]])
     return Linearization(A, B)
 
 
@@ -213,26 +213,22 @@ def torque_sensitivity(
     rep, moved = BodyAxes(model, q), model.moved_by(joints)
     V, A, M, B, W = composites_of(model, rep, qd, qdd, NO_LOADS)
     U: Any = screws
-    common: Any = common_frame(rep)
     dtau: Any = [np.full((len(moved), body.joint.nv), 0.0, dtype=object) for body in model.bodies]
-    S_common = common.screws()
-    of_parent, to_now, row, row_rate = (model.per_body() for _ in range(4))
-    for j, _ in model.outward():
-        S = rep.screw(j)
-        of_parent[j], to_now[j] = rep.motion_of_parent(j, V, A), rep.from_zero(j)
-        row_rate[j] = common.load(j, M[j] @ S)
-        row[j] = common.load(j, B[j].transposed(S))
-    for k, i in model.attached(moved):
-        S = to_now[i] @ U[k]
-        Y, Z = of_parent[i].rates(S)
+    for k, i in enumerate(moved):
+        S = rep.from_zero(i) @ U[k]
+        Y, Z = rep.motion_of_parent(i, V, A).rates(S)
         twice = 2.0 * Y
         changed = B[i] @ twice + M[i] @ Z + ad_dual(W[i]) @ S
-        for j, (W_j,) in common.carried_inward(i, changed):  # these stay where they are
-            dtau[j][k] = S_common[j].T @ W_j
-        turn, Z_common, outward = common.load(i, twice[:3]), common.twist(i, Z), common.outward()
-        for j in model.since(k, i):  # these move along
-            turned, Z_j = outward(j, turn, Z_common)
-            dtau[j][k] = row[j].T @ turned + row_rate[j].T @ Z_j
+        for j, (W_j,) in carried_inward(rep, i, changed):  # these stay where they are
+            dtau[j][k] = rep.screw(j).T @ W_j
+        seen = {i: (twice[:3], Z)}
+        for j in model.beyond(i):  # these move along
+            if j != i:
+                carry, (turn_p, Z_p) = rep.transform(j), seen[model.parents[j]]
+                seen[j] = carry.rotated(turn_p), carry @ Z_p
+            turn, Z_j = seen[j]
+            S_j = rep.screw(j)
+            dtau[j][k] = B[j].transposed(S_j).T @ turn + (M[j] @ S_j).T @ Z_j
     return np.asarray(model.generalized(dtau).T)
 
 
@@ -258,9 +254,8 @@ def _derivatives(
     """
     rep = BodyAxes(model, q)
     V, A, M, B, W = composites_of(model, rep, qd, qdd, Loads(wrenches))
-    common, dq, dqd, dqdd = common_frame(rep), *(model.per_pair() for _ in range(3))
-    S_common = common.screws()
-    X, Y, Z, X_common, Y_common, Z_common = (model.per_body() for _ in range(6))
+    dq, dqd, dqdd = (model.per_pair() for _ in range(3))
+    X, Y, Z = (model.per_body() for _ in range(3))
     rate = model.joint_rates(qd)
     for i, _ in model.outward():
         S = rep.screw(i)
@@ -271,8 +266,6 @@ def _derivatives(
         if own and i in own:
             own[i] = Z[i], 2.0 * X[i]
             X[i] = Z[i] = np.zeros((6, 6))
-        for carried, x in ((X_common, X), (Y_common, Y), (Z_common, Z)):
-            carried[i] = common.twist(i, x[i])
     for i, _ in model.inward():
         S_i = rep.screw(i)
         by_q = 2.0 * (B[i] @ Y[i]) + M[i] @ Z[i]  # (6)
@@ -282,11 +275,11 @@ def _derivatives(
         dqdd[i, i] = dqdd[i, i] + model.rotor(i)
         # bodies before the joint do not turn with it: (8)
         loads = by_q + ad_dual(W[i]) @ S_i, by_qd, by_qdd, 2.0 * B[i].transposed(S_i)
-        for j, (F_q, F_qd, F_qdd, m) in common.carried_inward(i, *loads):
-            S_j = S_common[j]
+        for j, (F_q, F_qd, F_qdd, m) in carried_inward(rep, i, *loads):
+            S_j = rep.screw(j)
             dq[j, i], dqd[j, i] = S_j.T @ F_q, S_j.T @ F_qd  # (8), (7)
-            dq[i, j] = m.T @ Y_common[j][:3] + F_qdd.T @ Z_common[j]  # (9)
-            dqd[i, j] = m.T @ S_j[:3] + 2.0 * (F_qdd.T @ X_common[j])  # (10)
+            dq[i, j] = m.T @ Y[j][:3] + F_qdd.T @ Z[j]  # (9)
+            dqd[i, j] = m.T @ S_j[:3] + 2.0 * (F_qdd.T @ X[j])  # (10)
             dqdd[j, i] = S_j.T @ F_qdd
             dqdd[i, j] = dqdd[j, i].T
     return dq, dqd, dqdd

@@ -94,7 +94,7 @@ def momenta(
     return np.array([rep.inertia(i) @ V[i] for i in range(model.nb)]).reshape(-1, 6)
 
 
-@algorithm(invariant=True, joint_space_only=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True)
 def generalized_momentum(
     model: Tree, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
 ) -> GeneralizedMomentum:

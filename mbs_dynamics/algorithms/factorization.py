@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.algorithms.mass_matrix import composite_inertias
-from mbs_dynamics.compiler import columnwise, positive
+from mbs_dynamics.compiler import positive
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.compiled import compiled
+from mbs_dynamics.model.model import without_payloads
 from mbs_dynamics.model.orders import leaves
 from mbs_dynamics.representation import BodyFixed
 from mbs_dynamics.representation.tree import Tree
@@ -126,12 +127,8 @@ def solved(U: Array, D: list[Any], B: Array, *, spread: bool = False) -> Array:
     fewer operations than to solve with U^T.
     """
     if spread:
-        W, inverse = halfway(U, np.eye(len(D))), _inverses(D)
-
-        def through(b: Array, U: Array, inverse: Array, W: Array) -> Array:
-            return np.asarray(W.T @ (inverse * _before(_nonzero(U), b.tolist())))
-
-        return np.asarray(columnwise(through, B, U, inverse, W))
+        W = halfway(U, np.eye(len(D)))
+        return np.asarray(W.T @ (_inverses(D)[:, None] * halfway(U, B)))
     above = _nonzero(U)
     return np.array([_solve(above, D, column) for column in B.T]).reshape(np.shape(B.T)).T
 
@@ -151,8 +148,7 @@ def inverted(U: Array, D: list[Any], *, spread: bool = False) -> Array:
     if not spread:
         return symmetric(solved(U, D, np.eye(len(D))))
     W = halfway(U, np.eye(len(D)))
-    scaled = _inverses(D)[:, None] * W
-    return symmetric(np.asarray(columnwise(lambda w, W: W.T @ w, scaled, W)))
+    return symmetric(np.asarray(W.T @ (_inverses(D)[:, None] * W)))
 
 
 def symmetric(A: Array) -> Array:
@@ -172,7 +168,7 @@ def pivots(model: Tree) -> Callable[[int, Any], Any]:
     counts as zero if it is rounding compared with the inertia for locked joints.
     """
     own = model.model
-    locked = compiled(own).get_or_create(_locked, lambda: _locked(Tree(own.without_payloads())))
+    locked = compiled(own).get_or_create(_locked, lambda: _locked(Tree(without_payloads(own))))
     without = (b for b in own.bodies if b.inertia.mass == 0.0 and not np.any(b.inertia.tensor))
     bare = {k for body in without for k in body.joint.velocities}
     here = " here: the joints beyond it leave it none, as in gimbal lock"
@@ -183,10 +179,9 @@ def pivots(model: Tree) -> Callable[[int, Any], Any]:
         for k in joint.velocities
     ]
     bounds = [max(PIVOT_TOLERANCE * inertia, 0.0) for inertia in locked]
-    message_of, least = model.per_coordinate(messages), model.per_coordinate(bounds)
 
     def pivot(k: int, value: Any) -> Any:
-        return positive(value, message_of[k], above=least[k])
+        return positive(value, messages[k], above=bounds[k])
 
     return pivot
 

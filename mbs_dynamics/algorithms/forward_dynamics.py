@@ -11,21 +11,24 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.articulated import Articulated, ArticulatedInertias
-from mbs_dynamics.algorithms.inverse_mass_matrix import factors_as_matrices
+from mbs_dynamics.algorithms.inverse_mass_matrix import factors_of
 from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, ground_motion, joint_torques
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import UnknownMethodError
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.representation import AUTO, Representation, dynamic_moves, formulas
-from mbs_dynamics.representation.pairs import CommonFrame
+from mbs_dynamics.representation import AUTO, Representation, dynamic_moves
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["forward_dynamics"]
 
 METHODS = ("articulated_body", "udut", "mass_matrix")
 
+BY_MASS_MATRIX = 34
+"""Mean square of the joints that move a body up to which accelerations are solved by the mass
+matrix: counted for chains of 8 to 14 joints and for twelve robots."""
 
-@algorithm(invariant=True, joint_space_only=True, generic=True)
+
+@algorithm(invariant=True, joint_space_only=True)
 def forward_dynamics(
     model: Tree,
     q: ArrayLike,
@@ -76,7 +79,7 @@ def accelerations_of(
     if method == AUTO:
         # the recursion takes a number of operations for each body, M and its factors so many for
         # the square of the joints that move it
-        short = model.mean_depth(2) <= formulas.BY_MASS_MATRIX
+        short = model.mean_depth(2) <= BY_MASS_MATRIX
         method = "mass_matrix" if short else "articulated_body"
     if not model.positions_are_coordinates:
         method = "mass_matrix"
@@ -87,9 +90,9 @@ def accelerations_of(
     factors: Any
     if method == "udut":
         rep = dynamic_moves(representation, model, q)
-        factors = Articulated(model, rep, armature, CommonFrame(rep))
+        factors = Articulated(model, rep, armature)
     else:
-        factors = factors_as_matrices(model, q, representation, armature)
+        factors = factors_of(model, q, representation, armature)
     return np.asarray(factors.accelerations(tau, h))
 
 

@@ -70,7 +70,7 @@ def relative_twist(
     rate = [float((j in own) - (j in others)) * x for j, x in enumerate(model.joint_rates(qd))]
     at, rep = _frame(model, measured_at), BodyFixed(model, q)
     to_view = set(model.path(at.body))
-    V = model.zeros_per_body(6)
+    V = [np.zeros(6)] * (model.nb + 1)
     for j, p in model.inward():  # sum the motion of joints along the tree to the view
         if j not in to_view:
             V[p] = V[p] + rep.transform(j).undone(V[j] + rep.screw(j) @ rate[j])

@@ -10,39 +10,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.articulated import Articulated
 from mbs_dynamics.algorithms.factorization import Factors
 from mbs_dynamics.algorithms.mass_matrix import mass_matrix
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.representation import formulas, moves
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["inverse_mass_matrix"]
 
 
-@algorithm(invariant=True, joint_space_only=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True)
 def inverse_mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the inverse M^-1 (..., n, n) of the mass matrix, symmetric.
 
-    By the factorization M = U D U^T: of :func:`mass_matrix`, whose zeros follow the branches of the
-    tree, or for deep trees by articulated bodies, in O(n d).
+    By the factorization M = U D U^T of :func:`mass_matrix`, whose zeros follow the branches of the
+    tree.
 
     Raises SingularError, which names the joint, if M is not positive definite.
     """
     return np.asarray(factors_of(model, q, representation).inverse())
 
 
-def factors_of(model: Tree, q: Any, representation: str) -> Factors | Articulated:
-    """Return the factors of the mass matrix in the form that takes the fewest operations."""
-    if model.positions_are_coordinates and model.mean_depth() > formulas.ARTICULATED:
-        return Articulated(model, moves(representation, model, q))
-    return factors_as_matrices(model, q, representation)
-
-
-def factors_as_matrices(
-    model: Tree, q: Any, representation: str, armature: Array | None = None
-) -> Factors:
-    """Return the factors of M + diag(armature) as matrices, of whatever joints."""
+def factors_of(model: Tree, q: Any, representation: str, armature: Array | None = None) -> Factors:
+    """Return the factors of M + diag(armature)."""
     M: Any = mass_matrix(model, q, representation=representation)
     return Factors(model, M if armature is None else M + np.diag(armature))

@@ -23,7 +23,7 @@ from mbs_dynamics.representation.tree import Tree
 __all__ = ["joint_reactions", "joint_wrenches"]
 
 
-@algorithm(invariant=False, generic=True)
+@algorithm(invariant=False)
 def joint_wrenches(
     model: Tree,
     q: ArrayLike,
@@ -90,7 +90,7 @@ def _of_links(model: Tree, q: Any, representation: str, joint: FixedJoint, V: An
     return rep.wrench(on, V[on], A[on])
 
 
-@algorithm(invariant=False, generic=True)
+@algorithm(invariant=False)
 def joint_reactions(
     model: Tree,
     q: ArrayLike,

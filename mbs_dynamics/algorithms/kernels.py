@@ -11,7 +11,7 @@ from typing import Any
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, Program, checked_backend, default_backend, trace
-from mbs_dynamics.model.compiled import compiled
+from mbs_dynamics.model.compiled import compiled, placed_links, placements, variables
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Tree
 
@@ -19,7 +19,7 @@ MODEL_INPUTS: dict[str, Callable[[Model], FloatArray]] = {
     "gravity": attrgetter("gravity"),
     "payload": attrgetter("payloads.parameters"),
     "armature": attrgetter("armature"),
-    "placements": attrgetter("placements"),
+    "placements": placements,
     "payload_beyond": attrgetter("payload_beyond"),
 }
 """The last inputs of a kernel, if it takes them: properties of the model."""
@@ -31,7 +31,6 @@ def traced_on(
     inputs: Mapping[str, tuple[int, ...]],
     *,
     name: str,
-    large: bool = False,
 ) -> Program:
     """Return ``function(tree, **inputs)`` traced body by body, with the model's inputs as its last.
 
@@ -44,7 +43,7 @@ def traced_on(
         return function(tree, **symbols)
 
     every = {**inputs, **shapes_of_model_inputs(model)}
-    return trace(on_symbols, every, name=name, droppable=frozenset(MODEL_INPUTS), large=large)
+    return trace(on_symbols, every, name=name, droppable=frozenset(MODEL_INPUTS))
 
 
 def compiled_on(
@@ -71,7 +70,7 @@ def shapes_of_model_inputs(model: Model) -> dict[str, tuple[int, ...]]:
         "gravity": (3,),
         "payload": (len(model.payloads.bodies), 10),
         "armature": (rotors,),
-        "placements": (len(model.placed), 3, 4),
+        "placements": (len(placed_links(model)), 3, 4),
         "payload_beyond": (len(model.loaded_fixed_joints), 10),
     }
 
@@ -101,11 +100,11 @@ def kernel_of(
     the model.
     """
     backend = default_backend() if backend is None else checked_backend(backend)
-    kept, shared = compiled(model), (key, model.variables)
+    kept, shared = compiled(model), (key, variables(model))
     with kept.lock:
-        entry = kept.own.get((key, backend)) if defaults else None
-        if entry is not None:
-            return entry[0]  # type: ignore[no-any-return]
+        own = kept.own.get((key, backend)) if defaults else None
+        if own is not None:
+            return own  # type: ignore[no-any-return]
         kernels: dict[str, Kernel] = kept.kernels.get(shared, {})
         if backend not in kernels:
             traced = next((kernel.program for kernel in kernels.values()), None) or program()
@@ -113,7 +112,7 @@ def kernel_of(
             kept.kernels[shared] = kernels
         kernel = kernels[backend]
         if defaults:
-            own = _inputs_by_name(model, kernel)
-            kernel = kernel.with_defaults(own) if own else kernel
-            kept.own[key, backend] = kernel, set()
+            values = _inputs_by_name(model, kernel)
+            kernel = kernel.with_defaults(values) if values else kernel
+            kept.own[key, backend] = kernel
         return kernel

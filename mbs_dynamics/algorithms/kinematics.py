@@ -54,7 +54,7 @@ def pose(model: Tree, q: ArrayLike, body: str) -> FloatArray:
     return np.asarray(forward_kinematics(model, q, bodies=[body])[0])
 
 
-@algorithm(invariant=False, generic=True)
+@algorithm(invariant=False)
 def twists(
     model: Tree,
     q: ArrayLike,
@@ -89,7 +89,7 @@ def twists_of(model: Tree, rep: Representation, rate: Any, tip: int | None = Non
     return V
 
 
-@algorithm(invariant=False, generic=True)
+@algorithm(invariant=False)
 def jacobian(
     model: Tree, q: ArrayLike, body: str, *, representation: str = "body_fixed"
 ) -> FloatArray:

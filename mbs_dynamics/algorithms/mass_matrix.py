@@ -14,13 +14,13 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.se3 import InverseAdjoint
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.representation import Identity, Operator, Representation, common_frame, moves
+from mbs_dynamics.representation import Identity, Operator, Representation, carried_inward, moves
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["mass_matrix"]
 
 
-@algorithm(invariant=True, joint_space_only=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True)
 def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the mass matrix M(q) (..., n, n) in SI units, symmetric and positive definite.
 
@@ -29,13 +29,12 @@ def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> F
     The armature of the model is added to the diagonal.
     """
     rep = moves(representation, model, q)
-    Mc, common, M = composite_inertias(model, rep), common_frame(rep), model.per_pair()
-    S = common.screws()
+    Mc, M = composite_inertias(model, rep), model.per_pair()
     for i, _ in model.inward():
         F_i = Mc[i] @ rep.screw(i)
         M[i, i] = rep.screw(i).T @ F_i + model.rotor(i)
-        for j, (F_j,) in common.carried_inward(i, F_i):
-            M[j, i] = S[j].T @ F_j
+        for j, (F_j,) in carried_inward(rep, i, F_i):
+            M[j, i] = rep.screw(j).T @ F_j
             M[i, j] = M[j, i].T
     return model.generalized(M, 2, symmetric=True)
 

@@ -37,7 +37,7 @@ class Loads(NamedTuple):
 NO_LOADS = Loads()
 
 
-@algorithm(invariant=True, joint_space_only=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True)
 def inverse_dynamics(
     model: Tree,
     q: ArrayLike,
@@ -66,7 +66,7 @@ def inverse_dynamics(
     return newton_euler(model, q, qd, qdd, representation, loads)
 
 
-@algorithm(invariant=True, joint_space_only=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True)
 def gravity_torques(model: Tree, q: ArrayLike, *, representation: str = "auto") -> FloatArray:
     """Return the joint torques g(q) (..., n), in N m or N, that hold the mechanism at rest.
 
@@ -76,7 +76,7 @@ def gravity_torques(model: Tree, q: ArrayLike, *, representation: str = "auto") 
     return newton_euler(model, q, rest, rest, representation)
 
 
-@algorithm(invariant=True, joint_space_only=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True)
 def bias_torques(
     model: Tree, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
 ) -> FloatArray:
@@ -89,7 +89,7 @@ def bias_torques(
     return newton_euler(model, q, qd, np.zeros(model.n), representation)
 
 
-@algorithm(invariant=True, joint_space_only=True, generic=True)
+@algorithm(invariant=True, joint_space_only=True)
 def coriolis_torques(
     model: Tree, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
 ) -> FloatArray:

@@ -166,7 +166,7 @@ class Task:
         """Return Lambda (m, m)."""
         m, A = len(self.rows), self.factors.congruence(self.J)
         if self.damping is not None:
-            A[range(m), range(m)] = np.diag(A) + self.damping * self.damping
+            A = A + self.damping * self.damping * np.eye(m)
         least = SINGULAR * np.diag(A)
 
         def pivot(k: int, value: Any) -> Any:

@@ -16,7 +16,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.representation import Representation, formulas, moves, screws_at
+from mbs_dynamics.representation import Representation, moves, screws_at
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["jacobian_derivative", "kinematic_hessian"]
@@ -62,7 +62,7 @@ def jacobian_derivative(
     return np.asarray(np.array(J).reshape(-1, 6).T)
 
 
-@algorithm(invariant=False, generic=True)
+@algorithm(invariant=False)
 def kinematic_hessian(
     model: Tree, q: ArrayLike, body: str, *, representation: str = "body_fixed"
 ) -> FloatArray:
@@ -107,7 +107,7 @@ def coordinates(model: Tree, joints: Sequence[int | str]) -> tuple[int, ...]:
 class JacobianColumns:
     """The columns of a Jacobian at q by joint, and their derivatives by joints on the path.
 
-    JacobianColumns are per unit of the coordinates: those of mimic joints include the ratio.
+    They are per unit of the coordinates: those of mimic joints include the ratio.
     """
 
     def __init__(self, model: Tree, q: Array, body: str, representation: str) -> None:
@@ -126,10 +126,8 @@ class JacobianColumns:
 
     def _per_unit(self, rep: Representation) -> Any:
         model = rep.model
-        S, of_joints = model.per_body(), screws_at(rep, self.frame, formulas.CARRIED_COLUMNS)
-        for i, _ in model.outward_to(self.frame.body):
-            S[i] = model.bodies[i].joint.ratio * of_joints[i]
-        return S
+        S = screws_at(rep, self.frame)
+        return [body.joint.ratio * S_i for body, S_i in zip(model.bodies, S[:-1], strict=True)]
 
     def by(self, j: Column, along: Sequence[Column]) -> Array:
         """Return the derivative of column j by the columns ``along``, in this order."""

@@ -24,7 +24,7 @@ from mbs_dynamics.representation.tree import Tree
 __all__ = ["accelerations", "jacobian_rate", "jacobian_second_rate", "jerks", "twist_derivatives"]
 
 
-@algorithm(invariant=False, generic=True)
+@algorithm(invariant=False)
 def accelerations(
     model: Tree,
     q: ArrayLike,
@@ -45,7 +45,7 @@ def accelerations(
     return _derivative_of_twists(model, [q, qd, qdd], bodies, representation)
 
 
-@algorithm(invariant=False, generic=True)
+@algorithm(invariant=False)
 def jerks(
     model: Tree,
     q: ArrayLike,
@@ -66,7 +66,7 @@ def jerks(
     return _derivative_of_twists(model, [q, qd, qdd, qddd], bodies, representation)
 
 
-@algorithm(invariant=False, generic=True)
+@algorithm(invariant=False)
 def twist_derivatives(
     model: Tree,
     motion: ArrayLike,
@@ -84,7 +84,7 @@ def twist_derivatives(
     return _derivative_of_twists(model, list(motion), bodies, representation)  # type: ignore[arg-type]
 
 
-@algorithm(invariant=False, generic=True)
+@algorithm(invariant=False)
 def jacobian_rate(
     model: Tree, q: ArrayLike, qd: ArrayLike, body: str, *, representation: str = "body_fixed"
 ) -> FloatArray:
@@ -97,7 +97,7 @@ def jacobian_rate(
     return _derivative_of_jacobian(model, [q, qd], body, representation)
 
 
-@algorithm(invariant=False, generic=True)
+@algorithm(invariant=False)
 def jacobian_second_rate(
     model: Tree,
     q: ArrayLike,

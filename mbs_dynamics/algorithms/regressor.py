@@ -14,7 +14,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.representation import BodyFixed, common_frame
+from mbs_dynamics.representation import BodyFixed, carried_inward
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["base_parameters", "inertial_parameters", "inverse_dynamics_regressor"]
@@ -23,7 +23,7 @@ PARAMETERS = 10
 """Number of inertial parameters of a body."""
 
 
-@algorithm(invariant=True, generic=True)
+@algorithm(invariant=True)
 def inverse_dynamics_regressor(
     model: Tree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
 ) -> FloatArray:
@@ -37,18 +37,17 @@ def inverse_dynamics_regressor(
     rate, acceleration = model.joint_rates(qd), model.joint_rates(qdd)
     V = model.per_body(np.zeros(6))
     Vd = model.per_body(np.concatenate([np.zeros(3), -np.asarray(model.gravity)]))
-    common, Y = common_frame(rep), model.per_pair(PARAMETERS, adjacent=True)
-    S = common.screws()
+    Y = model.rows_per_pair(PARAMETERS)
     for i, _ in model.outward():
         V[i] = rep.twist(i, V, rate[i])
         Vd[i] = rep.acceleration(i, V, Vd, rate[i], acceleration[i])
         units = [Inertia.from_parameters(unit) for unit in np.eye(PARAMETERS)]
         W = np.array([M @ Vd[i] - ad(V[i]).T @ (M @ V[i]) for M in units]).T  # D (41)
         Y[i, i] = rep.screw(i).T @ W
-        for j, (W_j,) in common.carried_inward(i, W):
-            Y[j, i] = S[j].T @ W_j
-    rows = model.generalized_rows(Y)
-    return np.asarray(model.beside(rows, qdd) if model.has_armature else rows)
+        for j, (W_j,) in carried_inward(rep, i, W):
+            Y[j, i] = rep.screw(j).T @ W_j
+    rows = model.generalized(Y.matrix.T).T
+    return np.hstack([rows, np.diag(qdd)]) if model.has_armature else rows
 
 
 def inertial_parameters(model: Model) -> FloatArray:

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.partials import JacobianColumns
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.representation import formulas, moves, parameters_at
+from mbs_dynamics.representation import moves, parameters_at
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["jacobian_sensitivity", "pose_sensitivity"]
@@ -44,7 +44,7 @@ def pose_sensitivity(
     """Return the twists (..., 6, m) of a body or link per unit of m geometric parameters.
 
     Column k is the derivative of the pose C by pi_k as a twist: C^-1 dC/dpi_k if body-fixed,
-    dC/dpi_k C^-1 if spatial. JacobianColumns of joints that do not move the body are zero.
+    dC/dpi_k C^-1 if spatial. Columns of joints that do not move the body are zero.
 
     ``screws`` (..., m, 6) are the U_k, each in the frame that the body moved by ``joints[k]`` has
     at position zero; a joint may occur repeatedly.
@@ -52,7 +52,7 @@ def pose_sensitivity(
     Mueller (dynamics), section 6.2.
     """
     rep, moved = moves(representation, model, q), model.moved_by(joints)
-    K = parameters_at(rep, model.frame(body), screws, moved, carried=formulas.CARRIED_PARAMETERS)
+    K = parameters_at(rep, model.frame(body), screws, moved)
     return np.asarray(np.array(K).reshape(-1, 6).T)
 
 
@@ -78,10 +78,13 @@ def jacobian_sensitivity(
     K = parameters_at(of.rep, of.frame, screws, moved)
     turning = parameters_at(of.of_turning, of.frame, screws, moved) if of.is_mixed else K
     dJ: Any = [np.zeros((6, len(moved), body.joint.nv), dtype=object) for body in model.bodies]
-    for k, i in model.attached(moved, of.frame.body):
+    path = model.path(of.frame.body)
+    for k, i in enumerate(moved):
+        if i not in path:
+            continue
         K_k = K[k][:, None], turning[k][:, None]
         for j, _ in model.supporting(i):
             dJ[j][:, k] = of.changes(of.columns(j), K_k)[0][:, :, 0]
-        for j in model.since(k, i, of.frame.body):
+        for j in path[path.index(i) :]:
             dJ[j][:, k] = of.changes(K_k, of.columns(j))[1][:, :, 0]
     return np.asarray(model.generalized(dJ, weighted=False).swapaxes(-1, -2))

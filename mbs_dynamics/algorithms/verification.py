@@ -14,6 +14,7 @@ from mbs_dynamics.algorithms.kernels import MODEL_INPUTS
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.errors import BackendError
+from mbs_dynamics.model.compiled import placements
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Tree
 
@@ -37,7 +38,7 @@ def verify(kernel: Kernel, algorithm: Callable[..., Any], model: Model, output: 
         for name in {"payload", "armature"} & given.keys():  # results may divide by them
             given[name] = np.abs(given[name])
         if "placements" in given:  # equations may use that they are poses
-            given["placements"] = model.placements
+            given["placements"] = placements(model)
         results: Any = kernel(**given)
         computed = getattr(results, output) if len(kernel.outputs) > 1 else results
         tree = Tree(model, *(given.get(name) for name in MODEL_INPUTS))

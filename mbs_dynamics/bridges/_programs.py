@@ -12,7 +12,6 @@ import numpy as np
 
 from mbs_dynamics.algorithms import compile, inertial_parameters
 from mbs_dynamics.algorithms._algorithm import Algorithm, asked_of
-from mbs_dynamics.algorithms.arguments import shape_of
 from mbs_dynamics.algorithms.kernels import kernel_of, traced_on
 from mbs_dynamics.compiler import Kernel, Port, Program
 from mbs_dynamics.compiler.frontend.reverse import pullback
@@ -88,10 +87,9 @@ def program_with(
 
     def equations(tree: Tree, **symbols: Any) -> Any:
         on_tree(tree, symbols.pop(name))
-        return algorithm.equations(tree, **symbols, **asked)
+        return algorithm.equations(tree, **symbols, **options)
 
-    asked = algorithm.candidates(tuple(arrays), options)[0]
-    shapes = {each: shape_of(each, model, options) for each in arrays} | {name: (size,)}
+    shapes = {each: algorithm.shape(each, model, options) for each in arrays} | {name: (size,)}
     return traced_on(model, equations, shapes, name=algorithm.name)
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -92,6 +93,12 @@ def _unary(code: int) -> Callable[[Any], Any]:
     return partial(casadi.SX.unary, code)
 
 
+def _isnan(x: Any) -> Any:
+    # CasADi makes x != x false; every comparison with NaN is
+    number = casadi.SX.binary(casadi.OP_LE, x, math.inf)
+    return casadi.SX.unary(casadi.OP_NOT, number)
+
+
 def _select(condition: Any, x: Any, y: Any) -> Any:
     if_true = casadi.SX.binary(casadi.OP_IF_ELSE_ZERO, condition, x)
     otherwise = casadi.SX.unary(casadi.OP_NOT, condition)
@@ -106,6 +113,13 @@ ON_SX: dict[str, Callable[..., Any]] = {
     ops.ATAN2: _binary(casadi.OP_ATAN2),
     ops.LESS: _binary(casadi.OP_LT),
     ops.LESS_EQUAL: _binary(casadi.OP_LE),
+    ops.EQUAL: _binary(casadi.OP_EQ),
+    ops.ISNAN: _isnan,
+    ops.AND: _binary(casadi.OP_AND),
+    ops.OR: _binary(casadi.OP_OR),
+    ops.NOT: _unary(casadi.OP_NOT),
+    ops.ABS: _unary(casadi.OP_FABS),
+    ops.HYPOT: _binary(casadi.OP_HYPOT),
     ops.NEG: _unary(casadi.OP_NEG),
     ops.SIN: _unary(casadi.OP_SIN),
     ops.COS: _unary(casadi.OP_COS),

@@ -68,7 +68,7 @@ def to_sympy(function: Callable[..., Any] | str, model: Model, **options: Any) -
     """
     algorithm, arrays, chosen = asked_of(function, options)
     algorithm.check_model(model)
-    complete, model = algorithm.complete(chosen), replace(model, placed=())  # all r<i> are symbols
+    complete, model = algorithm.complete(chosen), replace(model, _placed=())  # all r<i> are symbols
     numbers = _numbers_of(model)
 
     def on_tree(tree: Tree, entries: Any) -> None:
@@ -181,7 +181,14 @@ ON_EXPRESSIONS: dict[str, Callable[..., Any]] = {
     ops.COS: sympy.cos,
     ops.SQRT: sympy.sqrt,
     ops.ATAN2: _on_exact(sympy.atan2),
+    ops.HYPOT: _on_exact(lambda a, b: sympy.sqrt(a * a + b * b)),
+    ops.ABS: sympy.Abs,
     ops.LESS: _on_exact(sympy.StrictLessThan),
     ops.LESS_EQUAL: _on_exact(sympy.LessThan),
+    ops.EQUAL: _on_exact(sympy.Equality),
+    ops.ISNAN: lambda a: sympy.false,  # an exact number is none
+    ops.AND: sympy.And,
+    ops.OR: sympy.Or,
+    ops.NOT: sympy.Not,
     ops.SELECT: lambda condition, a, b: sympy.Piecewise((_exact(a), condition), (_exact(b), True)),
 }

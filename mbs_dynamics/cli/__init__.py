@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import (
     count,
-    explain,
     export,
     identify,
     info,
@@ -23,7 +22,7 @@ from mbs_dynamics.cli import (
     view,
 )
 
-TOPICS = (info, count, export, nodes, explain, simulate, identify, motors, teaching, view)
+TOPICS = (info, count, export, nodes, simulate, identify, motors, teaching, view)
 """The files of commands, in the order of the help text."""
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-import mbs_dynamics as mbs
-from mbs_dynamics.cli.info import operation_rows
+from mbs_dynamics.cli.info import OPERATIONS, operation_rows
 from mbs_dynamics.cli.options import Command, robot, table
 from mbs_dynamics.operation_counts import Count, forward_dynamics_counts
 
@@ -34,7 +33,7 @@ def _count(options: argparse.Namespace) -> int:
         model = robot(options.robot)
         print(f"{model.name}: multiplications / additions (the cheapest has a star)")
         rows = list(operation_rows(model, Count.of))
-        lines = table(["algorithm", *mbs.REPRESENTATIONS], rows)
+        lines = table(OPERATIONS, rows)
     for line in lines:
         print(line)
     return 0

@@ -11,9 +11,10 @@ from typing import Any
 import mbs_dynamics as mbs
 from mbs_dynamics.cli.options import Command, robot_file, robot_of, robot_source, table
 from mbs_dynamics.compiler import Operations, call_mechanism, default_backend
-from mbs_dynamics.errors import BackendError
+from mbs_dynamics.errors import BackendError, shortened
 from mbs_dynamics.model.body import GROUND, preorder
-from mbs_dynamics.model.diagnostics import warnings_about
+from mbs_dynamics.model.model import warnings_about
+from mbs_dynamics.model.text import size
 from mbs_dynamics.model.urdf_visuals import visuals_of
 from mbs_dynamics.operation_counts import algorithm_counts
 
@@ -31,6 +32,9 @@ USUAL = (
     mbs.potential_energy,
 )
 """The algorithms whose operations the description lists: counting all of them takes long."""
+
+OPERATIONS = ["algorithm", *mbs.REPRESENTATIONS, "not available"]
+"""The columns of a table of operations; the last one says why an algorithm has none."""
 
 
 def add_commands(commands: Any) -> None:
@@ -72,7 +76,7 @@ def _warnings(model: mbs.Model, options: argparse.Namespace) -> list[str]:
 def _described(model: mbs.Model, warned: list[str]) -> Iterable[str]:
     mass = sum(body.inertia.mass for body in model.bodies)
     yield (
-        f"{model.name}: {model.size}, {model.nb} moving bodies, "
+        f"{model.name}: {size(model.nq, model.n)}, {model.nb} moving bodies, "
         f"{mass:.6g} kg in motion, gravity {_vector(model.gravity)} m/s^2"
     )
     yield from ("", "Tree")
@@ -91,7 +95,7 @@ def _described(model: mbs.Model, warned: list[str]) -> Iterable[str]:
             yield from ("", title, *(f"  {each}" for each in messages))
     yield from ("", "Operations of one evaluation (the cheapest representation has a star)")
     rows = operation_rows(model, functions=USUAL)
-    yield from table(["algorithm", *mbs.REPRESENTATIONS], list(rows))
+    yield from table(OPERATIONS, list(rows))
     yield from ("", "mbs-dynamics count lists all algorithms.")
 
 
@@ -141,17 +145,20 @@ def operation_rows(
     show: Callable[[Operations], object] = lambda operations: operations.total,
     functions: Sequence[Callable[..., Any]] = mbs.ALGORITHMS,
 ) -> Iterable[list[str]]:
-    """Yield the rows of a table: algorithms, and their operations in each representation."""
-    for title, operations in algorithm_counts(model, functions):
+    """Yield the rows of a table: algorithms, their operations in each representation, and why not.
+
+    The columns are those of :data:`OPERATIONS`.
+    """
+    for title, operations, reason in algorithm_counts(model, functions):
         if not operations:
-            yield [title, "the mass matrix is singular", *[""] * (len(mbs.REPRESENTATIONS) - 1)]
+            yield [title, *["-"] * len(mbs.REPRESENTATIONS), shortened(reason)]
             continue
         least = min(count.total for count in operations.values())
         cells = [
             f"{show(count)}{' *' if count.total == least and len(operations) > 1 else ''}"
             for count in operations.values()
         ]
-        yield [title, *(cells if len(cells) > 1 else cells * len(mbs.REPRESENTATIONS))]
+        yield [title, *(cells if len(cells) > 1 else cells * len(mbs.REPRESENTATIONS)), ""]
 
 
 def _vector(x: Any) -> str:

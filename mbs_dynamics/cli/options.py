@@ -19,6 +19,7 @@ from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.files import expanded
 from mbs_dynamics.integrate import Motion, load_motion
 from mbs_dynamics.integrate.results import MOTIONS, is_motion
+from mbs_dynamics.model.coordinates import position_names, velocity_names
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.robot_description import read_robot, split_arguments
 
@@ -166,8 +167,8 @@ def model_code(path: Path, options: argparse.Namespace) -> str:
 
 def initial_state(model: mbs.Model, options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
     """Return the initial positions (nq,) and rates (n,)."""
-    q = _vector("--q", model.position_names, options.q, model.neutral(within_limits=True))
-    return q, _vector("--qd", model.velocity_names, options.qd, np.zeros(model.n))
+    q = _vector("--q", position_names(model.joints), options.q, model.neutral(within_limits=True))
+    return q, _vector("--qd", velocity_names(model.joints), options.qd, np.zeros(model.n))
 
 
 def _vector(
@@ -221,7 +222,7 @@ def motion_in(path: Path, options: argparse.Namespace, model: mbs.Model | None) 
         rest, unknown = np.zeros((len(t), model.n)), np.full((len(t), model.n), np.nan)
         for whole, part in ((rows, q), (rest, qd), (unknown, tau)):
             whole[:, places] = part
-        q, qd, tau, names = rows, rest, unknown, model.velocity_names
+        q, qd, tau, names = rows, rest, unknown, velocity_names(model.joints)
     none = np.full(len(t), np.nan)
     return Motion(
         t=t,

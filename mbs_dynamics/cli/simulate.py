@@ -40,6 +40,7 @@ from mbs_dynamics.integrate import (
 )
 from mbs_dynamics.integrate.forces import Law
 from mbs_dynamics.integrate.results import MOTIONS, checked_single
+from mbs_dynamics.model.coordinates import velocity_names
 from mbs_dynamics.view.figures import ANIMATIONS, FIGURES, write_animation, write_figure
 
 
@@ -146,7 +147,7 @@ def _moved(model: mbs.Model, q: FloatArray, qd: FloatArray, options: argparse.Na
         "forces": _forces(model, options),
     }
     if options.torques is not None:
-        given["control"] = _profile(options.torques, model.velocity_names)
+        given["control"] = _profile(options.torques, velocity_names(model.joints))
     return simulate(model, q, qd, **given)
 
 
@@ -177,7 +178,7 @@ def _report(model: mbs.Model, motion: Motion, steps: int, taken: float) -> None:
     print("joint, position and rate at the end:")
     width = max(map(len, model.joint_names), default=0)
     for joint in model.joints:
-        states = motion.q[-1, model.positions_of(joint)], motion.qd[-1, joint.velocities]
+        states = motion.q[-1, model.positions(joint)], motion.qd[-1, joint.velocities]
         numbers = "  ".join("".join(f" {x:10.4f}" for x in state) for state in states)
         print(f"  {joint.name:{width}}{numbers}")
 

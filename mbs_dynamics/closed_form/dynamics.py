@@ -21,6 +21,7 @@ from mbs_dynamics.closed_form.kinematics import turn
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad, ad_dual
+from mbs_dynamics.model.coordinates import check_single
 from mbs_dynamics.model.model import Model
 
 
@@ -140,8 +141,10 @@ class DynamicSystem(MovingSystem):
     @cached_property
     def kinetic_energy_gradient(self) -> Array:
         """(dT/dq)^T = (M^b A^b b^b X^b)^T J^b qd (n,): above (82); joints have one screw."""
-        self.model.check_single(
-            "kinetic_energy_gradient", instead="mbs_dynamics.generalized_momentum and its rate"
+        check_single(
+            self.model.joints,
+            "kinetic_energy_gradient",
+            instead="mbs_dynamics.generalized_momentum and its rate",
         )
         return (self.M_b @ self.A_b @ self.b_b @ self.X_b @ self.N).T @ self.J_b @ self.qd
 
@@ -156,8 +159,10 @@ class DynamicSystem(MovingSystem):
 
         For joints with one screw each.
         """
-        self.model.check_single(
-            "C_from_lagrange", instead="C_christoffel or mbs_dynamics.coriolis_matrix"
+        check_single(
+            self.model.joints,
+            "C_from_lagrange",
+            instead="C_christoffel or mbs_dynamics.coriolis_matrix",
         )
         first = self.a_b @ self.J_b + self.b_b @ self.X_b @ self.N
         MA = self.M_b @ self.A_b
@@ -253,7 +258,8 @@ class DynamicSystem(MovingSystem):
 
         N transforms each index from joints to coordinates.
         """
-        self.model.check_single(
+        check_single(
+            self.model.joints,
             "christoffel_symbols and torques_by_component by sums over joints",
             instead="mbs_dynamics.christoffel_symbols or C_christoffel",
         )

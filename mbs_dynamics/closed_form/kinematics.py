@@ -20,9 +20,11 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
 from mbs_dynamics.compiler import Symbol
+from mbs_dynamics.errors import ModelError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.coordinates import check_single
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
 from mbs_dynamics.representation import checked
@@ -39,6 +41,8 @@ class System:
     """
 
     def __init__(self, model: Model, q: ArrayLike) -> None:
+        if not model.nb:
+            raise ModelError(f"model {model.name!r} has no joint that moves: it has no equations")
         self.model = model
         tree = Tree(model)
         self.position = tree.joint_positions(vector("q", q, model.nq))
@@ -85,7 +89,9 @@ class System:
 
     def single(self, screws: Sequence[Array], name: str, instead: str) -> Array:
         """Return (nb, 6), the screws of joints that have one each; ModelError for others."""
-        self.model.check_single(name, instead=f"{instead}, which is a matrix for each joint")
+        check_single(
+            self.model.joints, name, instead=f"{instead}, which is a matrix for each joint"
+        )
         return np.array([S[:, 0] for S in screws]).reshape(-1, 6)
 
     def motion(self, j: int) -> Array:

@@ -139,7 +139,9 @@ class BringUp:
             elif self.arm.guard.q or t - self._since >= FIRST_FRAMES:
                 self._stop(*problems)
             return command
-        if self.arm.guard.input_problem(t):
+        if self.arm.guard.evidence.active:  # what holds the arm still changes
+            self._start_phase(t, 0.0)
+        elif self.arm.guard.input_problem(t):
             self._stop(self.arm.guard.input_problem(t))
         else:
             self._observe(t)

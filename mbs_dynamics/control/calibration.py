@@ -27,7 +27,7 @@ from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.control.poses import Poses
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed, quoted
 from mbs_dynamics.files import yaml_text
-from mbs_dynamics.model.coordinates import at_limits
+from mbs_dynamics.model.coordinates import at_limits, check_single
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 
@@ -144,7 +144,7 @@ def calibrate(
     motors on one joint, and efforts from which the drives subtract gravity; UnknownJointError for a
     name that is not a joint.
     """
-    model.check_single("calibration")
+    check_single(model.joints, "calibration")
     if start is not None and len(start.motors) > len(start.joint_names):
         raise ArgumentError(
             "start has two motors on one joint; valid are tables with one: calibrate one by one"

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from operator import add
 
 import numpy as np
 
@@ -55,20 +54,21 @@ class DriveHold:
         if policy.grip == 0.0:
             return None
         if self._since != policy.since or not self.held:
-            self._since, self.held = policy.since, list(q)
-            self._torques, self.slipped = None, ""
+            fault = None if policy.engaged else policy.fault
+            if not self.held or fault is None or fault.doubt is not Doubt.GRAVITY:
+                self.held = list(q)
+            self._since, self._torques, self.slipped = policy.since, None, ""
         if policy.engaged or not self.held:
             return None
         if not self.nudge:
             self._follow_slip(policy, q)
-        if law.moving or self._torques is None:
-            at_rest = [0.0] * len(self.held)
-            torques = law.torques(np.array(self.held), self.held, at_rest, now)
-            self._torques = torques._replace(damping=[], assist=[])
-        if self.nudge:
-            gravity = list(map(add, self._torques.gravity, self.nudge))
-            return self._torques._replace(gravity=gravity)
-        return self._torques
+        gravity = law.holding_torques(np.array(self.held), now)
+        self._torques = Torques(gravity, [], [])
+        share = policy.most_share
+        if not (self.nudge and share > 0.0):
+            return self._torques
+        rows = zip(gravity, self.nudge, strict=True)
+        return Torques([g + nudge / share for g, nudge in rows], [], [])  # whole, of a share of g
 
     def _follow_slip(self, policy: CommandPolicy, q: Sequence[float]) -> None:
         """Let the positions that drives are to hold follow an arm that they do not hold.
@@ -86,7 +86,6 @@ class DriveHold:
                     f"the drive of {self._names[place]} does not hold it: it is {most:.3g} "
                     "from where it is to be"
                 )
-                self._torques = None
 
     def fed_forward(self, policy: CommandPolicy) -> Sequence[float]:
         """Return the gravity torques of the commanded joints where drives hold the arm."""

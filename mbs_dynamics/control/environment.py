@@ -14,9 +14,8 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, listed, quoted
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.description import STANDARD_GRAVITY
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 from mbs_dynamics.model.payloads import Payload, Payloads
 
 Vector = tuple[float, float, float]
@@ -169,6 +168,26 @@ def in_force(model: Model, gravity: FloatArray, loads: FloatArray) -> Model:
     rows = zip(model.body_names, range(model.nb), loads, strict=True)
     payloads = Payloads(Payload(*row) for row in rows)
     return model._sharing_kernels(gravity=gravity, payloads=payloads)
+
+
+def payload_parameters(model: Model) -> FloatArray:
+    """Return the inertial parameters (nb, 10) of the loads of a model, added up for each body."""
+    parameters = np.zeros((model.nb, 10))
+    parameters[list(model.payloads.bodies)] = model.payloads.parameters
+    return parameters
+
+
+def link_loads(model: Model) -> list[LinkLoad]:
+    """Return the loads of a model in the frames of the links that carry them."""
+    loads = []
+    for payload in model.payloads:
+        inverse = np.linalg.inv(model.frames[payload.link].placement)
+        inertia = Inertia.from_parameters(payload.parameters).transformed(inverse)
+        if inertia.mass > 0.0:
+            x, y, z = (inertia.moment / inertia.mass).tolist()
+            rows: Any = tuple(map(tuple, inertia.tensor_at_com.tolist()))
+            loads.append(LinkLoad(payload.link, float(inertia.mass), (x, y, z), rows))
+    return loads
 
 
 def replaced(loads: list[LinkLoad], load: LinkLoad) -> list[LinkLoad]:

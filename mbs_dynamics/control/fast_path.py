@@ -15,6 +15,7 @@ import struct
 from array import array
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from operator import is_
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,9 +25,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, less, select
 from mbs_dynamics.control.input_checks import (
     LAG,
-    MOVING,
     WINDOW,
-    Continuity,
     Envelope,
     Frozen,
     JointStates,
@@ -92,21 +91,25 @@ class FastStates:
         self._pack, self._memory, self._previous = _numbers(2 + 2 * n + 2 * m)
         self._no_torques, self._no_command = np.zeros(n), (0.0,) * m
         self._before: Sequence[float] = ()
-        """(n,) positions of the latest state, trusted or not."""
-        self._compared: tuple[Any, ...] = (None,) * 3
-        """Limits, gains and springs with which states are compared."""
+        """(n,) positions of the latest state that was evaluated."""
+        self._compared: tuple[Any, ...] = (None,) * 4
+        """Limits, gains, springs and speeds with which states are compared."""
         self._damps = self._assists = False
 
     def apply(
-        self, envelope: Envelope, fastest: FloatArray, frozen: bool, tracking: Tracking | None
+        self,
+        envelope: Envelope,
+        fastest: FloatArray,
+        frozen: Frozen | None,
+        tracking: Tracking | None,
     ) -> None:
         """Compare states with these limits from now on; ``fastest`` (n,) are those of velocity.
 
-        ``frozen``: whether positions must change; ``tracking``: the check of efforts, if any.
+        ``frozen`` is the check that positions change and ``tracking`` that of efforts, if any.
         """
         self._envelope, self._fastest, self._tracking = envelope, fastest, tracking
-        self._moving = MOVING if frozen else math.inf
-        self._compared = (None,) * 3
+        self._frozen = frozen
+        self._compared = (None,) * 4
 
     def evaluate(
         self, state: JointStates, efforts: Sequence[float], alone: bool, now: float
@@ -119,10 +122,12 @@ class FastStates:
         position limit, and the sum is within all limits.
         """
         policy, law, tracking = self._policy, self._law, self._tracking
-        limits, gains, rows = self._compared
-        if limits is not policy.limits or gains is not law.current or rows is not law.springs.rows:
+        moving = None if self._frozen is None else self._frozen.moving
+        in_force = policy.limits, law.gains(now), law.springs.rows(state.positions, now), moving
+        if not all(map(is_, self._compared, in_force)):
+            self._compared = in_force
             self._compare()
-        plain = alone and law.steady and not self._assists
+        plain = alone and law.steady(now) and not self._assists
         elapsed, first = self._speeds.since(state)
         expected = efforts
         if tracking is not None and policy.engaged and len(tracking.asked) == LAG:
@@ -148,9 +153,7 @@ class FastStates:
 
     def _compare(self) -> None:
         """Store with what states are compared from now on."""
-        envelope, limits = self._envelope, self._policy.limits
-        gains, rows = self._law.current, self._law.springs.rows
-        self._compared = limits, gains, rows
+        envelope, (limits, gains, rows, moving) = self._envelope, self._compared
         low, high = np.array(envelope.low), np.array(envelope.high)
         softly = low.copy(), high.copy()
         for _, k, begin, end in rows:
@@ -159,7 +162,7 @@ class FastStates:
         bounds = math.inf if self._tracking is None else self._tracking.small
         for row, values in enumerate(
             (
-                self._moving,
+                math.inf if moving is None else moving,
                 bounds,
                 limits.effort or 0.0,
                 limits.rate or 0.0,
@@ -185,7 +188,6 @@ def _kernel_of_states(n: int, joints: tuple[int, ...]) -> Kernel:
         moved = q - before
         passes = all_hold(
             *Envelope.passes(q, low, high),
-            *Continuity.passes(moved),
             *Speeds.passes(q, qd, first, fastest, reach),
             *Frozen.passes(moved[rows], qd[rows], moving),
             *Tracking.passes(tau[rows], expected, tolerance),

@@ -10,14 +10,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.laws.impedance import JointInertia
 from mbs_dynamics.control.laws.law import Law, LawState
 from mbs_dynamics.control.pose_follower import PoseFollower
 from mbs_dynamics.control.references import JointFollower, Target
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.errors import ArgumentError, MbsError
+from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.orders import tools
 
 Follower = JointFollower | PoseFollower
+
+STOP_ZONE, SHORT = 0.15, 0.02
+"""Distance in rad or m over which torques of a pose fade, and how far from a position limit they
+are zero."""
+
+STOP_RATE, CALM = 30.0, 0.6
+"""Rate in 1/s at which joints are braked near a position limit, and above this share of their
+velocity limit."""
 
 
 def name_of(law: Law) -> str:
@@ -36,8 +47,46 @@ class Followed(NamedTuple):
 FLOATING = Followed(None, None)
 
 
-def _link_of(followed: Followed) -> Any:
-    return getattr(followed.law, "link", None)
+def _link_of(law: Any, model: Model) -> str | None:
+    """Return the link that a law moves, by default the tool; None for a law of joints."""
+    link = getattr(law, "link", None)
+    return tools(model)[0] if link == "" else link
+
+
+class Stops:
+    """Keeps joints within their limits under torques of a law that moves a link.
+
+    A pose may pull a joint past its limit, or near a singularity faster than it may turn. Torques
+    towards a position limit, of those in addition to gravity compensation, fade over STOP_ZONE and
+    are zero just before the limit. There, and above CALM of its velocity limit, a joint is damped,
+    with its inertia while the others are free, and beyond half of SHORT drawn back by a spring.
+    None of this adds energy.
+    """
+
+    def __init__(self, model: Model, joints: Sequence[int]) -> None:
+        own = list(joints)
+        limited = bounded(model.lower, model.upper)[own]
+        self._low = np.where(limited, model.lower[own], -np.inf)
+        self._high = np.where(limited, model.upper[own], np.inf)
+        self._zone = np.minimum(STOP_ZONE, 0.25 * (self._high - self._low))
+        self._calm = CALM * model.velocity_limits[own]
+        self._inertia = JointInertia(model, joints)
+        self._joints = own
+
+    def within(self, added: FloatArray, state: LawState) -> FloatArray:
+        """Return the torques (m,) in addition to gravity compensation that limits leave."""
+        q, qd = state.q[self._joints], state.qd[self._joints]
+        room = np.where(added > 0.0, self._high - q, q - self._low) - SHORT
+        added = added * np.clip(room / self._zone, 0.0, 1.0)
+        ahead = np.where(qd > 0.0, self._high - q, q - self._low) - SHORT
+        near = 1.0 - np.clip(ahead / self._zone, 0.0, 1.0)
+        speed = 2.0 * near * qd + np.sign(qd) * np.maximum(abs(qd) - self._calm, 0.0)
+        beyond = q - np.clip(q, self._low + 0.5 * SHORT, self._high - 0.5 * SHORT)
+        if speed.any() or beyond.any():
+            rate = min(STOP_RATE, 0.2 / max(state.gap, 1e-9))
+            brake = rate * speed + 0.25 * rate * rate * beyond
+            added = added - brake / np.diag(self._inertia.at(state.q)[1])
+        return added
 
 
 class Following:
@@ -55,8 +104,10 @@ class Following:
         self._before: Followed | None = None
         self._next: Followed | None = None
         self._begun_at = 0.0
-        self._slowed: Law | None = None
-        """The latest law that was found to be softer than set."""
+        self._stops: Stops | None = None
+        """None until a law that moves a link is prepared."""
+        self._softened = False
+        """Whether it was reported that a law is softer than set, since torques were enabled."""
 
     @property
     def law(self) -> Law | None:
@@ -103,12 +154,13 @@ class Following:
                 f"the law is a {type(law).__name__}; valid is a function of model, state and "
                 "reference"
             )
-        link = getattr(law, "link", None)
-        follower: Follower = (
-            JointFollower(self._model, self._joints, self.settings)
-            if link is None
-            else PoseFollower(self._model, self._joints, self.settings, link)
-        )
+        link = _link_of(law, self._model)
+        follower: Follower
+        if link is None:
+            follower = JointFollower(self._model, self._joints, self.settings)
+        else:
+            follower = PoseFollower(self._model, self._joints, self.settings, link)
+            self._stops = self._stops or Stops(self._model, self._joints)
         follower.begin(state.q, state.qd, state.time)
         self._torques(Followed(law, follower), model, state)
         check = getattr(law, "check", None)
@@ -120,7 +172,8 @@ class Following:
     def switch(self, to: Followed, now: float, engaged: bool) -> None:
         """Let another law take over from now on, at once unless torques are ``engaged``."""
         present = self._now
-        if None not in (to.law, present.law) and _link_of(to) == _link_of(present):
+        links = [_link_of(each.law, self._model) for each in (to, present)]
+        if None not in (to.law, present.law) and links[0] == links[1]:
             to = to._replace(follower=present.follower)  # other gains for the same reference
         if engaged and self._before is not None:
             self._next = to
@@ -131,6 +184,7 @@ class Following:
 
     def restart(self) -> None:
         """Forget all references. They begin anew with the next state."""
+        self._softened = False
         if self._next is not None:
             self._now = self._next
         self._before = self._next = None
@@ -186,14 +240,19 @@ class Following:
     ) -> FloatArray:
         if followed.law is None:
             return np.zeros(len(self._joints))
-        if followed.follower is not None and not followed.follower.joints.begun:
-            followed.follower.begin(state.q, state.qd, state.time)
-        return self._torques(followed, model, state) - gravity
+        follower = followed.follower
+        if follower is not None and not follower.joints.begun:
+            follower.begin(state.q, state.qd, state.time)
+        added = self._torques(followed, model, state) - gravity
+        if self._stops is not None and isinstance(follower, PoseFollower):
+            added = self._stops.within(added, state)
+        return added
 
     def _torques(self, followed: Followed, model: Model, state: LawState) -> FloatArray:
         law, follower = followed
         assert law is not None
         assert follower is not None
+        follower.use(law, state.qd)
         reference: Any = follower.at(state.q, state.time)
         name = name_of(law)
         try:
@@ -203,11 +262,12 @@ class Following:
         except Exception as error:  # whatever it is, the arm must be held
             message = f"law {name!r} raised {type(error).__name__}: {error}"
             raise ArgumentError(message) from error
-        if getattr(law, "slowed", False) and self._slowed is not law:  # once
-            self._slowed = law
+        if getattr(law, "slowed", False) and not self._softened:
+            self._softened = True
             follower.joints.remark = (
-                f"law {name!r} is softer than set: times of up to {1e3 * state.gap:.3g} ms between "
-                "two states cannot bear its stiffness at this posture"
+                f"law {name!r} is softer than set for some time: with up to "
+                f"{1e3 * state.gap:.3g} ms between two states its stiffness would be unstable at "
+                "this posture; this is reported once"
             )
         if torques.shape == (len(self._joints),) and np.isfinite(torques).all():
             return torques

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from mbs_dynamics import algorithms, checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.joint_input import Rejection
+from mbs_dynamics.control.turns import nearest, turning
 from mbs_dynamics.errors import ArgumentError, ModelError, listed
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.model.body import GROUND
@@ -81,6 +82,7 @@ class Mounting:
         self._body = model.frames[sensor].body
         if self._body == GROUND:
             raise ModelError(f"the sensor's link {sensor!r} does not move: its bias is not seen")
+        self._turning = turning(model)
         self._to_tool = se3.inverse(self._in_sensor(self.tool))
         self.missing = ""
         """Why the latest joint positions give no motion; empty if they do."""
@@ -131,11 +133,15 @@ class Mounting:
     ) -> None:
         """Take positions (n,) in rad or m and velocities (n,) of the joints, None if unknown.
 
+        Angles of joints without limits are unwrapped.
+
         ``stamps`` (n,) are those of each joint, of which several drivers may report; 0 for one that
         none does, None: ``stamp`` for all. Raises ArgumentError for a wrong shape, and for numbers
         that are not finite.
         """
         q = checks.numbers("q", q, (self.model.n,))
+        if self._latest is not None:
+            q = nearest(q, self._latest[0].q, self._turning)
         qd = None if qd is None else checks.numbers("qd", qd, (self.model.n,))
         C = algorithms.forward_kinematics(self.model, q, bodies=[self.sensor])[0]
         rate, acceleration, a = np.zeros((3, 3))

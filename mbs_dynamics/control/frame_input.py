@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import add, sub
 from typing import Any
 
 from mbs_dynamics.control.fast_path import FastFrames
 from mbs_dynamics.control.input_checks import SLACK, largest_step
 from mbs_dynamics.control.motors import Frame, Measured, Motors
 from mbs_dynamics.control.policy import CommandPolicy, Doubt, Fault
+from mbs_dynamics.control.turns import turning, turns_to
 from mbs_dynamics.errors import listed
-from mbs_dynamics.model.coordinates import is_continuous
 from mbs_dynamics.model.model import Model
 
 APART = 0.1
@@ -31,13 +32,18 @@ class FrameInput:
         self._motors, self._policy, self._hottest = motors, policy, hottest
         self._coordinates, self._max_age = motors.coordinates, motors.max_age
         m = len(self._coordinates)
-        wraps = is_continuous(model.joints, model.lower, model.upper)
-        self._wraps = [wraps[k] for k in self._coordinates]
+        turns = turning(model)
+        self._turning = [turns[k] for k in self._coordinates]
         self._fastest = [float(model.velocity_limits[k]) for k in self._coordinates]
         single = len(motors.motors) == m
         self._fast = FastFrames(motors, hottest) if single else None
         self.positions: list[float] = [math.nan] * m
-        """(m,) the latest positions that were accepted."""
+        """(m,) the latest positions that were accepted; angles without limits are unwrapped."""
+        self._shown = self.positions
+        """(m,) likewise, in the turn that the drives report."""
+        self._turned = [0.0] * m
+        """(m,) whole turns in rad from these to ``positions``."""
+        self._any_turned = False
         self.reported: Sequence[float] = ()
         """(m,) likewise, in the units of the drives; empty if frames were not as usual."""
         self.stamps: list[float] = [-math.inf] * m
@@ -56,9 +62,12 @@ class FrameInput:
         """Return coordinates, positions, velocities, efforts and stamps to be used, or None."""
         if self._fast is not None and not self._refusing:
             latest = t + self._max_age
-            usual = self._fast.read(frames, self.positions, self.stamps, SLACK, latest)
+            usual = self._fast.read(frames, self._shown, self.stamps, SLACK, latest)
             if usual is not None:
                 q, qd, tau, stamps, self.reported = usual
+                self._shown = q
+                if self._any_turned:
+                    q = list(map(add, q, self._turned))
                 self.positions, self.stamps = q, stamps
                 return self._coordinates, q, qd, tau, stamps
         measured = self._motors.measured(frames)
@@ -67,20 +76,24 @@ class FrameInput:
             self._unknown.update(unknown)
             self.remark = f"frames of unknown motors {listed(map(str, unknown))} are ignored"
         self.positions, self.stamps = list(self.positions), list(self.stamps)
+        self._shown = list(self._shown)
         self.reported = ()
         rows: list[tuple[Any, ...]] = []
         for place, k in enumerate(joints):
             self._check_drive(k, measured, place, t)
-            why = self._why_not(k, q[place], qd[place], stamps[place], t)
+            turned = turns_to(q[place], self.positions[k]) if self._turning[k] else 0.0
+            at = q[place] + turned
+            why = self._why_not(k, at, qd[place], stamps[place], t)
             if why is None:
                 continue
             self.refused[k] = why
             if not why:
-                self.positions[k], self.stamps[k] = q[place], stamps[place]
+                self.positions[k], self.stamps[k] = at, stamps[place]
+                self._shown[k], self._turned[k] = q[place], turned
                 self._suspect[k] = None
                 coordinate = self._coordinates[k]
-                rows.append((coordinate, q[place], qd[place], tau[place], stamps[place]))
-        self._refusing = any(self.refused)
+                rows.append((coordinate, at, qd[place], tau[place], stamps[place]))
+        self._refusing, self._any_turned = any(self.refused), any(self._turned)
         return tuple(map(list, zip(*rows, strict=True))) if rows else None
 
     def _check_drive(self, k: int, measured: Measured, place: int, t: float) -> None:
@@ -118,16 +131,21 @@ class FrameInput:
         if math.isnan(at) or not self._jumps(k, q - at, stamp - before):
             return ""
         suspect, self._suspect[k] = self._suspect[k], (q, stamp)
-        if suspect is not None and self._jumps(k, q - suspect[0], stamp - suspect[1]):
-            self._suspect[k] = None
+        if suspect is not None:
+            moved = q - suspect[0]
+            moved += turns_to(moved, 0.0) if self._turning[k] else 0.0
+            if self._jumps(k, moved, stamp - suspect[1]):
+                self._suspect[k] = None
         if not self._policy.engaged and stamp - before >= self._max_age:
             return ""  # nothing moves by it
         return f"it jumped by {q - at:.4g} in {stamp - before:.3g} s"
 
     def _jumps(self, k: int, moved: float, elapsed: float) -> bool:
-        if self._wraps[k]:
-            moved = math.remainder(moved, math.tau)
         return bool(abs(moved) > largest_step(self._fastest[k], max(elapsed, 0.0)))
+
+    def shown(self, positions: Sequence[float]) -> Sequence[float]:
+        """Return positions (m,) in the turns that the drives report, to command them."""
+        return list(map(sub, positions, self._turned)) if self._any_turned else positions
 
     def silence(self, t: float) -> Fault:
         """Return the fault of the motor of which no frame was used for the longest time."""

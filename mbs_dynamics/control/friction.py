@@ -33,6 +33,11 @@ class FrictionCompensation:
     """
 
     def __init__(self, settings: ArmSettings) -> None:
+        self.apply(settings)
+        self.reset()
+
+    def apply(self, settings: ArmSettings) -> None:
+        """Use other settings from now on; pushes go on."""
         self.speed, self.frequency = settings.friction_speed, settings.dither_frequency
         self.dither = settings.dither
         self.loaded = any(settings.load_friction)
@@ -40,7 +45,6 @@ class FrictionCompensation:
         bands = [band or math.inf for band in settings.breakaway]
         self._turn = settings.stribeck_speed
         self._rows = list(zip(bands, settings.stribeck, settings.load_friction, strict=True))
-        self.reset()
 
     def reset(self) -> None:
         """Forget pushes, as when the law takes over."""

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.environment import LinkLoad, with_load
+from mbs_dynamics.control.environment import LinkLoad, payload_parameters, with_load
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.errors import ArgumentError, ModelError
+from mbs_dynamics.model.model import without_payloads
 
 ROUNDING = 1e-9
 """Relative tolerance on sums of masses."""
@@ -63,7 +64,7 @@ def loads_goal(guard: Guard, loads: Sequence[LinkLoad]) -> FloatArray:
     is carried now is never too heavy: ``max_payload`` may have been lowered since.
     """
     model, mass = guard.model, sum(load.mass for load in loads)
-    heaviest = guard.settings.max_payload or model.total_mass
+    heaviest = guard.settings.max_payload or without_payloads(model).total_mass
     carried = float(guard.law.loads.goal[:, 0].sum())
     if mass > max(heaviest, carried * (1.0 + ROUNDING)):
         links = " and ".join(repr(load.link) for load in loads)
@@ -71,12 +72,10 @@ def loads_goal(guard: Guard, loads: Sequence[LinkLoad]) -> FloatArray:
             f"the payload at {links} has a mass of {mass:g} kg; valid is at most {heaviest:.4g}, "
             "see max_payload. Are these grams?"
         )
-    carrying = model.without_payloads()
+    carrying = without_payloads(model)
     for load in loads:
         carrying = with_load(carrying, load)
-    goal = np.zeros((model.nb, 10))
-    goal[list(carrying.payloads.bodies)] = carrying.payloads.parameters
-    return goal
+    return payload_parameters(carrying)
 
 
 def overload(

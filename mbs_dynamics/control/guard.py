@@ -20,6 +20,7 @@ from mbs_dynamics.control.collision import Collision, CollisionDetector, Thresho
 from mbs_dynamics.control.collision_reaction import CollisionReaction
 from mbs_dynamics.control.drive_hold import DriveHold
 from mbs_dynamics.control.environment import in_force
+from mbs_dynamics.control.evidence import EFFORT_FLOOR, UNVERIFIED, Evidence, disagreement, shown
 from mbs_dynamics.control.fast_path import FastStates, maker
 from mbs_dynamics.control.following import Followed, Following
 from mbs_dynamics.control.input_checks import (
@@ -30,6 +31,7 @@ from mbs_dynamics.control.input_checks import (
     Frozen,
     JointStates,
     Periods,
+    Sources,
     Speeds,
     Tracking,
 )
@@ -37,10 +39,18 @@ from mbs_dynamics.control.joint_input import JointInput, Rejection
 from mbs_dynamics.control.laws.gravity import GravityLaw
 from mbs_dynamics.control.laws.law import Law, LawState
 from mbs_dynamics.control.motor_table import coordinate_of
-from mbs_dynamics.control.policy import CommandLimits, CommandPolicy, Doubt, Fault, Torques
+from mbs_dynamics.control.policy import (
+    CommandLimits,
+    CommandPolicy,
+    Doubt,
+    Fault,
+    GuardState,
+    Torques,
+)
 from mbs_dynamics.control.references import Target
 from mbs_dynamics.control.settings import RATE_SHARE, ArmSettings, MotionSettings
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.control.state_period import StatePeriod
+from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
 
 IGNORED = frozenset(
@@ -50,6 +60,8 @@ IGNORED = frozenset(
 
 DOUBTS = {"time_backwards": Doubt.STATE}
 """Doubts that other kinds raise: another publisher, or a simulation that was reset."""
+
+IN_TURN = "{} come from two sources in turn: some fit the arm, and others do not"
 
 IDLE_PERIOD = 0.5
 """Longest time in s between two calls of tick."""
@@ -106,11 +118,13 @@ class Guard:
             thresholds = Thresholds.read(settings.collision_file, model)
             detector = CollisionDetector(model, thresholds)
             self.collisions = CollisionReaction(detector, policy, self.following)
-        self.period = 0.0
-        """Mean time in s between two states; 0: not known yet."""
-        self._gap, self._evaluated_at = 0.0, -math.inf
-        """The longest of the latest times between two states of a law, and the latest of these."""
+        self._state_period = StatePeriod()
+        self._gap, self._evaluated_at = 0.0, 0
+        """The longest of the latest times in s between two states of a law, and the stamp in ns of
+        the latest of these; 0: none."""
         self._model_in_force: tuple[Any, ...] = (None, None, model)
+        self._loads_watched = self.law.loads.goal
+        """The loads of the latest state, as collisions were detected with."""
         self.input = JointInput.of_model(
             model,
             stale_timeout=settings.stale_timeout,
@@ -120,8 +134,12 @@ class Guard:
             fixed=settings.fixed,
         )
         self.speeds = Speeds(model, self.joints)
-        self._jumps = [Continuity(model)] if from_messages else []
-        self._from_messages = from_messages
+        self.frozen_timeout = 0.0
+        self.frozen = Frozen(model, self.joints, 0.0)
+        self._continuity = Continuity(model) if from_messages else None
+        self.sources = Sources()
+        self.from_messages = from_messages
+        """Whether states come by ROS, where limits of ros2_control may apply."""
         self.periods = Periods(len(self.joints))
         self._valid_until = -math.inf
         """When the first state of a joint is too old for damping."""
@@ -136,6 +154,19 @@ class Guard:
         self.measured: list[float] = []
         """(n,) the latest measured efforts while at rest, NaN where unknown."""
         self.drives = DriveHold(settings.joints, self.joints)
+        self.evidence = Evidence(settings.joints)
+        self._unverified = False
+        """Whether nothing had shown that torques are right when they were enabled."""
+        self.inactive = ""
+        """Which checks are inactive since efforts are unknown; empty if none is."""
+        self.warning = ""
+        """Warning for the log, to be cleared by its reader; empty if there is none."""
+        self._unknown: tuple[int, ...]
+        """Coordinates of joints of which the latest efforts are unknown."""
+        self._unknown_since = math.inf
+        self._inactive_reported = False
+        self.remark = ""
+        """Remark for the log, to be cleared by its reader; empty if there is none."""
         self.doubts: set[Doubt] = set()
         """Doubts that states have raised since the arm was at rest."""
         self._fast = FastStates(self.joints, policy, self.law, self.speeds, self.input.buffers)
@@ -157,9 +188,12 @@ class Guard:
         self.input.others_timeout = settings.other_joints_timeout
         self.input.velocity_from_position = settings.velocity_from_position
         self.envelope = Envelope(self.model, self.joints, settings.position_margin)
-        self.checks: list[Check] = [self.envelope, *self._jumps, self.speeds]
+        self.checks: list[Check] = [self.envelope, self.speeds]
+        if settings.frozen_timeout != self.frozen_timeout:
+            self.frozen_timeout = settings.frozen_timeout
+            self.frozen = Frozen(self.model, self.joints, self.frozen_timeout)
         if settings.frozen_timeout:
-            self.checks.append(Frozen(self.model, self.joints, settings.frozen_timeout))
+            self.checks.append(self.frozen)
         self._notes = [check.note for check in self.checks if check is not self.envelope]
         stated = self.model.effort_limits.tolist()
         self.efforts = tuple(
@@ -167,11 +201,13 @@ class Guard:
             for own, k in zip(settings.effort_limits, self.joints, strict=True)
         )
         self.rates = tuple(settings.effort_rate_limit or RATE_SHARE * x for x in self.efforts)
+        self._unknown = ()  # which checks are inactive is found anew
         self.tracking = None
         if settings.tracking_tolerance:
             self.tracking = Tracking(settings.joints, self.efforts, settings.tracking_tolerance)
         fastest = self.model.velocity_limits
-        self._fast.apply(self.envelope, fastest, bool(settings.frozen_timeout), self.tracking)
+        frozen = self.frozen if settings.frozen_timeout else None
+        self._fast.apply(self.envelope, fastest, frozen, self.tracking)
 
     def check(self, settings: ArmSettings) -> None:
         """Raise ArgumentError, ModelError or BackendError if these settings cannot be applied."""
@@ -220,14 +256,14 @@ class Guard:
         """
         self._watch(now)
         reading = self.input.read(names, positions, velocities, efforts, stamp=stamp, received=now)
-        if isinstance(reading, Rejection):
+        if self.input.merged and not stamp:
+            rejection = Rejection("unstamped", "the message has no time stamp")
+        elif self.input.merged and (aged := self.aged(stamp, clock)):
+            rejection = Rejection("age", aged)
+        elif isinstance(reading, Rejection):
             rejection = reading
         elif reading.repeated:
             rejection = Rejection("repeated_stamp", "the time stamp did not advance")
-        elif not stamp:
-            rejection = Rejection("unstamped", "the message has no time stamp")
-        elif aged := self.aged(stamp, clock):
-            rejection = Rejection("age", aged)
         elif reading.qd is None:
             rejection = Rejection("no_velocity", reading.why_no_velocity)
         else:
@@ -237,7 +273,7 @@ class Guard:
             )
             return self.answer(state, reading.q, reading.efforts.tau.tolist(), received, now)
         if rejection.kind not in IGNORED:
-            self.refuse(Fault(*rejection, DOUBTS.get(rejection.kind, Doubt.NOTHING)), now)
+            self._miss(Fault(*rejection, DOUBTS.get(rejection.kind, Doubt.NOTHING)), now)
         return Answer(self.policy.command(now), rejection)
 
     def answer(
@@ -254,10 +290,21 @@ class Guard:
         NaN where unknown; ``received`` when the state of each commanded joint was received.
         """
         policy = self.policy
+        jump = None
+        if self._continuity is not None:
+            jump = self._continuity.check(state)
+            if jump is not None and not policy.at_rest:
+                self._miss(jump, now)
+                return Answer(policy.command(now), Rejection(jump.kind, jump.reason))
+            if jump is not None:  # a robot at rest may be moved, as simulated ones are
+                self._continuity.note(state)
         self.watch.feed(now)
+        self._watch_efforts(efforts, now)
         collisions = self.collisions
         if collisions is not None:
-            if self.law.loads.moving:  # a load is taken up or put off
+            loads = self.law.loads.at(now)
+            if loads is not self._loads_watched:  # a load is taken up or put off
+                self._loads_watched = loads
                 collisions.detector.restart()
             model, reaction = self.model_in_force(now), self.settings.on_collision
             if collisions.update(model, state, q, efforts, reaction, now):
@@ -269,21 +316,28 @@ class Guard:
             self.measured = efforts
         until: Sequence[float] = ()
         valid_until = math.inf
-        if self._from_messages:
+        if self.from_messages:
             until = self.periods.note(received, self.settings.stale_timeout)
-            self.period, valid_until = self.periods.longest, min(until, default=math.inf)
+            valid_until = min(until, default=math.inf)
+        if resting or not self._state_period.known:
+            stamps = [state.stamps[k] for k in self.joints] if state.stamps else [state.stamp]
+            self._state_period.note(stamps)
         later = valid_until >= self._valid_until
         self._valid_until = valid_until
         alone = (
             settled
             and self.following.idle
             and not self.doubts
+            and not self.evidence.active
             and not self.settings.velocity_filter
             and not (collisions is not None and collisions.yields(now))
         )
         commanded = self.commanded(efforts)
         passes, usual, gravity, damping, command = self._fast.evaluate(state, commanded, alone, now)
+        passes = passes and jump is None
         if passes:
+            if self.sources.refused:
+                self.sources.note(now, used=True)
             for note in self._notes:
                 note(state)
             if engaged and self.tracking is not None:
@@ -298,12 +352,16 @@ class Guard:
                     self.tracking.commanded(command)
                 quiet = collisions is None and (later or not damping)
                 return _answer((command, None, quiet))
-        trouble = None if passes else self._trouble(state, efforts, resting, now)
+        trouble = None if passes else self._trouble(state, jump, efforts, resting, now)
         damped = self.damped_rates(state.rates, state.stamp, self.settings.velocity_filter)
         rejection = None
         if trouble is not None:
             rejection = Rejection(trouble.kind, trouble.reason)
             self.refuse(trouble, now)
+        else:
+            self.sources.note(now, used=True)
+        if self.evidence.active and not self.doubts:
+            self._weigh(state, q, efforts, now)
         torques = None
         if Doubt.STATE not in self.doubts:
             self.q = state.positions
@@ -318,22 +376,122 @@ class Guard:
         return Answer(asked, rejection)
 
     def _trouble(
-        self, state: JointStates, efforts: list[float], resting: bool, now: float
+        self,
+        state: JointStates,
+        jump: Fault | None,
+        efforts: list[float],
+        resting: bool,
+        now: float,
     ) -> Fault | None:
-        """Return the first fault that a state shows, and note what all of them make doubtful."""
-        trouble = None
+        """Return the first fault that a state shows, and note what all of them make doubtful.
+
+        ``jump`` is that of the positions of a robot at rest.
+        """
+        trouble = self.envelope.check(state) or jump
+        if jump is not None:  # else it would count as motion
+            self.speeds.restart()
         for check in self.checks:
             fault = check.check(state)
             if fault is not None:
                 trouble = trouble or fault
                 if not resting:
                     self.doubts.add(fault.doubt)
-                if fault.doubt is Doubt.STATE:  # else it would count as motion
+                if fault.doubt is Doubt.STATE:
                     self.speeds.restart()
+                    if not resting and self.q:
+                        self.input.keep_turns(self.q)
         compared = self.policy.engaged and not self.drives.switching(now)
         if trouble is None and self.tracking is not None and compared:
             trouble = self.tracking.check(self.commanded(efforts))
         return trouble
+
+    def _watch_efforts(self, efforts: list[float], now: float) -> None:
+        """Note which checks are inactive since efforts are unknown; stop if one is demanded."""
+        if math.isfinite(sum(efforts)):  # mostly
+            self._unknown, self.inactive, self._unknown_since = (), "", math.inf
+            return
+        unknown = tuple(k for k, effort in enumerate(efforts) if not math.isfinite(effort))
+        if unknown != self._unknown:
+            self._unknown, self.inactive = unknown, self._inactive_checks(unknown)
+            self._inactive_reported = False
+        if not self.policy.engaged:
+            return
+        if self.inactive and not self._inactive_reported:
+            self.warning, self._inactive_reported = self.inactive, True
+        self._unknown_since = min(self._unknown_since, now)
+        commanded = [k for k in self.joints if k in unknown]
+        demanded = self.settings.effort_check == "always" and commanded
+        if demanded and now - self._unknown_since >= self.settings.stale_timeout:
+            reason = f"{self._without_efforts(commanded)}; effort_check is 'always'"
+            self.policy.trip(now, Fault("no_effort", reason))
+
+    def _without_efforts(self, coordinates: Sequence[int]) -> str:
+        names = [self.model.joint_names[k] for k in coordinates]
+        return f"{self.source} hold no efforts of {listed(names)}"
+
+    def _inactive_checks(self, unknown: Sequence[int]) -> str:
+        """Return which checks are inactive without these efforts; empty if none is."""
+        reasons = []
+        commanded = [k for k in self.joints if k in unknown]
+        if self.tracking is not None and commanded:
+            without = self._without_efforts(commanded)
+            reasons.append(f"{without}: they are not compared with commands (tracking_tolerance)")
+        places = [] if self.collisions is None else self.collisions.detector.thresholds.places
+        watched = [k for k in places if k in unknown]
+        if watched:
+            without = self._without_efforts(watched)
+            reasons.append(f"{without}: no collision is detected (collision_file)")
+        return "; ".join(reasons)
+
+    def _weigh(self, state: JointStates, q: FloatArray, efforts: list[float], now: float) -> None:
+        """Let unverified torques grow by what a state shows, or stop them."""
+        policy, evidence = self.policy, self.evidence
+        if not policy.engaged and policy.grip < 1.0:  # they were released
+            evidence.end()
+        else:
+            needed, agree = self.law.holding_torques(q, now), None
+            if policy.grip == 1.0:
+                exerted = self._efforts_of_drives(state, efforts)
+                agree = not disagreement(self.settings, exerted, needed, self.efforts)
+            positions, rates = list(state.positions), list(state.rates)
+            fault = evidence.update(
+                now,
+                self.commanded(positions),
+                self.commanded(rates),
+                needed,
+                self.efforts,
+                policy.grip,
+                agree,
+            )
+            engaged, alone = policy.engaged, policy.state is GuardState.ENABLED
+            if fault is not None:
+                if self._opposed(state, needed):
+                    evidence.share = policy.most_share = 0.0
+                self.remark = "" if engaged else fault.reason
+                policy.trip(now, fault)
+                self.law.settle(now, self.settings.ramp_time, self.periods.longest)
+            elif (alone and policy.grip == 0.0) or (evidence.whole and not engaged):
+                evidence.watch(now, True)
+            else:
+                evidence.watch(now, False)
+        policy.most_share = evidence.share
+
+    def _opposed(self, state: JointStates, needed: Sequence[float]) -> bool:
+        """Return whether the loops of drives that hold the arm work against gravity torques."""
+        none = [0.0] * len(needed)
+        loops = self.drives.expected(self.policy, none, state)
+        shares = [
+            max(abs(x) / most for x, most in zip(values, self.efforts, strict=True))
+            for values in (loops, needed)
+        ]
+        return shares[0] > 0.5 * self.evidence.share * shares[1]
+
+    def _efforts_of_drives(self, state: JointStates, efforts: list[float]) -> list[float]:
+        """Return the efforts (m,) of drives that hold the arm: measured, else by their loops."""
+        measured = self.commanded(efforts)
+        if self.settings.effort_check != "off" and shown(measured):
+            return measured
+        return self.drives.expected(self.policy, list(self.policy.latest), state)
 
     def commanded(self, values: list[float]) -> list[float]:
         """Return those of values (n,) that belong to commanded joints."""
@@ -351,8 +509,10 @@ class Guard:
         if Doubt.VELOCITY in self.doubts:
             return torques._replace(damping=[], assist=[])
         if not self.following.idle and self.policy.engaged:
-            gap, self._evaluated_at = now - self._evaluated_at, now
-            if gap < self.settings.stale_timeout:
+            stamp = self._smoothed_at
+            gap = 1e-9 * (stamp - self._evaluated_at)
+            self._evaluated_at = stamp
+            if 0.0 < gap < self.settings.stale_timeout:
                 self._gap = max(gap, self._gap * math.exp(-gap / GAP_MEMORY))
             state = self._law_state(q, np.array(rates), np.array(efforts), now)
             try:
@@ -365,6 +525,14 @@ class Guard:
             along = self.collisions.along(rates, self._fastest)
             torques = torques.assisted(self.commanded(along))
         return torques
+
+    @property
+    def period(self) -> float:
+        """Time in s between two states, by which a stiffness is accepted; 0: not known yet.
+
+        It is that of the settings, or else measured while torques are disabled.
+        """
+        return self.following.settings.period or self._state_period.median
 
     # -- laws and references -----------------------------------------------------------------------
 
@@ -379,7 +547,8 @@ class Guard:
     def resting(self, now: float) -> LawState:
         """Return the state of an arm at rest at the latest positions, or within its limits."""
         q = np.array(self.q) if self.q else self.model.neutral(within_limits=True)
-        return self._law_state(q, np.zeros_like(q), np.full(len(q), math.nan), now)
+        state = self._law_state(q, np.zeros_like(q), np.full(len(q), math.nan), now)
+        return state if self.q else state._replace(period=0.0)  # nothing is decided elsewhere
 
     def model_in_force(self, now: float) -> Model:
         """Return the model under the gravity and with the loads at a time."""
@@ -406,7 +575,7 @@ class Guard:
         if self.collisions is not None:
             self.collisions.restart()
         self.following.switch(to, now, self.policy.engaged)
-        self._evaluated_at = -math.inf  # the time without a law is no gap
+        self._evaluated_at = 0  # the time without a law is no gap
 
     def aim(self, target: Target | None, now: float) -> None:
         """Let the law follow another reference, while torques are enabled; None: come to rest.
@@ -424,11 +593,25 @@ class Guard:
 
     def refuse(self, fault: Fault, now: float) -> None:
         """Store the problem with the latest states; it is a fault while engaged."""
-        trouble = fault._replace(reason=f"{self.source} rejected: {fault.reason}")
-        self.watch.refuse(trouble)
+        trouble = self._store(fault, now)
         self.policy.trip(now, trouble)
         if not self.policy.at_rest:
             self.doubts.add(fault.doubt)
+
+    def _miss(self, fault: Fault, now: float) -> None:
+        """Count a message that cannot be that of the arm as missing.
+
+        It leaves no trace in the merged states. It is a fault where no valid one comes in time.
+        """
+        self.input.withdraw()
+        self._store(fault, now)
+        self._valid_until = math.inf  # damping may end before the next state, which is not usual
+
+    def _store(self, fault: Fault, now: float) -> Fault:
+        trouble = fault._replace(reason=f"{self.source} rejected: {fault.reason}")
+        self.watch.refuse(trouble)
+        self.sources.note(now, used=False)
+        return trouble
 
     def aged(self, stamp: int, clock: int) -> str:
         """Return the problem with the age of a measurement; empty if there is none."""
@@ -445,6 +628,7 @@ class Guard:
     def tick(self, now: float) -> list[float] | None:
         """Return the command that is due without a new state of the robot; None: no command."""
         self._watch(now)
+        self._valid_until = math.inf
         held = self.drives.torques(self.policy, self.q, self.law, now)
         return self.policy.command(now, held)
 
@@ -457,9 +641,12 @@ class Guard:
         """Stop if the input is stale. It is checked only when it may have become so."""
         if not self.policy.engaged or now < self._fresh_until:
             return
-        problem = self._stale(now)
+        problem, trouble = self._stale(now), self.watch.trouble
         if problem is not None:
+            if trouble is not None:  # messages come, and cannot be used
+                problem = trouble._replace(reason=f"{trouble.reason}; {problem.reason}")
             self.policy.trip(now, problem)
+            self.doubts.add(problem.doubt)
         else:
             waits = [watch.fresh_for(now, self.settings.stale_timeout) for watch in self.watches]
             self._fresh_until = now + min(self.input.fresh_for(now), *waits)
@@ -508,18 +695,34 @@ class Guard:
 
     # -- enabling ---------------------------------------------------------------------------------
 
+    def in_turn(self, now: float) -> str:
+        """Return the message that two sources report the arm in turn; empty if none do."""
+        return IN_TURN.format(self.source) if self.sources.in_turn(now) else ""
+
     def input_problem(self, now: float) -> str:
         """Return the problem with the input; empty if there is none."""
         stale = self._stale(now)
         troubles = [watch.trouble for watch in self.watches]
-        return "; ".join(one.reason for one in (stale, *troubles) if one is not None)
+        in_turn = [said] if (said := self.in_turn(now)) else []
+        return "; ".join([*in_turn, *(one.reason for one in (stale, *troubles) if one is not None)])
 
     def enable(self, now: float, limits: CommandLimits) -> None:
-        """Begin to ramp in, where nothing forbids it. Raises ArgumentError for invalid limits."""
-        start = None
+        """Begin to ramp in, where nothing forbids it. Raises ArgumentError for invalid limits.
+
+        Where neither measured efforts nor drives that hold the arm have shown that the torques are
+        right, these grow slowly, as :mod:`~mbs_dynamics.control.evidence` describes.
+        """
+        start, verified = None, self._verified
         if self.settings.start_from == "effort" and self.policy.at_rest:
             start = [self.measured[k] for k in self.joints]
         self.policy.enable(now, limits, start)
+        self._unverified = not verified
+        self._unknown_since, self._inactive_reported = math.inf, False
+        if verified:
+            self.evidence.end()
+        else:
+            self._gather_evidence(now, limits.ramp_in_time)
+        self.policy.most_share = self.evidence.share
         if self.collisions is not None:
             self.collisions.resume(now)
         self.following.restart()
@@ -530,6 +733,52 @@ class Guard:
         if self.q:
             self.law.springs.begin(self.q)
         self.settle(now)
+
+    def hold(self, now: float) -> None:
+        """Let drives hold the arm. Raises ArgumentError if they cannot."""
+        if self.policy.grip < 1.0 and self.policy.state is GuardState.DISABLED:
+            self._gather_evidence(now, self.settings.ramp_in_time)
+            self.policy.most_share = self.evidence.share
+        self.policy.hold(now, self.limits)
+
+    def taken_over(self, now: float) -> None:
+        """Watch the arm again, if nothing has shown that torques are right: they hold it now."""
+        if self._unverified and self.policy.engaged:
+            positions = self.commanded(list(self.q))
+            self.evidence.watch_again(now, positions, [0.0] * len(positions))
+
+    def clear(self) -> None:
+        """Forget the fault, once it has stopped the torques, and what contradicted the torques."""
+        self.policy.clear()
+        self.evidence.trouble = None
+
+    def known_efforts(self) -> list[float]:
+        """Return the efforts (m,) that were measured at rest; empty unless all are known."""
+        efforts = self.commanded(self.measured) if self.measured else []
+        return efforts if all(map(math.isfinite, efforts)) else []
+
+    def idle(self, efforts: Sequence[float]) -> bool:
+        """Return whether efforts (m,) are next to nothing, or not known."""
+        pairs = zip(efforts, self.efforts, strict=False)
+        return all(abs(x) <= EFFORT_FLOOR * most for x, most in pairs)
+
+    @property
+    def _verified(self) -> bool:
+        """Whether the torques of an arm that can be enabled are known to be right."""
+        if not self.policy.at_rest:
+            return True  # they act already
+        efforts, held = self.known_efforts(), self.policy.grip == 1.0
+        if held and self.evidence.passed:
+            return True
+        if self.settings.effort_check == "off" or not shown(efforts):
+            return False
+        return held or not self.idle(efforts)
+
+    def _gather_evidence(self, now: float, ramp_in_time: float) -> None:
+        """Watch the arm from now on while torques grow."""
+        positions = self.commanded(list(self.q))
+        self.evidence.begin(now, positions, ramp_in_time)
+        self.remark = UNVERIFIED
 
     def settle(self, now: float) -> None:
         """Damp the momentum of the arm for ``settle_time``, with a coefficient that falls."""

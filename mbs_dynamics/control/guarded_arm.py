@@ -26,7 +26,14 @@ from typing import Any, NamedTuple, TextIO
 from mbs_dynamics.control import enabling
 from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.drive_hold import DriveHold
-from mbs_dynamics.control.environment import LinkLoad, check_load, replaced
+from mbs_dynamics.control.environment import (
+    LinkGravity,
+    LinkLoad,
+    check_load,
+    link_loads,
+    replaced,
+    root_gravity,
+)
 from mbs_dynamics.control.fast_path import maker
 from mbs_dynamics.control.frame_input import FrameInput
 from mbs_dynamics.control.gravity_and_loads import aim_loads
@@ -83,8 +90,9 @@ class GuardedArm:
     :class:`~mbs_dynamics.control.laws.LawState` and reference that returns the torques (m,) of the
     joints with motors, gravity included; it is called once at the start. ``fixed`` are positions in
     rad or m of joints that have no motor, by name; all others must have one. ``limits`` are further
-    settings, such as ``effort_scale``, and ``max_temperature`` is in degrees Celsius. ``log`` is an
-    open text file, to which each step in which all motors report writes a row that ``identify`` and
+    settings, such as ``effort_scale``, and ``max_temperature`` is in degrees Celsius. Gravity and
+    loads are those of ``model``; a limit ``gravity`` replaces its gravity. ``log`` is an open text
+    file, to which each step in which all motors report writes a row that ``identify`` and
     ``calibrate-motors`` read.
 
     Raises ArgumentError, ModelError and UnknownJointError for invalid arguments. ``step`` raises
@@ -122,6 +130,9 @@ class GuardedArm:
         settings = MotionSettings.of(motors.joint_names, **options)
         self.policy = CommandPolicy(settings.on_fault, drives_hold=motors.can_hold)
         self.guard = Guard(model, settings, self.policy, source="frames", from_messages=False)
+        if "gravity" in options:
+            stated = root_gravity(model, LinkGravity("", settings.gravity))
+            self.guard.law.gravity.aim(stated, 0.0, 0.0)
         self.guard.switch(None if isinstance(law, Gravity) else law, 0.0)
         pairs = zip(motors.limits, motors.stiffness, strict=True)
         slip = [max(SLIP, SLIP_SHARE * most / K) if K else math.inf for most, K in pairs]
@@ -130,7 +141,7 @@ class GuardedArm:
         )
         self._frames = FrameInput(motors, model, self.policy, max_temperature)
         self._log = None if log is None else Log(log, motors)
-        self._loads: list[LinkLoad] = []
+        self._loads = link_loads(model)
         self._remark = "; ".join(motors.remarks)
         self._slipped = ""
         self._collision: Collision | None = None
@@ -158,8 +169,6 @@ class GuardedArm:
     def problems(self, t: float) -> list[str]:
         """Return all reasons why torques must not be enabled at time ``t``; empty if none."""
         reasons = enabling.problems(self.guard, t, held=self.policy.grip == 1.0)
-        if self.fault is not None:
-            reasons.append(f"a fault is latched: {self.fault}; clear it")
         reasons += [
             f"{name}: {why}"
             for name, why in zip(self.motors.joint_names, self._frames.refused, strict=True)
@@ -191,7 +200,7 @@ class GuardedArm:
         if problem:
             return [problem]
         try:
-            self.policy.hold(t, self.guard.limits)
+            self.guard.hold(t)
         except ArgumentError as error:
             return [str(error)]
         return []
@@ -202,7 +211,7 @@ class GuardedArm:
 
     def clear(self, t: float) -> None:
         """Forget the fault, once it has stopped the torques. The drives go on holding."""
-        self.policy.clear()
+        self.guard.clear()
 
     def load(
         self,
@@ -277,9 +286,7 @@ class GuardedArm:
         gap, self._now = t - self._now, t
         accepted = self._frames.read(frames, t) if frames else None
         stamps, most = self._frames.stamps, self.motors.max_age
-        if gap < most:
-            guard.period += 0.05 * (gap - guard.period) if guard.period else gap
-        elif gap >= most and policy.engaged:
+        if gap >= most and policy.engaged:
             message = f"{gap:.3f} s between two steps; max_age is {most:g}"
             policy.trip(t, Fault("pause", message))
         if t - min(stamps) >= most and policy.engaged:
@@ -295,7 +302,7 @@ class GuardedArm:
                 torques = guard.tick(t)
         command = self._command(torques)
         if self._log is not None and accepted is not None:
-            self._log.write(t, accepted[1:4], frames, command.motors)
+            self._log.write(t, accepted[0], accepted[1:4], frames, command.motors)
         return command
 
     def _command(self, torques: Sequence[float] | None) -> Command:
@@ -305,6 +312,9 @@ class GuardedArm:
         same = shown[0] is policy.state and shown[1] is policy.fault
         if self._frames.remark:
             self._remark, self._frames.remark = self._frames.remark, ""
+        if guard.remark or guard.warning:
+            self._remark = "; ".join(filter(None, (self._remark, guard.remark, guard.warning)))
+            guard.remark = guard.warning = ""
         drives = guard.drives
         if drives.slipped is not self._slipped:
             self._slipped = drives.slipped
@@ -315,15 +325,19 @@ class GuardedArm:
                 self._remark = f"collision: {self._collision}; the arm floats"
         if not guard.following.idle:
             self._remark = guard.following.remark() or self._remark
-        event = self._remark if same else self._event()
-        self._remark = ""
+        if same:
+            event, self._remark = self._remark, ""
+        else:
+            event = self._event()
         if torques is None:
             torques = policy.latest
             if grip == 0.0 and not policy.engaged and not any(torques):
                 return Command("off", (0.0,) * len(self.motors.joint_names), (), event)
         if grip == 0.0:
             commands = self.motors.commands(
-                torques, self._frames.positions, reported=self._frames.reported
+                torques,
+                self._frames.shown(self._frames.positions),
+                reported=self._frames.reported,
             )
             return _command(("torque", torques, commands, event))
         held = [drives.held[k] for k in self.motors.coordinates]
@@ -331,7 +345,7 @@ class GuardedArm:
         if fault is not None and fault.doubt is Doubt.MOTOR:
             for k in fault.joints:  # what its torque would hold, through its position loop
                 held[k] += drives.fed_forward(policy)[k] / self.motors.stiffness[k]
-        motors = self.motors.commands(torques, held, grip, grip)
+        motors = self.motors.commands(torques, self._frames.shown(held), grip, grip)
         if fault is not None and fault.doubt is Doubt.ENCODER:
             names = [self.motors.joint_names[k] for k in fault.joints]
             motors = [

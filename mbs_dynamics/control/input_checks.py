@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Protocol
 
 from mbs_dynamics.compiler import less, select
 from mbs_dynamics.control.policy import Doubt, Fault
-from mbs_dynamics.model.coordinates import is_continuous
 from mbs_dynamics.model.model import Model
 
 SLACK = 0.05
@@ -22,6 +21,17 @@ WINDOW = 0.05
 
 MOVING = 0.1
 """Speed in rad/s or m/s above which a position must change."""
+
+NOISE, STANDING = 1e-7, 1e-3
+"""Change of values in SI units that is noise, and largest distance from one place in rad or m that
+is rest."""
+
+LEARNED, QUIET = 50, 0.3
+"""Number of states at rest, and time in s, in which noise shows."""
+
+RETURNS, RETURNS_WITHIN = 5, 1.0
+"""How often messages that are used follow one that is not, and within how many s, if two sources
+report one robot in turn."""
 
 LAG = 4
 """Number of commands of which a measured effort may be that of the oldest."""
@@ -177,23 +187,15 @@ class Envelope:
         return None
 
 
-def _with_limits(model: Model, joints: Sequence[int]) -> list[tuple[str, int, float, bool]]:
-    """Return name, coordinate and velocity limit of joints that have one, and whether they turn."""
-    wraps = is_continuous(model.joints, model.lower, model.upper)
+def _with_limits(model: Model, joints: Sequence[int]) -> list[tuple[str, int, float]]:
+    """Return name, coordinate and velocity limit of joints that have one."""
     fastest: list[float] = model.velocity_limits.tolist()
-    return [
-        (model.joint_names[k], k, fastest[k], wraps[k]) for k in joints if fastest[k] < math.inf
-    ]
+    return [(model.joint_names[k], k, fastest[k]) for k in joints if fastest[k] < math.inf]
 
 
 def largest_step(fastest: Any, elapsed: Any) -> Any:
     """Return how far joints with these velocity limits may be from where they were, else a jump."""
     return SLACK + 2.0 * fastest * elapsed
-
-
-def _moved(difference: float, turns: bool) -> float:
-    """Return how far a joint has moved, modulo a full turn if it has no limits."""
-    return math.remainder(difference, math.tau) if turns else difference
 
 
 class Speeds:
@@ -247,8 +249,8 @@ class Speeds:
         window = self._window
         elapsed, before = self.since(state)
         self.note(state)
-        for name, k, fastest, turns in self._rows:
-            moved = _moved(positions[k] - before[k], turns)
+        for name, k, fastest in self._rows:
+            moved = positions[k] - before[k]
             if abs(rates[k]) > fastest:
                 mean = sum(state[2][k] for state in window) / len(window)
                 if abs(mean) > fastest:
@@ -279,86 +281,183 @@ class Continuity:
 
     def __init__(self, model: Model) -> None:
         self._rows = _with_limits(model, range(model.n))
-        self._before: Sequence[float] = ()
+        self._trusted: Sequence[float] = ()
         self._stamps: Sequence[int] = ()
-
-    @staticmethod
-    def passes(moved: Any) -> tuple[Any, ...]:
-        """Return conditions for differences (n,) of positions from those of the state before."""
-        return (less(size(moved), SLACK),)
+        self._jumped: dict[int, float] = {}
+        """Positions of joints that have jumped, in the latest states that are not trusted."""
 
     def note(self, state: JointStates) -> None:
-        """Store a state."""
-        self._before, self._stamps = state.positions, list(state.stamps)
+        """Store a state that is trusted, with which the following are compared."""
+        self._trusted, self._stamps = state.positions, list(state.stamps)
+        if self._jumped:
+            self._jumped = {}
 
     def check(self, state: JointStates) -> Fault | None:
-        """Return the fault that a joint has jumped since the state before, or None."""
-        positions, _, _, stamps = state
-        before, stamps_before = self._before, self._stamps
-        self.note(state)
-        if not len(before):
-            return None
-        for name, k, fastest, turns in self._rows:
-            elapsed = 1e-9 * (stamps[k] - stamps_before[k])
-            moved = _moved(positions[k] - before[k], turns)
-            if elapsed > 0.0 and abs(moved) > largest_step(fastest, elapsed):
-                return Fault(
+        """Return the fault that a joint has jumped since the trusted state; else None, and note it.
+
+        A joint that has jumped and stays there is not trusted later either, when it could have
+        moved as far.
+        """
+        positions, trusted, jumped = state.positions, self._trusted, self._jumped
+        fault = None
+        for name, k, fastest in self._rows if len(trusted) else ():
+            moved = positions[k] - trusted[k]
+            if abs(moved) <= SLACK and not jumped:
+                continue
+            elapsed = 1e-9 * (state.stamps[k] - self._stamps[k])
+            stays = k in jumped and abs(positions[k] - jumped[k]) < abs(moved)
+            if elapsed > 0.0 and (stays or abs(moved) > largest_step(fastest, elapsed)):
+                jumped[k] = positions[k]
+                fault = fault or Fault(
                     "position_jump",
                     f"{name} jumped by {moved:.4g} in {elapsed:.4g} s; its velocity limit is "
                     f"{fastest:.4g}. Was the robot or its simulation reset, does an encoder slip, "
                     "or do two sources report it?",
                     Doubt.STATE,
                 )
-        return None
+        if fault is None:
+            self.note(state)
+        return fault
+
+
+class Sources:
+    """Detects two sources that report one robot in turn: messages that fit, and others.
+
+    A single bad message is no second source. Times are those of one steady clock, in s.
+    """
+
+    def __init__(self) -> None:
+        self.refused = False
+        """Whether the latest message was not used."""
+        self._returns: deque[float] = deque(maxlen=RETURNS)
+
+    def note(self, now: float, *, used: bool) -> None:
+        """Store whether a message was used."""
+        if used and self.refused:
+            self._returns.append(now)
+        self.refused = not used
+
+    def in_turn(self, now: float) -> bool:
+        """Return whether messages that fit come in turn with others."""
+        return len(self._returns) == RETURNS and now - self._returns[0] < RETURNS_WITHIN
 
 
 class Frozen:
-    """Checks that positions change while velocities are reported.
+    """Checks that positions change while velocities are reported, or while they always did.
 
     A joint whose position stays exactly the same for ``timeout`` s, while its velocity is above
-    MOVING all the time, reports old values with fresh stamps.
+    MOVING all the time, reports old values with fresh stamps. So does one at rest that repeats
+    position and velocity for as long, if noise has changed them in every state until then: in
+    LEARNED states and for QUIET s in a row, by more than NOISE, within STANDING of one place. One
+    that stands still in between, such as a coarse encoder or a simulation without noise, is not
+    judged so.
     """
 
     def __init__(self, model: Model, joints: Sequence[int], timeout: float) -> None:
         self._names, self._joints, self._timeout = model.joint_names, tuple(joints), timeout
         self._before: Sequence[float] = ()
+        self._rates_before: Sequence[float] = ()
         self._changed_at = 0
         """When all positions had changed the last time, in ns."""
         self._since: list[int] = []
         """(n,) likewise, of each; empty if that was in the latest state."""
+        self.moving = [MOVING] * len(self._joints)
+        """(m,) speeds above which positions must change: 0 where noise changes them at rest."""
+        self._noisy = [_Noise() for _ in self._joints]
+        self._learning = list(range(len(self._joints)))
 
     @staticmethod
     def passes(moved: Any, qd: Any, moving: Any) -> tuple[Any, ...]:
         """Return conditions for differences of positions and velocities (m,) of watched joints.
 
-        ``moving`` (m,) is MOVING, or infinite where no joint is watched.
+        ``moving`` (m,) is ``moving`` of the check, or infinite where no joint is watched.
         """
         return (less(select(less(size(qd), moving), -1.0, 0.0), size(moved)),)
 
     def note(self, state: JointStates) -> None:
         """Store a state in which all positions have changed, or are those of slow joints."""
+        if self._learning and len(self._rates_before):
+            self._learn(state)
         self._before, self._changed_at, self._since = state.positions, state.stamp, []
+        self._rates_before = state.rates
+
+    def _learn(self, state: JointStates) -> None:
+        """Find joints whose values noise changes in every state at rest."""
+        positions, rates, stamp, _ = state
+        left = []
+        for place in self._learning:
+            k = self._joints[place]
+            changes = positions[k] - self._before[k], rates[k] - self._rates_before[k]
+            if self._noisy[place].found(stamp, positions[k], *changes):
+                self.moving[place] = 0.0
+            else:
+                left.append(place)
+        if len(left) != len(self._learning):
+            self.moving = list(self.moving)  # another list shows that it has changed
+        self._learning = left
 
     def check(self, state: JointStates) -> Fault | None:
         """Return the fault that a joint does not change, or None."""
         positions, rates, stamp, _ = state
-        before, self._before = self._before, positions
-        if len(before) != len(positions):
+        before, rates_before = self._before, self._rates_before
+        if len(before) != len(positions) or not len(rates_before):
             self.note(state)
             return None
+        if self._learning:
+            self._learn(state)
+        self._before, self._rates_before = positions, rates
         since = self._since = self._since or [self._changed_at] * len(positions)
         for place, k in enumerate(self._joints):
-            if positions[k] != before[k] or abs(rates[k]) < MOVING:
+            quiet = abs(rates[k]) < MOVING
+            if quiet and self.moving[place] == 0.0:
+                change = max(abs(positions[k] - before[k]), abs(rates[k] - rates_before[k]))
+                quiet = change > 0.0
+                if 0.0 < change <= NOISE:  # it comes to rest without noise
+                    self._forget(place)
+            if positions[k] != before[k] or quiet:
                 since[k] = stamp
             elif 1e-9 * (stamp - since[k]) >= self._timeout:
                 return Fault(
                     "frozen",
                     f"{self._names[k]} has been at {positions[k]:.6g} for "
-                    f"{1e-9 * (stamp - since[k]):.3f} s, while its velocity is {rates[k]:.4g}",
+                    f"{1e-9 * (stamp - since[k]):.3f} s, while its velocity is {rates[k]:.4g}"
+                    + ("" if abs(rates[k]) >= MOVING else ", without the noise that it had before"),
                     Doubt.STATE,
                     (place,),
                 )
         return None
+
+    def _forget(self, place: int) -> None:
+        self.moving = [MOVING if k == place else x for k, x in enumerate(self.moving)]
+        self._noisy[place] = _Noise()
+        self._learning.append(place)
+
+
+class _Noise:
+    """Whether noise changes the values of a joint at rest in every state.
+
+    Noise changes them to and fro; a motion that dies down does not.
+    """
+
+    def __init__(self) -> None:
+        self._start(0, math.inf)
+
+    def _start(self, stamp: int, place: float) -> None:
+        self._begin, self._place = stamp, place
+        self._count = self._reversals = 0
+        self._changes = 0.0, 0.0
+
+    def found(self, stamp: int, position: float, *changes: float) -> bool:
+        """Process the changes of position and velocity; return whether noise was found."""
+        if max(map(abs, changes)) <= NOISE or not abs(position - self._place) < STANDING:
+            self._start(stamp, position)
+            return False
+        self._count += 1
+        pairs = zip(changes, self._changes, strict=True)
+        self._reversals += any(now * before < 0.0 for now, before in pairs)
+        self._changes = changes[0], changes[1]
+        long = self._count >= LEARNED and 1e-9 * (stamp - self._begin) >= QUIET
+        return long and self._reversals >= 0.25 * self._count
 
 
 class Tracking:

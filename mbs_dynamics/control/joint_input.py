@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.turns import turning, turns_to
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
-from mbs_dynamics.model.coordinates import is_continuous
 from mbs_dynamics.model.model import Model
 
 LARGEST = 1e9
@@ -118,6 +118,8 @@ class _Layout(NamedTuple):
     """Coordinates of the joints in such a message, ascending, without fixed joints."""
     pick: Callable[[Sequence[Any]], tuple[Any, ...]] = tuple
     """Returns the values of these joints in an array of the message."""
+    turning: Sequence[tuple[int, int]] = ()
+    """Place among these joints, and coordinate, of those that turn without limits."""
     all_reported: bool = False
     """Whether these are all joints, except for fixed ones."""
     whole: bool = False
@@ -136,6 +138,14 @@ class _Unknown:
         """Whether it is unknown of any joint."""
         self.why = ""
         """Why it is unknown of some or all watched joints; empty if of none."""
+
+    def copied(self) -> tuple[list[str], bool, str]:
+        """Return a copy of what is stored."""
+        return list(self._reasons), self.any, self.why
+
+    def restore(self, copied: tuple[list[str], bool, str]) -> None:
+        """Store a copy again."""
+        self._reasons, self.any, self.why = list(copied[0]), copied[1], copied[2]
 
     def note(self, coordinates: Sequence[int], reason: str) -> bool:
         """Store why it is unknown of these joints, empty if known. False if nothing has changed."""
@@ -167,7 +177,8 @@ class JointInput:
     Which entry of a message belongs to which coordinate is found once for each list of names.
 
     Parameters: ``joint_names`` of the n coordinates in order; ``wraps`` tells for each whether its
-    position is an angle without limits, whose differences are taken modulo a full turn;
+    position is an angle without limits: such angles are unwrapped, so that a driver that reports
+    them within one turn and a driver that counts turns lead to the same motion;
     ``velocity_from_position`` takes differences of positions for messages that hold no velocities.
     ``answering`` are the coordinates whose messages are answered, None: all; they must be no older
     than ``stale_timeout`` in s, the others than ``others_timeout``, None: likewise. ``fixed`` are
@@ -210,6 +221,8 @@ class JointInput:
         """Merged positions, velocities and efforts, each (n,), which later measurements change."""
         self._pack = Struct(f"{n}d").pack_into
         self._pack_all = Struct(f"{3 * n}d").pack_into
+        self._near = [math.nan] * n
+        """Positions of which reported angles are the nearest equivalents; NaN before the first."""
         self.stamps = [0] * n
         """(n,) in ns, of the latest stamped measurement of each coordinate; 0 if there is none."""
         self._newest = 0  # of these
@@ -224,6 +237,8 @@ class JointInput:
             self._no_rate.note(list(self._fixed), "")
             self._no_effort.note(list(self._fixed), FIXED)
         self._efforts = Efforts(self._tau, self._no_effort.why)
+        self._copied: tuple[Any, ...] | None = None
+        """The state before the latest message; None if that was not merged."""
         self._layouts = lru_cache(KEPT_LAYOUTS)(self._learned)
         self._layout = _Layout([], None)
         self._effortless: _Layout | None = None
@@ -238,8 +253,11 @@ class JointInput:
         floating base is no joint state.
         """
         joints = [joint for joint in model.joints if joint.nv == 1]
-        wraps = is_continuous(joints, model.lower, model.upper)
-        return cls([joint.name for joint in joints], wraps=wraps, **options)
+        return cls([joint.name for joint in joints], wraps=turning(model), **options)
+
+    def keep_turns(self, positions: Sequence[float]) -> None:
+        """Unwrap the next angles near trusted positions (n,), since the latest ones are doubted."""
+        self._near[:] = positions
 
     def read(
         self,
@@ -264,6 +282,7 @@ class JointInput:
         Two kinds of rejection belong to messages that are merged: ``"partial"`` where no joint of
         the message is answered, and ``"incomplete_joints"`` where another joint is not fresh.
         """
+        self._copied = None
         layout = self._layout if names == self._names else self._layout_of(names)
         if layout.fault is not None:
             return layout.fault
@@ -282,16 +301,20 @@ class JointInput:
                 if not math.hypot(*[rate for rate in rates if rate == rate]) < LARGEST:
                     return wild_numbers("velocity", self._named(layout.coordinates), rates)
                 no_rates = NAN_VELOCITY
+        self._copied = self._copy()
         coordinates = advanced = layout.coordinates
         if stamp > self._newest:
             self._newest = stamp
         elif stamp:
             late = self._late(layout, stamp, received)
             if late is not None:
+                self._copied = None
                 return late
             advanced = [k for k in coordinates if stamp != self.stamps[k]]
 
         # from here on the message is accepted, and may change the state
+        if layout.turning:
+            q = self._unwrapped(layout, q)
         self._set_rates(layout, q, rates, no_rates, stamp)
         self._set_efforts(layout, efforts)
         self._put(self._positions, layout, q)
@@ -313,6 +336,36 @@ class JointInput:
         why_not = self._no_rate.why
         qd = None if why_not else self._qd
         return Reading(self._q, qd, why_not, self._efforts, stamp, not advanced)
+
+    @property
+    def merged(self) -> bool:
+        """Whether the latest message was merged."""
+        return self._copied is not None
+
+    def withdraw(self) -> None:
+        """Restore the state before the latest message, whose content turned out to be wrong."""
+        if self._copied is None:
+            return
+        whole, received, stamps, *lists, rates, efforts, self._newest, self._efforts = self._copied
+        self._whole[:] = memoryview(whole)
+        self.received[:], self.stamps[:] = received, stamps
+        self._previous_q, self._previous_stamps = lists
+        self._no_rate.restore(rates)
+        self._no_effort.restore(efforts)
+        self._copied = self._effortless = None
+
+    def _copy(self) -> tuple[Any, ...]:
+        return (
+            array("d", self._whole),
+            list(self.received),
+            list(self.stamps),
+            list(self._previous_q),
+            list(self._previous_stamps),
+            self._no_rate.copied(),
+            self._no_effort.copied(),
+            self._newest,
+            self._efforts,
+        )
 
     def feed(
         self,
@@ -427,6 +480,7 @@ class JointInput:
             None,
             held,
             _picker([places[self.joint_names[k]] for k in held]),
+            turning=[(place, k) for place, k in enumerate(held) if self._wraps[k]],
             all_reported=len(held) == len(self._answering) + len(self._others),
             whole=len(held) == len(self.joint_names),
             unanswered=unanswered,
@@ -434,6 +488,14 @@ class JointInput:
 
     def _named(self, coordinates: Sequence[int]) -> list[str]:
         return [self.joint_names[k] for k in coordinates]
+
+    def _unwrapped(self, layout: _Layout, q: Sequence[float]) -> tuple[float, ...]:
+        """Return positions, with angles without limits nearest to those before."""
+        whole = list(q)
+        for place, k in layout.turning:
+            whole[place] += turns_to(whole[place], self._near[k])
+            self._near[k] = whole[place]
+        return tuple(whole)
 
     # -- velocities and efforts --------------------------------------------------------------------
 
@@ -473,8 +535,7 @@ class JointInput:
         elapsed = 1e-9 * (stamp - before)
         if not stamp or not before or elapsed > self._timeout(k):
             return math.nan, FIRST_POSITION if stamp else UNSTAMPED
-        moved = position - self._previous_q[k]
-        return (math.remainder(moved, math.tau) if self._wraps[k] else moved) / elapsed, ""
+        return (position - self._previous_q[k]) / elapsed, ""
 
     def _set_efforts(self, layout: _Layout, efforts: Sequence[float]) -> None:
         """Store efforts; an invalid number makes all those of the message unknown."""

@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+import csv
+import math
 from collections.abc import Sequence
-from typing import TextIO
+from numbers import Real
+from typing import Any, TextIO
 
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
 
@@ -13,29 +16,32 @@ from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
 class Log:
     """A table of comma-separated values: a row for each step in which all motors have reported.
 
+    Cells are empty where the frame of a joint was not used, or has no number.
+
     Columns are ``t`` in s, ``q_<joint>``, ``qd_<joint>`` and ``tau_<joint>`` in SI units, and
     ``raw_position_<joint>``, ``raw_effort_<joint>`` and ``raw_command_<joint>`` in the units of the
     drive. Of two motors on one joint the raw columns are those of the first.
     """
 
     def __init__(self, stream: TextIO, motors: Motors) -> None:
-        self._stream = stream
+        self._stream, self._coordinates = stream, motors.coordinates
         names = motors.joint_names
         self._motors = [
             next(row.motor for row in motors.motors if row.joint == name) for name in names
         ]
         kinds = ("q", "qd", "tau", "raw_position", "raw_effort", "raw_command")
         columns = [f"{kind}_{name}" for kind in kinds for name in names]
-        stream.write(",".join(["t", *columns]) + "\n")
+        csv.writer(stream, lineterminator="\n").writerow(["t", *columns])
 
     def write(
         self,
         t: float,
+        coordinates: Sequence[int],
         states: Sequence[Sequence[float]],
         frames: Sequence[Frame],
         commands: Sequence[MotorCommand],
     ) -> None:
-        """Write a row; ``states`` are positions, velocities and efforts (m,) by joint."""
+        """Write a row; ``states`` are positions, velocities and efforts (k,) of k coordinates."""
         reported = {frame[0]: frame for frame in frames}
         taken = {command.motor: command.effort for command in commands}
         if not all(motor in reported for motor in self._motors):
@@ -43,5 +49,13 @@ class Log:
         rows = [reported[motor] for motor in self._motors]
         raw = [row[2] for row in rows], [row[4] for row in rows]
         efforts = [taken.get(motor, 0.0) for motor in self._motors]
-        values = [x for column in (*states, *raw, efforts) for x in column]
-        self._stream.write(",".join([f"{t:.9f}", *map("{:.9g}".format, values)]) + "\n")
+        used = [dict(zip(coordinates, values, strict=True)) for values in states]
+        by_joint = [[row.get(k) for k in self._coordinates] for row in used]
+        columns: list[list[Any]] = [*by_joint, *raw, efforts]
+        cells = [_cell(x) for column in columns for x in column]
+        self._stream.write(",".join([f"{t:.9f}", *cells]) + "\n")
+
+
+def _cell(x: Any) -> str:
+    """Return a number as text; empty if it is none."""
+    return f"{x:.9g}" if isinstance(x, Real) and math.isfinite(x) else ""

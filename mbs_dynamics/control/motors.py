@@ -37,6 +37,7 @@ from mbs_dynamics.control.motor_table import (
     coordinate_of,
     motors_of,
 )
+from mbs_dynamics.control.turns import turning, turns_to
 from mbs_dynamics.errors import ArgumentError, listed, quoted
 from mbs_dynamics.files import parsed_yaml
 from mbs_dynamics.model.model import Model
@@ -209,6 +210,10 @@ class Motors:
         self._names = [motor.motor for motor in self.motors]
         self._rows = {name: row for row, name in enumerate(self._names)}
         self._latest: dict[int, tuple[Any, ...]] = {}  # of motors that share a joint
+        turns = turning(model)
+        self._turning = [turns[k] for k in self.coordinates]
+        self._turned = [0.0] * len(self.motors)
+        """Whole turns in rad from a motor's position to that of the first motor of its joint."""
         self._zeros = [motor.zero for motor in self.motors]
         self._positions = [motor.sign * motor.position_per_radian for motor in self.motors]
         self._efforts = [
@@ -278,6 +283,10 @@ class Motors:
             q, qd, tau, stamps, errors, temperatures = zip(
                 *(self._latest[row] for row in rows), strict=True
             )
+            if self._turning[joint]:
+                for row, x in zip(rows, q, strict=True):
+                    self._turned[row] = turns_to(x, q[0])
+                q = tuple(x + self._turned[row] for row, x in zip(rows, q, strict=True))
             joints.append(joint)
             apart.append(max(q) - min(q))
             merged.append(
@@ -356,7 +365,8 @@ class Motors:
             )
         if self._shared:
             torques = [torques[joint] for joint in self._joints]
-            positions = [positions[joint] for joint in self._joints]
+            pairs = zip(self._joints, self._turned, strict=True)
+            positions = [positions[joint] - turned for joint, turned in pairs]
         none = self._none
         columns = (
             self._names,

@@ -56,6 +56,9 @@ class Doubt(Enum):
     """Torques follow no further state; drives hold the positions that were trusted last."""
     ENCODER = "encoder"
     """A drive would follow its own wrong encoder: it damps, and gravity torques stay."""
+    GRAVITY = "gravity"
+    """Something else carries the arm, or gravity torques are wrong: none is added to those that
+    drives which hold the arm exert, and without such drives there are none."""
     MOTOR = "motor"
     """A drive that does not exert its torque: it holds by itself, without one."""
 
@@ -155,11 +158,13 @@ class CommandPolicy:
         self._entered = math.inf
         self.state = GuardState.DISABLED
         self.fault: Fault | None = None
-        """The latest fault; it stays until torques are enabled again."""
+        """The latest fault; it stays until it is cleared."""
         self.limits = CommandLimits((), (), 0.0)
         self.latest: tuple[float, ...] = ()
         """(n,) the latest command, which the controller holds; empty before the first."""
         self.limited = Limited()
+        self.most_share = 1.0
+        """Largest share of gravity torques while they ramp in, or while drives hold the arm."""
         self._commanded_at = 0.0
         self._begin = self.since = 0.0
         self._dismissed = False
@@ -191,8 +196,8 @@ class CommandPolicy:
 
     @property
     def holding(self) -> bool:
-        """Whether a controller holds the torques of a stop by ``hold``."""
-        return self.state is GuardState.FAULT and self._stop == "hold" and any(self.latest)
+        """Whether a controller holds the torques of a stop by ``hold``, also once it is cleared."""
+        return not self.engaged and self._stop == "hold" and any(self.latest)
 
     @property
     def at_rest(self) -> bool:
@@ -206,8 +211,10 @@ class CommandPolicy:
         """Ramp in from the torques ``start`` (n,) that hold the robot now.
 
         None: from those of the latest command, which are zero after a stop. Raises ArgumentError
-        for invalid limits, or if the torques exceed them.
+        for invalid limits, if the torques exceed them, and while a fault is latched.
         """
+        if self.state is GuardState.FAULT:
+            raise ArgumentError(f"a fault is latched: {self.fault}; clear it first")
         limits.check()
         if start is not None:
             held = tuple(start)
@@ -221,7 +228,6 @@ class CommandPolicy:
                 "to ramp them out"
             )
         self.limits = limits
-        self.fault = None
         self.latest = self._from = held
         self._commanded_at = now
         self._begin = self.since = now
@@ -254,6 +260,8 @@ class CommandPolicy:
             self.state = GuardState.RAMPING_OUT
             self._release(now, "ramp_down")
         elif self.holding and not self.drives_hold:
+            if self.state is GuardState.DISABLED:
+                self.state = GuardState.RAMPING_OUT
             self._from, self._share, self._torques = self.latest, 0.0, None
             self._release(now, "ramp_down")
 
@@ -274,16 +282,16 @@ class CommandPolicy:
     def bears(self, now: float) -> bool:
         """Return whether commands of a release still hold the robot: whole gravity torques."""
         ramps = not self.engaged and self._stop == "ramp_down" and self.stopping
-        return ramps and now - self._begin <= LATEST_STATE
+        return ramps and not self._doubts_gravity and now - self._begin <= LATEST_STATE
 
     def trip(self, now: float, fault: Fault) -> None:
         """Latch a fault and begin the stop, if the policy is engaged."""
         if self.engaged:
             self.state, self.fault = GuardState.FAULT, fault
-            self._release(now, self.on_fault)
+            self._release(now, "ramp_down" if self._doubts_gravity else self.on_fault)
 
     def clear(self) -> None:
-        """Forget the fault, once it has stopped the torques."""
+        """Forget the fault, once it has stopped the torques; whoever holds the arm goes on."""
         if self.state is GuardState.FAULT and not self.stopping:
             self.state, self.fault = GuardState.DISABLED, None
 
@@ -291,7 +299,11 @@ class CommandPolicy:
         self._stop = how
         self._begin = self.since = now
         if self.drives_hold:
-            self._stop, self.grip, self._share = "hold", 1.0, 1.0
+            self._stop, self.grip, self._share = "hold", 1.0, self.most_share
+
+    @property
+    def _doubts_gravity(self) -> bool:
+        return self.fault is not None and self.fault.doubt is Doubt.GRAVITY
 
     # -- commands ----------------------------------------------------------------------------------
 
@@ -323,8 +335,11 @@ class CommandPolicy:
         if self.state is GuardState.RAMPING_IN and torques is not None:
             elapsed, whole = now - self._begin, self.limits.ramp_in_time
             self._share = 1.0 if elapsed >= whole else max(0.0, elapsed) / whole
+            self._share = min(self._share, self.most_share)
             if self._share == 1.0:
                 self.state, self._entered = GuardState.ENABLED, now
+        elif self.grip == 1.0 and not self.engaged:
+            self._share = self.most_share
         if self.state is GuardState.ENABLED and self.grip > 0.0:
             elapsed, whole = now - self._entered, self.limits.hand_over_time
             self.grip = 0.0 if elapsed >= whole else 1.0 - elapsed / whole
@@ -428,6 +443,8 @@ class CommandPolicy:
             left = self._left(now)
             wanted = [left * x for x in self._held_back(wanted)]
             damps = self._stop == "ramp_down" and left > 0.0
+            if self._doubts_gravity and not self.drives_hold:
+                wanted = [0.0] * len(wanted)
             if self.fault is not None and self.fault.doubt is Doubt.MOTOR:
                 for k in self.fault.joints:
                     wanted[k] = 0.0

@@ -20,20 +20,29 @@ from mbs_dynamics.control.environment import fixed_links
 from mbs_dynamics.control.references import (
     SHARE,
     JointFollower,
+    JointReference,
     JointTarget,
+    Lag,
     PoseReference,
     PoseTarget,
     approached,
     length_of,
+    slowed_by,
 )
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.errors import ArgumentError, UnknownBodyError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.model import Model, without_payloads
 
 MOST_STEPS, LARGEST_STEP = 60, 0.3
 """Steps of the search for positions that place a link, and their largest length in rad or m."""
+
+LEADS = np.array([0.2] * 3 + [0.1] * 3)
+"""(6,) largest leads of a reference in rad and m, if its law states none."""
+
+HALT_TIME, AT_REST = 1.0, 0.01
+"""Time in s in which a posture comes to rest, and velocity in rad/s or m/s of an arm at rest."""
 
 REACHED = 0.01, 1e-3
 """Errors in rad and m within which a pose is reached."""
@@ -60,12 +69,20 @@ class PoseFollower:
                 (mbs.forward_kinematics, {"bodies": [link]}),
                 (mbs.jacobian, {"body": link, "representation": "hybrid"}),
             ],
-            model.without_payloads(),
+            without_payloads(model),
         )
         self.apply(settings)
         self._C = self._target = np.eye(4)
         self._v = np.zeros((2, 3))
         self._at = -math.inf
+        self._q = model.neutral()
+        """(n,) the latest measured positions."""
+        self._qd = np.zeros(model.n)
+        """(n,) likewise, velocities."""
+        self._halts_until = -math.inf
+        """Until when the posture comes to rest at the latest."""
+        self._lead, self._in_target = LEADS, False
+        self._lag = Lag()
 
     def apply(self, settings: MotionSettings) -> None:
         """Use other limits."""
@@ -74,9 +91,19 @@ class PoseFollower:
         linear = settings.reference_linear_velocity, settings.reference_linear_acceleration
         self._fastest, self._acceleration = np.array([angular, linear]).T[:, :, None]
 
+    def use(self, law: Any, qd: FloatArray) -> None:
+        """Lead the arm by no more than a law states: ``lead`` (6,) along its ``axes``.
+
+        ``qd`` (n,) are the measured velocities, from which the posture comes to rest.
+        """
+        self._qd = qd
+        lead = getattr(law, "lead", None)
+        self._lead = LEADS if lead is None else lead
+        self._in_target = getattr(law, "axes", "root") == "target"
+
     def begin(self, q: FloatArray, qd: FloatArray, now: float) -> None:
         """Start at a state (n,), and come to rest."""
-        self.joints.begin(q, np.zeros_like(qd), now)
+        self._q, self._qd = q.copy(), np.zeros_like(qd)
         C, J = self._kinematics(q)
         self._C, self._at = C[0], now
         v = (J @ qd).reshape(2, 3)
@@ -84,7 +111,10 @@ class PoseFollower:
         self.stop(now)
 
     def stop(self, now: float) -> None:
-        """Come to rest within the limits, and stay there."""
+        """Come to rest within the limits, and stay there, the posture as well."""
+        self.joints.begin(self._q, np.zeros(self._model.n), now)
+        self._halts_until = now + HALT_TIME
+        self._lag.restart()
         ahead = self._v * length_of(self._v) / (2.0 * SHARE * self._acceleration)
         self._target = self._moved(self._C, ahead)
 
@@ -96,6 +126,7 @@ class PoseFollower:
         """
         if isinstance(target, JointTarget):
             self.joints.aim(target, q, now)
+            self._halts_until = -math.inf
             return
         if not isinstance(target, PoseTarget):
             raise ArgumentError(
@@ -109,6 +140,7 @@ class PoseFollower:
                 raise UnknownBodyError(target.frame, fixed)
             pose = self._model.frames[target.frame].placement @ pose
         self._check_reach(pose, q)
+        self._lag.restart()
         self._target = pose
 
     def _check_reach(self, pose: FloatArray, q: FloatArray) -> None:
@@ -142,16 +174,53 @@ class PoseFollower:
     def at(self, q: FloatArray, now: float) -> PoseReference:
         """Return the reference at a time, for measured positions (n,)."""
         dt, self._at = now - self._at, now
-        posture = self.joints.at(q, now).q
+        self._q = q
+        posture = self._halted(now) if now < self._halts_until else self.joints.at(q, now)
         e = self._error(self._C, self._target)
         if dt > 0.0 and (e.any() or self._v.any()):
             still = np.zeros_like(e)
             v, met = approached(e, self._v, still, self._fastest, self._acceleration, dt)
+            off = self._error(self._kinematics(q)[0][0], self._C)
+            share = self._share(off, v)
+            most = self._fastest * share
+            slower = length_of(v) > most
+            v = np.where(slower, v * (most / np.maximum(length_of(v), 1e-12)), v)
+            met = met & ~slower
             self._C = self._moved(self._C, np.where(met, e, v * dt))
             self._v = np.where(met, 0.0, v)
             if met.all():
                 self._C = self._target
-        return PoseReference(self._C, self._v.ravel(), posture)
+            self._report_lag(bool(((share < 0.1) & e.any(axis=1, keepdims=True)).any()), off, now)
+        return PoseReference(self._C, self._v.ravel(), posture.q, posture.qd)
+
+    def _halted(self, now: float) -> JointReference:
+        """Return the measured posture with the opposite velocity: nothing but brakes it."""
+        still = np.zeros_like(self._q)
+        self.joints.begin(self._q, still, now)
+        if abs(self._qd).max() < AT_REST:
+            self._halts_until = now
+        return JointReference(self._q, -self._qd, still)
+
+    def _share(self, off: FloatArray, v: FloatArray) -> FloatArray:
+        """Return the shares (2, 1) of their speeds with which parts of the reference go on.
+
+        ``off`` (2, 3) is from the measured pose to it. A part that returns is not slowed.
+        """
+        axes = self._C[:3, :3] if self._in_target else np.eye(3)
+        ratio = (abs(off @ axes) / self._lead.reshape(2, 3)).max(axis=1, keepdims=True)
+        leaves = (off * v).sum(axis=1, keepdims=True) > 0.0
+        return np.where(leaves, slowed_by(ratio, np.ones((2, 1))), 1.0)
+
+    def _report_lag(self, waits: bool, off: FloatArray, now: float) -> None:
+        if not self._lag.due(waits, now):
+            return
+        angle, distance = length_of(off)[:, 0]
+        at = self.joints.at_limits(self._q)
+        why = f"; {', '.join(at)} at a position limit" if at else ""
+        self.joints.remark = (
+            f"the reference of {str(self._link)!r} waits for the arm, which is {distance:.3g} m "
+            f"and {angle:.3g} rad away{why}"
+        )
 
 
 @lru_cache

@@ -6,6 +6,9 @@ A reference that jumps is approached as far as velocity and acceleration allow, 
 stops coming is held. The limiter is that of a second-order filter that brakes along v^2 = 2 a e,
 and with a time constant at the end (Biagiotti and Melchiorri, Trajectory Planning for Automatic
 Machines and Robots, 2008, chapter 4.6); a target that can be reached in one period is met exactly.
+
+A reference never leads the measured arm by more than a distance, the lead: it slows down from half
+of it on and waits there, so that an arm that something holds back is not thrown when it comes free.
 """
 
 from __future__ import annotations
@@ -20,7 +23,9 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.control.trajectory import Trajectory
+from mbs_dynamics.control.turns import nearest, turning
 from mbs_dynamics.errors import ArgumentError, listed, quoted
+from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.model import Model
 
 GAIN = 20.0
@@ -31,6 +36,19 @@ SHARE = 0.8
 
 PACE_TIME = 0.3
 """Time in s in which a trajectory stops or goes on."""
+
+
+LEAD = 0.2
+"""Largest distance by which a reference leads a joint, in rad or m, if its law states none."""
+
+ARRIVED = 0.03
+"""Distance from the last point of a trajectory within which a joint has arrived, in rad or m."""
+
+AT_LIMIT = 0.05
+"""Distance from a position limit in rad or m within which a joint is at it."""
+
+REPORTED_AFTER = 1.0
+"""Time in s for which an arm must lag behind until that is reported."""
 
 
 class JointTarget(NamedTuple):
@@ -75,6 +93,8 @@ class PoseReference(NamedTuple):
     """(6,) hybrid: angular velocity, then the velocity of the link's origin, in the root's axes."""
     posture: FloatArray
     """(n,) positions of joints to prefer among those that place the link so."""
+    posture_rate: FloatArray
+    """(n,) velocities of the posture."""
 
 
 def approached(
@@ -110,6 +130,37 @@ def approached(
     return np.where(met, direct, limited), met
 
 
+def slowed_by(ahead: FloatArray, lead: FloatArray) -> FloatArray:
+    """Return the share of the speed (...,) of a reference that is ``ahead`` of the arm.
+
+    It is 1 up to half of the ``lead``, and 0 from the lead on.
+    """
+    share: FloatArray = np.clip(2.0 * (1.0 - ahead / lead), 0.0, 1.0)
+    return share
+
+
+class Lag:
+    """Reports once that an arm has lagged behind its reference for some time."""
+
+    def __init__(self) -> None:
+        self._since = math.inf
+        self._reported = False
+
+    def restart(self) -> None:
+        """Forget the lag, as for another motion."""
+        self._since, self._reported = math.inf, False
+
+    def due(self, lags: bool, now: float) -> bool:
+        """Return whether a lag is to be reported now."""
+        if not lags:
+            self.restart()
+            return False
+        self._since = min(self._since, now)
+        due = not self._reported and now - self._since >= REPORTED_AFTER
+        self._reported = self._reported or due
+        return due
+
+
 def length_of(x: FloatArray) -> FloatArray:
     """Return lengths (..., 1) of vectors."""
     length: FloatArray = np.sqrt((x * x).sum(axis=-1, keepdims=True))
@@ -125,6 +176,9 @@ class JointFollower:
 
     def __init__(self, model: Model, joints: Sequence[int], settings: MotionSettings) -> None:
         self._model, self._columns, self._names = model, list(joints), settings.joints
+        self._turning = np.array(turning(model))[self._columns]
+        kinds = [joint.kind for joint in model.joints if joint.nv == 1]
+        self._units = ["m" if kinds[k] == "prismatic" else "rad" for k in self._columns]
         low, high = model.lower[self._columns], model.upper[self._columns]
         bounded = low < high
         self.low = np.where(bounded, low, -np.inf)
@@ -141,6 +195,13 @@ class JointFollower:
         self.elapsed: float | None = None
         """Its time in s since its first point; None while that is approached."""
         self._pace = self._pace_goal = 1.0
+        self.lead: FloatArray = np.full(len(self._columns), LEAD)
+        """(m,) distances in rad or m by which the reference may lead; infinite: as far as it likes.
+
+        A joint without a spring leads nowhere."""
+        self._along = np.zeros(len(self._columns))
+        """(m,) signs of the velocities of the trajectory."""
+        self._lag = Lag()
         self.remark = ""
         """Change of the reference, for the log; empty if it is as commanded."""
 
@@ -150,6 +211,18 @@ class JointFollower:
         self._fastest = np.minimum(settings.reference_velocity, limits)[:, None]
         self._acceleration = np.array(settings.reference_acceleration)[:, None]
         self._timeout = settings.reference_timeout
+
+    def use(self, law: Any, qd: FloatArray) -> None:
+        """Lead the arm by no more than a law states: ``lead`` (m,) in rad or m."""
+        lead = getattr(law, "lead", None)
+        if lead is not None:
+            self.lead = lead
+
+    def at_limits(self, q: FloatArray) -> list[str]:
+        """Return the names of joints that are near a position limit at q (n,)."""
+        at = q[self._columns]
+        near = np.minimum(at - self.low, self.high - at) < AT_LIMIT
+        return [name for name, so in zip(self._names, near, strict=True) if so]
 
     def begin(self, q: FloatArray, qd: FloatArray, now: float) -> None:
         """Start at a state (n,), and come to rest."""
@@ -162,6 +235,7 @@ class JointFollower:
     def stop(self, now: float) -> None:
         """Come to rest within the limits, and stay there."""
         self.trajectory = self.elapsed = None
+        self._lag.restart()
         self._target, self._target_v = self._stopped(), np.zeros_like(self._v)
         self._pace = self._pace_goal = 1.0
 
@@ -172,11 +246,16 @@ class JointFollower:
     def aim(self, target: Any, q: FloatArray, now: float) -> None:
         """Go to a :class:`JointTarget`, or play a :class:`Trajectory`.
 
-        Raises ArgumentError and UnknownJointError for one that is invalid; nothing changes then.
+        Targets of joints without limits are shifted by whole turns to the nearest equivalents of
+        the measured positions q (n,), a trajectory as a whole by its first point. Raises
+        ArgumentError and UnknownJointError for one that is invalid; nothing changes then.
         """
         if isinstance(target, Trajectory):
             trajectory = target.ordered(self._names)
             trajectory.check(self._model)
+            first = trajectory.positions[0]
+            here = nearest(first, q[self._columns], self._turning)
+            trajectory = trajectory.shifted(here - first)
             self.stop(now)
             self.trajectory, self._target = trajectory, trajectory.positions[0][:, None]
             self._since = now
@@ -191,6 +270,7 @@ class JointFollower:
         if not rows or len(set(rows)) != len(rows):
             raise ArgumentError(f"the target names joints {listed(names)}; valid is each once")
         at = checks.numbers("positions of the target", positions, (len(rows),))
+        at = nearest(at, q[self._columns][rows], self._turning[rows])
         rates = np.zeros(len(rows))
         if len(velocities):
             rates = checks.numbers("velocities of the target", velocities, (len(rows),))
@@ -207,6 +287,7 @@ class JointFollower:
                 )
         if self.trajectory is not None:
             self.stop(now)
+        self._lag.restart()
         self._target, self._target_v = self._target.copy(), np.zeros_like(self._v)
         self._target[rows, 0], self._target_v[rows, 0] = at, rates
         self._since = now
@@ -229,17 +310,19 @@ class JointFollower:
         """Return the reference at a time, for measured positions (n,)."""
         dt, self._at = now - self._at, now
         if dt > 0.0:
+            off = self._x - q[self._columns, None]
             if self.elapsed is not None:
-                self._play(dt)
+                self._play(dt, off[:, 0], now)
             else:
-                self._approach(dt, now)
+                self._approach(dt, off, now)
         positions, n = q.copy(), len(q)
         qd, qdd = np.zeros(n), np.zeros(n)
         positions[self._columns] = self._x[:, 0]
         qd[self._columns], qdd[self._columns] = self._v[:, 0], self._a[:, 0]
         return JointReference(positions, qd, qdd)
 
-    def _approach(self, dt: float, now: float) -> None:
+    def _approach(self, dt: float, off: FloatArray, now: float) -> None:
+        """Go on towards the target, ``off`` (m, 1) from the measured positions."""
         target, rate = self._target, self._target_v
         if rate.any():
             ahead = now - self._since
@@ -255,24 +338,62 @@ class JointFollower:
             self._a = self._v
         else:
             v, met = approached(e, self._v, rate, self._fastest, self._acceleration, dt)
+            most = self._fastest * slowed_by(off * np.sign(v), self.lead[:, None])
+            slower = abs(v) > most
+            v, met = np.where(slower, np.sign(v) * most, v), met & ~slower
             self._x = np.where(met, target, self._x + v * dt)
             after = np.where(met, rate, v)
-            self._a, self._v = (after - self._v) / dt, after
+            self._a = np.where(slower, 0.0, (after - self._v) / dt)
+            self._v = after
+            waits = ((most < 0.1 * self._fastest) & (abs(e) > ARRIVED))[:, 0]
+            self._report_lag(waits, off[:, 0], now)
         if self.trajectory is not None and not (e.any() or self._v.any()):
             begun = now - self._since >= self.trajectory.times[0]  # as other parts do
             self.elapsed = 0.0 if begun and self._pace_goal > 0.0 else None
+            self._along = np.zeros(len(self._columns))
 
-    def _play(self, dt: float) -> None:
+    def _play(self, dt: float, off: FloatArray, now: float) -> None:
+        """Play the trajectory, as far as joints that are ``off`` (m,) behind follow it."""
         trajectory, elapsed = self.trajectory, self.elapsed
         assert trajectory is not None
         assert elapsed is not None
+        if elapsed >= trajectory.duration:
+            self._arrive(trajectory, off, now)
+            return
         change = max(-dt / PACE_TIME, min(dt / PACE_TIME, self._pace_goal - self._pace))
+        ahead = off * self._along
+        most = float(slowed_by(ahead, self.lead).min())
+        if self._pace + change > most:
+            self._pace, change = most, 0.0
         self._pace += change
+        self._report_lag(ahead > 0.9 * self.lead, off, now)
         self.elapsed = elapsed = elapsed + self._pace * dt
         q, qd, qdd = trajectory.at(float(trajectory.times[0]) + elapsed)
+        self._along = np.sign(qd)
         self._x, self._v = q[:, None], self._pace * qd[:, None]
         self._a = self._pace**2 * qdd[:, None] + change / dt * qd[:, None]
         if elapsed >= trajectory.duration:
-            self.trajectory = self.elapsed = None
+            self.elapsed = trajectory.duration
             self._target, self._target_v = self._x, np.zeros_like(self._v)
-            self.remark = "the trajectory has ended, and its last point is held"
+            self._v = self._a = self._target_v
+
+    def _arrive(self, trajectory: Trajectory, off: FloatArray, now: float) -> None:
+        """End the trajectory once the measured arm has arrived at its last point."""
+        away = (abs(off) > ARRIVED) & np.isfinite(self.lead)
+        if away.any():
+            if self._lag.due(True, now):
+                joints = self._named(away, off)
+                self.remark = f"the trajectory is at its last point, and the arm is not: {joints}"
+            return
+        self.trajectory = self.elapsed = None
+        self.remark = "the trajectory has ended, and its last point is held"
+
+    def _report_lag(self, waits: Array, off: FloatArray, now: float) -> None:
+        if self._lag.due(bool(waits.any()), now):
+            self.remark = f"the reference waits for the arm: {self._named(waits, off)}"
+
+    def _named(self, which: Array, off: FloatArray) -> str:
+        """Return joints with their distances ``off`` (m,) from the reference, in words."""
+        rows = zip(self._names, which, off.tolist(), self._units, strict=True)
+        away = [f"{name} is {abs(x):.3g} {unit} away" for name, some, x, unit in rows if some]
+        return listed(away)

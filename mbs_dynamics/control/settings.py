@@ -15,8 +15,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.control.environment import check_earthly
 from mbs_dynamics.control.policy import ON_FAULT
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
-from mbs_dynamics.model.description import STANDARD_GRAVITY
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS
 from mbs_dynamics.settings import Settings, names_setting, number, option, parameters_of
 
@@ -37,7 +36,7 @@ def algorithm_setting(computed: str, *, at_rest_only: bool = False) -> Any:
     """Return the field ``algorithm`` of a node; ``computed`` are the results that depend on it."""
     return option(AUTO, choices=ALGORITHMS, at_rest_only=at_rest_only)(
         f"Representation of the recursion that computes {computed}. The results agree to rounding; "
-        "the time differs. auto: the one with the fewest operations."
+        "the time differs. auto: body_fixed, which takes the fewest operations for dynamics."
     )
 
 
@@ -99,8 +98,9 @@ class ArmSettings(InputSettings):
         constraints="Times ramp_time at least the largest torque.",
     )
     ramp_in_time: float = number(0.03, 0.0, 10.0, "s", at_rest_only=True)(
-        "Time in which torques ramp in when they are enabled. An arm that nothing supports falls "
-        "for as long."
+        "Time in which torques ramp in when they are enabled, if measured efforts agree with "
+        "gravity, or the arm sinks. Where nothing has shown that they are right, they take 1 s or "
+        "longer, and grow only while the arm stays still."
     )
     ramp_time: float = number(2.0, 0.05, 10.0, "s", at_rest_only=True)(
         "Time in which torques ramp out, and in which changes of gravity, payload and gains take "
@@ -169,7 +169,8 @@ class ArmSettings(InputSettings):
     )
     effort_check: str = option("auto", choices=("auto", "always", "off"))(
         "Compare the measured efforts with the gravity torques before enabling: auto (where the "
-        "motors exert torques, or are known to hold the arm), always, or off."
+        "motors exert torques, or are known to hold the arm), always, or off. With always, efforts "
+        "that end while torques are commanded are a fault after stale_timeout."
     )
     effort_tolerance: float = number(0.5, 0.0, 10.0)(
         "Largest accepted difference of measured efforts from the gravity torques, as a share of "
@@ -213,7 +214,8 @@ class ArmSettings(InputSettings):
     )
     frozen_timeout: float = number(0.0, 0.0, 10.0, "s")(
         "Time in which a position stays exactly the same while a velocity is reported, after which "
-        "it is a fault. 0: not checked."
+        "it is a fault; so are values at rest that repeat for as long, if noise changed them "
+        "before. 0: not checked."
     )
 
     @classmethod
@@ -263,6 +265,10 @@ class ArmSettings(InputSettings):
 class MotionSettings(ArmSettings):
     """Settings of an arm under guard whose law follows references."""
 
+    period: float = number(0.0, 0.0, 1.0, "s", at_rest_only=True)(
+        "Period of the states of the joints, by which a stiffness is accepted or refused before "
+        "torques are enabled. 0: the median period by their stamps while torques are disabled."
+    )
     switch_time: float = number(0.3, 0.05, 10.0, "s")(
         "Time in which one law takes over from another, and in which changes of stiffness and "
         "damping ratio take effect."

@@ -8,7 +8,7 @@
 A recording is thinned and smoothed at once: it becomes the quintic spline with the fewest knots
 that is within a tolerance of all samples, begins and ends at rest, and stays within the position
 limits. A trajectory at the taught timing has a point at each knot, so that its quintic segments are
-this spline. Needs SciPy: the extra ``identify`` of this package.
+this spline. Needs SciPy, see :func:`check_scipy`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.input_checks import largest_step
 from mbs_dynamics.control.trajectory import Trajectory
-from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
-from mbs_dynamics.model.coordinates import is_continuous
+from mbs_dynamics.errors import ArgumentError, MbsError, UnknownJointError, listed
+from mbs_dynamics.model.coordinates import check_single, is_continuous
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.settings import check_once
 
@@ -62,6 +62,18 @@ FINE, BLEND, EVERY = 0.001, 20, 20
 since accelerations jump, and every how many-th is a point."""
 
 
+def check_scipy() -> None:
+    """Raise MbsError if SciPy is not installed, or too old for smooth trajectories."""
+    try:
+        from scipy.interpolate import BSpline  # noqa: F401
+        from scipy.sparse import diags_array  # noqa: F401
+    except ImportError as error:
+        raise MbsError(
+            f"teaching needs SciPy 1.11 or later ({error}): install the package python3-scipy, or "
+            "pip install 'scipy>=1.11'"
+        ) from error
+
+
 class Rig:
     """The joints of an arm that move, its model in force, and the limits of its motions.
 
@@ -85,7 +97,7 @@ class Rig:
         acceleration: float = 20.0,
         torque: float = 0.8,
     ) -> None:
-        model.check_single("teaching", instead="a model with a fixed base")
+        check_single(model.joints, "teaching", instead="a model with a fixed base")
         self.model, self.chosen = model.loaded(), bool(names)
         self.names = tuple(names) or model.joint_names
         check_once("names", "joint", self.names)

@@ -18,9 +18,8 @@ from mbs_dynamics.files import read_yaml_file, yaml_text
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.identify import Identification
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.coordinates import with_drivetrain
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.model import Model, with_drivetrain
 from mbs_dynamics.model.urdf import link_inertias
 from mbs_dynamics.model.urdf_xml import text_of
 

@@ -25,9 +25,8 @@ from mbs_dynamics.identification.recording import Recording, RecordingError
 from mbs_dynamics.identification.signals import cutoff_of, filtered
 from mbs_dynamics.identification.torque_checks import Torques, check_torques
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel, stacked
-from mbs_dynamics.model.coordinates import with_drivetrain
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.model import Model, with_drivetrain
 from mbs_dynamics.model.payloads import Payloads
 
 FRICTION_SPEEDS = (0.02, 0.05, 0.1)

@@ -13,6 +13,7 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import MbsError, UnknownJointError
+from mbs_dynamics.model.coordinates import check_single
 from mbs_dynamics.model.model import Model
 
 STILL = 1e-3
@@ -78,7 +79,7 @@ class Recording:
         ModelError for a model with joints of several degrees of freedom, UnknownJointError if none
         of the names is in the model.
         """
-        model.check_single("recordings of joints", instead="a model with a fixed base")
+        check_single(model.joints, "recordings of joints", instead="a model with a fixed base")
         if not self.joints:
             if self.q.shape[1] != model.n:
                 raise RecordingError(

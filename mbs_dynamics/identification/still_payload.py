@@ -12,6 +12,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.body import Frame
+from mbs_dynamics.model.coordinates import check_single
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 
@@ -44,7 +45,7 @@ class StillPoses:
     """
 
     def __init__(self, model: Model, link: str) -> None:
-        model.check_single("StillPoses", instead="a model with a fixed base")
+        check_single(model.joints, "StillPoses", instead="a model with a fixed base")
         self.model, self.link = model, link
         frame = model.with_payload(link, 0.0).frames[link]  # or an error
         self._body, self._to_body = frame.body, to_body(frame)[:, :4]

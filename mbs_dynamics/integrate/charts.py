@@ -19,6 +19,7 @@ from mbs_dynamics.algorithms.configurations import displaced, increment_rates
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.integrate.runge_kutta import VECTORS, Chart
 from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.coordinates import single_coordinates
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Tree
 
@@ -90,6 +91,6 @@ def chart_of(model: Model | Tree, arrangement: Arrangement) -> Chart:
 def by_velocity(model: Tree, q: Array) -> Array:
     """Return the positions of single coordinates (n,) in the order of qd, zero for others."""
     positions = np.full(model.n, 0.0, dtype=object)
-    for at, k in model.model.single:
+    for at, k in single_coordinates(model.model.joints):
         positions[k] = q[at]
     return positions

@@ -20,7 +20,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.model import Model, body_wrenches
 from mbs_dynamics.model.orders import tools
 
 MARGIN = 0.5
@@ -72,7 +72,9 @@ class ContactPlanes:
     ) -> None:
         self.model, self.planes, self.step = model, tuple(planes), step
         self.links = tuple(links) or tools(model)
-        model.wrenches({link: np.zeros(6) for link in self.links})  # raises for an invalid link
+        body_wrenches(
+            model, {link: np.zeros(6) for link in self.links}
+        )  # raises for an invalid link
         self._normals = np.array([plane.normal for plane in planes]).reshape(-1, 3)
         self._offsets, self._stiffness, self._damping = (
             np.array([getattr(plane, name) for plane in planes])
@@ -86,7 +88,7 @@ class ContactPlanes:
 
     def __call__(self, t: float, q: FloatArray, qd: FloatArray) -> FloatArray:
         """Return the wrenches (..., nb, 6), body-fixed, moment first."""
-        return self.model.wrenches(self.by_link(q, qd))
+        return body_wrenches(self.model, self.by_link(q, qd))
 
     def by_link(self, q: FloatArray, qd: FloatArray) -> dict[str, FloatArray]:
         """Return the wrench (..., 6) on each link at its origin and in its axes, moment first."""

@@ -18,6 +18,7 @@ from mbs_dynamics.algorithms.configurations import (
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate.forces import Arrays
 from mbs_dynamics.integrate.results import Event
+from mbs_dynamics.model.coordinates import single_coordinates, velocity_names
 from mbs_dynamics.model.model import Model
 
 EventFunction = Callable[..., float]
@@ -37,9 +38,9 @@ def stop_events(model: Model) -> dict[str, EventFunction]:
     """Return event functions for joints that reach a position limit, by joint and end."""
     functions: dict[str, EventFunction] = {}
     for end, limits in (("lower", model.lower), ("upper", model.upper)):
-        for at, k in model.single:
+        for at, k in single_coordinates(model.joints):
             if np.isfinite(limits[k]):
-                name = f"{model.velocity_names[k]} at its {end} limit"
+                name = f"{velocity_names(model.joints)[k]} at its {end} limit"
                 functions[name] = lambda t, q, qd, at=at, end=limits[k]: float(q[at] - end)
     return functions
 

@@ -28,6 +28,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import less, select
 from mbs_dynamics.errors import ArgumentError, SimulationError
 from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.coordinates import with_singles
 from mbs_dynamics.model.friction import friction_bound
 from mbs_dynamics.model.model import Model
 
@@ -216,7 +217,7 @@ class JointForces:
         inertia = np.zeros(model.n)
         if stops:
             lower, upper = model.lower, model.upper
-            q = model.with_singles(model.neutral(), middle(lower, upper))
+            q = with_singles(model.joints, model.neutral(), middle(lower, upper))
             inertia = np.diag(mass_matrix(model, q)).copy()
         return cls(
             _each(model, "damping", model.damping if damping is None else damping),

@@ -76,7 +76,8 @@ from mbs_dynamics.integrate.stepper import (
     steps_per_decay,
 )
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.coordinates import checked_positions, position_names, velocity_names
+from mbs_dynamics.model.model import Model, body_wrenches
 from mbs_dynamics.representation.tree import Tree
 
 METHODS = (*STEPS, "runge_kutta", "dormand_prince", "implicit_midpoint")
@@ -286,7 +287,9 @@ def simulate(
     if not isinstance(model, Model):
         raise ArgumentError(f"model must be a Model; got {type(model).__name__}")
     course = Course.of(duration, step, every, events, stop, progress)
-    start = batched(model, model.checked_positions("q", q), np.zeros(model.n) if qd is None else qd)
+    start = batched(
+        model, checked_positions(model.joints, "q", q), np.zeros(model.n) if qd is None else qd
+    )
     if method not in METHODS:
         raise UnknownMethodError(method, METHODS)
     check_forces(forces, model)
@@ -312,7 +315,7 @@ def drives(model: Model, control: Any, wrenches: Any, course: Course) -> Inputs:
 def _by_body(model: Model, wrenches: Any) -> Any:
     """Return wrenches, or a law of them, by body also where they are given by link name."""
     if isinstance(wrenches, Mapping):
-        return model.wrenches(wrenches)
+        return body_wrenches(model, wrenches)
     if callable(wrenches):
         return lambda t, *state: _by_body(model, wrenches(t, *state))
     return wrenches
@@ -337,8 +340,8 @@ def _motion(problem: Problem, record: Record, method: str) -> Motion:
         kinetic=kinetic_energy(model, q, qd),
         potential=np.asarray(potential_energy(model, q)),
         momentum=momenta(model, q, qd, representation="spatial").sum(axis=-2),
-        joint_names=model.velocity_names,
-        position_names=model.position_names,
+        joint_names=velocity_names(model.joints),
+        position_names=position_names(model.joints),
         events=tuple(record.events),
         method=method,
     )

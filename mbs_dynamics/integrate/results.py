@@ -155,7 +155,7 @@ class Motion:
     momentum: FloatArray
     """(N, ..., 6) total momentum about the inertial origin, angular part first."""
     joint_names: tuple[str, ...]
-    """Names of the n rates: those of the joints, see :attr:`mbs_dynamics.Model.velocity_names`."""
+    """Names of the n rates: those of the joints, with an index where a joint has several."""
     position_names: tuple[str, ...] = ()
     """Names of the nq positions; those of the rates if empty."""
     method: str = ""

@@ -63,7 +63,7 @@ from mbs_dynamics.integrate.forces import (
 from mbs_dynamics.integrate.friction import HOLD, Sliding, iterated, outcome, packed, settled
 from mbs_dynamics.integrate.runge_kutta import CLASSICAL, runge_kutta_step
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.compiled import compiled
+from mbs_dynamics.model.compiled import compiled, variables
 from mbs_dynamics.model.friction import friction_bound
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import BodyFixed, checked, convert_wrench
@@ -289,7 +289,7 @@ class Stepper:
                 "model must be one made from the stepper's own by with_gravity, with_payload, "
                 "with_armature or with_placements"
             )
-        if model.variables != self._model.variables:
+        if variables(model) != variables(self._model):
             raise ArgumentError(
                 "the same bodies must carry payloads, the same links must be placed, and both "
                 "models or neither must have armature; make another Stepper"

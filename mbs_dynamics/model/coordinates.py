@@ -9,21 +9,23 @@ therefore bound the coordinate that drives it, and its rotor and friction act on
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.joint import Joint
 
 AT_LIMIT, NEAR = 0.02, 0.01
 """Distance in rad or m, and share of the range, within which a joint is at a limit."""
 
-M = TypeVar("M", bound=Any)
-"""A model, which imports this module."""
+QUATERNION_TOLERANCE = 1e-3
+"""How far the length of a quaternion may be from one before it is refused."""
 
 
 class CoordinateLimits(NamedTuple):
@@ -55,14 +57,15 @@ class Drivetrain(NamedTuple):
 def limits_of(joints: Sequence[Joint], n: int) -> CoordinateLimits:
     """Return the limits of n coordinates, from all joints that they drive.
 
-    A velocity or effort of zero counts as not stated, as exporters write it for unknown values.
+    A velocity or effort of zero or less counts as not stated, as exporters write it for unknown
+    values; diagnostics name such joints.
     """
     lower, upper, velocity, effort = (np.full(n, sign * math.inf) for sign in (-1, 1, 1, 1))
     for joint in joints:
         if joint.nv > 1:
             continue
         k, stated = joint.coordinate, joint.limits
-        if joint.mimics is None and stated.effort:
+        if joint.mimics is None and stated.effort is not None and stated.effort > 0.0:
             effort[k] = stated.effort
         if joint.ratio == 0.0:  # it does not move
             continue
@@ -72,7 +75,7 @@ def limits_of(joints: Sequence[Joint], n: int) -> CoordinateLimits:
         if joint.ratio < 0.0:
             ends.reverse()
         lower[k], upper[k] = max(lower[k], ends[0]), min(upper[k], ends[1])
-        if stated.velocity:
+        if stated.velocity is not None and stated.velocity > 0.0:
             velocity[k] = min(velocity[k], stated.velocity / abs(joint.ratio))
     return CoordinateLimits(*map(_fixed, (lower, upper, velocity, effort)))
 
@@ -117,17 +120,88 @@ def drivetrain_of(joints: Sequence[Joint], n: int) -> Drivetrain:
     return Drivetrain(_fixed(armature), _fixed(damping), _fixed(friction))
 
 
-def with_drivetrain(model: M, by_joint: Mapping[str, Mapping[str, float]]) -> M:
-    """Return a model with other armature, damping or friction of named joints, for coordinates.
+def velocity_names(joints: Sequence[Joint]) -> tuple[str, ...]:
+    """Return a name for each of n velocities: that of its joint, with an index if it has more."""
+    return _names((joint.name, joint.nv) for joint in joints)
 
-    Joints that mimic these have none, as it is that of the coordinate.
+
+def position_names(joints: Sequence[Joint]) -> tuple[str, ...]:
+    """Return a name for each of nq positions: that of its joint, with an index if it has more."""
+    return _names((joint.name, joint.nq) for joint in joints)
+
+
+def _names(sizes: Iterable[tuple[str, int]]) -> tuple[str, ...]:
+    return tuple(x if n == 1 else f"{x}[{k}]" for x, n in sizes for k in range(n))
+
+
+def single_coordinates(joints: Sequence[Joint]) -> FloatArray:
+    """Return (m, 2) int: indices of position and velocity of joints with one degree of freedom."""
+    ends = np.cumsum([joint.nq for joint in joints]).tolist()
+    rows = [
+        (end - 1, joint.coordinate)
+        for joint, end in zip(joints, ends, strict=True)
+        if joint.nv == 1
+    ]
+    return np.array(rows, dtype=int).reshape(-1, 2)
+
+
+def with_singles(joints: Sequence[Joint], q: FloatArray, values: FloatArray) -> FloatArray:
+    """Set the entries of q (nq,) that are single coordinates to those of values (n,); return q."""
+    at, k = single_coordinates(joints).T
+    q[at] = values[k]
+    return q
+
+
+def check_single(joints: Sequence[Joint], what: str, *others: str, instead: str = "") -> None:
+    """Raise ModelError, naming the joint, if one has several degrees of freedom.
+
+    ``what`` is for models without such joints, except for those called ``others``; for models with
+    them one uses something else ``instead``.
     """
-    bodies = []
-    for body in model.bodies:
-        joint, none = body.joint, {"armature": 0.0, "damping": 0.0, "friction": 0.0}
-        given: Any = by_joint.get(joint.name, none if joint.mimics in by_joint else {})
-        bodies.append(replace(body, joint=replace(joint, **given)))
-    return replace(model, bodies=tuple(bodies))
+    for joint in joints:
+        if joint.nv > 1 and joint.name not in others:
+            raise ModelError(
+                f"{what}: joint {joint.name!r} is {joint.kind} and has {joint.nv} degrees of "
+                "freedom; every joint must have one" + (f": use {instead}" if instead else "")
+            )
+
+
+def checked_positions(joints: Sequence[Joint], name: str, q: ArrayLike) -> FloatArray:
+    """Return positions (..., nq) as finite floats, with quaternions of unit length.
+
+    Raises ArgumentError for a wrong shape or type, and for a quaternion whose length differs from
+    one by more than 1e-3.
+    """
+    positions = checks.numbers(name, q, (sum(joint.nq for joint in joints),), batch=True)
+    end = 0
+    for joint in joints:
+        end += joint.nq
+        if joint.group.has_quaternion:
+            turn = positions[..., end - 4 : end]
+            length = np.linalg.norm(turn, axis=-1, keepdims=True)
+            wrong = np.abs(length - 1.0) > QUATERNION_TOLERANCE
+            if wrong.any():
+                given = turn[wrong[..., 0]][0].tolist()
+                raise ArgumentError(
+                    f"{name}: entries {end - 4} to {end - 1} must be the unit quaternion x, y, "
+                    f"z, w of joint {joint.name!r}; got {given}"
+                )
+            turn /= length
+    return positions
+
+
+def by_joint(joints: Sequence[Joint], values: ArrayLike) -> dict[str, Any]:
+    """Return an array (n,) of rates, torques or the like as a mapping from names of joints.
+
+    A number for a joint with one degree of freedom, else a list. The inverse of
+    :meth:`mbs_dynamics.Model.vector`. Raises ArgumentError for a wrong shape or type.
+    """
+    array = checks.numbers("values", values, (sum(joint.nv for joint in joints),))
+    return {
+        joint.name: array[joint.velocities].tolist() if joint.nv > 1 else float(array[k])
+        for joint in joints
+        for k in joint.velocities[:1]
+    }
 
 
 def _fixed(values: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@
 """Models from Denavit-Hartenberg parameters, with links that are bent slender rods.
 
 Mohan and Saha, "A recursive, numerically stable, and efficient simulation algorithm for serial
-robots": Appendix A for the parameters, eqs. (9) to (17) for the links, Table 2 for the PUMA.
+robots": Appendix A for the parameters, eqs. (9) to (17) for the links.
 
 **Frames.** Frame i + 1 of the paper has the pose Rz(theta_i) Tz(b_i) Tx(a_i) Rx(alpha_i) in frame
 i. Z_i is the axis of joint i, X_{i+1} the common normal from Z_i to Z_{i+1}. Frame 1 is fixed to
@@ -44,10 +44,10 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie.se3 import exp_screw
 from mbs_dynamics.model.body import Body, Frame
-from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
 from mbs_dynamics.model.diagnostics import MOST_TURNS, Diagnostic, diagnose_made
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Limits
+from mbs_dynamics.model.model import STANDARD_GRAVITY, Model, warned
 from mbs_dynamics.model.screws import assemble
 
 SCREWS = {
@@ -76,10 +76,6 @@ class _Fields(NamedTuple):
     """Angle from X_i to X_{i+1} about Z_i, in rad; at q = 0 if revolute."""
     mass: float = 0.0
     """Mass of the link, in kg, spread evenly over its two rods."""
-    hub_inertia: float = 0.0
-    """Moment of inertia of the hub about the joint axis, in kg m^2: I_zz of Table 2."""
-    payload_mass: float = 0.0
-    """Point mass at the end of the link, in kg: m_p of eq. (10)."""
     kind: str = "revolute"
     """``"revolute"`` or ``"prismatic"``."""
     com: Sequence[float] | None = None
@@ -125,7 +121,7 @@ class DHRow(_Fields):
 NOT_NUMBERS = ("kind", "com", "inertia_at_com", "position_limits")
 OPTIONAL = ("velocity_limit", "effort_limit")
 NOT_NEGATIVE = (
-    *("mass", "hub_inertia", "payload_mass", "motor_inertia", "damping", "friction"),
+    *("mass", "motor_inertia", "damping", "friction"),
     *OPTIONAL,
 )
 
@@ -148,47 +144,12 @@ class DHTable:
     """``"classical"`` or ``"modified"``; see the module."""
 
 
-PUMA = DHTable(
-    name="puma",
-    rows=(
-        DHRow(a=0.0, b=0.20, alpha=-pi / 2, mass=10.521),
-        DHRow(a=0.432, b=0.149, alpha=0.0, mass=15.7612),
-        DHRow(a=0.02, b=0.0, alpha=pi / 2, mass=8.767),
-        DHRow(a=0.0, b=0.432, alpha=-pi / 2, hub_inertia=0.181),
-        DHRow(a=0.0, b=0.0, alpha=pi / 2, hub_inertia=0.0735),
-        DHRow(a=0.0, b=0.056, alpha=0.0, hub_inertia=0.0141),
-    ),
-)
-"""The six-joint PUMA of Mohan and Saha, Table 2.
-
-The paper states neither the strength of gravity nor its direction. :func:`from_dh` takes 9.81 m/s^2
-along -Z_1 by default. The wrist, links 4 to 6, has hub inertias but no mass.
-"""
-
-
 def from_dh(
     table: DHTable | Sequence[DHRow | Mapping[str, Any] | Sequence[Any]],
     *,
     gravity: ArrayLike = STANDARD_GRAVITY,
-) -> Description:
-    """Return the model of a serial robot from Denavit-Hartenberg parameters.
-
-    The frame ``"tool"`` of the model is the last frame of the table: frame n + 1, at the end of the
-    last link, or in the modified convention frame n. The module describes the frames of the
-    bodies. A link is a pair of slender rods, or has the ``com`` and ``inertia_at_com`` of
-    its row. A table without masses is a model for kinematics.
-
-    :param table: a :class:`~mbs_dynamics.model.dh.DHTable`, or its rows alone: each a
-        :class:`~mbs_dynamics.model.dh.DHRow`, a mapping with its
-        fields, or a sequence in their order (a, d, alpha, theta, mass, ...).
-    :param gravity: (3,) free-fall acceleration in frame 1, the inertial frame, in m/s^2; 9.81 along
-        -Z_1 by default.
-    :raises ArgumentError: for a field that is missing, unknown or not a finite number, and for an
-        unknown kind of joint or convention.
-    :raises ModelError: for a negative mass, inertia, limit or friction, a gear ratio of zero, a
-        lower limit above the upper one, ``b`` and ``d`` that differ, an inertia without ``com``, a
-        payload mass in the modified convention, a table without rows, or a name used twice.
-    """
+) -> Model:
+    """Return the model of a table; see :meth:`mbs_dynamics.Model.from_dh`."""
     rows = _checked_rows(table.rows if isinstance(table, DHTable) else table)
     described = table if isinstance(table, DHTable) else DHTable(rows)
     checks.one_of("convention", described.convention, CONVENTIONS)
@@ -226,7 +187,8 @@ def from_dh(
         raise ModelError(f"no body may be named {TOOL!r}: it is the frame at the end of the robot")
     frames = {TOOL: Frame(TOOL, len(rows) - 1, checks.snap(shapes[-1]), parent=bodies[-1].name)}
     g = checks.numbers("gravity", gravity, (3,))
-    return Description(described.name, bodies, g, frames, tuple(_diagnose(bodies, rows, modified)))
+    diagnostics = tuple(_diagnose(bodies, rows, modified))
+    return warned(Model(described.name, bodies, g, frames, diagnostics))
 
 
 def link_shape(row: DHRow) -> FloatArray:
@@ -238,38 +200,27 @@ def link_inertia(row: DHRow) -> Inertia:
     """Return the inertia of a link in the frame of its body: Mohan and Saha, eq. (17a).
 
     Rod 1 runs along z from 0 to b, rod 2 along x from 0 to a at the height b, both with the mass
-    per length rho = mass / (|a| + |b|). The payload sits at (a, 0, b). The hub adds I_zz z z^T. A
-    link without length is a point at O_i.
+    per length rho = mass / (|a| + |b|). A link without length is a point at O_i. The hub and the
+    payload of the paper are left out: a row with ``com`` and ``inertia_at_com`` can include them.
 
-    Section 4.1 of the paper expands the same integrals. There, hub and payload are left out, a
-    negative b would make the mass negative, and C_5 must be rho a^2 b / 2 instead of rho a^2 b.
+    Section 4.1 of the paper expands the same integrals. There, a negative b would make the mass
+    negative, and C_5 must be rho a^2 b / 2 instead of rho a^2 b.
     """
     a, b = row.a, row.b
     length = abs(a) + abs(b)
-    point = np.zeros((3, 3))
     if length == 0.0:
-        rods = Inertia.from_com(row.mass, np.zeros(3), point)
-    else:
-        m_a, m_b = row.mass * abs(a) / length, row.mass * abs(b) / length
-        along_x = m_a * a**2 / 12 * np.diag([0.0, 1.0, 1.0])
-        along_z = m_b * b**2 / 12 * np.diag([1.0, 1.0, 0.0])
-        rods = Inertia.from_com(m_b, (0.0, 0.0, b / 2), along_z)
-        rods += Inertia.from_com(m_a, (a / 2, 0.0, b), along_x)
-    return rods + _payload_and_hub(row, (a, 0.0, b))
-
-
-def _payload_and_hub(row: DHRow, end: ArrayLike) -> Inertia:
-    payload = Inertia.from_com(row.payload_mass, end, np.zeros((3, 3)))
-    hub = Inertia.from_com(0.0, np.zeros(3), np.diag([0.0, 0.0, row.hub_inertia]))
-    return payload + hub
+        return Inertia.from_com(row.mass, np.zeros(3), np.zeros((3, 3)))
+    m_a, m_b = row.mass * abs(a) / length, row.mass * abs(b) / length
+    along_x = m_a * a**2 / 12 * np.diag([0.0, 1.0, 1.0])
+    along_z = m_b * b**2 / 12 * np.diag([1.0, 1.0, 0.0])
+    rod = Inertia.from_com(m_b, (0.0, 0.0, b / 2), along_z)
+    return rod + Inertia.from_com(m_a, (a / 2, 0.0, b), along_x)
 
 
 def _inertia(where: str, row: DHRow, shape: FloatArray, modified: bool) -> Inertia:
     """Return the inertia of a link in the frame of its body; ``shape`` is the pose of its frame."""
     if row.com is None and row.inertia_at_com is not None:
         raise ModelError(f"{where} has an inertia_at_com without a com")
-    if modified and row.payload_mass:
-        raise ModelError(f"payload_mass of {where} is for the classical convention; add a payload")
     if row.com is None and not modified:
         return link_inertia(row)
     com = np.zeros(3) if row.com is None else checks.numbers(f"com of {where}", row.com, (3,))
@@ -277,8 +228,7 @@ def _inertia(where: str, row: DHRow, shape: FloatArray, modified: bool) -> Inert
     if row.inertia_at_com is not None:
         given = row.inertia_at_com
         tensor = checks.numbers(f"inertia_at_com of {where}", given, (3, 3))
-    own = Inertia.from_com(row.mass, com, tensor).transformed(shape)
-    return own + _payload_and_hub(row, shape[:3, 3])
+    return Inertia.from_com(row.mass, com, tensor).transformed(shape)
 
 
 def _Rx_Tx(row: DHRow) -> FloatArray:
@@ -324,7 +274,7 @@ def _checked_row(argument: str, row: DHRow) -> DHRow:
 
 
 def _diagnose(bodies: Sequence[Body], rows: Sequence[DHRow], modified: bool) -> list[Diagnostic]:
-    diagnostics, of_hubs = [], set()
+    diagnostics = []
     for body, row in zip(bodies, rows, strict=True):
         link, messages = f"link {body.name!r}", []
         if row.mass > 0.0 and row.com is None and (modified or row.a == row.b == 0.0):
@@ -339,11 +289,4 @@ def _diagnose(bodies: Sequence[Body], rows: Sequence[DHRow], modified: bool) -> 
         if row.kind == "revolute" and max(map(abs, row.position_limits or (0.0,))) > MOST_TURNS:
             messages.append(f"position_limits are {row.position_limits} rad; are these degrees?")
         diagnostics += [Diagnostic(link, message) for message in messages]
-        if row.com is None and (violations := body.inertia.violations()):
-            # rods and points are real bodies: this is the hub, so meant by the paper
-            message = "has a hub inertia about the joint axis alone; no distribution of mass has"
-            diagnostics.append(Diagnostic(link, message, "note"))
-            of_hubs |= {(link, message) for message in violations}
-    return diagnostics + [
-        each for each in diagnose_made(bodies) if (each.subject, each.message) not in of_hubs
-    ]
+    return diagnostics + diagnose_made(bodies)

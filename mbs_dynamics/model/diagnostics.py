@@ -5,15 +5,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.errors import ModelWarning
 from mbs_dynamics.model.body import GROUND, Body
-from mbs_dynamics.model.coordinates import contradictions, limits_of
+from mbs_dynamics.model.coordinates import contradictions, is_continuous, limits_of
 from mbs_dynamics.model.joint import Joint
 
 MOST_TURNS = 8.0 * math.pi
@@ -37,24 +35,7 @@ class Diagnostic(NamedTuple):
 
 
 SINGULAR = "the mass matrix is singular"
-
-
-M = TypeVar("M", bound=Any)
-"""A model, which imports this module."""
-
-
-def warnings_about(model: Any) -> list[str]:
-    """Return the warnings about a model, without the notes."""
-    return [str(each) for each in model.diagnostics if each.severity == "warning"]
-
-
-def warn(model: M) -> M:
-    """Issue the warnings about a model as one ModelWarning, and return the model."""
-    warned = warnings_about(model)
-    if warned:
-        text = f"model {model.name!r} has {len(warned)} warning(s):\n  " + "\n  ".join(warned)
-        warnings.warn(text, ModelWarning, stacklevel=3)
-    return model
+"""End of messages about joints that move no inertia."""
 
 
 def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
@@ -76,6 +57,7 @@ def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
     beyond = _inertia_beyond(bodies)
     limits = limits_of([body.joint for body in bodies], sum(joint.nv for joint in owners))
     contradicted = contradictions(limits.lower, limits.upper)
+    endless = dict(zip(owners, is_continuous(owners, limits.lower, limits.upper), strict=True))
     for joint in owners:
         if joint.coordinate in contradicted:
             diagnostics.append(Diagnostic(f"joint {joint.name!r}", contradicted[joint.coordinate]))
@@ -85,7 +67,48 @@ def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
         if joint.nv == 1 and (effort is None or effort <= 0.0):
             stated = "no effort limit" if effort is None else f"an effort limit of {effort:g}"
             diagnostics.append(Diagnostic(f"joint {joint.name!r}", f"has {stated}", "note"))
+    diagnostics += [
+        Diagnostic(f"joint {joint.name!r}", message, "note")
+        for joint in dict.fromkeys(body.joint for body in bodies)
+        for message in (stopping_speed(joint), stopping_effort(joint))
+        if message
+    ]
+    leaders = {joint.name: joint for joint in owners if endless[joint]}
+    for body in bodies:
+        joint = body.joint
+        if joint.mimics in leaders and not _turns_with(joint):
+            diagnostics.append(Diagnostic(f"joint {joint.name!r}", _UNKNOWN_TURN.format(joint)))
     return diagnostics
+
+
+_UNKNOWN_TURN = (
+    "mimics {0.mimics!r}, which has no limits, with the ratio {0.ratio:g}: its position depends on "
+    "the turns of {0.mimics!r}, which a driver that reports angles within one turn does not count"
+)
+
+
+def _turns_with(joint: Joint) -> bool:
+    """Return whether a mimic joint is at the same place after each turn of its leader."""
+    return joint.ratio == 0.0 or (joint.kind == "revolute" and float(joint.ratio).is_integer())
+
+
+def stopping_speed(joint: Joint) -> str:
+    """Return that the velocity limit of a joint allows no motion; empty if it does."""
+    velocity = joint.limits.velocity
+    if velocity is None or velocity > 0.0 or joint.nv > 1:
+        return ""
+    return f"has a velocity limit of {velocity:g}, so that its speed is not watched"
+
+
+def stopping_effort(joint: Joint) -> str:
+    """Return that soft limits allow a joint no effort; empty if they do."""
+    gain = joint.limits.soft_gain
+    if gain is None or gain > 0.0 or joint.nv > 1:
+        return ""
+    return (
+        f"has a safety_controller with k_velocity {gain:g}: a limiter that enforces soft limits "
+        "clamps each of its efforts to 0"
+    )
 
 
 def diagnose_made(bodies: Sequence[Body]) -> list[Diagnostic]:

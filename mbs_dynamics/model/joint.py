@@ -27,6 +27,9 @@ class Limits(NamedTuple):
     upper: float | None = None
     velocity: float | None = None
     effort: float | None = None
+    soft_gain: float | None = None
+    """``k_velocity`` of the URDF's ``safety_controller``: efforts may be at most this gain times
+    the difference of a speed from its limit, where a soft limiter is in force. 0 allows none."""
 
 
 @dataclass(frozen=True, eq=False)

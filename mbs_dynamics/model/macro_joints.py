@@ -41,10 +41,10 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND, Body
-from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
 from mbs_dynamics.model.diagnostics import diagnose_made
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
+from mbs_dynamics.model.model import STANDARD_GRAVITY, Model, warned
 from mbs_dynamics.model.subgroup import Subgroup
 
 INDEPENDENT_TOLERANCE = 1e-6
@@ -160,20 +160,8 @@ def from_joints(
     *,
     gravity: ArrayLike = STANDARD_GRAVITY,
     name: str = "mechanism",
-) -> Description:
-    """Return the model of a tree of bodies connected by joints of any kind.
-
-    The two joint frames of a connection coincide in the reference configuration, and the body moves
-    by S_parent D S_body^-1 with the motion D of the joint: Mueller (kinematics), eq. (3) and Remark
-    4. Bodies and coordinates are numbered in the order of ``connections``, in which a parent
-    precedes its children.
-
-    :param gravity: (3,) free-fall acceleration in the inertial frame, m/s^2.
-    :param name: name of the mechanism.
-    :raises ArgumentError: for a wrong shape or type, or a matrix that is not a pose.
-    :raises UnknownBodyError: for a parent that is not the body of an earlier connection.
-    :raises ModelError: for an inertia that no rigid body has, or a name used twice.
-    """
+) -> Model:
+    """Return a model of joints; see :meth:`mbs_dynamics.Model.from_joints`."""
     given = _checked_connections(connections)
     bodies: list[Body] = []
     index: dict[str | None, int] = {None: GROUND}
@@ -196,7 +184,7 @@ def from_joints(
         bodies.append(Body(connection.body, parent, home, joint, inertia))
         n += group.nv
     g = checks.numbers("gravity", gravity, (3,))
-    return Description(name, tuple(bodies), g, diagnostics=tuple(diagnose_made(bodies)))
+    return warned(Model(name, tuple(bodies), g, diagnostics=tuple(diagnose_made(bodies))))
 
 
 def _checked_connections(connections: Any) -> Sequence[Connection]:

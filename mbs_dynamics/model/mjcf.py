@@ -34,11 +34,11 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, BackendError, ModelError, quoted
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.model.body import GROUND, Body, Frame
-from mbs_dynamics.model.description import Description
 from mbs_dynamics.model.diagnostics import Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint, Limits
 from mbs_dynamics.model.macro_joints import macro_joint
+from mbs_dynamics.model.model import Model, warned
 from mbs_dynamics.model.subgroup import Subgroup
 
 UNSUPPORTED = ("equality", "tendon", "flex")
@@ -53,28 +53,8 @@ XYZW = (1, 2, 3, 0)
 
 def from_mjcf(
     source: Any, *, leave_out: Collection[str] = (), gravity: ArrayLike | None = None
-) -> Description:
-    """Return the model of an MJCF file, of MJCF text or of a compiled ``mujoco.MjModel``.
-
-    ``source`` is a path (.xml or .mjb), text whose first non-blank character is "<", an MjModel or
-    an MjSpec; the package mujoco reads it (extra ``mjcf``), so that defaults, includes, inertias of
-    geoms and its compiler options count. ``gravity`` (3,) in m/s^2 is by default that of the file.
-
-    Bodies and joints have their names in the file, or ``"body3"`` and ``"joint3"`` with their
-    number. Bodies without joints are merged into their parents; their names and those of sites are
-    frames. Each joint of a body but the last moves a massless body ``"body/joint"``. Armature,
-    damping, friction loss, joint ranges and force limits of joints, the ranges of actuators on
-    joints included, are those of the file. Positions are MuJoCo's, those of ``ref`` included; see
-    this module for quaternions and free joints.
-
-    Contacts and actuators are no part of models. Springs, gravity compensation, forces of a fluid
-    and other passive forces are left out, and a warning lists them. Equality constraints, which
-    close chains, tendons and soft bodies are refused, unless ``leave_out`` contains their kind,
-    ``"equality"``, ``"tendon"`` or ``"flex"``: then a warning lists them.
-
-    Raises ModelError for a file that MuJoCo does not read, and for what is not supported, by name;
-    BackendError if mujoco is not installed; ArgumentError for another source or kind.
-    """
+) -> Model:
+    """Return the model of an MJCF; see :meth:`mbs_dynamics.Model.from_mjcf`."""
     try:
         import mujoco
     except ImportError as error:
@@ -89,7 +69,7 @@ def from_mjcf(
     g = m.opt.gravity if gravity is None else checks.numbers("gravity", gravity, (3,))
     if gravity is None and m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
         g = np.zeros(3)
-    return _Assembly(mujoco, m).description(g, kinds)
+    return warned(_Assembly(mujoco, m).model(g, kinds))
 
 
 def _compiled(mujoco: Any, source: Any) -> Any:
@@ -130,8 +110,9 @@ class _Assembly:
         self.diagnostics: list[Diagnostic] = []
         self.efforts = self._efforts()
         self.joint_names = {self._name("joint", k) for k in range(m.njnt)}
+        self.body_names = {self._name("body", i) for i in range(m.nbody)}
 
-    def description(self, gravity: FloatArray, leave_out: Collection[str]) -> Description:
+    def model(self, gravity: FloatArray, leave_out: Collection[str]) -> Model:
         self._refuse(leave_out)
         self._report_passive_forces()
         for i in range(1, self.m.nbody):
@@ -147,7 +128,7 @@ class _Assembly:
         if not self.bodies:
             self._report(f"MJCF {name!r}", "has no joint that moves")
         self.diagnostics += diagnose(self.bodies)
-        return Description(
+        return Model(
             name, tuple(self.bodies), np.array(gravity), self.frames, tuple(self.diagnostics)
         )
 
@@ -183,12 +164,12 @@ class _Assembly:
         for k in range(first, first + count):
             joint, home_rel = self._joint(k, home)
             last = k == first + count - 1
-            own = name if last else f"{name}/{joint.name}"
+            own = name if last else self._free_name(f"{name}/{joint.name}")
             of_it = inertia if last else Inertia.zero()
             start = on.name if k == first else None
             self.bodies.append(Body(own, parent, home_rel, joint, of_it, start))
             parent, home = len(self.bodies) - 1, np.eye(4)
-        self.frames[name] = Frame(name, parent, np.eye(4))
+            self.frames[own] = Frame(own, parent, np.eye(4))
         self.at.append(self.frames[name])
 
     def _joint(self, k: int, home: FloatArray) -> tuple[Joint, FloatArray]:
@@ -268,6 +249,13 @@ class _Assembly:
         name = self._own_name(kind, k) or f"{what}{k}"
         while self.mujoco.mj_name2id(self.m, self._object(kind), name) not in (-1, k):
             name += "_"
+        return name
+
+    def _free_name(self, name: str) -> str:
+        """Return a name for the massless body of a joint that no other body has."""
+        while name in self.body_names:
+            name += "_"
+        self.body_names.add(name)
         return name
 
     def _refuse(self, leave_out: Collection[str]) -> None:

@@ -1,49 +1,63 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The model of a mechanism, and models made from it."""
+"""The model of a mechanism: a frozen tree of rigid bodies and joints, and models made from it."""
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from typing import Any, ParamSpec
+import os
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
-from mbs_dynamics.errors import ArgumentError, ModelError
-from mbs_dynamics.model import dh, editing, macro_joints, mjcf, screws, urdf
-from mbs_dynamics.model.arrays import Arrays
-from mbs_dynamics.model.body import GROUND, Frame, placed
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, ModelError, ModelWarning, UnknownJointError
+from mbs_dynamics.lie import se3
+from mbs_dynamics.model import editing
+from mbs_dynamics.model.body import GROUND, Body, Frame, Frames, placed
 from mbs_dynamics.model.compiled import Compiled
-from mbs_dynamics.model.coordinates import drivetrain_of
-from mbs_dynamics.model.description import Description
-from mbs_dynamics.model.diagnostics import SINGULAR, Diagnostic, warn
+from mbs_dynamics.model.coordinates import (
+    bounded,
+    checked_positions,
+    drivetrain_of,
+    limits_of,
+    with_singles,
+)
+from mbs_dynamics.model.diagnostics import SINGULAR, Diagnostic
+from mbs_dynamics.model.fixed_joints import FixedJoint, fixed_joint
 from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.payloads import Payload, Payloads, loaded
-from mbs_dynamics.model.values import frozen
+from mbs_dynamics.model.text import size, text
+from mbs_dynamics.model.values import Value, frozen
 
-P = ParamSpec("P")
+if TYPE_CHECKING:
+    from mbs_dynamics.model.dh import DHRow, DHTable
+    from mbs_dynamics.model.macro_joints import Connection
+    from mbs_dynamics.model.screws import Screws
 
-
-def _made_of(build: Callable[P, Description]) -> Callable[P, Model]:
-    """Return a constructor of models from a function that describes them, with its signature."""
-
-    @functools.wraps(build)
-    def make(*args: P.args, **named: P.kwargs) -> Model:
-        return warn(Model(*build(*args, **named)))
-
-    make.__signature__ = inspect.signature(build).replace(return_annotation="Model")  # type: ignore[attr-defined]
-    return make
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+"""Free-fall acceleration in m/s^2, z upwards."""
 
 
-class Model(Arrays):
+class State(NamedTuple):
+    """Positions (nq,), velocities (n,) and accelerations (n,)."""
+
+    q: FloatArray
+    qd: FloatArray
+    qdd: FloatArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Model(Value):
     """A mechanism with tree topology: nb moving bodies, one or several roots.
 
-    Positions ``q`` have ``nq`` entries, velocities ``nv`` or ``n``. They are as many, and qd is the
+    Positions ``q`` have ``nq`` entries, velocities ``n``. They are as many, and qd is the
     rate of q, if all joints have one degree of freedom; :mod:`mbs_dynamics.model.subgroup` lists
     what positions and velocities of the other ones are.
 
@@ -56,21 +70,520 @@ class Model(Arrays):
     the compiled kernels.
     """
 
-    from_urdf = staticmethod(_made_of(urdf.from_urdf))
-    from_mjcf = staticmethod(_made_of(mjcf.from_mjcf))
-    from_screws = staticmethod(_made_of(screws.from_screws))
-    from_joint_frames = staticmethod(_made_of(screws.from_joint_frames))
-    from_joints = staticmethod(_made_of(macro_joints.from_joints))
-    from_dh = staticmethod(_made_of(dh.from_dh))
+    name: str
+    bodies: tuple[Body, ...]
+    gravity: FloatArray = STANDARD_GRAVITY  # type: ignore[assignment]
+    """(3,) free-fall acceleration in the inertial frame, m/s^2."""
+    frames: Mapping[str, Frame] = field(default_factory=dict)
+    """Frames by name: those of the bodies, of links merged into bodies, and added ones.
 
-    def screws(self, *, frame: str = "body_fixed") -> screws.Screws:
+    ``frames[name]`` raises UnknownBodyError, which lists the valid names."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """Warnings about implausible physics, and notes on incomplete descriptions."""
+    payloads: Payloads = field(default_factory=Payloads)
+    """Loads, at most one per link, and what bodies carry of them in sum."""
+    _placed: tuple[str, ...] = ()
+    """Links whose placements are inputs of kernels, bodies first: see :meth:`with_placements`."""
+    joints: tuple[Joint, ...] = field(init=False)
+    """The joints that mimic no other one, in the order of q."""
+    parents: tuple[int, ...] = field(init=False)
+    """(nb,) indices of the parent bodies; GROUND (-1) for a root."""
+    nq: int = field(init=False)
+    """Number of entries of positions q."""
+    n: int = field(init=False)
+    """Number of entries of velocities, accelerations and torques."""
+    lower: FloatArray = field(init=False)
+    """(n,) lower position limits in rad or m, those of mimic joints included; -inf if none."""
+    upper: FloatArray = field(init=False)
+    """(n,) upper position limits in rad or m, those of mimic joints included; inf if none."""
+    velocity_limits: FloatArray = field(init=False)
+    """(n,) velocity limits in rad/s or m/s, those of mimic joints included; inf if none."""
+    effort_limits: FloatArray = field(init=False)
+    """(n,) effort limits in N m or N; inf if none is stated, or zero."""
+    armature: FloatArray = field(init=False)
+    """(n,) rotor inertia in kg m^2 or kg on the diagonal of M, with that of mimic joints."""
+    damping: FloatArray = field(init=False)
+    """(n,) viscous damping in N m s/rad or N s/m, that of mimic joints included."""
+    friction: FloatArray = field(init=False)
+    """(n,) Coulomb friction in N m or N, that of mimic joints included."""
+    _compiled: Compiled = field(init=False)
+    """See :func:`mbs_dynamics.model.compiled.compiled`."""
+
+    # -- constructors ------------------------------------------------------------------------------
+
+    @staticmethod
+    def from_urdf(
+        source: str | bytes | os.PathLike[str],
+        *,
+        root: str | None = None,
+        tip: str | None = None,
+        floating_base: bool = False,
+        gravity: ArrayLike = STANDARD_GRAVITY,
+    ) -> Model:
+        """Return the model of a URDF.
+
+        ``source`` is a path, or the XML text itself: a string whose first non-blank character is
+        "<", or bytes. Bodies are numbered depth first, in the order of the joints in the file, and
+        bear the names of the joints' child links. The root link is fixed to the ground; with
+        ``floating_base`` it is a body, the first one, that a free joint moves. That joint is
+        called ``"floating_base"``, with underscores appended while another joint has that name.
+        ``gravity`` (3,) is in m/s^2, in the axes of the ground.
+
+        - B_i of Mueller (kinematics), eq. (4), is the joint's ``origin``. X_i is (e, 0) for
+          ``revolute`` and ``continuous``, (0, e) for ``prismatic``; e is ``axis`` of unit length.
+        - The child of a ``fixed`` joint is merged into the body that carries it. Its name stays
+          valid wherever a body is asked for, with its own frame.
+        - ``floating``, ``planar`` and ``spherical`` (of Gazebo and PyBullet) are joints of 6, 3 and
+          3 degrees of freedom; :mod:`mbs_dynamics.model.subgroup` lists their positions and
+          velocities. The angle of ``planar`` is about ``axis``; x, y and ``axis`` are right-handed,
+          and x is the projection onto the plane of the axis of the joint frame that follows,
+          cyclically, the one nearest to ``axis``: for the axis z they are x and y, for the axis x
+          they are y and z. ``limit`` and ``dynamics`` of such joints are ignored, since they do not
+          refer to a single coordinate.
+        - A ``mimic`` joint shares the coordinate of the joint at the end of its chain of mimics. If
+          it names a joint that does not exist, the prefix of its own name is tried before that name
+          (as for a macro that is used twice), and a warning reports it.
+
+        With ``root`` the tree begins at that link, and only links below it are kept, and those
+        above it if all joints above it are fixed. ``gravity`` then remains that in the axes of the
+        description's root, and is turned into those of ``root``; a note reports it. With ``tip``
+        only the bodies on the path from the root to that link are kept, each with all links fixed
+        to it.
+
+        Raises UrdfError, naming the source and the link or joint, for a file that cannot be read or
+        is no tree of joints; UnknownBodyError for a ``root`` or ``tip`` that does not exist;
+        ArgumentError for a ``tip`` that is not below ``root``, or a ``floating_base`` of a robot
+        that a floating joint connects to the ground already. Implausible physics is reported by
+        link and joint as one ModelWarning; ``Model.diagnostics`` has the same, and notes on merged
+        and omitted links.
+        """
+        from mbs_dynamics.model.urdf import from_urdf
+
+        return from_urdf(source, root=root, tip=tip, floating_base=floating_base, gravity=gravity)
+
+    @staticmethod
+    def from_mjcf(
+        source: Any, *, leave_out: Collection[str] = (), gravity: ArrayLike | None = None
+    ) -> Model:
+        """Return the model of an MJCF file, of MJCF text or of a compiled ``mujoco.MjModel``.
+
+        ``source`` is a path (.xml or .mjb), text whose first non-blank character is "<", an MjModel
+        or an MjSpec; the package mujoco reads it (extra ``mjcf``), so that defaults, includes,
+        inertias of geoms and its compiler options count. ``gravity`` (3,) in m/s^2 is by default
+        that of the file.
+
+        Bodies and joints have their names in the file, or ``"body3"`` and ``"joint3"`` with their
+        number. Bodies without joints are merged into their parents; their names and those of sites
+        are frames. Each joint of a body but the last moves a massless body ``"body/joint"``.
+        Armature, damping, friction loss, joint ranges and force limits of joints, the ranges of
+        actuators on joints included, are those of the file. Positions are MuJoCo's, those of
+        ``ref`` included; see :mod:`mbs_dynamics.model.mjcf` for quaternions and free joints.
+
+        Contacts and actuators are no part of models. Springs, gravity compensation, forces of a
+        fluid and other passive forces are left out, and a warning lists them. Equality constraints,
+        which close chains, tendons and soft bodies are refused, unless ``leave_out`` contains their
+        kind, ``"equality"``, ``"tendon"`` or ``"flex"``: then a warning lists them.
+
+        Raises ModelError for a file that MuJoCo does not read, and for what is not supported, by
+        name; BackendError if mujoco is not installed; ArgumentError for another source or kind.
+        """
+        from mbs_dynamics.model.mjcf import from_mjcf
+
+        return from_mjcf(source, leave_out=leave_out, gravity=gravity)
+
+    @staticmethod
+    def from_screws(
+        parents: Sequence[int],
+        homes: ArrayLike,
+        screws: ArrayLike,
+        M_body: ArrayLike | None = None,
+        *,
+        frame: str,
+        gravity: ArrayLike = STANDARD_GRAVITY,
+        body_names: Sequence[str] | None = None,
+        joint_names: Sequence[str] | None = None,
+        name: str = "mechanism",
+    ) -> Model:
+        """Return the model of a tree of bodies from its joint screws at the positions zero.
+
+        :param parents: (nb,) index of each body's parent, -1 for the ground. There may be several
+            roots; a parent comes before its children.
+        :param homes: (nb, 4, 4) poses at q = 0, in m: absolute A_i if ``frame`` is ``"spatial"``,
+            relative to the parent B_i otherwise.
+        :param screws: (nb, 6) joint screws at q = 0, angular part first, in the frame that
+            ``frame`` names.
+        :param M_body: (nb, 6, 6) inertia matrices, always in the frames of the bodies; see
+            :func:`mbs_dynamics.spatial_inertia`. None is a model for kinematics, without masses.
+        :param frame: ``"spatial"``, ``"body_fixed"`` or ``"parent"``; see the table in
+            :mod:`mbs_dynamics.model.screws`.
+        :param gravity: (3,) free-fall acceleration in the inertial frame, m/s^2.
+        :param body_names: nb different names; body1, body2, ... if None.
+        :param joint_names: nb different names; joint1, joint2, ... if None.
+        :param name: name of the mechanism.
+        :raises ArgumentError: for a wrong shape or type, a number that is not finite, a matrix that
+            is no pose, or an unknown frame.
+        :raises ModelError: for a parent that does not come before its child, an axis that is not of
+            unit length, an inertia that no rigid body has, or a name used twice.
+        """
+        from mbs_dynamics.model.screws import from_screws
+
+        return from_screws(
+            parents,
+            homes,
+            screws,
+            M_body,
+            frame=frame,
+            gravity=gravity,
+            body_names=body_names,
+            joint_names=joint_names,
+            name=name,
+        )
+
+    @staticmethod
+    def from_joint_frames(
+        parents: Sequence[int],
+        S_parent: ArrayLike,
+        S_body: ArrayLike,
+        Z: ArrayLike,
+        M_body: ArrayLike | None = None,
+        *,
+        gravity: ArrayLike = STANDARD_GRAVITY,
+        body_names: Sequence[str] | None = None,
+        joint_names: Sequence[str] | None = None,
+        name: str = "mechanism",
+    ) -> Model:
+        """Return the model of a tree of bodies from two frames a joint: Mueller, eqs. (3) to (5).
+
+        The joint frame on the parent and the one on the body coincide at q = 0, and the body moves
+        by C_rel_i = S_parent_i exp(Z_i q_i) S_body_i^-1.
+
+        :param parents: (nb,) as in :meth:`from_screws`.
+        :param S_parent: (nb, 4, 4) S_{i-1,i}, the joint frame's pose in the frame of the parent, in
+            m; in the inertial frame for a root.
+        :param S_body: (nb, 4, 4) S_{i,i}, the joint frame's pose in the frame of body i, in m.
+        :param Z: (nb, 6) joint screws in the joint frame, angular part first; (0, 0, 1, 0, 0, h)
+            for the usual frame with the joint axis as its z axis, (0, 0, 0, 0, 0, 1) if prismatic.
+        :param M_body: (nb, 6, 6) inertia matrices in the frames of the bodies; None for no masses.
+
+        The other parameters and the errors are those of :meth:`from_screws`.
+        """
+        from mbs_dynamics.model.screws import from_joint_frames
+
+        return from_joint_frames(
+            parents,
+            S_parent,
+            S_body,
+            Z,
+            M_body,
+            gravity=gravity,
+            body_names=body_names,
+            joint_names=joint_names,
+            name=name,
+        )
+
+    @staticmethod
+    def from_joints(
+        connections: Iterable[Connection],
+        *,
+        gravity: ArrayLike = STANDARD_GRAVITY,
+        name: str = "mechanism",
+    ) -> Model:
+        """Return the model of a tree of bodies connected by joints of any kind.
+
+        The two joint frames of a connection coincide in the reference configuration, and the body
+        moves by S_parent D S_body^-1 with the motion D of the joint: Mueller (kinematics), eq. (3)
+        and Remark 4. Bodies and coordinates are numbered in the order of ``connections``, in which
+        a parent precedes its children.
+
+        :param gravity: (3,) free-fall acceleration in the inertial frame, m/s^2.
+        :param name: name of the mechanism.
+        :raises ArgumentError: for a wrong shape or type, or a matrix that is not a pose.
+        :raises UnknownBodyError: for a parent that is not the body of an earlier connection.
+        :raises ModelError: for an inertia that no rigid body has, or a name used twice.
+        """
+        from mbs_dynamics.model.macro_joints import from_joints
+
+        return from_joints(connections, gravity=gravity, name=name)
+
+    @staticmethod
+    def from_dh(
+        table: DHTable | Sequence[DHRow | Mapping[str, Any] | Sequence[Any]],
+        *,
+        gravity: ArrayLike = STANDARD_GRAVITY,
+    ) -> Model:
+        """Return the model of a serial robot from Denavit-Hartenberg parameters.
+
+        The frame ``"tool"`` of the model is the last frame of the table: frame n + 1, at the end of
+        the last link, or in the modified convention frame n. See :mod:`mbs_dynamics.model.dh` for
+        the frames of the bodies. A link is a pair of slender rods, or has the ``com`` and
+        ``inertia_at_com`` of its row. A table without masses is a model for kinematics.
+
+        :param table: a :class:`~mbs_dynamics.model.dh.DHTable`, or its rows alone: each a
+            :class:`~mbs_dynamics.model.dh.DHRow`, a mapping with its
+            fields, or a sequence in their order (a, d, alpha, theta, mass, ...).
+        :param gravity: (3,) free-fall acceleration in frame 1, the inertial frame, in m/s^2; 9.81
+            along -Z_1 by default.
+        :raises ArgumentError: for a field that is missing, unknown or not a finite number, and for
+            an unknown kind of joint or convention.
+        :raises ModelError: for a negative mass, inertia, limit or friction, a gear ratio of zero, a
+            lower limit above the upper one, ``b`` and ``d`` that differ, an inertia without
+            ``com``, a table without rows, or a name used twice.
+        """
+        from mbs_dynamics.model.dh import from_dh
+
+        return from_dh(table, gravity=gravity)
+
+    # -- checks and derived fields -----------------------------------------------------------------
+
+    def __post_init__(self) -> None:
+        fixed = [frame.joint for frame in self.frames.values() if frame.joint is not None]
+        for what, given in (
+            ("body", [body.name for body in self.bodies]),
+            ("joint", [*fixed, *(body.joint.name for body in self.bodies)]),
+        ):
+            if len(set(given)) < len(given):
+                twice = sorted({name for name in given if given.count(name) > 1})
+                raise ModelError(f"{what} names must be unique; used more than once: {twice}")
+        for i, body in enumerate(self.bodies):
+            if not GROUND <= body.parent < i:
+                raise ModelError(
+                    f"body {body.name!r} has the index {i} and the parent {body.parent}; a parent "
+                    f"must be the ground ({GROUND}) or come before its children"
+                )
+        owners: dict[int, Joint] = {}
+        for joint in self._owners():
+            for k in joint.velocities:
+                other = owners.setdefault(k, joint)
+                if other is not joint:
+                    raise ModelError(
+                        f"joints {other.name!r} and {joint.name!r} both own the coordinate {k}; "
+                        "one that follows another must say so (mimics)"
+                    )
+        if sorted(owners) != list(range(len(owners))):
+            raise ModelError(f"coordinates must be numbered 0, 1, ...; got {sorted(owners)}")
+        for body in self.bodies:
+            owner = owners.get(body.joint.coordinate)
+            if owner is None or owner.nv != body.joint.nv:
+                raise ModelError(
+                    f"joint {body.joint.name!r} refers to coordinate {body.joint.coordinate}, "
+                    f"which no joint with {body.joint.nv} degrees of freedom owns"
+                )
+        frames = {
+            name: frame._replace(placement=checks.snap(frame.placement))
+            for name, frame in self.frames.items()
+        }
+        for i, body in enumerate(self.bodies):
+            own = frames.get(body.name, Frame(body.name, i, np.eye(4)))
+            own = own._replace(body=i, placement=checks.snap(np.eye(4)), inertia=None)
+            frames[body.name] = own
+        for name, frame in frames.items():
+            if frame.body != GROUND and frame.parent is None:
+                own = frames[self.bodies[frame.body].name]
+                if own.parent is None and name != own.name:
+                    frames[name] = frame._replace(parent=own.name)
+        gravity = checks.numbers("gravity", self.gravity, (3,))
+        self.__dict__.update(frames=frames, gravity=frozen(gravity))
+        self._complete()
+
+    def _owners(self) -> list[Joint]:
+        return [body.joint for body in self.bodies if body.joint.mimics is None]
+
+    def _complete(self) -> None:
+        """Set the derived fields, and an empty store for compiled kernels."""
+        owners = sorted(self._owners(), key=lambda joint: joint.coordinate)
+        every, n = [body.joint for body in self.bodies], sum(joint.nv for joint in owners)
+        lower, upper, velocity, effort = limits_of(every, n)
+        self.__dict__.update(
+            frames=Frames(self.frames),
+            joints=tuple(owners),
+            n=n,
+            nq=sum(joint.nq for joint in owners),
+            parents=tuple(body.parent for body in self.bodies),
+            lower=lower,
+            upper=upper,
+            velocity_limits=velocity,
+            effort_limits=effort,
+            **drivetrain_of(every, n)._asdict(),
+            _compiled=Compiled(),
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields that define the model, without compiled kernels."""
+        return {**super().__getstate__(), "frames": dict(self.frames)}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Restore the defining fields; kernels are compiled anew on demand."""
+        super().__setstate__(state)
+        self._complete()
+
+    def __repr__(self) -> str:
+        return f"<Model {self.name!r}: {size(self.nq, self.n)}, {self.nb} bodies>"
+
+    def __str__(self) -> str:
+        return text(self.name, size(self.nq, self.n), self.bodies, self.gravity, self.payloads)
+
+    @property
+    def nb(self) -> int:
+        """Number of moving bodies."""
+        return len(self.bodies)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints that mimic no other one, in the order of q."""
+        return tuple(joint.name for joint in self.joints)
+
+    @property
+    def body_names(self) -> tuple[str, ...]:
+        """Names of the nb moving bodies, which are those of the joints' child links, in order."""
+        return tuple(body.name for body in self.bodies)
+
+    def joint(self, name: str) -> Joint:
+        """Return a joint by its name, mimic joints included.
+
+        Raises UnknownJointError, which lists the valid names.
+        """
+        for body in self.bodies:
+            if body.joint.name == name:
+                return body.joint
+        raise UnknownJointError(name, (body.joint.name for body in self.bodies))
+
+    @cached_property
+    def fixed_joints(self) -> Mapping[str, FixedJoint]:
+        """Fixed joints by name, with what hangs on them.
+
+        Those of the description, joints locked by :meth:`locked`, and the welds of an MJCF, which
+        have the names of their bodies.
+        """
+        return {
+            frame.joint: fixed_joint(self.bodies, self.frames, name)
+            for name, frame in self.frames.items()
+            if frame.joint is not None
+        }
+
+    def positions(self, joint: str | Joint) -> slice:
+        """Return the slice of q of a joint, or of the joint that it mimics.
+
+        Raises UnknownJointError, which lists the valid names.
+        """
+        one = self.joint(joint) if isinstance(joint, str) else joint
+        return self._position_slices[one.coordinate]
+
+    def velocities(self, joint: str) -> slice:
+        """Return the slice of velocities of a joint, or of the joint that it mimics.
+
+        Raises UnknownJointError, which lists the valid names.
+        """
+        columns = self.joint(joint).velocities
+        return slice(columns.start, columns.stop)
+
+    @cached_property
+    def _position_slices(self) -> dict[int, slice]:
+        """Slices of q, by the first velocity of their joint."""
+        ends = np.cumsum([joint.nq for joint in self.joints]).tolist()
+        return {
+            j.coordinate: slice(end - j.nq, end) for j, end in zip(self.joints, ends, strict=True)
+        }
+
+    @property
+    def total_mass(self) -> float:
+        """Total mass in kg of the moving bodies and the loads."""
+        own = sum(body.inertia.mass for body in self.bodies)
+        return float(own + sum(load.parameters[0] for load in self.payloads))
+
+    def placement(self, link: str) -> FloatArray:
+        """Return the pose (4, 4) of a link in the frame of the body that carries it, in m.
+
+        That of a body is B_i, its pose relative to the body before it, or to the ground, with the
+        joint between them at zero. That of a merged link or added frame is constant in its body.
+        Raises UnknownBodyError.
+        """
+        frame = self.frames[link]
+        own = frame.body != GROUND and self.bodies[frame.body].name == link
+        return self.bodies[frame.body].home_rel if own else frame.placement
+
+    @property
+    def payload_beyond(self) -> FloatArray:
+        """(k, 10) sums of the loads on each of :attr:`loaded_fixed_joints`: an input of kernels."""
+        sums = [np.zeros(10) for _ in self.loaded_fixed_joints]
+        for total, name in zip(sums, self.loaded_fixed_joints, strict=True):
+            for load in self.payloads:
+                if load.link in self.fixed_joints[name].links:
+                    total += load.parameters
+        return np.array(sums).reshape(-1, 10)
+
+    @property
+    def loaded_fixed_joints(self) -> list[str]:
+        """Names of the k fixed joints on bodies that carry loads."""
+        bodies, joints = self.payloads.bodies, self.fixed_joints
+        return [name for name in joints if joints[name].child.body in bodies] if bodies else []
+
+    def _moving(self, what: str, link: str) -> Frame:
+        """Return the frame of a link, or raise ModelError if it does not move."""
+        frame = self.frames[link]
+        if frame.body == GROUND:
+            raise ModelError(f"{what} at {link!r} has no effect: that link does not move")
+        return frame
+
+    # -- arrays of coordinates and bodies ----------------------------------------------------------
+
+    def neutral(self, *, within_limits: bool = False) -> FloatArray:
+        """Return the positions (nq,) of the reference configuration: zeros and unit quaternions.
+
+        With ``within_limits`` single coordinates are at the nearest limit if zero is beyond it.
+        """
+        q = np.concatenate([np.zeros(0), *(joint.group.neutral() for joint in self.joints)])
+        if within_limits:
+            q = with_singles(self.joints, q, np.clip(np.zeros(self.n), self.lower, self.upper))
+        return q
+
+    def random_state(self, seed: int = 0) -> State:
+        """Return a random state q (nq,), qd and qdd (n,), reproducible by ``seed``.
+
+        Positions are uniform between the limits, or in +-pi for coordinates without two finite
+        limits; orientations are uniform; velocities and accelerations are uniform in +-1.
+        """
+        rng = np.random.default_rng(seed)
+        within = bounded(self.lower, self.upper)
+        q = rng.uniform(np.where(within, self.lower, -np.pi), np.where(within, self.upper, np.pi))
+        qd, qdd = rng.uniform(-1.0, 1.0, (2, self.n))
+        if any(joint.nv > 1 for joint in self.joints):
+            q = with_singles(self.joints, rng.uniform(-np.pi, np.pi, self.nq), q)
+            for joint in self.joints:
+                if joint.group.has_quaternion:
+                    end = self.positions(joint).stop
+                    turn = rng.normal(size=4)
+                    q[end - 4 : end] = turn / np.linalg.norm(turn)
+        return State(q, qd, qdd)
+
+    def vector(self, values: Mapping[str, ArrayLike], rest: float = 0.0) -> FloatArray:
+        """Return an array (n,) of rates, torques or the like from a mapping of joint names.
+
+        Other joints get the value ``rest``. For joints with one degree of freedom these may be
+        positions as well; a joint with k of them has k values. Raises UnknownJointError for a name
+        of no coordinate, ArgumentError if ``values`` is not a mapping from names to finite numbers.
+        """
+        checks.mapping("values", values, "joint")
+        array = np.full(self.n, float(rest))
+        places = {joint.name: joint.velocities for joint in self.joints}
+        for name, value in values.items():
+            if name not in places:
+                raise UnknownJointError(name, places)
+            what, k = f"the value of joint {name!r}", places[name]
+            array[k] = checks.numbers(what, value, () if len(k) == 1 else (len(k),))
+        return array
+
+    # -- models made from this one -----------------------------------------------------------------
+
+    def screws(self, *, frame: str = "body_fixed") -> Screws:
         """Return parents, homes, screws and body inertias, as :meth:`from_screws` takes them.
 
         ``frame`` is ``"body_fixed"`` (B_i and X_i), ``"spatial"`` (A_i and Y_i) or ``"parent"``.
         Payloads are not included. Raises ArgumentError for another frame. See
         :func:`mbs_dynamics.model.screws.screws`.
         """
-        return screws.screws(self.bodies, frame)
+        from mbs_dynamics.model.screws import screws
+
+        return screws(self.bodies, frame)
 
     def with_gravity(self, gravity: ArrayLike) -> Model:
         """Return this model with another free-fall acceleration (3,), inertial frame, in m/s^2.
@@ -104,10 +617,6 @@ class Model(Arrays):
         others = [payload for payload in self.payloads if payload.link != link]
         loads = sorted([*others, load], key=lambda load: (load.body, load.link))
         return self._sharing_kernels(payloads=Payloads(loads))
-
-    def without_payloads(self) -> Model:
-        """Return this model without loads."""
-        return self._sharing_kernels(payloads=Payloads())
 
     def with_armature(self, by_joint: Mapping[str, ArrayLike]) -> Model:
         """Return this model with other rotor inertias, as the named joints see them.
@@ -157,8 +666,8 @@ class Model(Arrays):
             given[link] = frozen(checks.snap(checks.pose(name, checks.numbers(name, pose, (4, 4)))))
         bodies, frames = placed(self.bodies, self.frames, given)
         known = dict.fromkeys((*self.body_names, *self.frames))  # bodies first
-        order = tuple(name for name in known if name in given or name in self.placed)
-        return self._sharing_kernels(bodies=bodies, frames=frames, placed=order)
+        order = tuple(name for name in known if name in given or name in self._placed)
+        return self._sharing_kernels(bodies=bodies, frames=frames, _placed=order)
 
     def with_frame(self, name: str, parent: str, pose: ArrayLike) -> Model:
         """Return this model with an additional frame, such as a tool centre point, on a link.
@@ -217,9 +726,13 @@ class Model(Arrays):
         if isinstance(joints, str):
             raise ArgumentError(f"joints must be names of joints; got the text {joints!r}")
         kept = [self.joint(name).mimics or name for name in joints]
-        at = self.neutral(within_limits=True) if q is None else self.checked_positions("q", q)
+        at = (
+            self.neutral(within_limits=True)
+            if q is None
+            else checked_positions(self.joints, "q", q)
+        )
         others = [joint for joint in self.joints if joint.name not in kept]
-        return self.locked({joint.name: at[self.positions_of(joint)] for joint in others})
+        return self.locked({joint.name: at[self.positions(joint)] for joint in others})
 
     def rerooted(self, link: str) -> Model:
         """Return this model with a link as its ground, in whose frame poses are given then.
@@ -249,7 +762,7 @@ class Model(Arrays):
         return editing.Parts(self.bodies, self.frames, self.payloads)
 
     def _of(self, parts: editing.Parts, diagnostics: tuple[Diagnostic, ...]) -> Model:
-        return replace(self, **parts._asdict(), diagnostics=diagnostics, placed=())
+        return replace(self, **parts._asdict(), diagnostics=diagnostics, _placed=())
 
     def _sharing_kernels(self, **changes: Any) -> Model:
         """Return this model with other properties that are inputs of kernels."""
@@ -270,3 +783,57 @@ class Model(Arrays):
                 frames[load.link] = frames[load.link]._replace(inertia=total)
         bodies = loaded(self.bodies, loads)
         return replace(self, bodies=bodies, frames=frames, payloads=Payloads())
+
+
+def body_wrenches(model: Model, by_link: Mapping[str, ArrayLike]) -> FloatArray:
+    """Return body-fixed wrenches (..., nb, 6) on all bodies from a mapping of link names.
+
+    Each value (..., 6), moment in N m first, then force in N, acts at the origin of its link in
+    the axes of the link; wrenches on links of one body are added up. Leading axes are batches
+    and broadcast. Algorithms and simulations take such a mapping in place of the array as well.
+    Raises UnknownBodyError; ModelError for a link that does not move; ArgumentError for a wrong
+    shape or type.
+    """
+    checks.mapping("by_link", by_link, "link")
+    given = {}
+    for link, wrench in by_link.items():
+        frame = model._moving("a wrench", link)
+        W = checks.numbers(f"the wrench on {link!r}", wrench, (6,), batch=True)
+        given[link] = frame, W @ se3.Ad(se3.inverse(frame.placement))
+    batch = checks.batch_of(**{link: W.shape[:-1] for link, (_, W) in given.items()})
+    totals = np.zeros((*batch, model.nb, 6))
+    for frame, W in given.values():
+        totals[..., frame.body, :] += W
+    return totals
+
+
+def warnings_about(model: Model) -> list[str]:
+    """Return the warnings about a model, without the notes."""
+    return [str(each) for each in model.diagnostics if each.severity == "warning"]
+
+
+def warned(model: Model) -> Model:
+    """Issue the warnings about a new model as one ModelWarning, and return the model."""
+    found = warnings_about(model)
+    if found:
+        message = f"model {model.name!r} has {len(found)} warning(s):\n  " + "\n  ".join(found)
+        warnings.warn(message, ModelWarning, stacklevel=4)  # where Model.from_... was called
+    return model
+
+
+def with_drivetrain(model: Model, by_joint: Mapping[str, Mapping[str, float]]) -> Model:
+    """Return a model with other ``armature``, ``damping`` or ``friction`` of named joints.
+
+    Joints that mimic these have none, since the values are those of the coordinate.
+    """
+    bodies = []
+    for body in model.bodies:
+        joint, none = body.joint, {"armature": 0.0, "damping": 0.0, "friction": 0.0}
+        given: Any = by_joint.get(joint.name, none if joint.mimics in by_joint else {})
+        bodies.append(replace(body, joint=replace(joint, **given)))
+    return replace(model, bodies=tuple(bodies))
+
+
+def without_payloads(model: Model) -> Model:
+    """Return a model without its loads, which shares the compiled kernels."""
+    return model._sharing_kernels(payloads=Payloads())

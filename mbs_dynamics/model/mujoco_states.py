@@ -93,7 +93,7 @@ def _converted(model: Any, arrays: dict[str, Any], *, to: bool) -> list[Any]:
                 f"joint {joint.name!r} is {joint.kind}; MuJoCo has revolute, prismatic, spherical "
                 "and free joints"
             )
-        end, k = model.positions_of(joint).stop, joint.coordinate
+        end, k = model.positions(joint).stop, joint.coordinate
         turn = old[names[0]][..., end - 4 : end]
         new[0][..., end - 4 : end] = turn[..., WXYZ if to else XYZW]  # type: ignore[index]
         if joint.kind == "spherical":

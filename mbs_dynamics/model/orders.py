@@ -41,6 +41,7 @@ def tools(model: Model) -> tuple[str, ...]:
 
     It is on the first body of the branch with a link that is named as one, so that it is no finger.
     Of several links the one whose name comes first in TOOLS is taken; without any, the last body.
+    Of a model without moving bodies, it is the root link.
     """
     named: dict[int, tuple[int, str]] = {}
     for name, frame in model.frames.items():
@@ -54,6 +55,8 @@ def tools(model: Model) -> tuple[str, ...]:
         carrying = next((i for i in branch if i in named), None)
         tool = leaf if carrying is None else named[carrying][1]
         depths[tool] = max(len(branch), depths.get(tool, 0))
+    if not depths:
+        return tuple(model.frames)[:1]
     return tuple(sorted(depths, key=lambda tool: -depths[tool]))
 
 

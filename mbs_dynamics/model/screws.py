@@ -31,10 +31,10 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie.se3 import Ad, inverse
 from mbs_dynamics.model.body import GROUND, Body
-from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
 from mbs_dynamics.model.diagnostics import diagnose_made
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint, one_screw
+from mbs_dynamics.model.model import STANDARD_GRAVITY, Model, warned
 
 FRAMES = ("spatial", "body_fixed", "parent")
 """The frames in which :func:`from_screws` and :func:`screws` describe a mechanism."""
@@ -64,28 +64,8 @@ def from_screws(
     body_names: Sequence[str] | None = None,
     joint_names: Sequence[str] | None = None,
     name: str = "mechanism",
-) -> Description:
-    """Return the model of a tree of bodies from its joint screws in the reference configuration.
-
-    :param parents: (nb,) index of each body's parent, -1 for the ground. There may be several
-        roots; a parent comes before its children.
-    :param homes: (nb, 4, 4) poses at q = 0, in m: absolute A_i if ``frame`` is ``"spatial"``,
-        relative to the parent B_i otherwise.
-    :param screws: (nb, 6) joint screws at q = 0, angular part first, in the frame that ``frame``
-        names.
-    :param M_body: (nb, 6, 6) inertia matrices, always in the frames of the bodies; see
-        :func:`mbs_dynamics.spatial_inertia`. None is a model for kinematics, without masses.
-    :param frame: ``"spatial"``, ``"body_fixed"`` or ``"parent"``; see the table in
-        :mod:`mbs_dynamics.model.screws`.
-    :param gravity: (3,) free-fall acceleration in the inertial frame, m/s^2.
-    :param body_names: nb different names; body1, body2, ... if None.
-    :param joint_names: nb different names; joint1, joint2, ... if None.
-    :param name: name of the mechanism.
-    :raises ArgumentError: for a wrong shape or type, a number that is not finite, a matrix that is
-        no pose, or an unknown frame.
-    :raises ModelError: for a parent that does not come before its child, an axis that is not of
-        unit length, an inertia that no rigid body has, or a name used twice.
-    """
+) -> Model:
+    """Return the model of screws; see :meth:`mbs_dynamics.Model.from_screws`."""
     checks.one_of("frame", frame, FRAMES)
     tree = _checked_parents(parents)
     given = _checked_poses("homes", homes, len(tree))
@@ -102,7 +82,7 @@ def from_screws(
     inertias = _checked_inertias(M_body, len(tree))
     bodies = assemble(tree, home_rel, screw_body, inertias, body_names, joint_names)
     g = checks.numbers("gravity", gravity, (3,))
-    return Description(name, bodies, g, diagnostics=tuple(diagnose_made(bodies)))
+    return warned(Model(name, bodies, g, diagnostics=tuple(diagnose_made(bodies))))
 
 
 def from_joint_frames(
@@ -116,22 +96,8 @@ def from_joint_frames(
     body_names: Sequence[str] | None = None,
     joint_names: Sequence[str] | None = None,
     name: str = "mechanism",
-) -> Description:
-    """Return the model of a tree of bodies from two joint frames a joint: Mueller, eqs. (3) to (5).
-
-    The joint frame on the parent and the one on the body coincide at q = 0, and the body moves by
-    C_rel_i = S_parent_i exp(Z_i q_i) S_body_i^-1.
-
-    :param parents: (nb,) as in :func:`from_screws`.
-    :param S_parent: (nb, 4, 4) S_{i-1,i}, the joint frame's pose in the frame of the parent, in m;
-        in the inertial frame for a root.
-    :param S_body: (nb, 4, 4) S_{i,i}, the joint frame's pose in the frame of body i, in m.
-    :param Z: (nb, 6) joint screws in the joint frame, angular part first; (0, 0, 1, 0, 0, h) for
-        the usual frame with the joint axis as its z axis, (0, 0, 0, 0, 0, 1) if prismatic.
-    :param M_body: (nb, 6, 6) inertia matrices in the frames of the bodies; None for no masses.
-
-    The other parameters and the errors are those of :func:`from_screws`.
-    """
+) -> Model:
+    """Return a model; see :meth:`mbs_dynamics.Model.from_joint_frames`."""
     tree = _checked_parents(parents)
     on_parent = _checked_poses("S_parent", S_parent, len(tree))
     on_body = _checked_poses("S_body", S_body, len(tree))
@@ -141,7 +107,7 @@ def from_joint_frames(
     inertias = _checked_inertias(M_body, len(tree))
     bodies = assemble(tree, home_rel, screw_body, inertias, body_names, joint_names)
     g = checks.numbers("gravity", gravity, (3,))
-    return Description(name, bodies, g, diagnostics=tuple(diagnose_made(bodies)))
+    return warned(Model(name, bodies, g, diagnostics=tuple(diagnose_made(bodies))))
 
 
 def screws(bodies: Sequence[Body], frame: str) -> Screws:

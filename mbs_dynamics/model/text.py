@@ -14,8 +14,13 @@ from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.payloads import Payloads
 
 
+def size(nq: int, n: int) -> str:
+    """Return the number of coordinates in words."""
+    return f"{n} coordinates" if nq == n else f"{nq} positions, {n} velocities"
+
+
 def text(
-    name: str, size: str, bodies: Sequence[Body], gravity: FloatArray, payloads: Payloads
+    name: str, coordinates: str, bodies: Sequence[Body], gravity: FloatArray, payloads: Payloads
 ) -> str:
     """Return the text that ``print(model)`` shows.
 
@@ -36,7 +41,7 @@ def text(
         for row in rows
     ]
     fall = ", ".join(f"{x:g}" for x in gravity)
-    head = f"{name}: {size}, {len(bodies)} bodies, gravity ({fall}) m/s^2"
+    head = f"{name}: {coordinates}, {len(bodies)} bodies, gravity ({fall}) m/s^2"
     loads = [f"load on {load.link}: {load.parameters[0]:.4g} kg" for load in payloads]
     return "\n".join([head, *lines, *loads])
 

@@ -15,19 +15,24 @@ from numpy.typing import ArrayLike
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UrdfError
+from mbs_dynamics.lie.so3 import from_quaternion
 from mbs_dynamics.model.body import GROUND, Body, Frame
-from mbs_dynamics.model.description import STANDARD_GRAVITY, Description
 from mbs_dynamics.model.diagnostics import Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.macro_joints import macro_joint
+from mbs_dynamics.model.model import STANDARD_GRAVITY, Model, warned
 from mbs_dynamics.model.urdf_joint import diagnose_joint, drivers, dynamics, limits, motion
+from mbs_dynamics.model.urdf_tensors import likely_slip, mirrored_tensors
 from mbs_dynamics.model.urdf_tree import LinkTree, Part, part_of, tree_of
 from mbs_dynamics.model.urdf_units import wrong_units
 from mbs_dynamics.model.urdf_xml import read
 
 FLOATING_BASE = "floating_base"
-"""Name of the joint that :func:`from_urdf` adds between the ground and the root link."""
+"""Name of the joint that :func:`from_urdf` adds between the ground and the root link.
+
+Underscores are appended while the description itself has a joint of that name.
+"""
 
 
 def from_urdf(
@@ -37,45 +42,12 @@ def from_urdf(
     tip: str | None = None,
     floating_base: bool = False,
     gravity: ArrayLike = STANDARD_GRAVITY,
-) -> Description:
-    """Return the model of a URDF.
-
-    ``source`` is a path, or the XML text itself: a string whose first non-blank character is "<",
-    or bytes. Bodies are numbered depth first, in the order of the joints in the file, and bear the
-    names of the joints' child links. The root link is fixed to the ground; with ``floating_base``
-    it is a body, the first one, that a free joint of the name ``"floating_base"`` moves.
-    ``gravity`` (3,) is in m/s^2, in the axes of the ground.
-
-    - B_i of Mueller (kinematics), eq. (4), is the joint's ``origin``. X_i is (e, 0) for
-      ``revolute`` and ``continuous``, (0, e) for ``prismatic``; e is ``axis`` of unit length.
-    - The child of a ``fixed`` joint is merged into the body that carries it. Its name stays valid
-      wherever a body is asked for, with its own frame.
-    - ``floating``, ``planar`` and ``spherical`` (of Gazebo and PyBullet) are joints of 6, 3 and 3
-      degrees of freedom; :mod:`mbs_dynamics.model.subgroup` lists their positions and velocities.
-      The angle of ``planar`` is about ``axis``; x, y and ``axis`` are right-handed, and x is the
-      projection onto the plane of the axis of the joint frame that follows, cyclically, the one
-      nearest to ``axis``: for the axis z they are x and y, for the axis x they are y and z.
-      ``limit`` and ``dynamics`` of such joints are ignored, since they do not refer to a single
-      coordinate.
-    - A ``mimic`` joint shares the coordinate of the joint at the end of its chain of mimics. If it
-      names a joint that does not exist, the prefix of its own name is tried before that name (as
-      for a macro that is used twice), and a warning reports it.
-
-    With ``root`` the tree begins at that link, and only links below it are kept, and those above it
-    if all joints above it are fixed. ``gravity`` then remains that in the axes of the description's
-    root, and is turned into those of ``root``; a note reports it. With ``tip`` only the bodies on
-    the path from the root to that link are kept, each with all links fixed to it.
-
-    Raises UrdfError, naming the source and the link or joint, for a file that cannot be read or is
-    no tree of joints; UnknownBodyError for a ``root`` or ``tip`` that does not exist; ArgumentError
-    for a ``tip`` that is not below ``root``, or a ``floating_base`` of a robot that a floating
-    joint connects to the ground already. Implausible physics is reported by link and joint as one
-    ModelWarning; ``Model.diagnostics`` has the same, and notes on merged and omitted links.
-    """
+) -> Model:
+    """Return the model of a URDF; see :meth:`mbs_dynamics.Model.from_urdf`."""
     where, robot = read(source)
     tree = tree_of(where, robot)
     part = part_of(tree, root, tip)
-    return _Assembly(tree, part, floating_base).description(gravity)
+    return warned(_Assembly(tree, part, floating_base).model(gravity))
 
 
 def link_inertias(source: str | bytes | os.PathLike[str]) -> dict[str, Inertia]:
@@ -93,7 +65,7 @@ class _Assembly:
     def __init__(self, tree: LinkTree, part: Part, floating_base: bool) -> None:
         self.tree = tree
         self.part = part
-        self.base = Joint(FLOATING_BASE, macro_joint("free"), 0) if floating_base else None
+        self.base = Joint(_base_name(tree), macro_joint("free"), 0) if floating_base else None
         self.inertias = {name: _inertia(tree.where, link) for name, link in tree.links.items()}
         self.bodies: list[Body] = []
         self.frames: dict[str, Frame] = {}
@@ -109,10 +81,10 @@ class _Assembly:
                 self.coordinates[joint.name] = n
                 n += self.motions[joint.name].nv
 
-    def description(self, gravity: ArrayLike) -> Description:
+    def model(self, gravity: ArrayLike) -> Model:
         tree, part = self.tree, self.part
         if self.base is not None:
-            self.check_base()
+            self.check_base(self.base)
         elif all(joint.type == "fixed" for joint in part.joints):
             if part.root != tree.root:
                 raise UrdfError(
@@ -136,13 +108,14 @@ class _Assembly:
                 self.add(joint.child, parent, pose, self.joint(joint))
         self.report_left_out_links()
         self.diagnostics += wrong_units(tree, self.frames, part.joints, self.inertias)
+        self.diagnostics += mirrored_tensors(tree.links, self.frames)
         known = {  # of the links already, before they were merged
             Diagnostic(f"link {body.name!r}", message)
             for body in self.bodies
             for message in body.inertia.violations()
         }
         self.diagnostics += [each for each in diagnose(self.bodies) if each not in known]
-        return Description(tree.name, tuple(self.bodies), g, self.frames, tuple(self.diagnostics))
+        return Model(tree.name, tuple(self.bodies), g, self.frames, tuple(self.diagnostics))
 
     def report(self, subject: str, message: str, severity: str = "note") -> None:
         self.diagnostics.append(Diagnostic(subject, message, severity))
@@ -186,7 +159,7 @@ class _Assembly:
             self.report(f"link {link!r}", f"{inertia.mass:g} kg {verb} {into}{how}")
         self.diagnose_link(link)
 
-    def check_base(self) -> None:
+    def check_base(self, base: Joint) -> None:
         """Raise ArgumentError if a floating joint connects the root link and what it moves."""
         fixed = {self.part.root}
         for joint in self.part.joints:
@@ -197,12 +170,9 @@ class _Assembly:
                     f"floating_base: {self.tree.where} has the floating joint {joint.name!r} at "
                     f"its root already; leave the argument out, or choose root={joint.child!r}"
                 )
-        names = [joint.name for joint in self.part.joints]
-        if FLOATING_BASE in names:
-            raise UrdfError(
-                f"{self.tree.where}: a joint is called {FLOATING_BASE!r}, as that of the base; "
-                "rename it"
-            )
+        if base.name != FLOATING_BASE:
+            text = f"is the description's own; the joint of the base is called {base.name!r}"
+            self.report(f"joint {FLOATING_BASE!r}", text)
 
     def add(self, link: str, on: Frame | None, pose: FloatArray, joint: Joint) -> None:
         """Add the body of a link that a joint moves, which starts from another link or nowhere."""
@@ -237,6 +207,9 @@ class _Assembly:
     def diagnose_link(self, link: str) -> None:
         messages = self.inertias[link].violations()
         inertial = self.tree.links[link].inertial
+        if messages and inertial.inertia is not None:
+            slip = likely_slip(inertial.inertia)
+            messages = [f"{message}; {slip}" if slip else message for message in messages]
         if inertial is not None and inertial.mass is None:
             messages.append("has an <inertial> without a mass; taken to be 0 kg")
         elif inertial is not None and inertial.inertia is None and inertial.mass > 0.0:
@@ -264,6 +237,14 @@ class _Assembly:
         return f"{sum(mass for _, mass in each):g} kg" + (f" ({listed})" if listed else "")
 
 
+def _base_name(tree: LinkTree) -> str:
+    """Return a name for the joint of a floating base that no joint of the description has."""
+    name = FLOATING_BASE
+    while name in tree.joints:
+        name += "_"
+    return name
+
+
 def _inertia(where: str, link: Any) -> Inertia:
     """Return the inertia of a link about the origin of its own frame, zero where not stated."""
     inertial = link.inertial
@@ -282,20 +263,26 @@ def _inertia(where: str, link: Any) -> Inertia:
 
 
 def _pose(origin: Any) -> FloatArray:
-    return np.eye(4) if origin is None else pose_of(origin.xyz, origin.rpy)
+    return np.eye(4) if origin is None else pose_of(origin.xyz, origin.rpy, origin.quat_xyzw)
 
 
-def pose_of(xyz: Sequence[float], rpy: Sequence[float]) -> FloatArray:
-    """Return the (4, 4) pose of a URDF's ``xyz`` and ``rpy``.
+def pose_of(
+    xyz: Sequence[float], rpy: Sequence[float], quaternion: Sequence[float] | None = None
+) -> FloatArray:
+    """Return the (4, 4) pose of a URDF's ``xyz`` and ``rpy``, or ``quat_xyzw`` in place of ``rpy``.
 
-    ``rpy`` turns about the fixed axes x, y, z in turn.
+    ``rpy`` turns about the fixed axes x, y, z in turn. A quaternion may have any length but zero.
     """
     C = np.eye(4)
+    C[:3, 3] = xyz
+    if quaternion is not None:
+        x = np.array(quaternion, dtype=float)
+        C[:3, :3] = from_quaternion(x / np.linalg.norm(x))
+        return C
     (sr, sp, sy), (cr, cp, cy) = np.sin(rpy), np.cos(rpy)
     C[:3, :3] = [
         [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
         [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
         [-sp, cp * sr, cp * cr],
     ]
-    C[:3, 3] = xyz
     return C

@@ -45,19 +45,30 @@ def limits(joint: Any) -> Limits:
     """Return the limits that a joint of one degree of freedom states."""
     if joint.limit is None:
         return Limits()
-    lower, upper = joint.limit.lower, joint.limit.upper
+    lower, upper = position_limits(joint)
     if joint.type == "continuous" or reversed_limits(joint):
         lower = upper = None
     given = (lower, upper, joint.limit.velocity, joint.limit.effort)
-    return Limits(*(x if x is None or math.isfinite(x) else None for x in given))
+    gain = None if joint.safety_controller is None else joint.safety_controller.k_velocity
+    lower, upper, velocity, effort = (x if x is None or math.isfinite(x) else None for x in given)
+    return Limits(lower, upper, velocity, effort, gain)
+
+
+def position_limits(joint: Any) -> tuple[float | None, float | None]:
+    """Return the lower and upper limits of a joint, None if it states neither.
+
+    One that is not stated, beside the other one, is 0 by the specification of URDF.
+    """
+    limit = joint.limit
+    if limit is None or (limit.lower is None and limit.upper is None):
+        return None, None
+    return limit.lower or 0.0, limit.upper or 0.0
 
 
 def reversed_limits(joint: Any) -> bool:
     """Return whether the lower limit of a joint is above its upper one."""
-    limit = joint.limit
-    return (
-        limit is not None and None not in (limit.lower, limit.upper) and limit.lower > limit.upper
-    )
+    lower, upper = position_limits(joint)
+    return lower is not None and upper is not None and lower > upper
 
 
 def drivers(tree: LinkTree, joints: Iterable[Any]) -> dict[str, Driver]:
@@ -121,14 +132,24 @@ def diagnose_joint(tree: LinkTree, joint: Any) -> list[Diagnostic]:
             other = f"mimics {joint.mimic.joint!r}, which does not exist"
             messages.append(f"{other}; taken to mean {meant!r}")
     if joint.type != "continuous" and reversed_limits(joint):
-        lower, upper = joint.limit.lower, joint.limit.upper
+        lower, upper = position_limits(joint)
         ends = f"has the lower limit {lower:g} above the upper {upper:g}"
         messages.append(f"{ends}; taken as no limit")
     for what in ("damping", "friction"):
         value = dynamics(joint, what)
         if value < 0.0:
             messages.append(f"has the negative {what} {value:g}: it feeds in energy")
-    return [Diagnostic(subject, message) for message in messages]
+    notes = []
+    if joint.type != "continuous" and joint.limit is not None:
+        absent = [x for x in ("lower", "upper") if getattr(joint.limit, x) is None]
+        if len(absent) == 1:
+            notes.append(f"has no {absent[0]} limit; taken as 0, as URDF says")
+        elif absent:
+            notes.append("has neither a lower nor an upper limit; taken as none, where ROS takes 0")
+    return [
+        *(Diagnostic(subject, message) for message in messages),
+        *(Diagnostic(subject, note, "note") for note in notes),
+    ]
 
 
 def dynamics(joint: Any, what: str) -> float:

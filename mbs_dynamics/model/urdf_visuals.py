@@ -33,6 +33,14 @@ class Cylinder(NamedTuple):
     """In m."""
 
 
+class Capsule(NamedTuple):
+    """A cylinder along the z axis, centred at the origin, with a half sphere at either end."""
+
+    radius: float
+    length: float
+    """Of the cylinder, in m."""
+
+
 class Sphere(NamedTuple):
     """A sphere centred at the origin."""
 
@@ -48,13 +56,16 @@ class Mesh(NamedTuple):
     """(3,)."""
 
 
+Shape = Box | Cylinder | Capsule | Sphere | Mesh
+
+
 class Visual(NamedTuple):
     """A shape of a link."""
 
     link: str
     placement: FloatArray
     """(4, 4) pose in the frame of the link."""
-    shape: Box | Cylinder | Sphere | Mesh
+    shape: Shape
     colour: Rgba | None
     """None if the URDF states none."""
 
@@ -96,21 +107,26 @@ def _visual(link: str, element: Element, materials: Mapping[str, Rgba]) -> Visua
     plain = "0 0 0"
     for child in element.named("origin"):
         xyz, rpy = (_numbers(child.get(name, plain), 3) for name in ("xyz", "rpy"))
-        placement = pose_of(xyz.tolist(), rpy.tolist())
+        quaternion = child.get("quat_xyzw")
+        turn = None if quaternion is None else _numbers(quaternion, 4).tolist()
+        if turn is not None and not any(turn):
+            raise ValueError("its quat_xyzw must not be zero")
+        placement = pose_of(xyz.tolist(), rpy.tolist(), turn)
     for child in element.named("material"):
         colour = _colour(child) or materials.get(child.get("name", ""))
     for child in element.named("geometry"):
         shape = next(_shapes(child), None)
     if shape is None:
-        raise ValueError("its <geometry> is none of <box>, <cylinder>, <sphere>, <mesh>")
+        raise ValueError("its <geometry> is none of <box>, <cylinder>, <capsule>, <sphere>, <mesh>")
     return Visual(link, placement, shape, colour)
 
 
-def _shapes(geometry: Element) -> Iterator[Box | Cylinder | Sphere | Mesh]:
+def _shapes(geometry: Element) -> Iterator[Shape]:
     for one in geometry.named("box"):
         yield Box(_numbers(one.get("size"), 3))
-    for one in geometry.named("cylinder"):
-        yield Cylinder(*(float(_numbers(one.get(a), 1)[0]) for a in ("radius", "length")))
+    for kind, tag in ((Cylinder, "cylinder"), (Capsule, "capsule")):
+        for one in geometry.named(tag):
+            yield kind(*(float(_numbers(one.get(a), 1)[0]) for a in ("radius", "length")))
     for one in geometry.named("sphere"):
         yield Sphere(float(_numbers(one.get("radius"), 1)[0]))
     for one in geometry.named("mesh"):

@@ -26,6 +26,29 @@ EXPAND = "expand it with xacro first, or give the .xacro file to a command or la
 BLANK = "\ufeff \t\r\n"
 """Characters that may come before a document."""
 
+VERSIONS = ("1.0", "1.1", "1.2")
+"""Versions of URDF, as the parser of ROS reads them; 1.0 where none is stated."""
+
+_ANOTHER = "take the URDF from which it was made, or convert it"
+
+FORMATS = {
+    "sdf": f"an SDF, the format of Gazebo: {_ANOTHER}, for example by sdf2urdf of pysdf",
+    "mujoco": "an MJCF, the format of MuJoCo: mbs_dynamics.Model.from_mjcf reads it",
+    "mujocoinclude": "a part of an MJCF: mbs_dynamics.Model.from_mjcf reads the file with <mujoco>",
+    "COLLADA": "a COLLADA mesh, which belongs in the <mesh> of a link",
+}
+"""Other formats by their root element."""
+
+_USD = f"a USD: {_ANOTHER}, for example by the URDF exporter of Isaac Sim"
+
+BEGINNINGS = {
+    "#usda": _USD,
+    "PXR-USDC": _USD,
+    "PK\x03\x04": "an archive (zip, or USDZ, a packed USD): give the path of a URDF",
+    "#VRML": f"a VRML or a PROTO, the format of Webots: {_ANOTHER}",
+}
+"""Other formats by their first characters."""
+
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating", "spherical")
 
 _LARGEST = 1e50
@@ -67,7 +90,16 @@ class _Form(NamedTuple):
 
 _TENSOR = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _LIMITS = ("lower", "upper", "velocity", "effort")
-_JOINT_CHILDREN = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic")
+_JOINT_CHILDREN = (
+    "origin",
+    "parent",
+    "child",
+    "axis",
+    "limit",
+    "dynamics",
+    "mimic",
+    "safety_controller",
+)
 
 _FORMS = {
     "link": _Form(names=("name",), children=("inertial",)),
@@ -82,6 +114,7 @@ _FORMS = {
     "limit": _Form(numbers=_LIMITS, absent=None),
     "dynamics": _Form(numbers=("damping", "friction"), absent=0.0),
     "mimic": _Form(names=("joint",), numbers=("multiplier", "offset"), absent=None),
+    "safety_controller": _Form(numbers=("k_velocity", "k_position"), absent=None),
 }
 
 
@@ -122,18 +155,42 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Any]:
     name = document.get("name")
     if not name:
         raise UrdfError(f"{where}: the robot has no name; valid is <robot name='...'>")
+    version = document.get("version", VERSIONS[0])
+    if version not in VERSIONS:
+        raise UrdfError(
+            f"{where}: <robot version={quoted(version)}> is unknown; the versions of URDF are "
+            f"{', '.join(VERSIONS)}"
+        )
     elements: dict[str, list[Any]] = {"link": [], "joint": []}
     for element in document.named("link", "joint"):
         if not element.get("name"):
             raise UrdfError(f"{where}: the <{element.tag}> in line {element.line} has no name")
         owner = f"{where}: {element.tag} {element.get('name')!r}"
         elements[element.tag].append(_checked(element, owner))
+        _check_version(element, owner, version)
         if element.tag == "joint" and element.get("type") not in JOINT_TYPES:
             raise UrdfError(
                 f"{owner} has the unknown type {element.get('type')!r}; valid are "
                 f"{', '.join(JOINT_TYPES)}"
             )
     return where, SimpleNamespace(name=name, links=elements["link"], joints=elements["joint"])
+
+
+def _check_version(element: Element, owner: str, version: str) -> None:
+    """Raise UrdfError if a link or joint has what its version of URDF does not allow."""
+    if version == "1.0" and any(x.get("quat_xyzw") is not None for x in element.iter()):
+        raise UrdfError(
+            f"{owner}: <origin quat_xyzw='...'> needs URDF 1.1, and this is 1.0: state "
+            "<robot version='1.1'>, or write rpy='...'"
+        )
+    if version == "1.2" and element.get("type") in ("revolute", "prismatic"):
+        for limit in element.named("limit"):
+            for end in ("lower", "upper"):
+                if limit.get(end) is None:
+                    raise UrdfError(
+                        f"{owner}: <limit> has no attribute {end!r}, which URDF 1.2 requires of "
+                        f"{element.get('type')} joints"
+                    )
 
 
 def _refuse_xacro(where: str, document: Element) -> None:
@@ -162,16 +219,28 @@ def document_of(source: str | bytes | os.PathLike[str]) -> tuple[str, Element]:
     Raises UrdfError if it cannot be read or is not well-formed XML.
     """
     where, text = _content(source)
-    return where, _parsed(where, text.lstrip(BLANK))
+    document = _parsed(where, text.lstrip(BLANK))
+    if document.tag in FORMATS:
+        raise UrdfError(f"{where}: this is no URDF, but {FORMATS[document.tag]}")
+    return where, document
 
 
 def _content(source: object) -> tuple[str, str]:
-    """Return a name for the source, and its text."""
+    """Return a name for the source, and its text; raise UrdfError for the text of other formats."""
+    where, text = _read(source)
+    begin = text[:100].lstrip(BLANK)
+    for mark, other in BEGINNINGS.items():
+        if begin.startswith(mark):
+            raise UrdfError(f"{where}: this is no URDF, but {other}")
+    return where, text
+
+
+def _read(source: object) -> tuple[str, str]:
     if isinstance(source, bytes):
         return "URDF text", _decoded("URDF text", source)
     if isinstance(source, str):
         text = source.lstrip(BLANK)
-        if text.startswith("<"):
+        if text.startswith("<") or text.startswith(tuple(BEGINNINGS)):
             return "URDF text", text
         if not text:
             raise UrdfError("the URDF is an empty string; valid is a path or XML text")
@@ -275,8 +344,8 @@ def _checked(element: Element, owner: str) -> Any:
             contents[attribute] = text or form.absent
         else:
             raise UrdfError(f"{owner}: <{tag}> has no attribute {attribute!r}")
-    if tag == "origin" and element.get("quat_xyzw") is not None:
-        raise UrdfError(f"{owner}: <origin quat_xyzw='...'> is not supported; valid is rpy='...'")
+    if tag == "origin":
+        contents["quat_xyzw"] = _quaternion(element, owner)
     for child in form.children:
         several = list(element.named(child))
         if child == "axis" and element.get("type") in ("fixed", "floating"):
@@ -287,6 +356,20 @@ def _checked(element: Element, owner: str) -> Any:
         if not several and child in ("parent", "child"):
             raise UrdfError(f"{owner}: it has no <{child} link='...'>")
     return SimpleNamespace(**contents) if len(contents) > 1 else contents.popitem()[1]
+
+
+def _quaternion(origin: Element, owner: str) -> tuple[float, ...] | None:
+    """Return the quaternion (x, y, z, w) of an origin, of any length, or None if it has none."""
+    text = origin.get("quat_xyzw")
+    if text is None:
+        return None
+    if origin.get("rpy") is not None:
+        raise UrdfError(f"{owner}: <origin> has both rpy and quat_xyzw; valid is one of them")
+    what = f"{owner}: <origin quat_xyzw={quoted(text)}>"
+    quaternion: tuple[float, ...] = _numbers(text, 4, what, limit=False)
+    if not any(quaternion):
+        raise UrdfError(f"{what}: a quaternion must not be zero")
+    return quaternion
 
 
 def _numbers(text: str, count: int, what: str, limit: bool) -> Any:

@@ -17,10 +17,11 @@ mixed         V^m = (omega^b, rdot)       body; body and inertial   (none)
 Other libraries (jaxsim, adam) call the hybrid representation "mixed".
 """
 
-from mbs_dynamics.representation.at_frame import parameters_at as parameters_at
-from mbs_dynamics.representation.at_frame import screws_at as screws_at
 from mbs_dynamics.representation.body_axes import BodyAxes as BodyAxes
 from mbs_dynamics.representation.body_axes import dynamic_moves as dynamic_moves
+from mbs_dynamics.representation.carrying import carried_inward as carried_inward
+from mbs_dynamics.representation.carrying import parameters_at as parameters_at
+from mbs_dynamics.representation.carrying import screws_at as screws_at
 from mbs_dynamics.representation.conversions import convert_jacobian as convert_jacobian
 from mbs_dynamics.representation.conversions import convert_twist as convert_twist
 from mbs_dynamics.representation.conversions import convert_wrench as convert_wrench
@@ -38,4 +39,3 @@ from mbs_dynamics.representation.moves import Representation as Representation
 from mbs_dynamics.representation.moves import Spatial as Spatial
 from mbs_dynamics.representation.moves import checked as checked
 from mbs_dynamics.representation.moves import moves as moves
-from mbs_dynamics.representation.pairs import common_frame as common_frame

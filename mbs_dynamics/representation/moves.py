@@ -28,7 +28,7 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation.tree import Course, Tree
 
 AUTO = "auto"
-"""The representation that needs the fewest operations."""
+"""The default representation: body-fixed."""
 
 
 Operator = Any
@@ -92,8 +92,6 @@ class Representation(ABC):
     """Whether the linear part of an acceleration is that of the origin of the body."""
     in_body: ClassVar[bool] = False
     """Whether the angular part of a twist is resolved in the body."""
-    carries: ClassVar[bool] = True
-    """Whether twists of a parent change on the way to its child."""
     no_inertia: ClassVar[Any] = Inertia.zero()
     """Zero, in the form of :meth:`inertia`."""
 
@@ -149,21 +147,9 @@ class Representation(ABC):
     def of_body(self, i: int, X: Array) -> Array:
         """Take screws (6, k) in the frame of body i to this representation: K (38), Table 3."""
 
-    @abstractmethod
-    def of_space(self, X: Array, C: Array) -> Array:
-        """Take spatial screws (6, k) to this representation at a frame with pose C: K Table 3."""
-
     def of_parameter(self, i: int, U: Array) -> Array:
         """Take a screw in the frame of body i with its joint at zero, fixed before that joint."""
         return self.of_body(i, self.from_zero(i) @ U)
-
-    def from_ground(self, i: int) -> InverseAdjoint:
-        """Take twists of the ground to the origin of body i, resolved as :meth:`in_one_frame`."""
-        return InverseAdjoint(np.eye(3), self.r(i))
-
-    def in_one_frame(self, i: int, X: Array) -> Array:
-        """Resolve both parts of a twist or wrench (6, k) of body i in the same frame."""
-        return X
 
     @abstractmethod
     def transform(self, i: int) -> Operator:
@@ -219,13 +205,6 @@ class BodyFixed(Representation):
     def of_body(self, i: int, X: Array) -> Array:
         return X
 
-    def of_space(self, X: Array, C: Array) -> Array:
-        R, e = C[:3, :3], X[:3]
-        return np.concatenate([R.T @ e, R.T @ (X[3:] - so3.hat(C[:3, 3]) @ e)])
-
-    def from_ground(self, i: int) -> InverseAdjoint:
-        return InverseAdjoint(self.R(i), self.r(i))
-
     @_cached
     def transform(self, i: int) -> Operator:
         C_rel, body, q = self.C_rel(i), self.model.bodies[i], self._position[i]
@@ -254,13 +233,9 @@ class Spatial(Representation):
     """Measured at the origin of the inertial frame and resolved in it: nothing to carry."""
 
     name = "spatial"
-    carries = False
 
     def of_body(self, i: int, X: Array) -> Array:
         return se3.Ad(self.C(i)) @ X  # J_i^s, D (70b)
-
-    def of_space(self, X: Array, C: Array) -> Array:
-        return X
 
     def of_parameter(self, i: int, U: Array) -> Array:
         p, C = self.model.bodies[i].parent, self.model.bodies[i].home_rel
@@ -293,9 +268,6 @@ class Hybrid(Representation):
     def of_body(self, i: int, X: Array) -> Array:
         R = self.R(i)
         return np.concatenate([R @ X[:3], R @ X[3:]])  # Ad_R X, D (75b)
-
-    def of_space(self, X: Array, C: Array) -> Array:
-        return np.concatenate([X[:3], X[3:] - so3.hat(C[:3, 3]) @ X[:3]])
 
     @_cached
     def transform(self, i: int) -> Operator:
@@ -332,12 +304,6 @@ class Mixed(Representation):
 
     def of_body(self, i: int, X: Array) -> Array:
         return np.concatenate([X[:3], self.R(i) @ X[3:]])  # K (50) for j = i
-
-    def of_space(self, X: Array, C: Array) -> Array:
-        return np.concatenate([C[:3, :3].T @ X[:3], X[3:] - so3.hat(C[:3, 3]) @ X[:3]])
-
-    def in_one_frame(self, i: int, X: Array) -> Array:
-        return np.concatenate([self.R(i) @ X[:3], X[3:]])
 
     @_cached
     def transform(self, i: int) -> Operator:

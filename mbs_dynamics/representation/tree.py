@@ -1,24 +1,24 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The tree that equations are written for: loops over bodies, and containers for their results."""
+"""The tree that equations are written for: loops over bodies, and arrays of their results."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import ALL, BEYOND, Series, series_of
+from mbs_dynamics.compiler import Series, series_of
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
-from mbs_dynamics.lie.arrays import Array, blocks
+from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND, Frame, placed
+from mbs_dynamics.model.compiled import placed_links
 from mbs_dynamics.model.fixed_joints import FixedJoint
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
 from mbs_dynamics.model.payloads import loaded
@@ -48,24 +48,11 @@ class Blocks:
         self.matrix[..., self.rows[i], self.columns[j]] = block
 
 
-class BlocksOnAccess(dict[Any, Any]):
-    """Values by pairs of bodies, made on first access."""
-
-    def __init__(self, make: Any) -> None:
-        super().__init__()
-        self.make = make
-
-    def __missing__(self, pair: tuple[int, int]) -> Any:
-        return self.make(pair)
-
-
 class Tree:
-    """The bodies of a model with their loads, and the loops and containers of the equations.
+    """The bodies of a model with their loads, and the loops of the equations over them.
 
     Gravity (3,), loads, (10,) for each body that carries some, armature (n,), which may be empty,
-    and placements (k, 3, 4) of some links are numbers or symbols; by default those of the model. A
-    :class:`mbs_dynamics.representation.generic_tree.GenericTree` has one body in place of all of
-    its kind.
+    and placements (k, 3, 4) of some links are numbers or symbols; by default those of the model.
     """
 
     def __init__(
@@ -90,9 +77,9 @@ class Tree:
             model.payload_beyond if payload_beyond is None else payload_beyond
         )
         bodies, self.frames = model.bodies, model.frames
-        if placements is not None and model.placed:
+        if placements is not None and placed_links(model):
             rows = [np.vstack([C, [[0.0, 0.0, 0.0, 1.0]]]) for C in placements]
-            poses = dict(zip(model.placed, rows, strict=True))
+            poses = dict(zip(placed_links(model), rows, strict=True))
             bodies, self.frames = placed(bodies, self.frames, poses)
         self.bodies: Any = loaded(bodies, zip(model.payloads.bodies, self.loads, strict=True))
         self.parents: Any = model.parents
@@ -165,10 +152,6 @@ class Tree:
         """Yield (body, parent) for the bodies from body i to the root, both included."""
         return ((k, self.parents[k]) for k in reversed(self.path(i)))
 
-    def depth(self, i: int) -> int:
-        """Return how many joints move body i."""
-        return len(self.path(i))
-
     def mean_depth(self, power: int = 1) -> float:
         """Return the mean number of joints that move a body, or the mean of its powers."""
         depths = [float(len(path(self.model, i))) for i in range(self.nb)]
@@ -185,27 +168,19 @@ class Tree:
         """Return an empty list for one entry per body, with ``ground`` at index GROUND (-1)."""
         return [None] * self.nb + [ground]
 
-    def zeros_per_body(self, size: int) -> Any:
-        """Return a container with a zero vector for each body and the ground, to add to."""
-        zeros = self.per_body(np.zeros(size))
-        for i, _ in self.outward():
-            zeros[i] = np.zeros(size)
-        return zeros
-
     def zeros_per_joint(self, size: int) -> list[Array]:
         """Return a list of zeros (size, k) for the columns of each body's joint, and the ground."""
         widths = [*(body.joint.nv for body in self.model.bodies), 0]
         return [np.zeros((size, k)) for k in widths]
 
-    def per_pair(self, size: int = 1, *, adjacent: bool = False) -> Any:
-        """Return a zero block for each pair of bodies, (k_i, k_j), or blocks (size, k_i, k_j).
-
-        If ``adjacent``, blocks (k_i, size); see generalized_rows.
-        """
-        if adjacent:
-            columns = [slice(i * size, (i + 1) * size) for i in range(self.nb)]
-            return Blocks(self.columns_of, columns)
+    def per_pair(self, size: int = 1) -> Blocks:
+        """Return a zero block for each pair of bodies, (k_i, k_j), or blocks (size, k_i, k_j)."""
         return Blocks(self.columns_of, self.columns_of, (size,) if size > 1 else ())
+
+    def rows_per_pair(self, size: int) -> Blocks:
+        """Return a zero block (k_i, size) for each pair of bodies."""
+        columns = [slice(i * size, (i + 1) * size) for i in range(self.nb)]
+        return Blocks(self.columns_of, columns)
 
     @property
     def positions_are_coordinates(self) -> bool:
@@ -217,11 +192,6 @@ class Tree:
         """Return an entry for each body that moves in all directions relative to the ground."""
         pairs = enumerate(self.model.bodies)
         return {i: None for i, x in pairs if x.joint.nv == 6 and x.parent == GROUND}
-
-    def per_column(self, size: int) -> Any:
-        """Return a container with zeros (size, k_j) for each pair of bodies i and j."""
-        widths = [body.joint.nv for body in self.model.bodies]
-        return BlocksOnAccess(lambda pair: np.zeros((size, widths[pair[1]])))
 
     def moved_by(self, joints: Sequence[str]) -> list[int]:
         """Return the bodies that the named joints move, mimic joints included.
@@ -236,45 +206,20 @@ class Tree:
                 raise UnknownJointError(name, index)
         return [index[name] for name in joints]
 
-    def attached(self, to: Sequence[int], tip: int | None = None) -> Iterator[tuple[int, int]]:
-        """Yield the number in ``to`` and the body; only of those on the path to a body ``tip``."""
-        on_path = None if tip is None else set(self.path(tip))
-        return ((k, i) for k, i in enumerate(to) if on_path is None or i in on_path)
-
-    def since(self, k: int, i: int, tip: int | None = None) -> Iterable[int]:
-        """Yield body i, to which k is attached, and those beyond it; on the path to a ``tip``."""
-        if tip is None:
-            return self.columns(i, BEYOND)
-        to_tip = self.path(tip)
-        return to_tip[to_tip.index(i) :]
-
-    def columns(self, i: int, domain: str) -> Iterable[int]:
-        """Yield columns, of which there is one for each body.
-
-        ALL of them, those of what joint i moves (BEYOND), or all from that of body i on (SINCE).
-        Columns of other trees may be omitted, since they do not depend on the body.
-        """
-        if domain != BEYOND:
-            return range(0 if domain == ALL else i, self.nb)
-        moved = {i: None}
+    def beyond(self, i: int) -> list[int]:
+        """Return the bodies that joint i moves, body i first, parents before children."""
+        moved = [i]
         for k in range(i + 1, self.nb):
             if self.parents[k] in moved:
-                moved[k] = None
+                moved.append(k)
         return moved
-
-    def unit(self, i: Any, k: Any) -> Any:
-        """Return a block (k_i, k_k) of the identity matrix."""
-        widths = self.bodies[i].joint.nv, self.bodies[k].joint.nv
-        return np.eye(widths[0]) if i == k else np.zeros(widths)
-
-    def per_coordinate(self, values: Sequence[Any]) -> Sequence[Any]:
-        """Return the values indexed by coordinate."""
-        return values
 
     def course(self, motion: Sequence[Any]) -> Any:
         """Return positions as they change with time, from q and its velocities and their rates."""
         if all(body.joint.nv == 1 for body in self.model.bodies):
             return series_of(motion)
+        if len(motion) == 1:
+            return motion[0]
         return Course(motion[0], series_of(motion[1:]))
 
     def joint_positions(self, q: Any) -> Any:
@@ -283,7 +228,7 @@ class Tree:
         q = q if isinstance(q, Course) else np.asarray(q)
         for body in self.model.bodies:
             joint = body.joint
-            at = self.model.positions_of(joint)
+            at = self.model.positions(joint)
             if isinstance(q, Course) and joint.nv > 1:
                 positions.append(Course(q.now[at], q.velocities[joint.velocities]))
             elif isinstance(q, Course):
@@ -304,10 +249,6 @@ class Tree:
     def of_joints(self, values: Any) -> Any:
         """Return those (k,) of each body's joint of values (n,) by coordinate, such as torques."""
         return [np.asarray(values)[body.joint.velocities] for body in self.model.bodies]
-
-    def of_joint(self, joint: Joint, qd: Any) -> Array:
-        """Return the velocities (k,) of one joint from those of all."""
-        return np.asarray(qd)[joint.velocities]
 
     def generalized(
         self, values: Any, axes: int = 1, *, weighted: bool = True, symmetric: bool = False
@@ -343,21 +284,9 @@ class Tree:
                 result[j + 1 :, j] = result[j, j + 1 :]
         return np.asarray(result)
 
-    def beside(self, rows: Any, diagonal: Any) -> Any:
-        """Return rows (n, m) with the columns of a diagonal matrix (n, n) behind theirs."""
-        return np.hstack([rows, np.diag(diagonal)])
-
-    def generalized_rows(self, values: Any) -> Any:
-        """Return (n, nb m), blocks (k_i, m) of pairs of bodies, by coordinates of the first."""
-        return self.generalized(values.matrix.T).T
-
     def by_body(self, values: Any) -> FloatArray:
         """Return (nb, 6), the vectors of the bodies in order, without that of the ground."""
         return np.asarray(np.array(values[: self.nb]).reshape(-1, 6))
-
-    def assembled(self, rows: list[list[Array]]) -> Array:
-        """Return the matrix that is made of these blocks."""
-        return blocks(rows)
 
 
 def integrated(now: Any, rate: Series) -> Series:

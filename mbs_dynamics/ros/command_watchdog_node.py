@@ -20,7 +20,7 @@ from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.errors import ControllerError
 from mbs_dynamics.ros.compensation.controller_list import Controller, ControllerList, Switch
-from mbs_dynamics.ros.compensation.controllers import NOT_INSTALLED, ControllerManager
+from mbs_dynamics.ros.compensation.controllers import NOT_INSTALLED, ControllerManager, manager_name
 from mbs_dynamics.ros.compensation.interface import COMMAND_WATCHDOG_NODE, CommandWatchdogSettings
 from mbs_dynamics.ros.messages import status
 from mbs_dynamics.ros.node_base import BaseNode
@@ -173,7 +173,7 @@ class CommandWatchdogNode(BaseNode):
         super().__init__(**options)
         settings: CommandWatchdogSettings = self._settings
         self._core = CommandWatchdog(settings, time.monotonic())
-        self._manager = ControllerManager(self, settings.controller_manager)
+        self._manager = ControllerManager(self, manager_name(self, settings))
         if not self._manager.installed:
             raise ControllerError(NOT_INSTALLED)
         self._asking = self._ending = False

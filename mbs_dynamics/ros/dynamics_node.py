@@ -25,6 +25,7 @@ from mbs_dynamics.ros.dynamics import outputs
 from mbs_dynamics.ros.dynamics.base import BaseInput
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.feed_forward import FeedForward, check_feed_forward
+from mbs_dynamics.ros.dynamics.gravity_share import GravityShare
 from mbs_dynamics.ros.dynamics.interface import DISPLAY_RATE, DYNAMICS_NODE, DynamicsSettings
 from mbs_dynamics.ros.dynamics.payload_estimation import PayloadEstimation
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Robot
@@ -46,6 +47,7 @@ class DynamicsNode(DescribedNode):
         self._input: JointInput | None = None
         self._base: BaseInput | None = None
         self._contact = Contact()
+        self._gravity_share = GravityShare()
         self._missing = ""
         """Which topics lack efforts, and why; empty if none does."""
         self._feed_forward = FeedForward(self, lambda: self._manager.robot, self._fresh_positions)
@@ -116,6 +118,7 @@ class DynamicsNode(DescribedNode):
             settings = robot.settings
             self._base = BaseInput(robot.model, settings.odom_frame, settings.frame_prefix)
         self._contact.restart()
+        self._gravity_share = GravityShare()
         self._measured = None
         self._arrange(robot)
         self._enter(self._lifecycle)
@@ -176,6 +179,9 @@ class DynamicsNode(DescribedNode):
             results = robot.evaluate(reading, base)
             if observes:
                 self._contact.update(robot, reading, results)
+                if base is None:
+                    tau = reading.efforts.tau
+                    self._gravity_share.note(begin, reading.q, reading.qd, tau)
         if not answering:
             self._statistics.skipped(begin)
             return
@@ -264,8 +270,13 @@ class DynamicsNode(DescribedNode):
             cost = robot.cost(self._measured)
         statuses = [outputs.model_status(self._manager, self._refusals, cost), status]
         if settings.needs_effort and self._lifecycle == "active":
-            answered = statistics.total_answered
-            status = outputs.effort_status(settings, self._contact, self._missing, answered)
+            answered, problem = statistics.total_answered, self._missing
+            if robot is not None and settings.observed and not settings.floating_base:
+                unheld = self._gravity_share.problem(robot.model)
+                if unheld:
+                    self.warn("gravity in efforts", unheld)
+                problem = problem or unheld
+            status = outputs.effort_status(settings, self._contact, problem, answered)
             statuses.append(status)
         if self._feed_forward.torques is not None:
             statuses.append(outputs.desired_status(self._feed_forward.torques))

@@ -21,14 +21,14 @@ from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.task import Future
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.policy import ENGAGED, Fault, GuardState
 from mbs_dynamics.errors import LONGEST_MESSAGE, MbsError, listed, quoted, shortened
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation import outputs
-from mbs_dynamics.ros.compensation.controllers import ControllerManager
+from mbs_dynamics.ros.compensation.controllers import ControllerManager, manager_name
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.handover import Handover
 from mbs_dynamics.ros.compensation.interface import (
@@ -83,13 +83,14 @@ class GravityCompensationNode(DescribedNode):
         self._enabled = self.advertise("~/enabled")
         self._handover = Handover(
             settings,
-            ControllerManager(self, settings.controller_manager),
+            ControllerManager(self, manager_name(self, settings)),
             self._outputs,
             time.monotonic,
             lambda problem: self.warn("handover", problem),
         )
         # it may wait for the controller manager, and joint_states must not wait for it
         self.serve("~/enable", self._on_enable, callback_group=ReentrantCallbackGroup())
+        self.answer("~/clear", self._clear)
         self._looks = 0
         self._steady_timer(LOOK_PERIOD, self._look)
         self._timer = self._steady_timer(settings.stale_timeout, self._on_time)
@@ -283,6 +284,8 @@ class GravityCompensationNode(DescribedNode):
             self.get_logger().warning(f"collision: {effects.collision}")
         if effects.remark:
             self.get_logger().info(effects.remark)
+        if effects.warning:
+            self.get_logger().warning(effects.warning)
         if effects.entered is not None:
             self._show(effects.entered)
         if self._awaiting_torques and (effects.torques_are_in or not effects.engaged):
@@ -342,6 +345,11 @@ class GravityCompensationNode(DescribedNode):
         self._on_time()
         return response
 
+    def _clear(self, request: Trigger.Request) -> str:
+        cleared = self._core.clear(time.monotonic())
+        self._on_time()
+        return cleared
+
     async def _wait_for_torques(self) -> bool:
         """Wait for the end of the ramp in; return False if it was stopped."""
         future = Future(executor=self.executor)
@@ -354,9 +362,18 @@ class GravityCompensationNode(DescribedNode):
         self._outputs.look()
         second = self._looks % LOOKS == 0
         if second or self._core.policy.engaged:
+            self._stop_beside_rivals()
             self._later(self._watch_controllers)
         if second:
             self._publish_diagnostics()
+
+    def _stop_beside_rivals(self) -> None:
+        """Stop if another node has become a publisher of commands: the arm would follow both."""
+        if self._core.policy.engaged and self._outputs.other_publishers():
+            rivals = ", ".join(self._outputs.rivals()) or "another node"
+            message = f"{rivals} publishes commands on {self._outputs.topic} as well"
+            self._send(self._core.fail(Fault("second_publisher", message), time.monotonic()))
+            self._settle()
 
     async def _watch_controllers(self) -> None:
         fault = await self._handover.watch(self._core)
@@ -370,6 +387,9 @@ class GravityCompensationNode(DescribedNode):
         self._remind_of_clock()
         self._remind_of_enabling(now)
         core, traffic = self._core, self._outputs.traffic()
+        in_turn = "" if core.arm is None else core.arm.in_turn(now)
+        publishers = listed(self._outputs.reporting("joint_states")) if in_turn else ""
+        self._remind("sources", f"{in_turn}; published by {publishers}" if in_turn else "")
         report = self._statistics.report(now)
         problems = self._problems(now, traffic.rivals)
         statuses = [

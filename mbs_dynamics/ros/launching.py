@@ -34,14 +34,17 @@ from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 from mbs_dynamics.control.settings import ALGORITHMS
 from mbs_dynamics.errors import ArgumentError, MbsError, UnknownNameError, quoted
 from mbs_dynamics.files import read_yaml
+from mbs_dynamics.ros.compensation.interface import COMMAND_TOPIC
 from mbs_dynamics.ros.entry_points import interface_of
 from mbs_dynamics.ros.interface import UnknownParameterError, flattened, read_parameters
 from mbs_dynamics.ros.robot_description import read_robot
+from mbs_dynamics.ros.simulator.interface import SIMULATOR_NODE
 from mbs_dynamics.settings import TYPES
 
 PACKAGE = "mbs_dynamics"
 
-SWITCH = ["true", "false"]
+TRUE, FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+"""Values of boolean arguments, in any case."""
 
 VALID = {
     "bool": "true or false",
@@ -90,9 +93,25 @@ def argument(
     )
 
 
-def switch(name: str, default: str = "false") -> Callable[[str], DeclareLaunchArgument]:
-    """Return the function that declares an argument, true or false, by its description."""
-    return argument(name, default, SWITCH)
+class BooleanArgument(DeclareLaunchArgument):
+    """A launch argument that is true or false. Its value "" is allowed only as its default.
+
+    :func:`boolean` reads its value, not launch, whose choices would refuse ``True``.
+    """
+
+    def __init__(self, name: str, description: str, default: str = "false") -> None:
+        super().__init__(name, default_value=default, description=description)
+        self.optional = not default
+
+
+def boolean(name: str, text: str) -> bool:
+    """Return the value of a boolean argument. Raises ArgumentError naming it."""
+    word = text.strip().lower()
+    if word in TRUE:
+        return True
+    if word in FALSE:
+        return False
+    raise ArgumentError(f"{name} must be true or false, got {text!r}")
 
 
 def urdf_arguments(
@@ -103,8 +122,8 @@ def urdf_arguments(
     return [
         argument("urdf")(f"Path of a URDF, or of a .xacro that becomes one. Empty: {empty}"),
         argument("xacro_args")('Arguments of the .xacro file, such as "ur_type:=ur5e name:=ur".'),
-        switch("robot_state_publisher")(
-            "Start robot_state_publisher with this description as well."
+        BooleanArgument(
+            "robot_state_publisher", "Start robot_state_publisher with this description as well."
         ),
     ]
 
@@ -151,8 +170,10 @@ def arm_arguments(node: str, default: str) -> list[DeclareLaunchArgument]:
 
 def time_argument(more: str = "") -> DeclareLaunchArgument:
     """Return the argument for the parameter ``use_sim_time``."""
-    return argument("use_sim_time", choices=["", *SWITCH])(
-        f"Whether time is that of /clock. Empty: that of the parameters.{more}"
+    return BooleanArgument(
+        "use_sim_time",
+        f"Whether time is that of /clock. Empty: that of the parameters.{more}",
+        default="",
     )
 
 
@@ -214,6 +235,15 @@ class Given:
         node = f"{make_namespace_absolute(self._full_namespace)}/{executable}".replace("//", "/")
         return read_parameters(name, self[name], node) if self[name] else {}
 
+    def asked(self, executable: str, prefix: str = "") -> dict[str, Any]:
+        """Return the parameters that the file and the command hold for a node, the latter first."""
+        return {**self.in_file(executable, prefix), **self.in_command(prefix)}
+
+    def in_command(self, prefix: str = "") -> dict[str, Any]:
+        """Return the parameters that the command holds for a node."""
+        name = f"{prefix}params"
+        return flattened(_yaml(name, self[name], dict)) if self[name] else {}
+
     @property
     def _full_namespace(self) -> str:
         return str(prefix_namespace(self._parent, self["namespace"]) or "")
@@ -234,8 +264,7 @@ class Given:
         """
         in_file = self.in_file(executable, prefix)
         given = {k: v for k, v in (defaults or {}).items() if k not in in_file}
-        if self[f"{prefix}params"]:
-            given.update(flattened(_yaml(f"{prefix}params", self[f"{prefix}params"], dict)))
+        given.update(self.in_command(prefix))
         given.update(fixed or {})
         file = self[f"{prefix}params_file"]
         files = [str(Path(file).expanduser())] if file else []
@@ -293,7 +322,7 @@ def described_node(
     The arguments ``texts`` are parameters of the same names; ``fixed`` and ``remapped`` as for
     :meth:`Given.node`.
     """
-    otherwise = given.in_file(executable).get("robot_description_file", "")
+    otherwise = given.asked(executable).get("robot_description_file", "")
     description = given.description(otherwise)
     parameters = {**given.texts(*texts), **given.time(), **(fixed or {})}
     if description:
@@ -310,7 +339,7 @@ def launch_file(
 ) -> LaunchDescription:
     """Return the description of a launch file: its arguments, and the nodes that ``start`` returns.
 
-    ``namespace`` describes that argument. If a node fails, the others of the file end as well.
+    ``namespace`` describes that argument. :func:`ending_together` tells which nodes end together.
     """
     declared = argument("namespace")(namespace)
     arguments = [declared, *arguments]
@@ -321,6 +350,10 @@ def launch_file(
         try:
             check_arguments(names, context, alone)
             values = {name: LaunchConfiguration(name).perform(context) for name in names}
+            for one in arguments:
+                text = values[one.name]
+                if isinstance(one, BooleanArgument) and (text or not one.optional):
+                    values[one.name] = "true" if boolean(one.name, text) else "false"
             parent = context.launch_configurations.get("ros_namespace", "")
             nodes = list(start(Given(values, parent)))
             check_installed(nodes, values, context)
@@ -384,20 +417,42 @@ def _is_launched(file: str) -> bool:
 
 
 def ending_together(nodes: Sequence[Node], alone: bool) -> list[LaunchDescriptionEntity]:
-    """Return handlers that end all nodes once one has failed; with exit code 1 if ``alone``."""
+    """Return handlers that end all nodes once one has failed; with exit code 1 if ``alone``.
+
+    Where a node commands an arm, only that node and the simulated arm end the others: a node that
+    commands nothing never ends one that holds the arm.
+    """
+    commanding = [node for node in nodes if _commands(node)]
 
     def ended(event: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
         if event.returncode == 0 or context.is_shutdown:
             return []
+        name = event.process_name.rpartition("-")[0]
+        problem = f"{name} has failed with exit code {event.returncode}"
+        if commanding and event.action not in commanding and not _simulates(event.action):
+            goes_on = ", ".join(node.node_executable for node in commanding)
+            get_logger(PACKAGE).error(f"{problem}; {goes_on} goes on")
+            return []
         if alone:
-            name = event.process_name.rpartition("-")[0]
-            raise RuntimeError(f"{name} has failed with exit code {event.returncode}")
+            raise RuntimeError(problem)
         others = (node for node in nodes if node is not event.action)
         return [EmitEvent(event=ShutdownProcess(process_matcher=matches_action(n))) for n in others]
 
     return [
         RegisterEventHandler(OnProcessExit(target_action=node, on_exit=ended)) for node in nodes
     ]
+
+
+def _commands(node: Node) -> bool:
+    """Return whether a node publishes commands of an arm."""
+    if node.node_package != PACKAGE:
+        return False
+    published = interface_of(node.node_executable).published
+    return any(topic.name == COMMAND_TOPIC.name for topic in published)
+
+
+def _simulates(node: Node) -> bool:
+    return bool(node.node_package == PACKAGE and node.node_executable == SIMULATOR_NODE.node)
 
 
 # -- parameters ------------------------------------------------------------------------------------

@@ -30,16 +30,17 @@ from mbs_dynamics.ros.parameters import misdirected_files
 LAST_MOMENTS = 10.0
 """Time limit in s for the end of a process after the shutdown of ROS has begun."""
 
-ENDING = (signal.SIGINT, signal.SIGTERM)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""Signals that end a process: Ctrl-C, kill, the end of its terminal or ssh session, and Ctrl-\\."""
 
 LOCALHOST_UDP = Path(__file__).with_name("localhost_udp.xml")
 
 
 def run(kind: type[BaseNode]) -> int:
-    """Create a node and spin it until SIGINT, SIGTERM or a shutdown of ROS; return the exit code.
+    """Create a node and spin it until a signal or a shutdown of ROS; return the exit code.
 
-    It ends once :attr:`BaseNode.shutdown_complete`. Errors that a user can correct are logged in
-    one line, and the exit code is 1.
+    The signals are :data:`ENDING`. The node ends once :attr:`BaseNode.shutdown_complete`. Errors
+    that a user can correct are logged in one line, and the exit code is 1.
     """
     if kind.prefers_udp:
         prefer_udp(os.environ)
@@ -116,7 +117,8 @@ class EndingSignals:
     """Waits in a thread for the signals that end a process.
 
     No exception is raised in the middle of other code, and ROS stays up until the process shuts it
-    down. Signals after the first have no effect. To be created in the main thread.
+    down. Signals after the first have no effect. SIGHUP stays ignored where it was, as under
+    nohup. To be created in the main thread.
     """
 
     def __init__(self) -> None:
@@ -128,7 +130,8 @@ class EndingSignals:
         self._writing.setblocking(False)
         signal.set_wakeup_fd(self._writing.fileno(), warn_on_full_buffer=False)
         for number in ENDING:
-            signal.signal(number, lambda *_: None)
+            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, lambda *_: None)
         threading.Thread(target=self._wait, daemon=True).start()
 
     @property

@@ -21,9 +21,8 @@ from mbs_dynamics.errors import (
     UrdfError,
     quoted,
 )
-from mbs_dynamics.model.diagnostics import warnings_about
-from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.urdf import FLOATING_BASE
+from mbs_dynamics.model.coordinates import check_single
+from mbs_dynamics.model.model import Model, warnings_about
 from mbs_dynamics.model.urdf_xml import BLANK, text_of
 from mbs_dynamics.ros.interface import existing_file
 
@@ -152,7 +151,7 @@ def model_of(
         model = Model.from_urdf(
             text, root=root or None, tip=tip or None, floating_base=floating_base
         )
-    model.check_single("robot_description", *([FLOATING_BASE] if floating_base else []))
+    check_single(model.joints, "robot_description", *model.joint_names[:floating_base])
     for load in loads:
         model = with_load(model, load)
     return model.loaded() if model.payloads else model

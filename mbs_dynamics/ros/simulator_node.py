@@ -128,9 +128,11 @@ class SimulatorNode(BaseNode):
         if world.halted:
             return False
         commands = self._commands.at(world.time)
-        if world.braked and self._commands.latest is not None and world.carried(commands):
-            world.brake(False)
-            self.get_logger().info("the commands carry the robot: brakes are released")
+        commanded = self._commands.commanded
+        if world.can_release(commanded) and commanded and world.carried(commands, commanded):
+            world.release(commanded)
+            rest = f"; they hold {listed(world.held)}" if world.held else ""
+            self.get_logger().info(f"the commands carry the robot: brakes are released{rest}")
         if not world.advance(commands):
             self.get_logger().error(f"halted until ~/reset: {world.halted}")
             return False
@@ -232,7 +234,7 @@ def simulation_status(world: World, pace: Pace, refusals: Mapping[str, str]) -> 
         "algorithm": world.settings.algorithm,
         **({} if world.halted else world.cost()),
         "links at planes": ", ".join(world.touched()) or "none",
-        "brakes": "hold the robot" if world.braked else "released",
+        "brakes": _brakes(world),
         "step [s]": f"{world.period / world.steps:.6g}",
         **messages.environment_values(world.model.gravity, world.loads),
     }
@@ -246,6 +248,12 @@ def simulation_status(world: World, pace: Pace, refusals: Mapping[str, str]) -> 
         error=f"halted until ~/reset: {world.halted}" if world.halted else "",
         refusals=refusals,
     )
+
+
+def _brakes(world: World) -> str:
+    if world.braked:
+        return "hold the robot"
+    return f"hold {listed(world.held)}" if world.held else "released"
 
 
 def input_status(

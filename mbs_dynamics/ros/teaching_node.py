@@ -26,7 +26,7 @@ from mbs_dynamics.control.environment import (
     with_gravity,
     with_load,
 )
-from mbs_dynamics.control.teaching import Demonstration, Rig
+from mbs_dynamics.control.teaching import Demonstration, Rig, check_scipy
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, ModelError, listed, quoted
 from mbs_dynamics.files import check_writable
@@ -47,11 +47,12 @@ SHORTEST_WAY = 1.0
 
 
 class TeachingNode(BaseNode):
-    """The teaching node; see docs/reference/nodes."""
+    """The teaching node; see docs/reference/nodes. Raises MbsError without SciPy."""
 
     interface = TEACHING_NODE
 
     def __init__(self, **options: Any) -> None:
+        check_scipy()  # and not only when a recording has ended
         super().__init__(**options)
         settings: TeachingSettings = self._settings
         self._watch_parameters()

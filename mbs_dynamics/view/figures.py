@@ -17,6 +17,7 @@ from mbs_dynamics.colours import BLUE, CURVES, GREY
 from mbs_dynamics.errors import ArgumentError, BackendError
 from mbs_dynamics.integrate.results import Motion, checked_single
 from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.coordinates import velocity_names
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import leaves
 
@@ -134,7 +135,7 @@ def write_animation(model: Model, motion: Motion, path: str | Path) -> None:
     BackendError without matplotlib.
     """
     target, plt = _checked(motion, path, ANIMATIONS), _pyplot()
-    check_joints(motion, model.velocity_names)
+    check_joints(motion, velocity_names(model.joints))
     from matplotlib.animation import FuncAnimation, PillowWriter
 
     t = motion.t - motion.t[0]

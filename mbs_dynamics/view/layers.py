@@ -57,6 +57,8 @@ def body_frames(scene: Scene) -> list[Drawing]:
 def joint_axes(scene: Scene) -> list[Drawing]:
     """Return an arrow along each joint axis, in the positive sense."""
     joints = scene.drawn.joints
+    if not joints:
+        return []
     along = np.stack([scene.poses[i, :3, :3] @ turned[:, 2] for _, i, turned in joints])
     origins = np.stack([scene.poses[i, :3, 3] for _, i, _ in joints])
     half = 0.07 * scene.drawn.size * along
@@ -102,6 +104,8 @@ def torque_discs(scene: Scene) -> list[Drawing]:
     Its radius shows the torque as a share of the limit, its colour as a part of the largest share.
     """
     joints, shares = scene.drawn.joints, scene.shares
+    if not joints:
+        return []
     coordinates = [k for k, _, _ in joints]
     share = np.minimum(shares[coordinates], 1.0)
     C = scene.poses[[i for _, i, _ in joints]]

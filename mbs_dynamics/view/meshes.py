@@ -18,9 +18,8 @@ from mbs_dynamics.colours import GREY
 from mbs_dynamics.errors import BackendError, quoted, shortened
 from mbs_dynamics.lie.se3 import pose as pose_of
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.diagnostics import warnings_about
-from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.urdf_visuals import Box, Cylinder, Mesh, Sphere, Visual, Visuals
+from mbs_dynamics.model.model import Model, warnings_about
+from mbs_dynamics.model.urdf_visuals import Box, Capsule, Cylinder, Mesh, Sphere, Visual, Visuals
 from mbs_dynamics.view.mesh_files import LONGEST_REASON, MeshFiles
 from mbs_dynamics.view.shapes import turn_to
 
@@ -151,6 +150,9 @@ def _shaped(visual: Visual, files: MeshFiles) -> Any:
         mesh = trimesh.creation.box(extents=shape.size)
     elif isinstance(shape, Cylinder):
         mesh = trimesh.creation.cylinder(radius=shape.radius, height=shape.length, sections=32)
+    elif isinstance(shape, Capsule):
+        mesh = trimesh.creation.capsule(radius=shape.radius, height=shape.length)
+        mesh.apply_translation(-mesh.bounds.mean(axis=0))
     elif isinstance(shape, Sphere):
         mesh = trimesh.creation.icosphere(subdivisions=3, radius=shape.radius)
     else:

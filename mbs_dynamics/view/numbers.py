@@ -16,6 +16,7 @@ from mbs_dynamics.algorithms import (
     potential_energy,
 )
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.model.coordinates import single_coordinates, velocity_names
 from mbs_dynamics.representation import REPRESENTATIONS
 from mbs_dynamics.view.layers import fixed
 from mbs_dynamics.view.scene import Scene
@@ -47,7 +48,8 @@ def quantities(scene: Scene) -> list[Quantity]:
     if scene.measured is None:
         call = "mbs.gravity_torques(model, q)"
         if scene.wrench.any():
-            call = "mbs.inverse_dynamics(model, q, 0 * q, 0 * q, wrenches)"
+            rest = "np.zeros(model.n)"
+            call = f"mbs.inverse_dynamics(model, q, {rest}, {rest}, wrenches)"
         listed.insert(0, Quantity("torques", call, scene.torques))
     if scene.qd is not None:
         energy = kinetic_energy(model, q, scene.qd)
@@ -76,7 +78,7 @@ def as_python(scene: Scene, model_code: str) -> str:
         lines.append(f"qd = np.array({_list(scene.qd)})")
     if scene.wrench.any():
         wrench = _list(scene.body_wrench)
-        lines.append(f"wrenches = model.wrenches({{{scene.body_name!r}: {wrench}}})")
+        lines.append(f"wrenches = {{{scene.body_name!r}: {wrench}}}")
     lines.append("")
     for each in quantities(scene):
         lines.append(f"print({each.name!r}, {each.call}, sep='\\n')")
@@ -93,8 +95,8 @@ def as_html(scene: Scene) -> str:
 def _joints(scene: Scene) -> str:
     shares, unlimited = scene.shares, ~np.isfinite(scene.model.effort_limits)
     rows = []
-    at = {int(k): int(place) for place, k in scene.model.single}
-    for k, name in enumerate(scene.model.velocity_names):
+    at = {int(k): int(place) for place, k in single_coordinates(scene.model.joints)}
+    for k, name in enumerate(velocity_names(scene.model.joints)):
         position = fixed(scene.q[at[k]], 3) if k in at else ""
         rate = "" if scene.qd is None else fixed(scene.qd[k], 3)
         share = "" if unlimited[k] else f"{100.0 * shares[k]:.0f} %"

@@ -186,9 +186,10 @@ class Page:
         self._status = gui.add_html("", visible=False)
         self.tabs = tabs = gui.add_tab_group()
         moving = [frame.name for frame in model.frames.values() if frame.body != GROUND]
+        links = moving or list(model.frames)
         self.main = tabs.add_tab("Robot")
         with self.main:
-            self.body = gui.add_dropdown("body", moving, initial_value=tools(model)[0])
+            self.body = gui.add_dropdown("body", links, initial_value=tools(model)[0])
             self.representation = gui.add_dropdown(
                 "representation", tuple(REPRESENTATIONS), initial_value="body_fixed"
             )

@@ -16,6 +16,7 @@ from mbs_dynamics.colours import CURVES, GREY, ORANGE, Colour
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate import Motion
 from mbs_dynamics.integrate.results import checked_single
+from mbs_dynamics.model.coordinates import velocity_names
 from mbs_dynamics.view.canvas import Robot
 from mbs_dynamics.view.drawings import Lines, same
 from mbs_dynamics.view.figures import check_joints, nearest
@@ -51,7 +52,7 @@ class Course(NamedTuple):
         Raises ArgumentError for a batch, other joints, and numbers that no motion has.
         """
         checked_single(motion, "the page shows")
-        check_joints(motion, drawn.model.velocity_names)
+        check_joints(motion, velocity_names(drawn.model.joints))
         for name in ("t", "q", "qd"):
             if not np.isfinite(getattr(motion, name)).all():
                 raise ArgumentError(f"{name} of the motion must be finite")

@@ -23,6 +23,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import GREY
 from mbs_dynamics.lie.se3 import pose as pose_of
 from mbs_dynamics.lie.so3 import from_quaternion
+from mbs_dynamics.model.coordinates import velocity_names
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.view.canvas import wxyz
@@ -39,6 +40,9 @@ REACHED = 1e-4
 
 UNLIMITED_RANGE = {"revolute": np.pi, "prismatic": 1.0}
 """Half the range in rad or m of the slider of a joint without limits."""
+
+FARTHEST_LIMIT = 1000.0
+"""Limits in rad or m beyond this stand for none."""
 
 LARGEST_RATE = 3.0
 """Half the range in rad/s or m/s of the slider of a rate without limit."""
@@ -76,7 +80,8 @@ class Posing:
         self._postures = postures(model)
         first = self._postures.get("bent", self._postures["zero"])
         self.q = first if q is None else np.asarray(q, float)
-        turns = np.concatenate([joint.screws[:3].any(axis=0) for joint in model.joints])
+        screws = np.concatenate([np.zeros((6, 0)), *(joint.screws for joint in model.joints)], 1)
+        turns = screws[:3].any(axis=0)
         self._units = np.where(turns & degrees, np.degrees(1.0), 1.0)
         self._angle = "deg" if degrees else "rad"
         start = self._displacements()
@@ -122,12 +127,12 @@ class Posing:
         self, gui: Any, low: FloatArray, high: FloatArray, start: FloatArray, changed: Any
     ) -> list[Any]:
         sliders: list[Any] = [None] * self._bare.n
-        names, unit = self._bare.velocity_names, self._units
+        names, unit = velocity_names(self._bare.joints), self._units
         for limb, coordinates in limbs(self._bare).items():
             folder = gui.add_folder(limb, expand_by_default=False) if limb else nullcontext()
             with folder:
                 for k in coordinates:
-                    ends = (float(round(unit[k] * x, 6)) for x in (low[k], high[k]))
+                    ends = slider_ends(unit[k] * low[k], unit[k] * high[k])
                     step, value = 0.1 if unit[k] > 1.0 else 1e-3, float(unit[k] * start[k])
                     sliders[k] = gui.add_slider(names[k], *ends, step, value)
                     sliders[k].on_update(changed)
@@ -153,6 +158,7 @@ class Posing:
     def _pose(self, event: Any) -> None:
         if event.client is not None:  # set on the page, not by move()
             v = np.array([slider.value for slider in self._positions]) / self._units
+            v = np.clip(v, self._lower, self._upper)  # as the ends of sliders are rounded
             self.q = np.asarray(displaced(self._bare, self._bare.neutral(), v))
             self._page.touch()
 
@@ -268,7 +274,7 @@ def postures(model: Model) -> dict[str, FloatArray]:
     middle[bounded] = 0.5 * (model.lower[bounded] + model.upper[bounded])
     named = {"zero": zero, "middle": np.asarray(displaced(model, model.neutral(), middle))}
     names = tools(model)
-    if len(names) > 1 or model.nq > model.n:
+    if len(names) > 1 or model.nq > model.n or not model.n:
         return named
     omega = jacobian(model, zero, names[0], representation="spatial")[:3]
     level = np.flatnonzero((np.linalg.norm(omega, axis=0) > 0.5) & (np.abs(omega[2]) < 0.5))[:4]
@@ -283,6 +289,15 @@ def postures(model: Model) -> dict[str, FloatArray]:
     return named
 
 
+def slider_ends(lower: float, upper: float) -> tuple[float, float]:
+    """Return the ends of a slider: a range rounded outwards to six decimals."""
+    low, high = round(float(lower), 6), round(float(upper), 6)
+    return (
+        low if low <= lower else round(low - 1e-6, 6),
+        high if high >= upper else round(high + 1e-6, 6),
+    )
+
+
 def slider_ranges(model: Model) -> tuple[FloatArray, FloatArray]:
     """Return the lower and upper ends (n,) of the sliders, in rad or m."""
     half = np.array(
@@ -293,8 +308,8 @@ def slider_ranges(model: Model) -> tuple[FloatArray, FloatArray]:
         ]
     )
     return (
-        np.where(np.isfinite(model.lower), model.lower, -half),
-        np.where(np.isfinite(model.upper), model.upper, half),
+        np.where(np.abs(model.lower) < FARTHEST_LIMIT, model.lower, -half),
+        np.where(np.abs(model.upper) < FARTHEST_LIMIT, model.upper, half),
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from mbs_dynamics.algorithms import forward_kinematics, inverse_dynamics, jacobian, twists
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.model import Model, body_wrenches
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.view.shapes import Ellipsoid, ellipsoid_of_inertia, turn_to
 
@@ -121,7 +121,9 @@ class Scene:
         if self.measured is not None:
             return self.measured
         rest = np.zeros(self.model.n)
-        wrenches = self.model.wrenches({self.body_name: self.body_wrench})
+        wrenches = None
+        if self.model.frames[self.body_name].body != GROUND:
+            wrenches = body_wrenches(self.model, {self.body_name: self.body_wrench})
         return inverse_dynamics(self.model, self.q, rest, rest, wrenches)
 
     @property

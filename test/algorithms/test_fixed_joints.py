@@ -64,7 +64,7 @@ def test_fixed_joints_transmit_the_forces_of_hinges_held_at_zero(name):
         data, state = theirs.createData(), [pin.neutral(theirs), *np.zeros((2, theirs.nv))]
         for body in model.bodies:
             own = theirs.joints[theirs.getJointId(body.joint.name)]
-            at = body.joint.ratio * q[model.positions_of(body.joint)] + body.joint.offset
+            at = body.joint.ratio * q[model.positions(body.joint)] + body.joint.offset
             if own.nq > own.nv:
                 at = np.array([np.cos(at[0]), np.sin(at[0])])
             state[0][own.idx_q : own.idx_q + own.nq] = at

@@ -29,6 +29,7 @@ from mbs_dynamics.compiler.codegen.python import emit_python
 from mbs_dynamics.identification.recording import Recording
 from mbs_dynamics.identification.still_payload import StillPoses
 from mbs_dynamics.identification.torque_model import TorqueModel
+from mbs_dynamics.model.coordinates import checked_positions
 from mbs_dynamics.model.macro_joints import Connection, macro_joint
 from mbs_dynamics.representation.tree import Tree
 
@@ -446,7 +447,7 @@ def test_quaternions_need_no_unit_length_but_some():
     with pytest.raises(mbs.SingularError, match=name):
         mbs.inverse_dynamics(m, scaled, v, a)
     with pytest.raises(mbs.ArgumentError, match=name):
-        m.checked_positions("q", scaled)
+        checked_positions(m.joints, "q", scaled)
 
 
 def test_closed_forms():

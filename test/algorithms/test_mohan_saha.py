@@ -16,11 +16,12 @@ from reference import assert_close
 from rigid_body_equations import hybrid_wrench
 
 import mbs_dynamics as mbs
+from examples.puma_study import PUMA, puma
 from mbs_dynamics.algorithms.factorization import factorize, solve
 from mbs_dynamics.algorithms.mass_matrix import composite_inertias
 from mbs_dynamics.closed_form import DynamicSystem
 from mbs_dynamics.lie import so3
-from mbs_dynamics.model.dh import PUMA, DHRow, DHTable
+from mbs_dynamics.model.dh import DHRow, DHTable
 from mbs_dynamics.representation import moves
 from mbs_dynamics.representation.tree import Tree
 
@@ -28,10 +29,10 @@ ARMS = {
     "puma": PUMA,
     "sliding": DHTable(
         (
-            DHRow(0.3, 0.2, 0.7, 0.1, 2.0, 0.03, 0.5, "revolute"),
-            DHRow(0.1, 0.4, -1.1, 0.5, 1.5, 0.02, 0.4, "prismatic"),
-            DHRow(0.2, -0.3, 0.4, -0.6, 1.0, 0.01, 0.3, "revolute"),
-            DHRow(0.4, 0.1, 1.3, 0.9, 0.5, 0.04, 0.2, "prismatic"),
+            DHRow(0.3, 0.2, 0.7, 0.1, 2.0, "revolute"),
+            DHRow(0.1, 0.4, -1.1, 0.5, 1.5, "prismatic"),
+            DHRow(0.2, -0.3, 0.4, -0.6, 1.0, "revolute"),
+            DHRow(0.4, 0.1, 1.3, 0.9, 0.5, "prismatic"),
         )
     ),
 }
@@ -42,7 +43,7 @@ SWAP = np.roll(np.eye(6), 3, axis=0)
 @lru_cache
 def robot(arm):
     """The system of an arm in motion, and the matrices of the paper."""
-    model = mbs.Model.from_dh(ARMS[arm])
+    model = puma() if arm == "puma" else mbs.Model.from_dh(ARMS[arm])
     q, qd, qdd = np.random.default_rng(len(arm)).uniform(-2.0, 2.0, (3, model.n))
     system = DynamicSystem(model, q, qd, qdd)
     swap = system.diagonal([SWAP] * model.nb)
@@ -156,7 +157,7 @@ def test_recursive_forward_dynamics(arm):
 @pytest.mark.parametrize("method", ["udut", "mass_matrix", "articulated_body"])
 def test_puma_there_and_back_along_the_trajectory(method):
     """(38): the torques of the motion give the motion back, at all times and by all methods."""
-    model, period = mbs.Model.from_dh(PUMA), 10.0
+    model, period = puma(), 10.0
     t, w = np.linspace(0.0, period, 101)[:, None] * np.ones(6), 2.0 * np.pi / period
     q = np.pi * t / period - 0.5 * np.sin(w * t)
     qd = np.pi / period - 0.5 * w * np.cos(w * t)
@@ -168,7 +169,7 @@ def test_puma_there_and_back_along_the_trajectory(method):
 
 def test_derivation_of_the_equations_of_motion():
     """(B.1b) and (B.5), of the energy of a hub: both lack what the cross product stands for."""
-    model, h = mbs.Model.from_dh(PUMA), 1e-5
+    model, h = puma(), 1e-5
     q, qd = np.random.default_rng(7).uniform(-2.0, 2.0, (2, model.n))
 
     def at(q):

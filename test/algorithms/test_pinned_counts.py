@@ -45,7 +45,7 @@ PINNED = {
     "point_velocity": (185, 144),
     "point_acceleration": (509, 391),
     "point_jacobian": (262, 191),
-    "pose_sensitivity": (72, 50),
+    "pose_sensitivity": (81, 56),
     "jacobian_sensitivity": (333, 210),
     "jacobian_derivative": (237, 134),
     "kinematic_hessian": (563, 185),

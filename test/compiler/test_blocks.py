@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Programs without loops: each pass leaves what they compute as it is, whatever their size."""
+"""Each pass leaves what programs compute as it is, whatever their size."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from verifier import InvalidProgram, verify
+from verifier import InvalidProgram, verified, verify
 
 from mbs_dynamics.compiler import Program, atan2, cos, less, positive, select, sin, sqrt, trace
 from mbs_dynamics.compiler.codegen.python import compile_python
 from mbs_dynamics.compiler.ir.interpreter import evaluate
 from mbs_dynamics.compiler.ir.nodes import SCRATCH, Let, Load, Module
+from mbs_dynamics.compiler.ir.text import text
 from mbs_dynamics.compiler.passes import pipeline
 from mbs_dynamics.compiler.passes.sines import with_sines_together
 from mbs_dynamics.compiler.passes.spilling import spilled
@@ -157,28 +158,25 @@ def test_no_use_is_far_from_a_load_or_a_use_before():
 
 
 @pytest.mark.parametrize("large", [False, True])
-@pytest.mark.parametrize("lanes", [1, 4])
-def test_every_stage_of_a_pipeline_means_the_same(lanes, large, monkeypatch):
+@pytest.mark.parametrize("target", pipeline.PASSES)
+def test_every_pass_of_a_target_leaves_the_meaning(target, large, monkeypatch):
     monkeypatch.setattr(pipeline, "FAR", SHORT)
-    monkeypatch.setattr(pipeline, "LARGEST_BLOCK", dict.fromkeys(pipeline.LARGEST_BLOCK, 10**6))
-    if large:
-        monkeypatch.setattr(pipeline, "LARGEST_BLOCK", dict.fromkeys(pipeline.LARGEST_BLOCK, 0))
-        monkeypatch.setattr(pipeline, "CHUNK", 20)
+    limit = 0 if large else 10**6
+    monkeypatch.setattr(pipeline, "LARGEST_BLOCK", dict.fromkeys(pipeline.LARGEST_BLOCK, limit))
+    monkeypatch.setattr(pipeline, "CHUNK", 20)
     program, x = there_and_back(30), np.linspace(-1.0, 1.0, 30)
-    for stages in (
-        pipeline.llvm_stages(program, lanes),
-        pipeline.c_stages(program),
-    ):
-        (_, first), *others = stages
-        expected, status = evaluate(verify(first), {"x": x})
-        for _, module in others:
-            same(verify(module), expected, status, x)
+    module = program.module
+    expected, status = evaluate(verify(module), {"x": x})
+    for run in pipeline.PASSES[target]:
+        module = verify(run(module))
+        same(module, expected, status, x)
+    assert text(pipeline.lower(program, target)) == text(module)
+    assert bool(module.procedures) == (large and target != "python")
 
 
-def test_a_module_that_breaks_a_rule_is_refused_with_the_name_of_the_pass(monkeypatch):
-    def broken(module: Module, _: Any) -> Module:
-        return Module(module.name, module.inputs, module.outputs, module.body[1:])
+def test_a_module_that_breaks_a_rule_is_refused_with_the_name_of_the_pass():
+    def broken(module: Module) -> Module:
+        return module._replace(body=module.body[1:])
 
-    monkeypatch.setattr(pipeline, "with_sines_together", broken)
-    with pytest.raises(InvalidProgram, match="sines of there_and_back"):
-        pipeline.for_llvm(there_and_back(3))
+    with pytest.raises(InvalidProgram, match="broken of there_and_back"):
+        verified(broken)(there_and_back(3).module)

@@ -1,22 +1,20 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Long tracing and compilation are logged once, with an estimate."""
+"""Long tracing and compilation are announced, and programs that are too large refused."""
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import queue
-import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from backends import LLVM
 
-from mbs_dynamics.compiler import Kernel, Program, sin, trace
-from mbs_dynamics.compiler.frontend import program as tracing
+from mbs_dynamics.compiler import Kernel, Program, trace
+from mbs_dynamics.compiler.frontend import graph
+from mbs_dynamics.compiler.frontend.graph import RATES
 from mbs_dynamics.compiler.passes import strategy
+from mbs_dynamics.errors import ArgumentError
 
 pytestmark = pytest.mark.backend_independent
 
@@ -33,50 +31,37 @@ def polynomial(size: int) -> Program:
     return trace(function, {"x": (1,)}, name="polynomial")
 
 
-@contextlib.contextmanager
-def joined_threads() -> Iterator[None]:
-    """Join the threads that are started meanwhile, which end sooner than a patient timer."""
-    before = set(threading.enumerate())
-    yield
-    for thread in set(threading.enumerate()) - before:
-        thread.join(4.0)
-        assert not thread.is_alive()
-
-
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Log what takes more than the time for 100 operations to compile."""
-    monkeypatch.setattr(strategy, "SILENT", 100.0 * strategy.RATES["llvm"])
+    """Announce what takes more than the time for 100 operations to compile."""
+    monkeypatch.setattr(strategy, "ANNOUNCED", 100.0 * RATES["llvm"])
 
 
 @pytest.mark.parametrize("backend", [pytest.param("llvm", marks=LLVM.marks)])
-def test_a_long_compilation_is_logged_before_with_an_estimate(impatient, caplog, backend):
+def test_a_long_compilation_is_announced_with_an_estimate_and_an_alternative(
+    impatient, caplog, backend
+):
     Kernel(polynomial(40), backend=backend)
     assert not caplog.records
     Kernel(polynomial(100), backend=backend)
     (record,) = caplog.records
     assert (record.name, record.levelno) == ("mbs_dynamics", logging.WARNING)
-    assert "polynomial: 202 operations take some 0 s to compile (llvm)" in record.message
+    assert "polynomial: 202 operations take about 0 s to compile (llvm)" in record.message
+    assert "inverse_dynamics" in record.message
 
 
-def test_long_tracing_is_logged_if_much_may_be_traced(monkeypatch):
-    monkeypatch.setattr(tracing, "SILENT", 0.0)
-    messages: queue.Queue[str] = queue.Queue()
-    handler = logging.Handler()
-    monkeypatch.setattr(handler, "emit", lambda record: messages.put(record.getMessage()))
-    logger = logging.getLogger("mbs_dynamics")
-    logger.addHandler(handler)
+def test_a_long_trace_is_announced_once(monkeypatch, caplog):
+    monkeypatch.setattr(graph, "MILESTONES", (100, 10_000))
+    polynomial(40)
+    assert not caplog.records
+    polynomial(1000)
+    (record,) = caplog.records
+    assert "polynomial" in record.message
+    assert "100 operations" in record.message
 
-    def function(x: Any) -> Any:
-        value = sin(x[0])
-        found.append(messages.get(timeout=10.0))
-        return [value]
 
-    found: list[str] = []
-    try:
-        with joined_threads():
-            trace(function, {"x": (1,)}, name="slow", large=True)
-    finally:
-        logger.removeHandler(handler)
-    assert messages.empty()
-    assert found[0].startswith("slow: tracing takes more than 0 s; ")
+def test_a_program_of_too_many_operations_is_refused_by_name(monkeypatch):
+    monkeypatch.setattr(graph, "MILESTONES", (100, 300))
+    polynomial(140)
+    with pytest.raises(ArgumentError, match=r"polynomial.* more than 300 operations.*Pinocchio"):
+        polynomial(151)

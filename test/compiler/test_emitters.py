@@ -258,3 +258,18 @@ def test_c_returns_the_number_of_the_guard_that_failed(tmp_path):
     np.testing.assert_array_equal(found, [4.0, 6.0, -1.0])
     for x, expected in (([0.0, 1.0], 1), ([-1.0, -1.0], 1), ([2.0, -1.0], 2), ([math.nan, 1], 1)):
         assert function([*x, 0.0])[0] == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["t0", "t1", "n_k", "sin", "quotient", "failed", "inf", "nan", "range", "memory", "workspace"],
+)
+def test_an_input_can_have_a_name_that_the_code_also_uses(evaluated, name):
+    others = {"t0_": [5.0, 7.0], f"{name}_": [11.0, 13.0]}
+    inputs = {name: [1.0, 2.0], **others}
+
+    def function(**given: Any) -> Any:
+        return sum(sin(k * x) / x for k, x in enumerate(given.values(), 2))
+
+    expected = sum(np.sin(k * np.array(x)) / x for k, x in enumerate(inputs.values(), 2))
+    np.testing.assert_allclose(evaluated(function, **inputs), expected, rtol=1e-14)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mbs_dynamics.compiler import Kernel, call_mechanism, default_backend, trace
-from mbs_dynamics.compiler.jit import elf, machine_code
+from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.compiler.runtime import backends
 from mbs_dynamics.errors import BackendError, log_once
 
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def anew(monkeypatch):
     """Let the choice of the back end be made anew, with nothing said in the environment."""
     monkeypatch.delenv("MBS_BACKEND", raising=False)
-    found = machine_code.problem, log_once, elf.check_execution
+    found = machine_code.problem, log_once, machine_code.check_execution
     for function in found:
         function.cache_clear()
     yield monkeypatch
@@ -43,8 +43,8 @@ def old_llvmlite(patch):
 
 
 def no_new_code(patch):
-    system = elf._process()
-    patch.setattr(elf, "_process", lambda: Refusing(system))
+    system = machine_code._process()
+    patch.setattr(machine_code, "_process", lambda: Refusing(system))
 
 
 class Refusing:
@@ -64,8 +64,6 @@ PROBLEMS = {
     old_llvmlite: r"needs llvmlite 0\.45 or later, and found 0\.39\.1; upgrade it",
     no_new_code: "the system does not let new machine code run",
 }
-if not elf.SUPPORTED:  # where LLVM places objects
-    del PROBLEMS[no_new_code]
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
@@ -122,7 +120,7 @@ except mbs.BackendError as error:
 """
 
 
-@pytest.mark.skipif(not elf.SUPPORTED, reason="LLVM places objects here")
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone has PR_SET_MDWE")
 def test_a_process_that_may_not_run_new_code_uses_plain_python():
     environment = {name: x for name, x in os.environ.items() if name != "MBS_BACKEND"}
     environment |= {"PYTHONPATH": str(ROOT), "PYTHON_JIT": "0"}  # CPython's own cannot run either

@@ -21,26 +21,68 @@ import faulthandler, os, sys, threading, time
 import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
+
 arm = mbs.Model.from_urdf(robot_path("arm7"))
 state = np.zeros((3, 7))
-thread = threading.Thread(target=lambda: mbs.forward_dynamics_derivatives(arm, *state))
-thread.start()
-time.sleep(float(sys.argv[1]))
-child = os.fork()
-if child == 0:
-    faulthandler.dump_traceback_later(60, exit=True)
-    mbs.gravity_torques(arm, state[0])
+first, every, most = map(float, sys.argv[1:])
+
+def compiles():
+    mbs.coriolis_matrix(arm, *state[:2])
     mbs.forward_dynamics_derivatives(arm, *state)
-    os._exit(0)
-_, status = os.waitpid(child, 0)
+
+thread = threading.Thread(target=compiles)
+thread.start()
+time.sleep(first)
+for _ in range(int(most)):
+    child = os.fork()
+    if child == 0:
+        faulthandler.dump_traceback_later(60, exit=True)
+        mbs.inverse_mass_matrix(arm, state[0])
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if status or not thread.is_alive():
+        break
+    time.sleep(every)
 thread.join()
-sys.exit(status)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+EVERY_CALL = """
+import threading
+import llvmlite.binding.ffi
+from mbs_dynamics.compiler import Kernel, trace
+from mbs_dynamics.compiler.jit import machine_code
+
+unguarded = []
+
+def try_lock():
+    if machine_code.lock.acquire(blocking=False):
+        machine_code.lock.release()
+        unguarded.append(1)
+
+def record():
+    other = threading.Thread(target=try_lock)
+    other.start()
+    other.join()
+
+llvmlite.binding.ffi.register_lock_callback(record, lambda: None)
+Kernel(trace(lambda x: x * x, {"x": (3,)}, name="squares"), backend="llvm")([1.0, 2.0, 3.0])
+assert not unguarded
 """
 
 
-@pytest.mark.parametrize("delay", mostly_slow([0.02, 0.1, 0.3], [0.1]))
-def test_the_child_computes(delay):
+def run(program, *arguments):
     environment = {**os.environ, "MBS_CACHE": "0"}
-    command = [sys.executable, "-c", PROGRAM, str(delay)]
-    said = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert said.returncode == 0, said.stderr
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("first", mostly_slow([0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.3], [0.0]))
+@pytest.mark.parametrize("every", [0.0, 0.02])
+def test_a_child_compiles_whenever_the_process_forks(first, every):
+    run(PROGRAM, first, every, 20)
+
+
+def test_no_call_of_llvmlite_is_made_without_the_lock_that_forks_wait_for():
+    run(EVERY_CALL)

@@ -183,7 +183,7 @@ def test_a_large_memory_comes_from_the_heap(large, monkeypatch):
     arrays = arrays_of(program, model, 3)
     expected = kernel_of(program, model)(*arrays)
     monkeypatch.setattr(llvm_emitter, "STACK", 0)
-    assert "@malloc" in llvm_emitter.emit_llvm(program)
+    assert "@malloc" in llvm_emitter.emit_llvm(pipeline.lower(program, "llvm"))
     np.testing.assert_array_equal(kernel_of(program, model)(*arrays), expected)
 
 

@@ -24,6 +24,7 @@ from native_bench import (
     with_vector_code,
 )
 from test_native_fuzz import CALLS
+from waiting import TIMEOUT
 
 from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.compiler.passes.strategy import LARGEST_BATCH, LEAST_STATES
@@ -130,7 +131,7 @@ def test_one_kernel_in_several_threads(kernel):
     start = threading.Barrier(6)
     with ThreadPoolExecutor(6) as pool:
         for future in [pool.submit(work, seed) for seed in range(6)]:
-            future.result(timeout=120)
+            future.result(timeout=TIMEOUT)
 
 
 def test_threads_that_need_vector_code_first_at_once():
@@ -145,7 +146,7 @@ def test_threads_that_need_vector_code_first_at_once():
 
         with ThreadPoolExecutor(4) as pool:
             waiting = [pool.submit(work) for _ in range(4)]
-            found = [future.result(timeout=120) for future in waiting]
+            found = [future.result(timeout=TIMEOUT) for future in waiting]
         for a, b in itertools.pairwise(found):
             assert same(a, b)
 

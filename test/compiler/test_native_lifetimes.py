@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 from native_bench import new_kernel, one_state, outcome, same, states
+from waiting import TIMEOUT
 
 from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
@@ -209,7 +210,7 @@ def test_calls_from_several_threads(kernel):
     start = threading.Barrier(8)
     with ThreadPoolExecutor(8) as pool:
         for future in [pool.submit(work, seed) for seed in range(8)]:
-            future.result(timeout=120)
+            future.result(timeout=TIMEOUT)
 
 
 def test_threads_compile_while_others_call(kernel, young):
@@ -225,7 +226,7 @@ def test_threads_compile_while_others_call(kernel, young):
 
     with ThreadPoolExecutor(6) as pool:
         for future in [pool.submit(compile_and_call, k) for k in range(6)]:
-            future.result(timeout=120)
+            future.result(timeout=TIMEOUT)
 
 
 ENDING = """
@@ -258,5 +259,5 @@ def test_a_process_ends_while_threads_evaluate():
     running = [subprocess.Popen([sys.executable, "-c", ENDING]) for _ in range(2)]
     for _ in range(6):
         running.append(subprocess.Popen([sys.executable, "-c", ENDING]))
-        assert running.pop(0).wait(timeout=120) == 0
-    assert [process.wait(timeout=120) for process in running] == [0, 0]
+        assert running.pop(0).wait(timeout=TIMEOUT) == 0
+    assert [process.wait(timeout=TIMEOUT) for process in running] == [0, 0]

@@ -9,7 +9,8 @@
         bus.advance(0.004)
 
 Faults of what is reported are callables in ``bus.faults``: a frame in, a frame or None out. Faults
-of the drives are attributes: ``command_factor``, ``feedback_factor``, ``encoder_jump``, ``dead``.
+of the drives are attributes: ``command_factor``, ``feedback_factor``, ``encoder_jump``, ``wraps``,
+``dead``.
 ``cut`` interrupts the bus in both directions. A loop that dies or pauses does not call ``write``:
 after ``timeout`` the drives do what ``when_silent`` of the table says.
 """
@@ -104,6 +105,8 @@ class SimulatedBus:
         self.feedback_factor = dict(self.command_factor)
         self.encoder_jump = dict.fromkeys(self.command_factor, 0.0)
         """By motor in rad or m: error of its encoder, in its own loop as well."""
+        self.wraps = {}
+        """By motor: lower end of the turn in rad within which it reports and takes positions."""
         self.dead = set()
         """Motors that exert no torque."""
         self.cut = False
@@ -185,6 +188,9 @@ class SimulatedBus:
             effort = self._rounded(tau[joint] / self.joint_of.count(joint) + noise[2])
             factor = 0.0 if motor.motor in self.dead else self.feedback_factor[motor.motor]
             position = q[joint] + self.encoder_jump[motor.motor] + noise[0]
+            if motor.motor in self.wraps:
+                low = self.wraps[motor.motor]
+                position = low + (position - low) % math.tau
             rows.append((stamp, position, qd[joint] + noise[1], factor * effort))
         for frame in frames_of(self.motors, *zip(*rows, strict=True)):
             for fault in self.faults:
@@ -259,6 +265,9 @@ class SimulatedBus:
             K = command.kp / motor.kp * motor.stiffness if motor.kp else 0.0
             D = command.kd / motor.kd * motor.damping if motor.kd else 0.0
             position = (command.position - motor.zero) / motor.position_per_radian
+            if motor.motor in self.wraps:  # the shorter way
+                off = motor.sign * position - q[joint]
+                position += motor.sign * (math.remainder(off, math.tau) - off)
             velocity = command.velocity / motor.velocity_per_radian
             effort = command.effort / motor.command_per_newton_metre
             total[joint] += (

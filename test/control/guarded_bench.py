@@ -88,6 +88,9 @@ class Loop:
         self.arm.step(self.now, self.bus.read())
         assert self.arm.enable(self.now) == []
         self.run(seconds)
+        for _ in range(10):  # where gravity loads the arm little, torques grow slowly
+            if self.command.mode != "torque" and self.arm.fault is None:
+                self.run(0.1)
         assert (self.arm.state, self.command.mode) == ("enabled", "torque")
         self.bus.mark()
         return self

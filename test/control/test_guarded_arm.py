@@ -2,19 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Events at a guarded arm, on drives in MuJoCo: how far the arm moves, and who holds it then."""
 
+import csv
 import math
 
 import numpy as np
 import pytest
-from bus import nan, once, silent
+from bus import frozen, nan, once, silent
 from guarded_bench import EVENTS, MODEL, MOTOR, ODD, PERIOD, Loop, Q, happen, table
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import Frame, GuardedArm, Motors, laws, linked
+from mbs_dynamics.control.evidence import UNVERIFIED
 from mbs_dynamics.control.policy import Doubt
 from mbs_dynamics.control.poses import read_poses
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.identification.readers import read_recording
+
+SILENT = "joint3"
 
 
 @pytest.mark.parametrize("name", EVENTS)
@@ -51,7 +55,7 @@ def test_an_arm_gains_at_most_the_energy_of_the_springs_of_its_drives_after_a_fa
         q = MODEL.lower + (0.2 + 0.6 * rng.random(7)) * (MODEL.upper - MODEL.lower)
         given = {"noise": (0.0,) * 3, "torque_step": 0.0, "friction": 0.0, "step": 0.002}
         made = table(**event.table)
-        loop = Loop(q=q, limits=ODD, made=made, **given, **event.options).enabled(0.35)
+        loop = Loop(q=q, limits=ODD, made=made, **given, **event.options).enabled(1.6)
         loop.bus.place(loop.bus.q, rng.uniform(-0.5, 0.5, 7) * MODEL.velocity_limits)
         loop.run(3 * PERIOD)
         event.apply(loop, 0x10 + motor)
@@ -72,6 +76,60 @@ def test_an_arm_gains_at_most_the_energy_of_the_springs_of_its_drives_after_a_fa
             work = sum(g[k] * (loop.bus.q[k] - start[k]) for k in damped)
             assert loop.energy - before < springs + max(0.0, work) + 0.01, names[case % len(names)]
     assert stopped > 0.9 * count
+
+
+@pytest.mark.parametrize("motor", range(0x10, 0x17))
+def test_a_frozen_motor_at_rest_stops_the_arm_before_a_push_moves_it(motor):
+    loop = Loop().enabled()
+    loop.bus.faults.append(frozen(motor))
+    loop.bus.push[motor - 0x10] = 0.7 + 4.0 * loop.inertias[motor - 0x10]
+    loop.run(0.5)
+    assert loop.arm.fault.kind == "frozen"
+    assert loop.bus.moved < 0.15
+
+
+@pytest.mark.parametrize("step", [0.0, 1e-3])
+def test_motors_without_noise_are_not_frozen_when_they_come_to_rest(step):
+    def rounded(frame):
+        if not step:
+            return frame
+        values = {key: step * round(getattr(frame, key) / step) for key in frame._fields[2:5]}
+        return frame._replace(**values)
+
+    loop = Loop(noise=(0.0,) * 3)
+    loop.bus.faults.append(rounded)
+    loop.enabled().run(1.0)
+    loop.bus.push[0] = 3.0
+    loop.run(0.5)
+    loop.bus.push[0] = 0.0
+    loop.run(4.0)
+    assert loop.arm.fault is None
+
+
+# -- efforts that end ------------------------------------------------------------------------------
+
+
+def test_efforts_that_end_are_an_event_that_names_the_checks_they_end():
+    loop = Loop().enabled()
+    loop.bus.faults.append(nan(MOTOR, fields=("effort",)))
+    loop.run(1.0)
+    assert loop.arm.state == "enabled"
+    said = [event for event in loop.events if "tracking_tolerance" in event]
+    assert len(said) == 1
+    assert "joint2" in said[0]
+
+
+def test_efforts_that_end_are_a_fault_where_they_were_demanded():
+    loop = Loop(limits={"effort_check": "always"})
+    loop.run(0.05)
+    loop.arm.hold(loop.now)
+    loop.run(0.5)
+    loop.enabled()
+    loop.bus.faults.append(nan(MOTOR, fields=("effort",)))
+    loop.run(0.5)
+    assert loop.arm.fault.kind == "no_effort"
+    assert "joint2" in loop.arm.fault.reason
+    assert loop.bus.moved < 0.05
 
 
 # -- laws ------------------------------------------------------------------------------------------
@@ -156,11 +214,11 @@ def test_each_change_is_an_event_once():
     loop.run(0.5)
     loop.bus.faults.append(lambda frame: frame._replace(motor=0x99))
     loop.run(0.5)
-    expected = ["ramping in", "enabled", "disabled", "ramping in", "enabled"]
-    assert loop.events[:5] == expected
-    assert "153" in loop.events[5]
-    assert loop.events[6].startswith("fault stale")
-    assert len(loop.events) == 7
+    expected = ["ramping in", UNVERIFIED, "enabled", "disabled", "ramping in", "enabled"]
+    assert loop.events[:6] == expected
+    assert "153" in loop.events[6]
+    assert loop.events[7].startswith("fault stale")
+    assert len(loop.events) == 8
 
 
 def test_frames_of_unknown_motors_are_an_event_once():
@@ -228,6 +286,26 @@ def test_the_log_is_read_by_identify_and_calibrate_motors(tmp_path):
     np.testing.assert_allclose(recording.tau[-1], loop.command.torques, atol=0.5)
     found = read_poses(path, MODEL)
     np.testing.assert_allclose(found.commands["joint2"][-1], loop.command.motors[1].effort)
+
+
+def test_the_log_leaves_cells_of_refused_frames_empty(tmp_path):
+    """Other columns keep their places: rows once were shorter by the joints that were refused."""
+    path = tmp_path / "floating.csv"
+    with path.open("w") as log:
+        loop = Loop(limits={"log": log}).enabled()
+        joint = loop.motors.joint_names.index(SILENT)
+        motor = loop.motors.motors[joint].motor
+        frames = [x._replace(position=math.nan) if x.motor == motor else x for x in loop.bus.read()]
+        loop.arm.step(loop.now, frames)
+        loop.arm.step(loop.now + PERIOD, [x._replace(effort=None) for x in loop.bus.read()])
+    header, *rows = list(csv.reader(path.read_text().splitlines()))
+    assert {len(row) for row in rows} == {len(header)}
+    row = dict(zip(header, rows[-2], strict=True))
+    empty = {name for name in header if not row[name]}
+    assert empty == {f"{x}_{SILENT}" for x in ("q", "qd", "tau", "raw_position")}
+    for k, name in enumerate(loop.motors.joint_names):
+        if name != SILENT:
+            assert float(row[f"q_{name}"]) == pytest.approx(loop.bus.q[k], abs=1e-3)
 
 
 @pytest.mark.parametrize("reports", [True, False])

@@ -359,3 +359,157 @@ def test_an_event_moves_an_arm_on_springs_by_as_little_as_one_that_floats(law, n
     assert loop.bus.moved < event.most
     assert (loop.arm.fault.kind if loop.arm.fault else None) == event.kind
     assert loop.command.mode == event.mode
+
+
+# -- references wait for the arm -------------------------------------------------------------------
+
+
+def stopper(loop, joint, most, stiffness=3000.0):
+    """A push that holds a joint back at ``most`` rad, like a thing in its way."""
+    loop.bus.push[joint] = -stiffness * max(0.0, loop.bus.q[joint] - most)
+
+
+@pytest.mark.parametrize("kind", ["target", "trajectory"])
+@pytest.mark.parametrize("stiffness", [30.0, [200.0] * 4 + [50.0, 30.0, 10.0]])
+def test_a_joint_that_is_held_back_is_waited_for_named_and_not_thrown_when_it_comes_free(
+    kind, stiffness
+):
+    loop = Loop(laws.JointImpedance(stiffness), step=0.001, **IDEAL).enabled()
+    goal, blocked = loop.bus.q + np.array([0.8, 0.2, 0.0, -0.2, 0.0, 0.1, 0.0]), Q[0] + 0.05
+    target = JointTarget(NAMES, goal)
+    if kind == "trajectory":
+        target = Trajectory(NAMES, [0.0, 2.0], [loop.bus.q, goal])
+    loop.arm.aim(loop.now, target)
+    for _ in range(1000):
+        stopper(loop, 0, blocked)
+        loop.run(0.004)
+        lead = loop.arm.guard.following.follower.at(loop.bus.q, loop.now).q[0] - loop.bus.q[0]
+        assert lead < 0.201
+    assert any("waits for the arm: joint1 is 0." in event for event in loop.events)
+    assert (loop.arm.trajectory is not None) == (kind == "trajectory")
+    loop.bus.push[:] = 0.0
+    speeds = recorded(loop, 5.0, 0.004, lambda loop: abs(loop.bus.qd[0]))
+    assert speeds.max() < 1.0
+    np.testing.assert_allclose(loop.bus.q, goal, atol=0.02)
+    assert loop.arm.trajectory is None
+
+
+def test_a_trajectory_does_not_end_before_the_arm_has_arrived():
+    """The springs carry what the masses of the model lack."""
+    loop = Loop(laws.JointImpedance([50.0] * 4 + [20.0, 20.0, 10.0]), step=0.001, **IDEAL).enabled()
+    loop.bus.load(TOOL, 1.0)
+    loop.run(1.0)
+    points = loop.bus.q + np.outer([0.0, 0.3], np.ones(7))
+    loop.arm.aim(loop.now, Trajectory(NAMES, [0.0, 2.0], points))
+    loop.run(5.0)
+    off = points[1] - loop.bus.q
+    assert abs(off).max() > 0.03
+    said = next(event for event in loop.events if "away" in event)
+    assert f"joint{abs(off).argmax() + 1}" in said
+    assert loop.arm.trajectory is not None
+    assert not any("ended" in event for event in loop.events)
+    loop.bus.load(TOOL, 0.0)
+    loop.run(2.0)
+    assert loop.arm.trajectory is None
+    assert any("ended" in event for event in loop.events)
+
+
+def test_a_link_that_is_held_back_is_waited_for():
+    loop = Loop(cartesian(800.0), step=0.001, **IDEAL).enabled()
+    C = pose_of(loop.bus.q)
+    loop.arm.aim(loop.now, PoseTarget(moved(C, 0.0, 0.3, 0.0)))
+    for _ in range(1000):
+        J = mbs.jacobian(MODEL, loop.bus.q, TOOL, representation="hybrid")[4]
+        depth = max(0.0, pose_of(loop.bus.q)[1, 3] - C[1, 3] - 0.03)
+        loop.bus.push[:] = -5000.0 * depth * J
+        loop.run(0.004)
+    reference = loop.arm.guard.following.follower.at(loop.bus.q, loop.now).pose
+    assert np.linalg.norm((reference - pose_of(loop.bus.q))[:3, 3]) < 0.11
+    assert any("'tool' waits for the arm" in event for event in loop.events)
+    loop.bus.push[:] = 0.0
+    speeds = recorded(loop, 4.0, 0.004, lambda loop: abs(loop.bus.qd).max())
+    assert speeds.max() < 1.5
+    np.testing.assert_allclose(pose_of(loop.bus.q), moved(C, 0.0, 0.3, 0.0), atol=5e-3)
+
+
+def test_a_pose_that_is_accepted_drives_no_joint_past_its_limit():
+    q = np.array([0.0037, 0.1254, -0.0407, 1.7461, 0.09, 1.258, 3.0456])
+    x = np.array([0.929, -0.368, -0.007, -0.04])
+    target = se3.pose(so3.from_quaternion(x / np.linalg.norm(x)), np.array([0.4364, 0.0052, 0.4]))
+    for link in ("link7", TOOL):
+        law = laws.CartesianImpedance(link, 300.0, 10.0)
+        loop = Loop(law, q=q, model=MODEL, friction=0.0, step=0.001).enabled()
+        loop.arm.aim(loop.now, PoseTarget(target))
+        way = recorded(loop, 6.0, 0.004, lambda loop: loop.bus.q)
+        assert loop.arm.state == "enabled"
+        assert (way < MODEL.upper).all()
+        assert (way > MODEL.lower).all()
+
+
+def test_stop_lets_the_posture_come_to_rest_as_well():
+    loop = Loop(cartesian(), step=0.001, **IDEAL).enabled()
+    J = mbs.jacobian(MODEL, loop.bus.q, TOOL, representation="hybrid")
+    null = np.linalg.svd(J)[2][-1]
+    loop.arm.aim(loop.now, JointTarget(NAMES, loop.bus.q + 0.8 * null))
+    loop.run(0.8)
+    assert abs(loop.bus.qd).max() > 0.3
+    loop.arm.aim(loop.now, None)
+    stopped = loop.bus.q
+    loop.run(0.6)
+    at_rest = loop.bus.q
+    assert abs(at_rest - stopped).max() < 0.15
+    loop.run(3.0)
+    assert abs(loop.bus.q - at_rest).max() < 0.01
+
+
+@pytest.mark.parametrize("turn", [3.0, np.pi, 3.3])
+def test_noise_does_not_turn_a_torque_around_at_half_a_turn(turn):
+    """The wrist is led away from its reference, by hand."""
+    rng, law, found = np.random.default_rng(0), laws.CartesianImpedance(TOOL, 0.0, 5.0), []
+    start = Q - 0.5 * (np.arange(7) == 6)
+    loop = Loop(law, model=MODEL, q=start, step=0.001)
+    loop.arm.step(0.0, loop.bus.read())
+    assert loop.arm.enable(0.0) == []
+    for n in range(1000):
+        q = start.copy()
+        q[6] += turn * min(1.0, max(0.0, (n - 250) / 450))
+        loop.bus.place(q + rng.normal(0.0, 1e-3, 7))
+        loop.run(0.004)
+        found.append(loop.command.torques[6])
+    last = np.array(found[-250:])
+    assert loop.arm.fault is None
+    assert np.abs(np.diff(last)).max() < 1.0
+    assert (np.sign(last) == np.sign(last[0])).all()
+    assert abs(last).mean() == pytest.approx(5.0 * turn, rel=0.05)
+
+
+def test_the_tool_is_moved_by_default():
+    loop = Loop(laws.CartesianImpedance(), **IDEAL).enabled()
+    target = moved(pose_of(loop.bus.q), 0.0, 0.0, -0.05)
+    loop.arm.aim(loop.now, PoseTarget(target))
+    loop.run(2.0)
+    np.testing.assert_allclose(pose_of(loop.bus.q), target, atol=2e-3)
+
+
+def test_a_stiffness_is_accepted_by_the_period_and_late_states_soften_it_and_are_reported_once():
+    loop = Loop(MODES["stiff"], **IDEAL)
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        loop.run(0.004)
+    assert loop.arm.guard.period == pytest.approx(0.004)
+    loop.enabled()
+    for _ in range(300):
+        loop.run(rng.choice([0.004, 0.004, 0.016]), 0.004 if rng.random() < 0.7 else 0.016)
+    loop.arm.switch(loop.now, joint(36.0))
+    loop.run(1.0, 0.016)
+    assert loop.arm.guard.period == pytest.approx(0.004)
+    assert loop.arm.state == "enabled"
+    assert sum("softer than set" in event for event in loop.events) == 1
+
+
+def test_a_period_that_is_set_decides_what_stiffness_is_accepted():
+    for period, accepted in ((0.001, True), (0.02, False)):
+        loop = Loop(joint(200.0), limits={"period": period}, **IDEAL)
+        loop.arm.step(0.0, loop.bus.read())
+        problems = loop.arm.enable(0.0)
+        assert (problems == []) == accepted

@@ -128,16 +128,6 @@ def test_displacement_over_the_window_may_not_exceed_the_limit(sign, speed, fast
     assert [fault is not None for fault in faults[5:]] == [fast] * 3
 
 
-@pytest.mark.parametrize(("kind", "fault"), [("continuous", False), ("prismatic", True)])
-def test_a_turn_of_a_continuous_joint_is_no_motion(kind, fault):
-    speeds = Speeds(robot(kind, -99.0, 99.0), [1])
-    found = [
-        speeds.check(states([0.0, math.tau * (k > 6)], [0.0, 0.0], (1000 + 10 * k) * MILLISECOND))
-        for k in range(10)
-    ]
-    assert any(found) == fault
-
-
 def test_speeds_are_judged_over_the_window_alone():
     """Motion before the last 50 ms does not count, nor motion before time went back."""
     speeds = Speeds(robot(), [1])

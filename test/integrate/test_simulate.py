@@ -14,6 +14,7 @@ from reference import assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, SimulationError, UnknownMethodError
 from mbs_dynamics.integrate import METHODS, JointForces, simulate, stop_events
+from mbs_dynamics.model.model import body_wrenches
 from mbs_dynamics.resources import robot_path
 
 ORDERS = {"semi_implicit_euler": 1, "rk4": 4, "runge_kutta": 4, "implicit_midpoint": 2}
@@ -115,7 +116,7 @@ def test_named_arrays():
 def test_wrenches_by_link_are_those_of_the_bodies():
     W, (first, last) = np.array([0.1, -0.2, 0.3, 1.0, 2.0, -3.0]), CHAIN.body_names[::2]
     by_link = {last: W, first: 2.0 * W}
-    expected = simulate(CHAIN, *START, duration=0.02, wrenches=CHAIN.wrenches(by_link))
+    expected = simulate(CHAIN, *START, duration=0.02, wrenches=body_wrenches(CHAIN, by_link))
     rows = {last: np.tile(W, (20, 1)), first: 2.0 * W}
     for given in (by_link, rows):
         found = simulate(CHAIN, *START, duration=0.02, wrenches=given)

@@ -16,6 +16,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics import files
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate import Motion, load_motion, simulate
+from mbs_dynamics.model.coordinates import position_names, velocity_names
 from mbs_dynamics.model.macro_joints import Connection, macro_joint
 
 CHAIN = random_mechanism(2, [-1, 0, 1], ["revolute"]).model
@@ -108,8 +109,8 @@ def test_motions_of_floating_mechanisms_are_saved(tmp_path, suffix, joints):
     loaded = load_motion(path)
     for name in ("t", "q", "qd", "qdd", "tau", "kinetic", "potential", "momentum"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(motion, name))
-    assert loaded.position_names == model.position_names
-    assert loaded.joint_names == model.velocity_names
+    assert loaded.position_names == position_names(model.joints)
+    assert loaded.joint_names == velocity_names(model.joints)
     if suffix == ".npz":
         assert loaded.method == "rk4"
         np.testing.assert_array_equal(loaded.events[0].q, motion.events[0].q)

@@ -9,6 +9,8 @@ from mechanisms import ARM_URDF
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError, UnknownJointError
 from mbs_dynamics.lie import se3
+from mbs_dynamics.model.coordinates import by_joint
+from mbs_dynamics.model.model import body_wrenches
 
 ARM = mbs.Model.from_urdf(ARM_URDF)
 WRENCH = np.array([0.1, -0.2, 0.3, 1.0, 2.0, -3.0])
@@ -18,8 +20,8 @@ def test_vectors_by_joint():
     first, *others = ARM.joint_names
     q = ARM.vector({first: 0.5}, rest=-1.0)
     assert q.tolist() == [0.5, *[-1.0] * len(others)]
-    assert ARM.by_joint(q) == dict(zip(ARM.joint_names, q.tolist(), strict=True))
-    np.testing.assert_array_equal(ARM.vector(ARM.by_joint(q)), q)
+    assert by_joint(ARM.joints, q) == dict(zip(ARM.joint_names, q.tolist(), strict=True))
+    np.testing.assert_array_equal(ARM.vector(by_joint(ARM.joints, q)), q)
     with pytest.raises(UnknownJointError, match=f"'{first}'"):
         ARM.vector({first + "x": 1.0})
     with pytest.raises(ArgumentError, match="values"):
@@ -27,7 +29,7 @@ def test_vectors_by_joint():
     with pytest.raises(ArgumentError, match=f"'{first}'"):
         ARM.vector({first: np.nan})
     with pytest.raises(ArgumentError, match="values"):
-        ARM.by_joint(np.zeros(ARM.n + 1))
+        by_joint(ARM.joints, np.zeros(ARM.n + 1))
 
 
 def test_wrenches_by_link_act_where_the_link_is():
@@ -38,25 +40,25 @@ def test_wrenches_by_link_act_where_the_link_is():
     expected = np.zeros(ARM.n)
     for link in ("tool", "upper"):
         expected -= mbs.jacobian(ARM, q, link).T @ WRENCH
-    W = ARM.wrenches({"tool": WRENCH, "upper": WRENCH})
+    W = body_wrenches(ARM, {"tool": WRENCH, "upper": WRENCH})
     tau = mbs.inverse_dynamics(ARM, q, rest, rest, W)
     np.testing.assert_allclose(tau - held, expected, atol=1e-12)
-    same_body = ARM.wrenches({"tool": WRENCH, "lower": WRENCH})
+    same_body = body_wrenches(ARM, {"tool": WRENCH, "lower": WRENCH})
     np.testing.assert_allclose(
-        same_body, ARM.wrenches({"tool": WRENCH}) + ARM.wrenches({"lower": WRENCH})
+        same_body, body_wrenches(ARM, {"tool": WRENCH}) + body_wrenches(ARM, {"lower": WRENCH})
     )
-    several = ARM.wrenches({"tool": np.array([WRENCH, 2.0 * WRENCH]), "upper": WRENCH})
+    several = body_wrenches(ARM, {"tool": np.array([WRENCH, 2.0 * WRENCH]), "upper": WRENCH})
     np.testing.assert_allclose(several[0], W)
     with pytest.raises(ArgumentError):
-        ARM.wrenches({"tool": np.array([WRENCH] * 2), "upper": np.array([WRENCH] * 3)})
+        body_wrenches(ARM, {"tool": np.array([WRENCH] * 2), "upper": np.array([WRENCH] * 3)})
     with pytest.raises(UnknownBodyError, match="'tool'"):
-        ARM.wrenches({"tol": WRENCH})
+        body_wrenches(ARM, {"tol": WRENCH})
     with pytest.raises(ModelError):
-        ARM.wrenches({"base": WRENCH})
+        body_wrenches(ARM, {"base": WRENCH})
     with pytest.raises(ArgumentError, match="by_link"):
-        ARM.wrenches(WRENCH)
+        body_wrenches(ARM, WRENCH)
     with pytest.raises(ArgumentError, match="'tool'"):
-        ARM.wrenches({"tool": WRENCH[:5]})
+        body_wrenches(ARM, {"tool": WRENCH[:5]})
 
 
 @pytest.mark.parametrize("representation", ["auto", *mbs.REPRESENTATIONS])
@@ -87,7 +89,7 @@ def test_algorithms_take_wrenches_by_link_in_any_representation(representation, 
 )
 def test_every_algorithm_with_wrenches_takes_them_by_link(function):
     state, by_link = ARM.random_state(4), {"tool": WRENCH}
-    found, expected = (function(ARM, *state, W) for W in (by_link, ARM.wrenches(by_link)))
+    found, expected = (function(ARM, *state, W) for W in (by_link, body_wrenches(ARM, by_link)))
     for x, y in zip(found, expected, strict=True):
         np.testing.assert_array_equal(x, y)
     with pytest.raises(UnknownBodyError, match="'tool'"):

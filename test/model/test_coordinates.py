@@ -128,6 +128,6 @@ def test_one_limit_is_enough_that_an_angle_does_not_turn_endlessly(limits, wraps
     kind = 'type="continuous"' if "lower" not in limits and "upper" not in limits else ""
     model = mbs.Model.from_urdf(text.replace('type="revolute"', kind) if kind else text)
     assert is_continuous(model.joints, model.lower, model.upper)[0] == wraps
-    shown = {"": "none", "-1": "-1 to inf rad", "1": "-inf to 1 rad"}
+    shown = {"": "none", "-1": "-1 to 0 rad", "1": "0 to 1 rad"}
     at = next((x for x in ("-1", "1") if f'lower="{x}"' in limits or f'upper="{x}"' in limits), "")
     assert shown[at] in str(model)

@@ -13,6 +13,7 @@ from reference import assert_close, exponential, hat
 
 import mbs_dynamics as mbs
 from mbs_dynamics.lie import se3
+from mbs_dynamics.model.coordinates import by_joint, velocity_names
 from mbs_dynamics.model.macro_joints import KINDS, Connection, macro_joint
 
 PITCH = 0.15
@@ -164,7 +165,7 @@ def test_poses_are_products_of_motions(seed):
         for kind, parent in zip(order, parents, strict=True)
     ]
     model = mbs.Model.from_joints(given)
-    assert (model.nv, model.nb) == (sum(DOF.values()), len(KINDS))
+    assert (model.n, model.nb) == (sum(DOF.values()), len(KINDS))
     q = model.random_state(seed).q
     C = {None: np.eye(4)}
     for one in given:
@@ -189,13 +190,13 @@ def test_names_and_order_of_bodies_and_joints():
     assert model.name == "walker"
     assert model.gravity.tolist() == [0, 0, -1.62]
     assert model.joint_names == ("hip", "knee", "rail", "aid")
-    assert model.velocity_names[:4] == ("hip[0]", "hip[1]", "hip[2]", "knee")
-    assert (model.nq, model.nv, model.parents) == (8, 7, (-1, 0, -1, 2))
+    assert velocity_names(model.joints)[:4] == ("hip[0]", "hip[1]", "hip[2]", "knee")
+    assert (model.nq, model.n, model.parents) == (8, 7, (-1, 0, -1, 2))
     assert (model.positions("rail"), model.velocities("rail")) == (slice(5, 7), slice(4, 6))
     assert model.neutral().tolist() == [0, 0, 0, 1, 0, 0, 0, 0]
     v = model.vector({"hip": [1, 2, 3], "aid": 4.0})
     assert v.tolist() == [1, 2, 3, 0, 0, 0, 4]
-    assert model.by_joint(v) == {"hip": [1, 2, 3], "knee": 0.0, "rail": [0, 0], "aid": 4.0}
+    assert by_joint(model.joints, v) == {"hip": [1, 2, 3], "knee": 0.0, "rail": [0, 0], "aid": 4.0}
     assert pickle.loads(pickle.dumps(model)) == model
     assert "8 positions, 7 velocities" in str(model)
     with pytest.raises(mbs.ModelError, match="'hip'"):

@@ -226,3 +226,16 @@ def test_states_convert_there_and_back_in_batches():
     )
     with pytest.raises(mbs.ModelError, match="'slide'"):
         mbs.to_mujoco(other, np.zeros(3))
+
+
+def test_names_of_massless_bodies_do_not_collide_with_those_of_the_file():
+    text = """<mujoco><worldbody>
+      <body name="arm"><joint name="a" axis="1 0 0"/><joint name="b" axis="0 1 0"/>
+        <geom size=".1"/><site name="arm/a_" pos="1 0 0"/>
+        <body name="arm/a"><joint name="c" axis="0 0 1"/><geom size=".1"/></body>
+      </body></worldbody></mujoco>"""
+    model = mbs.Model.from_mjcf(text)
+    assert model.body_names == ("arm/a_", "arm", "arm/a")
+    pose = model.frames["arm/a__site"].placement
+    assert model.frames["arm/a_"].body == 0
+    assert pose[0, 3] == 1.0

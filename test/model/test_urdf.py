@@ -65,7 +65,7 @@ def test_limits_are_none_where_nothing_is_stated():
     )
     none, some, all_, endless = model.joints
     assert none.limits == Limits()
-    assert some.limits == Limits(upper=2.0)
+    assert some.limits == Limits(lower=0.0, upper=2.0)  # as URDF 1.0 says
     assert (some.damping, some.friction) == (0.0, 0.5)
     assert all_.limits == Limits(-1.5, 2.0, 3.0, 4.0)
     assert (all_.damping, all_.friction) == (0.1, 0.2)
@@ -103,7 +103,7 @@ def test_floating_is_pinocchios_free_flyer():
     text = chain(("f", "floating", ORIGIN), ("j", "revolute", ORIGIN + STATED))
     model, reference = load(text), reference_of(text)
     assert (model.joint_names, model.body_names) == (("f", "j"), ("b", "c"))
-    assert (model.nq, model.nv, model.parents) == (8, 7, (GROUND, 0))
+    assert (model.nq, model.n, model.parents) == (8, 7, (GROUND, 0))
     q = model.random_state().q
     assert_same_poses(model, reference, q, q)
 

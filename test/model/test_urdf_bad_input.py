@@ -87,7 +87,7 @@ BAD = [
     (GOOD + GOOD, "well-formed"),
     ("<", "well-formed"),
     (instead('name="a"', 'name="&x;"'), "entity"),
-    ("<sdf version='1.6'/>", "<sdf>"),
+    ("<sdf version='1.6'/>", "SDF"),
     (without(' name="r"'), "no name"),
     (instead('"r"', '""'), "no name"),
     (more(INCLUDE), "<xacro:include> in line 23"),

@@ -69,7 +69,7 @@ def test_comments_that_are_not_utf_8_are_passed_over(declared):
 def test_what_dynamics_does_not_need_is_passed_over(capfd):
     """Comments, instructions, textures, transmissions, tags and attributes nobody knows."""
     text = """<?xml version="1.0"?><!DOCTYPE robot><!-- <link/> -->
-    <robot name="r" version="9.9" xmlns:xacro="http://ros.org/wiki/xacro" xmlns="http://drake.mit.edu">
+    <robot name="r" version="1.0" xmlns:xacro="http://ros.org/wiki/xacro" xmlns="http://drake.mit.edu">
       <?target something?>
       <material name="m"><texture/></material> <gazebo/> <transmission name="t"/> <ros2_control/>
       <link name="a" type="?"><origin xyz="1 2 3"/><visual/><visual/>

@@ -83,10 +83,13 @@ def test_plausible_numbers_are_not_warned_of(given):
 IMPLAUSIBLE = {
     "baxter.urdf": 8,  # fingers of 2 and 3 m
     "bolt.urdf": 2,  # feet without mass
+    "icub.urdf": 5,  # tensors of the right leg are zero, those of the left one are not
+    "icub_reduced.urdf": 5,
     "iris.urdf": 4,
     "panda.urdf": 1,  # link 1 of 1.7 m: a result of identification
     "panda_collision.urdf": 1,
     "pr2.urdf": 2,
+    "romeo_small.urdf": 2,  # the right arm's izz lack a zero of the left arm's
     "simple_humanoid.urdf": 21,
     "simple_humanoid_classical.urdf": 21,
     "ur5_gripper.urdf": 3,  # wrists of 1.3 m

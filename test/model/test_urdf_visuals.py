@@ -61,8 +61,8 @@ def test_all_shapes_with_their_places_and_colours():
 @pytest.mark.parametrize(
     ("visual", "words"),
     [
-        ("<geometry/>", "none of <box>, <cylinder>, <sphere>, <mesh>"),
-        ("", "none of <box>, <cylinder>, <sphere>, <mesh>"),
+        ("<geometry/>", "none of <box>, <cylinder>, <capsule>, <sphere>, <mesh>"),
+        ("", "none of <box>, <cylinder>, <capsule>, <sphere>, <mesh>"),
         ('<geometry><box size="1 2"/></geometry>', "'1 2' must be 3 finite numbers"),
         ('<geometry><sphere radius="nan"/></geometry>', "'nan' must be 1 finite numbers"),
         ("<geometry><sphere/></geometry>", "None must be 1 finite numbers"),

@@ -176,6 +176,8 @@ class Manager:
     def __init__(self, controllers, world):
         self.controllers, self.world = controllers, world
         self.here = True
+        self.elsewhere = ()
+        """The names of other managers in the graph."""
         self.blocks = 0.0
         """How long the hardware blocks the next switch, in s."""
         self.loses = 0
@@ -187,6 +189,9 @@ class Manager:
 
     def present(self):
         return self.here
+
+    def others(self):
+        return self.elsewhere
 
     async def pause(self, seconds):
         await self.world.sleep(seconds)

@@ -13,7 +13,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from ros_bench import NodeProcess, Probe
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool, Float64MultiArray
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 
 from mbs_dynamics.resources import robot_path
 
@@ -25,9 +25,10 @@ READY = {
     "command_topic": "commands",
     "ramp_time": 0.3,
     "effort_rate_limit": 1000.0,
-    # the machine that tests may be busy; what must be quick is measured by the node's own times
-    "stale_timeout": 1.0,
-    "callback_timeout": 5.0,
+    # the machine that tests may be busy: only what is not there at all is silent, late or slow
+    "stale_timeout": 10.0,
+    "callback_timeout": 10.0,
+    "max_age": 0.0,
 }
 
 
@@ -108,6 +109,8 @@ class Driver(Probe):
         def again():
             self.well()
             if len(self.faults()) != faults[0]:  # at first, and after a pause of this machine
+                if self.faults():
+                    self.call(Trigger, "clear", Trigger.Request())
                 self.waits(lambda: self.ask(True).success)
                 faults[0] = len(self.faults())
                 self.commands.clear()
@@ -121,10 +124,11 @@ class Driver(Probe):
 
     def silent(self, seconds=0.25):
         """Whether no command comes while the robot is well, once those under way have arrived."""
-        for _ in range(2):
-            self.commands.clear()
-            end = time.monotonic() + seconds
-            self.waits(lambda end=end: time.monotonic() > end)
+        self.known()
+        self.commands.clear()
+        end = time.monotonic() + seconds
+        self.waits(lambda: time.monotonic() > end)
+        self.known()
         return not self.commands
 
     def faults(self):

@@ -27,8 +27,8 @@ class ImpedanceProcess(NodeProcess):
 class Operator(Probe):
     """Sends references to the node."""
 
-    def __init__(self, process):
-        super().__init__(process)
+    def __init__(self, process, beside):
+        super().__init__(process, beside)
         self.ends = {
             kind: self.node.create_publisher(kind, f"{process.name}/{topic}", 1)
             for kind, topic in (

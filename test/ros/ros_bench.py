@@ -20,21 +20,26 @@ from geometry_msgs.msg import InertiaStamped, Vector3Stamped
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor, TimeoutException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from waiting import TIMEOUT
 
 from mbs_dynamics.ros.entry_points import interface_of
+from mbs_dynamics.ros.messages import stamp_of
 from mbs_dynamics.ros.node_base import message_type
 
-TIMEOUT = 120.0
-"""Seconds to wait for what must come; nothing is measured by it."""
+STEP = 0.01
+"""Longest wait in s for a message, until conditions are looked at again."""
 
-SETTLING = 0.5
-"""Seconds in which a service and a new client of it discover each other."""
+DEPTH = 10
+"""Messages of a topic that a node stores at most."""
+
+ASK_AGAIN = 0.5
+"""Seconds without an answer after which a service is called again."""
 
 _numbers = itertools.count()
 
@@ -51,7 +56,7 @@ class NodeProcess:
         command = self.command(*arguments)
         for name, value in parameters.items():
             command += ["-p", f"{name}:={value}"] if value is not None else []
-        self.process = subprocess.Popen(
+        self.process = self.start(
             command,
             stdout=self._log,
             stderr=subprocess.STDOUT,
@@ -59,6 +64,9 @@ class NodeProcess:
             env={**os.environ, "PYTHONFAULTHANDLER": "1"},
             start_new_session=True,
         )
+
+    def start(self, command, **options):
+        return subprocess.Popen(command, **options)
 
     def command(self, *arguments):
         module = ["-m", f"mbs_dynamics.ros.{self.executable}", "--ros-args"]
@@ -92,12 +100,20 @@ class NodeProcess:
 
 
 class Probe:
-    """Publishes what the node hears, and keeps the latest of what it says."""
+    """Publishes what the node hears, and keeps the latest of what it says.
 
-    def __init__(self, node_process):
+    ``beside`` is another probe: what either waits for, both hear meanwhile.
+    """
+
+    def __init__(self, node_process, beside=None):
         self.target = node_process
-        self.node = Node(f"probe_{next(_numbers)}", namespace=node_process.namespace)
-        self.executor = SingleThreadedExecutor()
+        self.node = Node(
+            f"probe_{next(_numbers)}",
+            namespace=node_process.namespace,
+            start_parameter_services=False,  # which an executor asks about at each message
+        )
+        self._beside = beside
+        self.executor = beside.executor if beside else SingleThreadedExecutor()
         self.executor.add_node(self.node)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._description = self.node.create_publisher(String, "robot_description", latched)
@@ -111,6 +127,8 @@ class Probe:
             InertiaStamped, f"{node_process.name}/payload", 1
         )
         self.latest = {}
+        self._answers = {}
+        """By stamp in ns: what was heard with it, by topic."""
         self.health = {}
         self._clients = {}
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._hear_health, 10)
@@ -125,7 +143,9 @@ class Probe:
         return self
 
     def __exit__(self, *_):
-        self.executor.shutdown()
+        self.executor.remove_node(self.node)
+        if self._beside is None:
+            self.executor.shutdown()
         self.node.destroy_node()
 
     def _hear_health(self, message):
@@ -142,14 +162,33 @@ class Probe:
             self.node.create_subscription(
                 message_type(types[topic.partition("/")[0]]),
                 f"{self.target.name}/{topic}",
-                lambda message, topic=topic: self.latest.__setitem__(topic, message),
+                lambda message, topic=topic: self._hear(topic, message),
                 10,
             )
 
+    def _hear(self, topic, message):
+        self.latest[topic] = message
+        self._answers.setdefault(stamp_in(message), {})[topic] = message
+
     def spin(self, seconds):
+        """Process messages for so many seconds."""
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0.0:
-            self.executor.spin_once(timeout_sec=left)
+        while True:
+            # with another timeout an executor begins anew, at the subscriptions
+            self.executor.spin_once(timeout_sec=STEP)
+            if time.monotonic() >= end:
+                return
+
+    def drain(self):
+        """Process all messages that have arrived."""
+        while True:
+            try:
+                handler, *_ = self.executor.wait_for_ready_callbacks(timeout_sec=0.0)
+            except TimeoutException:
+                return
+            handler()
+            if handler.exception() is not None:
+                raise handler.exception()
 
     def until(self, condition, again=None, every=0.05):
         """Spin until the condition holds, doing something again and again meanwhile."""
@@ -161,14 +200,26 @@ class Probe:
                 again()
             self.spin(every)
 
-    def quiet(self):
-        """Let what is still on its way arrive, and forget it."""
-        while True:
-            self.latest.clear()
-            self.spin(0.4)
-            if not self.latest:
-                break
-        self.health.clear()
+    def known(self):
+        """Wait until the node knows all that was created here; process what it said before.
+
+        Publishers, subscriptions and clients are announced in the order in which they are created,
+        so that a node that answers a new client has heard of all others. To a client that it does
+        not know yet a service drops its answer, though this client knows the service.
+        """
+        client = self.node.create_client(GetParameters, f"{self.target.name}/get_parameters")
+        self.until(client.service_is_ready)
+        self._answered(client, GetParameters.Request())
+        self.node.destroy_client(client)
+        self.drain()
+
+    def processed(self):
+        """Wait until the node has processed all that was sent.
+
+        Before it answers a request it takes a message of each topic, of which it stores few.
+        """
+        for _ in range(DEPTH):
+            self.get("use_sim_time")
 
     # -- what the node hears -----------------------------------------------------------------------
 
@@ -194,13 +245,31 @@ class Probe:
         return message
 
     def answer(self, topics, *args, **kwargs):
-        """Send one state again and again until it is answered on all topics; return the answers."""
-        self.latest.clear()
-        self.until(
-            lambda: all(topic in self.latest for topic in topics),
-            again=lambda: self.send(*args, **kwargs),
-        )
-        return [self.latest[topic] for topic in topics]
+        """Send a state again and again until one is answered on all topics; return the answers."""
+        return self.answered(topics, lambda: self.send(*args, **kwargs))
+
+    def answered(self, topics, send):
+        """Send states again and again until one is answered on all topics; return the answers.
+
+        They have one stamp: answers to states before are not among them.
+        """
+        since, found = self._stamp, []
+        self._answers.clear()
+
+        def complete():
+            found.extend(
+                [heard[topic] for topic in topics]
+                for stamp, heard in self._answers.items()
+                if stamp > since and heard.keys() >= set(topics)
+            )
+            return bool(found)
+
+        self.until(complete, again=send, every=0.02)
+        return found[0]
+
+    def answered_since(self, stamp):
+        """Return the topics with answers to states after a stamp in ns."""
+        return {topic for at, heard in self._answers.items() if at > stamp for topic in heard}
 
     def gravity(self, vector, frame_id=""):
         message = Vector3Stamped()
@@ -220,23 +289,29 @@ class Probe:
     # -- services of the node ----------------------------------------------------------------------
 
     def call(self, kind, service, request, *, once=False):
+        """Call a service of the node; ``once``: what two calls do is not what one does."""
         client = self._clients.get(service)
         if client is None:
             client = self.node.create_client(kind, f"{self.target.name}/{service}")
             self._clients[service] = client
             self.until(client.service_is_ready)
-            # a service drops its answer to a client that it has not discovered, though this client
-            # has discovered the service
-            self.spin(SETTLING)
-        futures = [client.call_async(request)]
+            if once:
+                self.known()
+        if once:
+            future = client.call_async(request)
+            self.until(future.done, every=0.001)
+            return future.result()
+        return self._answered(client, request)
 
-        def ask_again():
-            again = kind is not ChangeState and not once
-            if again and time.monotonic() > asked + SETTLING * len(futures):
+    def _answered(self, client, request):
+        """Return the answer to a request, which is repeated if that gets lost."""
+        futures, asked = [], time.monotonic()
+
+        def ask():
+            if time.monotonic() >= asked + ASK_AGAIN * len(futures):
                 futures.append(client.call_async(request))
 
-        asked = time.monotonic()
-        self.until(lambda: any(f.done() for f in futures), again=ask_again, every=0.001)
+        self.until(lambda: any(f.done() for f in futures), again=ask, every=0.001)
         return next(f.result() for f in futures if f.done())
 
     def set(self, **values):
@@ -255,7 +330,7 @@ class Probe:
 
     def transition(self, label):
         request = ChangeState.Request(transition=Transition(label=label))
-        return self.call(ChangeState, "change_state", request).success
+        return self.call(ChangeState, "change_state", request, once=True).success
 
     def lifecycle_state(self):
         return self.call(GetState, "get_state", GetState.Request()).current_state.label
@@ -302,6 +377,14 @@ def about(message):
     """Return what the first label of an array says: its contents, and further keys with values."""
     what, *pairs = message.layout.dim[0].label.split("; ")
     return what, dict(pair.split("=", 1) for pair in pairs)
+
+
+def stamp_in(message):
+    """Return the stamp in ns of a message, in its header or in the first label of an array."""
+    if hasattr(message, "header"):
+        return stamp_of(message.header.stamp)
+    sec, nanosec = about(message)[1]["stamp"].split(".")
+    return 10**9 * int(sec) + int(nanosec)
 
 
 def wrench_of(message):

@@ -13,6 +13,7 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.messages import stamp_of
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -62,6 +63,31 @@ class Watcher(Probe):
     @property
     def tau(self):
         return np.array(self.states[-1].effort)
+
+    @property
+    def now(self):
+        """The time of the simulation in s, which is slower than ours on a busy machine."""
+        return 1e-9 * stamp_of(self.states[-1].header.stamp)
+
+    def lasts(self, seconds):
+        """Wait for so many seconds of the simulation."""
+        self.drain()
+        end = self.now + seconds
+        self.until(lambda: self.now >= end, every=0.01)
+
+    def rests(self, seconds=0.5, within=0.002):
+        """Wait until no joint moves by more than that in so many seconds of the simulation."""
+        self.until(lambda: self.states)
+        self.drain()
+        since, q = self.now, self.q
+
+        def still():
+            nonlocal since, q
+            if np.abs(self.q - q).max() > within:
+                since, q = self.now, self.q
+            return self.now - since >= seconds
+
+        self.until(still, every=0.01)
 
     def effort(self, values):
         self.commands.publish(Float64MultiArray(data=list(map(float, values))))

@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("rclpy")
 
 from robots import robot
+from waiting import TIMEOUT
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
@@ -49,7 +50,7 @@ def run(*arguments):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=240,
+        timeout=TIMEOUT,
         cwd=Path(__file__).parents[2],
     )
 

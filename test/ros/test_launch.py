@@ -25,10 +25,13 @@ from launch_bench import (
     make_installation,
 )
 from ros_bench import NodeProcess, Probe, twist_of
+from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from waiting import TIMEOUT
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.launching import boolean
 
 pytestmark = pytest.mark.usefixtures("ros")
 
@@ -122,7 +125,7 @@ def test_a_launch_file_of_the_user_includes_ours(installed, tmp_path):
 def refusal(name, *arguments):
     """Return the only line of errors of a launch that must fail at once."""
     command = launch_command(name, "/refused", *arguments)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
     output = done.stdout + done.stderr
     assert done.returncode == 1, output
     assert "Traceback" not in output
@@ -141,6 +144,9 @@ def refusal(name, *arguments):
         ("simulation", "initial_positions:=[a]", r"initial_positions is '\[a\]'; valid is a list"),
         ("dynamics", "robot_state_publisher:=true", "there is no urdf to use it on"),
         ("command_watchdog", "command_timeout:=soon", "command_timeout is 'soon'; valid is a numb"),
+        ("command_watchdog", "brakes:=maybe", "brakes must be true or false, got 'maybe'"),
+        ("simulation", "rviz:=2", "rviz must be true or false, got '2'"),
+        ("simulation", "use_sim_time:=soon", "use_sim_time must be true or false, got 'soon'"),
         ("dynamics", "representation:=bodyfixed", "Valid options are: .*'body_fixed'"),
         ("simulation", "dynamics_params:={bodies: [1, a]}", r"bodies is \[1, 'a'\]; valid is a"),
     ],
@@ -197,12 +203,46 @@ def test_a_parameter_file_for_another_node_is_refused(installed, tmp_path):
 
 def test_one_node_that_fails_ends_the_others(installed):
     command = launch_command("simulation", f"/failing_{os.getpid()}", "params:={rate: -1.0}")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
     output = done.stdout + done.stderr
     assert done.returncode == 1, output
     assert "simulator_node has failed with exit code 1" in output
     for node in ("gravity_compensation_node", "dynamics_node"):
         assert re.search(rf"{node}-\d\]: process has finished cleanly", output)
+
+
+@pytest.mark.parametrize("failing", ["dynamics_params:={max_rate: -1.0}", "teaching:=TRUE"])
+def test_a_node_that_commands_nothing_does_not_end_one_that_commands(installed, tmp_path, failing):
+    teaching = tmp_path / "lib" / "mbs_dynamics" / "teaching_node"
+    teaching.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
+
+    class Simulation(Launched):
+        executable = "gravity_compensation_node"
+
+        def command(self, *arguments):
+            return launch_command("simulation", self.namespace, *arguments)
+
+    with Simulation(failing) as process, Probe(process) as probe:
+        ready = "gravity_compensation_node]: ready, and disabled"
+        failed = "has failed with exit code"
+        probe.until(lambda: ready in process.log and failed in process.log)
+        request = SetBool.Request(data=True)
+        probe.until(lambda: probe.call(SetBool, "enable", request).success)
+        assert "gravity_compensation_node goes on" in process.log
+        assert process.stop(signal.SIGINT) == 0
+
+
+@pytest.mark.parametrize("text", ["true", "True", "TRUE", "1", "yes", "On", " true "])
+def test_boolean_arguments_are_read_as_users_write_them(text):
+    opposite = {"true": "False", "1": "0", "yes": "no", "on": "off"}[text.strip().lower()]
+    assert boolean("brakes", text) is True
+    assert boolean("brakes", opposite) is False
+
+
+@pytest.mark.parametrize("text", ["", "maybe", "2", "truee", "None"])
+def test_other_values_of_boolean_arguments_are_refused(text):
+    with pytest.raises(mbs.ArgumentError, match=f"brakes must be true or false, got '{text}'"):
+        boolean("brakes", text)
 
 
 @pytest.mark.parametrize("name", FILES)

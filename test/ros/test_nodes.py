@@ -23,6 +23,7 @@ from rclpy.executors import MultiThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
+from waiting import TIMEOUT
 
 from mbs_dynamics.control.force_sensor import Calibration
 from mbs_dynamics.errors import MbsError
@@ -264,7 +265,7 @@ def test_callbacks_exclude_one_another_in_several_threads(start):
         node.create_timer(0.001, callback)
     executor = MultiThreadedExecutor(num_threads=3)
     executor.add_node(node)
-    end = time.monotonic() + 20.0
+    end = time.monotonic() + TIMEOUT
     while len(ran) < 50 and time.monotonic() < end:
         with contextlib.suppress(ValueError):
             executor.spin_once(timeout_sec=1.0)

@@ -16,9 +16,11 @@ pytest.importorskip("rclpy")
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from waiting import TIMEOUT
 
 from mbs_dynamics.ros.parameters import misdirected_files
 from mbs_dynamics.ros.process import (
+    ENDING,
     LOCALHOST_UDP,
     EndingSignals,
     prefer_udp,
@@ -66,7 +68,11 @@ HANG_AT_EXIT = "atexit.register(time.sleep, 100)"
 def outcome(before="", after=""):
     program = PROGRAM.format(before=before, after=after)
     return subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
     )
 
 
@@ -83,7 +89,11 @@ def test_a_second_interrupt_changes_no_exit_code(ros):
     """A terminal sends SIGINT to all its processes, and so does launch, to its own."""
     program = NODE.format(pauses=[0.2, 0.05, 0.01, 0.01])
     ended = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
 
@@ -113,7 +123,7 @@ def test_arguments_that_ros_cannot_read_take_one_line(tmp_path):
         "['--nonsense']": ["--nonsense"],
     }
     command = [sys.executable, "-c", TRIED, repr(list(cases.values()))]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     assert (ended.returncode, ended.stdout) == (0, "")
     lines = [line for line in ended.stderr.splitlines() if "[rcl]" not in line]
     for line, said in zip(lines, cases, strict=True):
@@ -245,7 +255,7 @@ class Reluctant(Node):
 
 
 def test_an_error_does_not_end_a_node_and_a_signal_lets_it_shut_down(ros):
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in ENDING}
     node = Reluctant()
     try:
         signals = EndingSignals()

@@ -16,6 +16,7 @@ pytest.importorskip("rosbags")
 
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
+from waiting import TIMEOUT
 
 import mbs_dynamics as mbs
 from mbs_dynamics.identification import Recording
@@ -34,7 +35,7 @@ def recording():
 def replayed(*arguments):
     """Run the command in a process of its own, as it has a ROS of its own."""
     command = [sys.executable, "-m", "mbs_dynamics.cli", "replay", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +84,7 @@ def test_what_cannot_be_replayed(bag, tmp_path):
     main = "import sys; from mbs_dynamics.cli import main; "
     tried = [["replay", str(robot_path("arm7")), str(bag), *given] for given in cases.values()]
     command = [sys.executable, "-c", main + f"print([main(one) for one in {tried}])"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     assert done.stdout == "[1, 1, 1, 1]\n", done.stderr
     for said in cases:
         assert said in done.stderr

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import ExitStack
 from types import SimpleNamespace
 
@@ -19,6 +21,7 @@ from ros_bench import NodeProcess, Probe
 from sensor_msgs.msg import JointState
 from simulator_bench import SimulatorProcess, Watcher
 from std_srvs.srv import SetBool, Trigger
+from waiting import TIMEOUT
 
 from mbs_dynamics.identification import read_recording
 from mbs_dynamics.resources import robot_path
@@ -31,6 +34,10 @@ JOINTS = [f"joint{k}" for k in range(1, 8)]
 Q = np.array([0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1])
 
 
+DAMPING = [5.0] * 4 + [0.5] * 3
+"""Of the joints of the arm that is taught: so much that torques of a busy machine may be late."""
+
+
 class ControlProcess(NodeProcess):
     """The node that follows the trajectories."""
 
@@ -41,6 +48,17 @@ class TeachingProcess(NodeProcess):
     """The node as a process of its own."""
 
     executable = "teaching_node"
+
+
+def test_without_scipy_it_refuses_to_start_and_names_the_package():
+    """And does not end when a recording does."""
+    program = "import sys; sys.modules['scipy'] = None; from mbs_dynamics.ros import teaching_node"
+    command = [sys.executable, "-c", f"{program}; sys.exit(teaching_node.main())"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert "cannot start" in line
+    assert "python3-scipy" in line
 
 
 class Taught:
@@ -186,49 +204,58 @@ def test_what_cannot_be_played_is_refused_with_the_reason_and_nothing_is_sent(ta
 def test_a_simulated_arm_floats_is_taught_and_plays_over_dds(ros, tmp_path):
     file = tmp_path / "pushed.npz"
     with (
-        SimulatorProcess(
-            rate=250.0, joint_friction="[0.0]", joint_damping="[5.0]", drive_damping=0.0
-        ) as simulator,
+        SimulatorProcess(rate=250.0, joint_friction="[0.0]", joint_damping=DAMPING) as simulator,
         Watcher(simulator) as arm,
         ExitStack() as nodes,
     ):
         namespace = simulator.namespace
-        given = READY | {"command_topic": simulator.topic, "max_age": 0.0, "mode": "floating"}
+        given = READY | {"command_topic": simulator.topic, "mode": "floating"}
         given |= {f"stiffness.{name}": 0.5 if name > "joint4" else 25.0 for name in JOINTS}
         arm.node.destroy_publisher(arm.commands)
         control, teaching = (
-            nodes.enter_context(Probe(nodes.enter_context(one)))
+            nodes.enter_context(Probe(nodes.enter_context(one), beside=arm))
             for one in (
                 ControlProcess(namespace=namespace, **given),
-                TeachingProcess(namespace=namespace, file=file, speed=0.7),
+                TeachingProcess(namespace=namespace, file=file),
             )
         )
         on, off = (SetBool.Request(data=data) for data in (True, False))
+
+        def near(q, within=0.05):
+            return abs(arm.q - q)[:4].max() < within
+
+        def pushed(force):
+            q = arm.q
+            arm.until(lambda: not near(q, 0.2), lambda: arm.push("link4", [0.0, force, force]))
+            arm.rests()
+
+        def taught():  # once no states are lost while this machine is busy
+            teaching.until(lambda: teaching.call(SetBool, "record", on, once=True).success)
+            arm.lasts(0.3)
+            ends.append(arm.q)
+            pushed(8.0 if len(ends) % 4 else -8.0)
+            ends.append(arm.q)
+            return teaching.call(SetBool, "record", off, once=True).success
+
+        ends = []
         control.until(lambda: control.call(SetBool, "enable", on, once=True).success)
-        arm.spin(0.5)
-        teaching.until(lambda: teaching.call(SetBool, "record", on, once=True).success)
-        for _ in range(20):
-            arm.push("link4", [0.0, 8.0, 8.0])
-            arm.spin(0.1)
-        arm.spin(2.0)
-        said = teaching.call(SetBool, "record", off, once=True)
-        assert said.success, said.message
+        arm.rests()
+        teaching.until(taught)
         recording = read_recording(file, torques=False)
-        order = [recording.joints.index(name) for name in JOINTS]
-        way = recording.q[:, order]
-        assert np.ptp(way, axis=0).max() > 0.1
-        assert control.set(mode="joint") == ""
+        way = recording.q[:, [recording.joints.index(name) for name in JOINTS]]
+        np.testing.assert_allclose(way[[0, -1]], ends[-2:], atol=0.01)
+        pushed(-8.0)
+        control.until(lambda: control.set(mode="joint") == "")
         said = teaching.call(Trigger, "play", Trigger.Request(), once=True)
         assert said.success, said.message
-        arm.until(lambda: abs(arm.q - way[0])[:4].max() < 0.05, every=0.01)
         control.until(lambda: control.call(SetBool, "pause", on, once=True).success)
-        arm.spin(1.0)
-        paused = arm.q
-        arm.spin(0.5)
-        assert abs(arm.q - paused)[:4].max() < 0.02
+        arm.rests()
+        assert "the trajectory has ended" not in control.target.log
+        assert not near(way[-1])
         assert control.call(SetBool, "pause", off, once=True).success
         control.until(lambda: "the trajectory has ended" in control.target.log)
-        arm.spin(1.0)
-        assert abs(arm.q - way[-1])[:4].max() < 0.05
+        arm.until(lambda: near(way[-1]))
+        arm.rests()
+        assert near(way[-1])
         assert control.call(Trigger, "stop", Trigger.Request()).success
         assert not control.call(SetBool, "pause", on, once=True).success

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import re
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -16,12 +17,12 @@ pytest.importorskip("rclpy")
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from rclpy.qos import qos_profile_sensor_data
-from ros_bench import SETTLING, NodeProcess, Probe, wrench_of
+from ros_bench import NodeProcess, Probe, wrench_of
 from sensor_msgs.msg import Imu
 from std_srvs.srv import Trigger
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.force_sensor import Calibration
+from mbs_dynamics.control.force_sensor import STILL, Calibration
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.resources import robot_path
@@ -77,25 +78,27 @@ class Sensor(Probe):
 
     def left(self, q, W, **how):
         """Return what is left of a reading (6,), moment first, by topic."""
-        self.latest.clear()
-        self.until(lambda: set(OUTPUTS) <= set(self.latest), again=lambda: self.read(q, W, **how))
-        for topic, frame in OUTPUTS.items():
-            assert self.latest[topic].header.frame_id == frame
-        return {topic: np.roll(wrench_of(self.latest[topic]), 3) for topic in OUTPUTS}
+        answers = self.answered(OUTPUTS, lambda: self.read(q, W, **how))
+        assert [one.header.frame_id for one in answers] == [*OUTPUTS.values()]
+        each = (np.roll(wrench_of(one), 3) for one in answers)
+        return dict(zip(OUTPUTS, each, strict=True))
 
     def ask(self, service, q, W):
         """Call a service while the arm stands still, again while readings are too few."""
-        client = self.node.create_client(Trigger, f"{self.target.name}/{service}")
-        self.until(client.service_is_ready)
-        self.spin(SETTLING)
+        self.processed()
+        end = time.monotonic() + STILL  # then readings before do not count
+
+        def read():
+            self.read(q, W)
+            self.spin(0.01)
+
+        self.until(lambda: time.monotonic() > end, again=read, every=0.0)
         while True:
-            for _ in range(60):
-                self.read(q, W)
-                self.spin(0.01)
-            future = client.call_async(Trigger.Request())
-            self.until(future.done, again=lambda: self.read(q, W), every=0.01)
-            if "cover" not in future.result().message:
-                return future.result()
+            answer = self.call(Trigger, service, Trigger.Request(), once=True)
+            if "cover" not in answer.message:
+                return answer
+            for _ in range(10):
+                read()
 
 
 def test_from_still_poses_to_contact_and_zero(tmp_path):
@@ -172,13 +175,14 @@ def test_bad_input_is_named_and_gives_no_output(tmp_path):
             "frame": {"frame": "link3"},
         }.items():
             if kind != "no_motion":
-                probe.until(lambda: "wrench" in probe.latest, again=send)
-            probe.quiet()
+                probe.answered(["wrench"], send)
+            before = probe.latest_stamp
             probe.until(lambda k=kind: probe.rejected(k), again=lambda how=how: send(**how))
-            assert not probe.latest, kind
+            probe.known()
+            assert probe.answered_since(before) == set(), kind
         probe.until(lambda: "header.frame_id is 'link3'" in process.log)
         probe.until(lambda: probe.level("input") == DiagnosticStatus.ERROR)  # stale
-        probe.until(lambda: "wrench" in probe.latest, again=send)
+        probe.answered(["wrench"], send)
 
 
 def test_a_bad_file_is_named_and_the_node_goes_on(tmp_path):

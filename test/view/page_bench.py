@@ -10,6 +10,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
+from waiting import TIMEOUT
 
 pytest.importorskip("viser")
 pytest.importorskip("playwright")
@@ -19,7 +20,6 @@ from playwright.sync_api import sync_playwright
 from mbs_dynamics.errors import BackendError
 from mbs_dynamics.view.pictures import WITHOUT_SCREEN, browser
 
-TIMEOUT = 60_000
 """Time limit in ms; software rendering is slow."""
 
 
@@ -56,7 +56,7 @@ class Seen:
 
     def __init__(self, started, address, width=640, height=480):
         self.page = started.new_page(viewport={"width": width, "height": height})
-        self.page.set_default_timeout(TIMEOUT)
+        self.page.set_default_timeout(1e3 * TIMEOUT)
         self.requested, self.errors = [], []
         self.page.on("request", lambda request: self.requested.append(request.url))
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
@@ -88,7 +88,7 @@ class Seen:
 
     def until(self, condition):
         """Wait until a condition holds; return False if it does not in time."""
-        end = time.monotonic() + 1e-3 * TIMEOUT
+        end = time.monotonic() + TIMEOUT
         while time.monotonic() < end:
             if condition():
                 return True

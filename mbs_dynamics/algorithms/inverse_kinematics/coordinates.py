@@ -14,7 +14,7 @@ from mbs_dynamics.algorithms.manipulability import moving_coordinates
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.coordinates import contradictions
+from mbs_dynamics.model.coordinates import contradictions, single_coordinates, velocity_names
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
 
@@ -52,8 +52,8 @@ class Coordinates(NamedTuple):
         if isinstance(held, str) or not all(isinstance(name, str) for name in held):
             raise ArgumentError(f"held must be a sequence of names of joints; got {held!r}")
         for name in held:
-            if name in model.velocity_names:
-                gone = [model.velocity_names.index(name)]
+            if name in velocity_names(model.joints):
+                gone = [velocity_names(model.joints).index(name)]
             else:
                 gone = list(model.joint(name).velocities)
             moved = [k for k in moved if k not in gone]
@@ -67,19 +67,19 @@ class Coordinates(NamedTuple):
             slides[own] |= ~joint.screws[:3].any(axis=0)
         for k, message in contradictions(lower, upper).items():
             if k in moved:
-                raise ModelError(f"joint {model.velocity_names[k]!r}: {message}")
+                raise ModelError(f"joint {velocity_names(model.joints)[k]!r}: {message}")
         return cls(model, moved, lower, upper, periodic, slides, reach(model, body))
 
     def values(self, q: FloatArray) -> FloatArray:
         """Return the values (..., n) of single coordinates of q (..., nq), 0 for others."""
-        at, k = self.model.single.T
+        at, k = single_coordinates(self.model.joints).T
         x = np.zeros((*q.shape[:-1], self.model.n))
         x[..., k] = q[..., at]
         return x
 
     def with_values(self, q: FloatArray, x: FloatArray) -> FloatArray:
         """Return q (..., nq) with single coordinates from x (..., n) and others displaced by it."""
-        at, k = self.model.single.T
+        at, k = single_coordinates(self.model.joints).T
         moved: FloatArray = q.copy()
         if len(k) < self.model.n:
             v = x.copy()

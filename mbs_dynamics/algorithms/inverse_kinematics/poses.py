@@ -17,6 +17,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.model.coordinates import checked_positions, velocity_names
 from mbs_dynamics.model.model import Model
 
 CONVERGED = "converged"
@@ -88,7 +89,7 @@ def inverse_kinematics(
 
     ``q0`` (..., nq), clipped to the limits, is the first start, by default in the middle of them.
     ``held`` names joints that keep their positions in q0: ``("floating_base",)`` holds a base; or
-    single velocities of them, by the names of ``model.velocity_names``.
+    single velocities of them, by the names of ``velocity_names``.
     The other ``starts`` are random, with many coordinates at limits, and equal for equal ``seed``
     and for all targets; the last ones have all coordinates at limits. They are tried until the
     errors are within ``angular_tolerance`` in rad and ``linear_tolerance`` in m, each for at most
@@ -133,7 +134,7 @@ def inverse_kinematics(
     )
     low, high = coordinates.ranges()
     middle = coordinates.with_values(model.neutral(), 0.5 * (low + high))
-    first = middle if q0 is None else model.checked_positions("q0", q0)
+    first = middle if q0 is None else checked_positions(model.joints, "q0", q0)
     rng = np.random.default_rng(checks.count("seed", seed, least=0))
     random = rng.random((checks.count("starts", starts) - 1, len(moved)))
     random = (random - 0.5) / (1.0 - AT_LIMITS) + 0.5
@@ -313,7 +314,7 @@ def _reason(model: Model, coordinates: Coordinates, gap: FloatArray, beyond: Flo
         )
     moved, x = np.array(coordinates.moved), coordinates.values(beyond)
     named = [
-        f"{model.velocity_names[k]} at {x[k]:.4g}, outside {coordinates.lower[k]:.4g} to "
+        f"{velocity_names(model.joints)[k]} at {x[k]:.4g}, outside {coordinates.lower[k]:.4g} to "
         f"{coordinates.upper[k]:.4g}"
         for k in moved[coordinates.outside(beyond)]
     ]

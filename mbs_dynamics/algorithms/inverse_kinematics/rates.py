@@ -32,7 +32,7 @@ def inverse_differential_kinematics(
     pseudoinverse solution, which grows without bound towards a singular configuration and omits the
     lost directions in it.
 
-    ``q`` (..., n); ``V`` in rad/s and m/s; ``body`` is the name of a body or link; ``damping``
+    ``q`` (..., nq); ``V`` in rad/s and m/s; ``body`` is the name of a body or link; ``damping``
     (...) >= 0. ``representation`` is ``"body_fixed"``, ``"spatial"``, ``"hybrid"`` or ``"mixed"``.
     ``twist_weights`` (6,) >= 0 weigh the squared components of J qd - V, where 0 leaves one free,
     and ``joint_weights`` (n,) > 0 the squared rates. ``null_space_velocity`` (..., n) is projected
@@ -45,7 +45,6 @@ def inverse_differential_kinematics(
     """
     J = jacobian(model, q, body, representation=representation)
     n = model.n
-    checks.numbers("q", q, (n,), batch=True)
     free = np.zeros(n) if null_space_velocity is None else null_space_velocity
     W_V = _weights("twist_weights", twist_weights, 6)
     W_q = _weights("joint_weights", joint_weights, n)

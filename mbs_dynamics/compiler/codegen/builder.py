@@ -218,15 +218,13 @@ class Value:
     ) -> Value:
         """Load the value here: an element, or one of another type.
 
-        Of a vector, those lanes that a mask selects, each from an address of its own if this is a
-        vector of addresses. The other lanes are zero.
+        Of a vector, those lanes that a mask selects; the other lanes are zero.
         """
         kind = kind or self._element()
         if mask is None:
             way = "load volatile" if volatile else "load"
             return self.code.new(kind, f"{way} {name_of(kind)}, {self}{_alignment(kind)}")
-        way = "gather" if lanes_of(self.kind) > 1 else "load"
-        name = intrinsic(f"masked.{way}", kind, self.kind)
+        name = intrinsic("masked.load", kind, self.kind)
         callee = Prototype(name, kind, self.kind, I32, mask.kind, kind)
         return self.code.call(callee, self, WORD, mask, 0)
 
@@ -236,8 +234,7 @@ class Value:
             way = "store volatile" if volatile else "store"
             self.code.lines.append(f"  {way} {x}, {self}{_alignment(x.kind)}")
             return
-        way = "scatter" if lanes_of(self.kind) > 1 else "store"
-        name = intrinsic(f"masked.{way}", x.kind, self.kind)
+        name = intrinsic("masked.store", x.kind, self.kind)
         callee = Prototype(name, VOID, x.kind, self.kind, I32, mask.kind)
         self.code.call(callee, x, self, WORD, mask)
 
@@ -338,9 +335,9 @@ class Function:
         at.value = initial
         return at
 
-    def numbers(self, lanes: int, step: int = 1) -> Value:
-        """Return a vector of integers: zero and its successors, times a step."""
-        text = ", ".join(f"{I64} {step * lane}" for lane in range(lanes))
+    def numbers(self, lanes: int) -> Value:
+        """Return a vector of the integers from zero on."""
+        text = ", ".join(f"{I64} {lane}" for lane in range(lanes))
         return Value(self, vector(lanes, I64), f"<{text}>")
 
     def splat(self, x: Value, lanes: int) -> Value:
@@ -417,30 +414,24 @@ class Function:
             self.jump(start)
 
     @contextlib.contextmanager
-    def loop(
-        self, first: Operand, last: Operand = None, step: int = 1, *, backwards: bool = False
-    ) -> Iterator[Value]:
-        """Run the statements for each number, counted as ``range`` does, or from the last one on.
-
-        Only loops with a step of 1 run backwards.
-        """
+    def loop(self, first: Operand, last: Operand = None, step: int = 1) -> Iterator[Value]:
+        """Run the statements for each number, counted as ``range`` does."""
         if last is None:
             first, last = 0, first
         first, last = self.operand(first, I64), self.operand(last, I64)
         before, start, again, end = (self.label() for _ in range(4))
         k, following = (Value(self, I64, f"%{label}.k") for label in (start, again))
-        initial = last - 1 if backwards else first
         some = first < last
         self.begin(before)
         self.branch(some, start, end)
         self.lines += [
             f"{start}:",
-            f"  {k.text} = phi {I64} [{initial.text}, %{before}], [{following.text}, %{again}]",
+            f"  {k.text} = phi {I64} [{first.text}, %{before}], [{following.text}, %{again}]",
         ]
         yield k
         self.begin(again)
-        self.lines.append(f"  {following.text} = add {k}, {-1 if backwards else step}")
-        self.branch(following >= first if backwards else following < last, start, end)
+        self.lines.append(f"  {following.text} = add {k}, {step}")
+        self.branch(following < last, start, end)
         self.lines.append(f"{end}:")
 
 

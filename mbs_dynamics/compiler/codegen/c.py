@@ -8,11 +8,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.compiler.ir.text import Printer
-from mbs_dynamics.compiler.passes.pipeline import for_c
 from mbs_dynamics.compiler.passes.strategy import C_STACK
 
 PRECISIONS = {"double": ("double", "", 8), "single": ("float", "f", 4)}
@@ -25,7 +23,7 @@ KEYWORDS = (
     "union unsigned void volatile while INFINITY NAN"
 )
 OWN = "workspace memory"
-FUNCTIONS = {ops.SIN, ops.COS, ops.SQRT, ops.ATAN2}
+FUNCTIONS = [row.c.partition("{f}(")[0] for row in ops.ROWS if "{f}(" in row.c]
 RESERVED = {*KEYWORDS.split(), *OWN.split(), *FUNCTIONS, *(f"{x}f" for x in FUNCTIONS)}
 
 
@@ -49,22 +47,10 @@ class CFunction(NamedTuple):
     nothing between calls; 0 if there is no such argument."""
 
 
-def c_function(
-    program: Program, *, name: str | None = None, precision: str = "double"
-) -> CFunction:
-    """Return a program in C. Memory beyond :data:`C_STACK` is the caller's."""
-    return emit_module(for_c(program), name or identifier(program.name), precision)
-
-
-def emit_c(program: Program) -> str:
-    """Return a C99 file with the program as one function; see :class:`CFunction`."""
-    return "#include <math.h>\n\n" + c_function(program).definition
-
-
-def emit_module(module: ir.Module, name: str, precision: str = "double") -> CFunction:
-    """Return a module in C."""
+def emit_c(module: ir.Module, *, name: str | None = None, precision: str = "double") -> CFunction:
+    """Return a module in C. Memory beyond :data:`C_STACK` is the caller's."""
     kind, suffix, size = PRECISIONS[precision]
-    printer = _C(module, name, kind, suffix)
+    printer = _C(module, name or identifier(module.name), kind, suffix)
     workspace = printer.memory if size * printer.memory > C_STACK else 0
     definition = "\n".join([*printer.lines(workspace), ""])
     stack = 0 if workspace else size * printer.memory
@@ -76,7 +62,7 @@ def identifier(name: str) -> str:
     plain = re.sub(r"\W", "_", name, flags=re.ASCII)
     if not plain[:1].isalpha():
         plain = f"x{plain}"
-    taken = plain in RESERVED or re.fullmatch(r"t\d+|n_\w+", plain)
+    taken = plain in RESERVED or re.fullmatch(r"t\d+", plain)
     return f"{plain}_" if taken else plain
 
 
@@ -88,10 +74,7 @@ def c_constant(x: float, suffix: str = "") -> str:
 
 
 class _C(Printer):
-    """The lines of a module. Values are ``t0``, ``t1``..., and integers begin with ``n_``.
-
-    Methods are described in :class:`Printer`.
-    """
+    """The lines of a module. Values are ``t0``, ``t1``... Methods are described in Printer."""
 
     margin = "  "
 
@@ -100,7 +83,7 @@ class _C(Printer):
         self.offsets: dict[ir.Buffer, int] = {}
         self.memory = 0
         """Numbers of scratch memory."""
-        for buffer in module.buffers(ir.SCRATCH):
+        for buffer in module.scratch:
             self.offsets[buffer] = self.memory
             self.memory += buffer.size
         self.ports: dict[ir.Buffer, str] = {}
@@ -124,17 +107,13 @@ class _C(Printer):
         return f"const {self.kind}" if port.kind == ir.INPUT else self.kind
 
     def lines(self, workspace: int) -> Iterator[str]:
-        for buffer in self.module.buffers(ir.CONSTANT, ir.TABLE):
-            yield self.table(buffer)
         memory = ["memory"] if self.memory else []
         for procedure in self.module.procedures:
-            integers = list(map(self.variable, procedure.parameters))
             declared = [f"{self.kind} *{x}" for x in memory]
             declared += [f"{self.type(x)} *{port}" for x, port in self.ports.items()]
-            declared += [f"int {x}" for x in integers]
             yield f"static void {self.name}_{procedure.name}({', '.join(declared)})"
             yield "{"
-            yield from self.function_body(procedure.body, [*memory, *integers])
+            yield from self.function_body(procedure.body, memory)
             yield "}\n"
         yield self.signature(workspace)
         yield "{"
@@ -152,36 +131,16 @@ class _C(Printer):
         yield from (f"  (void){x};" for x in (*names, *self.ports.values()) if x not in used)
         yield from lines
 
-    def table(self, buffer: ir.Buffer) -> str:
-        assert buffer.data is not None
-        whole = buffer.kind == ir.TABLE
-        entries = [
-            str(x) if whole else c_constant(float(x), self.suffix) for x in buffer.data.tolist()
-        ]
-        rows = [", ".join(entries[k : k + 8]) for k in range(0, len(entries), 8)] or ["0"]
-        kind, size, text = "int" if whole else self.kind, max(buffer.size, 1), ",\n  ".join(rows)
-        return f"static const {kind} {self.symbol(buffer)}[{size}] = {{\n  {text}}};"
-
-    def symbol(self, buffer: ir.Buffer) -> str:
-        return f"{self.name}_{buffer.kind}_{buffer.name}".replace(".", "_")
-
-    def variable(self, x: ir.Variable) -> str:
-        return f"n_{x}"
-
-    def entry(self, buffer: ir.Buffer, at: ir.Index) -> str:
+    def entry(self, buffer: ir.Buffer, at: int) -> str:
         if buffer.kind == ir.SCRATCH:
-            return f"memory[{self.index(at + self.offsets[buffer])}]"
-        return f"{self.ports.get(buffer) or self.symbol(buffer)}[{self.index(at)}]"
+            return f"memory[{at + self.offsets[buffer]}]"
+        return f"{self.ports[buffer]}[{at}]"
 
     def operand(self, x: ir.Operand) -> str:
         return f"t{x}" if isinstance(x, int) else c_constant(x, self.suffix)
 
     def expression(self, op: str, args: Sequence[str]) -> str:
-        if op == ops.NEG:
-            return f"-{args[0]}"
-        if op == ops.SELECT:
-            return f"{args[0]} ? {args[1]} : {args[2]}"
-        return super().expression(f"{op}{self.suffix}" if op in FUNCTIONS else op, args)
+        return ops.TABLE[op].c.format(*args, f=self.suffix)
 
     def define(self, value: int, expression: str, *, condition: bool = False) -> str:
         return f"const {'int' if condition else self.kind} t{value} = {expression};"
@@ -189,32 +148,9 @@ class _C(Printer):
     def assign(self, entry: str, value: str) -> str:
         return f"{entry} = {value};"
 
-    def fill(self, fill: ir.Fill) -> Iterator[str]:
-        k = ir.Variable("zero")
-        zero = ir.Store(fill.buffer, ir.index(k) + fill.first, 0.0)
-        return self.loop(ir.For(k, ir.Index(), ir.index(fill.entries), (zero,)))
-
     def check(self, value: str, status: int) -> str:
         return f"if (!({value} > {self.operand(0.0)})) return {status};"
 
-    def loop(self, loop: ir.For) -> Iterator[str]:
-        k, begin, end = self.variable(loop.variable), self.index(loop.begin), self.index(loop.end)
-        if loop.backwards:
-            yield f"for (int {k} = {end} - 1; {k} >= {begin}; --{k}) {{"
-        else:
-            yield f"for (int {k} = {begin}; {k} < {end}; ++{k}) {{"
-        yield from self.body(loop.body)
-        yield "}"
-
-    def switch(self, switch: ir.Switch) -> Iterator[str]:
-        yield f"switch ({self.index(switch.on)}) {{"
-        for k, within in switch.cases:
-            yield f"case {k}: {{"
-            yield from self.body(within)
-            yield "  break; }"
-        yield "default: break;"
-        yield "}"
-
-    def call(self, procedure: ir.Procedure, arguments: Sequence[str]) -> str:
+    def call(self, procedure: ir.Procedure) -> str:
         given = [*(["memory"] if self.memory else []), *self.ports.values()]
-        return f"{self.name}_{procedure.name}({', '.join([*given, *arguments])});"
+        return f"{self.name}_{procedure.name}({', '.join(given)});"

@@ -1,10 +1,15 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Elementary functions on floats and on symbols alike, elementwise on arrays of either."""
+"""Elementary functions on floats and on symbols alike, elementwise on arrays of either.
+
+With NaN, every comparison is false, and all other functions return NaN as NumPy's do: also
+:func:`min` and :func:`max`. In all back ends ``min(a, b)`` is b if neither is less.
+"""
 
 from __future__ import annotations
 
-import math
+import builtins
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -13,8 +18,8 @@ import numpy as np
 
 from mbs_dynamics.compiler.frontend.graph import NUMBER, Condition, Symbol
 from mbs_dynamics.compiler.ir import operations as ops
-from mbs_dynamics.compiler.ir.interpreter import ARITHMETIC
-from mbs_dynamics.errors import SingularError
+from mbs_dynamics.compiler.ir.operations import on
+from mbs_dynamics.errors import SingularError, TraceError
 
 
 def _elementwise(
@@ -34,33 +39,41 @@ def _elementwise(
     return function
 
 
-def _method(name: str) -> Callable[[Any], Any]:
-    """Return a function that is a method of symbols and series."""
-    of_numbers = getattr(math, name)
-    return lambda x: getattr(x, name)() if hasattr(x, name) else of_numbers(x)
+def _compared(op: str, a: Any, b: Any) -> Any:
+    # a bool of NumPy, because ~True is -2
+    return (
+        on(op, a, b)
+        if hasattr(a, "operation") or hasattr(b, "operation")
+        else np.bool_(ops.TABLE[op].meaning(a, b))
+    )
 
 
-def _atan2(y: Any, x: Any) -> Any:
-    for symbol in (y, x):
-        if isinstance(symbol, Symbol):
-            return symbol.graph.operation(ops.ATAN2, y, x)
-    return math.atan2(y, x)
+def _isnan(x: Any) -> Any:
+    return on(ops.ISNAN, x) if hasattr(x, "operation") else np.isnan(x)
 
 
-def _less(a: Any, b: Any) -> Any:
-    # NumPy 1 would ask a comparison of its scalar with a symbol whether it holds
-    return (float(a) if isinstance(a, NUMBER) else a) < b
+def _min(a: Any, b: Any) -> Any:
+    return _select(_compared(ops.LESS, a, b) | _isnan(a), a, b)
+
+
+def _max(a: Any, b: Any) -> Any:
+    return _select(_compared(ops.LESS, b, a) | _isnan(a), a, b)
 
 
 def _select(condition: Any, x: Any, y: Any) -> Any:
-    if not isinstance(condition, Condition):
+    if isinstance(condition, (bool, np.bool_)):
         return x if condition else y
+    if not isinstance(condition, Condition):
+        raise TraceError(
+            f"a condition must be a comparison; got {type(condition).__name__}: write "
+            "select(less(0.5, x), a, b) for a number x that is 1 or 0"
+        )
     for operand in (x, y):
         if hasattr(operand, "selected"):  # a series: coefficient by coefficient
             return operand.selected(condition, x, y)
     if x is y or (type(x) is float and type(y) is float and x == y):
         return x
-    return condition.graph.operation(ops.SELECT, x, y, when=(condition,))
+    return condition.graph.operation(ops.SELECT, (condition, x, y))
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:
@@ -81,32 +94,53 @@ def positive(x: Any, message: str, above: float = 0.0) -> Any:
     return x
 
 
-sin = _elementwise(_method("sin"), np.sin, 1)
+sin = _elementwise(functools.partial(on, ops.SIN), np.sin, 1)
 """Sine of an angle in rad."""
 
-cos = _elementwise(_method("cos"), np.cos, 1)
+cos = _elementwise(functools.partial(on, ops.COS), np.cos, 1)
 """Cosine of an angle in rad."""
 
-sqrt = _elementwise(_method("sqrt"), np.sqrt, 1)
+sqrt = _elementwise(functools.partial(on, ops.SQRT), np.sqrt, 1)
 """Square root."""
 
-atan2 = _elementwise(_atan2, np.arctan2, 2)
+atan2 = _elementwise(functools.partial(on, ops.ATAN2), np.arctan2, 2)
 """Angle of the point (x, y), called as ``atan2(y, x)``, in (-pi, pi]."""
 
-less = _elementwise(_less, np.less, 2)
-"""The condition a < b, for use in :func:`select`."""
+hypot = _elementwise(functools.partial(on, ops.HYPOT), np.hypot, 2)
+"""Length of the vector (x, y), without overflow. Infinite if one of them is, also beside NaN."""
+
+abs = _elementwise(builtins.abs, np.abs, 1)
+"""Absolute value."""
+
+round = _elementwise(functools.partial(on, ops.ROUND), np.rint, 1)
+"""Nearest integer; of two, the even one. It has no derivative."""
+
+min = _elementwise(_min, np.minimum, 2)
+"""The lesser of two numbers; NaN if one of them is."""
+
+max = _elementwise(_max, np.maximum, 2)
+"""The greater of two numbers; NaN if one of them is."""
+
+isnan = _elementwise(_isnan, np.isnan, 1)
+"""The condition that a number is NaN."""
+
+less = _elementwise(functools.partial(_compared, ops.LESS), np.less, 2)
+"""The condition a < b. Conditions are combined by ``&``, ``|`` and ``~``; in arithmetic and as
+results they are 1.0 or 0.0."""
+
+less_equal = _elementwise(functools.partial(_compared, ops.LESS_EQUAL), np.less_equal, 2)
+"""The condition a <= b."""
+
+equal = _elementwise(functools.partial(_compared, ops.EQUAL), np.equal, 2)
+"""The condition a == b."""
 
 select = _elementwise(_select, _where, 3)
 """``select(condition, x, y)``: x where the condition holds, else y. Both are computed."""
 
 ON_SYMBOLS: dict[str, Callable[..., Any]] = {
-    **ARITHMETIC,
+    **{name: functools.partial(on, name) for name in ops.TABLE},
+    **{op: ops.TABLE[op].meaning for op in (ops.ADD, ops.SUB, ops.MUL, ops.NEG, ops.AND, ops.OR)},
     ops.DIV: operator.truediv,
-    ops.SIN: sin,
-    ops.COS: cos,
-    ops.SQRT: sqrt,
-    ops.ATAN2: atan2,
-    ops.LESS: less,
     ops.SELECT: select,
 }
-"""The functions of symbols that carry out operations."""
+"""The operations on symbols and numbers, with the folding of constants."""

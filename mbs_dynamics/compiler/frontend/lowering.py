@@ -4,20 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mbs_dynamics.compiler.frontend.graph import LOAD, Graph, Node, Symbol
 from mbs_dynamics.compiler.ir import nodes as ir
 
 
-def live_nodes(
-    graph: Graph, needed: Collection[ir.Buffer], checked: Sequence[Symbol] = ()
-) -> list[Node]:
-    """Return the nodes that stores to needed buffers, and checks, depend on."""
-    stored = [value for (buffer, _), (value, _) in graph.stores.items() if buffer in needed]
+def live_nodes(graph: Graph, needed: Sequence[Any]) -> list[Node]:
+    """Return the nodes that these depend on, in the order of the trace."""
     live = bytearray(len(graph.nodes))
-    for x in (*stored, *checked):
+    for x in needed:
         if isinstance(x, Node):
             live[x.id] = 1
     for node in reversed(graph.nodes):
@@ -29,32 +26,22 @@ def live_nodes(
 
 
 def lowered(
-    graph: Graph,
-    needed: Collection[ir.Buffer],
-    checked: Sequence[Symbol] = (),
-    *,
-    loads_first: bool = False,
+    graph: Graph, outputs: Mapping[ir.Buffer, Sequence[Any]], checked: Sequence[Symbol] = ()
 ) -> tuple[ir.Statement, ...]:
-    """Return the statements of stores to needed buffers, and checks at the end.
+    """Return the statements that compute the entries of outputs, and the checks at the end.
 
-    Inputs, constants and results of loops over columns are loaded before their first use, all else
-    where the trace did it; with ``loads_first`` all loads precede all stores, as in iterations that
-    run at the same time.
+    Inputs are loaded before their first use, and results stored once they are known.
     """
-    read = {graph.constants, *(x.given for x in graph.column_loops)}
-    nodes = live_nodes(graph, {*needed, *read}, checked)
-    pending: list[tuple[int, ir.Statement]]
-    pending = [(0, ir.Fill(x.given, 0, x.given.size)) for x in graph.column_loops]
-    pending += [
-        (after, ir.Store(buffer, at, value))
-        for (buffer, at), (value, after) in graph.stores.items()
-        if buffer in needed or buffer in read
-    ]
-    pending += [(x.after, x.call) for x in graph.column_loops]
-    pending.sort(key=lambda step: step[0])
-    pending.reverse()
-    results = {x.result for x in graph.column_loops}
+    stores: dict[int, list[tuple[ir.Buffer, int]]] = {}
+    """Places of results, by the number of the node; -1 stands for the numbers."""
     body: list[ir.Statement] = []
+    for buffer, entries in outputs.items():
+        for k, x in enumerate(entries):
+            if isinstance(x, Symbol):
+                stores.setdefault(x.id, []).append((buffer, k))
+            else:
+                body.append(ir.Store(buffer, k, float(x)))
+    needed = [x for entries in outputs.values() for x in entries]
     values: dict[int, int] = {}
 
     def operand(x: Any) -> Any:
@@ -65,46 +52,15 @@ def lowered(
         return define(x) if value is None else value
 
     def define(node: Node) -> int:
-        op, args = node.op, node.args
-        if op is not LOAD:
-            args = tuple([operand(x) for x in args])
+        args = node.args if node.op is LOAD else tuple([operand(x) for x in node.args])
         value = values[node.id] = len(values)
-        body.append(ir.Load(value, *args) if op is LOAD else ir.Let(value, op, args))
+        body.append(ir.Load(value, *args) if node.op is LOAD else ir.Let(value, node.op, args))
         return value
 
-    def step() -> None:
-        _, statement = pending.pop()
-        if isinstance(statement, ir.Store):
-            statement = statement._replace(value=operand(statement.value))
-        body.append(statement)
-
-    if loads_first:
-        nodes.sort(key=lambda node: node.op is not LOAD)
-    for node in nodes:
-        while pending and pending[-1][0] <= node.id and not loads_first:
-            step()
-        source = node.args[0] if node.op is LOAD else None
-        if source is None or (source.kind not in (ir.INPUT, ir.CONSTANT) and source not in results):
+    for node in live_nodes(graph, [*needed, *checked]):
+        if node.op is not LOAD:
             define(node)
-    to_check = [operand(x) for x in checked]
-    while pending:
-        step()
-    body += [ir.Check(x, k) for k, x in enumerate(to_check, 1)]
+        for buffer, k in stores.get(node.id, ()):
+            body.append(ir.Store(buffer, k, operand(node)))
+    body += [ir.Check(operand(x), k) for k, x in enumerate(checked, 1)]
     return tuple(body)
-
-
-def hoisted(loop: ir.For) -> ir.Block:
-    """Return a parallel loop, preceded by its loop-invariant statements."""
-    before: list[ir.Statement] = []
-    within: list[ir.Statement] = []
-    varying: set[ir.Operand] = set()
-    for x in loop.body:
-        varies = any(loop.variable in at.variables for at in ir.indices_of(x))
-        if not isinstance(x, (ir.Let, ir.Load)):
-            within.append(x)
-        elif varies or not varying.isdisjoint(ir.operands_of(x)):
-            within.append(x)
-            varying.add(x.value)
-        else:
-            before.append(x)
-    return (*before, loop._replace(body=tuple(within)))

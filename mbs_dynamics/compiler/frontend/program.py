@@ -7,22 +7,22 @@ from __future__ import annotations
 import contextlib
 import gc
 import math
-import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.compiler.frontend.columns import place_in, result_with
 from mbs_dynamics.compiler.frontend.functions import ON_SYMBOLS, positive
-from mbs_dynamics.compiler.frontend.graph import NUMBER, Graph, Symbol
+from mbs_dynamics.compiler.frontend.graph import NUMBER, Condition, Graph, Symbol
 from mbs_dynamics.compiler.frontend.lowering import lowered
 from mbs_dynamics.compiler.ir import nodes as ir
 from mbs_dynamics.compiler.ir import operations as ops
 from mbs_dynamics.compiler.ir.interpreter import evaluate_on
-from mbs_dynamics.errors import TraceError, log_warning
+from mbs_dynamics.compiler.ir.operations import Operations
+from mbs_dynamics.errors import TraceError
 
 
 class Port(NamedTuple):
@@ -36,39 +36,9 @@ class Port(NamedTuple):
         return math.prod(self.shape)
 
 
-class Operations(NamedTuple):
-    """How many operations of each kind a program has. Negations cost nothing and are left out."""
-
-    multiplications: int = 0
-    additions: int = 0
-    divisions: int = 0
-    square_roots: int = 0
-    trigonometric: int = 0
-    selections: int = 0
-
-    @property
-    def total(self) -> int:
-        return sum(self)
-
-    def __str__(self) -> str:
-        counts = self._asdict().items()
-        listed = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts if count)
-        return f"{self.total} operations ({listed})" if listed else "0 operations"
-
-
-COUNTED = {
-    "multiplications": (ops.MUL,),
-    "additions": (ops.ADD, ops.SUB),
-    "divisions": (ops.DIV,),
-    "square_roots": (ops.SQRT,),
-    "trigonometric": (ops.SIN, ops.COS, ops.ATAN2),
-    "selections": (ops.SELECT,),
-}
-
-
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A traced function, as straight-line code or as a loop nest."""
+    """A traced function, as straight-line code."""
 
     module: ir.Module
     inputs: tuple[Port, ...]
@@ -77,10 +47,6 @@ class Program:
     """Error messages of values that must be positive, in the order of the trace."""
     result_type: Any = None
     """The named tuple that the function returned; None if it returned an array or a mapping."""
-    in_loops: bool = False
-    """Whether loops have stayed loops."""
-    has_columns: bool = False
-    """Whether there are loops over columns of matrices in code that is straight otherwise."""
 
     @property
     def name(self) -> str:
@@ -89,20 +55,11 @@ class Program:
     @cached_property
     def operations(self) -> Operations:
         """How many operations of each kind one evaluation takes."""
-        times = ops.evaluations(self.straight.module)
-        return Operations(**{kind: sum(times[op] for op in of) for kind, of in COUNTED.items()})
-
-    @cached_property
-    def straight(self) -> Program:
-        """The program with loops over columns written out, in which their zeros are left out."""
-        if not self.has_columns:
-            return self
-
-        def outputs(**symbols: Any) -> dict[str, Any]:
-            return self.on_symbols(symbols)
-
-        shapes = {port.name: port.shape for port in self.inputs}
-        return replace(trace(outputs, shapes, name=self.name), result_type=self.result_type)
+        times = Counter(x.op for x in self.module.body if isinstance(x, ir.Let))
+        kinds: Counter[str] = Counter()
+        for op, number in times.items():
+            kinds[ops.TABLE[op].counted] += number
+        return Operations(*[kinds[kind] for kind in Operations._fields])
 
     def on_symbols(self, symbols: Mapping[str, Any]) -> dict[str, Any]:
         """Return the outputs by name, of symbols of the inputs, and guard these."""
@@ -118,42 +75,39 @@ class Program:
         }
 
 
-SILENT = 5.0
-"""Seconds that tracing and compilation take at most without a word in the log."""
-
-
 def trace(
     function: Callable[..., Any],
     inputs: Mapping[str, tuple[int, ...]],
     *,
     name: str,
     droppable: frozenset[str] = frozenset(),
-    large: bool = False,
 ) -> Program:
     """Call ``function(**symbols)`` once and return the traced program.
 
     ``inputs`` maps the names of keyword arguments to their shapes. The function returns one array,
     a named tuple of arrays, or a mapping of names to arrays. Inputs in ``droppable`` on which no
-    output depends are left out. ``large`` logs that tracing takes long, if it does. Raises
-    TraceError if the function does what only numbers allow, such as branching on a symbol.
+    output depends are left out. Raises TraceError if the function does what only numbers allow,
+    such as branching on a symbol, and ArgumentError if it takes too many operations.
     """
-    graph = Graph()
-    with uncollected(), _reported(graph, name) if large else contextlib.nullcontext():
+    graph = Graph(name)
+    with uncollected():
         try:
             result = function(**{key: graph.input(key, shape) for key, shape in inputs.items()})
         except (TypeError, AttributeError) as error:
             if isinstance(error, TraceError) or not _is_about_symbols(error):
                 raise
             raise TraceError(
-                f"{name} could not be traced: {error}. Use sin, cos, sqrt, atan2, less and select "
-                "from mbs_dynamics.compiler, which work on floats and symbols"
+                f"{name} could not be traced: {error}. Use the functions of mbs_dynamics.compiler, "
+                "such as sin, sqrt, less and select, which work on floats and symbols"
             ) from error
         named, result_type = named_results(name, result)
         arrays = {key: np.asarray(value, dtype=object) for key, value in named.items()}
-        outputs = [_output(graph, key, array) for key, array in arrays.items()]
+        outputs = {
+            ir.Buffer(key, ir.OUTPUT, array.size): [_entry(x, graph) for x in array.flat]
+            for key, array in arrays.items()
+        }
         checked, guards = zip(*graph.guards.values(), strict=True) if graph.guards else ((), ())
         body = lowered(graph, outputs, checked)
-        has_columns = bool(graph.column_loops)
     used = {x.buffer.name for x in body if isinstance(x, ir.Load)}
     kept = [Port(k, tuple(s)) for k, s in inputs.items() if k in used or k not in droppable]
     given = tuple(graph.inputs[port.name] for port in kept)
@@ -164,38 +118,7 @@ def trace(
         tuple(Port(key, array.shape) for key, array in arrays.items()),
         guards,
         result_type,
-        has_columns=has_columns,
     )
-
-
-def _output(graph: Graph, name: str, array: Any) -> ir.Buffer:
-    """Return the buffer of an output, after its stores are noted."""
-    entries = [_entry(x, graph) for x in array.flat]
-    result = result_with(graph, entries)
-    output = result or ir.Buffer(name, ir.OUTPUT, len(entries))
-    output.name, output.kind = name, ir.OUTPUT
-    for k, x in enumerate(entries):
-        after = len(graph.nodes) if result else x.id + 1 if isinstance(x, Symbol) else 0
-        if not result or place_in(result, x) != k:
-            graph.stores[output, ir.Index((), k)] = x, after
-    return output
-
-
-@contextlib.contextmanager
-def _reported(graph: Graph, name: str) -> Iterator[None]:
-    """Log that tracing takes more than :data:`SILENT` seconds, if it does. Starts a thread."""
-
-    def warn() -> None:
-        message = "%s: tracing takes more than %.0f s; %d operations so far"
-        log_warning(message, name, SILENT, len(graph.nodes))
-
-    timer = threading.Timer(SILENT, warn)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 @contextlib.contextmanager
@@ -225,11 +148,13 @@ def _is_about_symbols(error: TypeError | AttributeError) -> bool:
 
 
 def _entry(x: Any, graph: Graph) -> Symbol | float:
+    if isinstance(x, Condition):
+        x = x.number
     if isinstance(x, Symbol):
         if x.graph is not graph:
             raise TraceError("an output contains a symbol of another trace")
         return x
-    if not isinstance(x, NUMBER):
+    if not isinstance(x, (*NUMBER, np.bool_)):
         raise TraceError(
             f"an output contains a {type(x).__name__}; valid are arrays of numbers and symbols"
         )

@@ -4,15 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.compiler.frontend.functions import cos, select, sin
-from mbs_dynamics.compiler.frontend.graph import Node, Symbol
+from mbs_dynamics.compiler.frontend.graph import LOAD, Node, Symbol
 from mbs_dynamics.compiler.frontend.program import Program, trace
 from mbs_dynamics.compiler.ir import operations as ops
+from mbs_dynamics.errors import TraceError
 
 WEIGHT, GRADIENT = "weight_{}", "gradient_{}"
 """Names of the weight of an output, and of the gradient by an input."""
@@ -24,7 +24,8 @@ def pullback(program: Program, wrt: Sequence[str]) -> Program:
     Its inputs are those of the program, and then a weight ``weight_y`` of the shape of each output
     y. Its outputs ``gradient_x`` are the gradients of the weighted sum of all outputs by x. Where a
     select does not take an operand, that operand must be finite and have finite derivatives. The
-    program's conditions on quantities to be positive are kept.
+    program's conditions on quantities to be positive are kept. Raises TraceError for an operation
+    without a derivative.
     """
     weights = {WEIGHT.format(port.name): port.shape for port in program.outputs}
     shapes = {port.name: port.shape for port in program.inputs}
@@ -42,7 +43,7 @@ def pullback(program: Program, wrt: Sequence[str]) -> Program:
         }
 
     name = f"{program.name}_pullback"
-    return trace(gradients, shapes | weights, name=name, large=program.in_loops)
+    return trace(gradients, shapes | weights, name=name)
 
 
 def _gradients(outputs: Sequence[tuple[Any, Any]]) -> dict[int, Any]:
@@ -60,32 +61,10 @@ def _gradients(outputs: Sequence[tuple[Any, Any]]) -> dict[int, Any]:
             nodes = y.graph.nodes
     for node in nodes[::-1]:  # those that are made meanwhile come later
         w = gradients.get(node.id)
-        if w is not None and node.op in BACKWARD:
-            for x, change in zip(node.args, BACKWARD[node.op](w, node, *node.args), strict=True):
+        if w is not None and node.op is not LOAD:
+            rule = ops.TABLE[node.op].gradient
+            if rule is None:
+                raise TraceError(f"the operation {node.op!r} has no derivative")
+            for x, change in zip(node.args, rule(w, node, *node.args), strict=True):
                 add(x, change)
     return gradients
-
-
-def _of_quotient(w: Any, y: Any, a: Any, b: Any) -> tuple[Any, Any]:
-    by_a = w / b
-    return by_a, -(by_a * y)
-
-
-def _of_atan2(w: Any, angle: Any, y: Any, x: Any) -> tuple[Any, Any]:
-    scaled = w / (x * x + y * y)
-    return scaled * x, -(scaled * y)
-
-
-BACKWARD: dict[str, Callable[..., tuple[Any, ...]]] = {
-    ops.ADD: lambda w, _, a, b: (w, w),
-    ops.SUB: lambda w, _, a, b: (w, -w),
-    ops.MUL: lambda w, _, a, b: (w * b, w * a),
-    ops.DIV: _of_quotient,
-    ops.NEG: lambda w, _, a: (-w,),
-    ops.SIN: lambda w, _, a: (w * cos(a),),
-    ops.COS: lambda w, _, a: (-(w * sin(a)),),
-    ops.SQRT: lambda w, y, a: (0.5 * w / y,),
-    ops.ATAN2: _of_atan2,
-    ops.SELECT: lambda w, _, when, x, y: (None, select(when, w, 0.0), select(when, 0.0, w)),
-}
-"""Gradients by the operands, from that by the result w, the result and the operands."""

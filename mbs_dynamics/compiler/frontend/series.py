@@ -18,6 +18,8 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.frontend import functions
 from mbs_dynamics.compiler.frontend.graph import NUMBER, Condition, Symbol
+from mbs_dynamics.compiler.ir import operations as ops
+from mbs_dynamics.errors import TraceError
 
 Coefficient = Any
 """A float or a symbol."""
@@ -79,6 +81,17 @@ class Series:
     def __rtruediv__(self, other: Any) -> Any:
         return Series(self._coefficients(other)) / self
 
+    def operation(self, op: str, operands: tuple[Any, ...]) -> Any:
+        """Return an operation of which an operand is a series.
+
+        Raises TraceError for one without a rule for series.
+        """
+        if op in ops.CONDITIONS:  # by the present values
+            return ops.on(op, *(self._coefficients(x)[0] for x in operands))
+        if op not in (ops.SIN, ops.COS, ops.SQRT):
+            raise TraceError(f"the operation {op!r} has no derivatives with respect to time")
+        return {ops.SIN: self.sin, ops.COS: self.cos, ops.SQRT: self.sqrt}[op]()
+
     def sin(self) -> Series:
         return self._sin_cos()[0]
 
@@ -119,9 +132,6 @@ def series_of(derivatives: Sequence[Any]) -> Any:
 
     ``derivatives`` is (x, xdot, xddot, ...), arrays of one shape; the result has that shape.
     """
-    first, *others = derivatives
-    if hasattr(first, "mapped"):  # of rows that are not known by number
-        return first.mapped(lambda *each: series_of(each), *others)
 
     def series(*x: Any) -> Series:
         return Series([a / math.factorial(k) for k, a in enumerate(x)])
@@ -131,16 +141,13 @@ def series_of(derivatives: Sequence[Any]) -> Any:
 
 def derivative_of(array: Any, k: int) -> FloatArray:
     """Return the k-th time derivative of an array of series, floats or symbols."""
-    array = np.asarray(array)
-    if hasattr(array[()], "mapped"):  # of rows that are not known by number
-        return array[()].mapped(lambda x: derivative_of(x, k))  # type: ignore[no-any-return]
 
     def derivative(x: Any) -> Any:
         if isinstance(x, Series):
             return x.c[k] * float(math.factorial(k))
         return 0.0 if k else x
 
-    return np.asarray(np.frompyfunc(derivative, 1, 1)(array))
+    return np.asarray(np.frompyfunc(derivative, 1, 1)(np.asarray(array)))
 
 
 def _convolution(a: Sequence[Coefficient], b: Sequence[Coefficient], k: int) -> Coefficient:

@@ -1,124 +1,40 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Programs as loop nests over arrays of doubles, with explicit addresses.
+"""Straight-line programs over arrays of doubles.
 
 This module defines the whole language. A :class:`Module` is a function of arrays. Its statements
-compute values, each of which is defined once and has a number; load and store entries of buffers at
-addresses that are affine in loop variables and in integers looked up in tables; and repeat, choose
-and call other statements. Only registers and instructions are left to be decided: the memory layout
-is part of the program.
+compute values, each of which is defined once and has a number, and load and store entries of
+buffers. The memory layout is part of the program; registers and instructions are not.
 
-    statement = Let | Load | Store | Fill | Sines | Check | For | Switch | Call
+    module    = inputs, outputs, statement*
+    statement = Let(value, operation, operand*)    value = operation(operands)
+              | Load(value, buffer, at)            value = buffer[at]
+              | Store(buffer, at, operand)         buffer[at] = operand
+              | Sines(buffer, first, operand*)     buffer[first + k] = sine of angle k, and cosines
+              | Check(value, status)               fail with this status unless value > 0
+              | Call(procedure)                    run the statements of a procedure
+    operand   = number of a value | float
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-INPUT, OUTPUT, SCRATCH, CONSTANT, TABLE = "input", "output", "scratch", "constant", "table"
-"""Kinds of buffers: arguments, results, memory of one evaluation, constants (doubles), and tables
-(integers), which only indices look up."""
+INPUT, OUTPUT, SCRATCH = "input", "output", "scratch"
+"""Kinds of buffers: arguments, results, and memory of one evaluation."""
 
 
 class Buffer:
-    """An array of ``size`` entries; ``data`` are those of constants and tables."""
+    """An array of ``size`` entries."""
 
-    __slots__ = ("data", "kind", "name", "size")
+    __slots__ = ("kind", "name", "size")
 
-    def __init__(self, name: str, kind: str, size: int, data: NDArray[Any] | None = None) -> None:
-        self.name, self.kind, self.size, self.data = name, kind, size, data
-
-    def __getitem__(self, at: Index | Variable | int) -> Lookup:
-        return Lookup(self, index(at))
+    def __init__(self, name: str, kind: str, size: int) -> None:
+        self.name, self.kind, self.size = name, kind, size
 
     def __repr__(self) -> str:
         return self.name
-
-
-class Variable(NamedTuple):
-    """A loop counter, or the parameter of a procedure."""
-
-    name: str
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-class Lookup(NamedTuple):
-    """An integer that is looked up in a table, at an index without lookups."""
-
-    table: Buffer
-    at: Index
-
-    def __repr__(self) -> str:
-        return f"{self.table}[{self.at}]"
-
-
-Atom = Variable | Lookup
-
-
-class Index(NamedTuple):
-    """A sum of integers with constant factors, and a constant."""
-
-    terms: tuple[tuple[Atom, int], ...] = ()
-    constant: int = 0
-
-    def __add__(self, other: Index | Atom | int) -> Index:  # type: ignore[override]
-        other = index(other)
-        factors = dict(self.terms)
-        for atom, factor in other.terms:
-            factors[atom] = factors.get(atom, 0) + factor
-        terms = tuple((atom, factor) for atom, factor in factors.items() if factor)
-        return Index(terms, self.constant + other.constant)
-
-    def __mul__(self, factor: int) -> Index:  # type: ignore[override]
-        if not factor:
-            return Index()
-        return Index(tuple((x, factor * k) for x, k in self.terms), factor * self.constant)
-
-    def factor(self, variable: Variable) -> int:
-        """Return the factor of a variable, outside of lookups."""
-        return dict(self.terms).get(variable, 0)
-
-    def without(self, variable: Variable) -> Index:
-        return Index(tuple(term for term in self.terms if term[0] != variable), self.constant)
-
-    def looks_up(self, variable: Variable) -> bool:
-        return any(isinstance(x, Lookup) and variable in x.at.variables for x, _ in self.terms)
-
-    def value(self, variables: Mapping[Variable, int]) -> int:
-        total = self.constant
-        for atom, factor in self.terms:
-            if isinstance(atom, Variable):
-                total += factor * variables[atom]
-            else:
-                assert atom.table.data is not None
-                total += factor * int(atom.table.data[atom.at.value(variables)])
-        return total
-
-    @property
-    def variables(self) -> set[Variable]:
-        variables: set[Variable] = set()
-        for atom, _ in self.terms:
-            variables |= {atom} if isinstance(atom, Variable) else atom.at.variables
-        return variables
-
-    def __repr__(self) -> str:
-        terms = [f"{k}*{x}" if k != 1 else f"{x}" for x, k in self.terms]
-        if self.constant or not terms:
-            terms.append(str(self.constant))
-        return " + ".join(terms)
-
-
-def index(x: Index | Atom | int) -> Index:
-    """Return an integer, a variable or a lookup as an index."""
-    if isinstance(x, Index):
-        return x
-    return Index((), x) if isinstance(x, int) else Index(((x, 1),))
 
 
 Operand = int | float
@@ -126,7 +42,7 @@ Operand = int | float
 
 
 class Let(NamedTuple):
-    """Define a value as an operation of the graph on operands; comparisons define conditions."""
+    """Define a value as an operation on operands: a row of :data:`ir.operations.TABLE`."""
 
     value: int
     op: str
@@ -134,14 +50,11 @@ class Let(NamedTuple):
 
 
 class Load(NamedTuple):
-    """Define a value as an entry of a buffer.
-
-    Compilers must not remove a ``volatile`` load.
-    """
+    """Define a value as an entry of a buffer. Compilers must not remove a ``volatile`` load."""
 
     value: int
     buffer: Buffer
-    at: Index
+    at: int
     volatile: bool = False
 
 
@@ -149,17 +62,9 @@ class Store(NamedTuple):
     """Set an entry of a buffer; ``volatile`` means the same as for :class:`Load`."""
 
     buffer: Buffer
-    at: Index
+    at: int
     value: Operand
     volatile: bool = False
-
-
-class Fill(NamedTuple):
-    """Set ``entries`` entries of a buffer to zero, from the entry ``first`` on."""
-
-    buffer: Buffer
-    first: int
-    entries: int
 
 
 class Sines(NamedTuple):
@@ -178,49 +83,27 @@ class Sines(NamedTuple):
 class Check(NamedTuple):
     """If a value is not positive, set the status, unless it is set, to a positive number.
 
-    It stands outside of loops, cases and procedures.
+    It stands outside of procedures.
     """
 
     value: int
     status: int
 
 
-class For(NamedTuple):
-    """Repeat statements for all integers from ``begin`` on that are less than ``end``."""
+class Procedure(NamedTuple):
+    """Statements that are compiled as a function of their own."""
 
-    variable: Variable
-    begin: Index
-    end: Index
+    name: str
     body: Block
-    backwards: bool = False
-    parallel: bool = False
-    """Whether iterations may run in any order, and several at once."""
-
-
-class Switch(NamedTuple):
-    """Execute the statements of the case that an integer selects, or none."""
-
-    on: Index
-    cases: tuple[tuple[int, Block], ...]
-
-
-class Procedure:
-    """Statements that several calls share, or that are compiled as a function of their own."""
-
-    __slots__ = ("body", "name", "parameters")
-
-    def __init__(self, name: str, parameters: tuple[Variable, ...], body: Block) -> None:
-        self.name, self.parameters, self.body = name, parameters, body
 
 
 class Call(NamedTuple):
-    """Execute a procedure, for these values of its parameters."""
+    """Run a procedure."""
 
     procedure: Procedure
-    arguments: tuple[Index, ...]
 
 
-Statement = Let | Load | Store | Fill | Sines | Check | For | Switch | Call
+Statement = Let | Load | Store | Sines | Check | Call
 Block = tuple[Statement, ...]
 
 
@@ -234,59 +117,20 @@ class Module(NamedTuple):
 
     @property
     def procedures(self) -> tuple[Procedure, ...]:
-        """The procedures that are called, callees before their callers."""
-        procedures: dict[Procedure, None] = {}
-
-        def visit(body: Block) -> None:
-            for statement in walk(body):
-                if type(statement) is Call and statement.procedure not in procedures:
-                    visit(statement.procedure.body)
-                    procedures[statement.procedure] = None
-
-        visit(self.body)
-        return tuple(procedures)
+        """The procedures, in the order of their calls."""
+        return tuple([x.procedure for x in self.body if type(x) is Call])
 
     @property
     def statements(self) -> list[Statement]:
         """All statements, those of procedures first."""
         bodies = [*(x.body for x in self.procedures), self.body]
-        return [statement for body in bodies for statement in walk(body)]
+        return [statement for body in bodies for statement in body]
 
-    def buffers(self, *kinds: str) -> tuple[Buffer, ...]:
-        """Return the buffers of some kinds that are used, in the order of their first use."""
-        buffers: dict[Buffer, None] = {}
-        for x in self.statements:
-            if type(x) is Let:  # most are
-                continue
-            if isinstance(x, (Load, Store, Fill, Sines)):
-                buffers[x.buffer] = None
-            for at in indices_of(x):
-                tables = [atom.table for atom, _ in at.terms if isinstance(atom, Lookup)]
-                buffers |= dict.fromkeys(tables)
-        return tuple(x for x in buffers if x.kind in kinds)
-
-
-def walk(body: Iterable[Statement]) -> Iterator[Statement]:
-    """Yield statements and, before each compound one, those within it; procedures are not."""
-    for statement in body:
-        if type(statement) is For:
-            yield from walk(statement.body)
-        elif type(statement) is Switch:
-            for _, case in statement.cases:
-                yield from walk(case)
-        yield statement
-
-
-def indices_of(statement: Statement) -> tuple[Index, ...]:
-    """Return the indices that a statement evaluates itself."""
-    match statement:
-        case For(_, a, b):
-            return a, b
-        case Load(at=at) | Store(at=at) | Switch(on=at):
-            return (at,)
-        case Call(arguments=arguments):
-            return arguments
-    return ()
+    @property
+    def scratch(self) -> tuple[Buffer, ...]:
+        """The scratch buffers, in the order of their first use."""
+        used = [x.buffer for x in self.statements if isinstance(x, (Load, Store, Sines))]
+        return tuple([x for x in dict.fromkeys(used) if x.kind == SCRATCH])
 
 
 def operands_of(x: Statement) -> tuple[Operand, ...]:
@@ -312,15 +156,3 @@ def with_operands(x: Statement, instead: Mapping[int, int]) -> Statement:
         case Sines(angles=angles):
             return x._replace(angles=tuple([other(angle) for angle in angles]))
     return x
-
-
-def table(name: str, numbers: Any) -> Buffer:
-    """Return a table of integers."""
-    data = np.ascontiguousarray(numbers, dtype=np.int64).reshape(-1)
-    return Buffer(name, TABLE, len(data), data)
-
-
-def constants(name: str, numbers: Any) -> Buffer:
-    """Return a buffer of constant doubles."""
-    data = np.ascontiguousarray(numbers, dtype=np.float64).reshape(-1)
-    return Buffer(name, CONSTANT, len(data), data)

@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled objects on disk, so that the next start of a process loads instead of compiling.
 
-What is loaded runs as machine code of this process. So the folder and each file must belong to the
-user and be writeable by nobody else, or they are not used: who can write there could act as the
-user. Each file carries a checksum over its key and its contents, which finds truncated and damaged
-files, not forged ones. A file is written under another name and renamed, so that no reader sees a
-part of it, whoever writes at the same time. Nothing fails if the folder cannot be used; kernels are
-then compiled each time, which is logged if the folder is another user's. No folder is created in
-that of another user, as root would with a user's HOME: it would be in that user's way.
+What is loaded runs as machine code of this process. So the folder must belong to the user and be
+writeable by nobody else, or it is not used: who can write there could act as the user. Each file
+carries a checksum over its key and its contents, which finds truncated and damaged files, not
+forged ones. A file is written under another name and renamed, so that no reader sees a part of it,
+whoever writes at the same time. Nothing fails if the folder cannot be used; kernels are then
+compiled each time, which is logged if others can write there.
 
 The folder is MBS_CACHE_DIR, else mbs_dynamics in XDG_CACHE_HOME, else ~/.cache/mbs_dynamics. It can
 be deleted at any time. MBS_CACHE=0 switches the cache off.
@@ -20,8 +19,6 @@ import contextlib
 import itertools
 import os
 import stat
-import threading
-from collections.abc import Callable
 
 from mbs_dynamics.errors import log_once
 
@@ -77,11 +74,7 @@ def load(name: str) -> bytes | None:
     with contextlib.suppress(OSError):
         if not _usable(place):
             return None
-        # O_NONBLOCK: to open a FIFO would wait for a writer
-        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        with open(os.open(os.path.join(place, name + SUFFIX), flags), "rb") as file:
-            if not _private(os.fstat(file.fileno()), stat.S_ISREG):
-                return None
+        with open(os.path.join(place, name + SUFFIX), "rb") as file:
             start, contents = file.read(len(VERSION) + DIGEST), file.read()
             if start == _start(name, contents):
                 os.utime(file.fileno())  # used now: the oldest go first
@@ -91,51 +84,36 @@ def load(name: str) -> bytes | None:
 
 def store(name: str, contents: bytes) -> None:
     """Keep an object under a key, if that is possible."""
+    import tempfile  # slow to import, and rarely needed
+
     place = folder()
     if place is None:
         return
     with contextlib.suppress(OSError):
-        _create(os.path.abspath(place))
+        if not os.path.isdir(place):
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(place, mode=0o700)
         if not _usable(place):
             return
         _tidy(place)
-        temporary = os.path.join(place, f"{os.getpid()}-{threading.get_ident()}{SUFFIX}")
-        new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        descriptor, temporary = tempfile.mkstemp(suffix=SUFFIX, dir=place)
         try:
-            with open(os.open(temporary, new, 0o600), "wb") as file:
+            with open(descriptor, "wb") as file:
                 file.write(_start(name, contents) + contents)
             os.replace(temporary, os.path.join(place, name + SUFFIX))
         except OSError:
             os.unlink(temporary)
 
 
-def _create(place: str) -> None:
-    """Create a folder and those above it for this user alone, whatever the umask."""
-    if os.path.isdir(place):
-        return
-    above = os.path.dirname(place)
-    _create(above)
-    if os.stat(above).st_uid not in (0, os.geteuid()):
-        log_once("no compiled code is stored in %s: %s is another user's. %s", place, above, REMEDY)
-        raise PermissionError(above)
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(place, mode=0o700)
-        os.chmod(place, 0o700)
-
-
 def _usable(place: str) -> bool:
-    """Return whether a folder is this user's alone; log it if not."""
-    usable = _private(os.stat(place), stat.S_ISDIR)
+    """Return whether a folder is this user's and nobody else can write to it; log it if not."""
+    status = os.stat(place)
+    others = stat.S_IWGRP | stat.S_IWOTH
+    usable = status.st_uid == os.geteuid() and not status.st_mode & others
     if not usable:
-        valid = "a folder that no other user owns or can write to"
-        log_once("%s is not used for compiled code; valid is %s. %s", place, valid, REMEDY)
+        log_once("%s is not used for compiled code: others can write there. %s", place, REMEDY)
     return usable
-
-
-def _private(status: os.stat_result, kind: Callable[[int], bool]) -> bool:
-    """Whether a file or folder belongs to this user and nobody else can write to it."""
-    shared = stat.S_IWGRP | stat.S_IWOTH
-    return kind(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & shared
 
 
 def _start(name: str, contents: bytes) -> bytes:

@@ -4,18 +4,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import itertools
+import mmap
+import os
+import platform
 import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from mbs_dynamics.compiler.codegen.builder import I32, I64, Prototype, name_of
 from mbs_dynamics.compiler.codegen.llvm_batch import emit_batch
 from mbs_dynamics.compiler.codegen.llvm_shared import emit_loop, emit_sines
-from mbs_dynamics.compiler.jit import cache, elf
+from mbs_dynamics.compiler.jit import cache
 from mbs_dynamics.errors import BackendError
 from mbs_dynamics.locks import Lock, held_during_forks
 
@@ -27,15 +30,17 @@ LEVEL = 1
 
 CODE = (
     {"codemodel": "small", "reloc": "pic"}
-    if elf.SUPPORTED
+    if sys.platform == "linux" and platform.machine() == "x86_64"
     else {"codemodel": "jitdefault", "jit": True}
 )
-"""Code with its constants beside it is some 5 % faster than code for whatever address."""
+"""Code with its constants beside it is up to 7 % faster than code for whatever address."""
 
-PROCESSOR = "vendor_id", "cpu family", "model", "model name", "stepping", "flags"
-"""Lines of /proc/cpuinfo that decide over machine code."""
+lock = held_during_forks()
+"""Held during every call of llvmlite, also when modules are freed: llvmlite has a lock of its own,
+and a child forked while another thread holds it could never compile."""
+_numbers = itertools.count()
+"""Names of libraries of the loader."""
 
-_lock = held_during_forks()
 symbols: dict[str, int] = {}
 """Addresses by the names that code gives them, for all code that is placed later."""
 
@@ -54,7 +59,8 @@ def _binding() -> Any:
 def _version() -> str:
     """Return the version of llvmlite, each of which comes with one LLVM. Its import is quick."""
     try:
-        import llvmlite
+        with lock:  # a child would wait for the import of a thread that it does not have
+            import llvmlite
     except ImportError as error:
         raise BackendError(
             f"the llvm backend needs llvmlite, which is not installed ({error}); install it, "
@@ -75,7 +81,7 @@ def problem() -> str | None:
     """Return why this back end cannot be used here; None if it can."""
     try:
         _version()
-        elf.check_execution()
+        check_execution()
     except BackendError as error:
         return str(error)
     return None
@@ -84,21 +90,10 @@ def problem() -> str | None:
 @functools.lru_cache(maxsize=1)
 def _host() -> tuple[str, str, str]:
     """Return LLVM's triple, name and features of this processor."""
-    llvm = _binding()
-    features = llvm.get_host_cpu_features().flatten()
-    return llvm.get_process_triple(), llvm.get_host_cpu_name(), features
-
-
-@functools.lru_cache(maxsize=1)
-def _processor() -> tuple[str, ...]:
-    """Return texts that identify this processor; the last one lists its features."""
-    if elf.SUPPORTED:  # without LLVM, which need not be imported for objects that are kept
-        with contextlib.suppress(OSError, KeyError), open("/proc/cpuinfo", "rb") as file:
-            lines = [line.partition(b":") for line in itertools.takewhile(bytes.strip, file)]
-            entries = {name.strip().decode(): text.strip().decode() for name, _, text in lines}
-            return tuple(entries[name] for name in PROCESSOR)
-    with _lock:
-        return _host()
+    with lock:
+        llvm = _binding()
+        features = llvm.get_host_cpu_features().flatten()
+        return llvm.get_process_triple(), llvm.get_host_cpu_name(), features
 
 
 def _machine(llvm: Any) -> Any:
@@ -106,6 +101,12 @@ def _machine(llvm: Any) -> Any:
     triple, name, features = _host()
     target = llvm.Target.from_triple(triple)
     return target.create_target_machine(cpu=name, features=features, opt=LEVEL, **CODE)
+
+
+@functools.lru_cache(maxsize=1)
+def _linker() -> Any:
+    """Return LLVM's loader of objects."""
+    return _binding().create_lljit_compiler(_machine(_binding()))
 
 
 @functools.lru_cache(maxsize=1)
@@ -126,58 +127,63 @@ def _optimize(llvm: Any, module: Any) -> None:
     passes.run(module, llvm.create_pass_builder(_emitter(), llvm.create_pipeline_tuning_options()))
 
 
-class _Engine:
-    """An object in memory, placed there by LLVM."""
+@functools.lru_cache(maxsize=1)
+def check_execution() -> None:
+    """Raise BackendError if the system forbids the execution of memory that was written to.
 
-    def __init__(self, code: bytes) -> None:
-        elf.check_execution()
-        with _lock:
-            llvm = _binding()
-            for name, address in [*symbols.items()]:  # others may add some
-                llvm.add_symbol(name, address)
-            self._object = llvm.ObjectFileRef.from_data(code)
-            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine(llvm))
-            self._engine.add_object_file(self._object)
-            self._engine.finalize_object()
+    SELinux and systemd can be configured so, and prctl(PR_SET_MDWE).
+    """
+    if not hasattr(mmap, "MAP_ANONYMOUS"):  # elsewhere LLVM finds out
+        return
+    memory = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory[0] = 0
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    read_and_execute = 1 | 4
+    if _process().mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, read_and_execute):
+        raise BackendError(
+            f"the system does not let new machine code run ({os.strerror(ctypes.get_errno())}); "
+            "permit it (see SELinux's execmem, systemd's MemoryDenyWriteExecute), or use "
+            "backend='python' or MBS_BACKEND=python"
+        )
 
-    def address(self, name: str) -> int:
-        return int(self._engine.get_function_address(name))
+
+@functools.lru_cache(maxsize=1)
+def _process() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
 
 
 class MachineCode:
-    """Compiled IR. It owns the memory of the code: keep it alive as long as an address is used.
+    """A compiled function. Keep it alive as long as its ``address`` is used.
 
-    ``optimized`` says that the passes run that code of :mod:`codegen.builder` needs.
+    ``name`` is that of the function in the IR. ``optimized`` says that the passes run that code of
+    :mod:`codegen.builder` needs.
     """
 
-    def __init__(self, ir: str, *, optimized: bool = False) -> None:
-        name = cache.key(ir, _version(), *_processor(), f"{LEVEL} {CODE} {optimized}")
-        code = cache.load(name)
+    def __init__(self, ir: str, name: str, *, optimized: bool = False) -> None:
+        check_execution()
+        key = cache.key(ir, _version(), *_host(), f"{LEVEL} {CODE} {optimized}")
+        code = cache.load(key)
         if code is None:
-            with _lock:  # LLVM's context is shared by the process
-                llvm = _binding()
-                module = llvm.parse_assembly(ir)
+            with lock, _binding().parse_assembly(ir) as module:
                 if optimized:
-                    _optimize(llvm, module)
+                    _optimize(_binding(), module)
                 code = _emitter().emit_object(module)
-            cache.store(name, code)
+            cache.store(key, code)
         if not optimized:  # a program: its object names what it calls
             for function in SHARED:
                 if function.encode() in code:
                     shared(function)
-        self._image = elf.Image(code, _address) if elf.SUPPORTED else _Engine(code)
-        self.address = self._image.address
-        """The function that returns the address of a function by its name."""
+        with lock:
+            library = _binding().JITLibraryBuilder().add_object_img(code).add_current_process()
+            for symbol, address in [*symbols.items()]:  # others may add some
+                library.import_symbol(symbol, address)
+            self._library = library.export_symbol(name).link(_linker(), f"{next(_numbers)}")
+            self.address = int(self._library[name])
 
-
-def assembly(ir: str) -> str:
-    """Return the assembly of this processor that IR is compiled to.
-
-    Raises BackendError if llvmlite is not installed or too old.
-    """
-    _version()
-    with _lock:
-        return str(_emitter().emit_assembly(_binding().parse_assembly(ir)))
+    def __del__(self) -> None:
+        if hasattr(self, "_library") and not sys.is_finalizing():
+            with lock:
+                self._library.close()
 
 
 @functools.cache
@@ -186,10 +192,6 @@ def c_type(function: Prototype) -> Any:
     integers = {I32: ctypes.c_int32, I64: ctypes.c_int64}
     types = function.returns, *function.parameters
     return ctypes.CFUNCTYPE(*[integers.get(name_of(x), ctypes.c_void_p) for x in types])
-
-
-def _address(name: str) -> int:
-    return symbols.get(name) or elf.address_in_process(name)
 
 
 LANES = (2, 4, 8)
@@ -213,15 +215,15 @@ def shared(name: str, emit: Callable[[], str] | None = None) -> int:
     """
     with _shared_lock:
         if name not in symbols:
-            code = MachineCode((emit or SHARED[name])(), optimized=True)
+            code = MachineCode((emit or SHARED[name])(), name, optimized=True)
             # when the interpreter ends, it frees what modules refer to, while threads may run it
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
-            symbols[name] = code.address(name)
+            symbols[name] = code.address
     return symbols[name]
 
 
 @functools.lru_cache(maxsize=1)
 def vector_lanes() -> int:
     """Return how many doubles fit in a vector register of this processor."""
-    names = set(re.split(r"[\s,+]+", _processor()[-1]))
+    names = set(re.split(r"[\s,+]+", _host()[-1]))
     return 8 if "avx512f" in names else 4 if "avx" in names else 2

@@ -41,7 +41,7 @@ def with_sines_together(module: ir.Module, width: int) -> ir.Module:
                 places[angle, ops.SIN], places[angle, ops.COS] = place, place + width
             memory.size += 2 * width
         for x in of_stage:
-            at = ir.Index((), places[x.args[0], x.op])
+            at = places[x.args[0], x.op]
             # else LLVM takes four times as long for a chain of 30: it looks for a better place
             loads[x.value] = ir.Load(x.value, memory, at, volatile=True)
     return module._replace(body=tuple(body)) if memory.size else module
@@ -71,9 +71,6 @@ def _stages(module: ir.Module) -> tuple[list[list[ir.Statement]], list[list[ir.L
             for k in x.args:
                 if type(k) is int and stage[x.value] < stage[k]:
                     stage[k] = stage[x.value]
-    computed = [x.value for x in module.body if type(x) is ir.Load and x.buffer.kind != ir.INPUT]
-    if any(stage[value] < last for value in computed):  # an angle depends on a loop over columns
-        return [[*module.body]], [[]]
     stages: list[list[ir.Statement]] = [[] for _ in range(last + 1)]
     sines: list[list[ir.Let]] = [[] for _ in range(last + 1)]
     for x in module.body:
@@ -83,5 +80,5 @@ def _stages(module: ir.Module) -> tuple[list[list[ir.Statement]], list[list[ir.L
         elif isinstance(x, (ir.Let, ir.Load, ir.Store)) and type(x.value) is int:
             stages[stage[x.value]].append(x)
         else:
-            stages[last if isinstance(x, (ir.Check, ir.Call)) else 0].append(x)
+            stages[last if type(x) is ir.Check else 0].append(x)
     return stages, sines

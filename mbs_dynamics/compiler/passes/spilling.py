@@ -29,8 +29,8 @@ def spilled(module: ir.Module, far: int, chunk: int | None = None) -> ir.Module:
     if not chunk:
         return module._replace(body=tuple(spilling.part(0))) if spilling.places else module
     bodies = [tuple(spilling.part(k)) for k in range(len(parts))]
-    chunks = [ir.Procedure(f"chunk{k}", (), body) for k, body in enumerate(bodies[:-1])]
-    return module._replace(body=(*(ir.Call(x, ()) for x in chunks), *bodies[-1]))
+    chunks = [ir.Procedure(f"chunk{k}", body) for k, body in enumerate(bodies[:-1])]
+    return module._replace(body=(*(ir.Call(x) for x in chunks), *bodies[-1]))
 
 
 def _cut(body: Sequence[ir.Statement], size: int) -> Iterator[list[ir.Statement]]:
@@ -67,7 +67,7 @@ class _Spilling:
                 now += isinstance(x, (ir.Let, ir.Load))
                 times.append((now, x))
             self.timed.append(times)
-        self.places: dict[int, tuple[ir.Buffer, ir.Index]] = {}
+        self.places: dict[int, tuple[ir.Buffer, int]] = {}
         """Where the values with a far use can be loaded from again."""
         self.memory = ir.Buffer("spills", ir.SCRATCH, 0)
         self.conditions: set[int] = set()
@@ -101,7 +101,7 @@ class _Spilling:
                     free.append(self.memory.size)
                     self.memory.size += 1
                 ending.setdefault(last[x.value], []).append(free[-1])
-                self.places[x.value] = self.memory, ir.Index((), free.pop())
+                self.places[x.value] = self.memory, free.pop()
                 if type(x) is ir.Let and x.op in ops.CONDITIONS:
                     self.conditions.add(x.value)
         return 1 + max(used, default=-1)

@@ -15,8 +15,10 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.codegen.llvm import emit_llvm
-from mbs_dynamics.compiler.frontend.program import Operations, Program
+from mbs_dynamics.compiler.frontend.program import Program
+from mbs_dynamics.compiler.ir.operations import Operations
 from mbs_dynamics.compiler.passes import strategy
+from mbs_dynamics.compiler.passes.pipeline import lower
 from mbs_dynamics.compiler.runtime.arguments import Signature, result_type
 from mbs_dynamics.compiler.runtime.backends import checked_backend, default_backend
 from mbs_dynamics.compiler.runtime.iteration import iterate
@@ -73,7 +75,7 @@ class Kernel:
         self.backend = default_backend() if backend is None else checked_backend(backend)
         self.result_type = result_type(program)
         """The named tuple that a call returns; None for a program with one output."""
-        strategy.warn_if_long(program, self.backend)
+        strategy.announce(program, self.backend)
         self._evaluator: Machine | PlainPython
         if self.backend == "llvm":
             self._evaluator = Machine(program)
@@ -134,17 +136,17 @@ class Kernel:
         """Return the program as the source of a plain Python function of flat lists."""
         from mbs_dynamics.compiler.codegen.python import emit_python
 
-        return emit_python(self.program.straight.module)
+        return emit_python(lower(self.program, "python"))
 
     def to_llvm(self) -> str:
         """Return the program as LLVM IR."""
-        return emit_llvm(self.program)
+        return emit_llvm(lower(self.program, "llvm"))
 
     def to_c(self) -> str:
         """Return the program as a C99 function that needs nothing but math.h."""
         from mbs_dynamics.compiler.codegen.c import emit_c
 
-        return emit_c(self.program)
+        return "#include <math.h>\n\n" + emit_c(lower(self.program, "c")).definition
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Evaluate the kernel; see the class."""

@@ -11,6 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.compiler.codegen.python import Failed, compile_python
 from mbs_dynamics.compiler.frontend.program import Program
+from mbs_dynamics.compiler.passes.pipeline import lower
 from mbs_dynamics.compiler.runtime.states import Buffers, View
 
 
@@ -19,7 +20,7 @@ class PlainPython:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._function = compile_python(program.straight.module)
+        self._function = compile_python(lower(program, "python"))
 
     def one(self, buffers: Buffers) -> int:
         return self._evaluate(buffers.inputs, buffers.outputs)

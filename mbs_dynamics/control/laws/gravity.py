@@ -25,13 +25,13 @@ import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.verification import verify
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel
+from mbs_dynamics.control.environment import payload_parameters
 from mbs_dynamics.control.friction import FrictionCompensation
 from mbs_dynamics.control.policy import Torques
 from mbs_dynamics.control.settings import ArmSettings
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.model.coordinates import bounded
-from mbs_dynamics.model.description import STANDARD_GRAVITY
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.model import Model, without_payloads
 
 SETTLING = 0.1
 """Time constant in s of the settling damping."""
@@ -54,30 +54,31 @@ class Gains(NamedTuple):
 
 
 class Slew:
-    """A vector that moves to each new goal along a straight line, in a given time."""
+    """A vector that moves to each new goal along a straight line, in a given time.
+
+    Its value is a function of time alone: reading it changes nothing.
+    """
 
     def __init__(self, value: FloatArray) -> None:
-        self._from = self.goal = self._value = np.array(value, dtype=float)
+        self._from = self.goal = np.array(value, dtype=float)
         self._begin = self._duration = 0.0
-        self.moving = False
 
     def aim(self, goal: FloatArray, now: float, duration: float) -> None:
         """Begin to move to another goal; at once if the duration is 0."""
         self._from = self.at(now)
         self.goal = np.array(goal, dtype=float)
         self._begin, self._duration = now, duration
-        self.moving = True
+
+    def moving(self, now: float) -> bool:
+        """Return whether the vector is still on its way at this time."""
+        return now - self._begin < self._duration
 
     def at(self, now: float) -> FloatArray:
-        """Return the vector at this time."""
-        if self.moving:
-            elapsed = now - self._begin
-            if elapsed >= self._duration:
-                self._value, self.moving = self.goal, False
-            else:
-                share = max(0.0, elapsed) / self._duration
-                self._value = self._from + share * (self.goal - self._from)
-        return self._value
+        """Return the vector at this time; the same array as long as it rests."""
+        if not self.moving(now):
+            return self.goal
+        share = max(0.0, now - self._begin) / self._duration
+        return np.asarray(self._from + share * (self.goal - self._from))
 
 
 class Springs:
@@ -90,35 +91,79 @@ class Springs:
     """
 
     def __init__(self, model: Model, joints: Sequence[int], zone: float, frequency: float) -> None:
-        self._frequency = frequency
-        self.rows: list[tuple[int, int, float, float]] = []
-        """Place among the commanded joints, coordinate, and where its springs begin."""
-        self._zone = zone
-        for place, k in enumerate(joints if frequency and zone else ()):
-            lower, upper = float(model.lower[k]), float(model.upper[k])
-            if bounded(model.lower, model.upper)[k]:
-                width = min(zone, 0.25 * (upper - lower))
-                self.rows.append((place, k, lower + width, upper - width))
+        self._limits = [
+            (place, k, float(model.lower[k]), float(model.upper[k]))
+            for place, k in enumerate(joints)
+            if bounded(model.lower, model.upper)[k]
+        ]
+        off = not (zone and frequency)
+        self._shape = Slew(np.array([zone, 0.0 if off else frequency]))
+        """Zone and frequency; without springs the frequency is 0."""
+        self._shape_read: FloatArray | None = None
+        self._widened: dict[int, tuple[float, float]] = {}
+        """Positions between which springs of joints do not act until these are within their range,
+        by coordinate."""
+        self._rows: list[tuple[int, int, float, float]] = []
+
+    def aim(self, zone: float, frequency: float, now: float, duration: float) -> None:
+        """Move to springs of another zone or frequency, in ``duration`` s."""
+        before, stiffness = self._shape.goal.tolist()
+        goal = [zone, frequency] if zone and frequency else [before, 0.0]
+        if goal == [before, stiffness]:
+            return
+        if not stiffness and not self._shape.moving(now):  # there were none
+            self._shape = Slew(np.array([zone, 0.0]))
+        self._shape.aim(np.array(goal), now, duration)
 
     def begin(self, q: Sequence[float]) -> None:
-        """Start the springs of joints near a limit at their present positions."""
-        self.rows = [
-            (place, k, min(low, q[k]), max(high, q[k])) for place, k, low, high in self.rows
-        ]
+        """Start the springs of joints near a limit at their present positions.
 
-    def pressed(self, q: Sequence[float]) -> list[tuple[int, float]]:
+        As these joints move inwards, so do the positions at which their springs start.
+        """
+        self._widened = {k: (q[k], q[k]) for _, k, _, _ in self._limits}
+        self._shape_read = None
+
+    def steady(self, now: float) -> bool:
+        """Return whether all springs start where they do for good."""
+        return not (self._widened or self._shape.moving(now))
+
+    def rows(self, q: Sequence[float], now: float) -> list[tuple[int, int, float, float]]:
+        """Return place among the commanded joints, coordinate, and where the springs begin.
+
+        ``q`` (n,) are the present positions. The list is the same as long as the springs are.
+        """
+        shape = self._shape.at(now)
+        if shape is self._shape_read and not self._widened:
+            return self._rows
+        self._shape_read = shape
+        zone, frequency = shape.tolist()
+        self._rows, widened = [], {}
+        for place, k, lower, upper in self._limits if frequency else ():
+            width = min(zone, 0.25 * (upper - lower))
+            low, high = lower + width, upper - width
+            if k in self._widened:
+                begin, end = self._widened[k]
+                begin, end = max(begin, min(q[k], low)), min(end, max(q[k], high))
+                if begin < low or end > high:
+                    widened[k] = begin, end
+                low, high = min(low, begin), max(high, end)
+            self._rows.append((place, k, low, high))
+        self._widened = widened
+        return self._rows
+
+    def pressed(self, q: Sequence[float], now: float) -> list[tuple[int, float]]:
         """Return place and depth of the springs that act; the depth is negative below a limit."""
         return [
             (place, q[k] - (low if q[k] < low else high))
-            for place, k, low, high in self.rows
+            for place, k, low, high in self.rows(q, now)
             if not low <= q[k] <= high
         ]
 
-    def torque(self, depth: float, rate: float, inertia: float) -> float:
+    def torque(self, depth: float, rate: float, inertia: float, now: float) -> float:
         """Return the torque of one spring, with the joint's own inertia in kg m^2 or kg."""
-        w = self._frequency
-        share = min(1.0, abs(depth) / self._zone)
-        return -inertia * (w * w * depth + 2.0 * w * rate * share)
+        zone, w = self._shape.at(now).tolist()
+        share = min(1.0, abs(depth) / zone)
+        return -inertia * float(w * w * depth + 2.0 * w * rate * share)
 
 
 class Gravity:
@@ -139,31 +184,32 @@ class GravityLaw:
     """The law of the torques of one robot for its commanded joints.
 
     Parameters: ``joints`` are the coordinates of the joints of ``settings``. The kernel has inputs
-    for loads at every body, so that a new load compiles nothing. Gravity is standard gravity and
-    there are no loads until they are aimed at. Raises ModelError for a robot without joints.
+    for loads at every body, so that a new load compiles nothing. Gravity and loads are those of the
+    model until others are aimed at. Raises ModelError for a robot without joints.
     """
 
     def __init__(self, model: Model, joints: Sequence[int], settings: ArmSettings) -> None:
         if model.n == 0:
             raise ModelError(f"robot {model.name!r} has no joint that moves")
-        self.gravity = Slew(np.array(STANDARD_GRAVITY, dtype=float))
-        self.loads = Slew(np.zeros((model.nb, 10)))
+        self.gravity = Slew(np.asarray(model.gravity))
+        self.loads = Slew(payload_parameters(model))
         self._model, self._joints = model, tuple(joints)
         self._all_joints = self._joints == tuple(range(model.n))
         self._commanded = np.ix_(self._joints, self._joints)
-        self.current = self._gains_of(settings)
-        """The gains in force."""
-        self._gains = Slew(np.array(self.current))
+        self._gains = Slew(np.array(self._gains_of(settings)))
+        self._gains_read: tuple[FloatArray, Gains] | None = None
+        """The vector of gains that was read last, and the same as tuples."""
         self._settling = Slew(np.zeros(()))
+        self.friction = FrictionCompensation(settings)
+        zone, frequency = settings.limit_zone, settings.limit_frequency
+        self.springs = Springs(model, joints, zone, frequency)
         self.algorithm = ""
         self.apply(settings)
 
     def apply(self, settings: ArmSettings) -> None:
-        """Use the settings that take effect at once, which are all but gains."""
+        """Use the settings that take effect at once, which are all but gains and springs."""
         self.compute_by(settings.algorithm)
-        self.friction = FrictionCompensation(settings)
-        zone, frequency = settings.limit_zone, settings.limit_frequency
-        self.springs = Springs(self._model, self._joints, zone, frequency)
+        self.friction.apply(settings)
 
     def _gains_of(self, settings: ArmSettings) -> Gains:
         """Return the gains that settings ask for; friction that is not set is the URDF's."""
@@ -179,7 +225,7 @@ class GravityLaw:
 
         Raises BackendError if what was compiled differs from the equations.
         """
-        unloaded = carrying = self._model.without_payloads()
+        unloaded = carrying = without_payloads(self._model)
         for body in carrying.body_names:
             carrying = carrying.with_payload(body, 0.0)
         torques = mbs.compile(mbs.gravity_torques, carrying, representation=algorithm)
@@ -197,15 +243,15 @@ class GravityLaw:
         sources = {"gravity": self.gravity, "payload": self.loads}
         names = [port.name for port in self.kernel.inputs if port.name in sources]
         self._takes = {name: sources[name] for name in names}
-        self._inputs: list[FloatArray] = []  # of the kernel, beside q
         zero = np.zeros(self._model.n)
         # the first calls load libraries, which must not happen while torques are on
         self.goal_torques(zero)
         self._mobility(zero)
 
     def aim(self, settings: ArmSettings, now: float, duration: float) -> None:
-        """Move to the gains that other settings ask for."""
+        """Move to the gains and the springs that other settings ask for."""
         self._gains.aim(np.array(self._gains_of(settings)), now, duration)
+        self.springs.aim(settings.limit_zone, settings.limit_frequency, now, duration)
 
     def settle(self, now: float, duration: float, period: float) -> None:
         """Damp the momentum of the arm for ``duration`` seconds, with a coefficient that fades.
@@ -216,15 +262,17 @@ class GravityLaw:
         self._settling = Slew(np.array(1.0 / max(SETTLING, PERIODS * period) if duration else 0.0))
         self._settling.aim(np.zeros(()), now, duration)
 
-    @property
-    def moving(self) -> bool:
-        """Whether gravity, loads or gains are on a ramp."""
-        return self.gravity.moving or self.loads.moving or self._gains.moving
+    def gains(self, now: float) -> Gains:
+        """Return the gains in force; the same object as long as they rest."""
+        vector = self._gains.at(now)
+        if self._gains_read is None or self._gains_read[0] is not vector:
+            self._gains_read = vector, Gains(*map(tuple, vector.tolist()))
+        return self._gains_read[1]
 
-    @property
-    def steady(self) -> bool:
-        """Whether torques follow from gains that stay, without settling damping."""
-        return not (self._gains.moving or self._settling.moving)
+    def steady(self, now: float) -> bool:
+        """Return whether torques follow from gains and springs that rest, without settling."""
+        moving = self._gains.moving(now) or self._settling.moving(now)
+        return not moving and self.springs.steady(now)
 
     def goal_inputs(self) -> list[FloatArray]:
         """Return the inputs of the kernel beside q once all ramps are over."""
@@ -248,10 +296,13 @@ class GravityLaw:
 
     def gravity_torques(self, q: FloatArray, now: float) -> FloatArray:
         """Return the gravity torques (n,) of all joints at q (n,), not scaled."""
-        if self.gravity.moving or self.loads.moving or not self._inputs:
-            self._inputs = [source.at(now) for source in self._takes.values()]
-        g: FloatArray = self.kernel(q, *self._inputs)
+        g: FloatArray = self.kernel(q, *[source.at(now) for source in self._takes.values()])
         return g
+
+    def holding_torques(self, q: FloatArray, now: float) -> list[float]:
+        """Return the scaled gravity torques of the commanded joints at q (n,)."""
+        g = self.gravity_torques(q, now).tolist()
+        return [s * g[k] for s, k in zip(self.gains(now).scale, self._joints, strict=True)]
 
     def torques(
         self,
@@ -266,10 +317,8 @@ class GravityLaw:
         ``q`` and ``positions`` are the same positions, ``rates`` the velocities and ``efforts`` the
         measured ones, NaN where unknown, each (n,) for all coordinates of the model.
         """
-        if self._gains.moving:
-            self.current = Gains(*map(tuple, self._gains.at(now).tolist()))
         g = self.gravity_torques(q, now).tolist()
-        scales, dampings, frictions, shares = self.current
+        scales, dampings, frictions, shares = self.gains(now)
         joints = self._joints
         if not self._all_joints:
             g, rates = [g[k] for k in joints], [rates[k] for k in joints]
@@ -277,7 +326,7 @@ class GravityLaw:
         damping: list[float] = []
         if any(dampings):
             damping = [-d * rate for d, rate in zip(dampings, rates, strict=True)]
-        if self._settling.moving:
+        if self._settling.moving(now):
             momentum = self._mass_matrix(q)[self._commanded] @ rates
             settled = (float(self._settling.at(now)) * momentum).tolist()
             before = damping or [0.0] * len(joints)
@@ -286,14 +335,14 @@ class GravityLaw:
         if any(shares) and (self.friction.loaded or any(frictions)):
             measured = [efforts[k] for k in joints] if efforts else [math.nan] * len(joints)
             assist = self.friction.torques(rates, measured, g, now, shares, frictions)
-        pressed = self.springs.pressed(positions)
+        pressed = self.springs.pressed(positions, now)
         if pressed:
             assist = assist or [0.0] * len(joints)
             mobility = self._mobility(q)
             for place, depth in pressed:
                 if mobility[place] > 0.0:
                     inertia = 1.0 / mobility[place]
-                    assist[place] += self.springs.torque(depth, rates[place], inertia)
+                    assist[place] += self.springs.torque(depth, rates[place], inertia, now)
         return Torques(gravity, damping, assist)
 
     def _mobility(self, q: FloatArray) -> list[float]:

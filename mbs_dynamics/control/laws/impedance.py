@@ -22,6 +22,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import mbs_dynamics as mbs
 from mbs_dynamics import checks
@@ -34,6 +35,12 @@ RATIOS = 0.1, 2.0
 
 GAIN_MARGIN = 2.0
 """Factor of stiffness and damping with which a sampled loop must be stable still."""
+
+RELEASED = 0.8, 0.4
+"""Speeds in rad/s and m/s that springs may give to what comes free at the lead of a reference."""
+
+LEADS = 0.2, 0.1
+"""Largest leads of a reference in rad and m."""
 
 SLOWEST = 1e-9
 """Eigenvalues of W below this share of the largest are zero."""
@@ -76,6 +83,21 @@ def fastest_mode(ratio: float) -> float:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if stable(middle) else (low, middle)
     return low
+
+
+def leads(w2: FloatArray, linear: ArrayLike) -> FloatArray:
+    """Return how far a reference may lead each of k errors, (k,) in rad or m.
+
+    ``w2`` (k,) are squared frequencies, of the stiffness and the inertia along an error, and
+    ``linear`` (k,) tells which errors are lengths. A mass that a critically damped spring of the
+    frequency w draws over a distance d reaches the speed w d / e. Where there is no stiffness,
+    nothing is drawn: infinite.
+    """
+    speed, most = (np.where(linear, each[1], each[0]) for each in (RELEASED, LEADS))
+    w = np.sqrt(w2)
+    with np.errstate(divide="ignore"):
+        lead: FloatArray = np.where(w > 0.0, np.minimum(most, math.e * speed / w), math.inf)
+    return lead
 
 
 class JointInertia:

@@ -17,6 +17,7 @@ from mbs_dynamics.control.laws.impedance import (
     Modes,
     by_joint,
     checked_ratio,
+    leads,
 )
 from mbs_dynamics.control.laws.law import LawState
 from mbs_dynamics.control.references import JointReference
@@ -42,6 +43,10 @@ class JointImpedance:
         checks.not_negative("stiffness", list(stiffness.values()) if mapping else stiffness)
         self.slowed = False
         """Whether the stiffness was too much for the latest times between states."""
+        self.lead: FloatArray | None = None
+        """(m,) distances in rad or m by which the reference may lead the arm; None: not known yet.
+
+        They follow from the stiffness and the inertia of the latest state."""
         self._of: tuple[Any, ...] = ()
         self._model: Model | None = None
 
@@ -54,6 +59,8 @@ class JointImpedance:
         if model is not self._model:
             self._inertia = JointInertia(model, state.joints)
             self._coriolis = mbs.compile(mbs.coriolis_matrix, model)
+            kinds = [joint.kind for joint in model.joints if joint.nv == 1]
+            self._linear = [kinds[k] == "prismatic" for k in state.joints]
             self._model = model
         return self._inertia.at(state.q)
 
@@ -75,6 +82,7 @@ class JointImpedance:
         joints, root = list(self._of), self._root
         modes = Modes.of(np.diag(root), inverse)
         self.slowed = modes.share(self.damping_ratio, state.gap) < 1.0
+        self.lead = leads(root * root * np.diag(inverse), self._linear)
         e, rate = reference.q - state.q, reference.qd - state.qd
         forces = modes.forces(root * e[joints], root * rate[joints], self.damping_ratio, state.gap)
         ahead = M @ reference.qdd + state.gravity

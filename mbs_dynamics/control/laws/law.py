@@ -29,7 +29,7 @@ class LawState(NamedTuple):
     gravity: FloatArray
     """(n,) gravity torques of the arm with its loads."""
     period: float = 0.0
-    """Mean time in s between two states; 0: not known yet."""
+    """Time in s between two states, as it is set or measured before enabling; 0: not known yet."""
     gap: float = 0.0
     """Longest of the latest times in s between two states, at least the period.
 
@@ -44,7 +44,8 @@ The model has the gravity and loads in force; the reference is a
 :class:`~mbs_dynamics.control.references.JointReference` or
 :class:`~mbs_dynamics.control.references.PoseReference`. A law with an
 attribute ``link`` follows poses of that link, any other one positions of joints. If it has a
-``check(model, state)``, that raises ArgumentError for what the arm cannot bear at a state.
+``check(model, state)``, that raises ArgumentError for what the arm cannot bear at a state. An
+attribute ``lead`` (m,) in rad or m, or of a link (6,), states how far references may lead the arm.
 """
 
 

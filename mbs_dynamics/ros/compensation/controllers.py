@@ -17,6 +17,7 @@ from rclpy.task import Future
 
 from mbs_dynamics.errors import ControllerError, NoAnswerError
 from mbs_dynamics.ros.compensation.controller_list import STARTS_FROM_COMMAND, Controller
+from mbs_dynamics.ros.compensation.interface import ControllerSettings
 
 SWITCHING = 0.75
 """Share of the timeout that the controller manager has for a switch, so that its answer comes."""
@@ -30,6 +31,22 @@ NOT_INSTALLED = (
 )
 
 
+LIST = "controller_manager_msgs/srv/ListControllers"
+
+
+def manager_name(node: Node, settings: ControllerSettings) -> str:
+    """Return the name of the controller manager behind the command topic.
+
+    A relative name is in the namespace of the controller, since ros2_control creates the nodes of
+    controllers there. The resolved topic shows it: ``/left/forward_effort_controller/commands`` is
+    in ``/left``, whatever the namespace of ``node``.
+    """
+    name = settings.controller_manager
+    namespace, *controller = node.resolve_topic_name(settings.command_topic).rsplit("/", 2)
+    relative = not name.startswith(("/", "~"))
+    return f"{namespace}/{name}" if relative and controller[-1:] == ["commands"] else name
+
+
 class ControllerManager:
     """Lists and switches controllers.
 
@@ -39,7 +56,8 @@ class ControllerManager:
     """
 
     def __init__(self, node: Node, name: str = "controller_manager", timeout: float = 2.0) -> None:
-        """``name`` is relative to the node's namespace; ``timeout`` in s is that of each call."""
+        """``name`` is relative to the node's namespace, see :func:`manager_name`; ``timeout`` in s
+        is that of each call."""
         self._node, self._timeout = node, timeout
         self.name: str = node.resolve_service_name(f"{name}/list_controllers").rpartition("/")[0]
         """The full name of the controller manager."""
@@ -60,6 +78,12 @@ class ControllerManager:
     def present(self) -> bool:
         """Return whether the manager's services are in the graph; the messages are not needed."""
         return bool(self._node.count_services(f"{self.name}/list_controllers"))
+
+    def others(self) -> Sequence[str]:
+        """Return the full names of the other controller managers in the graph."""
+        services = self._node.get_service_names_and_types()
+        names = [service.rpartition("/")[0] for service, types in services if LIST in types]
+        return [name for name in names if name != self.name]
 
     async def list(self) -> Sequence[Controller]:
         """Return all controllers that are loaded. Raises ControllerError."""

@@ -28,6 +28,7 @@ from mbs_dynamics.control.environment import (
     replaced,
     root_gravity,
 )
+from mbs_dynamics.control.evidence import GROWTH
 from mbs_dynamics.control.gravity_and_loads import (
     aim_gravity,
     aim_loads,
@@ -90,6 +91,8 @@ class Effects(NamedTuple):
     """Whether no torque is commanded or held."""
     due_in: float
     """In how many seconds ``tick`` must be called, if nothing else happens."""
+    warning: str = ""
+    """A warning for the log; empty if there is none."""
 
 
 class GravityCompensator:
@@ -126,15 +129,20 @@ class GravityCompensator:
     def effects(self, now: float) -> Effects:
         """Return the changes since the last call, and the time of the next ``tick``."""
         policy, arm, before = self.policy, self.arm, (self._state, self._collision)
+        remark = warning = ""
+        if arm is not None:
+            remark = "; ".join(filter(None, (arm.remark, arm.following.remark())))
+            warning, arm.remark, arm.warning = arm.warning, "", ""
         self._state, self._collision = policy.state, None if arm is None else arm.collision
         return Effects(
             entered=None if self._state is before[0] else self._state,
             collision=None if self._collision is before[1] else self._collision,
-            remark="" if arm is None else arm.following.remark(),
+            remark=remark,
             torques_are_in=policy.state is GuardState.ENABLED and not policy.limited.rate,
             engaged=policy.engaged,
             at_rest=policy.at_rest,
             due_in=self.due_in(now),
+            warning=warning,
         )
 
     # -- the robot ---------------------------------------------------------------------------------
@@ -205,8 +213,8 @@ class GravityCompensator:
             return
         for mode in MODES if every else ():
             if mode != "law" or settings.law:
-                arm.prepare(settings.law_of(mode, arm.model), now)
-        arm.switch(settings.law_of(settings.mode, arm.model), now)
+                arm.prepare(settings.law_of(mode), now)
+        arm.switch(settings.law_of(settings.mode), now)
 
     def aim(self, target: Target | None, now: float, *, stamp: int = 0, clock: int = 0) -> None:
         """Let the law follow another reference. Raises MbsError, and changes nothing, if invalid.
@@ -303,7 +311,7 @@ class GravityCompensator:
         if self.arm is not None:
             self.arm.check(_within(settings, self.motors))
             if isinstance(settings, ImpedanceControlSettings) and self._law_differs(settings):
-                self.arm.prepare(settings.law_of(settings.mode, self.arm.model), now)
+                self.arm.prepare(settings.law_of(settings.mode), now)
         if settings.gravity != self.settings.gravity:
             if settings.use_imu:
                 raise ArgumentError("use_imu is true: gravity comes from the imu alone")
@@ -421,6 +429,11 @@ class GravityCompensator:
         """Return whether measured efforts show that motors hold the arm."""
         return self.arm is not None and enabling.supported(self.arm)
 
+    @property
+    def ramp_in_time(self) -> float:
+        """Time in s in which torques come in whose sign nothing has shown, of an arm at rest."""
+        return max(self.limits.ramp_in_time, GROWTH)
+
     def cost(self) -> dict[str, object]:
         """Return the cost of the gravity torques at the latest positions; empty without these."""
         if self.arm is None or not self.arm.q:
@@ -450,6 +463,24 @@ class GravityCompensator:
             except MbsError as error:
                 problems.append(str(error))
         return "; ".join(problems)
+
+    def taken_over(self, now: float) -> None:
+        """Watch the arm, which ``position_controller`` has just let go of."""
+        if self.arm is not None:
+            self.arm.taken_over(now)
+
+    def clear(self, now: float) -> str:
+        """Forget the fault; return which. Raises ArgumentError if there is none, or too early."""
+        policy, fault = self.policy, self.policy.fault
+        if policy.state is not GuardState.FAULT:
+            raise ArgumentError(f"there is no fault: the state is {policy.state.value!r}")
+        if policy.stopping:
+            raise ArgumentError("the stop after the fault is not over; try again once it is")
+        if self.arm is None:
+            policy.clear()
+        else:
+            self.arm.clear()
+        return f"cleared: {fault}"
 
     def disable(self, now: float) -> None:
         """Begin to ramp out; after a fault with on_fault hold, release the held torques."""

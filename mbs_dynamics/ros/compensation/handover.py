@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from mbs_dynamics.control.policy import Fault, GuardState
-from mbs_dynamics.errors import ControllerError, MbsError, NoAnswerError
+from mbs_dynamics.errors import ControllerError, MbsError, NoAnswerError, listed
 from mbs_dynamics.ros.compensation.controller_list import ControllerList, Switch
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
@@ -122,7 +122,7 @@ class Handover:
                 holder = f"{self._position} is checked, and must go on holding"
             return True, "; ".join([*messages, f"{holder} the arm; nothing is switched off"])
         if not core.supported():
-            messages.append(UNSUPPORTED.format(self.settings.ramp_in_time))
+            messages.append(UNSUPPORTED.format(core.ramp_in_time))
         if self._position:
             messages.append(f"{self._position} will hold the arm at release")
         return True, "; ".join(messages)
@@ -140,7 +140,9 @@ class Handover:
         if not (self._position or self.settings.check_controller):
             return False, ""
         if not self._manager.present():
-            return False, self._absent() if self._position else self._unheard("")
+            if self._position:
+                return False, self._absent()
+            return False, self._elsewhere() or self._unheard("")
         seen = await self._list()
         trouble = seen.problem(self.settings.joints) or self._unheard(self._effort)
         hands_over = self.settings.hands_over
@@ -156,10 +158,27 @@ class Handover:
             f"{self._manager.name!r}{' yet; discovery takes some seconds' if soon else ''}"
         )
 
+    def _elsewhere(self) -> str:
+        """Return the message that a node beside another controller manager receives commands."""
+        managers = {name.rpartition("/")[0]: name for name in self._manager.others()}
+        for node in self._commands.subscribers():
+            space = node.rpartition("/")[0]
+            if space in managers or (managers and node.endswith(UNKNOWN_NODE)):
+                beside = managers.get(space) or listed(managers.values())
+                return (
+                    f"there is no controller manager {self._manager.name!r}, but {node} receives "
+                    f"the commands, beside {beside}: set controller_manager to that"
+                )
+        return ""
+
     def _unheard(self, controller: str) -> str:
         """Return the message that this controller, or if "" any node, receives no commands."""
         nodes = self._commands.subscribers()
-        if {controller, UNKNOWN_NODE} & {*nodes} if controller else nodes:
+        if controller:
+            full = f"{self._manager.name.rpartition('/')[0]}/{controller}"
+            if any(node == full or node.endswith(UNKNOWN_NODE) for node in nodes):
+                return ""
+        elif nodes:
             return ""
         who = (
             f"controller {controller!r} does not subscribe" if controller else "no node subscribes"
@@ -175,6 +194,7 @@ class Handover:
         if await torques_are_in():
             reason = await self._to_torques(core)
             if not reason and core.policy.engaged:
+                core.taken_over(self._now())
                 return True, f"{core.policy.state.value}; {self._effort} has taken over"
             message = f"{self._effort} has taken over, but by then: {_state(core)}"
             if reason:

@@ -16,7 +16,6 @@ from mbs_dynamics.control.laws.joint_impedance import JointImpedance
 from mbs_dynamics.control.laws.law import Law, law_from
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.compensation.interface import (
     GRAVITY_COMPENSATION_NODE,
     GravityCompensationSettings,
@@ -41,7 +40,8 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
         "and reference, or a class that is called without arguments and makes one."
     )
     link: str = option("", at_rest_only=True)(
-        "Link that the mode cartesian moves. Empty: the last body of the robot."
+        "Link that the mode cartesian moves. Empty: the tool, as tool_body of dynamics_node: the "
+        "tool or hand at the end of the longest branch, by its name, or else the last moving link."
     )
     stiffness: tuple[float, ...] = number(10.0, 0.0, 1e5, "N m/rad or N/m", per="joint")(
         "Stiffness of this joint in the mode joint. What the period of joint_states cannot bear is "
@@ -82,13 +82,13 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
                 "impedance control is false"
             )
 
-    def law_of(self, mode: str, model: Model) -> Law | None:
+    def law_of(self, mode: str) -> Law | None:
         """Return the law of a mode; None for floating. Raises ArgumentError if there is none."""
         if mode == "joint":
             return JointImpedance(self.stiffness, self.damping_ratio)
         if mode == "cartesian":
             return CartesianImpedance(
-                self.link or model.body_names[-1],
+                self.link,
                 self.linear_stiffness,
                 self.angular_stiffness,
                 self.damping_ratio,

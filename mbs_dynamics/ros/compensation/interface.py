@@ -60,8 +60,8 @@ class ControllerSettings(Settings):
         constraints="A topic name; without a leading slash it is in the node's namespace.",
     )
     controller_manager: str = option("controller_manager", read_only=True)(
-        "Name of ros2_control's controller manager; without a leading slash it is in the node's "
-        "namespace."
+        "Name of ros2_control's controller manager; without a leading slash it is in the namespace "
+        "of the controller, as the resolved command_topic shows it."
     )
     effort_controller: str = option("", read_only=True)(
         "Name of the controller behind command_topic. Empty: as in command_topic."
@@ -230,6 +230,9 @@ GRAVITY_COMPENSATION_NODE = Interface(
     services=(
         service("~/enable", "std_srvs/srv/SetBool")(
             "true: ramp in, or refuse with all reasons in message. false: ramp out."
+        ),
+        service("~/clear", "std_srvs/srv/Trigger")(
+            "Forget the fault that stopped the torques. Until then ~/enable refuses."
         ),
     ),
     lifecycle=True,

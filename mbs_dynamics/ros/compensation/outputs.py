@@ -14,6 +14,7 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.duration import Duration
 from rclpy.publisher import Publisher
+from rclpy.topic_endpoint_info import TopicEndpointInfo
 from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.compiler import call_mechanism
@@ -24,8 +25,16 @@ from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.performance import Report
 
-FLUSH_TIMEOUT = Duration(seconds=0.5)
-"""Longest wait until the controller has received the last command."""
+FLUSH_TIMEOUT = Duration(seconds=2.0)
+"""Longest wait until the controller has received the last command, on a busy machine."""
+
+
+HOLDS = "the controller holds the last torques until disabled or enabled"
+
+
+def full_name(end: TopicEndpointInfo) -> str:
+    """Return the full name of the node of a publisher or subscription."""
+    return f"{end.node_namespace.rstrip('/')}/{end.node_name}"
 
 
 class Traffic(NamedTuple):
@@ -129,9 +138,20 @@ class CommandOutputs:
         publishing: int = self._node.count_publishers(self.topic)
         return max(0, publishing - (self._commands is not None))
 
+    def rivals(self) -> list[str]:
+        """Return the full names of the other nodes that publish on the command topic."""
+        publishing = map(full_name, self._node.get_publishers_info_by_topic(self.topic))
+        own = self._node.get_fully_qualified_name()
+        return [name for name in publishing if name != own]
+
+    def reporting(self, topic: str) -> list[str]:
+        """Return the full names of the nodes that publish on a topic of the node."""
+        resolved = self._node.resolve_topic_name(topic)
+        return sorted({full_name(x) for x in self._node.get_publishers_info_by_topic(resolved)})
+
     def subscribers(self) -> list[str]:
-        """Return the names of the nodes that subscribe to the command topic."""
-        return [one.node_name for one in self._node.get_subscriptions_info_by_topic(self.topic)]
+        """Return the full names of the nodes that subscribe to the command topic."""
+        return [full_name(one) for one in self._node.get_subscriptions_info_by_topic(self.topic)]
 
     def traffic(self) -> Traffic:
         """Return the state of the command topic, and restart the counts."""
@@ -184,6 +204,9 @@ def input_status(
     problem, unused = "" if core.arm is None else core.arm.input_problem(now), ""
     if report.rejected:
         unused = f"{report.rejected} joint_states not used: {report.last_rejection}"
+    if core.arm is not None and core.arm.inactive:
+        values["inactive checks"] = core.arm.inactive
+        unused = "; ".join(filter(None, (core.arm.inactive, unused)))
     rate = f"{report.rate:.1f} Hz"
     return messages.status("input", rate, values, warning=unused, error=problem)
 
@@ -220,9 +243,11 @@ def command_status(
         values[f"last command: {joint}"] = f"{torque:.4f}"
     warning = error = ""
     if policy.state is GuardState.FAULT and fault is not None:
-        error = f"stopped by a fault: {fault.reason}"
+        error = f"stopped by a fault, until ~/clear: {fault.reason}"
         if policy.holding:
-            error += "; the controller holds the last torques until disabled or enabled"
+            error += f"; {HOLDS}"
+    elif policy.state is GuardState.DISABLED and policy.holding:
+        error = f"disabled, but {HOLDS}"
     elif policy.state is GuardState.DISABLED:
         warning = f"disabled; cannot be enabled: {problems[0]}" if problems else ""
     elif trouble:

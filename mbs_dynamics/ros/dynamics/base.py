@@ -12,7 +12,7 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie import so3
-from mbs_dynamics.model.arrays import QUATERNION_TOLERANCE
+from mbs_dynamics.model.coordinates import QUATERNION_TOLERANCE
 from mbs_dynamics.model.model import Model
 
 

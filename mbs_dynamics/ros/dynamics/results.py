@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import mbs_dynamics as mbs
+from mbs_dynamics.model.coordinates import velocity_names
 
 EFFORTS, ARRAY = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray"
 WRENCH = "geometry_msgs/msg/WrenchStamped"
@@ -143,13 +144,13 @@ OUTPUTS = (
     _output("jacobians", ARRAY, topic="jacobian/<body>", default=True)(
         "Jacobian J (6, n) row by row, linear part first: twist = J qd.",
         lambda of, robot, k: of.JacobianMessage(
-            robot.model.velocity_names, robot.bodies[k], robot.settings.body_representation
+            velocity_names(robot.model.joints), robot.bodies[k], robot.settings.body_representation
         ),
         _jacobians,
     ),
     _output("mass_matrix", ARRAY)(
         "Mass matrix (n, n) row by row, in kg m^2, kg m or kg.",
-        lambda of, robot, _: of.matrix_message(robot.model.velocity_names),
+        lambda of, robot, _: of.matrix_message(velocity_names(robot.model.joints)),
     ),
     _output("center_of_mass", "geometry_msgs/msg/PointStamped")(
         "Centre of mass of all moving bodies in m, in the frame of the root link.",

@@ -7,7 +7,7 @@ from __future__ import annotations
 import copy
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from mbs_dynamics.control.joint_input import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJointError, listed
 from mbs_dynamics.integrate import ContactPlanes, JointForces, Plane, Stepper
 from mbs_dynamics.model.coordinates import bounded
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.model import Model, body_wrenches
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.representation import AUTO
 from mbs_dynamics.ros.performance import cost_of
@@ -33,6 +33,9 @@ LARGEST_WRENCH = 1e6
 BENT, SHARE = 0.5, 0.25
 """Default distance of a joint from the middle of its range at the start, in rad or m, and its
 largest share of the range: a bent posture, in which motors carry weight."""
+
+HOLDING = 1e9
+"""Inertia of the rotor of a joint that brakes hold while others move, in kg m^2 or kg."""
 
 CARRIED, SLIGHT = 0.1, 0.05
 """Commands carry the robot if the remaining acceleration is at most this share of that without
@@ -79,7 +82,10 @@ class World:
         self.state = self.initial.copy()
         """(2, n) positions and velocities."""
         self.braked = settings.brakes and not self.initial[1].any()
-        """Whether brakes hold the robot where it is."""
+        """Whether brakes hold the whole robot where it is."""
+        self.held: tuple[str, ...] = ()
+        """Joints that brakes hold while others move."""
+        self._armature = dict(zip(model.joint_names, model.armature.tolist(), strict=True))
         self.efforts = np.zeros(n)
         """(n,) efforts of the motors in the latest period, N m or N."""
         self.contact = contact_of(model, settings, float(self._step))
@@ -89,6 +95,10 @@ class World:
         self._pushes: dict[str, tuple[FloatArray, float]] = {}
         self._wrenches = np.zeros((model.nb, 6))
         self._stepper = self._stepper_of(model)
+        self._holding: tuple[tuple[str, ...], Stepper, Stepper] | None = None
+        """Joints that brakes would hold, the present stepper, and the one that takes its place."""
+        if self.braked and settings.joints:
+            self._stepper_holding(self._others(settings.joints))
 
     @property
     def model(self) -> Model:
@@ -135,21 +145,63 @@ class World:
         self.brake(self.settings.brakes and not self.initial[1].any())
 
     def brake(self, hold: bool) -> None:
-        """Let brakes hold the robot where it is, or release them."""
-        self.braked = hold
+        """Let brakes hold the whole robot where it is, or release them all."""
         if hold:
+            self.braked = True
             self.state = np.array([self.state[0], np.zeros(self.model.n)])
+        else:
+            self.release(self.model.joint_names)
 
-    def carried(self, commands: FloatArray) -> bool:
-        """Return whether commanded efforts (n,) would hold the robot, or nearly, without brakes."""
+    def can_release(self, commanded: Collection[str]) -> bool:
+        """Return whether brakes hold any of the commanded joints."""
+        return self.braked or any(name in commanded for name in self.held)
+
+    def carried(self, commands: FloatArray, commanded: Collection[str] | None = None) -> bool:
+        """Return whether efforts (n,) would hold commanded joints, or nearly, without brakes.
+
+        ``commanded`` are their names, by default those of all joints. The brakes of the others
+        hold.
+        """
+        stepper = self._stepper_holding(self._others(commanded))
         limited = np.minimum(np.maximum(commands, -self.effort_limits), self.effort_limits)
-        moved, falling = (self._accelerations(tau) for tau in (limited, np.zeros(self.model.n)))
+        moved, falling = (
+            self._accelerations(stepper, tau) for tau in (limited, np.zeros(self.model.n))
+        )
         return moved <= max(CARRIED * falling, SLIGHT)
 
-    def _accelerations(self, efforts: FloatArray) -> float:
+    def release(self, commanded: Collection[str]) -> None:
+        """Release the brakes of commanded joints; those of the others hold."""
+        held = self._others(commanded)
+        self._stepper, self.held, self.braked = self._stepper_holding(held), held, False
+
+    def _others(self, commanded: Collection[str] | None) -> tuple[str, ...]:
+        if commanded is None:
+            return ()
+        return tuple(name for name in self._armature if name not in commanded)
+
+    def _stepper_holding(self, held: tuple[str, ...]) -> Stepper:
+        """Return the stepper of the robot with brakes that hold some joints.
+
+        Such a joint has so large a rotor that nothing accelerates it noticeably.
+        """
+        if held == self.held:
+            return self._stepper
+        known = self._holding
+        if known is not None and known[0] == held and known[1] is self._stepper:
+            known[2].model = self._holding_model(held)  # under the present gravity
+            return known[2]
+        stepper = self._stepper_of(self._holding_model(held))
+        self._holding = held, self._stepper, stepper
+        return stepper
+
+    def _holding_model(self, held: tuple[str, ...]) -> Model:
+        rotors = {name: HOLDING if name in held else x for name, x in self._armature.items()}
+        return self.model.with_armature(rotors)
+
+    def _accelerations(self, stepper: Stepper, efforts: FloatArray) -> float:
         """Return the largest acceleration from rest under efforts (n,), in rad/s^2 or m/s^2."""
         still = np.array([self.state[0], np.zeros(self.model.n)])
-        after = self._stepper.step(still, efforts, self._step, self._applied(still))
+        after = stepper.step(still, efforts, self._step, self._applied(still))
         return float(np.abs(after[1]).max() / self._step)
 
     def _applied(self, state: FloatArray) -> FloatArray:
@@ -173,7 +225,7 @@ class World:
         if settings.gravity != self.settings.gravity:
             self._stepper.model = self.model.with_gravity(settings.gravity)
         same = settings.algorithm == self.settings.algorithm
-        self.settings = settings
+        self.settings, self._holding = settings, None
         if same and forces.features == self.forces.features:
             self._stepper.forces = forces
             self.forces = forces
@@ -193,7 +245,7 @@ class World:
             raise ArgumentError(
                 f"disturbance must be finite and at most {LARGEST_WRENCH:g}; got {W.tolist()}"
             )
-        self.model.wrenches({link: W})  # raises for an invalid link
+        body_wrenches(self.model, {link: W})  # raises for an invalid link
         self._pushes[link] = W, self.time + self.settings.disturbance_duration
         self._sum_pushes()
 
@@ -254,7 +306,9 @@ class World:
             self._sum_pushes()
 
     def _sum_pushes(self) -> None:
-        self._wrenches[:] = self.model.wrenches({link: W for link, (W, _) in self._pushes.items()})
+        self._wrenches[:] = body_wrenches(
+            self.model, {link: W for link, (W, _) in self._pushes.items()}
+        )
 
     def _wild(self, state: FloatArray) -> str:
         joint = int(np.argmax(~(np.abs(state) < LARGEST_STATE).all(axis=0)))
@@ -352,6 +406,8 @@ class EffortCommands:
         self.rejected = 0
         self.latest: float | None = None
         """Simulated time in s of the latest valid command; None if there was none."""
+        self.commanded: set[str] = set()
+        """The joints that valid commands have named since the start or a reset."""
         self._places = {name: k for k, name in enumerate(self.joint_names)}
         UnknownJointError.check(self.joints, self.joint_names)
         self._efforts = np.zeros(len(self.joint_names))
@@ -360,6 +416,7 @@ class EffortCommands:
         """Forget all commands."""
         self._efforts = np.zeros(len(self.joint_names))
         self.latest = None
+        self.commanded.clear()
 
     def set(
         self, efforts: Sequence[float], now: float, names: Sequence[str] | None = None
@@ -387,6 +444,7 @@ class EffortCommands:
             self._efforts = np.zeros(len(self.joint_names))
         for name, effort in zip(names, efforts, strict=True):
             self._efforts[self._places[name]] = effort
+        self.commanded.update(names)
         self.accepted += 1
         self.latest = now
         return None

@@ -13,6 +13,7 @@ from mbs_dynamics.ros.interface import (
     GRAVITY,
     JOINT_STATES,
     PAYLOAD,
+    SENSOR_DATA,
     Interface,
     RobotSettings,
     service,
@@ -71,11 +72,14 @@ class TeachingSettings(RobotSettings):
         return joints_of
 
 
+RECORDED = JOINT_STATES._replace(quality=SENSOR_DATA._replace(depth=2000))
+"""Deep, so that a recording has no gap where this process had to wait for the processor."""
+
 TEACHING_NODE = Interface(
     "teaching_node",
     "Records the motion of an arm that is guided by hand, and sends it as a trajectory.",
     TeachingSettings,
-    subscribed=(DESCRIPTION._replace(condition=""), JOINT_STATES, GRAVITY, PAYLOAD),
+    subscribed=(DESCRIPTION._replace(condition=""), RECORDED, GRAVITY, PAYLOAD),
     published=(
         topic("<trajectory_topic>", "trajectory_msgs/msg/JointTrajectory")(
             "The taught motion, once for each call of ~/play. Its first point is due after the "

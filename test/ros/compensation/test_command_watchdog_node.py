@@ -86,10 +86,10 @@ class Arm(Probe):
 
 
 def test_sigkill_of_the_commander_deactivates_its_controller_and_activates_the_other():
-    with WatchdogProcess() as process, Arm(process) as arm:
+    with WatchdogProcess(command_timeout=5.0) as process, Arm(process) as arm:
         commander = arm.commander()
         try:
-            arm.until(lambda: arm.value("state") == "watching" and int(arm.value("commands")) > 200)
+            arm.until(lambda: arm.value("state") == "watching" and int(arm.value("commands")) > 50)
             assert arm.there.requests == []
             arm.until(lambda: arm.level("watchdog") == DiagnosticStatus.OK)
         finally:

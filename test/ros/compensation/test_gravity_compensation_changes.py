@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from gravity_bench import ARM7, MODEL, PERIOD, Bench, G, Q, settings
-from test_gravity_compensation import OTHER, STOPS
+from test_gravity_compensation import BEYOND, OTHER, STOPS
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
@@ -222,14 +222,16 @@ def test_enabling_is_refused_without_fresh_and_good_input():
     for kind, said in [
         ("not_finite", "joint3 = nan"),
         ("duplicate_joints", "named more than once: joint2"),
-        ("position_limit", "joint2 is at 2.06; valid is -2.05 to 2.05"),
         ("velocity_reading", "joint4 moves at 99 by its reported velocity"),
         ("no_velocity", "holds no velocities"),
     ]:
-        bench.run(0.1)
+        bench.run(0.5)
         STOPS[kind](bench)
         assert said in bench.core.enable(bench.now)
         assert bench.fault is None  # nothing was enabled that could be stopped
+    bench.run(0.1)
+    bench.send(BEYOND)
+    assert "joint2 is at 2.06; valid is -2.05 to 2.05" in bench.core.enable(bench.now)
     bench.run(0.1)
     assert bench.core.enable(bench.now) == ""
 

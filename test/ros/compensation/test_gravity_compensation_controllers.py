@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from contextlib import contextmanager
 
@@ -13,6 +14,7 @@ pytest.importorskip("rclpy")
 
 from controller_manager_bench import StandIn
 from gravity_node_bench import JOINTS, Driver, GravityProcess
+from rclpy.node import Node
 
 pytestmark = pytest.mark.usefixtures("ros", "controller_manager_msgs")
 
@@ -69,3 +71,39 @@ def test_a_controller_that_is_deactivated_is_a_fault(arm):
     arm.waits(lambda: any("'efforts' is inactive" in said for said in arm.faults()))
     arm.waits(lambda: arm.manager.state("positions") == "active")
     assert arm.manager.requests[-1] == (["positions"], [])
+
+
+def test_a_controller_is_found_by_the_resolved_topic(ros):
+    """Two arms share a manager, and each node is in a namespace of its own."""
+    space = f"/shared_{os.getpid()}"
+    swapped = [EFFORTS[1], EFFORTS[0], *EFFORTS[2:]]
+    owner = Node("owner", namespace=space)
+    given = {"command_topic": f"{space}/left_efforts/commands"}
+    with GravityProcess(**given) as process, Driver(process) as arm:
+        manager = StandIn(owner, left_efforts=("active", *swapped), right_efforts=("active",))
+        arm.executor.add_node(owner)
+        arm.waits(lambda: "'left_efforts' has other order" in arm.ask(True).message)
+        assert arm.enabled[-1:] == [False]
+        manager.there.all["left_efforts"] = manager.there.all["left_efforts"]._replace(
+            command_interfaces=tuple(EFFORTS)
+        )
+        arm.waits(lambda: arm.ask(True).success)
+        for one in (*manager.nodes, owner):
+            one.destroy_node()
+
+
+def test_a_controller_beside_another_manager_than_the_named_one_is_refused(ros):
+    space = f"/shared_{os.getpid()}"
+    owner = Node("owner", namespace=space)
+    given = {
+        "command_topic": f"{space}/left_efforts/commands",
+        "controller_manager": "/nowhere/controller_manager",
+    }
+    with GravityProcess(**given) as process, Driver(process) as arm:
+        manager = StandIn(owner, left_efforts=("active", *EFFORTS))
+        arm.executor.add_node(owner)
+        said = f"{space}/left_efforts receives the commands, beside {space}/controller_manager"
+        arm.waits(lambda: said in arm.ask(True).message)
+        assert arm.enabled[-1:] == [False]
+        for one in (*manager.nodes, owner):
+            one.destroy_node()

@@ -44,8 +44,7 @@ def test_launch_with_a_xacro_file_and_parameters_and_ramp_out_at_the_end(install
     given = {
         "joints": list(JOINTS),
         "compensates_itself": False,
-        "ramp_time": 0.3,
-        "stale_timeout": 2.0,
+        **{name: READY[name] for name in ("stale_timeout", "callback_timeout", "max_age")},
     }
     parameters.write_text(yaml.safe_dump({"/**": {"ros__parameters": given}}), encoding="utf-8")
     arguments = [f"urdf:={robot}", f"params_file:={parameters}", "command_topic:=commands"]
@@ -56,7 +55,7 @@ def test_launch_with_a_xacro_file_and_parameters_and_ramp_out_at_the_end(install
         while process.process.poll() is None:
             arm.well()
             arm.spin(0.01)
-        arm.spin(0.3)
+        arm.drain()
         assert process.wait() == 0
         torques = np.array([command for _, command in arm.commands])
         assert not torques[-1].any()

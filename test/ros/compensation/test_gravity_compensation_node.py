@@ -4,7 +4,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import select
 import signal
+import sys
+import threading
 import time
 
 import numpy as np
@@ -14,6 +19,8 @@ pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from gravity_node_bench import ARM7, JOINTS, MODEL, READY, REST, Driver, G, GravityProcess, Q
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 import mbs_dynamics as mbs
@@ -35,14 +42,16 @@ def stamp_of(message):
 
 
 def test_silence_and_a_slow_callback_stop_it(arm):
-    for reason in ("no valid joint_states for", "callback of joint_states took"):
+    for reason, timeout in (
+        ("no valid joint_states for", {"stale_timeout": 0.2}),
+        ("callback of joint_states took", {"callback_timeout": 1e-6}),
+    ):
         arm.enable()
         before = len(arm.faults())
-        if reason.startswith("callback"):
-            assert arm.set(callback_timeout=1e-6) == ""
-            arm.waits(lambda before=before: len(arm.faults()) > before)
-            assert arm.set(callback_timeout=READY["callback_timeout"]) == ""
-        arm.until(lambda before=before: len(arm.faults()) > before, every=0.01)
+        assert arm.set(**timeout) == ""
+        well = arm.well if "callback_timeout" in timeout else None
+        arm.until(lambda before=before: len(arm.faults()) > before, again=well, every=0.01)
+        assert arm.set(**{name: READY[name] for name in timeout}) == ""
         assert reason in arm.faults()[-1]
         arm.zero()
         arm.check_commands()
@@ -104,6 +113,26 @@ def test_payload_gravity_and_parameters_take_effect_and_some_wait_for_rest(arm):
     arm.waits(lambda: np.allclose(arm.commands[-1][1], G, atol=1e-9))
 
 
+def test_joint_state_publisher_beside_the_driver_is_named_and_leaves_the_arm_where_it_is(arm):
+    arm.enable()
+    before, count = len(arm.faults()), len(arm.commands)
+    other = Node("joint_state_publisher", namespace=arm.target.namespace)
+    foreign = other.create_publisher(JointState, "joint_states", 10)
+
+    def both():
+        message = arm.state(JOINTS, np.zeros(7))
+        foreign.publish(message)
+        arm.well()
+
+    arm.waits(lambda: "two sources in turn" in arm.target.log, again=both)
+    arm.waits(lambda: other.get_fully_qualified_name() in arm.target.log, again=both)
+    other.destroy_node()
+    assert arm.enabled[-1] is True
+    assert len(arm.faults()) == before
+    torques = np.array([command for _, command in arm.commands[count:]])
+    np.testing.assert_allclose(torques, np.tile(G, (len(torques), 1)), atol=0.1)
+
+
 # -- nodes of their own ----------------------------------------------------------------------------
 
 
@@ -115,32 +144,93 @@ def test_enabling_is_refused_while_another_node_commands(ros):
         arm.waits(lambda: "1 other publisher(s) on commands" in arm.ask(True).message)
         arm.waits(lambda: arm.enabled == [False])
         arm.node.destroy_publisher(rival)
+
+
+def test_a_second_publisher_of_commands_stops_it(ros):
+    with GravityProcess() as process, Driver(process) as arm:
         arm.enable()
-        rival = arm.node.create_publisher(Float64MultiArray, topic, 1)
-        arm.waits(lambda: arm.said("command") == "enabled; 1 other publisher(s) on " + topic)
+        arm.node.create_publisher(Float64MultiArray, f"{process.namespace}/commands", 1)
+        arm.waits(lambda: arm.faults())
+        assert f"{process.namespace}/commands" in arm.faults()[0]
+        assert arm.node.get_fully_qualified_name() in arm.faults()[0]
+        arm.zero()
+        arm.waits(lambda: "other publisher" in arm.ask(True).message)
 
 
-@pytest.mark.parametrize(("how", "moving"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
+def check_ramp_out(arm, process, *, moving=False):
+    """Wait for the end of the process; check that its last commands are a ramp to zero."""
+    arm.commands.clear()
+    while process.process.poll() is None:
+        if moving:
+            arm.well()
+        arm.spin(0.01)
+    arm.drain()
+    assert process.wait() == 0
+    torques = np.array([command for _, command in arm.commands])
+    assert not torques[-1].any()
+    assert len(torques) > 5  # a ramp, not a leap
+    assert (np.diff(np.abs(torques), axis=0) <= 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("how", "moving"),
+    [
+        (signal.SIGINT, True),
+        (signal.SIGTERM, False),
+        (signal.SIGHUP, True),
+        (signal.SIGQUIT, False),
+    ],
+)
 def test_signals_ramp_out(ros, how, moving):
-    with GravityProcess(on_fault="hold") as process, Driver(process) as arm:
+    given = {"on_fault": "hold", "ramp_time": 2.0}
+    with GravityProcess(**given) as process, Driver(process) as arm:
         arm.enable()
         process.process.send_signal(how)
-        arm.commands.clear()
-        while process.process.poll() is None:
-            if moving:
-                arm.well()
-            arm.spin(0.01)
-        arm.spin(0.3)
-        assert process.wait() == 0
+        check_ramp_out(arm, process, moving=moving)
         assert "Traceback" not in process.log
-        torques = np.array([command for _, command in arm.commands])
-        assert not torques[-1].any()
-        assert len(torques) > 5  # a ramp, not a leap
-        assert (np.diff(np.abs(torques), axis=0) <= 1e-9).all()
+
+
+class InTerminal(GravityProcess):
+    """The node in the foreground of a terminal, which the test can close."""
+
+    def start(self, command, **options):
+        self._terminal, theirs = os.openpty()
+        options |= {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+        control = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+        control += "os.execv(sys.argv[1], sys.argv[1:])"
+        started = super().start([sys.executable, "-c", control, *command], **options)
+        os.close(theirs)
+        self._text, self._closing = "", threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        return started
+
+    def _read(self):
+        while not self._closing.is_set():
+            if select.select([self._terminal], [], [], 0.05)[0]:
+                with contextlib.suppress(OSError):  # nobody has the other end any more
+                    self._text += os.read(self._terminal, 4096).decode()
+        os.close(self._terminal)  # while nobody reads, or it would stay open
+
+    @property
+    def log(self):
+        return self._text
+
+    def close_terminal(self):
+        self._closing.set()
+        self._reader.join()
+
+
+def test_closing_the_terminal_ramps_out(ros):
+    with InTerminal(on_fault="hold", ramp_time=2.0) as process, Driver(process) as arm:
+        arm.enable()
+        process.close_terminal()
+        check_ramp_out(arm, process, moving=True)
 
 
 def test_a_clock_that_stands_still_does_not_stop_the_watchdog(ros):
-    with GravityProcess(use_sim_time="true") as process, Driver(process) as arm:
+    given = {"use_sim_time": "true", "stale_timeout": 0.5}
+    with GravityProcess(**given) as process, Driver(process) as arm:
         arm.enable()
         arm.until(lambda: any("no valid joint_states" in one for one in arm.faults()), every=0.01)
         arm.zero()

@@ -93,6 +93,7 @@ class Anything(RuleBasedStateMachine):
         self.after()
         self.bench.now += 20.0  # after which any stamp is taken
         self.good([0.1] * 7, 1)
+        core.policy.clear()
         self.enable()
         assert core.policy.state is GuardState.RAMPING_IN
         self.good([0.1] * 7, steps)

@@ -43,7 +43,7 @@ class Topic:
     """The command topic."""
 
     topic = "/efforts/commands"
-    nodes = ("efforts",)
+    nodes = ("/efforts",)
 
     def other_publishers(self):
         return 0
@@ -283,14 +283,16 @@ def test_a_named_controller_without_a_manager_is_refused_and_discovery_is_mentio
     assert "'/controller_manager' yet" not in scene.enable()[1]
 
 
-@pytest.mark.parametrize("nodes", [(), ("other",)])
+@pytest.mark.parametrize("nodes", [(), ("/other",), ("/left/efforts",)])
 def test_enabling_is_refused_where_the_controller_does_not_receive_commands(nodes):
     scene = Scene()
     scene.topic.nodes = nodes
     done, said = scene.enable()
     assert not done
     assert "'efforts' does not subscribe to the command topic /efforts/commands" in said
-    scene.topic.nodes = ("_NODE_NAME_UNKNOWN_",)  # of which the middleware has lost the name
+    scene.topic.nodes = (
+        "/_NODE_NAMESPACE_UNKNOWN_/_NODE_NAME_UNKNOWN_",
+    )  # of which the middleware has lost the name
     assert scene.enable()[0]
 
 
@@ -299,7 +301,20 @@ def test_enabling_without_a_manager_needs_a_subscriber():
     scene.manager.here = False
     scene.topic.nodes = ()
     assert "no node subscribes to the command topic" in scene.enable()[1]
-    scene.topic.nodes = ("simulator",)
+    scene.topic.nodes = ("/simulator",)
+    assert scene.enable()[0]
+
+
+@pytest.mark.parametrize("node", ["/left/efforts", "/_NODE_NAME_UNKNOWN_"])
+def test_enabling_is_refused_where_a_controller_of_another_manager_receives_commands(node):
+    scene = Scene(holder="")
+    scene.manager.here = False
+    scene.topic.nodes = (node,)
+    scene.manager.elsewhere = ("/left/controller_manager",)
+    done, said = scene.enable()
+    assert not done
+    assert f"{node} receives the commands, beside /left/controller_manager" in said
+    scene.topic.nodes = ("/simulation/simulator",)  # another robot's manager is no matter
     assert scene.enable()[0]
 
 

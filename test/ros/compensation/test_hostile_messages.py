@@ -18,6 +18,7 @@ from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray, String
+from waiting import TIMEOUT
 
 from mbs_dynamics.ros.command_watchdog_node import CommandWatchdogNode
 from mbs_dynamics.ros.gravity_compensation_node import GravityCompensationNode
@@ -121,7 +122,7 @@ class Enabled:
 
     def enable(self):
         """Enable it if the message before has stopped it."""
-        end = time.monotonic() + 60.0
+        end = time.monotonic() + TIMEOUT
         while not self.core.policy.engaged:
             assert time.monotonic() < end
             self.node._on_time()

@@ -45,22 +45,19 @@ def test_an_arm_follows_targets_poses_and_trajectories_in_modes_that_change_with
             "link": "tool",
             "linear_stiffness": "[150.0, 150.0, 150.0]",
             "angular_stiffness": "[1.0, 1.0, 1.0]",
-            "max_age": 0.0,  # the simulation falls behind on a busy machine
         }
         with ImpedanceProcess(namespace=simulator.namespace, **given) as process:
             arm.node.destroy_publisher(arm.commands)
-            with Operator(process) as operator:
+            with Operator(process, beside=arm) as operator:
                 follow(arm, operator, process)
             assert process.stop() == 0
 
 
 def follow(arm, operator, process):
     def near(name, x):
-        arm.spin(0.01)
-        return bool(arm.states) and abs(arm.q[JOINTS.index(name)] - x) < 0.02
+        return abs(arm.q[JOINTS.index(name)] - x) < 0.02
 
     def tool():
-        arm.spin(0.01)
         return mbs.forward_kinematics(MODEL, arm.q, bodies=["tool"])[0]
 
     def refused(what):
@@ -83,8 +80,9 @@ def follow(arm, operator, process):
     operator.until(refused("the trajectory has ended"))
 
     assert "cannot bear" in operator.set(**{"stiffness.joint7": 9e4})
-    assert operator.set(**{"stiffness.joint2": 12.0}, damping_ratio=0.7) == ""
-    assert operator.set(mode="cartesian") == ""
+    softer = {"stiffness.joint2": 9.0, "damping_ratio": 0.7}
+    operator.until(lambda: operator.set(**softer) == "")  # once the period can bear it
+    operator.until(lambda: operator.set(mode="cartesian") == "")
     C = tool()
     C[2, 3] -= 0.05
     operator.aim(pose_message(C), lambda: abs(tool() - C)[:3, 3].max() < 0.02)
@@ -93,8 +91,8 @@ def follow(arm, operator, process):
     C[0, 3] += 3.0
     operator.aim(pose_message(C), refused("out of reach"))
     for mode in ("floating", "joint", "cartesian"):
-        assert operator.set(mode=mode) == ""
-        operator.spin(0.5)
+        operator.until(lambda mode=mode: operator.set(mode=mode) == "")
+        arm.lasts(0.3)
     operator.until(lambda: operator._value("command", "law") == "CartesianImpedance")
     assert operator._value("command", "state") == "enabled"
     assert operator._value("command", "fault") == "none"

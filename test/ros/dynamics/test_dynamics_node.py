@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import signal
+from functools import partial
 
 import numpy as np
 import pytest
@@ -67,7 +68,6 @@ def test_outputs_equal_pinocchio_in_all_representations(own):
     own.hear(*topics)
     for seed, representation in enumerate(("hybrid", "spatial", "body_fixed")):
         assert own.set(representation=representation) == ""
-        own.quiet()  # answers to the state before
         state = model.random_state(seed)
         gravity, bias, *_ = own.answer(topics, *shuffled(model.joint_names, state.q, state.qd))
         assert tuple(gravity.name) == tuple(bias.name) == model.joint_names
@@ -174,7 +174,8 @@ def test_a_new_description_replaces_the_robot_and_a_bad_one_does_not(own):
     tau = own.answer(topics, model.joint_names, state.q, state.qd)[1].effort
     np.testing.assert_allclose(tau, mbs.bias_torques(model, state.q, state.qd), **CLOSE)
     own.describe(PANDA)
-    own.spin(0.3)
+    own.describe(ARM7)
+    own.until(lambda: own.model_value("model") == "arm7")
     assert own.target.log.count("model 'panda'") == 1
 
 
@@ -218,16 +219,17 @@ def test_a_load_is_estimated_from_still_poses_and_not_applied(own):
     own.send(JOINTS, Q, QD)
     own.until(lambda: "stand still for 0.5 s" in take(once=False).message)
     rng = np.random.default_rng(1)
-    answer = None
     for q in 0.5 * rng.uniform(MODEL.lower, MODEL.upper, (4, 7)):
-        tau = mbs.gravity_torques(loaded, q)
-        answer = None
-        while answer is None or not answer.success:
-            for _ in range(30):
-                own.send(JOINTS, q, np.zeros(7), efforts=tau)
-                own.spin(0.02)
-            answer = take()
-    assert "4 pose(s) taken: 1.500" in answer.message
+        own.answer(["gravity_torques"], JOINTS, q, QD)  # a motion ends the pose before
+        tau, said = mbs.gravity_torques(loaded, q), []
+
+        def taken(said=said):
+            said.append(take())
+            return said[-1].success
+
+        still = partial(own.send, JOINTS, q, np.zeros(7), efforts=tau)
+        own.until(taken, again=still, every=0.02)
+    assert "4 pose(s) taken: 1.500" in said[-1].message
     own.until(lambda: "payload_estimate" in own.latest)
     load = own.latest["payload_estimate"]
     assert load.header.frame_id == "tool"
@@ -252,12 +254,14 @@ def test_lifecycle(own):
         if state == "active":
             own.answer(["gravity_torques"], JOINTS, Q)
             assert own.transition("deactivate")
-            own.quiet()
+        own.health.clear()
+        before = own.latest_stamp
         own.until(
             lambda: own.input_value("lifecycle state") == "inactive",
             again=lambda: own.send(JOINTS, Q),
         )
-        assert own.latest == {}
+        own.known()
+        assert own.answered_since(before) == set()
         if state == "active":
             assert own.transition("cleanup")
             assert own.lifecycle_state() == "unconfigured"

@@ -15,6 +15,7 @@ pytest.importorskip("rclpy")
 from builtin_interfaces.msg import Time
 from readings import reading
 from sensor_msgs.msg import JointState
+from waiting import TIMEOUT
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
@@ -124,7 +125,7 @@ def test_topics_without_subscribers_are_not_filled():
     results = robot.evaluate(reading(Q, np.zeros(7)))
 
     def waits(count):
-        end = time.monotonic() + 120.0
+        end = time.monotonic() + TIMEOUT
         while len(outputs.filled(Time(sec=1), results, Contact())) != count:
             assert time.monotonic() < end
             time.sleep(0.02)

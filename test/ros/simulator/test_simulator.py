@@ -111,6 +111,41 @@ def test_brakes_hold_a_robot_until_commands_carry_it(name):
     np.testing.assert_array_equal(simulated.state[0], start)
 
 
+def test_brakes_of_joints_that_nobody_commands_go_on_holding_them():
+    model = mbs.Model.from_urdf(robot("tiago_no_hand.urdf"))
+    joints = tuple(name for name in model.joint_names if name.startswith("arm_"))
+    simulated = World(model, SimulatorSettings(robot_description="<robot/>", joints=joints))
+    start = simulated.state[0].copy()
+    rows = [model.joint_names.index(name) for name in joints]
+    others = [k for k in range(model.n) if k not in rows]
+
+    def commands(state):
+        tau = np.zeros(model.n)
+        tau[rows] = mbs.gravity_torques(model, state[0])[rows]
+        return tau
+
+    assert np.abs(mbs.gravity_torques(model, start)[others]).max() > 50.0  # the torso would fall
+    assert not simulated.carried(commands(simulated.state))
+    assert not simulated.carried(np.zeros(model.n), joints)
+    assert simulated.carried(commands(simulated.state), joints)
+    simulated.release(joints)
+    q, _ = run(simulated, 1.0, commands)
+    np.testing.assert_allclose(q, start, atol=1e-6)
+    pushed = mbs.gravity_torques(model, start)
+    pushed[rows[0]] += 5.0
+    q, _ = run(simulated, 0.3, lambda _: pushed)
+    assert abs(q[rows[0]] - start[rows[0]]) > 0.02  # a joint that is released moves
+    np.testing.assert_allclose(q[others], start[others], atol=1e-6)
+    assert not simulated.can_release(joints)
+    assert simulated.can_release(model.joint_names)
+    simulated.brake(False)
+    q, _ = run(simulated, 0.3, lambda _: np.zeros(model.n))
+    assert np.abs(q[others] - start[others]).max() > 0.005  # the torso sinks
+    simulated.reset()
+    assert simulated.braked
+    assert simulated.carried(commands(simulated.state), joints)
+
+
 def test_a_robot_in_motion_has_no_brakes_and_one_in_balance_is_carried_by_nothing():
     model = mbs.Model.from_urdf(PENDULUM)
     given = {"robot_description": "<robot/>", "initial_velocities": (1.0,)}

@@ -1,0 +1,47 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whole turns of joints without limits, which drivers count or leave out.
+
+A position of such a joint and the same position plus a turn are one place. Inputs unwrap what a
+driver reports, once: behind them positions are continuous. A target may be given whole turns away,
+and a drive takes positions in the turn that it reports.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.model.coordinates import is_continuous
+from mbs_dynamics.model.model import Model
+
+
+def turning(model: Model) -> list[bool]:
+    """Return for each joint with one degree of freedom and an own position whether it turns.
+
+    Such a joint is revolute and has no limits, nor has a joint that mimics it.
+    """
+    joints = [joint for joint in model.joints if joint.nv == 1]
+    return is_continuous(joints, model.lower, model.upper)
+
+
+def turns_to(position: float, near: float) -> float:
+    """Return the whole turns in rad that bring ``position`` nearest to ``near``.
+
+    They are zero if a position is not finite.
+    """
+    apart = near - position
+    return math.tau * round(apart / math.tau) if math.isfinite(apart) else 0.0
+
+
+def nearest(positions: ArrayLike, near: ArrayLike, turns: ArrayLike) -> FloatArray:
+    """Return positions (n,), with those of joints that turn nearest to ``near`` (n,) in rad.
+
+    ``turns`` (n,) tells which joints turn.
+    """
+    q = np.asarray(positions, dtype=float)
+    shift = math.tau * np.round((np.asarray(near, dtype=float) - q) / math.tau)
+    return np.asarray(np.where(turns, q + shift, q))

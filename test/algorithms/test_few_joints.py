@@ -1,0 +1,200 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every algorithm takes models with joints of several degrees of freedom, few joints, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from cases import mostly_slow
+from urdf_reference import load
+
+import mbs_dynamics as mbs
+from mbs_dynamics import closed_form
+from mbs_dynamics.algorithms.arguments import shape_of
+from mbs_dynamics.model.macro_joints import Connection, macro_joint
+
+M_BODY = mbs.spatial_inertia(2.0, (0.1, -0.05, 0.2), np.diag((0.02, 0.03, 0.04)))
+X, Y, Z = np.eye(3)
+
+
+def tree(*kinds, star=False):
+    """Return a model of bodies in a row, or all on the first one; kinds may have an axis."""
+    connections = []
+    for k, kind in enumerate(kinds):
+        kind, axis = kind if isinstance(kind, tuple) else (kind, None)
+        pitch = {"pitch": 0.1} if "screw" in kind else {}
+        S = np.eye(4)
+        S[:3, 3] = 0.2 * k, 0.1, 0.05
+        connections.append(
+            Connection(
+                name=f"j{k}",
+                joint=macro_joint(kind, axis=axis, **pitch),
+                body=f"b{k}",
+                M_body=M_BODY,
+                parent=None if k == 0 else f"b{0 if star else k - 1}",
+                S_parent=S,
+            )
+        )
+    return mbs.Model.from_joints(connections)
+
+
+NOTHING = load(
+    '<robot name="r"><link name="world"/><link name="b"/><joint name="j" type="fixed">'
+    '<parent link="world"/><child link="b"/></joint></robot>'
+)
+
+MODELS = {
+    "no joint": NOTHING,
+    "one joint": tree("revolute"),
+    "free body": tree("free"),
+    "free body with a joint": tree("free", "revolute"),
+    "quadrotor": tree("free", *["revolute"] * 4, star=True),
+    "gantry": tree(("prismatic", X), ("prismatic", Y), ("prismatic", Z)),
+    "planar": tree("planar", "revolute"),
+    "cylindrical": tree("revolute", "cylindrical"),
+    "spherical": tree("spherical", "spherical"),
+    "screws": tree("planar_translation", "screw", "planar_screw"),
+}
+
+QUICK = "no joint", "free body", "gantry", "planar"
+
+
+def values(model, rng, batch):
+    """Return arguments of all algorithms by name."""
+    n = model.n
+    q = np.zeros((*batch, 0))
+    if n:
+        q = np.asarray(mbs.displaced(model, model.neutral(), 0.3 * rng.normal(size=(*batch, n))))
+    names = ("qd", "qdd", "qddd", "qdddd", "tau", "u", "v")
+    joints = tuple(joint.name for joint in model.joints if joint.nv == 1)[:1]
+    return {
+        **{name: rng.normal(size=(*batch, n)) for name in names},
+        "q": q,
+        "q2": q,
+        "body": [*model.frames][-1],
+        "reference": next(iter(model.frames)),
+        "joints": joints,
+        "order": 2,
+        "screws": rng.normal(size=(*batch, len(joints), 6)),
+        "point": rng.normal(size=(*batch, 3)),
+        "target": np.broadcast_to(np.eye(4), (*batch, 4, 4)).copy(),
+        "base_twist": rng.normal(size=(*batch, 6)),
+        "base_acceleration": rng.normal(size=(*batch, 6)),
+        "motion": rng.normal(size=(*batch, 4, n)),
+    }
+
+
+@pytest.mark.parametrize("batch", [(), (3,)], ids=["one state", "batch"])
+@pytest.mark.parametrize("name", mostly_slow(MODELS, QUICK))
+def test_every_algorithm_takes_the_model_or_says_why_not(name, batch):
+    model, rng = MODELS[name], np.random.default_rng(0)
+    given = values(model, rng, batch)
+    for function in mbs.ALGORITHMS:
+        parameters = [*function.__signature__.parameters.values()][1:]
+        needed = {p.name: given[p.name] for p in parameters if p.default is p.empty}
+        try:
+            results = function(model, **needed)
+        except mbs.TraceError as error:
+            pytest.fail(f"{function.__name__}: {error}")
+        except mbs.MbsError as error:
+            known = any(word in str(error) for word in ("singular", "degrees of freedom", "no "))
+            if not known:
+                pytest.fail(f"{function.__name__}: {error}")
+            continue
+        for array in results if isinstance(results, tuple) else (results,):
+            assert np.isfinite(array).all(), function.__name__
+            assert np.shape(array)[: len(batch)] == batch, function.__name__
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "no joint"])
+def test_joint_rates_of_a_twist_are_found_on_any_base(name):
+    model, rng = MODELS[name], np.random.default_rng(1)
+    given = values(model, rng, (4,))
+    q, body = given["q"], given["body"]
+    V = (mbs.jacobian(model, q, body) @ given["qd"][..., None])[..., 0]
+    qd = mbs.inverse_differential_kinematics(model, q, V, body, damping=0.0)
+    assert qd.shape == (4, model.n)
+    np.testing.assert_allclose((mbs.jacobian(model, q, body) @ qd[..., None])[..., 0], V, atol=1e-9)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("name", ["planar", "cylindrical", "screws", "gantry"])
+def test_derivatives_of_twists_of_any_order_are_the_named_ones(name, order):
+    model, rng = MODELS[name], np.random.default_rng(2)
+    motion = rng.normal(size=(order + 2, model.n))
+    assert shape_of("motion", model, {"order": order}) == motion.shape
+    named = (mbs.twists, mbs.accelerations, mbs.jerks)[order]
+    np.testing.assert_allclose(
+        mbs.twist_derivatives(model, motion, order), named(model, *motion), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("damping", [None, 0.1])
+def test_the_operational_space_inertia_of_a_gantry_is_its_masses(damping):
+    """Each axis carries itself and all after it, 6, 4 and 2 kg; no symbol is left of q."""
+    model = MODELS["gantry"]
+    masses = np.array([6.0, 4.0, 2.0])
+    inverse = 1.0 / masses + (damping or 0.0) ** 2
+    given = {"rows": "linear", "damping": damping}
+    q = np.array([0.1, 0.2, 0.3])
+    Lambda = mbs.operational_space_inertia(model, q, "b2", **given)
+    np.testing.assert_allclose(Lambda, np.diag(1.0 / inverse), atol=1e-12)
+    Jbar = mbs.dynamically_consistent_inverse(model, q, "b2", **given)
+    np.testing.assert_allclose(Jbar, np.diag(1.0 / masses / inverse), atol=1e-12)
+    N = mbs.null_space_projector(model, q, "b2", **given)
+    np.testing.assert_allclose(N, np.eye(3) - Jbar, atol=1e-12)
+
+
+def test_derivatives_of_a_free_body_are_finite_differences():
+    model, rng = MODELS["free body"], np.random.default_rng(3)
+    q, qd, tau = (values(model, rng, ())[name] for name in ("q", "qd", "tau"))
+    by_q, by_qd, by_tau = mbs.forward_dynamics_derivatives(model, q, qd, tau)
+    step = 1e-6
+    for k, e in enumerate(step * np.eye(6)):
+        for derivative, ends in (
+            (by_q, [(mbs.displaced(model, q, s * e), qd, tau) for s in (1, -1)]),
+            (by_qd, [(q, qd + s * e, tau) for s in (1, -1)]),
+            (by_tau, [(q, qd, tau + s * e) for s in (1, -1)]),
+        ):
+            ahead, behind = (mbs.forward_dynamics(model, *state) for state in ends)
+            np.testing.assert_allclose(derivative[:, k], (ahead - behind) / (2 * step), atol=1e-6)
+    A, B = mbs.linearize(model, q, qd, tau)
+    np.testing.assert_array_equal(A[6:], np.hstack([by_q, by_qd]))
+    np.testing.assert_array_equal(B[6:], by_tau)
+
+
+class Named(Mapping):
+    """A mapping that is no dict."""
+
+    def __init__(self, **values):
+        self._values = values
+
+    def __getitem__(self, name):
+        return self._values[name]
+
+    def __iter__(self):
+        return iter(self._values)
+
+    def __len__(self):
+        return len(self._values)
+
+
+@pytest.mark.parametrize("representation", ["auto", "spatial"])
+def test_wrenches_may_be_any_mapping(representation):
+    model, rng = MODELS["free body with a joint"], np.random.default_rng(4)
+    given = values(model, rng, ())
+    state = given["q"], given["qd"], given["qdd"]
+    W = rng.normal(size=6)
+    expected = mbs.inverse_dynamics(model, *state, {"b1": W}, representation=representation)
+    found = mbs.inverse_dynamics(model, *state, Named(b1=W), representation=representation)
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(mbs.UnknownBodyError, match="'b2'"):
+        mbs.inverse_dynamics(model, *state, Named(b2=W))
+
+
+def test_closed_forms_of_a_model_without_joints_are_refused():
+    with pytest.raises(mbs.ModelError, match="no joint that moves"):
+        closed_form.DynamicSystem(NOTHING, [], [])

@@ -1,0 +1,111 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Algorithms that users write: their arrays are declared by annotation."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import algorithm
+from mbs_dynamics.compiler import Program
+from mbs_dynamics.representation.tree import Tree
+from mbs_dynamics.resources import robot_path
+
+FORCE = np.array([1.0, 2.0, 3.0])
+
+
+@pytest.fixture
+def arm():
+    return mbs.Model.from_urdf(robot_path("arm7"))
+
+
+@pytest.fixture
+def traced(monkeypatch):
+    """The names of the programs that are traced."""
+    names, init = [], Program.__init__
+
+    def recorded(self, module, *args, **named):
+        names.append(module.name)
+        init(self, module, *args, **named)
+
+    monkeypatch.setattr(Program, "__init__", recorded)
+    return names
+
+
+@algorithm(invariant=True)
+def push_torques(model: Tree, q: ArrayLike, force: Annotated[ArrayLike, (3,)], body: str):
+    """Return the torques of a force at a body."""
+    return mbs.jacobian(model, q, body, representation="hybrid")[3:].T @ force
+
+
+@algorithm(invariant=True)
+def weighed(model, q: ArrayLike, weights: Annotated[ArrayLike | None, ("n",)] = None):
+    """Return the weighted positions."""
+    return q if weights is None else weights * q
+
+
+def test_an_array_that_changes_is_compiled_once(arm, traced):
+    q = np.linspace(0.1, 0.7, 7)
+    J = mbs.jacobian(arm, q, "link7", representation="hybrid")[3:]
+    for k in range(1, 6):
+        found = push_torques(arm, q, k * FORCE, "link7")
+        np.testing.assert_allclose(found, J.T @ (k * FORCE), atol=1e-12)
+    forces = np.arange(12.0).reshape(4, 3)
+    np.testing.assert_allclose(push_torques(arm, q, forces, "link7"), forces @ J, atol=1e-12)
+    assert traced.count("push_torques") == 1
+
+
+def test_an_array_of_the_size_of_the_model_can_be_absent(arm):
+    q = np.linspace(0.1, 0.7, 7)
+    np.testing.assert_array_equal(weighed(arm, q), q)
+    np.testing.assert_array_equal(weighed(arm, q, weights=2.0 * np.ones(7)), 2.0 * q)
+    with pytest.raises(mbs.ArgumentError, match="weights"):
+        weighed(arm, q, weights=np.ones(3))
+
+
+def test_arrays_of_any_name_are_compiled_together_and_exported(arm, tmp_path):
+    both = mbs.compile_together([(push_torques, {"body": "link7"}), mbs.gravity_torques], arm)
+    assert [port.name for port in both.inputs] == ["q", "force", "gravity"]
+    q = np.linspace(0.1, 0.7, 7)
+    np.testing.assert_allclose(both(q, FORCE)[0], push_torques(arm, q, FORCE, "link7"))
+
+
+def test_an_argument_without_an_annotation_is_refused():
+    with pytest.raises(mbs.ArgumentError, match=r"force has no annotation.*Annotated\[ArrayLike"):
+
+        @algorithm(invariant=True)
+        def push(model, q: ArrayLike, force):
+            return force
+
+
+def test_an_array_without_a_shape_is_refused():
+    with pytest.raises(mbs.ArgumentError, match=r"force has no shape.*Annotated\[ArrayLike"):
+
+        @algorithm(invariant=True)
+        def push(model, q: ArrayLike, force: ArrayLike):
+            return force
+
+
+@pytest.mark.parametrize("shape", ["3", ("m",), [3], 3])
+def test_a_shape_of_something_else_is_refused(shape):
+    def push(model, force):
+        return force
+
+    push.__annotations__["force"] = Annotated[ArrayLike, shape]
+    with pytest.raises(mbs.ArgumentError, match="shape of force must be"):
+        algorithm(invariant=True)(push)
+
+
+@pytest.mark.parametrize("force", [FORCE, [1.0, 2.0, 3.0], (1.0, 2.0), np.ones((2, 1))])
+def test_an_array_in_place_of_an_option_is_refused(arm, force):
+    @algorithm(invariant=True)
+    def push(model, q: ArrayLike, force: tuple[float, ...]):
+        return q
+
+    with pytest.raises(mbs.ArgumentError, match=r"(?s)force is an option.*Annotated\[ArrayLike"):
+        push(arm, np.zeros(7), force)

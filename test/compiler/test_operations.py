@@ -1,0 +1,163 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The operations that programs consist of: the same values in every back end, and gradients."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import math
+import subprocess
+from typing import Any
+
+import numpy as np
+import pytest
+from backends import BACKENDS, COMPILER, EVALUATORS, STRICT, c_function, needs_compiler
+
+import mbs_dynamics.compiler as mc
+from mbs_dynamics.compiler import Kernel, Program, trace
+from mbs_dynamics.compiler.codegen.c import emit_c
+from mbs_dynamics.compiler.frontend.reverse import pullback
+from mbs_dynamics.compiler.ir import operations as ops
+from mbs_dynamics.compiler.ir.interpreter import evaluate
+from mbs_dynamics.compiler.passes.pipeline import lower
+from mbs_dynamics.errors import TraceError
+
+pytestmark = pytest.mark.backend_independent  # the back ends are named where kernels are evaluated
+
+VALUES = [0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 1e300, -1e-300, math.inf, -math.inf, math.nan]
+PAIRS = np.array(list(itertools.product(VALUES, VALUES))).T
+STATES = 70
+"""States that are evaluated as vectors."""
+
+UNARY = {
+    "abs": (mc.abs, np.abs),
+    "round": (mc.round, np.rint),
+    "isnan": (mc.isnan, np.isnan),
+    "built-in abs": (abs, np.abs),
+    "np.abs": (np.abs, np.abs),
+    "np.rint": (np.rint, np.rint),
+}
+BINARY = {
+    "min": (mc.min, np.minimum),
+    "max": (mc.max, np.maximum),
+    "hypot": (mc.hypot, np.hypot),
+    "np.hypot": (np.hypot, np.hypot),
+    "less": (mc.less, np.less),
+    "less_equal": (mc.less_equal, np.less_equal),
+    "equal": (mc.equal, np.equal),
+    "and": (lambda a, b: mc.less(a, 1.0) & mc.less(0.0, b), lambda a, b: (a < 1.0) & (b > 0.0)),
+    "or": (lambda a, b: mc.less(a, 1.0) | mc.less(0.0, b), lambda a, b: (a < 1.0) | (b > 0.0)),
+    "not": (lambda a, b: ~mc.less(a, b), lambda a, b: ~(a < b)),
+    "arithmetic": (
+        lambda a, b: 1.0 - mc.less(a, b) + 2.0 * mc.less(b, a) * mc.equal(a, a),
+        lambda a, b: 1.0 - (a < b) + 2.0 * (b < a) * (a == a),
+    ),
+    "select": (
+        lambda a, b: mc.select(mc.less(a, b) & mc.less(a, 1.0), a, b),
+        lambda a, b: np.where((a < b) & (a < 1.0), a, b),
+    ),
+}
+
+
+def program_of(function: Any, operands: int) -> Program:
+    if operands == 1:
+        return trace(lambda x: function(x), {"x": (len(PAIRS[0]),)}, name="f")
+    shape = PAIRS[0].shape
+    return trace(lambda x, y: function(x, y), {"x": shape, "y": shape}, name="f")
+
+
+def found_by(evaluator: str, program: Program, arrays: list[Any], folder: Any) -> list[Any]:
+    """Return the result for one state, and for back ends also that of states in lanes."""
+    if evaluator == "exported":
+        status, (found,) = c_function(program, folder)(*arrays)
+        assert status == 0
+        return [found]
+    kernel = Kernel(program, backend=evaluator)
+    many = kernel(*[np.tile(x, (STATES, 1)) for x in arrays])
+    assert np.array_equal(many, np.tile(many[0], (STATES, 1)), equal_nan=True)
+    return [kernel(*arrays), many[0]]
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+@pytest.mark.parametrize("name", [*UNARY, *BINARY])
+def test_values_are_those_of_numpy_in_every_back_end(name, evaluator, tmp_path):
+    function, of_numbers = {**UNARY, **BINARY}[name]
+    operands = 1 if name in UNARY else 2
+    arrays = [*PAIRS[:operands]]
+    with np.errstate(all="ignore"):
+        expected = np.asarray(of_numbers(*arrays), dtype=float)
+        np.testing.assert_array_equal(np.asarray(function(*arrays), dtype=float), expected)
+    program = program_of(function, operands)
+    interpreted, _ = evaluate(program.module, dict(zip("xy", arrays, strict=False)))
+    for found in [interpreted["f"], *found_by(evaluator, program, arrays, tmp_path)]:
+        np.testing.assert_allclose(found, expected, rtol=4e-16, atol=0.0)
+
+
+@needs_compiler
+def test_single_precision_uses_functions_of_floats_alone(tmp_path):
+    def function(x: Any) -> Any:
+        a, b = x
+        return [mc.abs(a), mc.round(a), mc.hypot(a, b), mc.min(a, b), mc.isnan(b) * a, mc.sin(a)]
+
+    text = emit_c(lower(trace(function, {"x": (2,)}, name="f"), "c"), precision="single")
+    source, library = tmp_path / "f.c", tmp_path / "f.so"
+    source.write_text("#include <math.h>\n\n" + text.definition)
+    strict = (*STRICT, "-Wdouble-promotion", "-Wconversion")
+    subprocess.run([COMPILER, *strict, source, "-o", library, "-lm"], check=True)
+    x, out = np.array([-2.5, 3.0], dtype=np.float32), np.zeros(6, dtype=np.float32)
+    pointers = [ctypes.c_void_p(a.ctypes.data) for a in (x, out)]
+    assert ctypes.CDLL(str(library)).f(*pointers) == 0
+    np.testing.assert_allclose(out, [2.5, -2.0, np.hypot(2.5, 3), -2.5, 0.0, np.sin(-2.5)], 1e-6)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradients_of_abs_hypot_min_and_max(backend):
+    def function(x: Any) -> Any:
+        a, b = x
+        return [3.0 * mc.abs(a) + mc.hypot(a, b) + 5.0 * mc.min(a, b) + 7.0 * mc.max(a, b)]
+
+    gradient = Kernel(pullback(trace(function, {"x": (2,)}, name="f"), ["x"]), backend=backend)
+    for x in ([-1.0, 2.0], [1.0, -2.0], [3.0, 4.0]):
+        a, b = x
+        r = math.hypot(a, b)
+        expected = [
+            3.0 * np.sign(a) + a / r + (5.0 if a < b else 7.0),
+            b / r + (7.0 if a < b else 5.0),
+        ]
+        np.testing.assert_allclose(gradient(x, [1.0]), expected, rtol=1e-15)
+
+
+def test_an_operation_without_a_derivative_raises():
+    rounded = trace(lambda x: mc.round(x) * x, {"x": (2,)}, name="rounded")
+    with pytest.raises(TraceError, match="round"):
+        pullback(rounded, ["x"])
+    with pytest.raises(TraceError, match="hypot"):
+        mc.hypot(mc.series_of([np.ones(2), np.ones(2)]), 1.0)
+
+
+def test_every_operation_is_complete():
+    for row in ops.ROWS:
+        operands = [f"a{k}" for k in range(row.arity)]
+        for text in (row.python, row.c):
+            printed = text.format(*operands, f="f")
+            assert all(x in printed for x in operands), row.name
+        assert row.counted in ("", *ops.Operations._fields), row.name
+        assert row.gradient is not None or row.is_condition or row.name == "round"
+        assert ops.TABLE[row.name] is row
+
+
+def test_every_operation_is_counted_or_free():
+    x = mc.Graph().input("x", (2,))
+    assert trace(lambda x: mc.hypot(x[0], x[1]), {"x": (2,)}, name="f").operations.square_roots == 1
+    assert trace(lambda x: mc.abs(x[0]), {"x": (2,)}, name="f").operations.additions == 1
+    assert trace(lambda x: x[0] < x[1], {"x": (2,)}, name="f").operations.selections == 1
+    assert abs(-x[0]) is abs(x[0])
+    assert ~~(x[0] < x[1]) is (x[0] < x[1])
+
+
+def test_bridges_know_every_operation_that_their_system_has():
+    sympy = pytest.importorskip("mbs_dynamics.bridges.sympy")
+    assert set(ops.TABLE) - set(sympy.ON_EXPRESSIONS) == {"round"}
+    casadi = pytest.importorskip("mbs_dynamics.bridges.casadi")
+    assert set(ops.TABLE) - set(casadi.ON_SX) == {"round"}

@@ -1,0 +1,75 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Gravity and loads of an arm on a bus: those of its model, and those set at any time."""
+
+import numpy as np
+import pytest
+from bus import frames_of
+from guarded_bench import MODEL, Q, table
+
+import mbs_dynamics as mbs
+from mbs_dynamics.control import GuardedArm, Motors, laws
+
+MOTORS = Motors(table(), MODEL)
+CEILING = (0.0, 0.0, 9.81)
+LOAD = ("tool", 2.0, (0.0, 0.02, 0.05))
+
+
+def torques_of(arm, seconds=1.5, before=lambda arm, n: None):
+    """Return the torques of an arm that stays where it is; its motors exert what is commanded."""
+    efforts = [0.0] * 7
+    for n in range(round(seconds / 0.004)):
+        t = 0.004 * n
+        before(arm, n)
+        command = arm.step(t, frames_of(MOTORS, [t] * 7, Q, [0.0] * 7, efforts))
+        efforts = command.torques
+        if n == 5:
+            assert arm.enable(t) == []
+    assert arm.state == "enabled"
+    return command.torques
+
+
+def test_an_arm_is_held_against_the_gravity_of_its_model():
+    ceiling = MODEL.with_gravity(CEILING)
+    found = torques_of(GuardedArm(ceiling, laws.Gravity(), MOTORS))
+    np.testing.assert_allclose(found, -mbs.gravity_torques(MODEL, Q), atol=0.05)
+
+
+def test_a_stated_gravity_replaces_that_of_the_model():
+    found = torques_of(GuardedArm(MODEL, laws.Gravity(), MOTORS, gravity=CEILING))
+    np.testing.assert_allclose(found, -mbs.gravity_torques(MODEL, Q), atol=0.05)
+
+
+def test_an_arm_carries_the_loads_of_its_model():
+    loaded = MODEL.with_payload(*LOAD).with_payload("link5", 0.5)
+    arm = GuardedArm(loaded, laws.Gravity(), MOTORS)
+    np.testing.assert_allclose(torques_of(arm), mbs.gravity_torques(loaded, Q), atol=0.05)
+
+
+def test_another_load_of_a_link_replaces_that_of_the_model_alone():
+    loaded = MODEL.with_payload(*LOAD).with_payload("link5", 0.5)
+    arm = GuardedArm(loaded, laws.Gravity(), MOTORS)
+
+    def before(arm, n):
+        if n == 200:
+            arm.load("tool", 0.0)
+
+    found = torques_of(arm, 3.0, before)
+    np.testing.assert_allclose(
+        found, mbs.gravity_torques(MODEL.with_payload("link5", 0.5), Q), atol=0.05
+    )
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_a_load_set_before_enabling_acts_whoever_has_read_it(read):
+    arm = GuardedArm(MODEL, laws.Gravity(), MOTORS)
+
+    def before(arm, n):
+        if n == 2:
+            arm.load(*LOAD)
+        if n == 3 and read:
+            arm.guard.law.loads.at(1.0)
+            arm.guard.model_in_force(1.0)
+
+    found = torques_of(arm, before=before)
+    np.testing.assert_allclose(found, mbs.gravity_torques(MODEL.with_payload(*LOAD), Q), atol=0.05)

@@ -1,0 +1,82 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Limits of a URDF that allow a joint no speed or no effort are named, and forbid enabling."""
+
+import re
+
+import pytest
+
+import mbs_dynamics as mbs
+from mbs_dynamics.cli import main
+from mbs_dynamics.control import GuardedArm, Motors, enabling, laws
+from mbs_dynamics.control.guard import Guard
+from mbs_dynamics.control.policy import CommandPolicy
+from mbs_dynamics.control.settings import ArmSettings
+from mbs_dynamics.resources import robot_path
+
+ARM7 = robot_path("arm7").read_text(encoding="utf-8")
+
+
+def described(element="", **changed):
+    """Return the URDF of arm7 with other limits of joint4."""
+
+    def edit(match):
+        words = match[0]
+        for key, value in changed.items():
+            words = re.sub(rf' {key}="[^"]*"', f' {key}="{value}"', words)
+        return words.replace("</joint>", f"{element}</joint>")
+
+    return re.sub(r'<joint name="joint4".*?</joint>', edit, ARM7, flags=re.S)
+
+
+def soft(gain):
+    return f'<safety_controller k_position="20" k_velocity="{gain}"/>'
+
+
+STOPPING = {
+    "velocity 0": described(velocity="0"),
+    "velocity -1": described(velocity="-1"),
+    "effort 0": described(effort="0"),
+    "soft gain 0": described(soft("0")),
+    "soft gain -3": described(soft("-3")),
+}
+
+
+@pytest.mark.parametrize("what", STOPPING)
+def test_limits_that_stop_a_joint_are_named_and_forbid_enabling(what, tmp_path, capsys):
+    path = tmp_path / "arm.urdf"
+    path.write_text(STOPPING[what], encoding="utf-8")
+    main(["info", str(path)])
+    assert re.search(r"joint4.*(limit|k_velocity)", capsys.readouterr().out)
+    model = mbs.Model.from_urdf(STOPPING[what])
+    assert (model.velocity_limits > 0.0).all()
+    assert (model.effort_limits > 0.0).all()
+    guard = Guard(model, ArmSettings.of(model.joint_names), CommandPolicy())
+    assert any("joint4" in reason for reason in enabling.problems(guard, 0.0))
+
+
+@pytest.mark.parametrize(
+    "text", [described(), described(soft("5")), described("<safety_controller/>")]
+)
+def test_other_limits_forbid_nothing(text):
+    model = mbs.Model.from_urdf(text)
+    guard = Guard(model, ArmSettings.of(model.joint_names), CommandPolicy())
+    assert not any("joint4" in reason for reason in enabling.problems(guard, 0.0))
+
+
+def test_soft_limits_do_not_act_on_a_bus_of_motors():
+    model = mbs.Model.from_urdf(STOPPING["soft gain 0"])
+    rows = {
+        name: {
+            "motor": k,
+            "sign": 1,
+            "position_per_radian": 1.0,
+            "command_per_newton_metre": 1.0,
+            "feedback_per_newton_metre": 1.0,
+        }
+        for k, name in enumerate(model.joint_names)
+    }
+    motors = Motors({"when_silent": "damp", "motors": rows}, model)
+    assert not any(
+        "joint4" in one for one in GuardedArm(model, laws.Gravity(), motors).problems(0.0)
+    )

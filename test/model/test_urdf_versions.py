@@ -1,0 +1,125 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""URDF 1.0, 1.1 and 1.2 are read as ROS reads them, and files of other formats are named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from urdf_reference import load, notes
+
+from mbs_dynamics.cli import main
+from mbs_dynamics.errors import UrdfError
+from mbs_dynamics.model.urdf_visuals import Capsule, visuals_of
+from mbs_dynamics.resources import robot_path
+
+pytestmark = pytest.mark.backend_independent
+
+HALF = 0.5**0.5
+TURN = f'quat_xyzw="0 {HALF!r} 0 {HALF!r}"'
+"""A quarter turn about y."""
+
+
+def robot(origin="", limit='<limit lower="-1" upper="1"/>', version="", kind="revolute"):
+    """Return a URDF of one joint; an inertial frame is turned as the joint is."""
+    version = f'version="{version}"' if version else ""
+    return f"""<robot name="r" {version}><link name="a"/>
+    <link name="b"><inertial><origin xyz="1 2 3" {origin}/><mass value="2"/>
+      <inertia ixx="1" ixy="0.1" ixz="0.2" iyy="1.2" iyz="0.3" izz="1.3"/></inertial>
+      <visual><origin {origin}/><geometry><capsule radius="0.1" length="0.4"/></geometry></visual>
+    </link>
+    <joint name="j" type="{kind}"><parent link="a"/><child link="b"/>
+      <origin xyz="0 0 1" {origin}/><axis xyz="1 0 0"/>{limit}</joint></robot>"""
+
+
+@pytest.mark.parametrize("version", ["1.1", "1.2"])
+@pytest.mark.parametrize("scale", [1.0, -2.5])
+def test_quaternions_turn_joints_inertias_and_visuals(version, scale):
+    given = np.array([0.0, HALF, 0.0, HALF]) * scale
+    turned = robot(f'quat_xyzw="{" ".join(map(repr, given.tolist()))}"', version=version)
+    same = robot(f'rpy="0 {np.pi / 2!r} 0"')
+    ours, theirs = load(turned).bodies[0], load(same).bodies[0]
+    np.testing.assert_allclose(ours.home_rel, theirs.home_rel, atol=1e-15)
+    np.testing.assert_allclose(ours.inertia.matrix(), theirs.inertia.matrix(), atol=1e-14)
+    shape, reference = visuals_of(turned).visuals[0], visuals_of(same).visuals[0]
+    np.testing.assert_allclose(shape.placement, reference.placement, atol=1e-15)
+    assert shape.shape == Capsule(0.1, 0.4)
+
+
+@pytest.mark.parametrize(
+    ("origin", "version", "words"),
+    [
+        (TURN, "", r"joint 'j'.*quat_xyzw|link 'b'.*quat_xyzw"),
+        (TURN, "1.0", "needs URDF 1.1"),
+        (TURN + ' rpy="0 0 0"', "1.1", "both rpy and quat_xyzw"),
+        ('quat_xyzw="0 0 0 0"', "1.1", "must not be zero"),
+        ('quat_xyzw="0 0 1"', "1.1", "4 finite numbers"),
+        ('quat_xyzw="0 0 nan 1"', "1.1", "4 finite numbers"),
+        ("", "2.0", "'2.0'.*1.0, 1.1, 1.2"),
+        ("", "1", "'1'.*1.0, 1.1, 1.2"),
+        ("", "1.3", "'1.3'.*1.0, 1.1, 1.2"),
+    ],
+)
+def test_rejects_what_its_version_does_not_have(origin, version, words):
+    with pytest.raises(UrdfError, match=words):
+        load(robot(origin, version=version))
+
+
+@pytest.mark.parametrize("kind", ["revolute", "prismatic"])
+@pytest.mark.parametrize("version", ["", "1.0", "1.1"])
+def test_a_limit_that_is_not_stated_is_zero(kind, version):
+    one = load(robot(limit='<limit upper="0.7"/>', version=version, kind=kind))
+    assert (one.lower[0], one.upper[0]) == (0.0, 0.7)
+    assert any("no lower limit" in note for note in notes(one))
+    other = load(robot(limit='<limit lower="-0.7"/>', version=version, kind=kind))
+    assert (other.lower[0], other.upper[0]) == (-0.7, 0.0)
+
+
+def test_a_joint_without_position_limits_has_none_and_a_note():
+    model = load(robot(limit='<limit effort="1" velocity="1"/>'))
+    assert (model.lower[0], model.upper[0]) == (-np.inf, np.inf)
+    assert any("neither a lower nor an upper limit" in note for note in notes(model))
+
+
+@pytest.mark.parametrize("end", ["lower", "upper"])
+def test_version_1_2_requires_both_limits(end):
+    with pytest.raises(UrdfError, match=r"joint 'j'.*'(lower|upper)'.*1\.2"):
+        load(robot(limit=f'<limit {end}="0.5"/>', version="1.2"))
+    endless = load(robot(limit=f'<limit {end}="0.5"/>', version="1.2", kind="continuous"))
+    assert np.isinf([endless.lower[0], endless.upper[0]]).all()
+
+
+FOREIGN = {
+    "arm.sdf": (b'<?xml version="1.0"?><sdf version="1.7"><model name="m"/></sdf>', "SDF"),
+    "arm.xml": (b'<mujoco model="m"><worldbody/></mujoco>', "from_mjcf"),
+    "part.xml": (b"<mujocoinclude/>", "from_mjcf"),
+    "arm.usda": (b'#usda 1.0\ndef Xform "robot" {}\n', "USD"),
+    "arm.usdc": (b"PXR-USDC\0\x08\0\xff\xfe\0\0", "USD"),
+    "arm.usdz": (b"PK\x03\x04\0\xff\0\0", "USD"),
+    "arm.proto": (b"#VRML_SIM R2023b utf8\nPROTO Arm []{}", "Webots"),
+    "arm.dae": (b"<COLLADA/>", "COLLADA"),
+    "no_suffix": (b"\xef\xbb\xbf <sdf version='1.9'/>", "SDF"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("command", ["info", "count", "view", "simulate"])
+def test_commands_name_other_formats(name, command, tmp_path, capsys):
+    contents, word = FOREIGN[name]
+    (tmp_path / name).write_bytes(contents)
+    assert main([command, str(tmp_path / name)]) == 1
+    error = capsys.readouterr().err
+    assert word in error.replace(name, "")
+    assert len(error.splitlines()) == 1
+
+
+def test_text_of_another_format_is_no_path():
+    with pytest.raises(UrdfError, match="USD"):
+        load('#usda 1.0\ndef Xform "robot" {}\n')
+
+
+def test_the_shipped_robot_is_read_in_every_version():
+    text = robot_path("arm7").read_text()
+    plain = load(text)
+    for version in ("1.0", "1.1", "1.2"):
+        assert load(text.replace("<robot ", f'<robot version="{version}" ', 1)) == plain

@@ -1,0 +1,146 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The commands view, info and count take every public robot, and free bodies with few joints."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cases import mostly_slow
+from robots import NAMELESS, all_files, robot
+from urdf_reference import load
+
+from mbs_dynamics.cli import main
+from mbs_dynamics.view.posing import slider_ends
+
+pytest.importorskip("viser")
+
+ROBOTS = [name for name in all_files() if name not in NAMELESS]
+
+QUICK = [
+    name
+    for name in ROBOTS
+    if name.endswith(
+        (
+            "/allegro_left_hand.urdf",
+            "/bolt.urdf",
+            "/borinot_flying_arm_2.urdf",
+            "/double_pendulum_continuous.urdf",
+            "/finger_edu.urdf",
+            "/hyq_no_sensors.urdf",  # has a joint called floating_base, as A1 has
+            "/iris.urdf",
+            "/iris_simple.urdf",  # one body without joints, as quadrotor_base
+            "/kinova.urdf",  # zero is outside of limits with many digits
+            "/quadrotor_base.urdf",
+            "/solo12.urdf",
+            "/talos_reduced.urdf",
+        )
+    )
+]
+"""Hands, arms, legs, quadrotors and pendulums, some of which could not be shown once."""
+
+every_robot = pytest.mark.parametrize("name", mostly_slow(ROBOTS, QUICK))
+needs_robots = pytest.mark.skipif(not ROBOTS, reason="example-robot-data is not installed")
+
+
+@needs_robots
+@pytest.mark.parametrize("base", [[], ["--floating-base"]], ids=["fixed", "floating"])
+@every_robot
+def test_every_robot_opens_in_the_viewer(name, base, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main(["view", str(all_files()[name]), "--write", str(page), *base]) == 0
+    assert page.stat().st_size > 100_000
+    assert "wrote" in capsys.readouterr().out
+
+
+@needs_robots
+@every_robot
+def test_every_robot_is_described(name, capsys):
+    assert main(["info", str(all_files()[name])]) == 0
+    assert "inverse_dynamics" in capsys.readouterr().out
+
+
+@needs_robots
+@pytest.mark.parametrize("name", mostly_slow(ROBOTS, [x for x in QUICK if "iris" in x]))
+def test_operations_of_every_robot_are_counted(name, capsys):
+    assert main(["count", str(all_files()[name])]) == 0
+    assert "forward_dynamics" in capsys.readouterr().out
+
+
+@needs_robots
+@pytest.mark.parametrize("name", ["a1.urdf", "hyq_no_sensors.urdf"])
+def test_the_joint_of_the_base_has_a_name_of_its_own(name):
+    plain, model = load(robot(name)), load(robot(name), floating_base=True)
+    assert model.joint_names[0] == "floating_base_"
+    assert model.joint_names[1:] == plain.joint_names
+    assert "floating_base" in model.fixed_joints
+    assert any("'floating_base_'" in str(each) for each in model.diagnostics)
+
+
+INERTIAL = (
+    '<inertial><mass value="2"/><inertia ixx=".02" iyy=".03" izz=".04" ixy="0" ixz="0" iyz="0"/>'
+    "</inertial>"
+)
+
+TREES = {
+    "fixed": ("fixed",),
+    "free": ("floating",),
+    "planar": ("planar",),
+    "spherical": ("spherical",),
+    "free with one joint": ("floating", "revolute"),
+    "free with two joints": ("floating", "revolute", "prismatic"),
+    "two free": ("floating", "floating"),
+    "quadrotor": ("floating", *["continuous"] * 4),
+    "gantry": ("prismatic",) * 3,
+    "ball on a cart": ("prismatic", "spherical"),
+    "base that rolls": ("planar", "continuous", "continuous", "revolute"),
+}
+
+
+def tree(joints):
+    """Return a URDF of bodies on the first one, with limits of many digits that exclude zero."""
+    text = '<robot name="r"><link name="world"/>'
+    limit = '<limit lower="0.3490658503988659" upper="1.5707963267948966" effort="1" velocity="1"/>'
+    for k, kind in enumerate(joints):
+        on = "world" if k == 0 else "b0"
+        text += f'<link name="b{k}">{INERTIAL}</link><joint name="j{k}" type="{kind}">'
+        text += f'<parent link="{on}"/><child link="b{k}"/><origin xyz="{0.2 * k} 0 0"/>'
+        text += f'<axis xyz="{k % 3 == 0:d} {k % 3 == 1:d} {k % 3 == 2:d}"/>'
+        text += f"{limit if kind in ('revolute', 'prismatic') else ''}</joint>"
+    return text + "</robot>"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["view", "--write", "page.html", "--layers", "all"],
+        ["view", "--write", "page.html", "--degrees"],
+        ["info"],
+        ["count"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("name", TREES)
+def test_commands_take_free_bodies_with_few_joints(name, command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "robot.urdf").write_text(tree(TREES[name]))
+    assert main([command[0], "robot.urdf", *command[1:]]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_algorithms_that_do_not_apply_are_listed_with_the_reason(tmp_path, capsys):
+    path = tmp_path / "free.urdf"
+    path.write_text(tree(("floating",)))
+    assert main(["count", str(path)]) == 0
+    (line,) = [x for x in capsys.readouterr().out.splitlines() if "twist_derivatives" in x]
+    assert "'j0' is free" in line
+
+
+@pytest.mark.parametrize("unit", [1.0, float(np.degrees(1.0))])
+@pytest.mark.parametrize("x", [0.3490658503988659, 0.820304748437, 5.46288055874, 0.7, 0.0, 1e-9])
+def test_ends_of_sliders_contain_the_limits(x, unit):
+    for lower, upper in ((x, x), (-x, x), (-x, -x), (-x, 2.0 * x)):
+        low, high = slider_ends(unit * lower, unit * upper)
+        assert unit * lower - 1e-6 <= low <= unit * lower
+        assert unit * upper <= high <= unit * upper + 1e-6
+        assert [low, high] == [round(low, 6), round(high, 6)]
