@@ -341,11 +341,11 @@ def mcap_written(option: str, out: Path) -> Iterator[tuple[Any, Any]]:
         shutil.copyfile(written / f"{out.stem}.mcap", expanded(out))
 
 
-def yaml_text(value: Any, *, flow: bool = False) -> str:
+def yaml_text(value: Any, *, flow: bool | None = None) -> str:
     """Return a value of dicts, lists, numbers and texts as YAML that every reader reads back.
 
-    The innermost lists and dicts stand in one line each, with ``flow`` all of them. Raises MbsError
-    without PyYAML.
+    The innermost lists and dicts stand in one line each; with ``flow`` True all of them, with False
+    none. Raises MbsError without PyYAML.
     """
     try:
         import yaml
@@ -358,9 +358,8 @@ def yaml_text(value: Any, *, flow: bool = False) -> str:
         def ignore_aliases(self, data: Any) -> bool:
             return True
 
-    style = True if flow else None
     options = {"sort_keys": False, "allow_unicode": True, "width": math.inf}
-    text: str = yaml.dump(value, Dumper=Dumper, default_flow_style=style, **options)
+    text: str = yaml.dump(value, Dumper=Dumper, default_flow_style=flow, **options)
     return text
 
 

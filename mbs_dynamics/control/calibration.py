@@ -17,17 +17,19 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.gravity_fit import GravityFit, fit_gravity
+from mbs_dynamics.control.gravity_fit import GravityFit, fit_gravity, load_misfit
 from mbs_dynamics.control.motor_table import line_of, row_of
 from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.control.poses import Poses
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed, quoted
 from mbs_dynamics.files import yaml_text
-from mbs_dynamics.model.coordinates import check_single
+from mbs_dynamics.model.coordinates import at_limits, check_single
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.orders import tools
 
 FEWEST = 4
 """Least number of different poses."""
@@ -43,6 +45,10 @@ UNEXPLAINED = 0.5
 
 UNEXPLAINED_FOR_ZERO, POSES_FOR_ZERO = 0.2, 10
 """Likewise, and number of poses, for a zero to be corrected."""
+
+MATTERS, BETTER = 0.01, 4.0
+"""Share of the largest torque from which on the efforts of a joint are compared, and the ratio of
+squared residuals from which on a load alone explains them better than the arm."""
 
 BEST = 64
 """Number of combinations of signs that are compared in full."""
@@ -89,7 +95,7 @@ class MotorCalibration(NamedTuple):
             lines.append("when_silent: last  # unknown: state what the drives do")
         else:
             given = {"when_silent": start.when_silent, "max_age": start.max_age}
-            lines += yaml_text(given).splitlines()
+            lines += yaml_text(given, flow=False).splitlines()
         lines.append("motors:")
         for one in self.joints:
             row = rows.get(one.joint)
@@ -132,8 +138,11 @@ def calibrate(
     of ``start`` or of ``poses``. Factors of efforts are negative where a drive counts efforts
     against its positions.
 
-    Raises ArgumentError for too few poses, positions in other units, joints without efforts, and
-    two motors on one joint; UnknownJointError for a name that is not a joint.
+    Poses of which a joint is at a limit are left out, as a stop may carry a part of the load there.
+
+    Raises ArgumentError for too few poses, positions in other units, joints without efforts, two
+    motors on one joint, and efforts from which the drives subtract gravity; UnknownJointError for a
+    name that is not a joint.
     """
     check_single(model.joints, "calibration")
     if start is not None and len(start.motors) > len(start.joint_names):
@@ -151,6 +160,7 @@ def calibrate(
     if len(fits) > 1:  # compare them with the same noise
         fits = [(other, data.fit(other, fit.x, best.noise)) for other, fit in fits]
         pattern, best = min(fits, key=lambda pair: pair[1].misfit)
+    data.check_weight(best)
     rivals = [other for other, fit in fits if fit.misfit < best.misfit + CERTAIN**2]
     calibrated, unseen = [], {name: "no efforts were recorded" for name in data.without}
     ambiguous = [
@@ -226,11 +236,22 @@ class _Data:
         kept = np.isfinite(whole).all(axis=1)
         if not kept.all():
             self.notes.append(f"{int((~kept).sum())} poses have missing values, and are left out")
+        stopped = self._at_stops(placed, whole)
+        if stopped.any():
+            named = listed([name for name, one in zip(placed, stopped.T, strict=True) if one.any()])
+            self.notes.append(
+                f"{int((kept & stopped.any(axis=1)).sum())} poses are left out: {named} are at a "
+                "limit there, where a stop may carry a part of the load"
+            )
+            kept &= ~stopped.any(axis=1)
         cells = np.round(whole[:, : len(placed)] / SAME)
         _, which = np.unique(cells[kept], axis=0, return_inverse=True)
         count = int(which.max()) + 1 if kept.any() else 0
         if count < FEWEST:
-            raise ArgumentError(f"poses has {count} different poses; valid are at least {FEWEST}")
+            why = f" ({'; '.join(self.notes)})" if self.notes else ""
+            raise ArgumentError(
+                f"poses has {count} different poses; valid are at least {FEWEST}{why}"
+            )
 
         def merged(columns: FloatArray) -> FloatArray:
             values = columns[kept]
@@ -281,6 +302,16 @@ class _Data:
                 f"{what} is up to {largest:.4g}; valid are rad or m up to {TURNS:g}: state the "
                 "unit in brackets, or position_per_radian in a table of motors"
             )
+
+    def _at_stops(self, placed: Sequence[str], whole: FloatArray) -> NDArray[np.bool_]:
+        """Return which joints of known signs with efforts are at a limit in which poses (N, k)."""
+        places = [self.model.joint_names.index(name) for name in placed]
+        lower, upper = self.model.lower[places], self.model.upper[places]
+        known = [
+            name in self.joints and bool(self.drives[self.joints.index(name)].sign)
+            for name in placed
+        ]
+        return np.asarray(at_limits(whole[:, : len(placed)], lower, upper) & known)
 
     # -- estimates -------------------------------------------------------------------------------
 
@@ -333,6 +364,32 @@ class _Data:
         )
 
     # -- decisions -------------------------------------------------------------------------------
+
+    def check_weight(self, fit: GravityFit) -> None:
+        """Raise ArgumentError if a load on the tool explains the efforts far better than the arm.
+
+        Each joint has a factor in both cases. Drives that subtract the weight of the arm that they
+        know report the load alone.
+        """
+        used = [k for k in range(len(self.joints)) if self._matters(fit, k)]
+        efforts = self.e[:, used] / self.scale[used]
+        left = efforts - (fit.a * fit.torques)[:, used] / self.scale[used]
+        by_arm = float(np.square(left).mean()) if used else 0.0
+        q = self._whole([drive.sign or 1 for drive in self.drives])
+        for tool in tools(self.model) if len(used) > 1 else ():
+            by_load = load_misfit(self.model, tool, q, [self.rows[k] for k in used], efforts)
+            if by_load * BETTER < by_arm and by_load < UNEXPLAINED_FOR_ZERO**2:
+                raise ArgumentError(
+                    f"the efforts are those of a load on {tool!r} alone: it leaves "
+                    f"{100.0 * math.sqrt(by_load):.1f} % of them unexplained, the weight of the "
+                    f"arm {100.0 * math.sqrt(by_arm):.1f} %. These drives subtract gravity from "
+                    "their efforts, which show no factors then; valid are efforts with gravity"
+                )
+
+    def _matters(self, fit: GravityFit, k: int) -> bool:
+        """Return whether gravity exerts a considerable torque about a joint in these poses."""
+        sizes = np.sqrt(np.square(fit.torques).mean(axis=0))
+        return bool(self.size[k] > 0.0 and sizes[k] > MATTERS * sizes.max())
 
     def why_not(self, fit: GravityFit, k: int) -> str:
         """Return why the poses do not show the factor of a joint; empty if they do."""

@@ -24,6 +24,9 @@ NOISE, ASSUMED = 0.3, 1.0
 """Noise of efforts that is assumed at first, as a share of their root mean square, and the number
 of measurements for which this assumption counts."""
 
+LOAD_ROUNDS = 100
+"""Rounds in which factors and the centre of mass of a load are fitted in turn."""
+
 ROUNDS, STEPS = 4, 3
 """Rounds, after each of which the noise is estimated anew, of Gauss-Newton steps."""
 
@@ -115,3 +118,25 @@ def fit_gravity(
         sigma * size,
         float(misfit),
     )
+
+
+def load_misfit(
+    model: Model, link: str, q: FloatArray, joints: Sequence[int], efforts: FloatArray
+) -> float:
+    """Return the mean square of efforts (N, k) that a load on a link alone leaves unexplained.
+
+    In poses q (N, n) a joint reports its factor times the gravity torque of the load, whose centre
+    of mass is common to all. The factors and the centre of mass are fitted in turn.
+    """
+    frame = model.frames[link]
+    rest = np.zeros((len(q), model.n))
+    columns = slice(10 * frame.body, 10 * frame.body + 4)
+    Y = mbs.inverse_dynamics_regressor(model, q, rest, rest)[:, list(joints), columns]
+    com, left = frame.placement[:3, 3], efforts
+    for _ in range(LOAD_ROUNDS):
+        g = Y[..., 0] + Y[..., 1:] @ com  # of a mass of 1 kg
+        a = (efforts * g).sum(axis=0) / np.maximum(np.square(g).sum(axis=0), 1e-12)
+        left = efforts - a * g
+        A = (a[:, None] * Y[..., 1:]).reshape(-1, 3)
+        com = np.linalg.lstsq(A, (efforts - a * Y[..., 0]).ravel(), rcond=1e-9)[0]
+    return float(np.square(left).mean())

@@ -20,7 +20,13 @@ from mbs_dynamics.identification.estimation import (
     least_squares_residual,
     weighed,
 )
-from mbs_dynamics.identification.identify import WORST, Identification, equations_of, identify
+from mbs_dynamics.identification.identify import (
+    WORST,
+    Identification,
+    checked_torques,
+    equations_of,
+    identify,
+)
 from mbs_dynamics.identification.recording import Recording, RecordingError
 from mbs_dynamics.identification.still_payload import deviations, to_body
 from mbs_dynamics.identification.torque_model import Equations, TorqueModel, stacked
@@ -101,9 +107,10 @@ def identify_payload(
     """Return the load on a link that best explains the torques of a recording.
 
     With ``without``, a recording of the arm alone, the arm is identified first, and the load is the
-    difference; otherwise the masses of the description are assumed, and friction is fitted. Raises
-    UnknownBodyError, ModelError for a link that does not move, RecordingError for recordings that
-    cannot be used.
+    difference, by the joints of both recordings; otherwise the masses of the description are
+    assumed, and friction is fitted. Raises UnknownBodyError, ModelError for a link that does not
+    move, RecordingError for recordings that cannot be used, and for torques that cannot be those of
+    the arm with such a load.
     """
     frame = model.with_payload(link, 0.0).frames[link]  # or an error
     alone = None if without is None else identify(model, [without])
@@ -131,6 +138,11 @@ def identify_payload(
     parameters = problem.to_parameters @ y
     assert is_consistent(parameters[:10])
     inertia = Inertia.from_parameters(parameters[:10])
+    carrying = (model if alone is None else alone.model).with_payload(
+        link, inertia.mass, inertia.com, inertia.tensor_at_com
+    )
+    loaded_model, loaded_equations, _ = equations_of(carrying, recording, speed)
+    notes += checked_torques(loaded_model, loaded_equations, [recording])
     residual = (right - rows @ parameters).reshape(b.shape)
     variance = float(np.square(residual).mean()) * correlated(residual, equations)
     spread = variance * np.linalg.pinv(rows.T @ rows)[:4, :4]

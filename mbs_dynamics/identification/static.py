@@ -8,13 +8,14 @@ pose is approached from both sides, friction cancels in the mean.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbs_dynamics.algorithms.regressor import BaseParameters, independent_columns
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.clocks import check_torque_unit
 from mbs_dynamics.identification.estimation import (
     ConsistentEstimate,
     base_estimate,
@@ -27,8 +28,11 @@ from mbs_dynamics.identification.identify import (
     relative_error,
 )
 from mbs_dynamics.identification.recording import Recording, RecordingError
-from mbs_dynamics.identification.torque_model import Equations, TorqueModel
+from mbs_dynamics.identification.torque_checks import LACKING, Torques, check_torques
+from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel
+from mbs_dynamics.model.coordinates import at_limits
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.orders import tools
 
 SAME = 0.02
 """Distance in rad or m of each joint below which two samples are one pose."""
@@ -38,6 +42,12 @@ FEWEST = 3
 
 MANY = 50
 """Number of samples from which on they may be a motion."""
+
+NOT_OF_LOAD = 0.02
+"""Share of the gravity torques that no load explains, from which on they are told from a load."""
+
+CERTAIN = 3.0
+"""Number of standard errors by which a share of the weight must be small."""
 
 CANDIDATES = 2000
 """Number of candidates for the next pose."""
@@ -58,12 +68,16 @@ class StaticIdentification(NamedTuple):
 def identify_static(model: Model, recording: Recording) -> StaticIdentification:
     """Return the inertias with which a model reproduces the torques of still poses.
 
-    Each sample of the recording is a pose; times and velocities are ignored. Parameters without
-    effect on gravity remain as in the description. Errors are those of held-out poses. Raises
-    RecordingError for too few poses, for a motion, or for torques in other units.
+    Each sample of the recording is a pose; times and velocities are ignored. Poses with missing
+    values are left out, as are torques of joints at a limit, where a stop carries a part of the
+    load. Parameters without effect on gravity remain as in the description. Errors are those of
+    held-out poses. Raises RecordingError for too few poses, for a motion, or for torques that
+    cannot be those of the arm.
     """
     model = model.loaded()
     own = recording.of(model)
+    notes = list(own.notes)
+    own = _complete(own, notes)
     q, tau, sides = _merged(own.q, own.tau)
     if _is_motion(own.q, len(q)):
         raise RecordingError(
@@ -76,11 +90,25 @@ def identify_static(model: Model, recording: Recording) -> StaticIdentification:
         )
     torque_model = TorqueModel(model, own.joints, FRICTION_SPEEDS[0])
     equations = _equations(torque_model, q, tau)
-    check_torque_unit(recording.name, torque_model, equations.A, equations.A, tau)
+    independent = _independent(torque_model)
+    stopped = at_limits(q, model.lower[torque_model.places], model.upper[torque_model.places])
+    free = ~stopped.any(axis=1)
+    masses = [k for k in independent.columns if k < torque_model.rigid]
+    gravity = equations.gravity[free]
+    torques = Torques(
+        own.joints, tau[free], gravity, gravity, masses=equations.A[free][..., masses]
+    )
+    notes += check_torques(recording.name, torques, stated=own.torques_stated)
+    equations = _without(equations, stopped)
+    _check_weight(recording.name, torque_model, equations)
+    for j in np.flatnonzero(stopped.any(axis=0)):
+        notes.append(
+            f"{own.joints[j]} is at a limit in {int(stopped[:, j].sum())} poses: its torques there "
+            "are left out, since a stop may carry a part of the load"
+        )
     estimate = ConsistentEstimate(torque_model, [equations])
     choice = estimate.cross_validated()
     x = estimate.estimate(choice.weight)
-    independent = _independent(torque_model)
     offsets = friction_estimate(torque_model, [equations])
     errors = Errors(
         relative_error([equations], torque_model.described()),
@@ -88,7 +116,6 @@ def identify_static(model: Model, recording: Recording) -> StaticIdentification:
         choice.best,
     )
     base = base_estimate(torque_model, [equations], independent)
-    notes = list(own.notes)
     if not sides:
         notes.append(
             "no pose was approached from both sides: the friction of joints at rest is in the "
@@ -101,6 +128,59 @@ def identify_static(model: Model, recording: Recording) -> StaticIdentification:
         sides,
         dict(zip(own.joints, pose.tolist(), strict=True)),
     )
+
+
+def _complete(recording: Recording, notes: list[str]) -> Recording:
+    """Return the poses without missing values, unless a joint has none; notes name the others."""
+    absent = np.isnan(recording.tau).all(axis=0) | np.isnan(recording.q).all(axis=0)
+    if absent.any():
+        raise RecordingError(
+            f"{recording.name}: holds no positions or no efforts of {recording.named(absent)}"
+        )
+    missing = ~(np.isfinite(recording.q) & np.isfinite(recording.tau))
+    for row in np.flatnonzero(missing.any(axis=1)):
+        notes.append(
+            f"pose {row + 1} is left out: the position or torque of "
+            f"{recording.named(missing[row])} is missing"
+        )
+    return recording.samples(~missing.any(axis=1))
+
+
+def _without(equations: Equations, left_out: NDArray[np.bool_]) -> Equations:
+    """Return the equations (N, k) without those of a mask: these become 0 = 0."""
+    return equations._replace(
+        A=np.where(left_out[..., None], 0.0, equations.A), b=np.where(left_out, 0.0, equations.b)
+    )
+
+
+def _check_weight(name: str, torque_model: TorqueModel, equations: Equations) -> None:
+    """Raise RecordingError for torques that a load alone explains, without the weight of the arm.
+
+    A factor of the described gravity torques is fitted beside a load on the last link and offsets.
+    It is near zero where the driver subtracts the weight that it knows, which is without the load.
+    """
+    rigid, tau = torque_model.rigid, equations.b.ravel()
+    g = (equations.A[..., :rigid] @ torque_model.described()[:rigid]).ravel()
+    own = equations.A[..., rigid:].reshape(len(tau), -1)
+    offsets = own[:, JOINT_TERMS.index("offset") :: len(JOINT_TERMS)]
+    for tool in tools(torque_model.model):
+        body = torque_model.model.frames[tool].body
+        load = equations.A[..., 10 * body : 10 * body + 4].reshape(len(tau), -1)
+        columns = np.column_stack([load, offsets])
+        both = np.column_stack([g, tau])
+        rest, left = (both - columns @ np.linalg.lstsq(columns, both, rcond=1e-9)[0]).T
+        freedom = len(tau) - columns.shape[1] - 1
+        if freedom <= 0 or np.linalg.norm(rest) < NOT_OF_LOAD * np.linalg.norm(g):
+            continue  # such an arm is a load itself
+        size = float(rest @ rest)
+        share = float(left @ rest) / size
+        error = float(np.linalg.norm(left - share * rest)) / math.sqrt(freedom * size)
+        if abs(share) + CERTAIN * error < LACKING:
+            raise RecordingError(
+                f"{name}: a load on {tool!r} alone explains the "
+                f"torques; only {100.0 * share:.0f} % of the described weight of the arm is in "
+                "them. This driver subtracts gravity, so that masses cannot be identified"
+            )
 
 
 def _is_motion(q: FloatArray, poses: int) -> bool:

@@ -21,6 +21,9 @@ from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.joint import Joint
 
+AT_LIMIT, NEAR = 0.02, 0.01
+"""Distance in rad or m, and share of the range, within which a joint is at a limit."""
+
 QUATERNION_TOLERANCE = 1e-3
 """How far the length of a quaternion may be from one before it is refused."""
 
@@ -80,6 +83,12 @@ def limits_of(joints: Sequence[Joint], n: int) -> CoordinateLimits:
 def bounded(lower: FloatArray, upper: FloatArray) -> Array:
     """Return (n,) bool: whether a coordinate has two finite limits with room between them."""
     return np.isfinite(lower) & np.isfinite(upper) & (lower < upper)
+
+
+def at_limits(q: FloatArray, lower: FloatArray, upper: FloatArray) -> Array:
+    """Return which joints (..., k) are at a position limit, where a stop may carry a load."""
+    margin = np.minimum(AT_LIMIT, NEAR * (upper - lower))
+    return np.asarray((np.abs(q - lower) <= margin) | (np.abs(q - upper) <= margin))
 
 
 def contradictions(lower: FloatArray, upper: FloatArray) -> dict[int, str]:

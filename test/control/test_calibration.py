@@ -242,7 +242,7 @@ NONSENSE = {
     "other joints": (lambda c: {k.replace("joint", "axis"): x for k, x in c.items()}, "joint7"),
     "degrees": (lambda c: {k: 57.3 * x for k, x in c.items()}, "q_joint.*rad"),
     "one pose": (lambda c: {k: np.full(20, x[0]) for k, x in c.items()}, "1 different poses"),
-    "too few": (lambda c: {k: x[:3] for k, x in c.items()}, "3 different poses"),
+    "too few": (lambda c: {k: x[:3] for k, x in c.items()}, "different poses.*at least 4"),
     "missing": (lambda c: {k: x * np.nan for k, x in c.items()}, "0 different poses"),
     "twice": (lambda c: c | {"tau_joint3": c["effort_joint3"]}, "effort_joint3.*tau_joint3"),
     "different joints": (

@@ -1,0 +1,93 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Still poses whose torques cannot be those of the arm, or are not all usable."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from identification_bench import JOINTS, TRUE
+
+import mbs_dynamics as mbs
+from mbs_dynamics.control.calibration import calibrate
+from mbs_dynamics.control.poses import Poses
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.identification import Recording, RecordingError, identify_static
+
+pytestmark = pytest.mark.backend_independent
+
+LOADED = TRUE.with_payload("tool", 2.0, (0.02, 0.0, 0.05))
+
+
+def still(model, count=14, seed=4, noise=0.05):
+    rng = np.random.default_rng(seed)
+    q = rng.uniform(-1.5, 1.5, (count, 7))
+    tau = np.array([mbs.gravity_torques(model, x) for x in q])
+    return q, tau + rng.normal(0.0, noise, tau.shape)
+
+
+def identified(q, tau):
+    return identify_static(TRUE, Recording("poses", JOINTS, np.arange(float(len(q))), q, tau))
+
+
+def silent(tau):
+    tau[:, 3] = 0.0
+    return tau
+
+
+def reversed_pair(tau):
+    tau[:, [1, 3]] *= -1.0
+    return tau
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda tau: -tau, "opposite sign"),
+        (reversed_pair, "joint2, joint4 have the opposite sign"),
+        (silent, "no efforts of joint4"),
+        (lambda tau: 0.0 * tau, "no efforts"),
+        (lambda tau: np.where(np.arange(7) == 1, np.nan, tau), "no efforts of joint2|of joint2"),
+        (lambda tau: 1e3 * tau, "mN m"),
+        (lambda tau: 6.0 * tau, "masses of the description"),
+    ],
+)
+def test_torques_that_cannot_be_those_of_the_arm_are_refused(change, said):
+    q, tau = still(TRUE)
+    with pytest.raises(RecordingError, match=said):
+        identified(q, change(tau))
+
+
+def test_a_pose_with_a_missing_torque_is_left_out_and_named():
+    q, tau = still(LOADED)
+    tau[5, 2] = np.nan
+    found = identified(q, tau)
+    assert found.poses == 13
+    assert any("pose 6" in note and "joint3" in note for note in found.identification.notes)
+
+
+@pytest.mark.parametrize("push", [0.0, 8.0])
+def test_torques_of_joints_at_a_stop_are_left_out(push):
+    q, _ = still(LOADED)
+    for pose, side in {3: -1, 9: 1, 11: -1}.items():
+        q[pose, 3] = TRUE.lower[3] if side < 0 else TRUE.upper[3]
+    tau = np.array([mbs.gravity_torques(LOADED, x) for x in q])
+    for pose, side in {3: -1, 9: 1, 11: -1}.items():
+        tau[pose, 3] += side * push
+    found = identified(q, tau).identification
+    assert any("joint4" in note and "limit" in note for note in found.notes)
+    others = np.random.default_rng(1).uniform(-1.5, 1.5, (100, 7))
+    off = mbs.gravity_torques(found.model, others) - mbs.gravity_torques(LOADED, others)
+    assert np.abs(off).max() < 0.3
+
+
+@pytest.mark.parametrize("mass", [0.5, 0.8, 3.0])
+def test_torques_of_a_load_alone_are_refused_as_without_gravity(mass):
+    loaded = TRUE.with_payload("tool", mass, (0.0, 0.0, 0.05))
+    q, tau = still(loaded, 10, 1)
+    tau -= np.array([mbs.gravity_torques(TRUE, x) for x in q])
+    with pytest.raises(RecordingError, match="subtracts gravity"):
+        identified(q, tau)
+    efforts = dict(zip(JOINTS, (tau * [1, 2, -3, 4, 5, -6, 7]).T, strict=True))
+    with pytest.raises(ArgumentError, match="subtract gravity"):
+        calibrate(TRUE, Poses(q=dict(zip(JOINTS, q.T, strict=True)), efforts=efforts))
