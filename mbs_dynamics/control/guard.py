@@ -462,6 +462,7 @@ class Guard:
                 self.efforts,
                 policy.grip,
                 agree,
+                self.following.idle,
             )
             engaged, alone = policy.engaged, policy.state is GuardState.ENABLED
             if fault is not None:

@@ -531,6 +531,8 @@ def test_after_a_usual_answer_nothing_is_due_but_what_was_due_before(damping):
         if core.policy.at_rest and rng.random() < 0.1:
             core.policy.clear()
             core.enable(bench.now)
+            core.arm.evidence.end()  # torques come in at once
+            core.policy.most_share = 1.0
         answer = bench.send(q, qd)
         effects = core.effects(bench.now)
         if answer.usual and due > bench.now:
