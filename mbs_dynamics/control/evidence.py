@@ -40,7 +40,7 @@ MODEL_ERROR = 0.2
 FAST = 0.2
 """Mean speed in rad/s that a rising arm does not reach by an error of the model."""
 
-FASTER = 0.3
+FASTER = 1.0
 """Growth of a speed in rad/s or m/s under the whole of g that no error of the model explains."""
 
 DELAY = 0.06
@@ -145,12 +145,14 @@ class Evidence:
         limits: Sequence[float],
         grip: float,
         agree: bool | None,
+        floats: bool,
     ) -> Fault | None:
         """Process a state of the joints, each (m,); return the fault that it shows, or None.
 
         ``gravity`` are the whole torques, ``grip`` is the share of the drives' position loops.
         ``agree``: whether the efforts of drives that hold the arm agree with gravity; None if this
-        is not known.
+        is not known. ``floats``: whether gravity torques act alone, without a law whose motion
+        would be no evidence.
         """
         elapsed, self._now = min(max(0.0, now - self._now), 0.1), now
         weight = sum(map(abs, gravity)) or math.inf
@@ -160,7 +162,8 @@ class Evidence:
         if mean < self._least:
             self._least, self._lowest = mean, list(q)
         self._sprung = self._sprung or grip > 0.0
-        self.trouble = self._contradiction(now, q, qd, gravity, limits, grip, mean, speed)
+        if floats:
+            self.trouble = self._contradiction(now, q, qd, gravity, limits, grip, mean, speed)
         if self.trouble is None and grip > 0.0:
             self.trouble = self._efforts(now, agree, max(map(abs, qd)) < STILL)
         if self.trouble is not None:
@@ -169,7 +172,7 @@ class Evidence:
         self._sinking = self._sinking + 1 if speed < -SINKING and mean < -SUNK else 0
         if self._sinking >= 2:
             self.share += elapsed / self._ramp
-        elif mean - self._least < PAUSE or grip > 0.0:
+        elif mean - self._least < PAUSE or grip > 0.0 or not floats:
             self.share += elapsed / self._slowest
         most = 1.0 if grip < 1.0 or agree is None or self._agreeing >= CONFIRMED else 0.999
         self.share = most if self.share > most - 1e-9 else self.share

@@ -36,7 +36,9 @@ from mbs_dynamics.control.input_checks import (
     Tracking,
 )
 from mbs_dynamics.control.joint_input import JointInput, Rejection
+from mbs_dynamics.control.laws.cartesian_impedance import CartesianImpedance
 from mbs_dynamics.control.laws.gravity import GravityLaw
+from mbs_dynamics.control.laws.joint_impedance import JointImpedance
 from mbs_dynamics.control.laws.law import Law, LawState
 from mbs_dynamics.control.motor_table import coordinate_of
 from mbs_dynamics.control.policy import (
@@ -155,6 +157,8 @@ class Guard:
         """(n,) the latest measured efforts while at rest, NaN where unknown."""
         self.drives = DriveHold(settings.joints, self.joints)
         self.evidence = Evidence(settings.joints)
+        self._aimed = False
+        """Whether a reference was set since torques were enabled."""
         self._unverified = False
         """Whether nothing had shown that torques are right when they were enabled."""
         self.inactive = ""
@@ -462,6 +466,7 @@ class Guard:
                 self.efforts,
                 policy.grip,
                 agree,
+                self._stays,
             )
             engaged, alone = policy.engaged, policy.state is GuardState.ENABLED
             if fault is not None:
@@ -475,6 +480,12 @@ class Guard:
             else:
                 evidence.watch(now, False)
         policy.most_share = evidence.share
+
+    @property
+    def _stays(self) -> bool:
+        """Whether no law moves the arm: it floats, or springs hold it where it was enabled."""
+        springs = isinstance(self.following.law, (JointImpedance, CartesianImpedance))
+        return self.following.idle or (springs and not self._aimed)
 
     def _opposed(self, state: JointStates, needed: Sequence[float]) -> bool:
         """Return whether the loops of drives that hold the arm work against gravity torques."""
@@ -588,6 +599,7 @@ class Guard:
                 "are enabled"
             )
         self.following.aim(target, np.array(self.q), now)
+        self._aimed = True
 
     # -- faults, and time without states -----------------------------------------------------------
 
@@ -716,7 +728,7 @@ class Guard:
         if self.settings.start_from == "effort" and self.policy.at_rest:
             start = [self.measured[k] for k in self.joints]
         self.policy.enable(now, limits, start)
-        self._unverified = not verified
+        self._unverified, self._aimed = not verified, False
         self._unknown_since, self._inactive_reported = math.inf, False
         if verified:
             self.evidence.end()

@@ -109,9 +109,7 @@ class Driver(Probe):
         def again():
             self.well()
             if len(self.faults()) != faults[0]:  # at first, and after a pause of this machine
-                if self.faults():
-                    self.call(Trigger, "clear", Trigger.Request())
-                self.waits(lambda: self.ask(True).success)
+                self.waits(self._enabled_anew)
                 faults[0] = len(self.faults())
                 self.commands.clear()
 
@@ -121,6 +119,12 @@ class Driver(Probe):
         self.commands.clear()
         self.waits(lambda: faults[0] >= 0 and settled(), again)
         self.waits(lambda: self.enabled[-1:] == [True])
+
+    def _enabled_anew(self):
+        """Clear a fault, if there is one whose stop is over, and ask for torques."""
+        if self.faults():
+            self.call(Trigger, "clear", Trigger.Request(), once=True)
+        return self.ask(True).success
 
     def silent(self, seconds=0.25):
         """Whether no command comes while the robot is well, once those under way have arrived."""

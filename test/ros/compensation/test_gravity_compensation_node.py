@@ -19,6 +19,7 @@ pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from gravity_node_bench import ARM7, JOINTS, MODEL, READY, REST, Driver, G, GravityProcess, Q
+from impedance_bench import ImpedanceProcess
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -131,6 +132,23 @@ def test_joint_state_publisher_beside_the_driver_is_named_and_leaves_the_arm_whe
     assert len(arm.faults()) == before
     torques = np.array([command for _, command in arm.commands[count:]])
     np.testing.assert_allclose(torques, np.tile(G, (len(torques), 1)), atol=0.1)
+
+
+@pytest.mark.parametrize("kind", [GravityProcess, ImpedanceProcess])
+def test_what_is_set_before_enabling_acts_afterwards(ros, kind):
+    goal = mbs.gravity_torques(
+        MODEL.with_payload("tool", 2.0, (0.0, 0.02, 0.05)).with_gravity((0.0, 1.0, -9.7)), Q
+    )
+    with kind(**READY | {"robot_description_file": ARM7}) as process, Driver(process) as arm:
+        arm.waits(lambda: arm.level("input") == DiagnosticStatus.OK)
+        arm.payload("tool", 2.0, (0.0, 0.02, 0.05))
+        arm.waits(lambda: "payload in force: 2 kg" in process.log)
+        arm.gravity((0.0, 1.0, -9.7))
+        arm.waits(lambda: "gravity in force: [0, 1, -9.7]" in process.log)
+        arm.waits(lambda: arm.ask(True).success)
+        arm.waits(lambda: arm.value("state") == "enabled")
+        arm.waits(lambda: np.allclose(arm.commands[-1][1], goal, atol=0.05 * abs(goal).max()))
+        assert arm.ask(False).success
 
 
 # -- nodes of their own ----------------------------------------------------------------------------

@@ -496,6 +496,7 @@ def test_an_arm_reports_in_two_messages_and_one_of_them_ends():
 def test_settling_damps_the_momentum_and_fades_out():
     bench = Bench(settle_time=1.0, ramp_in_time=0.0, effort_rate_limit=1e6)
     bench.run(0.1)
+    bench.send(efforts=G.tolist())  # which show that the torques are right
     assert bench.core.enable(bench.now) == ""
     begin = bench.now
     qd = 0.02 * np.arange(1.0, 8.0)
@@ -530,6 +531,8 @@ def test_after_a_usual_answer_nothing_is_due_but_what_was_due_before(damping):
         if core.policy.at_rest and rng.random() < 0.1:
             core.policy.clear()
             core.enable(bench.now)
+            core.arm.evidence.end()  # torques come in at once
+            core.policy.most_share = 1.0
         answer = bench.send(q, qd)
         effects = core.effects(bench.now)
         if answer.usual and due > bench.now:

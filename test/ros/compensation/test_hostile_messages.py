@@ -131,6 +131,7 @@ class Enabled:
             level.header.stamp = stated().header.stamp
             self.receive("imu", level)
             self.receive("joint_states", stated())
+            self.core.policy.clear()
             self.core.enable(time.monotonic())
         self.receive("joint_states", stated())
 
