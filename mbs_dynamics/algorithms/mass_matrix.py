@@ -14,7 +14,7 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.se3 import InverseAdjoint
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.representation import Identity, Operator, Representation, carried_inward, moves
+from mbs_dynamics.representation import Identity, Operator, Representation, operators, to_ancestors
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["mass_matrix"]
@@ -28,15 +28,15 @@ def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> F
     joint i moves, in O(n d): the recursive evaluation of M = J^T M J, Mueller (dynamics), eq. (81).
     The armature of the model is added to the diagonal.
     """
-    rep = moves(representation, model, q)
+    rep = operators(representation, model, q)
     Mc, M = composite_inertias(model, rep), model.per_pair()
     for i, _ in model.inward():
         F_i = Mc[i] @ rep.screw(i)
         M[i, i] = rep.screw(i).T @ F_i + model.rotor(i)
-        for j, (F_j,) in carried_inward(rep, i, F_i):
+        for j, (F_j,) in to_ancestors(rep, i, F_i):
             M[j, i] = rep.screw(j).T @ F_j
             M[i, j] = M[j, i].T
-    return model.generalized(M, 2, symmetric=True)
+    return model.to_coordinates(M, 2, symmetric=True)
 
 
 def composite_inertias(
