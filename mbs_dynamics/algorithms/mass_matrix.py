@@ -40,19 +40,19 @@ def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> F
 
 
 def composite_inertias(
-    model: Tree, rep: Representation, beside: Callable[[Any, Any, Any], None] | None = None
+    model: Tree, rep: Representation, visit: Callable[[Any, Any, Any], None] | None = None
 ) -> Any:
     """Return the total inertia beyond each joint, and that of all bodies for the ground, last.
 
-    ``beside(i, p, M^c_i)`` adds to the parent p what else is summed up, in the same loop, as the
-    sums along a chain wait for each other.
+    ``visit(i, p, M^c_i)`` is called for each body i and its parent p, children first, to sum up
+    what else depends on the composite inertias.
     """
     Mc = model.per_body(rep.no_inertia)
     for i, _ in model.outward():
         Mc[i] = rep.inertia(i)
     for i, p in model.inward():
-        if beside is not None:
-            beside(i, p, Mc[i])
+        if visit is not None:
+            visit(i, p, Mc[i])
         Mc[p] = Mc[p] + carried(rep.transform(i), Mc[i])
     return Mc
 
