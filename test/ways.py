@@ -16,7 +16,7 @@ from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import layout, table
-from mbs_dynamics.compiler.runtime.states import Buffers, View
+from mbs_dynamics.compiler.runtime.states import View
 
 WAYS = ("native", "ctypes", "lanes1", "lanes2", "lanes4", "lanes8", "python")
 """Called through machine code; through ctypes; as a batch of states that are all equal, in vectors
@@ -63,9 +63,6 @@ def _in_lanes(lanes: int) -> None:
             array.reshape(-1)[:] = found[0]
         return 0
 
-    def one(machine: Machine, buffers: Buffers) -> int:
-        return as_several(machine, buffers.inputs, buffers.outputs)
-
     def one_after_the_other(machine: Machine, states: int, views: Sequence[View]) -> int:
         ports = (*machine.program.inputs, *machine.program.outputs)
         tables = [
@@ -80,7 +77,7 @@ def _in_lanes(lanes: int) -> None:
                 return k * len(machine.program.guards) + status
         return 0
 
-    Machine.one, Machine.one_by_one = one, one_after_the_other
+    Machine.one_by_one = one_after_the_other
     if lanes == 1:
         strategy.LEAST_STATES = sys.maxsize
     else:

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The algorithms: equations written once, over the moves of all four representations.
+"""The algorithms: equations written once, over the operators of all four representations.
 
 Public names stand in ``__all__`` of the module that defines them, and nowhere else.
 """

@@ -91,11 +91,7 @@ class Algorithm(Dispatcher):
         if isinstance(model, Tree):
             return self.equations(model, *args, **named)
         self.check_model(model)
-        try:
-            bound = self._bound.bind(*args, **named).arguments
-        except TypeError as error:
-            names = ", ".join(["model", *self._bound.parameters])
-            raise ArgumentError(f"{self.name}: {error}; the arguments are: {names}") from None
+        bound = self._arguments(args, named)
         arrays = {name: bound[name] for name in self.arrays if bound.get(name) is not None}
         for name in self.required:
             if name not in arrays:
@@ -112,6 +108,23 @@ class Algorithm(Dispatcher):
         if "damping" in arrays:
             checks.not_negative("damping", arrays["damping"])
         return kernel(*arrays.values())
+
+    def _arguments(self, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments after the model by name. Raises ArgumentError."""
+        parameters = self._bound.parameters.values()
+        names = ", ".join(["model", *self._bound.parameters])
+        most = sum(p.kind is not p.KEYWORD_ONLY for p in parameters)
+        if len(args) > most:
+            by_name = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+            instead = f"; give options by name: {by_name[0]}=..." if by_name else ""
+            raise ArgumentError(
+                f"{self.name}: cannot take {quoted(args[most])} without a name; "
+                f"the arguments are: {names}{instead}"
+            )
+        try:
+            return self._bound.bind(*args, **named).arguments
+        except TypeError as error:
+            raise ArgumentError(f"{self.name}: {error}; the arguments are: {names}") from None
 
     def kernel(
         self,

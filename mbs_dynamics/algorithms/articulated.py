@@ -86,7 +86,7 @@ class Articulated:
         for i, p in model.outward():  # U^-T D^-1 of that: (34)-(37)
             scaled = phi[i] * self.inverse_pivot[i]
             x[i], mu[i] = motions(scaled, rep.screw(i).T, self.psi[i], rep.transform(i) @ mu[p])
-        return model.generalized(x)
+        return model.to_coordinates(x)
 
 
 def forces(b: Array, S: Array, psi: Array, eta: Array) -> tuple[Array, Array]:

@@ -49,7 +49,7 @@ def centroidal_momentum_matrix(model: Tree, q: ArrayLike) -> FloatArray:
     c = center_of(Mc[GROUND])
     for i, _ in model.outward():
         A[i] = _about(c, rep, i).T @ (Mc[i] @ rep.screw(i))
-    return model.generalized(A)
+    return model.to_coordinates(A)
 
 
 @algorithm(invariant=True, frame_free=True)
@@ -76,7 +76,7 @@ def centroidal_momentum_matrix_rate(model: Tree, q: ArrayLike, qd: ArrayLike) ->
         V_c = np.concatenate([V[i][:3], V[i][3:] - rep.R(i).T @ velocity])
         F = Mc[i] @ rep.screw(i)
         Ad[i] = _about(c, rep, i).T @ (Md[i] @ rep.screw(i) - ad(V_c).T @ F)  # (CM1)
-    return model.generalized(Ad)
+    return model.to_coordinates(Ad)
 
 
 @algorithm(invariant=True, frame_free=True)

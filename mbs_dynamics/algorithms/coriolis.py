@@ -18,7 +18,7 @@ from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.representation import BodyFixed, carried_inward
+from mbs_dynamics.representation import BodyFixed, to_ancestors
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["christoffel_symbols", "coriolis_matrix"]
@@ -45,10 +45,10 @@ def coriolis_matrix(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
         own = M[j] @ Sd[j] + B[j] @ S_j
         C[j, j] = S_j.T @ own
         loads = own, M[j] @ S_j, B[j].transposed(S_j)
-        for i, (column, row_rate, row) in carried_inward(rep, j, *loads):
+        for i, (column, row_rate, row) in to_ancestors(rep, j, *loads):
             C[i, j] = rep.screw(i).T @ column  # (C1)
             C[j, i] = row.T @ rep.screw(i)[:3] + row_rate.T @ Sd[i]  # (C2)
-    return model.generalized(C, 2)
+    return model.to_coordinates(C, 2)
 
 
 @algorithm(invariant=True, joint_space_only=True)
@@ -73,19 +73,19 @@ def christoffel_symbols(model: Tree, q: ArrayLike) -> FloatArray:
             B_k = Gyration.of(M[body], S_a)
             gamma[own, k, own] = S_k.T @ (B_k @ S_k)
             beyond = B_k.transposed(S_k) if S_k.shape[1] > 1 else np.zeros((3, 1))
-            for b, (W_k, m_k, B) in carried_inward(rep, body, B_k @ S_k, beyond, B_k):
+            for b, (W_k, m_k, B) in to_ancestors(rep, body, B_k @ S_k, beyond, B_k):
                 j, S_j = of[b], rep.screw(b)
                 gamma[j, k, own] = S_j.T @ W_k
                 gamma[own, k, j] = gamma[own, j, k] = m_k.T @ S_j[:3]
                 own_loads = B @ S_j, B.transposed(S_j)
-                for c, (W_i, m_i) in [(b, own_loads), *carried_inward(rep, b, *own_loads)]:
+                for c, (W_i, m_i) in [(b, own_loads), *to_ancestors(rep, b, *own_loads)]:
                     i, S_i = of[c], rep.screw(c)
                     y = m_i.T @ S_i[:3]
                     gamma[j, i, k] = gamma[j, k, i] = y
                     gamma[k, i, j] = -y.T
                     gamma[k, j, i] = -y
                     gamma[i, j, k] = gamma[i, k, j] = S_i.T @ W_i
-    return model.generalized(gamma, 3)
+    return model.to_coordinates(gamma, 3)
 
 
 @dataclass(frozen=True, eq=False)

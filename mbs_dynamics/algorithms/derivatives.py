@@ -26,7 +26,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie.arrays import Array, blocks
 from mbs_dynamics.lie.se3 import ad, ad_dual
-from mbs_dynamics.representation import BodyAxes, carried_inward
+from mbs_dynamics.representation import BodyAxes, to_ancestors
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = [
@@ -94,9 +94,9 @@ def inverse_dynamics_derivatives(
     """
     dq, dqd, dqdd = _derivatives(model, q, qd, qdd, wrenches)
     return InverseDynamicsDerivatives(
-        model.generalized(dq, 2),
-        model.generalized(dqd, 2),
-        model.generalized(dqdd, 2, symmetric=True),
+        model.to_coordinates(dq, 2),
+        model.to_coordinates(dqd, 2),
+        model.to_coordinates(dqdd, 2, symmetric=True),
     )
 
 
@@ -152,7 +152,7 @@ def inverse_dynamics_rates(
     section 6.3.
     """
     motion = q, qd, qdd, qddd, qdddd
-    arguments = [model.course(motion[:3]), *(series_of(motion[k : k + 3]) for k in (1, 2))]
+    arguments = [model.position_series(motion[:3]), *(series_of(motion[k : k + 3]) for k in (1, 2))]
     tau = inverse_dynamics(model, *arguments, representation=representation)
     return TorqueRates(derivative_of(tau, 1), derivative_of(tau, 2))
 
@@ -219,7 +219,7 @@ def torque_sensitivity(
         Y, Z = rep.motion_of_parent(i, V, A).rates(S)
         twice = 2.0 * Y
         changed = B[i] @ twice + M[i] @ Z + ad_dual(W[i]) @ S
-        for j, (W_j,) in carried_inward(rep, i, changed):  # these stay where they are
+        for j, (W_j,) in to_ancestors(rep, i, changed):  # these stay where they are
             dtau[j][k] = rep.screw(j).T @ W_j
         seen = {i: (twice[:3], Z)}
         for j in model.beyond(i):  # these move along
@@ -229,7 +229,7 @@ def torque_sensitivity(
             turn, Z_j = seen[j]
             S_j = rep.screw(j)
             dtau[j][k] = B[j].transposed(S_j).T @ turn + (M[j] @ S_j).T @ Z_j
-    return np.asarray(model.generalized(dtau).T)
+    return np.asarray(model.to_coordinates(dtau).T)
 
 
 def composites_of(
@@ -275,7 +275,7 @@ def _derivatives(
         dqdd[i, i] = dqdd[i, i] + model.rotor(i)
         # bodies before the joint do not turn with it: (8)
         loads = by_q + ad_dual(W[i]) @ S_i, by_qd, by_qdd, 2.0 * B[i].transposed(S_i)
-        for j, (F_q, F_qd, F_qdd, m) in carried_inward(rep, i, *loads):
+        for j, (F_q, F_qd, F_qdd, m) in to_ancestors(rep, i, *loads):
             S_j = rep.screw(j)
             dq[j, i], dqd[j, i] = S_j.T @ F_q, S_j.T @ F_qd  # (8), (7)
             dq[i, j] = m.T @ Y[j][:3] + F_qdd.T @ Z[j]  # (9)

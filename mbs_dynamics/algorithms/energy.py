@@ -18,7 +18,7 @@ from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.representation import BodyFixed, moves
+from mbs_dynamics.representation import BodyFixed, operators
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = [
@@ -49,7 +49,7 @@ def kinetic_energy(
     model: Tree, q: ArrayLike, qd: ArrayLike, *, representation: str = "auto"
 ) -> FloatArray:
     """Return the kinetic energy T = 1/2 sum V_i^T M_i V_i (...) in J, with that of armature."""
-    rep = moves(representation, model, q)
+    rep = operators(representation, model, q)
     rate = model.joint_rates(qd)
     V = twists_of(model, rep, rate)
     of_bodies = sum(V[i] @ (rep.inertia(i) @ V[i]) for i in range(model.nb))
@@ -89,7 +89,7 @@ def momenta(
 
     Mueller (dynamics), eqs. (36), (41), (51); the mixed form has the matrix of (56), (57).
     """
-    rep = moves(representation, model, q)
+    rep = operators(representation, model, q)
     V = twists_of(model, rep, model.joint_rates(qd))
     return np.array([rep.inertia(i) @ V[i] for i in range(model.nb)]).reshape(-1, 6)
 
@@ -106,7 +106,7 @@ def generalized_momentum(
 
     derivations.md, (M1) and (M2).
     """
-    rep, qdot = moves(representation, model, q), model.joint_rates(qd)
+    rep, qdot = operators(representation, model, q), model.joint_rates(qd)
     V = twists_of(model, rep, qdot)
     fall = model.per_body(np.concatenate([np.zeros(3), -np.asarray(model.gravity)]))
     P, W = model.per_body(np.zeros(6)), model.per_body(np.zeros(6))
@@ -119,7 +119,7 @@ def generalized_momentum(
         rate[i] = rep.screw_rate(i, V[i]).T @ P[i] - rep.screw(i).T @ W[i]  # (M2)
         P[parent] = P[parent] + rep.transform(i).T @ P[i]
         W[parent] = W[parent] + rep.transform(i).T @ W[i]
-    return GeneralizedMomentum(model.generalized(p), model.generalized(rate))
+    return GeneralizedMomentum(model.to_coordinates(p), model.to_coordinates(rate))
 
 
 @algorithm(invariant=True, frame_free=True)

@@ -33,12 +33,12 @@ class Factors:
 
     def accelerations(self, tau: Array, h: Any) -> Array:
         """Return M^-1 (tau - h) by coordinate, of torques tau (n,) and those h of the bodies."""
-        B = np.asarray(tau) - np.array(self.model.generalized(h))
+        B = np.asarray(tau) - np.array(self.model.to_coordinates(h))
         return solved(self.U, self.D, B[:, None])[:, 0]
 
     def response(self, dtau: Array) -> Array:
         """Return -M^-1 dtau (n, n), of a matrix dtau of the joints of the bodies."""
-        return solved(self.U, self.D, -self.model.generalized(dtau, 2), spread=self.spread)
+        return solved(self.U, self.D, -self.model.to_coordinates(dtau, 2), spread=self.spread)
 
     def solution(self, B: Array) -> Array:
         """Return M^-1 B (n, m) of forces B by coordinate."""

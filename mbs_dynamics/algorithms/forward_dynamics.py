@@ -16,7 +16,7 @@ from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, ground_motion,
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import UnknownMethodError
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.representation import AUTO, Representation, dynamic_moves
+from mbs_dynamics.representation import AUTO, Representation, dynamic_operators
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["forward_dynamics"]
@@ -84,12 +84,12 @@ def accelerations_of(
     if not model.positions_are_coordinates:
         method = "mass_matrix"
     if method == "articulated_body":
-        rep = dynamic_moves(representation, model, q)
+        rep = dynamic_operators(representation, model, q)
         return _articulated_body(model, rep, qd, tau, loads, armature)
     h = joint_torques(model, q, qd, np.zeros(model.n), representation, loads)
     factors: Any
     if method == "udut":
-        rep = dynamic_moves(representation, model, q)
+        rep = dynamic_operators(representation, model, q)
         factors = Articulated(model, rep, armature)
     else:
         factors = factors_of(model, q, representation, armature)
@@ -130,4 +130,4 @@ def _articulated_body(
             qdd_i.append((u[i][k] - U[i][k] @ a_i) / d[i][k])
             a_i = a_i + S * qdd_i[-1]
         a[i], qdd[i] = a_i, np.array(qdd_i)
-    return model.generalized(qdd)
+    return model.to_coordinates(qdd)

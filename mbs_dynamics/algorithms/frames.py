@@ -103,7 +103,7 @@ def relative_jacobian(
     for j in sorted(own ^ others):  # joints that move both bodies drop out
         S_j = view.resolved(se3.Ad(view.pose(j)) @ model.bodies[j].joint.screws)
         J[j] = S_j if j in own else -S_j
-    return model.generalized(J)
+    return model.to_coordinates(J)
 
 
 class _View:

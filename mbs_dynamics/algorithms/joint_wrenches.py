@@ -17,7 +17,7 @@ from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.fixed_joints import FixedJoint
-from mbs_dynamics.representation import dynamic_moves, to_body_fixed
+from mbs_dynamics.representation import dynamic_operators, to_body_fixed
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["joint_reactions", "joint_wrenches"]
@@ -48,7 +48,7 @@ def joint_wrenches(
 
     The W_i of :func:`inverse_dynamics`: Mueller (dynamics), eqs. (67a), (71b), (76b).
     """
-    rep = dynamic_moves(representation, model, q)
+    rep = dynamic_operators(representation, model, q)
     if joints is None:
         return model.by_body(recursion(model, rep, qd, qdd, Loads(wrenches))[2])
     if isinstance(joints, str) or not isinstance(joints, Sequence):
@@ -86,7 +86,7 @@ def _of_links(model: Tree, q: Any, representation: str, joint: FixedJoint, V: An
     on = joint.child.body
     if on == GROUND:  # at rest, where all representations agree
         return joint.inertia @ A[GROUND]
-    rep = dynamic_moves(representation, model.with_inertia(on, joint.inertia), q)
+    rep = dynamic_operators(representation, model.with_inertia(on, joint.inertia), q)
     return rep.wrench(on, V[on], A[on])
 
 
@@ -109,7 +109,7 @@ def joint_reactions(
 
     The constraint wrench that Mueller (dynamics) omits from (67a).
     """
-    rep = dynamic_moves(representation, model, q)
+    rep = dynamic_operators(representation, model, q)
     W, reactions = recursion(model, rep, qd, qdd, Loads(wrenches))[2], model.per_body()
     for i, _ in model.outward():
         actuator = model.bodies[i].joint.actuators

@@ -14,7 +14,7 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.body import Frame
-from mbs_dynamics.representation import BodyFixed, Representation, moves, screws_at
+from mbs_dynamics.representation import BodyFixed, Representation, operators, screws_at
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["forward_kinematics", "jacobian", "pose", "twists"]
@@ -70,7 +70,7 @@ def twists(
     Mueller (kinematics), eqs. (14), (30), (42) and (52), the last one corrected: R_{i-1} in place
     of R_i.
     """
-    rep = moves(representation, model, q)
+    rep = operators(representation, model, q)
     V = twists_of(model, rep, model.joint_rates(qd))
     if bodies is None:
         return model.by_body(V)
@@ -100,6 +100,6 @@ def jacobian(
 
     Mueller (kinematics), eqs. (16), (28), (40) and (50).
     """
-    rep = moves(representation, model, q)
+    rep = operators(representation, model, q)
     frame = model.frame(body)
-    return model.generalized(screws_at(rep, frame))
+    return model.to_coordinates(screws_at(rep, frame))

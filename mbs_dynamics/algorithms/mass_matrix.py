@@ -14,7 +14,7 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.se3 import InverseAdjoint
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.representation import Identity, Operator, Representation, carried_inward, moves
+from mbs_dynamics.representation import Identity, Operator, Representation, operators, to_ancestors
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["mass_matrix"]
@@ -28,31 +28,31 @@ def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> F
     joint i moves, in O(n d): the recursive evaluation of M = J^T M J, Mueller (dynamics), eq. (81).
     The armature of the model is added to the diagonal.
     """
-    rep = moves(representation, model, q)
+    rep = operators(representation, model, q)
     Mc, M = composite_inertias(model, rep), model.per_pair()
     for i, _ in model.inward():
         F_i = Mc[i] @ rep.screw(i)
         M[i, i] = rep.screw(i).T @ F_i + model.rotor(i)
-        for j, (F_j,) in carried_inward(rep, i, F_i):
+        for j, (F_j,) in to_ancestors(rep, i, F_i):
             M[j, i] = rep.screw(j).T @ F_j
             M[i, j] = M[j, i].T
-    return model.generalized(M, 2, symmetric=True)
+    return model.to_coordinates(M, 2, symmetric=True)
 
 
 def composite_inertias(
-    model: Tree, rep: Representation, beside: Callable[[Any, Any, Any], None] | None = None
+    model: Tree, rep: Representation, visit: Callable[[Any, Any, Any], None] | None = None
 ) -> Any:
     """Return the total inertia beyond each joint, and that of all bodies for the ground, last.
 
-    ``beside(i, p, M^c_i)`` adds to the parent p what else is summed up, in the same loop, as the
-    sums along a chain wait for each other.
+    ``visit(i, p, M^c_i)`` is called for each body i and its parent p, children first, to sum up
+    what else depends on the composite inertias.
     """
     Mc = model.per_body(rep.no_inertia)
     for i, _ in model.outward():
         Mc[i] = rep.inertia(i)
     for i, p in model.inward():
-        if beside is not None:
-            beside(i, p, Mc[i])
+        if visit is not None:
+            visit(i, p, Mc[i])
         Mc[p] = Mc[p] + carried(rep.transform(i), Mc[i])
     return Mc
 

@@ -14,7 +14,7 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie import so3
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.representation import Representation, dynamic_moves
+from mbs_dynamics.representation import Representation, dynamic_operators
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["bias_torques", "coriolis_torques", "gravity_torques", "inverse_dynamics"]
@@ -106,14 +106,14 @@ def newton_euler(
     model: Tree, q: Array, qd: Array, qdd: Array, representation: str, loads: Loads = NO_LOADS
 ) -> FloatArray:
     """Return the generalized forces (n,) of the recursive Newton-Euler algorithm."""
-    return model.generalized(joint_torques(model, q, qd, qdd, representation, loads))
+    return model.to_coordinates(joint_torques(model, q, qd, qdd, representation, loads))
 
 
 def joint_torques(
     model: Tree, q: Array, qd: Array, qdd: Array, representation: str, loads: Loads = NO_LOADS
 ) -> Any:
     """Return the torque of the joint of each body."""
-    rep, acceleration = dynamic_moves(representation, model, q), model.joint_rates(qdd)
+    rep, acceleration = dynamic_operators(representation, model, q), model.joint_rates(qdd)
     _, _, W = recursion(model, rep, qd, qdd, loads)
     tau = model.per_body()
     for i, _ in model.inward():  # (67b) (71c) (76c), with armature

@@ -16,7 +16,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.representation import Representation, moves, screws_at
+from mbs_dynamics.representation import Representation, operators, screws_at
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["jacobian_derivative", "kinematic_hessian"]
@@ -78,7 +78,7 @@ def kinematic_hessian(
         H[k, k] = of.by_itself(k)
         for j, _ in model.supporting(k):
             H[j, k], H[k, j] = of.changes(of.columns(j), of.columns(k))
-    return model.generalized(H, 2, weighted=False)
+    return model.to_coordinates(H, 2, weighted=False)
 
 
 def coordinates(model: Tree, joints: Sequence[int | str]) -> tuple[int, ...]:
@@ -112,9 +112,9 @@ class JacobianColumns:
 
     def __init__(self, model: Tree, q: Array, body: str, representation: str) -> None:
         self.frame = model.frame(body)
-        self.of = of = moves(representation, model, q)
-        self.rep = moves("hybrid", model, q) if of.of_origin else of
-        self.of_turning = moves("body_fixed", model, q) if of.in_body else self.rep
+        self.of = of = operators(representation, model, q)
+        self.rep = operators("hybrid", model, q) if of.of_origin else of
+        self.of_turning = operators("body_fixed", model, q) if of.in_body else self.rep
         """The representation of the screws of the angular part."""
         self.S = self._per_unit(self.rep)
         self.turning = self._per_unit(self.of_turning) if self.is_mixed else self.S

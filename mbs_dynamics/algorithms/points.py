@@ -17,12 +17,12 @@ from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import Frame
-from mbs_dynamics.representation import BodyFixed, moves, screws_at
+from mbs_dynamics.representation import BodyFixed, operators, screws_at
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = [
-    "offset_jacobian",
-    "offset_twist",
+    "frame_jacobian",
+    "frame_twist",
     "point_acceleration",
     "point_jacobian",
     "point_velocity",
@@ -30,7 +30,7 @@ __all__ = [
 
 
 @algorithm(invariant=False)
-def offset_twist(
+def frame_twist(
     model: Tree,
     q: ArrayLike,
     qd: ArrayLike,
@@ -47,24 +47,24 @@ def offset_twist(
     Mueller (kinematics), eqs. (18), (20), (29), (42) and (52).
     """
     frame = frame_at(model, point, body)
-    rep = moves(representation, model, q)
+    rep = operators(representation, model, q)
     V = twists_of(model, rep, model.joint_rates(qd), frame.body)
     return np.asarray(rep.at(frame) @ V[frame.body])
 
 
 @algorithm(invariant=False)
-def offset_jacobian(
+def frame_jacobian(
     model: Tree, q: ArrayLike, point: ArrayLike, body: str, *, representation: str = "body_fixed"
 ) -> FloatArray:
     """Return the Jacobian J (..., 6, n) of a frame at a point of a body: V = J qd.
 
-    V is :func:`offset_twist`.
+    V is :func:`frame_twist`.
 
     Mueller (kinematics), eqs. (16), (20), (30), (40) and (50).
     """
     frame = frame_at(model, point, body)
-    rep = moves(representation, model, q)
-    return model.generalized(screws_at(rep, frame))
+    rep = operators(representation, model, q)
+    return model.to_coordinates(screws_at(rep, frame))
 
 
 @algorithm(invariant=True)
@@ -76,7 +76,7 @@ def point_velocity(
     The linear part of the hybrid twist, R v^b: Mueller (kinematics), eqs. (14) and (42).
     """
     frame, rep = model.frame(body), BodyFixed(model, q)
-    V = offset_twist(model, q, qd, point, body, representation="body_fixed")
+    V = frame_twist(model, q, qd, point, body, representation="body_fixed")
     velocity: Array = frame.placement[:3, :3] @ V[3:]
     for i in reversed(model.path(frame.body)):  # into the axes of body after body
         velocity = rep.transform(i).back(velocity)
@@ -93,8 +93,8 @@ def point_acceleration(
 
     By truncated Taylor series along the motion.
     """
-    motion = q, qd, qdd
-    velocity = point_velocity(model, model.course(motion[:2]), series_of(motion[1:]), point, body)
+    positions, rates = model.position_series((q, qd)), series_of((qd, qdd))
+    velocity = point_velocity(model, positions, rates, point, body)
     return np.asarray(derivative_of(velocity, 1))
 
 
@@ -106,7 +106,7 @@ def point_jacobian(model: Tree, q: ArrayLike, point: ArrayLike, body: str) -> Fl
 
     The linear rows of the hybrid Jacobian: Mueller (kinematics), eq. (40).
     """
-    J = offset_jacobian(model, q, point, body, representation="hybrid")
+    J = frame_jacobian(model, q, point, body, representation="hybrid")
     return np.asarray(J[3:])
 
 

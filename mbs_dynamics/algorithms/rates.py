@@ -118,7 +118,7 @@ def _derivative_of_twists(
     model: Tree, motion: Sequence[Array], bodies: Sequence[str] | None, representation: str
 ) -> FloatArray:
     """Return the derivative of the twists of order ``len(motion) - 2``."""
-    q, qd = model.course(motion[:-1]), series_of(motion[1:])
+    q, qd = model.position_series(motion[:-1]), series_of(motion[1:])
     V = twists(model, q, qd, bodies=bodies, representation=representation)
     return derivative_of(V, len(motion) - 2)
 
@@ -126,5 +126,5 @@ def _derivative_of_twists(
 def _derivative_of_jacobian(
     model: Tree, motion: Sequence[Array], body: str, representation: str
 ) -> FloatArray:
-    J = jacobian(model, model.course(motion), body, representation=representation)
+    J = jacobian(model, model.position_series(motion), body, representation=representation)
     return derivative_of(J, len(motion) - 1)

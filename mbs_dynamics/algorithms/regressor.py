@@ -14,7 +14,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.lie.se3 import ad
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.representation import BodyFixed, carried_inward
+from mbs_dynamics.representation import BodyFixed, to_ancestors
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["base_parameters", "inertial_parameters", "inverse_dynamics_regressor"]
@@ -44,9 +44,9 @@ def inverse_dynamics_regressor(
         units = [Inertia.from_parameters(unit) for unit in np.eye(PARAMETERS)]
         W = np.array([M @ Vd[i] - ad(V[i]).T @ (M @ V[i]) for M in units]).T  # D (41)
         Y[i, i] = rep.screw(i).T @ W
-        for j, (W_j,) in carried_inward(rep, i, W):
+        for j, (W_j,) in to_ancestors(rep, i, W):
             Y[j, i] = rep.screw(j).T @ W_j
-    rows = model.generalized(Y.matrix.T).T
+    rows = model.to_coordinates(Y.matrix.T).T
     return np.hstack([rows, np.diag(qdd)]) if model.has_armature else rows
 
 

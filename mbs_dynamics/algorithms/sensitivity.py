@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.partials import JacobianColumns
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.representation import moves, parameters_at
+from mbs_dynamics.representation import operators, parameters_at
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["jacobian_sensitivity", "pose_sensitivity"]
@@ -51,7 +51,7 @@ def pose_sensitivity(
 
     Mueller (dynamics), section 6.2.
     """
-    rep, moved = moves(representation, model, q), model.moved_by(joints)
+    rep, moved = operators(representation, model, q), model.moved_by(joints)
     K = parameters_at(rep, model.frame(body), screws, moved)
     return np.asarray(np.array(K).reshape(-1, 6).T)
 
@@ -87,4 +87,4 @@ def jacobian_sensitivity(
             dJ[j][:, k] = of.changes(of.columns(j), K_k)[0][:, :, 0]
         for j in path[path.index(i) :]:
             dJ[j][:, k] = of.changes(K_k, of.columns(j))[1][:, :, 0]
-    return np.asarray(model.generalized(dJ, weighted=False).swapaxes(-1, -2))
+    return np.asarray(model.to_coordinates(dJ, weighted=False).swapaxes(-1, -2))

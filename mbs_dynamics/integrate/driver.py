@@ -29,7 +29,7 @@ CHUNK = 1000
 """Steps between two checks that the states are finite."""
 
 
-class Course(NamedTuple):
+class TimeSteps(NamedTuple):
     """Duration, steps, events and progress of a simulation."""
 
     h: float
@@ -48,7 +48,7 @@ class Course(NamedTuple):
         events: Mapping[str, EventFunction] | None = None,
         stop: EventFunction | None = None,
         progress: bool | None = None,
-    ) -> Course:
+    ) -> TimeSteps:
         """Return the course for the arguments of a simulation, or raise ArgumentError."""
         h, total = checks.positive("step", step), checks.number("duration", duration)
         if not 0.0 < total <= 1e9 * h:
@@ -85,7 +85,7 @@ class Run:
 
     def __init__(
         self,
-        course: Course,
+        course: TimeSteps,
         inputs: Inputs,
         method: str,
         start: Arrays,

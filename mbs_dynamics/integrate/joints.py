@@ -42,7 +42,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import less, select
 from mbs_dynamics.errors import ArgumentError, SingularError, UnknownMethodError
 from mbs_dynamics.integrate.charts import Arrangement, by_velocity, chart_of
-from mbs_dynamics.integrate.driver import Course, Record, Run
+from mbs_dynamics.integrate.driver import Record, Run, TimeSteps
 from mbs_dynamics.integrate.events import EventFunction, between
 from mbs_dynamics.integrate.forces import (
     Arrays,
@@ -286,7 +286,7 @@ def simulate(
     """
     if not isinstance(model, Model):
         raise ArgumentError(f"model must be a Model; got {type(model).__name__}")
-    course = Course.of(duration, step, every, events, stop, progress)
+    course = TimeSteps.of(duration, step, every, events, stop, progress)
     start = batched(
         model, checked_positions(model.joints, "q", q), np.zeros(model.n) if qd is None else qd
     )
@@ -303,7 +303,7 @@ def simulate(
     )
 
 
-def drives(model: Model, control: Any, wrenches: Any, course: Course) -> Inputs:
+def drives(model: Model, control: Any, wrenches: Any, course: TimeSteps) -> Inputs:
     """Return the drives of motor torques and, if there are any, of wrenches."""
     made = [Drive("control", control, (model.n,), course.steps)]
     if wrenches is not None:

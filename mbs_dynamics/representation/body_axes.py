@@ -1,8 +1,8 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The body-fixed moves of dynamics, with the acceleration of the body's origin."""
+"""The body-fixed operators of dynamics, with the acceleration of the body's origin."""
 
-# ruff: noqa: D102 (moves are described once, in the base class)
+# ruff: noqa: D102 (operators are described once, in the base class)
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ import numpy as np
 
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.representation.moves import REPRESENTATIONS, BodyFixed, Representation, checked
+from mbs_dynamics.representation.operators import (
+    REPRESENTATIONS,
+    BodyFixed,
+    Representation,
+    checked,
+)
 from mbs_dynamics.representation.tree import Tree
 
 
@@ -36,7 +41,7 @@ class BodyMotion:
 
 
 class BodyAxes(BodyFixed):
-    """Hybrid equations resolved in the bodies: the ``body_fixed`` moves of dynamics.
+    """Hybrid equations resolved in the bodies: the ``body_fixed`` operators of dynamics.
 
     V^h resolved in the body is V^b, and so twists and wrenches are the body-fixed ones. Only the
     accelerations differ: A = (omegadot, R^T rddot) = Vdot^b + (0, omega x v), which do not mix with
@@ -97,8 +102,8 @@ def _matrix(V: Array, A: Array) -> Array:
     return so3.hat(A[:3]) + _square(V[:3])
 
 
-def dynamic_moves(representation: str, model: Tree, q: Array) -> Representation:
-    """Return the moves for algorithms of wrenches or joint accelerations.
+def dynamic_operators(representation: str, model: Tree, q: Array) -> Representation:
+    """Return the operators for algorithms of wrenches or joint accelerations.
 
     Their accelerations are those of the named representation, or of the origin if body-fixed.
     """

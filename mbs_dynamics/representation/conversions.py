@@ -10,7 +10,7 @@ import numpy as np
 
 from mbs_dynamics.lie import se3
 from mbs_dynamics.lie.arrays import Array, blocks, shaped
-from mbs_dynamics.representation.moves import checked
+from mbs_dynamics.representation.operators import checked
 
 
 def from_body_fixed(C: Array, representation: str) -> Array:

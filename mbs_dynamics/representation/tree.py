@@ -24,7 +24,7 @@ from mbs_dynamics.model.orders import path
 from mbs_dynamics.model.payloads import loaded
 
 
-class Course(NamedTuple):
+class PositionSeries(NamedTuple):
     """Positions as they change with time: their present values, and the velocities as series."""
 
     now: Any
@@ -214,24 +214,24 @@ class Tree:
                 moved.append(k)
         return moved
 
-    def course(self, motion: Sequence[Any]) -> Any:
+    def position_series(self, motion: Sequence[Any]) -> Any:
         """Return positions as they change with time, from q and its velocities and their rates."""
         if all(body.joint.nv == 1 for body in self.model.bodies):
             return series_of(motion)
         if len(motion) == 1:
             return motion[0]
-        return Course(motion[0], series_of(motion[1:]))
+        return PositionSeries(motion[0], series_of(motion[1:]))
 
     def joint_positions(self, q: Any) -> Any:
         """Return the positions of each body's joint from the coordinates, mimic joints included."""
         positions: list[Any] = []
-        q = q if isinstance(q, Course) else np.asarray(q)
+        q = q if isinstance(q, PositionSeries) else np.asarray(q)
         for body in self.model.bodies:
             joint = body.joint
             at = self.model.positions(joint)
-            if isinstance(q, Course) and joint.nv > 1:
-                positions.append(Course(q.now[at], q.velocities[joint.velocities]))
-            elif isinstance(q, Course):
+            if isinstance(q, PositionSeries) and joint.nv > 1:
+                positions.append(PositionSeries(q.now[at], q.velocities[joint.velocities]))
+            elif isinstance(q, PositionSeries):
                 k = at.start, joint.coordinate
                 now = integrated(q.now[k[0]], q.velocities[k[1]])
                 positions.append(np.array([joint.ratio * now + joint.offset]))
@@ -250,7 +250,7 @@ class Tree:
         """Return those (k,) of each body's joint of values (n,) by coordinate, such as torques."""
         return [np.asarray(values)[body.joint.velocities] for body in self.model.bodies]
 
-    def generalized(
+    def to_coordinates(
         self, values: Any, axes: int = 1, *, weighted: bool = True, symmetric: bool = False
     ) -> FloatArray:
         """Return values of the joints of bodies, the last ``axes`` axes, for the n coordinates.

@@ -238,7 +238,7 @@ def along(function, model, q, direction):
     """Return the derivative of ``function(tree, q)`` along g exp(S d), by Taylor series."""
     tree = Tree(model)
     rest = np.zeros(model.n)
-    course = tree.course([q, direction, rest])
+    course = tree.position_series([q, direction, rest])
     if model.nq == model.n and not hasattr(course, "now"):
         course = series_of([q, direction])
     return np.asarray(derivative_of(function(tree, course), 1), dtype=float)

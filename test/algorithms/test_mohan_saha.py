@@ -22,7 +22,7 @@ from mbs_dynamics.algorithms.mass_matrix import composite_inertias
 from mbs_dynamics.closed_form import DynamicSystem
 from mbs_dynamics.lie import so3
 from mbs_dynamics.model.dh import DHRow, DHTable
-from mbs_dynamics.representation import moves
+from mbs_dynamics.representation import operators
 from mbs_dynamics.representation.tree import Tree
 
 ARMS = {
@@ -106,7 +106,7 @@ def test_dynamics_with_the_orthogonal_complement(arm):
     phi = tau - N.T @ (M_all @ (Nd_rate @ qd + upward) + gamma)  # (27)
     assert_close(phi, gim @ qdd)  # (25)
     assert_close(phi, tau - mbs.bias_torques(model, q, qd))
-    M_tilde = composite_inertias(Tree(model), moves("hybrid", model, np.asarray(q)))
+    M_tilde = composite_inertias(Tree(model), operators("hybrid", model, np.asarray(q)))
     carried = np.zeros((6, 6))
     for i in reversed(range(model.n)):  # (28), (29)
         composite = M[i] + carried

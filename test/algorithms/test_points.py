@@ -13,8 +13,8 @@ from reference import Reference, assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.points import (
-    offset_jacobian,
-    offset_twist,
+    frame_jacobian,
+    frame_twist,
     point_jacobian,
     point_velocity,
 )
@@ -45,9 +45,9 @@ def test_offset_frames_of_bodies(name, representation):
     for i in some_bodies(mechanism):
         body = mechanism.model.body_names[i]
         J = reference.jacobian(i, representation, placement)
-        found = offset_jacobian(mechanism.model, q, point, body, representation=representation)
+        found = frame_jacobian(mechanism.model, q, point, body, representation=representation)
         assert_close(found, J)
-        V = offset_twist(mechanism.model, q, qd, point, body, representation=representation)
+        V = frame_twist(mechanism.model, q, qd, point, body, representation=representation)
         assert_close(V, J @ qd)
 
 
@@ -87,8 +87,8 @@ def test_offset_frames_are_pinocchios(name):
     )
     for representation in LOCAL:
         J, options = pinocchio.jacobian(q, representation), {"representation": representation}
-        assert_close(offset_jacobian(model, q, point, body, **options), J, 1e-12)
-        assert_close(offset_twist(model, q, qd, point, body, **options), J @ qd, 1e-12)
+        assert_close(frame_jacobian(model, q, point, body, **options), J, 1e-12)
+        assert_close(frame_twist(model, q, qd, point, body, **options), J @ qd, 1e-12)
     J = pinocchio.jacobian(q, "hybrid")[3:]
     assert_close(point_jacobian(model, q, point, body), J, 1e-12)
     assert_close(point_velocity(model, q, qd, point, body), J @ qd, 1e-12)
@@ -99,16 +99,16 @@ def test_at_the_origin_they_are_those_of_the_body(representation):
     model, (q, qd, _) = MECHANISMS["tree"].model, state(MECHANISMS["tree"].n)
     options, origin = {"representation": representation}, np.zeros(3)
     for i, body in enumerate(model.body_names):
-        J = offset_jacobian(model, q, origin, body, **options)
+        J = frame_jacobian(model, q, origin, body, **options)
         assert_close(J, mbs.jacobian(model, q, body, **options), 1e-14)
-        V = offset_twist(model, q, qd, origin, body, **options)
+        V = frame_twist(model, q, qd, origin, body, **options)
         assert_close(V, mbs.twists(model, q, qd, **options)[i], 1e-14)
 
 
 def test_a_point_is_an_input_of_the_kernel():
     model = MECHANISMS["tree"].model
     q, qd, point = state(model.n)
-    kernel = mbs.compile(offset_jacobian, model, body="body5")
+    kernel = mbs.compile(frame_jacobian, model, body="body5")
     assert [port.name for port in kernel.inputs] == ["q", "point"]
     functions = ((point_jacobian, (q,)), (point_velocity, (q, qd)))
     for function, arrays in functions:

@@ -141,8 +141,11 @@ def test_mimics_share_coordinates():
     tree = Tree(model)
     assert np.concatenate(tree.joint_positions([10.0, 3.0])).tolist() == [-5.5, 10.0, 3.0]
     assert np.concatenate(tree.joint_rates([10.0, 3.0])).tolist() == [-6.0, 10.0, 3.0]
-    assert tree.generalized([np.array([x]) for x in (1.0, 20.0, 300.0)]).tolist() == [20.0, 298.0]
-    M = tree.generalized(np.arange(1.0, 10.0).reshape(3, 3), 2)
+    assert tree.to_coordinates([np.array([x]) for x in (1.0, 20.0, 300.0)]).tolist() == [
+        20.0,
+        298.0,
+    ]
+    M = tree.to_coordinates(np.arange(1.0, 10.0).reshape(3, 3), 2)
     T = np.array([[0.0, -2.0], [1.0, 0.0], [0.0, 1.0]])
     np.testing.assert_array_equal(M, T.T @ np.arange(1.0, 10.0).reshape(3, 3) @ T)
 

@@ -91,7 +91,7 @@ def _error_and_jacobian(model: Tree, q: Any, target: Any, frame: Frame) -> tuple
     """Return C^-1 C_target, and the body-fixed Jacobian of the coordinates that move the frame."""
     rep = BodyFixed(model, q)
     C_error = se3.inverse(rep.C(frame.body) @ frame.placement) @ target
-    J = model.generalized(screws_at(rep, frame))
+    J = model.to_coordinates(screws_at(rep, frame))
     return C_error, J[:, moving_coordinates(model.model, frame.name)]
 
 

@@ -38,11 +38,11 @@ BRANCH_HELP = (
 MIXED = "symbols of two different traces were mixed in one expression"
 
 
-RATES = {"llvm": 35e-6, "python": 7e-6}
+RATES = {"llvm": 45e-6, "python": 7e-6}
 """Seconds that each back end takes to compile an operation of a large program.
 
-Measured in CPU time for 6,000 to 45,000 operations of humanoids and of chains of 100 and 200
-joints: 15 to 45 microseconds with LLVM, 6 to 7 in plain Python.
+Measured in CPU time for 6,000 to 430,000 operations of humanoids and of chains of 40 to 100
+joints: 15 to 60 microseconds with LLVM, 6 to 7 in plain Python.
 """
 
 ANNOUNCED = 10.0

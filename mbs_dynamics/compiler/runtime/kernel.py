@@ -25,7 +25,7 @@ from mbs_dynamics.compiler.runtime.iteration import iterate
 from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import table, vectorcall
 from mbs_dynamics.compiler.runtime.native.call import emit_call
-from mbs_dynamics.compiler.runtime.states import BufferPool, View, aligned, view_of
+from mbs_dynamics.compiler.runtime.states import View, aligned, view_of
 
 if TYPE_CHECKING:
     from mbs_dynamics.compiler.runtime.plain_python import PlainPython
@@ -83,8 +83,6 @@ class Kernel:
             from mbs_dynamics.compiler.runtime.plain_python import PlainPython  # rarely needed
 
             self._evaluator = PlainPython(program)
-        native = vectorcall.is_callable_type(type(self))
-        self._buffers = None if native else BufferPool(program, self._evaluator.one)
         self._set_signature(signature)
 
     def with_defaults(self, defaults: Mapping[str, FloatArray]) -> Kernel:
@@ -103,7 +101,7 @@ class Kernel:
         self.signature = signature
         self.required, self.defaults = signature.required, signature.defaults
         self._table: table.KernelTable | None = None
-        if isinstance(self._evaluator, Machine) and self._buffers is None:
+        if isinstance(self._evaluator, Machine) and vectorcall.is_callable_type(type(self)):
             fallback = types.MethodType(Kernel.__call__, weakref.proxy(self))  # not a cycle
             self._table = table.KernelTable(signature, self.result_type, self._evaluator, fallback)
             vectorcall.attach(self, self._table.words, "mbs.call", emit_call)
@@ -150,11 +148,6 @@ class Kernel:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Evaluate the kernel; see the class."""
-        if self._buffers is not None and not named:
-            given = args + self.defaults if len(args) == self.required else args
-            results = self._buffers.call(given)
-            if results is not None:
-                return self._returned(results)
         return self._slow(self.signature.bound(args, named))
 
     def iterate(self, state: Any, /, *args: Any, steps: int, **named: Any) -> FloatArray:

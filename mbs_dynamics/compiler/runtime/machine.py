@@ -18,7 +18,7 @@ from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.jit import machine_code as llvm
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.passes.pipeline import lower
-from mbs_dynamics.compiler.runtime.states import Addresses, Buffers, View, address, aligned
+from mbs_dynamics.compiler.runtime.states import Addresses, View, address, aligned
 from mbs_dynamics.locks import Lock
 
 
@@ -32,10 +32,6 @@ class Machine:
         self.plain = llvm.c_type(BODY)(self.function)
         self._lock = Lock()
         self._vector: Vector | None = None
-
-    def one(self, buffers: Buffers) -> int:
-        """Evaluate the state in these buffers. Returns 0, or the guard that fails, from 1 on."""
-        return self.plain(buffers.pointers)  # type: ignore[no-any-return]
 
     def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
         """Evaluate states, ``in_turn`` if one may depend on the one before; else as vector code.

@@ -12,7 +12,7 @@ from numpy.lib.stride_tricks import as_strided
 from mbs_dynamics.compiler.codegen.python import Failed, compile_python
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.passes.pipeline import lower
-from mbs_dynamics.compiler.runtime.states import Buffers, View
+from mbs_dynamics.compiler.runtime.states import View
 
 
 class PlainPython:
@@ -21,9 +21,6 @@ class PlainPython:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._function = compile_python(lower(program, "python"))
-
-    def one(self, buffers: Buffers) -> int:
-        return self._evaluate(buffers.inputs, buffers.outputs)
 
     def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
         inputs, guards = self.program.inputs, len(self.program.guards)

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""States on their way to a back end: where those of a batch are in memory, and buffers for one.
+"""States on their way to a back end: where they are in memory.
 
 All of them have been checked. This relies on no layout of objects.
 """
@@ -8,19 +8,17 @@ All of them have been checked. This relies on no layout of objects.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler.frontend.program import Port, Program
+from mbs_dynamics.compiler.frontend.program import Port
 
 LINE = 64
 """Bytes of a line of the processor's cache, and of its widest vectors."""
-
-FLOAT64 = np.dtype(np.float64)
 
 
 class View(NamedTuple):
@@ -69,43 +67,3 @@ class Addresses:
         self._words = np.array(places + [view.by_state for view in views], dtype=np.int64)
         self.pointers = address(self._words)
         self.strides = self.pointers + 8 * len(views)
-
-
-class Buffers(Addresses):
-    """Arrays for the inputs and outputs of one state at a time.
-
-    NumPy takes ten times as long to return the address of a small array as to copy the array. So
-    calls that are not native copy inputs to these arrays, whose addresses are known.
-    """
-
-    def __init__(self, program: Program) -> None:
-        self.inputs = [np.empty(port.shape) for port in program.inputs]
-        self.outputs = [np.empty(port.shape) for port in program.outputs]
-        super().__init__([View(x, 0) for x in (*self.inputs, *self.outputs)])
-
-
-class BufferPool:
-    """Buffers of one kernel. ``evaluate`` evaluates the state in them and returns the status."""
-
-    def __init__(self, program: Program, evaluate: Callable[[Buffers], int]) -> None:
-        self._program, self._evaluate = program, evaluate
-        self._shapes = [port.shape for port in program.inputs]
-        self._free: list[Buffers] = []
-
-    def call(self, args: tuple[Any, ...]) -> list[ndarray[Any, Any]] | None:
-        """Return the results for one state; None if a guard fails or arguments do not suit."""
-        if len(args) != len(self._shapes):
-            return None
-        for x, shape in zip(args, self._shapes, strict=True):
-            if type(x) is not ndarray or x.dtype is not FLOAT64 or x.shape != shape:
-                return None
-        try:
-            buffers = self._free.pop()
-        except IndexError:  # the first call, or others have not ended
-            buffers = Buffers(self._program)
-        for array, x in zip(buffers.inputs, args, strict=True):
-            array[...] = x
-        failed = self._evaluate(buffers)
-        results = None if failed else [array.copy() for array in buffers.outputs]
-        self._free.append(buffers)
-        return results

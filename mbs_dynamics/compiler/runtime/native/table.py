@@ -55,7 +55,9 @@ def is_supported(program: Program) -> bool:
     """Whether a program's kernel can be called through machine code here."""
     reason = layout.unsupported_reason()
     if reason is not None:
-        log_once("kernels are called through ctypes, 1 to 2 microseconds slower a call: %s", reason)
+        log_once(
+            "kernels are called through ctypes, some ten microseconds slower a call: %s", reason
+        )
         return False
     ports = (*program.inputs, *program.outputs)
     return len(ports) <= MOST_PORTS and all(len(port.shape) < MOST_AXES for port in ports)

@@ -11,10 +11,10 @@ import numpy as np
 
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import Frame
-from mbs_dynamics.representation.moves import Operator, Representation, after
+from mbs_dynamics.representation.operators import Operator, Representation, after
 
 
-def carried_inward(rep: Representation, i: int, *loads: Any) -> Iterator[tuple[int, list[Any]]]:
+def to_ancestors(rep: Representation, i: int, *loads: Any) -> Iterator[tuple[int, list[Any]]]:
     """Yield each body j between body i and the ground, with the loads of body i as seen from j.
 
     Loads are wrenches (6, m), pure moments (3, m), and objects with a method ``carried``.

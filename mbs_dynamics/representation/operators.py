@@ -1,12 +1,12 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The moves in which the four representations differ.
+"""The operators in which the four representations differ.
 
-An algorithm is written once over these moves, and each representation implements them by its own
-equations. ``K`` means Mueller (kinematics), ``D`` means Mueller (dynamics).
+An algorithm is written once over these operators, and each representation implements them by its
+own equations. ``K`` means Mueller (kinematics), ``D`` means Mueller (dynamics).
 """
 
-# ruff: noqa: D102 (moves are described once, in the base class)
+# ruff: noqa: D102 (operators are described once, in the base class)
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mbs_dynamics.lie.se3 import InverseAdjoint
 from mbs_dynamics.model.body import GROUND, Frame
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.representation.tree import Course, Tree
+from mbs_dynamics.representation.tree import PositionSeries, Tree
 
 AUTO = "auto"
 """The default representation: body-fixed."""
@@ -69,7 +69,7 @@ Move = TypeVar("Move", bound=Callable[..., Any])
 
 
 def _cached(move: Move) -> Move:
-    """Compute a move of a body once and keep it."""
+    """Compute an operator of a body once and keep it."""
 
     @functools.wraps(move)
     def kept(self: Any, i: int) -> Any:
@@ -82,7 +82,7 @@ def _cached(move: Move) -> Move:
 
 
 class Representation(ABC):
-    """The moves of one representation, for a model at a configuration q (n,).
+    """The operators of one representation, for a model at a configuration q (n,).
 
     Works on floats and on traced symbols. Bodies are indices; GROUND (-1) is the inertial frame.
     """
@@ -105,7 +105,7 @@ class Representation(ABC):
     def C_rel(self, i: int) -> Array:
         """Pose of body i relative to its parent, B_i g_i, B_i exp(X_i q_i) for one screw: K (4)."""
         body, q = self.model.bodies[i], self._position[i]
-        if isinstance(q, Course):  # expand about the present pose
+        if isinstance(q, PositionSeries):  # expand about the present pose
             return body.home_rel @ body.joint.motion(q.now) @ flow(body.joint.screws, q.velocities)
         if isinstance(q[0], Series):  # exp(X q) exp(X (q(t) - q))
             C_now = body.home_rel @ body.joint.motion(np.array([q[0].c[0]]))
@@ -209,7 +209,7 @@ class BodyFixed(Representation):
     def transform(self, i: int) -> Operator:
         C_rel, body, q = self.C_rel(i), self.model.bodies[i], self._position[i]
         factors: tuple[Array, ...] = ()
-        if not isinstance(q, Course) and not isinstance(q[0], Series):
+        if not isinstance(q, PositionSeries) and not isinstance(q[0], Series):
             motion = body.joint.motion(q)
             factors = so3.sparse_factors(body.home_rel[:3, :3], motion[:3, :3])
         return InverseAdjoint(C_rel[:3, :3], C_rel[:3, 3], factors)  # Ad_{C_i,p}, D (66b)
@@ -377,8 +377,8 @@ REPRESENTATIONS: dict[str, type[Representation]] = {
 }
 
 
-def moves(representation: str, model: Model | Tree, q: Array) -> Representation:
-    """Return the moves of the named representation at q; UnknownRepresentationError if unknown."""
+def operators(representation: str, model: Model | Tree, q: Array) -> Representation:
+    """Return the operators of a representation at q; UnknownRepresentationError for its name."""
     return REPRESENTATIONS[checked(representation)](model, q)
 
 
