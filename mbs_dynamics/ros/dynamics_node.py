@@ -273,8 +273,7 @@ class DynamicsNode(DescribedNode):
             answered, problem = statistics.total_answered, self._missing
             if robot is not None and settings.observed and not settings.floating_base:
                 unheld = self._gravity_share.problem(robot.model)
-                if unheld:
-                    self.warn("gravity in efforts", unheld)
+                self._remind("gravity in efforts", unheld)
                 problem = problem or unheld
             status = outputs.effort_status(settings, self._contact, problem, answered)
             statuses.append(status)

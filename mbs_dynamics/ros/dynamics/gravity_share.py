@@ -82,7 +82,8 @@ class GravityShare:
         return (
             f"at rest the efforts hold {100.0 * share:.0f} % of gravity in {len(self._poses)} "
             "pose(s): the external torques are gravity torques that the efforts lack, and no "
-            "contact. Does the driver subtract gravity, or does it not measure efforts?"
+            "contact. Does the driver subtract gravity, does it not measure efforts, or do brakes "
+            "hold the robot?"
         )
 
     def _add(self, g: FloatArray, tau: FloatArray) -> None:
