@@ -85,16 +85,17 @@ def fastest_mode(ratio: float) -> float:
     return low
 
 
-def leads(w2: FloatArray, linear: ArrayLike) -> FloatArray:
+def leads(w2: FloatArray, ratio: float, period: float, linear: ArrayLike) -> FloatArray:
     """Return how far a reference may lead each of k errors, (k,) in rad or m.
 
     ``w2`` (k,) are squared frequencies, of the stiffness and the inertia along an error, and
-    ``linear`` (k,) tells which errors are lengths. A mass that a critically damped spring of the
+    ``linear`` (k,) tells which errors are lengths; modes are softened to what the ``period`` bears
+    at a damping ``ratio``. A mass that a critically damped spring of the
     frequency w draws over a distance d reaches the speed w d / e. Where there is no stiffness,
     nothing is drawn: infinite.
     """
     speed, most = (np.where(linear, each[1], each[0]) for each in (RELEASED, LEADS))
-    w = np.sqrt(w2)
+    w = np.minimum(np.sqrt(w2), fastest_mode(ratio) / max(period, 1e-9))
     with np.errstate(divide="ignore"):
         lead: FloatArray = np.where(w > 0.0, np.minimum(most, math.e * speed / w), math.inf)
     return lead

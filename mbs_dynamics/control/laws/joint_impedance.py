@@ -82,7 +82,9 @@ class JointImpedance:
         joints, root = list(self._of), self._root
         modes = Modes.of(np.diag(root), inverse)
         self.slowed = modes.share(self.damping_ratio, state.gap) < 1.0
-        self.lead = leads(root * root * np.diag(inverse), self._linear)
+        self.lead = leads(
+            root * root * np.diag(inverse), self.damping_ratio, state.gap, self._linear
+        )
         e, rate = reference.q - state.q, reference.qd - state.qd
         forces = modes.forces(root * e[joints], root * rate[joints], self.damping_ratio, state.gap)
         ahead = M @ reference.qdd + state.gravity
