@@ -7,8 +7,8 @@ stops coming is held. The limiter is that of a second-order filter that brakes a
 and with a time constant at the end (Biagiotti and Melchiorri, Trajectory Planning for Automatic
 Machines and Robots, 2008, chapter 4.6); a target that can be reached in one period is met exactly.
 
-A reference never leads the measured arm by more than a distance, the lead: it slows down from half
-of it on and waits there, so that an arm that something holds back is not thrown when it comes free.
+A reference never leads the measured arm by more than a distance, the lead: it slows down before
+and waits there, so that an arm that something holds back is not thrown when it comes free.
 """
 
 from __future__ import annotations
@@ -133,9 +133,9 @@ def approached(
 def slowed_by(ahead: FloatArray, lead: FloatArray) -> FloatArray:
     """Return the share of the speed (...,) of a reference that is ``ahead`` of the arm.
 
-    It is 1 up to half of the ``lead``, and 0 from the lead on.
+    It is 1 up to three quarters of the ``lead``, and 0 from the lead on.
     """
-    share: FloatArray = np.clip(2.0 * (1.0 - ahead / lead), 0.0, 1.0)
+    share: FloatArray = np.clip(4.0 * (1.0 - ahead / lead), 0.0, 1.0)
     return share
 
 
