@@ -40,7 +40,7 @@ RELEASED = 0.8, 0.4
 """Speeds in rad/s and m/s that springs may give to what comes free at the lead of a reference."""
 
 LEADS, LEAST_LEADS = (0.2, 0.1), (0.05, 0.02)
-"""Largest leads of a reference in rad and m, and the least, which friction takes of light joints."""
+"""Largest leads of a reference in rad and m, and the least: friction takes some of light joints."""
 
 SLOWEST = 1e-9
 """Eigenvalues of W below this share of the largest are zero."""
