@@ -23,7 +23,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.control.trajectory import Trajectory
-from mbs_dynamics.control.turns import nearest, turning
+from mbs_dynamics.control.turns import nearest, sliding, turning
 from mbs_dynamics.errors import ArgumentError, listed, quoted
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.model import Model
@@ -177,8 +177,8 @@ class JointFollower:
     def __init__(self, model: Model, joints: Sequence[int], settings: MotionSettings) -> None:
         self._model, self._columns, self._names = model, list(joints), settings.joints
         self._turning = np.array(turning(model))[self._columns]
-        kinds = [joint.kind for joint in model.joints if joint.nv == 1]
-        self._units = ["m" if kinds[k] == "prismatic" else "rad" for k in self._columns]
+        slides = sliding(model)
+        self._units = ["m" if slides[k] else "rad" for k in self._columns]
         low, high = model.lower[self._columns], model.upper[self._columns]
         bounded = low < high
         self.low = np.where(bounded, low, -np.inf)
