@@ -253,7 +253,9 @@ class JointInput:
         floating base is no joint state.
         """
         joints = [joint for joint in model.joints if joint.nv == 1]
-        return cls([joint.name for joint in joints], wraps=turning(model), **options)
+        turns = turning(model)
+        wraps = [turns[joint.coordinate] for joint in joints]
+        return cls([joint.name for joint in joints], wraps=wraps, **options)
 
     def keep_turns(self, positions: Sequence[float]) -> None:
         """Unwrap the next angles near trusted positions (n,), since the latest ones are doubted."""

@@ -7,8 +7,8 @@ stops coming is held. The limiter is that of a second-order filter that brakes a
 and with a time constant at the end (Biagiotti and Melchiorri, Trajectory Planning for Automatic
 Machines and Robots, 2008, chapter 4.6); a target that can be reached in one period is met exactly.
 
-A reference never leads the measured arm by more than a distance, the lead: it slows down from half
-of it on and waits there, so that an arm that something holds back is not thrown when it comes free.
+A reference never leads the measured arm by more than a distance, the lead: it slows down before
+and waits there, so that an arm that something holds back is not thrown when it comes free.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.control.trajectory import Trajectory
-from mbs_dynamics.control.turns import nearest, turning
+from mbs_dynamics.control.turns import nearest, sliding, turning
 from mbs_dynamics.errors import ArgumentError, listed, quoted
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.model import Model
@@ -133,9 +133,9 @@ def approached(
 def slowed_by(ahead: FloatArray, lead: FloatArray) -> FloatArray:
     """Return the share of the speed (...,) of a reference that is ``ahead`` of the arm.
 
-    It is 1 up to half of the ``lead``, and 0 from the lead on.
+    It is 1 up to three quarters of the ``lead``, and 0 from the lead on.
     """
-    share: FloatArray = np.clip(2.0 * (1.0 - ahead / lead), 0.0, 1.0)
+    share: FloatArray = np.clip(4.0 * (1.0 - ahead / lead), 0.0, 1.0)
     return share
 
 
@@ -177,8 +177,8 @@ class JointFollower:
     def __init__(self, model: Model, joints: Sequence[int], settings: MotionSettings) -> None:
         self._model, self._columns, self._names = model, list(joints), settings.joints
         self._turning = np.array(turning(model))[self._columns]
-        kinds = [joint.kind for joint in model.joints if joint.nv == 1]
-        self._units = ["m" if kinds[k] == "prismatic" else "rad" for k in self._columns]
+        slides = sliding(model)
+        self._units = ["m" if slides[k] else "rad" for k in self._columns]
         low, high = model.lower[self._columns], model.upper[self._columns]
         bounded = low < high
         self.low = np.where(bounded, low, -np.inf)

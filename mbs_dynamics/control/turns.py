@@ -20,12 +20,23 @@ from mbs_dynamics.model.model import Model
 
 
 def turning(model: Model) -> list[bool]:
-    """Return for each joint with one degree of freedom and an own position whether it turns.
+    """Return (n,) for each velocity whether it is that of a joint that turns without limits.
 
-    Such a joint is revolute and has no limits, nor has a joint that mimics it.
+    Such a joint is revolute, and neither it nor a joint that mimics it has limits.
     """
-    joints = [joint for joint in model.joints if joint.nv == 1]
-    return is_continuous(joints, model.lower, model.upper)
+    turns = [False] * model.n
+    endless = is_continuous(model.joints, model.lower, model.upper)
+    for joint, so in zip(model.joints, endless, strict=True):
+        turns[joint.coordinate] = so
+    return turns
+
+
+def sliding(model: Model) -> list[bool]:
+    """Return (n,) for each velocity whether it is that of a prismatic joint."""
+    slides = [False] * model.n
+    for joint in model.joints:
+        slides[joint.coordinate] = joint.kind == "prismatic"
+    return slides
 
 
 def turns_to(position: float, near: float) -> float:

@@ -182,13 +182,12 @@ def test_jump_is_what_twice_the_velocity_limit_and_the_slack_do_not_explain(sign
 @pytest.mark.parametrize(
     ("kind", "velocity", "jumped"),
     [
-        ("continuous", 2.0, False),
         ("revolute", 2.0, True),
         ("prismatic", 2.0, True),
         ("prismatic", 0.0, False),
     ],
 )
-def test_turns_and_joints_without_a_velocity_limit_do_not_jump(kind, velocity, jumped):
+def test_joints_without_a_velocity_limit_do_not_jump(kind, velocity, jumped):
     continuity = Continuity(robot(kind, -99.0, 99.0, velocity))
     continuity.check(states([0.0, 0.1], stamps=[1000 * MILLISECOND] * 2))
     fault = continuity.check(states([0.0, 0.1 + math.tau], stamps=[1010 * MILLISECOND] * 2))

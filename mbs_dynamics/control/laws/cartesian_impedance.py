@@ -142,7 +142,8 @@ class CartesianImpedance:
         self._turned = stretched[:3, 13].copy()
         J = stretched[:, 7:13] @ J
         modes = Modes.of(J, inverse)
-        self.lead = leads(((modes.U * modes.w2) * modes.U).sum(axis=1), LINEAR)
+        w2 = ((modes.U * modes.w2) * modes.U).sum(axis=1)
+        self.lead = leads(w2, ratio, state.gap, LINEAR)
         self.slowed = modes.share(ratio, state.gap) < 1.0
         rate = stretched[:, 1:7] @ reference.twist - J @ qd
         forces = modes.forces(stretched[:, 0], rate, ratio, state.gap)

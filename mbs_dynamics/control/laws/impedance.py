@@ -39,8 +39,8 @@ GAIN_MARGIN = 2.0
 RELEASED = 0.8, 0.4
 """Speeds in rad/s and m/s that springs may give to what comes free at the lead of a reference."""
 
-LEADS = 0.2, 0.1
-"""Largest leads of a reference in rad and m."""
+LEADS, LEAST_LEADS = (0.2, 0.1), (0.05, 0.02)
+"""Largest leads of a reference in rad and m, and the least: friction takes some of light joints."""
 
 SLOWEST = 1e-9
 """Eigenvalues of W below this share of the largest are zero."""
@@ -85,19 +85,20 @@ def fastest_mode(ratio: float) -> float:
     return low
 
 
-def leads(w2: FloatArray, linear: ArrayLike) -> FloatArray:
+def leads(w2: FloatArray, ratio: float, period: float, linear: ArrayLike) -> FloatArray:
     """Return how far a reference may lead each of k errors, (k,) in rad or m.
 
     ``w2`` (k,) are squared frequencies, of the stiffness and the inertia along an error, and
-    ``linear`` (k,) tells which errors are lengths. A mass that a critically damped spring of the
-    frequency w draws over a distance d reaches the speed w d / e. Where there is no stiffness,
-    nothing is drawn: infinite.
+    ``linear`` (k,) tells which errors are lengths; modes are softened to what the ``period`` bears
+    at a damping ``ratio``. A mass that a critically damped spring of the frequency w draws over a
+    distance d reaches the speed w d / e. Where there is no stiffness, nothing is drawn: infinite.
     """
-    speed, most = (np.where(linear, each[1], each[0]) for each in (RELEASED, LEADS))
-    w = np.sqrt(w2)
+    kinds = (RELEASED, LEADS, LEAST_LEADS)
+    speed, most, least = (np.where(linear, each[1], each[0]) for each in kinds)
+    w = np.minimum(np.sqrt(w2), fastest_mode(ratio) / max(period, 1e-9))
     with np.errstate(divide="ignore"):
-        lead: FloatArray = np.where(w > 0.0, np.minimum(most, math.e * speed / w), math.inf)
-    return lead
+        lead = np.clip(math.e * speed / w, least, most)
+    return np.asarray(np.where(w > 0.0, lead, math.inf))
 
 
 class JointInertia:

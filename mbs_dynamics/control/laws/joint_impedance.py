@@ -21,6 +21,7 @@ from mbs_dynamics.control.laws.impedance import (
 )
 from mbs_dynamics.control.laws.law import LawState
 from mbs_dynamics.control.references import JointReference
+from mbs_dynamics.control.turns import sliding
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.model import Model
 
@@ -59,8 +60,8 @@ class JointImpedance:
         if model is not self._model:
             self._inertia = JointInertia(model, state.joints)
             self._coriolis = mbs.compile(mbs.coriolis_matrix, model)
-            kinds = [joint.kind for joint in model.joints if joint.nv == 1]
-            self._linear = [kinds[k] == "prismatic" for k in state.joints]
+            slides = sliding(model)
+            self._linear = [slides[k] for k in state.joints]
             self._model = model
         return self._inertia.at(state.q)
 
@@ -82,7 +83,9 @@ class JointImpedance:
         joints, root = list(self._of), self._root
         modes = Modes.of(np.diag(root), inverse)
         self.slowed = modes.share(self.damping_ratio, state.gap) < 1.0
-        self.lead = leads(root * root * np.diag(inverse), self._linear)
+        self.lead = leads(
+            root * root * np.diag(inverse), self.damping_ratio, state.gap, self._linear
+        )
         e, rate = reference.q - state.q, reference.qd - state.qd
         forces = modes.forces(root * e[joints], root * rate[joints], self.damping_ratio, state.gap)
         ahead = M @ reference.qdd + state.gravity
