@@ -227,14 +227,15 @@ def test_a_simulated_arm_floats_is_taught_and_plays_over_dds(ros, tmp_path):
 
         def taught():  # once no states are lost while this machine is busy
             teaching.until(lambda: teaching.call(SetBool, "record", on, once=True).success)
-            arm.lasts(0.3)
             ends.append(arm.q)
+            arm.lasts(0.3)
             pushed(8.0 if len(ends) % 4 else -8.0)
             ends.append(arm.q)
             return teaching.call(SetBool, "record", off, once=True).success
 
         ends = []
         control.until(lambda: control.call(SetBool, "enable", on, once=True).success)
+        arm.until(lambda: "brakes are released" in simulator.log)
         arm.rests()
         teaching.until(taught)
         recording = read_recording(file, torques=False)
