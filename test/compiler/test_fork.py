@@ -36,7 +36,7 @@ time.sleep(first)
 for _ in range(int(most)):
     child = os.fork()
     if child == 0:
-        faulthandler.dump_traceback_later(60, exit=True)
+        faulthandler.dump_traceback_later(600, exit=True)
         mbs.inverse_mass_matrix(arm, state[0])
         os._exit(0)
     _, status = os.waitpid(child, 0)

@@ -18,6 +18,10 @@ from mbs_dynamics.ros.messages import stamp_of
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
+DAMPED = {"joint_friction": "[0.0]", "joint_damping": [5.0] * 4 + [0.2] * 3}
+"""An arm whose joints are damped so much that torques of a busy machine may be late."""
+
+
 class SimulatorProcess(NodeProcess):
     """The simulator node, with the shipped arm unless told otherwise."""
 

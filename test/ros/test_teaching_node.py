@@ -19,7 +19,7 @@ from gravity_node_bench import READY
 from rclpy.parameter import Parameter
 from ros_bench import NodeProcess, Probe
 from sensor_msgs.msg import JointState
-from simulator_bench import SimulatorProcess, Watcher
+from simulator_bench import DAMPED, SimulatorProcess, Watcher
 from std_srvs.srv import SetBool, Trigger
 from waiting import TIMEOUT
 
@@ -32,10 +32,6 @@ pytestmark = [pytest.mark.usefixtures("ros"), pytest.mark.backend_independent]
 TEXT = robot_path("arm7").read_text("utf-8")
 JOINTS = [f"joint{k}" for k in range(1, 8)]
 Q = np.array([0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1])
-
-
-DAMPING = [5.0] * 4 + [0.5] * 3
-"""Of the joints of the arm that is taught: so much that torques of a busy machine may be late."""
 
 
 class ControlProcess(NodeProcess):
@@ -204,7 +200,7 @@ def test_what_cannot_be_played_is_refused_with_the_reason_and_nothing_is_sent(ta
 def test_a_simulated_arm_floats_is_taught_and_plays_over_dds(ros, tmp_path):
     file = tmp_path / "pushed.npz"
     with (
-        SimulatorProcess(rate=250.0, joint_friction="[0.0]", joint_damping=DAMPING) as simulator,
+        SimulatorProcess(rate=250.0, **DAMPED) as simulator,
         Watcher(simulator) as arm,
         ExitStack() as nodes,
     ):
@@ -231,14 +227,15 @@ def test_a_simulated_arm_floats_is_taught_and_plays_over_dds(ros, tmp_path):
 
         def taught():  # once no states are lost while this machine is busy
             teaching.until(lambda: teaching.call(SetBool, "record", on, once=True).success)
-            arm.lasts(0.3)
             ends.append(arm.q)
+            arm.lasts(0.3)
             pushed(8.0 if len(ends) % 4 else -8.0)
             ends.append(arm.q)
             return teaching.call(SetBool, "record", off, once=True).success
 
         ends = []
         control.until(lambda: control.call(SetBool, "enable", on, once=True).success)
+        arm.until(lambda: "brakes are released" in simulator.log)
         arm.rests()
         teaching.until(taught)
         recording = read_recording(file, torques=False)

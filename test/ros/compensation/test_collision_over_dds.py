@@ -7,7 +7,6 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from gravity_node_bench import ARM7, JOINTS, MODEL, READY
 from impedance_bench import ImpedanceProcess, Operator
 from ros_bench import wrench_of
-from sensor_msgs.msg import JointState
 from simulator_bench import LATCHED, SimulatorProcess, Watcher
 from std_msgs.msg import Bool, Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -18,9 +17,9 @@ from mbs_dynamics.ros.messages import stamp_of
 
 FORCE = 60.0
 """In N, for 0.2 s."""
-FACTOR = 0.25
-"""Of the simulation to real time: delays of a busy machine are shorter than what stops detection.
-"""
+RATE, FACTOR = 1000.0, 0.25
+"""States per second of the simulation, and its share of real time: what a busy machine delays is
+then too short to stop detection."""
 IMPACT, SUSTAINED = 8.0, 80.0
 """Thresholds in N m."""
 
@@ -29,7 +28,7 @@ def test_a_contact_during_motion_is_published_with_joint_time_and_wrench_and_sto
     thresholds = tmp_path / "thresholds.yaml"
     row = Threshold(IMPACT, 0.0, SUSTAINED, 0.0, 1.0)
     thresholds.write_text(Thresholds(MODEL, dict.fromkeys(JOINTS, row)).yaml("no recording"))
-    slow = {"rate": 1000.0, "realtime_factor": FACTOR, "drive_damping": 0.0}
+    slow = {"rate": RATE, "realtime_factor": FACTOR, "drive_damping": 0.0}
     with SimulatorProcess(**slow) as simulator, Watcher(simulator) as arm:
         given = READY | {
             "robot_description_file": ARM7,
@@ -46,9 +45,8 @@ def test_a_contact_during_motion_is_published_with_joint_time_and_wrench_and_sto
 
 
 def collide(arm, operator):
-    states, commands, enabled = [], [], []
+    commands, enabled = [], []
     subscribe = arm.node.create_subscription
-    subscribe(JointState, "joint_states", states.append, 1000)  # reliable
     subscribe(Float64MultiArray, arm.target.topic, commands.append, 1000)
     subscribe(Bool, f"{operator.target.name}/enabled", enabled.append, LATCHED)
     operator.hear("collision", "contact_wrench")
@@ -82,12 +80,14 @@ def collide(arm, operator):
     torques, wrench = operator.latest["collision"], operator.latest["contact_wrench"]
 
     # time: that of a measurement in which the contact, and nothing else, moves joint 2
-    arm.until(lambda: stamp_of(states[-1].header.stamp) >= stamp_of(torques.header.stamp))
-    (at,) = (k for k, one in enumerate(states) if one.header.stamp == torques.header.stamp)
-    assert abs(states[at].velocity[1]) > 0.03
+    stamp, period = stamp_of(torques.header.stamp), round(1e9 / RATE)
+    assert (stamp - stamp_of(arm.states[0].header.stamp)) % period == 0
+    arm.until(lambda: arm.now > 1e-9 * stamp)
+    state = min(arm.states, key=lambda one: abs(stamp_of(one.header.stamp) - stamp))
+    assert abs(state.velocity[1]) > 0.03
 
     # torques: in the ratio of those of the force, the largest first
-    J = mbs.jacobian(MODEL, np.array(states[at].position), "tool", representation="body_fixed")
+    J = mbs.jacobian(MODEL, np.array(state.position), "tool", representation="body_fixed")
     truth = J[3:].T @ force
     measured = np.array([torques.effort[torques.name.index(name)] for name in JOINTS])
     assert torques.name[0] == JOINTS[np.abs(truth).argmax()] == "joint2"

@@ -13,7 +13,7 @@ from gravity_bench import REST, Bench, G, Q, settings
 from gravity_node_bench import ARM7, JOINTS, READY
 from impedance_bench import ImpedanceProcess, Operator
 from sensor_msgs.msg import JointState
-from simulator_bench import SimulatorProcess, Watcher
+from simulator_bench import DAMPED, SimulatorProcess, Watcher
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import mbs_dynamics as mbs
@@ -39,7 +39,7 @@ def pose_message(C, frame="", w=1.0):
 
 def test_an_arm_follows_targets_poses_and_trajectories_in_modes_that_change_without_a_fault(ros):
     with (
-        SimulatorProcess(rate=250.0, joint_friction="[0.0]") as simulator,
+        SimulatorProcess(rate=250.0, **DAMPED) as simulator,
         Watcher(simulator) as arm,
     ):
         given = READY | {
