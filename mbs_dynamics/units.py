@@ -105,6 +105,8 @@ class Meaning(NamedTuple):
     """Empty for times, and for arrays of all joints."""
     factor: float = 1.0
     """Of its unit, to SI."""
+    stated: bool = False
+    """Whether the unit is stated."""
 
 
 def meaning(name: str, raw: bool = False) -> Meaning | None:
@@ -122,14 +124,14 @@ def meaning(name: str, raw: bool = False) -> Meaning | None:
         known = bare is not None and (unit in UNITS[bare[0]] or unit in UNUSABLE[bare[0]])
         whole_name = bare is not None and (bare[0] == "t" or bare[1])  # so that this is a unit
         if bare is not None and (known or (whole_name and not MARK.fullmatch(bare[1]))):
-            return Meaning(*bare, _factor(name, bare[0], bracket[2], raw))
+            return Meaning(*bare, _factor(name, bare[0], bracket[2], raw), True)
     suffix = re.fullmatch(r"(.+?)[_ .]([^\s_.]+|deg[_/]s|rad[_/]s|[nk]\w*[_ ·*.]c?m|%)", name, re.I)
     bare = _named(suffix[1]) if suffix else None
     if suffix and bare is not None and (bare[1] or bare[0] == "t"):
         unit = _normal(suffix[2])
         allowed = bare[0] == "t" or unit not in _SUFFIXES
         if allowed and (unit in UNITS[bare[0]] or unit in UNUSABLE[bare[0]]):
-            return Meaning(*bare, _factor(name, bare[0], suffix[2], raw))
+            return Meaning(*bare, _factor(name, bare[0], suffix[2], raw), True)
     return None if whole is None else Meaning(*whole)
 
 

@@ -153,9 +153,11 @@ def _identify(options: argparse.Namespace) -> int:
         return room.scaled(recording, model, gains) if gains else recording
 
     if options.fit_gains:
-        gains = room.fitted_gains(model, read(options.recordings[0]))
-        listed = ", ".join(f"{joint} {gain:.4g}" for joint, gain in gains.items())
+        recording = job.read(options.recordings[0])
+        fitted = room.fitted_gains(model, recording, known=gains)
+        listed = ", ".join(f"{joint} {gain:.4g}" for joint, gain in fitted.items())
         job.note([f"gains by the masses of the description: {listed}"])
+        gains = fitted | gains
     recordings = [read(file) for file in options.recordings]
     validation = None if options.validate is None else read(options.validate)
     result = room.identify(model, recordings, validation, progress=_Progress("identifying"))

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.identification.clocks import GAP, SAMPLES, checked
@@ -20,6 +21,13 @@ SHORTEST = 50
 
 LARGEST = 1e9
 """No position, rate or torque is larger."""
+
+JUMP, AROUND, LEAST_JUMP = 4.0, 4, 0.02
+"""Ratio of a step of the positions to the largest of so many before and after it, and step in rad
+or m, beyond which samples were lost."""
+
+SHOWN = 20
+"""Largest number of instants that a note lists."""
 
 COARSE = 0.01
 """Share of stamps that do not advance above which the clock is coarser than the measurements."""
@@ -60,16 +68,45 @@ def cleaned(recording: Recording, model: Model, *, currents: bool = False) -> li
     usable = _unwrapped(usable, model, notes)
     if not np.ptp(usable.q, axis=0).any():
         raise RecordingError(f"{name}: no joint moves: positions are constant")
-    usable = checked(_advancing(usable, notes), model, notes, currents=currents)
+    usable = _advancing(usable, notes)
+    jumps = jumps_of(usable)
+    usable = checked(usable, model, notes, jumps, currents=currents)
     period = float(np.median(np.diff(usable.t)))
-    ends = np.flatnonzero(np.diff(usable.t) > GAP * period) + 1
-    if len(ends):
-        notes.append(f"{len(ends)} gap(s) in time: the recording is taken as {len(ends) + 1} parts")
+    gaps = np.flatnonzero(np.diff(usable.t) > GAP * period) + 1
+    jumps = jumps[~np.isin(jumps, gaps)]
+    if len(gaps):
+        notes.append(f"{len(gaps)} gap(s) in time: the recording is taken as {len(gaps) + 1} parts")
+    if len(jumps):
+        times = ", ".join(f"{usable.t[k]:.6g}" for k in jumps[:SHOWN])
+        more = ", ..." if len(jumps) > SHOWN else ""
+        notes.append(
+            f"positions jump {len(jumps)} time(s), as if samples were lost, at t = {times}{more} s:"
+            " the recording is divided there"
+        )
+    ends = np.union1d(gaps, jumps)
     rows = [each for each in np.split(np.arange(len(usable.t)), ends) if len(each) >= SHORTEST]
     if not rows:
-        raise RecordingError(f"{name}: no stretch without gaps has {SHORTEST} samples")
+        raise RecordingError(
+            f"{name}: no stretch without gaps and jumps has {SHORTEST} samples"
+            + (f"; {notes[-1]}" if len(ends) else "")
+        )
     parts = [_uniform(usable.samples(each), period) for each in rows]
     return [replace(part, notes=tuple(notes)) for part in parts]
+
+
+def jumps_of(recording: Recording) -> NDArray[np.intp]:
+    """Return the indices of samples before which positions jump.
+
+    There a step is many times those around it, so that an arm would stand still again at once.
+    """
+    steps = np.abs(np.diff(recording.q, axis=0))
+    if len(steps) <= 2 * AROUND:
+        return np.zeros(0, dtype=np.intp)
+    padded = np.pad(steps, ((AROUND, AROUND), (0, 0)))
+    shifts = [k for k in range(2 * AROUND + 1) if k != AROUND]
+    around = np.max([padded[k : k + len(steps)] for k in shifts], axis=0)
+    jump = (steps > np.maximum(JUMP * around, LEAST_JUMP)).any(axis=1)
+    return np.flatnonzero(jump) + 1
 
 
 def _without_silent(recording: Recording, notes: list[str]) -> Recording:
@@ -80,7 +117,10 @@ def _without_silent(recording: Recording, notes: list[str]) -> Recording:
         return recording
     named = recording.named(leave)
     notes.append(f"left out, as they neither move nor have torques: {named}")
-    return recording.columns(np.flatnonzero(~leave).tolist())
+    where = [(k, recording.q[np.isfinite(recording.q[:, k]), k]) for k in np.flatnonzero(leave)]
+    rest = tuple((recording.joints[k], float(np.median(q))) for k, q in where if len(q))
+    kept = recording.columns(np.flatnonzero(~leave).tolist())
+    return replace(kept, rest=(*kept.rest, *rest))
 
 
 def _uniform(recording: Recording, period: float) -> Recording:
@@ -103,21 +143,21 @@ def _joints(recording: Recording, model: Model) -> list[int]:
 
 
 def _check_units(recording: Recording, model: Model) -> None:
-    far, fits = [], []
+    far = []
     for k, q in zip(_joints(recording, model), recording.q.T, strict=True):
         low, high = float(model.lower[k]), float(model.upper[k])
         if model.joints[k].kind != "revolute" or not np.isfinite([low, high]).all():
             continue
         low, high = low - 0.2 * (high - low), high + 0.2 * (high - low)
-        inside, small = (q >= low) & (q <= high), np.radians(q)
-        far.append(inside.mean() < 0.5)
-        fits.append(bool(((small >= low) & (small <= high)).all()))
+        if ((q >= low) & (q <= high)).mean() < 0.5:
+            far.append(model.joint_names[k])
     largest = np.abs(recording.q).max()
-    if largest > 10.0 and ((any(far) and all(fits)) or _in_degrees(recording, model)):
+    if largest > 10.0 and (any(far) or _in_degrees(recording, model)):
+        beyond = f", beyond the limits of {', '.join(far)}" if far else ""
         raise RecordingError(
-            f"{recording.name}: positions up to {largest:.4g} are not in rad: in degrees they are "
-            "within the limits of the joints, and belong to the torques. Convert them to rad, or "
-            "state their unit, as in --columns NAME=q_joint1[deg]"
+            f"{recording.name}: positions up to {largest:.4g} are not in rad{beyond}. State their "
+            "unit if it is known, as in --columns NAME=q_joint1[deg]; convert per cent of the "
+            "ranges, counts and others to rad"
         )
 
 

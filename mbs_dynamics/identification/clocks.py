@@ -1,19 +1,17 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the clock, the velocities and the torques of a recording are in SI units.
+"""Whether the clock and the velocities of a recording are in SI units.
 
-Six independent pieces of evidence; a prime is a derivative by the number of the sample, h the
+Four independent pieces of evidence; a prime is a derivative by the number of the sample, h the
 period in s:
 
 1. the period, within PERIODS;
 2. the speed q' / h over the velocity limits of the description;
-3. the torques: tau = G(q) x + F x + h^-2 I(q, q', q'') x has its least residual over all base
-   parameters x at the true h, since moments of mass are in gravity G and in inertial torques I. No
-   mass of the description takes part, and a factor of tau changes nothing;
+3. the torques, if they have gravity in them: tau = G(q) x + F x + h^-2 I(q, q', q'') x has its
+   least residual over all base parameters x at the true h, since moments of mass are in gravity G
+   and in inertial torques I. A factor of tau changes nothing;
 4. the velocities: the ratio rho of q to their integral over the clock. A clock that is right and
-   rho = pi/180 are velocities in deg/s; rho = 1e-3 and a clock that cannot be in s is one in ms;
-5. the ratio kappa of tau to the gravity torques of the description, beside friction and inertia;
-6. the residual of parameters common to all joints: torques in % of limits that differ need others.
+   rho = pi/180 are velocities in deg/s; rho = 1e-3 and a clock that cannot be in s is one in ms.
 """
 
 from __future__ import annotations
@@ -23,14 +21,15 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.estimation import FINEST, least_squares_residual, weighed
+from mbs_dynamics.identification.estimation import least_squares_residual, weighed
 from mbs_dynamics.identification.recording import STILL, Recording, RecordingError
 from mbs_dynamics.identification.signals import MULTIPLE, SHARE, filtered, motion_frequency
-from mbs_dynamics.identification.torque_model import JOINT_TERMS, TorqueModel
+from mbs_dynamics.identification.torque_checks import EXPLAINED, Torques, gravity_ratios
+from mbs_dynamics.identification.torque_model import TorqueModel
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.units import UNITS
 
 PERIODS = (1e-4, 0.5)
 """Periods in s at which motions of robots are recorded."""
@@ -41,7 +40,7 @@ TOO_FAST = 5.0
 GAP = 5.0
 """Pause, in periods, that ends a stretch of samples."""
 
-RATIO, DEVIATIONS = 1.5, 4.0
+RATIO, DEVIATIONS = 3.0, 4.0
 """Ratio of the clock's period to that of the torques that refutes a clock, and least significance
 in standard deviations of its logarithm."""
 
@@ -57,12 +56,6 @@ ALIKE = 0.95
 SLOW = np.array([0.02, 0.06, 0.2, 0.6])
 """Speeds at which friction reaches 76 %, as shares of the root mean square speed."""
 
-EXPLAINED = 0.3
-"""Least share of torques that gravity explains where their unit is judged."""
-
-MATTERS = 0.05
-"""Least share of gravity in that of the joint with most of it, where units are judged."""
-
 SAMPLES, BLOCKS = 1200, 8
 """Largest number of samples for the evidence of torques, and of blocks of its jackknife."""
 
@@ -76,23 +69,6 @@ VELOCITIES = {
     "mrad/s or mm/s": 1e3,
 }
 """Units of velocities in one rad/s or m/s."""
-
-TORQUES = {
-    unit: 1.0 / UNITS["tau"][unit.replace(" ", "").lower()]
-    for unit in ("mN m", "N cm", "kg cm", "kg m", "lb in", "oz in", "g cm")
-}
-"""Units of torques in one N m."""
-
-PERCENT = "% of the effort limits"
-
-SHARES = {PERCENT: 100.0, "shares of the effort limits": 1.0, "0.1 % of the effort limits": 1e3}
-"""Units of torques in one effort limit."""
-
-LESS = 0.85
-"""Ratio of unexplained torques that decides between two units of joints."""
-
-OTHER_TORQUES = 10.0
-"""Ratio of torques to those of the description beyond which they are not in N m."""
 
 
 class Evidence(NamedTuple):
@@ -125,16 +101,22 @@ class Evidence(NamedTuple):
 
 
 def checked(
-    recording: Recording, model: Model, notes: list[str], *, currents: bool = False
+    recording: Recording,
+    model: Model,
+    notes: list[str],
+    jumps: Sequence[int] | NDArray[np.intp] = (),
+    *,
+    currents: bool = False,
 ) -> Recording:
     """Return a recording with its clock in s, and without velocities in other units.
 
     With ``currents`` the torques are no evidence, as they have unknown factors. Raises
-    RecordingError if the clock or the torques are in other units, with the units that are likely.
+    RecordingError if the clock is in another unit, with the units that are likely. ``jumps`` are
+    samples before which others were lost.
     """
     t, name = recording.t, recording.name
     period = float(np.median(np.diff(t)))
-    evidence = evidence_of(recording, model, currents=currents)
+    evidence = evidence_of(recording, model, jumps, currents=currents)
     ratios = velocity_ratios(recording)
     common = _common(ratios)
     doubts = evidence.doubts(period)
@@ -242,13 +224,19 @@ def _with_velocities_in_si(recording: Recording, ratios: FloatArray, notes: list
     return replace(recording, qd=np.where(unused, np.nan, qd))
 
 
-def evidence_of(recording: Recording, model: Model, *, currents: bool = False) -> Evidence:
-    """Return the evidence of speeds and torques, from the longest stretch without gaps.
+def evidence_of(
+    recording: Recording,
+    model: Model,
+    jumps: Sequence[int] | NDArray[np.intp] = (),
+    *,
+    currents: bool = False,
+) -> Evidence:
+    """Return the evidence of speeds and torques, from the longest stretch without gaps and jumps.
 
-    Raises RecordingError for torques that are not in N m or N, unless they are ``currents``.
+    Torques without the gravity torques of the description are no evidence of the clock.
     """
     steps = np.diff(recording.t)
-    ends = np.flatnonzero(steps > GAP * np.median(steps)) + 1
+    ends = np.union1d(np.flatnonzero(steps > GAP * np.median(steps)) + 1, jumps).astype(int)
     rows = max(np.split(np.arange(len(recording.t)), ends), key=len)
     part = replace(recording.samples(rows), t=np.arange(len(rows), dtype=float), qd=None)
     cutoff = min(MULTIPLE * max(motion_frequency(part), 1.0 / len(rows)), SHARE)
@@ -265,10 +253,29 @@ def evidence_of(recording: Recording, model: Model, *, currents: bool = False) -
     q, v, a, tau = (x[::step] for x in (signals.q, signals.qd, signals.qdd, signals.tau))
     v, a = v / size, a / size**2  # h is in units of 1 / size then
     A, still = torque_model.regressor(q, v, a), torque_model.regressor(q, 0.0 * v, 0.0 * a)
+    if not _with_gravity(torque_model, A, still, v, a, tau):
+        return none
     A, still = (_with_friction(x, u) for x, u in ((A, v), (still, 0.0 * v)))
-    check_torque_unit(recording.name, torque_model, A, still, tau)
     period, deviation = _torque_period(torque_model, A, still, tau, size)
     return none._replace(period=period, deviation=deviation)
+
+
+def _with_gravity(
+    torque_model: TorqueModel,
+    A: FloatArray,
+    still: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    tau: FloatArray,
+) -> bool:
+    """Return whether gravity, as described, explains the torques of all joints that have much."""
+    x, rigid = torque_model.described(), torque_model.rigid
+    described, gravity = (rows[..., :rigid] @ x[:rigid] for rows in (A, still))
+    friction = np.stack([np.tanh(v / SLOW[0]), v], axis=-1)
+    torques = Torques(torque_model.joints, tau, described, gravity, friction, a[..., None])
+    _, shares = gravity_ratios(torques)
+    known = shares[np.isfinite(shares)]
+    return len(known) > 0 and bool((known > EXPLAINED).all())
 
 
 def _with_friction(A: FloatArray, v: FloatArray) -> FloatArray:
@@ -331,66 +338,3 @@ def _torque_period(
     parts = np.array([least(total - gram, x + np.linspace(-1.0, 1.0, 9)) for gram in grams])
     spread = parts.var() if np.isfinite(parts).all() else np.inf
     return size * float(np.exp(x)), float(np.sqrt((BLOCKS - 1) * spread))
-
-
-def _unexplained(X: FloatArray, tau: FloatArray) -> float:
-    """Return the residual of torques (N, k) by parameters common to all joints.
-
-    It is in units of that by parameters of each joint, which factors of the joints do not change.
-    """
-    each = [least_squares_residual(X[:, j], tau[:, j]) for j in range(tau.shape[1])]
-    sizes = np.maximum(np.std(each, axis=1), FINEST * tau.std(axis=0)) + 1e-12
-    together = least_squares_residual(X / sizes[:, None], tau / sizes)
-    return float(np.sqrt(np.square(together).mean()))
-
-
-def check_torque_unit(
-    name: str, torque_model: TorqueModel, A: FloatArray, still: FloatArray, tau: FloatArray
-) -> None:
-    """Raise RecordingError for torques (N, k) that are not in N m or N, by the description.
-
-    ``A`` (N, k, p) are the regressors of the motion in any unit of time, ``still`` those without
-    rates. For each joint the ratio kappa to gravity is fitted beside inertial torques and friction.
-    """
-    rigid, model = torque_model.rigid, torque_model.model
-    x = torque_model.described()
-    gravity, moving = still[..., :rigid] @ x[:rigid], (A - still)[..., :rigid] @ x[:rigid]
-    ratios: FloatArray = np.full(tau.shape[1], np.nan)
-    for j in range(tau.shape[1]):
-        own = A[:, j, rigid + len(JOINT_TERMS) * j :][:, : len(JOINT_TERMS)]
-        others = np.column_stack([moving[:, j], own])
-        others = others[:, np.abs(others).max(axis=0) > 0.0]
-        pair = np.stack([gravity[:, j], tau[:, j]], axis=1)
-        pair -= others @ np.linalg.lstsq(others, pair, rcond=1e-9)[0]
-        (gg, gt), (_, tt) = pair.T @ pair
-        if gt**2 > EXPLAINED * gg * tt and gg > MATTERS**2 * np.square(gravity).sum(axis=0).max():
-            ratios[j] = abs(gt / gg)
-    used = np.isfinite(ratios)
-    effort = model.effort_limits[torque_model.places]
-    units = {unit: np.full(len(used), factor) for unit, factor in TORQUES.items()}
-    likely, si = [], 0.0
-    if (np.isfinite(effort) & (effort > 0.0)).all():
-        units |= {unit: factor / effort for unit, factor in SHARES.items()}
-        columns = [k for k in torque_model.independent().columns if k < rigid]
-        X = np.dstack([still[..., columns], (A - still)[..., columns], A[..., rigid:]])
-        if _unexplained(X, tau * effort) < LESS * _unexplained(X, tau):
-            likely = [PERCENT]
-    if used.any() and len(used) > 1:  # of one joint it may be the description's error
-
-        def distance(expected: FloatArray) -> float:
-            return float(np.abs(np.log(ratios / expected))[used].mean())
-
-        si = distance(np.ones(len(used)))
-        near = min(np.log(RATIO), si / 3.0) if si > np.log(RATIO) else 0.0
-        known = units if used.sum() > 1 else TORQUES
-        likely = [unit for unit in known if distance(units[unit]) < near] or likely
-    if likely or si > np.log(OTHER_TORQUES):
-        by_joint = ", ".join(
-            f"{torque_model.joints[j]} {ratios[j]:.3g}" for j in np.flatnonzero(used)
-        )
-        units_of = " or ".join(likely) or "another unit"
-        raise RecordingError(
-            f"{name}: the torques are not in N m or N, but likely in {units_of}; ratios to the "
-            f"description are {by_joint or 'unknown'}. Convert them, state their unit as in "
-            "--columns NAME=tau_joint1[mN m], or give gains of currents by --gains"
-        )

@@ -86,7 +86,7 @@ def columns_of(
     Each of the first two at all candidate speeds. ``x`` are parameters that give the load. b is
     zero.
     """
-    v, whole = signals.qd, torque_model.whole(signals.q, at_rest=True)
+    v, whole = signals.qd, torque_model.whole(signals.q, at_rest=True, rest=signals.rest)
     rest = np.zeros_like(whole)
     Y = mbs.inverse_dynamics_regressor(torque_model.model, whole, rest, rest)
     load = np.abs(Y[:, torque_model.places, : torque_model.rigid] @ x[: torque_model.rigid])

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,11 +17,13 @@ from mbs_dynamics.identification.estimation import (
     Choice,
     ConsistentEstimate,
     base_estimate,
+    correlated,
     friction_estimate,
 )
 from mbs_dynamics.identification.friction_terms import FrictionTerms, columns_of, friction_terms
 from mbs_dynamics.identification.recording import Recording, RecordingError
 from mbs_dynamics.identification.signals import cutoff_of, filtered
+from mbs_dynamics.identification.torque_checks import Torques, check_torques
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel, stacked
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model, with_drivetrain
@@ -33,17 +35,11 @@ FRICTION_SPEEDS = (0.02, 0.05, 0.1)
 HELD_OUT = (2, 5, 8)
 """Stretches, of ten of each recording, that are held out without a validation recording."""
 
-REVERSED = 0.5
-"""Torques are reversed if their negative is closer to the description by this factor."""
-
-MATTERS = 0.05
-"""Share of the largest torque above which a joint is checked."""
-
 WORST = 0.5
 """Relative error of held-out torques of a result that is useless."""
 
-WITHOUT_GRAVITY = 0.25
-"""Share of gravity in the torques below which a driver subtracts it."""
+CERTAIN = 0.1
+"""Largest relative standard error of a gain that is fitted."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +156,7 @@ def identify(
         if not held:
             known, held = _held_out(known)
         if not count:
-            check_torques(torque_model, known, parts[0].name)
+            notes += checked_torques(torque_model, known + held, parts)
 
         def done(share: float, count: int = count) -> None:
             progress((count + share) / len(FRICTION_SPEEDS))
@@ -217,32 +213,48 @@ def validate(model: Model, recording: Recording) -> tuple[Errors, tuple[str, ...
     Friction is fitted to seven tenths of the recording, and both are compared on the other three.
     Raises RecordingError for a recording that cannot be used.
     """
-    torque_model, equations, notes = equations_of(model, recording, FRICTION_SPEEDS[0])
+    model = model.loaded()
+    parts, notes = parts_of([recording], model)
+    torque_model, equations = _equations(model, parts, FRICTION_SPEEDS[0])
+    notes += checked_torques(torque_model, equations, parts)
     known, held = _held_out(equations)
     fitted = friction_estimate(torque_model, known)
     described = relative_error(equations, torque_model.described())
     return Errors(described, relative_error(held, fitted)), tuple(notes)
 
 
-def fitted_gains(model: Model, recording: Recording) -> dict[str, float]:
+def fitted_gains(
+    model: Model, recording: Recording, *, known: Collection[str] = ()
+) -> dict[str, float]:
     """Return gains of the drives, by joint, with which currents best fit the description.
 
     Currents alone determine the inertias up to a factor per joint, which the description sets here:
-    the result is only as accurate as its total masses. Joints with small torques are omitted.
+    the result is only as accurate as its total masses. Raises RecordingError for joints whose gain
+    the motion does not show, unless they are among those with a ``known`` one.
     """
     speed = FRICTION_SPEEDS[0]
     torque_model, equations, _ = equations_of(model, recording, speed, currents=True)
     A, currents = stacked(equations)
     expected = A @ torque_model.described()
-    sizes = np.linalg.norm(expected, axis=0)
     gains, each = {}, len(JOINT_TERMS)
     for j, joint in enumerate(torque_model.joints):
         place = torque_model.rigid + each * j
         columns = np.column_stack([expected[:, j], A[:, j, place : place + each]])
-        slope = float(np.linalg.lstsq(columns, currents[:, j], rcond=1e-9)[0][0])
-        if sizes[j] > MATTERS * sizes.max() and slope != 0.0:
-            gains[joint] = 1.0 / slope
-    return gains
+        columns = columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
+        fit = np.linalg.lstsq(columns, currents[:, j], rcond=1e-9)[0]
+        residual = currents[:, j] - columns @ fit
+        alike = correlated(residual[:, None], [one._replace(b=one.b[:, :1]) for one in equations])
+        variance = np.square(residual).mean() * alike * np.linalg.pinv(columns.T @ columns)[0, 0]
+        if np.sqrt(variance) < CERTAIN * fit[0]:
+            gains[joint] = float(np.linalg.norm(expected[:, j]) / fit[0])
+    without = [joint for joint in torque_model.joints if joint not in {*gains, *known}]
+    if without:
+        given = " ".join(f"{joint}=..." for joint in without)
+        raise RecordingError(
+            f"{recording.name}: the motion does not show the gain of {', '.join(without)}: their "
+            f"torques are too small. Give it, as in --gains {given}"
+        )
+    return {joint: gain for joint, gain in gains.items() if joint not in known}
 
 
 def relative_error(equations: Sequence[Equations], x: FloatArray) -> float:
@@ -252,38 +264,29 @@ def relative_error(equations: Sequence[Equations], x: FloatArray) -> float:
     return float(np.linalg.norm(A @ x - b) / np.linalg.norm(measured))
 
 
-def check_torques(torque_model: TorqueModel, equations: Sequence[Equations], name: str) -> None:
-    """Raise RecordingError for torques that cannot be those of this arm.
-
-    Signs may be reversed, or the driver may subtract gravity.
-    """
+def checked_torques(
+    torque_model: TorqueModel, equations: Sequence[Equations], parts: Sequence[Recording]
+) -> list[str]:
+    """Return notes on the torques of a motion; raise RecordingError for those of no such arm."""
     A, b = stacked(equations)
-    expected = A @ torque_model.described()
-    sizes = np.linalg.norm(expected, axis=0)
-    matters = sizes > MATTERS * sizes.max()
-    apart, opposite = (np.linalg.norm(b + s * expected, axis=0) for s in (-1.0, 1.0))
-    wrong = matters & (opposite < REVERSED * apart)
-    if wrong.any():
-        joints = ", ".join(j for j, one in zip(torque_model.joints, wrong, strict=True) if one)
-        raise RecordingError(
-            f"{name}: the torques of {joints} have the opposite sign of those of the description; "
-            "reverse them, or check the joints' axes"
-        )
-    gravity = np.concatenate([one.gravity for one in equations])
-    if np.linalg.norm(gravity) <= WITHOUT_GRAVITY * np.linalg.norm(expected):
-        return  # too little of it to tell, or a description without masses
-    own = A[..., torque_model.rigid :].reshape(b.size, -1)
-    columns = [gravity.ravel(), (expected - gravity).ravel(), *own.T]
-    lengths = np.array([max(float(np.linalg.norm(column)), 1e-12) for column in columns])
-    solution = (
-        np.linalg.lstsq(np.stack(columns, axis=1) / lengths, b.ravel(), rcond=1e-9)[0] / lengths
+    k, rigid = len(torque_model.joints), torque_model.rigid
+    own = A[..., rigid:].reshape(len(A), k, k, len(JOINT_TERMS))[:, range(k), range(k)]
+    friction, inertia = (
+        own[..., [JOINT_TERMS.index(term) for term in terms]]
+        for terms in (("coulomb", "viscous"), ("inertia",))
     )
-    if solution[0] < WITHOUT_GRAVITY:
-        raise RecordingError(
-            f"{name}: {100.0 * solution[0]:.0f} % of the description's gravity torques are in the "
-            "measured torques: this driver subtracts gravity, so that masses cannot be identified, "
-            "or the arm is mounted otherwise, see --gravity"
-        )
+    columns = [place for place in torque_model.independent().columns if place < rigid]
+    torques = Torques(
+        torque_model.joints,
+        b,
+        A @ torque_model.described(),
+        np.concatenate([one.gravity for one in equations]),
+        friction,
+        inertia,
+        A[..., columns],
+    )
+    name = ", ".join(dict.fromkeys(part.name for part in parts))
+    return check_torques(name, torques, stated=all(part.torques_stated for part in parts))
 
 
 def equations_of(
@@ -292,10 +295,15 @@ def equations_of(
     """Return the torque model and equations of one recording, and the notes on it."""
     model = model.loaded()
     parts, notes = parts_of([recording], model, currents=currents)
+    return (*_equations(model, parts, friction_speed), notes)
+
+
+def _equations(
+    model: Model, parts: Sequence[Recording], friction_speed: float
+) -> tuple[TorqueModel, list[Equations]]:
     cutoff = cutoff_of(parts)
     torque_model = TorqueModel(model, parts[0].joints, friction_speed)
-    equations = [torque_model.equations(filtered(part, cutoff), cutoff) for part in parts]
-    return torque_model, equations, notes
+    return torque_model, [torque_model.equations(filtered(part, cutoff), cutoff) for part in parts]
 
 
 def parts_of(

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -120,7 +121,9 @@ def _read_csv(path: Path, columns: Mapping[str, str], timed: bool, torques: bool
     if not torques:
         unknown = np.full(len(table.rows), np.nan)
         series["tau"] = dict.fromkeys(series["q"], unknown) | series["tau"]
-    return _assembled(path, time, series, table.names)
+    efforts = [one for one in meanings if one is not None and one.quantity == "tau"]
+    stated = bool(efforts) and all(one.stated for one in efforts)
+    return replace(_assembled(path, time, series, table.names), torques_stated=stated)
 
 
 def _same_clock(first: FloatArray, second: FloatArray) -> bool:
@@ -184,6 +187,7 @@ def _read_npz(path: Path, columns: Mapping[str, str], torques: bool) -> Recordin
     names = next((arrays.pop(name) for name in list(arrays) if name.lower() in JOINTS), ())
     given: dict[str, FloatArray] = {}
     sources: dict[str, str] = {}
+    stated = False
     for name in sorted(arrays, key=lambda name: name not in columns):
         one = _whole(columns.get(name, name))
         if one is None:
@@ -198,6 +202,7 @@ def _read_npz(path: Path, columns: Mapping[str, str], torques: bool) -> Recordin
         sources[one.quantity] = name
         if arrays[name].dtype.kind not in "fiu":
             raise RecordingError(f"{path}: {name} is {arrays[name].dtype}; valid are real numbers")
+        stated = one.stated if one.quantity == "tau" else stated
         given[one.quantity] = one.factor * np.asarray(arrays[name], float)
     if not torques and "q" in given:
         given.setdefault("tau", np.full(given["q"].shape, np.nan))
@@ -215,7 +220,8 @@ def _read_npz(path: Path, columns: Mapping[str, str], torques: bool) -> Recordin
     joints = tuple(str(name) for name in np.ravel(names))
     if joints and len(joints) != q.shape[1]:
         raise RecordingError(f"{path}: {len(joints)} names for {q.shape[1]} joints")
-    return Recording(path.name, joints, t, q, given["tau"], given.get("qd"))
+    found = Recording(path.name, joints, t, q, given["tau"], given.get("qd"))
+    return replace(found, torques_stated=stated)
 
 
 def _whole(name: str) -> Meaning | None:

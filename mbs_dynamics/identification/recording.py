@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,6 +41,10 @@ class Recording:
     """(N, k) in rad/s or m/s; NaN for joints without, None if not measured."""
     notes: tuple[str, ...] = ()
     """Corrections that were applied."""
+    rest: tuple[tuple[str, float], ...] = ()
+    """Names and positions of joints that were left out, as they are at rest without torques."""
+    torques_stated: bool = False
+    """Whether the unit of all torques was stated."""
 
     def noted(self, *notes: str) -> Recording:
         """Return the recording with additional notes."""
@@ -68,8 +73,9 @@ class Recording:
     def of(self, model: Model) -> Recording:
         """Return the joints of a model that were recorded, in the model's order.
 
-        Names that differ from those of the model by a common prefix are matched. Raises
-        RecordingError if a recording without names has another number of joints than the model,
+        Names that differ from those of the model by a common prefix or suffix are matched. Raises
+        RecordingError if a recording without names has another number of joints than the model, or
+        if several joints may be meant,
         ModelError for a model with joints of several degrees of freedom, UnknownJointError if none
         of the names is in the model.
         """
@@ -81,7 +87,7 @@ class Recording:
                     f"{model.n}: {', '.join(model.joint_names)}"
                 )
             return replace(self, joints=model.joint_names)
-        names, note = matched(self.joints, model.joint_names)
+        names, note = matched(self.name, self.joints, model.joint_names)
         known = [name for name in model.joint_names if name in names]
         if not known:
             raise UnknownJointError(", ".join(self.joints), model.joint_names)
@@ -103,35 +109,77 @@ def scaled(recording: Recording, model: Model, gains: Mapping[str, float]) -> Re
         if joint not in own.joints:
             raise UnknownJointError(joint, own.joints)
         if not np.isfinite(gain) or gain == 0.0:
-            raise RecordingError(f"the gain of {joint} is {gain:g}; valid is what is not zero")
+            raise RecordingError(f"the gain of {joint} must be finite and nonzero, got {gain:g}")
     factors = np.array([gains.get(joint, 1.0) for joint in own.joints])
-    return replace(own, tau=factors * own.tau)
+    stated = own.torques_stated or all(joint in gains for joint in own.joints)
+    return replace(own, tau=factors * own.tau, torques_stated=stated)
 
 
-def matched(names: Sequence[str], known: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Return names as the model has them, and a note if they differed."""
+def matched(
+    recording: str, names: Sequence[str], known: Sequence[str]
+) -> tuple[list[str], tuple[str, ...]]:
+    """Return names as the model has them, and a note if they differed.
+
+    Names match as a whole. If none does, they match without a prefix or suffix of whole words that
+    all of them have, such as ``left_`` or ``/joint``. Raises RecordingError if several sets of
+    names match equally well.
+    """
     if set(names) & set(known):
         return list(names), ()
-    swaps = {_beginnings(name, one) for name in names for one in known if name[-1:] == one[-1:]}
-    best: dict[str, str] = {}
-    for theirs, ours in sorted(swaps):
-        renamed = {
-            name: ours + name.removeprefix(theirs) for name in names if name.startswith(theirs)
-        }
-        renamed = {name: one for name, one in renamed.items() if one in known}
-        best = max(best, renamed, key=len)
+    renamings: dict[tuple[str, ...], dict[str, str]] = {}
+    for cut in (_without_beginning, _without_end):
+        for theirs, ours in _affixes(names, known, cut):
+            short = {cut(one, ours): one for one in known if cut(one, ours)}
+            renamed = {
+                name: short[cut(name, theirs)] for name in names if cut(name, theirs) in short
+            }
+            if renamed:
+                renamings.setdefault(tuple(sorted(renamed)), renamed)
+    most = max((len(one) for one in renamings.values()), default=0)
+    best = [one for one in renamings.values() if len(one) == most]
     if not best:
         return list(names), ()
-    name, one = next(iter(best.items()))
+    if len(best) > 1:
+        sets = " or ".join(", ".join(list(one)[:8]) for one in best)
+        columns = " ".join(f"q_{name}=q_{one}" for name, one in list(best[0].items())[:1])
+        raise RecordingError(
+            f"{recording}: which joints are those of the model ({', '.join(known)}): {sets}? "
+            f"State them by --columns, as in {columns}, or give a recording of these joints only"
+        )
+    (renamed,) = best
+    name, one = next(iter(renamed.items()))
     note = f"joints {name}, ... of the recording are taken for {one}, ... of the model"
-    return [best.get(name, name) for name in names], (note,)
+    return [renamed.get(name, name) for name in names], (note,)
 
 
-def _beginnings(name: str, other: str) -> tuple[str, str]:
-    """Return the beginnings of two names up to their common end."""
-    pairs = zip(reversed(name), reversed(other), strict=False)
-    same = next((k for k, (a, b) in enumerate(pairs) if a != b), min(len(name), len(other)))
-    return name[: len(name) - same], other[: len(other) - same]
+def _affixes(
+    names: Sequence[str], known: Sequence[str], cut: Callable[[str, str], str]
+) -> set[tuple[str, str]]:
+    """Return the pairs of prefixes (or suffixes) without which some name and known one are equal.
+
+    ``cut`` removes them.
+    """
+    own, other = ({(cut(x, end), end) for x in both for end in _ends(x)} for both in (names, known))
+    rests: dict[str, list[str]] = {}
+    for rest, end in other:
+        rests.setdefault(rest, []).append(end)
+    return {(end, one) for rest, end in own if rest for one in rests.get(rest, ())}
+
+
+def _ends(name: str) -> list[str]:
+    """Return the empty text, and the prefixes and suffixes of whole words of a name."""
+    places = [match.span() for match in re.finditer("[_./ -]+", name)]
+    return ["", *(name[:end] for _, end in places), *(name[begin:] for begin, _ in places)]
+
+
+def _without_beginning(name: str, beginning: str) -> str:
+    """Return a name without its beginning; empty if it has another one."""
+    return name[len(beginning) :] if name.startswith(beginning) else ""
+
+
+def _without_end(name: str, end: str) -> str:
+    """Return a name without its end; empty if it has another one."""
+    return name[: len(name) - len(end)] if name.endswith(end) else ""
 
 
 def merged(

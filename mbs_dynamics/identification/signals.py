@@ -43,6 +43,8 @@ class Signals(NamedTuple):
     """Samples per second."""
     name: str = ""
     """Name of the recording."""
+    rest: tuple[tuple[str, float], ...] = ()
+    """Names and positions of joints at rest."""
 
 
 def low_pass(x: FloatArray, rate: float, cutoff: float) -> FloatArray:
@@ -110,7 +112,16 @@ def filtered(recording: Recording, cutoff: float) -> Signals:
         qd, qdd = np.where(quieter, own, qd), np.where(quieter, slope, qdd)
     tau = low_pass(recording.tau, rate, cutoff)
     kept = slice(ends, len(t) - ends, step)
-    return Signals(t[kept], q[kept], qd[kept], qdd[kept], tau[kept], rate / step, recording.name)
+    return Signals(
+        t[kept],
+        q[kept],
+        qd[kept],
+        qdd[kept],
+        tau[kept],
+        rate / step,
+        recording.name,
+        recording.rest,
+    )
 
 
 def _noise(x: FloatArray, smooth: FloatArray, ends: int) -> FloatArray:

@@ -14,7 +14,6 @@ import numpy as np
 
 from mbs_dynamics.algorithms.regressor import BaseParameters, independent_columns
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.clocks import check_torque_unit
 from mbs_dynamics.identification.estimation import (
     ConsistentEstimate,
     base_estimate,
@@ -27,6 +26,7 @@ from mbs_dynamics.identification.identify import (
     relative_error,
 )
 from mbs_dynamics.identification.recording import Recording, RecordingError
+from mbs_dynamics.identification.torque_checks import Torques, check_torques
 from mbs_dynamics.identification.torque_model import Equations, TorqueModel
 from mbs_dynamics.model.model import Model
 
@@ -76,7 +76,9 @@ def identify_static(model: Model, recording: Recording) -> StaticIdentification:
         )
     torque_model = TorqueModel(model, own.joints, FRICTION_SPEEDS[0])
     equations = _equations(torque_model, q, tau)
-    check_torque_unit(recording.name, torque_model, equations.A, equations.A, tau)
+    described = equations.A @ torque_model.described()
+    torques = Torques(own.joints, tau, described, equations.gravity)
+    notes = [*own.notes, *check_torques(recording.name, torques, stated=recording.torques_stated)]
     estimate = ConsistentEstimate(torque_model, [equations])
     choice = estimate.cross_validated()
     x = estimate.estimate(choice.weight)
@@ -88,7 +90,6 @@ def identify_static(model: Model, recording: Recording) -> StaticIdentification:
         choice.best,
     )
     base = base_estimate(torque_model, [equations], independent)
-    notes = list(own.notes)
     if not sides:
         notes.append(
             "no pose was approached from both sides: the friction of joints at rest is in the "

@@ -6,7 +6,7 @@ A description may be wrong, since it is to be identified. Torques are therefore 
 what right torques cannot show, however wrong the masses are:
 
 - torques that do not change although the joint moves or its load changes;
-- friction that drives a joint, or the gravity torques of the description with the opposite sign;
+- the torques of the description, or those of other joints, with the opposite sign;
 - motions without any of the gravity torques;
 - factors of single joints with which common masses explain the torques far better;
 - torques that no masses explain.
@@ -18,7 +18,7 @@ torques alone do not tell: it is refused unless the unit of the torques was stat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +31,9 @@ MATTERS = 0.05
 
 OPPOSITE = 0.7
 """Ratio of the residuals of both signs below which the sign with the smaller one is taken."""
+
+SMALL = 0.5
+"""Share of the gravity torques of the description below which torques are small beside them."""
 
 LACKING = 0.25
 """Share of the gravity torques of the description below which torques are without gravity."""
@@ -47,14 +50,14 @@ FACTOR = 2.0
 BETTER = 4.0
 """Ratio of squared residuals by which factors must explain the torques better."""
 
-FOREIGN = 0.3
+FOREIGN = 0.2
 """Share of the torques that no masses explain above which they are of another motion."""
 
 ROUNDING = 1e-3
 """Residual, as a share of the torques, that counts as none."""
 
-SIGNIFICANT = 0.1
-"""Share of the torques of a joint above which friction decides their sign."""
+SAMPLES = 600
+"""Largest number of samples that are checked, of those given."""
 
 FEWEST = 4
 """Least number of samples from which signs and factors are judged."""
@@ -77,6 +80,13 @@ class Torques:
     """(N, k, m) columns of each joint with factors of any sign, such as of motor inertia."""
     masses: FloatArray | None = None
     """(N, k, p) columns of independent parameters of the bodies."""
+
+    def thinned(self) -> Torques:
+        """Return at most SAMPLES of the samples, evenly spread."""
+        step = slice(None, None, -(-len(self.measured) // SAMPLES))
+        arrays = (self.measured, self.described, self.gravity, self.friction, self.free)
+        kept = [None if x is None else x[step] for x in (*arrays, self.masses)]
+        return Torques(self.joints, *kept)  # type: ignore[arg-type]
 
     def own(self, j: int) -> FloatArray:
         """Return the columns (N, m) of friction, others and the offset of a joint."""
@@ -102,8 +112,9 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
     joints have is not refused.
     """
     check_measured(name, torques)
+    torques = torques.thinned()
     notes = check_signs(name, torques)
-    check_gravity(name, torques)
+    check_gravity(name, torques, stated=stated)
     if not stated:
         check_common_factor(name, torques)
     check_single_factors(name, torques)
@@ -152,6 +163,8 @@ def check_signs(name: str, torques: Torques) -> list[str]:
     wrong, right = (np.array([one == sign for one in verdicts]) for sign in (-1, 1))
     unknown = ~wrong & ~right
     small = f"the torques of {torques.named(unknown)} are too small to judge their sign"
+    if wrong.any():  # or do these torques belong to other positions, whatever their signs?
+        check_explained(name, replace(torques, measured=torques.measured * np.where(wrong, -1, 1)))
     if not wrong.any():
         return [small] if unknown.any() else []
     if not right.any():
@@ -170,30 +183,26 @@ def check_signs(name: str, torques: Torques) -> list[str]:
 def _sign(torques: Torques, j: int) -> int:
     """Return the sign of the torques of a joint, or 0 if it cannot be judged.
 
-    The sign of its gravity torque is used where that is large, as the description of small ones
-    may be wrong; otherwise that of its friction, which opposes the motion whatever the masses.
+    It is judged by the torques of the description where gravity is large, as the description of
+    small ones may be wrong.
     """
-    tau = torques.measured[:, j]
     sizes = torques.gravity.std(axis=0)
-    offset = np.ones((len(tau), 1))
-    free = offset if torques.free is None else np.column_stack([offset, torques.free[:, j]])
-    friction = np.zeros((len(tau), 0)) if torques.friction is None else torques.friction[:, j]
-    if sizes[j] > MATTERS * sizes.max():
-        described = torques.described[:, j, None]
-        sign = _fitting_sign(tau, free, np.column_stack([friction, described]), ROUNDING)
-        if sign:
-            return sign
-    if not friction.any() or torques.masses is None:
+    if not sizes[j] > MATTERS * sizes.max():
         return 0
-    free = np.column_stack([free, torques.masses[:, j]])
-    return _fitting_sign(tau, free, friction, SIGNIFICANT) if len(tau) > 2 * free.shape[1] else 0
+    tau = torques.measured[:, j]
+    free = np.ones((len(tau), 1))
+    if torques.free is not None:
+        free = np.column_stack([free, torques.free[:, j]])
+    columns = torques.described[:, j, None]
+    if torques.friction is not None:
+        columns = np.column_stack([torques.friction[:, j], columns])
+    return _fitting_sign(tau, free, columns)
 
 
-def _fitting_sign(tau: FloatArray, free: FloatArray, columns: FloatArray, least: float) -> int:
+def _fitting_sign(tau: FloatArray, free: FloatArray, columns: FloatArray) -> int:
     """Return the sign with which nonnegative factors of columns fit far better; 0 if neither does.
 
-    The columns ``free`` have factors of any sign. Residuals below the share ``least`` of the
-    torques count as equal.
+    The columns ``free`` have factors of any sign.
     """
     from scipy.optimize import nnls
 
@@ -201,7 +210,7 @@ def _fitting_sign(tau: FloatArray, free: FloatArray, columns: FloatArray, least:
     both = np.column_stack([_scaled(columns), tau])
     both = both - free @ np.linalg.lstsq(free, both, rcond=1e-9)[0]
     plus, minus = (float(nnls(both[:, :-1], sign * both[:, -1])[1]) for sign in (1.0, -1.0))
-    floor = least * float(np.linalg.norm(tau - tau.mean())) + 1e-300
+    floor = ROUNDING * float(np.linalg.norm(tau - tau.mean())) + 1e-300
     plus, minus = max(plus, floor), max(minus, floor)
     return -1 if minus < OPPOSITE * plus else 1 if plus < OPPOSITE * minus else 0
 
@@ -212,8 +221,14 @@ def gravity_ratios(torques: Torques) -> tuple[FloatArray, FloatArray]:
     The shares are those of the variance of the torques that gravity explains. Both are NaN for
     joints with little gravity. Inertial torques, friction and offsets are fitted and left out.
     """
+    ratios, shares, _ = _gravity_ratios(torques)
+    return ratios, shares
+
+
+def _gravity_ratios(torques: Torques) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return ratios and shares of gravity, and the size of the torques beside it, each (k,)."""
     count = len(torques.joints)
-    ratios, shares = np.full((2, count), np.nan)
+    ratios, shares, sizes = np.full((3, count), np.nan)
     moving = torques.described - torques.gravity
     rests = []
     for j in range(count):
@@ -229,31 +244,37 @@ def gravity_ratios(torques: Torques) -> tuple[FloatArray, FloatArray]:
         if size > max(MATTERS * largest, ROUNDING * whole, 1e-9) and len(tau) >= FEWEST:
             ratios[j] = tau @ g / size**2
             shares[j] = (tau @ g) ** 2 / max(size**2 * float(tau @ tau), 1e-300)
-    return ratios, shares
+            sizes[j] = float(np.linalg.norm(tau)) / size
+    return ratios, shares, sizes
 
 
-def check_gravity(name: str, torques: Torques) -> None:
-    """Raise RecordingError for torques from which gravity was taken off."""
-    ratios, shares = gravity_ratios(torques)
+def check_gravity(name: str, torques: Torques, *, stated: bool = False) -> None:
+    """Raise RecordingError for torques from which gravity was taken off.
+
+    With ``stated`` torques of single joints may be small, since the description may be wrong.
+    """
+    ratios, _, sizes = _gravity_ratios(torques)
     known = np.isfinite(ratios)
     with np.errstate(invalid="ignore"):
-        lacking = known & (ratios < LACKING) & (shares < EXPLAINED)
+        lacking = known & (np.abs(ratios) < LACKING) & (sizes < SMALL)
     if not lacking.any():
         return
     listed = ", ".join(
         f"{torques.joints[j]} {100.0 * ratios[j]:.0f} %" for j in np.flatnonzero(lacking)
     )
+    shares = f"shares of the description's gravity torques in them are {listed}"
     if (lacking == known).all():
         raise RecordingError(
-            f"{name}: the measured torques are without gravity: shares of the description's "
-            f"gravity torques in them are {listed}. This driver subtracts gravity, so that masses "
-            "cannot be identified, or the arm is mounted otherwise, see --gravity"
+            f"{name}: the measured torques are without gravity: {shares}. This driver subtracts "
+            "gravity, so that masses cannot be identified, or the arm is mounted otherwise, see "
+            "--gravity"
         )
-    raise RecordingError(
-        f"{name}: the torques of {torques.named(lacking)} are without gravity, those of other "
-        f"joints have it: shares of the description's gravity torques in them are {listed}. They "
-        "are not the torques about the axes of these joints, or the driver subtracts gravity there"
-    )
+    if not stated:
+        raise RecordingError(
+            f"{name}: the torques of {torques.named(lacking)} are without gravity, those of other "
+            f"joints have it: {shares}. They are not the torques about the axes of these joints, "
+            f"or the driver subtracts gravity there, or the description is wrong. {ADVICE}"
+        )
 
 
 def check_common_factor(name: str, torques: Torques) -> None:
@@ -312,33 +333,40 @@ def check_single_factors(name: str, torques: Torques) -> None:
         return
     G, D = gram
     scale = np.sqrt(np.diag(D))
-    values, vectors = np.linalg.eigh(G / np.outer(scale, scale))
-    factors = vectors[:, 0] / scale
-    factors = factors * np.sign(factors[int(np.argmax(np.abs(factors * scale)))])
+    factors = np.linalg.eigh(G / np.outer(scale, scale))[1][:, 0] / scale
     ratios, shares = gravity_ratios(torques)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        used = (shares > EXPLAINED) & (factors > 0.0)
-        logs = np.log(np.abs(factors * np.where(used, ratios, 1.0)))
-    logs = logs[used] if used.any() else logs[factors > 0.0]
-    factors = factors / np.exp(np.median(logs))
+    with np.errstate(invalid="ignore"):
+        used = shares > EXPLAINED
+    if not used.any():
+        used, ratios = np.ones(len(factors), dtype=bool), np.ones(len(factors))
+    scaled = (factors * ratios)[used]
+    common = np.exp(np.median(np.log(np.abs(scaled) + 1e-300)))
+    factors = factors / (common * (1.0 if (scaled > 0.0).mean() >= 0.5 else -1.0))
 
     def residual(g: FloatArray) -> float:
         return max(float(g @ G @ g) / float(g @ D @ g), ROUNDING**2)
 
-    with np.errstate(invalid="ignore", divide="ignore"):
-        other = np.abs(np.log(np.abs(factors))) > np.log(FACTOR)
+    other = (factors < 1.0 / FACTOR) | (factors > FACTOR)
+    other &= np.abs(factors) > 1e-3  # which no masses explain, whatever the factor
     g = np.where(other, factors, 1.0)
     for j in np.flatnonzero(other):  # without those that need no factor
         without = np.where(np.arange(len(g)) == j, 1.0, g)
         if residual(without) < BETTER * residual(g):
             other[j], g = False, without
-    if other.any() and residual(np.ones(len(g))) > BETTER * residual(g):
-        listed = _listed(torques, 1.0 / g, other)
+    if not other.any() or residual(np.ones(len(g))) < BETTER * residual(g):
+        return
+    if (g[other] < 0.0).all():
         raise RecordingError(
-            f"{name}: no masses explain the torques of all joints. They would with torques of "
-            f"{torques.named(other)} divided by a factor: {listed}. Are these in another unit, or "
-            f"currents? {ADVICE}"
+            f"{name}: the torques of {torques.named(other)} have the opposite sign of those of the "
+            "other joints: no masses explain all of them; reverse them, or check the joints' axes"
         )
+    listed = _listed(torques, 1.0 / g, other)
+    raise RecordingError(
+        f"{name}: no masses explain the torques of all joints. They would with torques of "
+        f"{torques.named(other)} divided by a factor: {listed}. Are these in another unit, or "
+        "currents? State the unit, as in --columns NAME=tau_joint1[mN m], or give factors by "
+        "--gains"
+    )
 
 
 def check_explained(name: str, torques: Torques) -> None:

@@ -76,7 +76,8 @@ class TorqueModel:
 
     model: Model
     joints: tuple[str, ...]
-    """The recorded joints; the others are at rest at zero, or at the nearest limit."""
+    """The recorded joints; the others are at rest where a recording has them, or else at zero or
+    the nearest limit."""
     friction_speed: float
     """v in rad/s or m/s, at which Coulomb friction reaches 76 %."""
 
@@ -111,16 +112,26 @@ class TorqueModel:
         Gautier (1997): a filter of both sides of a linear equation changes no parameter.
         """
         rate, v, a = signals.rate, signals.qd, signals.qdd
-        A = low_pass(self.regressor(signals.q, v, a), rate, cutoff)
+        A = low_pass(self.regressor(signals.q, v, a, signals.rest), rate, cutoff)
         b = low_pass(signals.tau, rate, cutoff)
-        g = mbs.gravity_torques(self.model, self.whole(signals.q, at_rest=True))[:, self.places]
+        whole = self.whole(signals.q, at_rest=True, rest=signals.rest)
+        g = mbs.gravity_torques(self.model, whole)[:, self.places]
         g = low_pass(g, rate, cutoff)
         start = float(signals.t[0])
         return Equations(A, b, v, a, g, rate, name=signals.name, start=start)
 
-    def regressor(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
-        """Return the rows A (N, k, p) of motions (N, k) of the recorded joints."""
-        motion = self.whole(q, at_rest=True), self.whole(qd), self.whole(qdd)
+    def regressor(
+        self,
+        q: FloatArray,
+        qd: FloatArray,
+        qdd: FloatArray,
+        rest: Sequence[tuple[str, float]] = (),
+    ) -> FloatArray:
+        """Return the rows A (N, k, p) of motions (N, k) of the recorded joints.
+
+        ``rest`` are the positions of other joints at rest.
+        """
+        motion = self.whole(q, at_rest=True, rest=rest), self.whole(qd), self.whole(qdd)
         Y = mbs.inverse_dynamics_regressor(self.model, *motion)[:, self.places, : self.rigid]
         terms = np.stack([np.tanh(qd / self.friction_speed), qd, qdd, np.ones_like(q)], axis=-1)
         count, k, each = terms.shape
@@ -142,13 +153,15 @@ class TorqueModel:
         qd, qdd = rng.uniform(-3.0, 3.0, (2, count, k))
         return independent_columns(self.regressor(q, qd, qdd).reshape(-1, p))
 
-    def whole(self, part: FloatArray, *, at_rest: bool = False) -> FloatArray:
-        """Return rows for all joints from those of the recorded ones."""
+    def whole(
+        self, part: FloatArray, *, at_rest: bool = False, rest: Sequence[tuple[str, float]] = ()
+    ) -> FloatArray:
+        """Return rows for all joints from those of the recorded ones, and of others at rest."""
         model = self.model
-        rest = (
-            np.clip(np.zeros(model.n), model.lower, model.upper) if at_rest else np.zeros(model.n)
-        )
-        whole = np.tile(rest, (len(part), 1))
+        row = np.clip(np.zeros(model.n), model.lower, model.upper) if at_rest else np.zeros(model.n)
+        for name, position in rest:
+            row[model.joint_names.index(name)] = position
+        whole = np.tile(row, (len(part), 1))
         whole[:, self.places] = part
         return whole
 
