@@ -163,8 +163,10 @@ def check_signs(name: str, torques: Torques) -> list[str]:
     wrong, right = (np.array([one == sign for one in verdicts]) for sign in (-1, 1))
     unknown = ~wrong & ~right
     small = f"the torques of {torques.named(unknown)} are too small to judge their sign"
-    if wrong.any():  # or do these torques belong to other positions, whatever their signs?
-        check_explained(name, replace(torques, measured=torques.measured * np.where(wrong, -1, 1)))
+    turned = [np.where(reverse, -1.0, 1.0) for reverse in (wrong, wrong | unknown)]
+    if wrong.any():  # with either sign of the small ones
+        right_signed = [replace(torques, measured=signs * torques.measured) for signs in turned]
+        check_explained(name, min(right_signed, key=unexplained_share))
     if not wrong.any():
         return [small] if unknown.any() else []
     if not right.any():
