@@ -45,6 +45,12 @@ def cleaned(recording: Recording, model: Model, *, currents: bool = False) -> li
     unknown = np.isnan(usable.tau).all(axis=0)
     if unknown.any() or not usable.tau.any():
         raise RecordingError(f"{name}: holds no efforts of {usable.named(unknown) or 'any joint'}")
+    constant = (np.ptp(usable.tau, axis=0) == 0.0) & (np.ptp(usable.q, axis=0) > STILL)
+    if constant.any():
+        raise RecordingError(
+            f"{name}: holds no efforts of {usable.named(constant)}: they do not change, although "
+            "these joints move"
+        )
     finite = np.isfinite(usable.t) & (np.abs([usable.q, usable.tau]) < LARGEST).all(axis=(0, 2))
     usable = usable.samples(finite)
     dropped = ~usable.tau.any(axis=1)

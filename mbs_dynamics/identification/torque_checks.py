@@ -29,11 +29,17 @@ from mbs_dynamics.units import UNITS
 MATTERS = 0.05
 """Share of the largest gravity torque above which the gravity torque of a joint is judged."""
 
+LARGE = 0.2
+"""The same where the signs of smaller ones follow from masses common to all joints."""
+
 OPPOSITE = 0.7
 """Ratio of the residuals of both signs below which the sign with the smaller one is taken."""
 
 SMALL = 0.5
 """Share of the gravity torques of the description below which torques are small beside them."""
+
+NOTHING = 0.1
+"""Share of the gravity torques of the description below which poses show none of them."""
 
 LACKING = 0.25
 """Share of the gravity torques of the description below which torques are without gravity."""
@@ -163,8 +169,10 @@ def check_signs(name: str, torques: Torques) -> list[str]:
     wrong, right = (np.array([one == sign for one in verdicts]) for sign in (-1, 1))
     unknown = ~wrong & ~right
     small = f"the torques of {torques.named(unknown)} are too small to judge their sign"
-    if wrong.any():  # or do these torques belong to other positions, whatever their signs?
-        check_explained(name, replace(torques, measured=torques.measured * np.where(wrong, -1, 1)))
+    turned = [np.where(reverse, -1.0, 1.0) for reverse in (wrong, wrong | unknown)]
+    if wrong.any():  # with either sign of the small ones
+        right_signed = [replace(torques, measured=signs * torques.measured) for signs in turned]
+        check_explained(name, min(right_signed, key=unexplained_share))
     if not wrong.any():
         return [small] if unknown.any() else []
     if not right.any():
@@ -187,7 +195,7 @@ def _sign(torques: Torques, j: int) -> int:
     small ones may be wrong.
     """
     sizes = torques.gravity.std(axis=0)
-    if not sizes[j] > MATTERS * sizes.max():
+    if not sizes[j] > (MATTERS if torques.masses is None else LARGE) * sizes.max():
         return 0
     tau = torques.measured[:, j]
     free = np.ones((len(tau), 1))
@@ -269,7 +277,9 @@ def check_gravity(name: str, torques: Torques, *, stated: bool = False) -> None:
             "gravity, so that masses cannot be identified, or the arm is mounted otherwise, see "
             "--gravity"
         )
-    if not stated:
+    share = unexplained_share(torques)
+    without_masses = torques.masses is None and bool((sizes[lacking] < NOTHING).all())
+    if not stated and (share > 0.5 * FOREIGN or without_masses):  # or are these masses wrong?
         raise RecordingError(
             f"{name}: the torques of {torques.named(lacking)} are without gravity, those of other "
             f"joints have it: {shares}. They are not the torques about the axes of these joints, "

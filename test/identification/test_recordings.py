@@ -118,10 +118,12 @@ def test_files_that_hold_no_recording(tmp_path, name, text, said):
 
 def test_names_with_another_prefix_are_those_of_the_model():
     panda = [f"panda_joint{k}" for k in range(1, 8)]
-    names, notes = matched([f"fer_joint{k}" for k in range(1, 8)], [*panda, "panda_finger_joint1"])
+    names, notes = matched(
+        "run", [f"fer_joint{k}" for k in range(1, 8)], [*panda, "panda_finger_joint1"]
+    )
     assert names == panda
     assert "taken for panda_joint1" in notes[0]
-    assert matched(["x", "y"], panda) == (["x", "y"], ())
+    assert matched("run", ["x", "y"], panda) == (["x", "y"], ())
 
 
 def test_joints_are_brought_into_the_order_of_the_model():

@@ -1,0 +1,224 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Torques, joints and positions that are not what they seem are refused; right ones never."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from identification_bench import JOINTS, TRUE, recorded, wrong
+
+import mbs_dynamics as mbs
+from mbs_dynamics.cli import main
+from mbs_dynamics.identification import RecordingError, fitted_gains, identify, validate
+from mbs_dynamics.identification.cleaning import cleaned
+from mbs_dynamics.identification.recording import matched
+from mbs_dynamics.identification.torque_checks import Torques, check_torques
+from mbs_dynamics.resources import robot_path
+
+pytestmark = pytest.mark.backend_independent
+
+RIGHT = recorded(1, duration=12.0, rate=100.0)
+"""With friction, offsets and motor inertia, which the description does not have."""
+
+ALL = np.arange(7)
+
+
+def refused(recording, *said, model=TRUE):
+    with pytest.raises(RecordingError) as error:
+        validate(model, recording)
+    for text in said:
+        assert text in str(error.value)
+    return str(error.value)
+
+
+def scaled(**factors):
+    return replace(RIGHT, tau=RIGHT.tau * np.array([factors.get(name, 1.0) for name in JOINTS]))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_right_torques_pass_with_a_wrong_description(seed):
+    model = wrong(seed, share=0.6)
+    errors, _ = validate(model, recorded(seed, duration=12.0, rate=100.0))
+    assert errors.description > 0.1
+
+
+@pytest.mark.parametrize("factor", [0.3, 0.5, 2.0, 3.0])
+def test_right_torques_pass_where_all_masses_are_wrong(factor):
+    bodies = tuple(
+        replace(body, inertia=type(body.inertia).from_parameters(factor * body.inertia.parameters))
+        for body in TRUE.bodies
+    )
+    assert validate(replace(TRUE, bodies=bodies), RIGHT)[0].description > 0.2
+
+
+def test_one_link_of_thrice_the_mass_passes():
+    heavy = TRUE.with_payload("tool", 3.0, (0.0, 0.05, 0.1)).loaded()
+    assert validate(heavy, RIGHT)[0].description > 0.1
+
+
+def test_all_torques_reversed_names_all_joints():
+    said = refused(replace(RIGHT, tau=-RIGHT.tau), "opposite sign", "all")
+    assert all(name in said.split("have the opposite sign")[0] for name in JOINTS)
+    with pytest.raises(RecordingError, match="opposite sign"):
+        identify(TRUE, [replace(RIGHT, tau=-RIGHT.tau)])
+
+
+@pytest.mark.parametrize("names", [["joint2", "joint4"], ["joint1"], ["joint6"], ["joint3"]])
+def test_reversed_torques_of_some_joints_name_these(names):
+    said = refused(scaled(**dict.fromkeys(names, -1.0)), "opposite sign")
+    begin = said.split("have the opposite sign")[0]
+    assert [name for name in JOINTS if name in begin] == names
+
+
+@pytest.mark.parametrize(
+    ("names", "factor"), [(["joint2", "joint3", "joint4"], 4.0), (["joint4"], 0.25)]
+)
+def test_factors_of_some_joints_are_named(names, factor):
+    said = refused(scaled(**dict.fromkeys(names, factor)), "factor", *names)
+    assert f"{names[-1]} {factor:.1g}"[:-1] in said
+    assert not any(
+        name in said.split("They would")[1].split("Are these")[0]
+        for name in JOINTS[:1] + JOINTS[4:]
+    )
+
+
+def test_a_factor_of_all_joints_is_the_unit_or_the_masses_and_may_be_stated():
+    six = replace(RIGHT, tau=6.0 * RIGHT.tau)
+    refused(six, "masses", "6", "--columns")
+    refused(replace(RIGHT, tau=RIGHT.tau * 1e3), "mN m")
+    assert validate(TRUE, replace(six, torques_stated=True))[0].description > 0.5
+
+
+def test_torques_without_gravity_are_named_and_the_clock_is_not_blamed():
+    tau = RIGHT.tau - mbs.gravity_torques(TRUE, RIGHT.q)
+    for qd in (RIGHT.qd, None):
+        said = refused(replace(RIGHT, tau=tau, qd=qd), "without gravity", "subtracts gravity")
+        assert "clock" not in said
+
+
+def test_torques_about_another_axis_name_the_joints():
+    tau, rng = RIGHT.tau.copy(), np.random.default_rng(0)
+    tau[:, [1, 3]] = 0.02 * rng.normal(size=(len(tau), 2))
+    said = refused(replace(RIGHT, tau=tau), "joint2, joint4 are without gravity")
+    assert "joint3" not in said
+
+
+@pytest.mark.parametrize("value", [0.0, 1.5, np.nan])
+def test_torques_that_do_not_change_name_the_joint(value):
+    tau = RIGHT.tau.copy()
+    tau[:, 3] = value
+    refused(replace(RIGHT, tau=tau), "no efforts of joint4")
+
+
+def test_still_poses_pass_or_are_refused():
+    rng = np.random.default_rng(2)
+    q = rng.uniform(0.8 * TRUE.lower, 0.8 * TRUE.upper, (10, 7))
+    g, described = (mbs.gravity_torques(model, q) for model in (TRUE, wrong()))
+    check_torques("poses", Torques(JOINTS, g, described, described))  # joint1 is zero throughout
+    for measured, said in (
+        (-g, "opposite sign"),
+        (np.where(ALL == 3, 0.0, g), "no efforts of joint4"),
+        (0.05 * rng.normal(size=g.shape), "without gravity"),
+        (np.where(ALL == 2, np.nan, g), "no efforts of joint3"),
+    ):
+        with pytest.raises(RecordingError, match=said):
+            check_torques("poses", Torques(JOINTS, measured, described, described))
+
+
+def test_torques_of_another_motion_are_refused():
+    refused(replace(RIGHT, tau=recorded(2, duration=12.0, rate=100.0).tau))
+
+
+def test_positions_in_per_cent_of_the_ranges_are_not_said_to_be_degrees():
+    middle, half = 0.5 * (TRUE.upper + TRUE.lower), 0.5 * (TRUE.upper - TRUE.lower)
+    share = replace(RIGHT, q=100.0 * (RIGHT.q - middle) / half, qd=None)
+    assert "in degrees they are" not in refused(share, "not in rad", "per cent")
+
+
+def test_gains_that_the_motion_does_not_show_are_asked_for(tmp_path, capsys):
+    gains = np.array([11.5, 11.5, 8.0, 8.0, 5.0, 5.0, 5.0])
+    quiet = RIGHT.q.copy()
+    quiet[:, 0] = 0.3  # no torque of joint1 but friction
+    q = replace(RIGHT, q=quiet, qd=None)
+    qd, qdd = (
+        np.gradient(x, RIGHT.t, axis=0) for x in (quiet, np.gradient(quiet, RIGHT.t, axis=0))
+    )
+    tau = mbs.inverse_dynamics(TRUE, quiet, qd, qdd)
+    tau += 0.05 * np.random.default_rng(0).normal(size=tau.shape)
+    tau[:, 0] = 0.05 * np.random.default_rng(1).normal(size=len(tau))
+    currents = replace(q, tau=tau / gains)
+    with pytest.raises(RecordingError, match=r"gain of joint1.*--gains joint1="):
+        fitted_gains(TRUE, currents)
+    found = fitted_gains(TRUE, currents, known=["joint1", "joint7"])
+    assert list(found) == list(JOINTS[1:6])
+    np.testing.assert_allclose(list(found.values()), gains[1:6], rtol=0.1)
+
+
+def test_a_joint_without_torques_is_at_rest_where_it_was_recorded():
+    t = RIGHT.t
+    q = RIGHT.q.copy()
+    q[:, 3] = 1.5
+    qd, qdd = (np.gradient(x, t, axis=0) for x in (q, np.gradient(q, t, axis=0)))
+    tau = mbs.inverse_dynamics(TRUE, q, qd, qdd)
+    tau[:, 3] = 0.0
+    still = replace(RIGHT, q=q, qd=None, tau=tau)
+    (part,) = cleaned(still, TRUE)
+    assert part.rest == (("joint4", 1.5),)
+    assert validate(TRUE, still)[0].description < 0.01
+    elsewhere = q.copy()
+    elsewhere[:, 3] = 0.5
+    assert validate(TRUE, replace(still, q=elsewhere))[0].description > 0.1
+
+
+def test_lost_rows_divide_and_their_instants_are_named():
+    keep = np.ones(len(RIGHT.t), bool)
+    keep[400:450] = keep[800:830] = False
+    q, tau = RIGHT.q[keep], RIGHT.tau[keep]
+    rows = replace(RIGHT, t=0.01 * np.arange(keep.sum()), q=q, tau=tau, qd=None)
+    parts = cleaned(rows, TRUE)
+    assert [len(part.t) for part in parts] == [400, 350, 370]
+    assert any("jump 2 time(s)" in note and "t = 4, 7.5 s" in note for note in parts[0].notes)
+    assert validate(TRUE, rows)[0].description_with_friction < 0.03
+    assert len(cleaned(replace(RIGHT, q=np.round(RIGHT.q, 2), qd=None), TRUE)) == 1
+
+
+UR = [f"{name}_joint" for name in ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2")]
+
+
+@pytest.mark.parametrize(
+    ("names", "known", "expected"),
+    [
+        (UR, ["wrist", "arm"], UR),
+        (["elbow"], ["wrist"], ["elbow"]),
+        ([f"left_{name}" for name in UR], UR, UR),
+        ([*(f"/arm/{name}" for name in UR), "/arm/gripper"], UR, [*UR, "/arm/gripper"]),
+        ([f"{name}_left" for name in JOINTS], JOINTS, list(JOINTS)),
+        (["fer_joint1", "fer_joint2"], ["panda_joint1", "panda_joint2"], None),
+        (["joint1", "joint2", "other"], JOINTS, ["joint1", "joint2", "other"]),
+    ],
+)
+def test_names_match_as_wholes_or_without_whole_words(names, known, expected):
+    assert matched("run", names, known)[0] == (known if expected is None else expected)
+
+
+@pytest.mark.parametrize("form", ["left_{0} right_{0}", "{0}_a {0}_b", "/l/{0} /r/{0}"])
+def test_two_arms_in_one_recording_are_asked_about(form):
+    names = [form.split()[k].format(name) for k in (0, 1) for name in JOINTS]
+    with pytest.raises(RecordingError) as error:
+        matched("run", names, JOINTS)
+    assert names[0] in str(error.value)
+    assert names[7] in str(error.value)
+
+
+def test_a_stated_unit_of_torques_settles_a_common_factor(tmp_path, capsys):
+    head = ",".join(["t", *(f"q_{n}" for n in JOINTS), *(f"tau_{n}" for n in JOINTS)])
+    path, robot = tmp_path / "run.csv", str(robot_path("arm7"))
+    table = np.column_stack([RIGHT.t, RIGHT.q, 6.0 * RIGHT.tau])
+    np.savetxt(path, table, delimiter=",", header=head, comments="")
+    assert main(["validate", robot, str(path)]) == 1
+    assert "--columns" in capsys.readouterr().err
+    stated = [f"tau_{name}=tau_{name}[N m]" for name in JOINTS]
+    assert main(["validate", robot, str(path), "--columns", *stated]) == 0
