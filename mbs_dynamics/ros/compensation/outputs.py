@@ -25,8 +25,9 @@ from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.performance import Report
 
-FLUSH_TIMEOUT = Duration(seconds=2.0)
-"""Longest wait until the controller has received the last command, on a busy machine."""
+FLUSH_TIMEOUT = Duration(seconds=4.0)
+"""Longest wait until the controller has received the last command. Fast DDS sends what was lost
+again within 3 s."""
 
 
 HOLDS = "the controller holds the last torques until disabled or enabled"
@@ -130,8 +131,8 @@ class CommandOutputs:
 
     def flush(self) -> None:
         """Wait until the last command has arrived."""
-        if self._commands is not None:
-            self._commands.wait_for_all_acked(FLUSH_TIMEOUT)
+        if self._commands is not None and not self._commands.wait_for_all_acked(FLUSH_TIMEOUT):
+            self._node.get_logger().error(f"the last command on {self.topic} was not received")
 
     def other_publishers(self) -> int:
         """Return the number of other publishers on the command topic."""
