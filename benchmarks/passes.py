@@ -1,6 +1,10 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Effect of each optional pass: kernels compiled with the pass and without it."""
+"""Effect of each optional pass: kernels compiled with the pass and without it.
+
+Lowering is not optional: the LLVM code assumes that values that are equal in all lanes
+of a parallel loop are computed before the loop.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ import mbs_dynamics as mbs
 from benchmarks.mechanisms import program, robot
 from benchmarks.report import Table
 from benchmarks.timing import Call, interleaved
-from mbs_dynamics.compiler import Kernel
+from mbs_dynamics.compiler import Kernel, Program
 from mbs_dynamics.compiler.ir.nodes import Module
 from mbs_dynamics.representation import AUTO
 
@@ -37,6 +41,13 @@ ROBOTS: tuple[Case, ...] = (
 LARGE: tuple[Case, ...] = tuple(
     (name, "forward_dynamics_derivatives", states) for name in ("G1", "Talos") for states in (1, 64)
 )
+MATRICES: tuple[Case, ...] = (
+    ("Panda", "mass_matrix", 1000),
+    ("Talos", "mass_matrix", 1000),
+    ("G1", "coriolis_matrix", 1000),
+    ("Talos", "coriolis_matrix", 1000),
+    ("G1", "forward_kinematics", 1000),
+)
 
 
 class Pass(NamedTuple):
@@ -54,12 +65,19 @@ def _unchanged(module: Module, *_: Any) -> Module:
     return module
 
 
+def _all_entries(traced: Program) -> Any:
+    return traced, [np.arange(port.size) for port in traced.outputs]
+
+
 PASSES = "mbs_dynamics.compiler.passes."
 
 EVERY = {
     "sines": Pass(PASSES + "pipeline.with_sines_together", _unchanged, ROBOTS),
     "spilling": Pass(PASSES + "pipeline.spilled", _unchanged, ROBOTS),
     "chunks": Pass(PASSES + "pipeline.CHUNK", None, LARGE),
+    "deduplication": Pass(
+        "mbs_dynamics.compiler.runtime.machine.deduplicated", _all_entries, MATRICES
+    ),
 }
 
 

@@ -77,7 +77,7 @@ def export_c(
     for function, algorithm in zip(chosen, algorithms, strict=True):
         given = {name: value for name, value in options.items() if name in _known(algorithm)}
         _, arrays, asked = asked_of(function, given)
-        program = algorithm.program(model, arrays, algorithm.complete(asked))
+        program = algorithm.program(model, arrays, asked)
         library.add(algorithm, program, given)
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from benchmarks.comparison.bounds import BROKEN, OK, UNMEASURED, Result, verdict
 pytestmark = pytest.mark.backend_independent
 
 ROBOT = Result("UR5", cases.ROBOT, "mass_matrix", bounds.ONE, old=1e-6, new=1e-6)
-LARGE = replace(ROBOT, mechanism="chain of 100", kind=cases.LARGE)
+LARGE = replace(ROBOT, mechanism="chain of 60", kind=cases.LARGE)
 
 
 def state(title: str, *results: Result) -> str:

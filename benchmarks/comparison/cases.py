@@ -29,8 +29,8 @@ ROBOTS = {
 """Robots, or paths in example-robot-data, and last links; empty for all links."""
 
 HUMANOIDS = ("G1", "Talos")
-CHAINS = (30, 60, 100, 200)
-TREE = 100
+CHAINS = (30, 60)
+TREE = 60
 BATCH_SIZES = (64, 1000, 10_000)
 
 FUNCTIONS = tuple(f.__name__ for f in mbs.ALGORITHMS)

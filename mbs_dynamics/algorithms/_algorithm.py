@@ -163,15 +163,15 @@ class Algorithm(Dispatcher):
         return {name: _constant(name, value) for name, value in complete.items()}
 
     def program(self, model: Model, arrays: Iterable[str], options: Mapping[str, Any]) -> Program:
-        """Return the equations traced for complete options."""
-        arrays = tuple(arrays)
+        """Return the equations traced for these arrays and options."""
+        arrays, options = tuple(arrays), self.complete(options)
         inputs = {name: self.shape(name, model, options) for name in arrays}
         same = self.equivalent(model, arrays, options)
         return traced_on(same, functools.partial(self.equations, **options), inputs, name=self.name)
 
     def operations(self, model: Model, options: Mapping[str, Any]) -> Operations:
         """Return how many operations the algorithm takes with its required arrays."""
-        return self.program(model, self.required, self.complete(options)).operations
+        return self.program(model, self.required, options).operations
 
     def shape(self, name: str, model: Model, options: Mapping[str, Any]) -> tuple[int, ...]:
         """Return the shape of an array argument, without batch axes."""

@@ -103,7 +103,8 @@ def declared_arrays(equations: Callable[..., Any]) -> dict[str, str]:
     _, *arguments = inspect.signature(equations).parameters
     arrays = {}
     for argument in arguments:
-        instead = f"write {argument}: Annotated[ArrayLike, (3,)] for an array of this shape"
+        array = "ArrayLike" if argument in ARRAYS else "Annotated[ArrayLike, (3,)]"
+        instead = f"write {argument}: {array} for an array"
         if argument not in annotations:
             raise ArgumentError(
                 f"{name}: {argument} has no annotation; {instead}, or {argument}: str for an option"

@@ -10,8 +10,10 @@ import pytest
 from gradients import CASES, case_name, close, derivatives, model, prepared
 
 import mbs_dynamics as mbs
+import mbs_dynamics.compiler as mc
 from mbs_dynamics.bridges import casadi as bridge
-from mbs_dynamics.bridges.casadi import to_casadi
+from mbs_dynamics.bridges._programs import evaluated
+from mbs_dynamics.bridges.casadi import ON_SX, to_casadi
 
 
 @pytest.mark.parametrize("case", CASES, ids=case_name)
@@ -71,3 +73,17 @@ def test_what_is_too_large_is_refused_with_an_estimate(monkeypatch):
     monkeypatch.setattr(bridge, "MOST", 1000)
     with pytest.raises(mbs.ArgumentError, match=r"model.*\d operations.* s .*1000"):
         to_casadi(mbs.mass_matrix, model("chain"))
+
+
+def test_minimum_and_tests_for_nan_mean_in_casadi_what_they_mean_in_kernels():
+    def function(x):
+        chosen = mc.select(~mc.less(x[0], x[1]) | mc.equal(x[0], 2.0), 1.0, 5.0)
+        return [mc.min(*x), mc.max(*x), mc.abs(x[0]), mc.hypot(*x), mc.isnan(x[0]), chosen]
+
+    program = mc.trace(function, {"x": (2,)}, name="f")
+    x = casadi.SX.sym("x", 2)
+    entries = evaluated(program, {"x": [x[0], x[1]]}, ON_SX)["f"]
+    theirs = casadi.Function("f", [x], [casadi.vertcat(*entries)])
+    for values in ([1.0, 2.0], [3.0, -2.0], [np.nan, 1.0], [1.0, np.nan], [np.inf, 1.0]):
+        found, expected = np.array(theirs(values)).ravel(), mc.Kernel(program)(values)
+        np.testing.assert_allclose(found, expected, rtol=4e-16)

@@ -58,3 +58,30 @@ def test_rows_that_begin_anywhere_in_a_line(lanes):
             np.testing.assert_array_equal(table[:, :size], expected)
             assert np.isnan(table[:, size:]).all()
             assert np.isnan(room[:MARGIN]).all()
+
+
+def repetitive(size: int, several: int) -> Any:
+    """Return a program of which the output has each of so many values again and again, and zeros
+    of both signs.
+    """
+
+    def entries(x: Any) -> Any:
+        values = [x[()], 0.0, -0.0, *(x[()] * (k + 2.0) for k in range(several))]
+        return np.array([values[k % len(values)] for k in range(size)])
+
+    return trace(entries, {"x": ()}, name=f"repetitive{size}")
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_equal_entries_that_are_stored_once(lanes):
+    states = np.random.default_rng(14).normal(size=3 * lanes + 1)
+    for size in lengths(lanes):
+        found = repetitive(size, 5)
+        vector = Vector(found, lanes)
+        several = states[:, None] * [1.0, 1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+        several[:, 1:3] = 0.0, -0.0
+        expected = several[:, np.arange(size) % 8]
+        result = np.full((len(states), size), np.nan)
+        assert vector.evaluate(len(states), [View(states, 8), View(result, 8 * size)]) == 0
+        np.testing.assert_array_equal(result, expected)
+        np.testing.assert_array_equal(np.signbit(result), np.signbit(expected))

@@ -150,6 +150,14 @@ def test_what_is_wrong_is_said_as_at_the_first_call(arm, q):
             mbs.jacobian()
 
 
+@pytest.mark.skipif(not vectorcall.is_callable_type(type(mbs.jerks)), reason="no native calls")
+def test_equal_options_that_are_other_objects_take_one_entry(arm, q):
+    for k in range(2 * dispatch.ENTRIES):
+        mbs.jacobian_second_rate(arm, q, q, q, "".join(["to", "ol" + k * ""]))
+    held = [x for x in mbs.jacobian_second_rate._held if x is not None]
+    assert len([x for x in held if x[0]() is arm and x[2] == ("tool",)]) == 1
+
+
 def test_a_full_table_is_emptied_after_many_other_calls(arm, q, monkeypatch):
     monkeypatch.setattr(dispatch, "TIMEOUT", 5)
     frames = list(arm.frames)

@@ -15,9 +15,10 @@ from mbs_dynamics.compiler.codegen import builder
 from mbs_dynamics.compiler.codegen.builder import DOUBLE, I32, I64, PTR, VOID, Pointer, Prototype
 from mbs_dynamics.compiler.codegen.llvm_shared import BODY
 
-TILE_PORT = builder.Struct.of_words(size=I64, scratch=Pointer(DOUBLE))
+TILE_PORT = builder.Struct.of_words(size=I64, scratch=Pointer(DOUBLE), order=Pointer(I32))
 """Data of the driver about each port: the number of entries; the address of its scratch area, with
-room for at least ``lanes`` entries."""
+room for at least ``lanes`` entries; and, for an output, the address of at least ``lanes`` integers:
+where each entry stands in the scratch area, in bytes. Equal entries may stand there once."""
 
 VECTOR = builder.Struct.of_words(
     function=BODY,
@@ -86,8 +87,8 @@ def moves(prototype: Prototype, lanes: int) -> builder.Function:
     """
     f = builder.Function(prototype)
     port, base, stride = f.parameters
-    size, kind = port.size, builder.vector(lanes, DOUBLE)
-    scratch = port.scratch.to(Pointer(kind))
+    size, scratch, order = port.size, port.scratch, port.order
+    kind = builder.vector(lanes, DOUBLE)
     rows = [base]
     for _ in range(lanes - 1):
         rows.append(rows[-1].byte(stride))
@@ -95,14 +96,15 @@ def moves(prototype: Prototype, lanes: int) -> builder.Function:
     def move(first: builder.Operand, mask: builder.Value | None = None) -> None:
         """Emit the move of a block, of which the first column has this number."""
         starts = [row.at(first) for row in rows]
-        columns = [scratch.at(first).at(k) for k in range(lanes)]
         if prototype is LOAD_TILE:
-            entries = _transposed([row.load(kind, mask) for row in starts])
-            for column, x in zip(columns, entries, strict=True):
-                column.store(x)
+            column = scratch.to(Pointer(kind)).at(first)
+            for k, entries in enumerate(_transposed([row.load(kind, mask) for row in starts])):
+                column.at(k).store(entries)
             return
-        for row, x in zip(starts, _transposed([x.load() for x in columns]), strict=True):
-            row.store(x, mask)
+        places = [order.at(first)[k] for k in range(lanes)]
+        columns = [scratch.byte(place.to(I64)).load(kind) for place in places]
+        for row, entries in zip(starts, _transposed(columns), strict=True):
+            row.store(entries, mask)
 
     with f.if_(size < lanes):
         move(0, f.numbers(lanes) < f.splat(size, lanes))

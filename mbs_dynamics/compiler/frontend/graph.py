@@ -49,7 +49,11 @@ ANNOUNCED = 10.0
 """Seconds of compilation from which on it is announced."""
 
 MILESTONES = int(ANNOUNCED / RATES["llvm"]), 2_000_000
-"""Nodes of a graph at which long compilation is announced, and at which tracing ends."""
+"""Nodes of a graph at which long compilation is announced, and at which tracing ends.
+
+The derivatives of the inverse dynamics of a chain of 130 joints, 1.2 million operations, take 75 s
+of CPU time and 1.4 GB to compile.
+"""
 
 INSTEAD = (
     "Functions in O(n), such as inverse_dynamics and forward_dynamics, take far fewer operations "

@@ -17,6 +17,7 @@ from mbs_dynamics.compiler.codegen.llvm_shared import BODY, LOOP
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.jit import machine_code as llvm
 from mbs_dynamics.compiler.passes import strategy
+from mbs_dynamics.compiler.passes.deduplication import deduplicated
 from mbs_dynamics.compiler.passes.pipeline import lower
 from mbs_dynamics.compiler.runtime.states import Addresses, View, address, aligned
 from mbs_dynamics.locks import Lock
@@ -75,9 +76,12 @@ class Vector:
 
     def __init__(self, program: Program, lanes: int) -> None:
         strategy.announce(program, "llvm")
+        stored, of_outputs = deduplicated(program)
         self.program, self.lanes = program, lanes
-        self.code = llvm.MachineCode(emit_llvm(lower(program, "llvm vectors"), lanes), program.name)
+        self.code = llvm.MachineCode(emit_llvm(lower(stored, "llvm vectors"), lanes), program.name)
         self._driver = llvm.c_type(DRIVER)(llvm.shared(f"mbs.batch{lanes}"))
+        self._orders = [*(np.arange(port.size) for port in program.inputs), *of_outputs]
+        """Where the entries of each port stand in the scratch area of a tile."""
         self._free: list[Workspace] = []
 
     def evaluate(self, states: int, views: Sequence[View]) -> int:
@@ -94,19 +98,21 @@ class Vector:
 
     def workspace(self) -> Workspace:
         """Return memory for one call at a time."""
-        lanes, ports = self.lanes, (*self.program.inputs, *self.program.outputs)
-        sizes = [max(port.size, lanes) * lanes for port in ports]
+        lanes, orders = self.lanes, self._orders
+        sizes = [max(order.max(initial=0) + 1, lanes) * lanes for order in orders]
         offsets = [*itertools.accumulate([*sizes, lanes], initial=0)]  # the last is the status
         scratch = aligned((offsets[-1],))
         areas = address(scratch) + 8 * np.array(offsets[:-1], dtype=np.int64)
+        places = [np.zeros(max(order.size, lanes), dtype=np.int32) for order in orders]
         words = VECTOR.words(
             function=self.code.address,
             inputs=len(self.program.inputs),
-            count=len(ports),
+            count=len(orders),
             guards=len(self.program.guards),
             scratch=areas.ctypes.data,
             driver=llvm.shared(f"mbs.batch{lanes}"),
         )
-        for port, area in zip(ports, areas[:-1].tolist(), strict=True):
-            words += TILE_PORT.words(size=port.size, scratch=area)
-        return Workspace(np.array(words, dtype=np.int64), (scratch, areas))
+        for order, area, place in zip(orders, areas[:-1].tolist(), places, strict=True):
+            place[: order.size] = 8 * lanes * order
+            words += TILE_PORT.words(size=order.size, scratch=area, order=place.ctypes.data)
+        return Workspace(np.array(words, dtype=np.int64), (scratch, areas, places))
