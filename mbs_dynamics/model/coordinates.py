@@ -62,7 +62,7 @@ def limits_of(joints: Sequence[Joint], n: int) -> CoordinateLimits:
     """
     lower, upper, velocity, effort = (np.full(n, sign * math.inf) for sign in (-1, 1, 1, 1))
     for joint in joints:
-        if joint.nv > 1:
+        if joint.nv != 1:
             continue
         k, stated = joint.coordinate, joint.limits
         if joint.mimics is None and stated.effort is not None and stated.effort > 0.0:

@@ -339,7 +339,7 @@ class Model(Value):
         fixed = [frame.joint for frame in self.frames.values() if frame.joint is not None]
         for what, given in (
             ("body", [body.name for body in self.bodies]),
-            ("joint", [*fixed, *(body.joint.name for body in self.bodies)]),
+            ("joint", [*fixed, *(body.joint.name for body in self.bodies if body.joint.nv)]),
         ):
             if len(set(given)) < len(given):
                 twice = sorted({name for name in given if given.count(name) > 1})
@@ -363,7 +363,7 @@ class Model(Value):
             raise ModelError(f"coordinates must be numbered 0, 1, ...; got {sorted(owners)}")
         for body in self.bodies:
             owner = owners.get(body.joint.coordinate)
-            if owner is None or owner.nv != body.joint.nv:
+            if body.joint.nv and (owner is None or owner.nv != body.joint.nv):
                 raise ModelError(
                     f"joint {body.joint.name!r} refers to coordinate {body.joint.coordinate}, "
                     f"which no joint with {body.joint.nv} degrees of freedom owns"
@@ -386,7 +386,7 @@ class Model(Value):
         self._complete()
 
     def _owners(self) -> list[Joint]:
-        return [body.joint for body in self.bodies if body.joint.mimics is None]
+        return [body.joint for body in self.bodies if body.joint.mimics is None and body.joint.nv]
 
     def _complete(self) -> None:
         """Set the derived fields, and an empty store for compiled kernels."""
@@ -466,7 +466,7 @@ class Model(Value):
         Raises UnknownJointError, which lists the valid names.
         """
         one = self.joint(joint) if isinstance(joint, str) else joint
-        return self._position_slices[one.coordinate]
+        return self._position_slices[one.coordinate] if one.nv else slice(0, 0)
 
     def velocities(self, joint: str) -> slice:
         """Return the slice of velocities of a joint, or of the joint that it mimics.
@@ -500,22 +500,6 @@ class Model(Value):
         frame = self.frames[link]
         own = frame.body != GROUND and self.bodies[frame.body].name == link
         return self.bodies[frame.body].home_rel if own else frame.placement
-
-    @property
-    def payload_beyond(self) -> FloatArray:
-        """(k, 10) sums of the loads on each of :attr:`loaded_fixed_joints`: an input of kernels."""
-        sums = [np.zeros(10) for _ in self.loaded_fixed_joints]
-        for total, name in zip(sums, self.loaded_fixed_joints, strict=True):
-            for load in self.payloads:
-                if load.link in self.fixed_joints[name].links:
-                    total += load.parameters
-        return np.array(sums).reshape(-1, 10)
-
-    @property
-    def loaded_fixed_joints(self) -> list[str]:
-        """Names of the k fixed joints on bodies that carry loads."""
-        bodies, joints = self.payloads.bodies, self.fixed_joints
-        return [name for name in joints if joints[name].child.body in bodies] if bodies else []
 
     def _moving(self, what: str, link: str) -> Frame:
         """Return the frame of a link, or raise ModelError if it does not move."""
