@@ -687,36 +687,38 @@ class Model(Value):
         parts = editing.attached(self._parts, tool._parts, self.frames[to], at, prefix, self.n)
         return self._of(parts, self.diagnostics + tool.diagnostics)
 
-    def locked(self, positions: Mapping[str, ArrayLike]) -> Model:
-        """Return this model with joints fixed at positions in rad or m, by name.
+    def locked(
+        self,
+        positions: Mapping[str, ArrayLike] | ArrayLike | None = None,
+        *,
+        but: Iterable[str] | None = None,
+    ) -> Model:
+        """Return this model with joints fixed at positions in rad or m.
 
-        Joints that mimic them are fixed as well. Inertias are merged, frames are kept; positions of
-        the other joints keep their order. A position outside the limits is a ModelWarning. Raises
-        UnknownJointError; ModelError for a joint that mimics another one; ArgumentError for values
-        that are no positions of the joint.
+        ``positions`` maps names of joints to positions. With ``but``, names of joints, all others
+        are fixed: at those positions or, where none is given, at the neutral one within the limits.
+        ``positions`` may then also be positions q (nq,).
+
+        Joints that mimic fixed ones are fixed as well, and those that mimic the ones in ``but`` are
+        not. Inertias are merged, frames are kept; positions of the other joints keep their order. A
+        position outside the limits is a ModelWarning. Raises UnknownJointError; ModelError for a
+        joint that mimics another one; ArgumentError for values that are no positions of the joint.
         """
-        checks.mapping("positions", positions, "joint")
-        given = {
-            name: editing.positions_of(self.joint(name), value) for name, value in positions.items()
-        }
-        return self._of(editing.locked(self._parts, given), self.diagnostics)
-
-    def reduced(self, joints: Iterable[str], q: ArrayLike | None = None) -> Model:
-        """Return this model with all joints locked but the named ones and those that mimic them.
-
-        They are locked at their positions in ``q`` (nq,), None: the neutral ones within limits.
-        Raises UnknownJointError, and ArgumentError as :meth:`locked` does.
-        """
-        if isinstance(joints, str):
-            raise ArgumentError(f"joints must be names of joints; got the text {joints!r}")
-        kept = [self.joint(name).mimics or name for name in joints]
-        at = (
-            self.neutral(within_limits=True)
-            if q is None
-            else checked_positions(self.joints, "q", q)
-        )
-        others = [joint for joint in self.joints if joint.name not in kept]
-        return self.locked({joint.name: at[self.positions(joint)] for joint in others})
+        given: dict[str, Any] = {}
+        if but is not None:
+            if isinstance(but, str):
+                raise ArgumentError(f"but must be names of joints; got the text {but!r}")
+            movable = [self.joint(name).mimics or name for name in but]
+            q = self.neutral(within_limits=True)
+            if positions is not None and not isinstance(positions, Mapping):
+                q, positions = checked_positions(self.joints, "positions", positions), None
+            others = [joint for joint in self.joints if joint.name not in movable]
+            given = {joint.name: q[self.positions(joint)] for joint in others}
+        if positions is not None:
+            checks.mapping("positions", positions, "joint")
+            given |= positions
+        at = {name: editing.positions_of(self.joint(name), value) for name, value in given.items()}
+        return self._of(editing.locked(self._parts, at), self.diagnostics)
 
     def rerooted(self, link: str) -> Model:
         """Return this model with a link as its ground, in whose frame poses are given then.
