@@ -103,7 +103,7 @@ def contradictions(lower: FloatArray, upper: FloatArray) -> dict[int, str]:
 def is_continuous(joints: Sequence[Joint], lower: FloatArray, upper: FloatArray) -> list[bool]:
     """Return whether each joint has an unlimited angle, which a sensor may wrap to one turn."""
     free = ~(np.isfinite(lower) | np.isfinite(upper))
-    return [joint.kind == "revolute" and bool(free[joint.coordinate]) for joint in joints]
+    return [joint.is_periodic and bool(free[joint.coordinate]) for joint in joints]
 
 
 def drivetrain_of(joints: Sequence[Joint], n: int) -> Drivetrain:

@@ -715,8 +715,9 @@ class Model(Value):
             others = [joint for joint in self.joints if joint.name not in movable]
             given = {joint.name: q[self.positions(joint)] for joint in others}
         if positions is not None:
-            checks.mapping("positions", positions, "joint")
-            given |= positions
+            by_name: Any = positions
+            checks.mapping("positions", by_name, "joint")
+            given.update(by_name)
         at = {name: editing.positions_of(self.joint(name), value) for name, value in given.items()}
         return self._of(editing.locked(self._parts, at), self.diagnostics)
 
