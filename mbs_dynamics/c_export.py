@@ -21,6 +21,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.algorithms import Algorithm, algorithm_of
 from mbs_dynamics.algorithms._algorithm import asked_of
 from mbs_dynamics.algorithms.arguments import MEANINGS
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Port, Program
 from mbs_dynamics.compiler.codegen.c import PRECISIONS, CFunction, c_constant, emit_c
 from mbs_dynamics.compiler.passes.pipeline import lower
@@ -98,12 +99,14 @@ class _Library:
     def __init__(self, model: Model, prefix: str, precision: str) -> None:
         self.model, self.prefix, self.precision = model, prefix, precision
         self.kind, self.suffix, _ = PRECISIONS[precision]
-        self._inputs: set[str] = set()
+        self._separate_loads: dict[str, FloatArray] = {}
         self._declarations: list[str] = []
         self._definitions: list[str] = []
 
     def add(self, algorithm: Algorithm, program: Program, options: dict[str, Any]) -> None:
-        self._inputs.update(port.name for port in program.inputs)
+        on = algorithm.model_for(self.model, algorithm.complete(options))
+        if on.payloads.bodies != self.model.payloads.bodies:
+            self._separate_loads[f"{algorithm.name}_payload"] = on.payloads.parameters
         name = f"{self.prefix}_{algorithm.name}"
         function = emit_c(lower(program, "c"), name=name, precision=self.precision)
         room = f"{name}_WORKSPACE".upper()
@@ -137,13 +140,13 @@ class _Library:
 
     def _constants(self) -> dict[str, list[str]]:
         """Return the entries of all arrays that have some, by declaration."""
-        model, taken = self.model, "payload_beyond" in self._inputs
+        model = self.model
         numbers = {
             "gravity": model.gravity,
             "payload": model.payloads.parameters,
             "armature": model.armature if model.armature.any() else np.zeros(0),
             "placements": placements(model),
-            "payload_beyond": model.payload_beyond if taken else np.zeros(0),
+            **self._separate_loads,
         }
         constants = {
             f"char *const {self.prefix}_{kind}_names": [_string(text) for text in names]

@@ -31,6 +31,7 @@ from mbs_dynamics.errors import ArgumentError, UnknownAlgorithmError, quoted
 from mbs_dynamics.model.compiled import compiled, placed_links, variables
 from mbs_dynamics.model.equivalent import equivalent
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.separation import separated
 from mbs_dynamics.representation import AUTO, checked
 from mbs_dynamics.representation.tree import Tree
 
@@ -52,6 +53,7 @@ class Algorithm(Dispatcher):
         invariant: bool,
         joint_space_only: bool,
         frame_free: bool,
+        fixed_joints: bool,
     ) -> None:
         super().__init__()
         functools.update_wrapper(self, equations)
@@ -60,6 +62,7 @@ class Algorithm(Dispatcher):
         self.invariant = invariant
         self.joint_space_only = joint_space_only
         self.frame_free = frame_free
+        self.fixed_joints = fixed_joints
         signature = inspect.signature(equations)
         first, *parameters = signature.parameters.values()
         self.__signature__ = signature.replace(
@@ -104,7 +107,8 @@ class Algorithm(Dispatcher):
             self.remember(model, count, args[count:], tuple(named.items()), kernel)
         if isinstance(arrays.get("wrenches"), Mapping):
             given = {**self.options, **complete}
-            arrays["wrenches"] = wrenches_on(model, arrays["wrenches"], arrays["q"], given)
+            on = self.model_for(model, given)
+            arrays["wrenches"] = wrenches_on(on, arrays["wrenches"], arrays["q"], given)
         if "damping" in arrays:
             checks.not_negative("damping", arrays["damping"])
         return kernel(*arrays.values())
@@ -138,7 +142,9 @@ class Algorithm(Dispatcher):
         complete = self.complete(options)
         traced = functools.partial(self.program, model, arrays, complete)
         key = self, arrays, *complete.values()
-        return kernel_of(model, key, traced, backend=backend, defaults=True)
+        return kernel_of(
+            self.model_for(model, complete), key, traced, backend=backend, defaults=True
+        )
 
     def check_model(self, model: object) -> None:
         """Raise ArgumentError if the argument is not a Model."""
@@ -166,7 +172,7 @@ class Algorithm(Dispatcher):
         """Return the equations traced for these arrays and options."""
         arrays, options = tuple(arrays), self.complete(options)
         inputs = {name: self.shape(name, model, options) for name in arrays}
-        same = self.equivalent(model, arrays, options)
+        same = self.equivalent(self.model_for(model, options), arrays, options)
         return traced_on(same, functools.partial(self.equations, **options), inputs, name=self.name)
 
     def operations(self, model: Model, options: Mapping[str, Any]) -> Operations:
@@ -175,7 +181,16 @@ class Algorithm(Dispatcher):
 
     def shape(self, name: str, model: Model, options: Mapping[str, Any]) -> tuple[int, ...]:
         """Return the shape of an array argument, without batch axes."""
-        return shape_of(name, self.axes[name], model, options)
+        return shape_of(name, self.axes[name], self.model_for(model, options), options)
+
+    def model_for(self, model: Model, options: Mapping[str, Any]) -> Model:
+        """Return the model, with the named fixed joints as joints if the algorithm is for these."""
+        return separated(model, self.joints_in(options))
+
+    def joints_in(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the names in the option ``joints``, if these may be fixed joints."""
+        joints = options.get("joints") if self.fixed_joints else None
+        return tuple(joints) if isinstance(joints, (list, tuple)) else ()
 
     def equivalent(
         self, model: Model, arrays: tuple[str, ...], options: Mapping[str, Any]
@@ -226,6 +241,7 @@ def algorithm(
     invariant: bool,
     joint_space_only: bool = False,
     frame_free: bool = False,
+    fixed_joints: bool = False,
 ) -> Callable[[Callable[Concatenate[Tree, P], R]], Callable[Concatenate[Model | Tree, P], R]]:
     """Make a function of a model, arrays and options an algorithm: traced, compiled, batched.
 
@@ -233,7 +249,8 @@ def algorithm(
     ``joint_space_only`` says that it depends only on tau(q, qd, qdd), and on the pose of its
     ``body`` if it has one, so that an equivalent model may be traced; ``frame_free`` that it does
     not depend on the frames of bodies, which alone may then differ: see
-    :mod:`mbs_dynamics.model.equivalent`.
+    :mod:`mbs_dynamics.model.equivalent`. ``fixed_joints`` says that its option ``joints`` may name
+    fixed joints, which are then joints of the model that is traced: :meth:`Algorithm.model_for`.
 
     It is public, and can be compiled by its name, if ``__all__`` of its module contains the name.
     """
@@ -241,7 +258,7 @@ def algorithm(
     def decorate(
         equations: Callable[Concatenate[Tree, P], R],
     ) -> Callable[Concatenate[Model | Tree, P], R]:
-        made: Any = Algorithm(equations, invariant, joint_space_only, frame_free)
+        made: Any = Algorithm(equations, invariant, joint_space_only, frame_free, fixed_joints)
         if made.name in equations.__globals__.get("__all__", ()):
             NAMED.setdefault(made.name, made)  # copies of the equations do not replace them
         return made  # type: ignore[no-any-return]
@@ -280,8 +297,7 @@ def compile(
     algorithm can do without, such as ``wrenches``, become inputs of the kernel if they are named
     here as True: ``compile(inverse_dynamics, arm, wrenches=True)``. Gravity, payloads,
     armature and placements of the model are further inputs, named ``gravity`` (3,), ``payload``
-    (k, 10), ``armature`` (n,) and ``placements`` (k, 3, 4), which default to the model's, and for
-    wrenches in fixed joints ``payload_beyond`` (k, 10), the part of the payload beyond them. Models
+    (k, 10), ``armature`` (n,) and ``placements`` (k, 3, 4), which default to the model's. Models
     that differ in them share the machine code, if the same bodies have loads and the same links are
     placed: a kernel for another one takes microseconds.
     ``backend`` is ``"llvm"`` or ``"python"``; by default the environment variable MBS_BACKEND, else

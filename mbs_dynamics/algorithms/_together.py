@@ -13,6 +13,7 @@ from mbs_dynamics.algorithms.kernels import kernel_of, traced_on
 from mbs_dynamics.compiler import Kernel, Program, named_results
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.model.separation import loads_on, separated
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["compile_together"]
@@ -45,6 +46,9 @@ def compile_together(
     ``name_dtau_dq`` and so on. With both = compile_together([gravity_torques, bias_torques], arm)
     it is g, h = both(q, qd).
 
+    Fixed joints that :func:`joint_wrenches` names separate the loads of their body: the input
+    ``payload`` then has the rows of :func:`mbs_dynamics.model.separation.separated`.
+
     What the algorithms share is computed once. That takes fewer operations than separate kernels,
     and one call in place of several.
 
@@ -59,8 +63,9 @@ def compile_together(
     for part in parts:
         part.algorithm.check_model(model)
     inputs = _inputs(parts, model)
+    joints = [name for part in parts for name in part.algorithm.joints_in(part.options)]
     return kernel_of(
-        model,
+        separated(model, joints),
         tuple((*part[:3], tuple(part.options.values())) for part in parts),
         lambda: _traced(parts, inputs, model),
         backend=backend,
@@ -134,17 +139,18 @@ def _traced(parts: Sequence[_Part], inputs: Mapping[str, tuple[int, ...]], model
     def equations(tree: Tree, **symbols: Any) -> dict[str, Any]:
         results: dict[str, Any] = {}
         for part in parts:
-            same = model
+            same = part.algorithm.model_for(model, part.options)
+            loads = loads_on(same, whole, tree.loads)
             if part.algorithm.joint_space_only:
-                same = part.algorithm.equivalent(model, part.arrays, part.options)
-            on = Tree(
-                same, tree.gravity, tree.loads, tree.armature, tree.placements, tree.payload_beyond
-            )
+                same = part.algorithm.equivalent(same, part.arrays, part.options)
+            on = Tree(same, tree.gravity, loads, tree.armature, tree.placements)
             arrays = {name: symbols[name] for name in part.arrays}
             result = part.algorithm.equations(on, **arrays, **part.options)
             for key, array in named_results("", result)[0].items():
                 results[f"{part.name}_{key}" if key else part.name] = array
         return results
 
+    joints = [name for part in parts for name in part.algorithm.joints_in(part.options)]
+    whole = separated(model, joints)
     name = "_and_".join(part.name for part in parts)
-    return traced_on(model, equations, inputs, name=name)
+    return traced_on(whole, equations, inputs, name=name)

@@ -17,6 +17,7 @@ from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.coordinates import check_single
 from mbs_dynamics.model.model import Model, body_wrenches
+from mbs_dynamics.model.separation import wrench_links
 from mbs_dynamics.representation import AUTO, BodyFixed, convert_wrench
 from mbs_dynamics.representation.tree import Tree
 
@@ -51,10 +52,6 @@ MEANINGS: dict[str, tuple[str, str]] = {
         "inertia about the body's origin (xx, xy, xz, yy, yz, zz) kg m^2",
     ),
     "armature": ("..., n", "rotor inertia as seen by each joint, kg m^2 or kg"),
-    "payload_beyond": (
-        "..., k, 10",
-        "the same ten numbers, one row per fixed joint on a body with payloads: of those beyond it",
-    ),
     "placements": ("..., k, 3, 4", "upper three rows of the poses of the placed links, m"),
 }
 """Shapes, meanings and units of arrays; the last ones are those of the model."""
@@ -151,8 +148,6 @@ def described(text: str | None, arrays: Mapping[str, str], options: Mapping[str,
 def shape_of(name: str, axes: str, model: Model, options: Mapping[str, Any]) -> tuple[int, ...]:
     """Return the shape of an array argument with these axes, without batch axes."""
     sizes = {"n": model.n, "nq": model.nq, "nb": model.nb}
-    if name == "wrenches":
-        sizes["nb"] += len(fixed_among(model, options))
     if name == "motion":  # q and its time derivatives, as many as the equations with order need
         rows = [joint.name for joint in model.joints if joint.nq == joint.nv]
         instead = "twists, accelerations and jerks, which take arrays of any size"
@@ -165,47 +160,28 @@ def shape_of(name: str, axes: str, model: Model, options: Mapping[str, Any]) -> 
     return tuple(sizes[axis] if axis in sizes else int(axis) for axis in own)
 
 
-def fixed_among(model: Model, options: Mapping[str, Any]) -> list[str]:
-    """Return the fixed joints that the option ``joints`` names, in its order."""
-    joints = options.get("joints")
-    if not isinstance(joints, Sequence):
-        return []
-    return [x for x in joints if isinstance(x, str) and x in model.fixed_joints]
-
-
 def wrenches_on(
     model: Model, by_link: Mapping[str, Any], q: Any, options: Mapping[str, Any]
 ) -> FloatArray:
-    """Return wrenches (..., nb + m, 6) by link in the representation of the options.
+    """Return wrenches (..., nb, 6) by link in the representation of the options.
 
-    Those beyond the m fixed joints that the options name are in the last rows, each in the frame of
-    the link beyond the joint; a wrench on a link counts for the joint that is nearest to it. The
-    others are in the rows of the bodies.
+    Each row is in the frame of one of :func:`wrench_links`.
     """
-    joints = [model.fixed_joints[name] for name in fixed_among(model, options)]
-    by_row: list[dict[str, Any]] = [{} for _ in (None, *joints)]
-    W = body_wrenches(model, by_link)  # raises for what are no wrenches
-    for link, wrench in by_link.items():
-        carrying = [k for k, joint in enumerate(joints) if link in joint.links]
-        row = min(carrying, key=lambda k: len(joints[k].links), default=-1)
-        by_row[row + 1][link] = wrench
-    if joints:
-        beyond = [
-            body_wrenches(model, some)[..., joint.child.body, :] @ se3.Ad(joint.child.placement)
-            for joint, some in zip(joints, by_row[1:], strict=True)
-        ]
-        rows = [*np.moveaxis(body_wrenches(model, by_row[0]), -2, 0), *beyond]
-        W = np.stack(np.broadcast_arrays(*rows), axis=-2)
+    links = wrench_links(model, options.get("joints"))
+    frames = [model.frames[link] for link in links]
+    W = body_wrenches(model, by_link)[..., [frame.body for frame in frames], :]
+    if links != [*model.body_names]:
+        Ad = np.array([se3.Ad(frame.placement) for frame in frames])
+        W = np.einsum("...ki,kij->...kj", W, Ad)
     representation = options.get("representation", AUTO)
     if representation in (AUTO, "body_fixed"):
         return W
-    links = *model.body_names, *(joint.child.name for joint in joints)
 
     def poses(tree: Tree, q: Any) -> Any:
         rep = BodyFixed(tree, q)
-        frames = [tree.frame(link) for link in links]
-        return np.array([rep.C(frame.body) @ frame.placement for frame in frames])
+        placed = [tree.frame(link) for link in links]
+        return np.array([rep.C(frame.body) @ frame.placement for frame in placed])
 
-    kernel = compiled_on(model, links, poses, {"q": (model.nq,)}, name="poses_of_links")
+    kernel = compiled_on(model, tuple(links), poses, {"q": (model.nq,)}, name="poses_of_links")
     C = kernel(q, *model_inputs(model, kernel))
     return np.asarray(convert_wrench(W, C, source="body_fixed", target=representation))

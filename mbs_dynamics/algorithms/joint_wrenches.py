@@ -14,16 +14,14 @@ from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.newton_euler import Loads, Wrenches, recursion
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.fixed_joints import FixedJoint
+from mbs_dynamics.model.separation import wrench_links
 from mbs_dynamics.representation import dynamic_operators, to_body_fixed
 from mbs_dynamics.representation.tree import Tree
 
 __all__ = ["joint_reactions", "joint_wrenches"]
 
 
-@algorithm(invariant=False)
+@algorithm(invariant=False, fixed_joints=True)
 def joint_wrenches(
     model: Tree,
     q: ArrayLike,
@@ -40,54 +38,35 @@ def joint_wrenches(
     origin of body i, in N m and N.
 
     With names of ``joints`` it is (..., k, 6), that of each of them in turn. These may also be
-    fixed joints, where most sensors are: :attr:`Model.fixed_joints`. Such a joint transmits its
-    wrench to the link beyond it, and all that hangs on that, at the origin of the link, in its
-    frame. ``wrenches`` by link name then count where the links are; an array has a further row for
-    each of the named fixed joints, in their order: for what is fixed beyond it on the same body, up
-    to the next of them, in the frame of the link.
+    fixed joints, where most sensors are: :attr:`Model.fixed_joints`. A fixed joint moves a body
+    with k = 0 degrees of freedom, which consists of the links beyond it: see
+    :func:`mbs_dynamics.model.separation.separated`. Its wrench acts at the origin of its child
+    link, in the frame of that link. ``wrenches`` by link name act on the body to which the link
+    belongs. An array of ``wrenches`` has one more row for each of the named fixed joints, in their
+    order, after those of the moving bodies; it is in the frame of the child link.
 
     The W_i of :func:`inverse_dynamics`: Mueller (dynamics), eqs. (67a), (71b), (76b).
     """
     rep = dynamic_operators(representation, model, q)
     if joints is None:
         return model.by_body(recursion(model, rep, qd, qdd, Loads(wrenches))[2])
-    if isinstance(joints, str) or not isinstance(joints, Sequence):
-        raise ArgumentError(f"joints must be a sequence of names; got {joints!r}")
+    moved = model.moved_by(joints)
     if len(set(joints)) < len(joints):
         raise ArgumentError(f"joints must be different; got {list(joints)}")
-    named = {name: model.fixed_joint(name) for name in joints}
-    fixed = [joint for joint in named.values() if joint is not None]
-    beyond = [np.zeros(6)] * len(fixed)
-    on_bodies = None
+    applied: Any = None
     if wrenches is not None:
-        on_bodies = list(np.asarray(wrenches)[: model.nb])
-        for k, joint in enumerate(fixed):
-            beyond[k] = rep.at(joint.child).T @ np.asarray(wrenches)[model.nb + k]
-            if joint.child.body != GROUND:
-                on_bodies[joint.child.body] = on_bodies[joint.child.body] + beyond[k]
-    V, A, W = recursion(model, rep, qd, qdd, Loads(on_bodies))
-    results = []
-    for name, one in named.items():
-        if one is None:
-            results.append(W[model.moved_by([name])[0]])
-            continue
-        total = _of_links(model, q, representation, one, V, A)
-        for i in one.bodies:
-            total = total + rep.transform(i).T @ W[i]
-        for other, wrench in zip(fixed, beyond, strict=True):
-            if other.child.name in one.links:
-                total = total - wrench
-        results.append(rep.wrench_at(one.child, total))
+        applied = model.per_body()
+        links = wrench_links(model.model, joints)
+        for link, wrench in zip(links, np.asarray(wrenches), strict=True):
+            frame = model.frame(link)
+            applied[frame.body] = rep.at(frame).T @ wrench
+    W = recursion(model, rep, qd, qdd, Loads(applied))[2]
+    fixed = model.model.fixed_joints
+    results = [
+        rep.wrench_at(model.frame(fixed[name].child.name), W[i]) if name in fixed else W[i]
+        for name, i in zip(joints, moved, strict=True)
+    ]
     return np.array(results).reshape(-1, 6)
-
-
-def _of_links(model: Tree, q: Any, representation: str, joint: FixedJoint, V: Any, A: Any) -> Array:
-    """Return the wrench (6,) that the links beyond a fixed joint need, at the body they are on."""
-    on = joint.child.body
-    if on == GROUND:  # at rest, where all representations agree
-        return joint.inertia @ A[GROUND]
-    rep = dynamic_operators(representation, model.with_inertia(on, joint.inertia), q)
-    return rep.wrench(on, V[on], A[on])
 
 
 @algorithm(invariant=False)

@@ -20,7 +20,6 @@ MODEL_INPUTS: dict[str, Callable[[Model], FloatArray]] = {
     "payload": attrgetter("payloads.parameters"),
     "armature": attrgetter("armature"),
     "placements": placements,
-    "payload_beyond": attrgetter("payload_beyond"),
 }
 """The last inputs of a kernel, if it takes them: properties of the model."""
 
@@ -71,7 +70,6 @@ def shapes_of_model_inputs(model: Model) -> dict[str, tuple[int, ...]]:
         "payload": (len(model.payloads.bodies), 10),
         "armature": (rotors,),
         "placements": (len(placed_links(model)), 3, 4),
-        "payload_beyond": (len(model.loaded_fixed_joints), 10),
     }
 
 

@@ -54,6 +54,7 @@ def kernel_for(
     algorithm, arrays, chosen = asked_of(function, others)
     algorithm.check_model(model)
     complete = algorithm.complete(chosen)
+    model = algorithm.model_for(model, complete)
 
     def on_tree(tree: Tree, entries: Any) -> None:
         rows = entries[: 10 * model.nb].reshape(-1, 10)

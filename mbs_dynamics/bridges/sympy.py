@@ -68,7 +68,8 @@ def to_sympy(function: Callable[..., Any] | str, model: Model, **options: Any) -
     """
     algorithm, arrays, chosen = asked_of(function, options)
     algorithm.check_model(model)
-    complete, model = algorithm.complete(chosen), replace(model, _placed=())  # all r<i> are symbols
+    complete = algorithm.complete(chosen)
+    model = algorithm.model_for(replace(model, _placed=()), complete)  # all r<i> are symbols
     numbers = _numbers_of(model)
 
     def on_tree(tree: Tree, entries: Any) -> None:

@@ -35,7 +35,7 @@ def sliding(model: Model) -> list[bool]:
     """Return (n,) for each velocity whether it is that of a prismatic joint."""
     slides = [False] * model.n
     for joint in model.joints:
-        slides[joint.coordinate] = joint.kind == "prismatic"
+        slides[joint.coordinate] = joint.nv == 1 and not joint.turns
     return slides
 
 

@@ -152,7 +152,7 @@ def _check_units(recording: Recording, model: Model) -> None:
     far = []
     for k, q in zip(_joints(recording, model), recording.q.T, strict=True):
         low, high = float(model.lower[k]), float(model.upper[k])
-        if model.joints[k].kind != "revolute" or not np.isfinite([low, high]).all():
+        if not model.joints[k].turns or not np.isfinite([low, high]).all():
             continue
         low, high = low - 0.2 * (high - low), high + 0.2 * (high - low)
         if ((q >= low) & (q <= high)).mean() < 0.5:
@@ -172,18 +172,18 @@ def _in_degrees(recording: Recording, model: Model) -> bool:
     torque_model = TorqueModel(model.loaded(), recording.joints, 1.0)
     step = -(-len(recording.t) // SAMPLES)
     q, tau = recording.q[::step], recording.tau[::step]
-    kinds = [torque_model.model.joints[k].kind == "revolute" for k in torque_model.places]
+    turning = [torque_model.model.joints[k].turns for k in torque_model.places]
 
     def unexplained(q: FloatArray) -> float:
         A = torque_model.at_rest(q)
         each = [least_squares_residual(A[:, j], tau[:, j]) for j in range(q.shape[1])]
         return float((np.std(each, axis=1) / np.maximum(tau.std(axis=0), 1e-12)).mean())
 
-    return unexplained(np.where(kinds, np.radians(q), q)) < 0.5 * unexplained(q)
+    return unexplained(np.where(turning, np.radians(q), q)) < 0.5 * unexplained(q)
 
 
 def _unwrapped(recording: Recording, model: Model, notes: list[str]) -> Recording:
-    turning = [model.joints[k].kind == "revolute" for k in _joints(recording, model)]
+    turning = [model.joints[k].turns for k in _joints(recording, model)]
     jumps = (np.abs(np.diff(recording.q, axis=0)) > np.pi).any(axis=0) & np.array(turning)
     if not jumps.any():
         return recording

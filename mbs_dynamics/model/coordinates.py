@@ -62,7 +62,7 @@ def limits_of(joints: Sequence[Joint], n: int) -> CoordinateLimits:
     """
     lower, upper, velocity, effort = (np.full(n, sign * math.inf) for sign in (-1, 1, 1, 1))
     for joint in joints:
-        if joint.nv > 1:
+        if joint.nv != 1:
             continue
         k, stated = joint.coordinate, joint.limits
         if joint.mimics is None and stated.effort is not None and stated.effort > 0.0:
@@ -103,7 +103,7 @@ def contradictions(lower: FloatArray, upper: FloatArray) -> dict[int, str]:
 def is_continuous(joints: Sequence[Joint], lower: FloatArray, upper: FloatArray) -> list[bool]:
     """Return whether each joint has an unlimited angle, which a sensor may wrap to one turn."""
     free = ~(np.isfinite(lower) | np.isfinite(upper))
-    return [joint.kind == "revolute" and bool(free[joint.coordinate]) for joint in joints]
+    return [joint.is_periodic and bool(free[joint.coordinate]) for joint in joints]
 
 
 def drivetrain_of(joints: Sequence[Joint], n: int) -> Drivetrain:

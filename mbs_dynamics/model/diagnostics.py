@@ -89,7 +89,7 @@ _UNKNOWN_TURN = (
 
 def _turns_with(joint: Joint) -> bool:
     """Return whether a mimic joint is at the same place after each turn of its leader."""
-    return joint.ratio == 0.0 or (joint.kind == "revolute" and float(joint.ratio).is_integer())
+    return joint.ratio == 0.0 or (joint.is_periodic and float(joint.ratio).is_integer())
 
 
 def stopping_speed(joint: Joint) -> str:

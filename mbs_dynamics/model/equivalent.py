@@ -145,9 +145,9 @@ def _with_frames_on_axes(model: Model, keep: set[int]) -> Model:
     for i, p in enumerate(model.parents):
         body = model.bodies[i]
         parent, offset = se3.inverse(body.home_rel) @ F[p], 0.0
-        if i not in keep and body.joint.kind == "prismatic":
+        if i not in keep and body.joint.nv == 1 and not body.joint.turns:
             F[i] = parent
-        elif i not in keep and body.joint.nv == 1:
+        elif i not in keep and body.joint.turns:
             X = body.joint.screw
             F[i], offset = _on_axis(_Line.of(X), next_axes[i], parent, p == GROUND)
         bodies[i] = _moved(body, F[p], F[i], offset)
@@ -164,7 +164,7 @@ def _next_axes(model: Model) -> list[_Line | None]:
         axis = largest[i][1]
         if body.joint.nv > 1:
             axis = None
-        elif body.joint.kind != "prismatic":
+        elif body.joint.turns:
             axis = _Line.of(body.joint.screw)
         if axis is not None and size[i] > largest[p][0]:
             R, r = body.home_rel[:3, :3], body.home_rel[:3, 3]

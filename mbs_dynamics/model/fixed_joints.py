@@ -18,8 +18,6 @@ class FixedJoint(NamedTuple):
     """The link beyond it."""
     links: frozenset[str]
     """The links beyond it on the same body, the child included."""
-    bodies: tuple[int, ...]
-    """Bodies whose joints start from these links."""
     inertia: Inertia
     """Of these links, in the frame of the body, as their description states it; no payloads."""
 
@@ -32,10 +30,7 @@ def fixed_joint(bodies: Sequence[Body], frames: Mapping[str, Frame], child: str)
     inertia = Inertia.zero()
     for name in links:
         inertia = inertia + link_inertia(bodies, frames, name)
-    hanging = (
-        i for i, one in enumerate(bodies) if one.parent == body and start_of(bodies, i) in links
-    )
-    return FixedJoint(frames[child], links, tuple(hanging), inertia)
+    return FixedJoint(frames[child], links, inertia)
 
 
 def chain(frames: Mapping[str, Frame], link: str | None) -> list[str]:

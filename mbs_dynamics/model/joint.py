@@ -116,6 +116,16 @@ class Joint(Value):
         return self.group.kind
 
     @property
+    def turns(self) -> bool:
+        """Whether it has one degree of freedom, and its position is an angle in rad."""
+        return self.nv == 1 and bool(self.screws[:3].any())
+
+    @property
+    def is_periodic(self) -> bool:
+        """Whether its position is an angle, and a whole turn changes nothing."""
+        return self.turns and self.pitch == 0.0
+
+    @property
     def pitch(self) -> float:
         """Translation per radian h, in m/rad, of a joint with one; infinite if prismatic."""
         return pitch_of(self.screw)

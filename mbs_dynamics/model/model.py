@@ -339,7 +339,7 @@ class Model(Value):
         fixed = [frame.joint for frame in self.frames.values() if frame.joint is not None]
         for what, given in (
             ("body", [body.name for body in self.bodies]),
-            ("joint", [*fixed, *(body.joint.name for body in self.bodies)]),
+            ("joint", [*fixed, *(body.joint.name for body in self.bodies if body.joint.nv)]),
         ):
             if len(set(given)) < len(given):
                 twice = sorted({name for name in given if given.count(name) > 1})
@@ -363,7 +363,7 @@ class Model(Value):
             raise ModelError(f"coordinates must be numbered 0, 1, ...; got {sorted(owners)}")
         for body in self.bodies:
             owner = owners.get(body.joint.coordinate)
-            if owner is None or owner.nv != body.joint.nv:
+            if body.joint.nv and (owner is None or owner.nv != body.joint.nv):
                 raise ModelError(
                     f"joint {body.joint.name!r} refers to coordinate {body.joint.coordinate}, "
                     f"which no joint with {body.joint.nv} degrees of freedom owns"
@@ -386,7 +386,7 @@ class Model(Value):
         self._complete()
 
     def _owners(self) -> list[Joint]:
-        return [body.joint for body in self.bodies if body.joint.mimics is None]
+        return [body.joint for body in self.bodies if body.joint.mimics is None and body.joint.nv]
 
     def _complete(self) -> None:
         """Set the derived fields, and an empty store for compiled kernels."""
@@ -466,7 +466,7 @@ class Model(Value):
         Raises UnknownJointError, which lists the valid names.
         """
         one = self.joint(joint) if isinstance(joint, str) else joint
-        return self._position_slices[one.coordinate]
+        return self._position_slices[one.coordinate] if one.nv else slice(0, 0)
 
     def velocities(self, joint: str) -> slice:
         """Return the slice of velocities of a joint, or of the joint that it mimics.
@@ -500,22 +500,6 @@ class Model(Value):
         frame = self.frames[link]
         own = frame.body != GROUND and self.bodies[frame.body].name == link
         return self.bodies[frame.body].home_rel if own else frame.placement
-
-    @property
-    def payload_beyond(self) -> FloatArray:
-        """(k, 10) sums of the loads on each of :attr:`loaded_fixed_joints`: an input of kernels."""
-        sums = [np.zeros(10) for _ in self.loaded_fixed_joints]
-        for total, name in zip(sums, self.loaded_fixed_joints, strict=True):
-            for load in self.payloads:
-                if load.link in self.fixed_joints[name].links:
-                    total += load.parameters
-        return np.array(sums).reshape(-1, 10)
-
-    @property
-    def loaded_fixed_joints(self) -> list[str]:
-        """Names of the k fixed joints on bodies that carry loads."""
-        bodies, joints = self.payloads.bodies, self.fixed_joints
-        return [name for name in joints if joints[name].child.body in bodies] if bodies else []
 
     def _moving(self, what: str, link: str) -> Frame:
         """Return the frame of a link, or raise ModelError if it does not move."""
@@ -703,36 +687,39 @@ class Model(Value):
         parts = editing.attached(self._parts, tool._parts, self.frames[to], at, prefix, self.n)
         return self._of(parts, self.diagnostics + tool.diagnostics)
 
-    def locked(self, positions: Mapping[str, ArrayLike]) -> Model:
-        """Return this model with joints fixed at positions in rad or m, by name.
+    def locked(
+        self,
+        positions: Mapping[str, ArrayLike] | ArrayLike | None = None,
+        *,
+        but: Iterable[str] | None = None,
+    ) -> Model:
+        """Return this model with joints fixed at positions in rad or m.
 
-        Joints that mimic them are fixed as well. Inertias are merged, frames are kept; positions of
-        the other joints keep their order. A position outside the limits is a ModelWarning. Raises
-        UnknownJointError; ModelError for a joint that mimics another one; ArgumentError for values
-        that are no positions of the joint.
+        ``positions`` maps names of joints to positions. With ``but``, names of joints, all others
+        are fixed: at those positions or, where none is given, at the neutral one within the limits.
+        ``positions`` may then also be positions q (nq,).
+
+        Joints that mimic fixed ones are fixed as well, and those that mimic the ones in ``but`` are
+        not. Inertias are merged, frames are kept; positions of the other joints keep their order. A
+        position outside the limits is a ModelWarning. Raises UnknownJointError; ModelError for a
+        joint that mimics another one; ArgumentError for values that are no positions of the joint.
         """
-        checks.mapping("positions", positions, "joint")
-        given = {
-            name: editing.positions_of(self.joint(name), value) for name, value in positions.items()
-        }
-        return self._of(editing.locked(self._parts, given), self.diagnostics)
-
-    def reduced(self, joints: Iterable[str], q: ArrayLike | None = None) -> Model:
-        """Return this model with all joints locked but the named ones and those that mimic them.
-
-        They are locked at their positions in ``q`` (nq,), None: the neutral ones within limits.
-        Raises UnknownJointError, and ArgumentError as :meth:`locked` does.
-        """
-        if isinstance(joints, str):
-            raise ArgumentError(f"joints must be names of joints; got the text {joints!r}")
-        kept = [self.joint(name).mimics or name for name in joints]
-        at = (
-            self.neutral(within_limits=True)
-            if q is None
-            else checked_positions(self.joints, "q", q)
-        )
-        others = [joint for joint in self.joints if joint.name not in kept]
-        return self.locked({joint.name: at[self.positions(joint)] for joint in others})
+        given: dict[str, Any] = {}
+        if but is not None:
+            if isinstance(but, str):
+                raise ArgumentError(f"but must be names of joints; got the text {but!r}")
+            movable = [self.joint(name).mimics or name for name in but]
+            q = self.neutral(within_limits=True)
+            if positions is not None and not isinstance(positions, Mapping):
+                q, positions = checked_positions(self.joints, "positions", positions), None
+            others = [joint for joint in self.joints if joint.name not in movable]
+            given = {joint.name: q[self.positions(joint)] for joint in others}
+        if positions is not None:
+            by_name: Any = positions
+            checks.mapping("positions", by_name, "joint")
+            given.update(by_name)
+        at = {name: editing.positions_of(self.joint(name), value) for name, value in given.items()}
+        return self._of(editing.locked(self._parts, at), self.diagnostics)
 
     def rerooted(self, link: str) -> Model:
         """Return this model with a link as its ground, in whose frame poses are given then.

@@ -1,33 +1,16 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Paths through the bodies of a model, and the orders in which loops visit them."""
+"""Paths through the bodies of a model, and the ends of its branches."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
-import numpy as np
-
-from mbs_dynamics.model.body import GROUND, preorder
+from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.payloads import Payloads
 
 TOOLS = ({"tcp"}, {"tool"}, {"effector", "ee", "eef"}, {"hand", "palm"}, {"gripper"}, {"flange"})
 """Words in names of links that carry the tool of an arm, the preferred ones first."""
-
-
-def depth_first(model: Model) -> tuple[Model, list[int]]:
-    """Return the model with its bodies numbered depth first, and their numbers in the given one.
-
-    Trees whose root has several degrees of freedom come first.
-    """
-    order = preorder(model.parents)
-    if any(body.joint.nv > 1 for body in model.bodies):
-        order.sort(key=lambda i: model.bodies[path(model, i)[0]].joint.nv == 1)
-    new = {GROUND: GROUND, **{i: k for k, i in enumerate(order)}}
-    bodies = (replace(model.bodies[i], parent=new[model.parents[i]]) for i in order)
-    return replace(model, bodies=tuple(bodies), frames={}, payloads=Payloads()), order
 
 
 def leaves(model: Model) -> tuple[str, ...]:
@@ -67,19 +50,3 @@ def path(model: Model, i: int) -> list[int]:
         bodies.append(i)
         i = model.parents[i]
     return bodies[::-1]
-
-
-def path_to(model: Model, name: str) -> tuple[Model, list[int]]:
-    """Return the bodies from the root to a frame as a chain, and their numbers in the model.
-
-    Each has its own coordinate in the chain; the caller assigns those of q.
-    """
-    frame = model.frames[name]
-    chain = path(model, frame.body)
-    before = np.cumsum([0, *(model.bodies[i].joint.nv for i in chain)]).tolist()
-    bodies = tuple(
-        replace(body, parent=k - 1, joint=replace(body.joint, coordinate=before[k], mimics=None))
-        for k, body in enumerate(model.bodies[i] for i in chain)
-    )
-    own = {name: frame._replace(body=len(chain) - 1)} if chain else {}
-    return replace(model, bodies=bodies, frames=own, payloads=Payloads()), chain

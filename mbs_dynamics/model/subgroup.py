@@ -13,6 +13,7 @@ methods work on floats and on traced symbols, one state at a time.
 ==================  ===  ==========  ===========================  ==================================
 kind                k    Table 1     position                     velocity
 ==================  ===  ==========  ===========================  ==================================
+fixed               0    {I}         none                         none
 revolute            1    SO(2)       angle                        rate
 prismatic           1    R           displacement                 rate
 screw               1    H_p         angle                        rate

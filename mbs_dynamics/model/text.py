@@ -50,7 +50,7 @@ def _limits(joint: Joint) -> str:
     if joint.mimics is not None:
         offset = f" {joint.offset:+.4g}" if joint.offset else ""
         return f"= {joint.ratio:.4g} {joint.mimics}{offset}"
-    unit = "m" if joint.kind == "prismatic" else "rad"
+    unit = "rad" if joint.turns else "m"
     low, high = joint.limits.lower, joint.limits.upper
     if low is None and high is None:
         return "none"

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,17 +15,18 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UrdfError
 from mbs_dynamics.lie.so3 import from_quaternion
+from mbs_dynamics.model import urdf_elements
 from mbs_dynamics.model.body import GROUND, Body, Frame
 from mbs_dynamics.model.diagnostics import Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.macro_joints import macro_joint
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model, warned
+from mbs_dynamics.model.urdf_elements import Link, Origin, read
 from mbs_dynamics.model.urdf_joint import diagnose_joint, drivers, dynamics, limits, motion
 from mbs_dynamics.model.urdf_tensors import likely_slip, mirrored_tensors
 from mbs_dynamics.model.urdf_tree import LinkTree, Part, part_of, tree_of
 from mbs_dynamics.model.urdf_units import wrong_units
-from mbs_dynamics.model.urdf_xml import read
 
 FLOATING_BASE = "floating_base"
 """Name of the joint that :func:`from_urdf` adds between the ground and the root link.
@@ -143,7 +143,9 @@ class _Assembly:
             self.report(f"link {root!r}", message)
         return turned
 
-    def merge(self, link: str, body: int, pose: FloatArray, joint: Any) -> None:
+    def merge(
+        self, link: str, body: int, pose: FloatArray, joint: urdf_elements.Joint | None
+    ) -> None:
         """Fix a link to a body or to the ground, by a fixed joint unless it is a root."""
         inertia = self.inertias[link].transformed(pose)
         above = (None, None) if joint is None else (joint.parent, joint.name)
@@ -181,7 +183,7 @@ class _Assembly:
         self.frames[link] = Frame(link, len(self.bodies) - 1, np.eye(4))
         self.diagnose_link(link)
 
-    def joint(self, joint: Any) -> Joint:
+    def joint(self, joint: urdf_elements.Joint) -> Joint:
         where, name = self.tree.where, joint.name
         owner, ratio, offset = self.drivers[name]
         if owner.name not in self.coordinates:
@@ -207,12 +209,12 @@ class _Assembly:
     def diagnose_link(self, link: str) -> None:
         messages = self.inertias[link].violations()
         inertial = self.tree.links[link].inertial
-        if messages and inertial.inertia is not None:
+        if messages and inertial is not None and inertial.inertia is not None:
             slip = likely_slip(inertial.inertia)
             messages = [f"{message}; {slip}" if slip else message for message in messages]
         if inertial is not None and inertial.mass is None:
             messages.append("has an <inertial> without a mass; taken to be 0 kg")
-        elif inertial is not None and inertial.inertia is None and inertial.mass > 0.0:
+        elif inertial is not None and inertial.inertia is None and inertial.mass:
             messages.append(
                 f"has a mass of {inertial.mass:g} kg without an <inertia>; taken as a point"
             )
@@ -245,7 +247,7 @@ def _base_name(tree: LinkTree) -> str:
     return name
 
 
-def _inertia(where: str, link: Any) -> Inertia:
+def _inertia(where: str, link: Link) -> Inertia:
     """Return the inertia of a link about the origin of its own frame, zero where not stated."""
     inertial = link.inertial
     if inertial is None:
@@ -257,13 +259,13 @@ def _inertia(where: str, link: Any) -> Inertia:
     R = C[:3, :3]
     tensor = np.zeros((3, 3))
     if inertial.inertia is not None:
-        tensor[np.triu_indices(3)] = list(vars(inertial.inertia).values())
+        tensor[np.triu_indices(3)] = inertial.inertia
         tensor += np.triu(tensor, 1).T
     return Inertia.from_com(mass, C[:3, 3], R @ tensor @ R.T)
 
 
-def _pose(origin: Any) -> FloatArray:
-    return np.eye(4) if origin is None else pose_of(origin.xyz, origin.rpy, origin.quat_xyzw)
+def _pose(origin: Origin) -> FloatArray:
+    return pose_of(*origin)
 
 
 def pose_of(

@@ -12,14 +12,15 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.model.diagnostics import Diagnostic
+from mbs_dynamics.model.urdf_elements import Inertial, Link, Tensor
 
-ENTRIES = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+ENTRIES = Tensor._fields
 """The entries of a tensor, in the order in which URDF writes them."""
 
 DIAGONAL = (0, 3, 5)
@@ -52,12 +53,12 @@ TENFOLD = (1e-3, 1e-2, 1e-1, 1e1, 1e2, 1e3)
 """Factors of lost zeros and decimal points."""
 
 
-def likely_slip(tensor: Any) -> str:
+def likely_slip(tensor: Tensor) -> str:
     """Return the slip that makes the entries of an impossible tensor from those of a possible one.
 
     The text is empty if no slip is known that does so.
     """
-    t = _entries(tensor)
+    t = np.array(tensor)
     xx, xy, xz, yy, yz, zz = t
     if yy == xy and xx > 0.0 and yz > 0.0 and xx * yz > xy * xy:
         right = _listed(("ixx", "ixy", "ixz", "iyy", "iyz"), (xx, xy, xz, yz, zz))
@@ -79,25 +80,25 @@ def likely_slip(tensor: Any) -> str:
     return f"a decimal point or zero is likely lost: {ENTRIES[k]}={t[k] * factor:.6g}"
 
 
-def mirrored_tensors(links: Mapping[str, Any], names: Iterable[str]) -> list[Diagnostic]:
+def mirrored_tensors(links: Mapping[str, Link], names: Iterable[str]) -> list[Diagnostic]:
     """Return warnings about named links whose mass or tensor differs from that of a mirrored link.
 
     Both are compared as they are written; products of inertia may have other signs.
     """
     diagnostics = []
     for name in names:
-        own = links[name].inertial
-        if not _stated(own):
+        own = _stated(links[name].inertial)
+        if own is None:
             continue
         for other in mirrored(name, links):
-            if _stated(links[other].inertial):
-                about = _compared(own, links[other].inertial, other)
+            if (image := _stated(links[other].inertial)) is not None:
+                about = _compared(own, image, other)
                 diagnostics += [Diagnostic(f"link {name!r}", text) for text in about]
                 break
     return diagnostics
 
 
-def mirrored(name: str, links: Mapping[str, Any]) -> Iterator[str]:
+def mirrored(name: str, links: Mapping[str, Link]) -> Iterator[str]:
     """Yield the names of links that may be the mirror images of a link.
 
     ``left`` and ``right`` are exchanged, or l and r in words of one or two letters.
@@ -115,9 +116,9 @@ def mirrored(name: str, links: Mapping[str, Any]) -> Iterator[str]:
     yield from (x for x in candidates if x != name and x in links)
 
 
-def _compared(own: Any, other: Any, name: str) -> Iterator[str]:
+def _compared(own: _Stated, other: _Stated, name: str) -> Iterator[str]:
     """Yield a message if a link is the one of two mirrored links that is likely wrong."""
-    a, b = _entries(own.inertia), _entries(other.inertia)
+    a, b = own.tensor, other.tensor
     if _unlikeliness(own.mass, a) <= _unlikeliness(other.mass, b):
         return
     there = f"its mirror image {name!r}"
@@ -148,12 +149,17 @@ def _compared(own: Any, other: Any, name: str) -> Iterator[str]:
         )
 
 
-def _stated(inertial: Any) -> bool:
-    return inertial is not None and inertial.inertia is not None and bool((inertial.mass or 0) > 0)
+class _Stated(NamedTuple):
+    mass: float
+    tensor: FloatArray
+    """(6,)."""
 
 
-def _entries(tensor: Any) -> FloatArray:
-    return np.array([getattr(tensor, name) for name in ENTRIES])
+def _stated(inertial: Inertial | None) -> _Stated | None:
+    """Return the mass and tensor of a link, None if it states none."""
+    if inertial is None or inertial.inertia is None or not (inertial.mass or 0.0) > 0.0:
+        return None
+    return _Stated(float(inertial.mass or 0.0), np.array(inertial.inertia))
 
 
 def _matrix(t: FloatArray) -> FloatArray:

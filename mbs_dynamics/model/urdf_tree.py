@@ -5,9 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from mbs_dynamics.errors import ArgumentError, UnknownBodyError, UrdfError, listed
+from mbs_dynamics.model.urdf_elements import Joint, Link, Robot
+
+Named = TypeVar("Named", Link, Joint)
 
 
 class LinkTree(NamedTuple):
@@ -16,15 +19,15 @@ class LinkTree(NamedTuple):
     where: str
     """Name of the source in messages."""
     name: str
-    links: dict[str, Any]
-    joints: dict[str, Any]
+    links: dict[str, Link]
+    joints: dict[str, Joint]
     root: str
-    above: dict[str, Any]
+    above: dict[str, Joint]
     """The joint that moves a link; the root has none."""
-    below: dict[str, list[Any]]
+    below: dict[str, list[Joint]]
     """The joints that a link carries."""
 
-    def joints_below(self, link: str) -> list[Any]:
+    def joints_below(self, link: str) -> list[Joint]:
         """Return all joints below a link, depth first, in the order of the file."""
         joints = []
         stack = self.below[link][::-1]
@@ -46,7 +49,7 @@ class Part(NamedTuple):
     """The part of a tree that is kept, from a root link on, and the links that are not."""
 
     root: str
-    joints: list[Any]
+    joints: list[Joint]
     """Kept, depth first."""
     outside: list[str]
     """The links that are not below the root."""
@@ -54,14 +57,14 @@ class Part(NamedTuple):
     """The links of each subtree that moves relative to the chain to the tip, its top first."""
 
 
-def tree_of(where: str, robot: Any) -> LinkTree:
+def tree_of(where: str, robot: Robot) -> LinkTree:
     """Return the tree of the elements of a robot; raise UrdfError if they are not one tree."""
     if not robot.links:
         raise UrdfError(f"{where}: robot {robot.name!r} has no links")
     links = _by_name(where, "link", robot.links)
     joints = _by_name(where, "joint", robot.joints)
-    above: dict[str, Any] = {}
-    below: dict[str, list[Any]] = {name: [] for name in links}
+    above: dict[str, Joint] = {}
+    below: dict[str, list[Joint]] = {name: [] for name in links}
     for joint in joints.values():
         for role, link in (("parent", joint.parent), ("child", joint.child)):
             if link not in links:
@@ -124,8 +127,8 @@ def part_of(tree: LinkTree, root: str | None, tip: str | None) -> Part:
     return Part(start, joints, outside, dropped)
 
 
-def _by_name(where: str, what: str, elements: Iterable[Any]) -> dict[str, Any]:
-    by_name: dict[str, Any] = {}
+def _by_name(where: str, what: str, elements: Iterable[Named]) -> dict[str, Named]:
+    by_name: dict[str, Named] = {}
     for element in elements:
         if element.name in by_name:
             raise UrdfError(f"{where}: two {what}s have the name {element.name!r}")

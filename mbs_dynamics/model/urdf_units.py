@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.model.diagnostics import MOST_TURNS, Diagnostic
 from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.urdf_elements import Joint, Origin
 from mbs_dynamics.model.urdf_tree import LinkTree
 
 FARTHEST = 10.0
@@ -50,7 +50,7 @@ LENGTH = 0.05
 
 
 def wrong_units(
-    tree: LinkTree, links: Iterable[str], joints: Iterable[Any], inertias: dict[str, Inertia]
+    tree: LinkTree, links: Iterable[str], joints: Iterable[Joint], inertias: dict[str, Inertia]
 ) -> list[Diagnostic]:
     """Return warnings about numbers that are likely in other units than m, kg and rad."""
     diagnostics = []
@@ -66,9 +66,8 @@ def wrong_units(
             ]
     for joint in joints:
         messages = [*_of_origin(joint.origin, "origin"), *_of_limits(joint)]
-        xyz = (0.0,) if joint.origin is None else joint.origin.xyz
         placed = joint.type == "fixed" and joint.parent == tree.root
-        if (distance := math.hypot(*xyz)) > FARTHEST_JOINT and not placed:
+        if (distance := math.hypot(*joint.origin.xyz)) > FARTHEST_JOINT and not placed:
             messages.append(f"is {distance:.4g} m from its parent link; likely in mm")
         diagnostics += [Diagnostic(f"joint {joint.name!r}", message) for message in messages]
     return diagnostics
@@ -112,7 +111,7 @@ def _unit(radius: float) -> str:
 
 def _length(tree: LinkTree, name: str, inertia: Inertia) -> float:
     """Return the approximate length of a link, infinite if unknown."""
-    distances = [math.hypot(*j.origin.xyz) for j in tree.below[name] if j.origin is not None]
+    distances = [math.hypot(*j.origin.xyz) for j in tree.below[name]]
     if inertia.mass > 0.0:
         distances.append(float(np.linalg.norm(inertia.com)))
     return 2.0 * max(distances, default=math.inf)
@@ -126,7 +125,7 @@ def _reach(tree: LinkTree) -> tuple[float, set[str]]:
     along, moved, count = {tree.root: 0.0}, set[str](), 0
     for joint in tree.joints_below(tree.root):
         placed = joint.type == "fixed" and joint.parent == tree.root
-        step = 0.0 if joint.origin is None or placed else math.hypot(*joint.origin.xyz)
+        step = 0.0 if placed else math.hypot(*joint.origin.xyz)
         along[joint.child] = along[joint.parent] + step
         moves = joint.type not in ("fixed", "floating", "planar")
         count += moves
@@ -135,14 +134,13 @@ def _reach(tree: LinkTree) -> tuple[float, set[str]]:
     return max(along.values()) if count >= 3 else math.inf, moved
 
 
-def _of_origin(origin: Any, what: str) -> Iterator[str]:
-    turns = () if origin is None else origin.rpy
-    if any(abs(x) > 2.0 * math.pi + 1e-3 and not _quarters(x) for x in turns):
-        listed = " ".join(f"{x:g}" for x in turns)
+def _of_origin(origin: Origin, what: str) -> Iterator[str]:
+    if any(abs(x) > 2.0 * math.pi + 1e-3 and not _quarters(x) for x in origin.rpy):
+        listed = " ".join(f"{x:g}" for x in origin.rpy)
         yield f"has rpy {listed!r} in its <{what}>; likely in degrees"
 
 
-def _of_limits(joint: Any) -> Iterator[str]:
+def _of_limits(joint: Joint) -> Iterator[str]:
     if joint.type != "revolute" or joint.limit is None:
         return
     ends = [x for x in (joint.limit.lower, joint.limit.upper) if x is not None]

@@ -107,7 +107,7 @@ class Representation(ABC):
         body, q = self.model.bodies[i], self._position[i]
         if isinstance(q, PositionSeries):  # expand about the present pose
             return body.home_rel @ body.joint.motion(q.now) @ flow(body.joint.screws, q.velocities)
-        if isinstance(q[0], Series):  # exp(X q) exp(X (q(t) - q))
+        if len(q) == 1 and isinstance(q[0], Series):  # exp(X q) exp(X (q(t) - q))
             C_now = body.home_rel @ body.joint.motion(np.array([q[0].c[0]]))
             return C_now @ body.joint.motion(np.array([q[0].change()]))
         return body.home_rel @ body.joint.motion(q)
@@ -209,7 +209,7 @@ class BodyFixed(Representation):
     def transform(self, i: int) -> Operator:
         C_rel, body, q = self.C_rel(i), self.model.bodies[i], self._position[i]
         factors: tuple[Array, ...] = ()
-        if not isinstance(q, PositionSeries) and not isinstance(q[0], Series):
+        if not isinstance(q, PositionSeries) and not any(isinstance(x, Series) for x in q):
             motion = body.joint.motion(q)
             factors = so3.sparse_factors(body.home_rel[:3, :3], motion[:3, :3])
         return InverseAdjoint(C_rel[:3, :3], C_rel[:3, 3], factors)  # Ad_{C_i,p}, D (66b)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +16,6 @@ from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.body import GROUND, Frame, placed
 from mbs_dynamics.model.compiled import placed_links
-from mbs_dynamics.model.fixed_joints import FixedJoint
-from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
 from mbs_dynamics.model.payloads import loaded
@@ -62,7 +59,6 @@ class Tree:
         loads: Any = None,
         armature: Any = None,
         placements: Any = None,
-        payload_beyond: Any = None,
     ) -> None:
         self.model = model
         self.armature: Any = model.armature if armature is None else armature
@@ -73,9 +69,6 @@ class Tree:
         self.gravity: Any = model.gravity if gravity is None else gravity
         self.loads: Any = model.payloads.parameters if loads is None else loads
         self.placements = placements
-        self.payload_beyond: Any = (
-            model.payload_beyond if payload_beyond is None else payload_beyond
-        )
         bodies, self.frames = model.bodies, model.frames
         if placements is not None and placed_links(model):
             rows = [np.vstack([C, [[0.0, 0.0, 0.0, 1.0]]]) for C in placements]
@@ -88,30 +81,6 @@ class Tree:
             slice(end - body.joint.nv, end) for body, end in zip(model.bodies, ends, strict=True)
         ]
         """The columns of each body's joint, among those of the joints of all bodies."""
-
-    def with_inertia(self, i: int, inertia: Inertia) -> Tree:
-        """Return this tree with another inertia of body i."""
-        tree = copy.copy(self)
-        tree.bodies = [
-            replace(x, inertia=inertia) if k == i else x for k, x in enumerate(self.bodies)
-        ]
-        return tree
-
-    def fixed_joint(self, name: str) -> FixedJoint | None:
-        """Return a fixed joint, with its loads; None for a joint that moves.
-
-        Raises UnknownJointError, which lists the valid names.
-        """
-        fixed = self.model.fixed_joints
-        if name not in fixed:
-            if name not in [body.joint.name for body in self.bodies]:
-                raise UnknownJointError(name, [*(x.joint.name for x in self.bodies), *fixed])
-            return None
-        joint, loaded = fixed[name], self.model.loaded_fixed_joints
-        inertia = joint.inertia
-        if name in loaded:
-            inertia = inertia + Inertia.from_parameters(self.payload_beyond[loaded.index(name)])
-        return joint._replace(child=self.frames[joint.child.name], inertia=inertia)
 
     def with_gravity(self, gravity: Any) -> Tree:
         """Return this tree with another gravity (3,), in m/s^2, inertial frame."""

@@ -38,9 +38,6 @@ HELD = 0.5
 REACHED = 1e-4
 """Tolerances in rad and m of inverse kinematics, below a pixel."""
 
-UNLIMITED_RANGE = {"revolute": np.pi, "prismatic": 1.0}
-"""Half the range in rad or m of the slider of a joint without limits."""
-
 FARTHEST_LIMIT = 1000.0
 """Limits in rad or m beyond this stand for none."""
 
@@ -299,10 +296,13 @@ def slider_ends(lower: float, upper: float) -> tuple[float, float]:
 
 
 def slider_ranges(model: Model) -> tuple[FloatArray, FloatArray]:
-    """Return the lower and upper ends (n,) of the sliders, in rad or m."""
+    """Return the lower and upper ends (n,) of the sliders, in rad or m.
+
+    Without limits it is half a turn or one metre to either side.
+    """
     half = np.array(
         [
-            UNLIMITED_RANGE.get("prismatic" if slides else joint.kind, np.pi)
+            1.0 if slides else np.pi
             for joint in model.joints
             for slides in np.all(joint.screws[:3].T == 0.0, axis=1)
         ]

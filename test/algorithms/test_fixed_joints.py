@@ -18,6 +18,7 @@ from robots import robot
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
+from mbs_dynamics.lie import se3
 from mbs_dynamics.resources import robot_path
 
 
@@ -133,6 +134,43 @@ def test_a_wrench_counts_beyond_the_nearest_of_the_named_joints():
     free = mbs.joint_wrenches(arm, *motion, joints=joints)
     same(batch[1], free)
     same((W - free)[2], -tool)
+
+
+def test_kernels_of_several_algorithms_tell_loads_beyond_a_fixed_joint_from_others():
+    arm = mbs.Model.from_urdf(robot_path("arm7")).with_payload("link7", 1.0)
+    held = arm.with_payload("tool", 0.5, (0.0, 0.0, 0.1)).with_payload("link3", 2.0)
+    q, *_ = motion = held.random_state(1)
+    parts = {
+        "g": mbs.gravity_torques,
+        "C": mbs.forward_kinematics,
+        "flange": (mbs.joint_wrenches, {"joints": ["flange_joint"]}),
+        "tool": (mbs.joint_wrenches, {"joints": ["tool_joint", "joint7"]}),
+    }
+    found = mbs.compile_together(parts, held)(*motion)
+    same(found.g, mbs.gravity_torques(held, q))
+    same(found.C, mbs.forward_kinematics(held, q))
+    same(found.flange, mbs.joint_wrenches(held, *motion, joints=["flange_joint"]))
+    same(found.tool, mbs.joint_wrenches(held, *motion, joints=["tool_joint", "joint7"]))
+
+
+def test_a_placed_link_keeps_its_mass_where_it_was():
+    arm = mbs.Model.from_urdf(robot_path("arm7")).with_payload("tool", 0.5, (0.0, 0.0, 0.1))
+    motion, joints = arm.random_state(1), ["flange_joint"]
+    pose = arm.placement("flange")
+    shifted = pose @ se3.exp(np.array([0.3, -0.2, 0.5, 0.1, 0.02, 0.03]))
+    moved = arm.with_placements({"flange": shifted})
+    before = in_all_representations(arm, motion, joints=joints)[0]
+    after = in_all_representations(moved, motion, joints=joints)[0]
+    between = np.linalg.inv(shifted) @ pose  # the same wrench at another point, in other axes
+    same(after, np.linalg.inv(se3.Ad(between)).T @ before)
+
+
+def test_a_wrench_on_the_base_counts_in_a_sensor_below_it():
+    model = mbs.Model.from_mjcf(MJCF % "")
+    motion = model.random_state(1)
+    free = mbs.joint_wrenches(model, *motion, joints=["plate"])
+    pushed = mbs.joint_wrenches(model, *motion, {"at_plate": np.ones(6)}, joints=["plate"])
+    assert np.linalg.norm(pushed - free) > 1.0
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,6 @@ def test_constants_of_the_model(tmp_path, arm):
     assert [name.decode() for name in names] == list(arm.joint_names)
     text = header.read_text()
     assert "#define HELD_JOINTS 7" in text
-    assert "payload_beyond" not in text
     assert "rad or m" in text
 
 
@@ -179,21 +178,24 @@ def test_constants_of_the_model(tmp_path, arm):
 def test_loads_beyond_a_fixed_joint_are_a_constant_too(tmp_path, arm):
     held = arm.with_payload("tool", mass=1.5, com=(0.1, 0.0, 0.2))
     motion, joints = held.random_state(1), ["flange_joint"]
-    chosen = [mbs.joint_wrenches]
+    kernel = mbs.compile(mbs.joint_wrenches, held, joints=joints)
+    expected = kernel.signature.optional["payload"]
+    assert expected.shape == (2, 10)
+    chosen = [mbs.joint_wrenches, mbs.gravity_torques]
     source, _ = mbs.export_c(held, chosen, tmp_path, prefix="held", joints=joints)
-    beyond = (ctypes.c_double * held.payload_beyond.size).in_dll(
-        loaded(source, tmp_path), "held_payload_beyond"
-    )
-    np.testing.assert_array_equal(beyond, held.payload_beyond.ravel())
-    inputs = *motion, held.gravity, held.payloads.parameters, held.payload_beyond
-    names = [port.name for port in mbs.compile(mbs.joint_wrenches, held, joints=joints).inputs]
-    given = dict(
-        zip(["q", "qd", "qdd", "gravity", "payload", "payload_beyond"], inputs, strict=True)
-    )
-    function = loaded(source, tmp_path).held_joint_wrenches
-    status, found = evaluate(function, [given[name] for name in names], (1, 6))
+    library = loaded(source, tmp_path)
+    rows = np.array((ctypes.c_double * 20).in_dll(library, "held_joint_wrenches_payload"))
+    np.testing.assert_array_equal(rows, expected.ravel())
+    given = {"gravity": held.gravity, "payload": rows}
+    given.update(zip(["q", "qd", "qdd"], motion, strict=True))
+    inputs = [given[port.name] for port in kernel.inputs]
+    status, found = evaluate(library.held_joint_wrenches, inputs, (1, 6))
     assert status == 0
     np.testing.assert_allclose(found, mbs.joint_wrenches(held, *motion, joints=joints), atol=1e-12)
+    whole = motion.q, held.gravity, held.payloads.parameters
+    status, found = evaluate(library.held_gravity_torques, whole, (arm.n,))
+    assert status == 0
+    np.testing.assert_allclose(found, mbs.gravity_torques(held, motion.q), atol=1e-12)
 
 
 @needs_compiler

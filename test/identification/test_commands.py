@@ -233,7 +233,7 @@ def test_an_excitation_is_within_its_limits_and_at_rest_at_both_ends(excited):
 
 
 def test_an_excitation_is_within_its_limits_between_the_instants_at_which_they_are_checked():
-    model = mbs.Model.from_urdf(robot_path("arm7")).reduced(joints=["joint1", "joint2"])
+    model = mbs.Model.from_urdf(robot_path("arm7")).locked(but=["joint1", "joint2"])
     limits = MotionLimits(velocity=0.5)
     for seed in range(6):
         e = plan_excitation(model, 8.0, limits=limits, rate=2000.0, seed=seed)

@@ -12,7 +12,7 @@ from lxml import etree
 from robots import NAMELESS, all_files
 from urdf_parser_py import urdf
 
-from mbs_dynamics.model.urdf_xml import read
+from mbs_dynamics.model.urdf_elements import read
 
 pytestmark = pytest.mark.backend_independent
 
@@ -38,7 +38,9 @@ def by_the_other(path: Any) -> Any:
 
 def origin_of(element: Any) -> Any:
     origin = element.origin
-    return origin and (tuple(origin.xyz or (0.0,) * 3), tuple(origin.rpy or (0.0,) * 3))
+    if origin is None:
+        return (0.0,) * 3, (0.0,) * 3
+    return tuple(origin.xyz or (0.0,) * 3), tuple(origin.rpy or (0.0,) * 3)
 
 
 def inertial_of(link: Any) -> Any:
@@ -59,7 +61,12 @@ def joint_of(joint: Any) -> Any:
         joint.axis and tuple(joint.axis) if joint.type not in ("fixed", "floating") else None,
         limit and [getattr(limit, name) or 0.0 for name in names],
         dynamics and (dynamics.damping or 0.0, dynamics.friction or 0.0),
-        mimic and (mimic.joint, mimic.multiplier, mimic.offset or 0.0),
+        mimic
+        and (
+            mimic.joint,
+            1.0 if mimic.multiplier is None else mimic.multiplier,
+            mimic.offset or 0.0,
+        ),
     )
 
 

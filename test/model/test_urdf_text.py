@@ -38,8 +38,8 @@ def test_path_text_and_bytes_are_the_same(tmp_path):
 
 
 ENCODED = [
-    *((name, "Schürze") for name in ("utf-8", "iso-8859-1", "utf-16", "utf-16-be", "utf-32")),
-    *((name, "底座") for name in ("utf-8-sig", "utf-16-le", "gb2312", "gbk", "gb18030", "big5")),
+    *((name, "Schürze") for name in ("utf-8", "iso-8859-1", "utf-16", "utf-32")),
+    *((name, "底座") for name in ("utf-8-sig", "gb2312", "gbk", "gb18030", "big5")),
     *((name, "アーム") for name in ("shift_jis", "euc-jp", "iso-2022-jp", "cp932")),
     *(("euc-kr", "로봇팔"), ("koi8-r", "рука"), ("windows-1252", "brasé€")),
 ]
@@ -55,8 +55,6 @@ def test_the_encoding_is_the_one_declared(encoding, name, blank, tmp_path):
     path = tmp_path / "r.urdf"
     path.write_bytes(text.encode(encoding))
     for source in (text, path, text.encode(encoding)):
-        if blank and encoding in ("utf-16-le", "utf-16-be") and source is not text:
-            continue  # without a mark, and with no < first, it could be anything
         assert load(source).body_names[0] == name
 
 

@@ -63,7 +63,7 @@ class Coordinates(NamedTuple):
         periodic, slides = np.isin(np.arange(model.n), moved), np.zeros(model.n, bool)
         for joint in (each.joint for each in model.bodies):
             own = joint.velocities
-            periodic[own] &= joint.kind == "revolute" and joint.ratio == round(joint.ratio)
+            periodic[own] &= joint.is_periodic and joint.ratio == round(joint.ratio)
             slides[own] |= ~joint.screws[:3].any(axis=0)
         for k, message in contradictions(lower, upper).items():
             if k in moved:

@@ -34,6 +34,7 @@ from mbs_dynamics.errors import MbsError, ModelError, UnknownJointError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
+from mbs_dynamics.model.separation import separated
 from mbs_dynamics.ros.dynamics.base import BaseState
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.performance import cost_of
@@ -118,7 +119,7 @@ class Robot:
         )
         if self._kernel is not None:
             for name in COMPARED & self.algorithms.keys():
-                verify(self._kernel, getattr(mbs, name), self.model, name)
+                verify(self._kernel, getattr(mbs, name), self._model_of_kernel, name)
         self._inputs = [port.name for port in self._kernel.inputs] if self._kernel else []
         self._outputs = [port.name for port in self._kernel.outputs] if self._kernel else []
         self._jacobians = [x for x in self._outputs if x.startswith("jacobian_")]
@@ -129,7 +130,12 @@ class Robot:
 
     def _bind(self) -> None:
         """Store the inputs of the kernel that belong to the model."""
-        self._of_model = model_inputs(self.model, self._kernel) if self._kernel else ()
+        on = self._model_of_kernel
+        self._of_model = model_inputs(on, self._kernel) if self._kernel else ()
+
+    @property
+    def _model_of_kernel(self) -> Model:
+        return separated(self.model, self.settings.joint_wrenches)
 
     def with_environment(self, model: Model) -> Robot:
         """Return this robot with another gravity or other loads; ``model`` is the same otherwise.

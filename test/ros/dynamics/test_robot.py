@@ -21,6 +21,7 @@ from mbs_dynamics.errors import (
     UnknownJointError,
 )
 from mbs_dynamics.model.compiled import compiled
+from mbs_dynamics.model.separation import separated
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import ModelManager
@@ -48,7 +49,8 @@ def results(made, q=0.3, qd=-0.2):
 
 def kept_by(made):
     """Return the kernels that a model keeps: those that differ in loads stand together."""
-    kept = compiled(made.robot.model).kernels.values()
+    model = separated(made.robot.model, made.robot.settings.joint_wrenches)
+    kept = compiled(model).kernels.values()
     return [x for held in kept if isinstance(held, dict) for x in held.values()]
 
 
