@@ -101,7 +101,7 @@ class Joint(Value):
     @property
     def screw(self) -> FloatArray:
         """(6,) X_i of a joint with one degree of freedom; ModelError for others."""
-        if self.nv > 1:
+        if self.nv != 1:
             raise ModelError(f"joint {self.name!r} is {self.kind} and has {self.nv} screws")
         return self.screws[:, 0]
 

@@ -38,7 +38,7 @@ def separated(model: Model, joints: Sequence[str]) -> Model:
     for name in joints:
         if name not in moving and name not in model.fixed_joints:
             raise UnknownJointError(name, [*moving, *model.fixed_joints])
-    fixed = tuple(name for name in model.fixed_joints if name in names)
+    fixed = tuple(x for x in model.fixed_joints if x in names and x not in moving)
     if not fixed:
         return model
     store = compiled(model)
