@@ -46,7 +46,8 @@ def export_c(
     Each algorithm becomes ``int <prefix>_<algorithm>(inputs..., outputs...)`` on flat, row-major
     arrays. It returns 0, or the number of the quantity that was not positive, as listed in the
     header. Names, orders and sizes of joints and bodies, gravity, payloads and armature are
-    constants in the header.
+    constants in the header. Where wrenches in fixed joints separate loads, the payload of that
+    function is the constant ``<prefix>_joint_wrenches_payload``.
 
     ``prefix`` is by default the model's name, made an identifier. ``precision`` is ``"double"`` or
     ``"single"``. The other options apply to every algorithm that has them, as in

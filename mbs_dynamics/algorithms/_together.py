@@ -64,10 +64,11 @@ def compile_together(
         part.algorithm.check_model(model)
     inputs = _inputs(parts, model)
     joints = [name for part in parts for name in part.algorithm.joints_in(part.options)]
+    whole = separated(model, joints)
     return kernel_of(
-        separated(model, joints),
+        whole,
         tuple((*part[:3], tuple(part.options.values())) for part in parts),
-        lambda: _traced(parts, inputs, model),
+        lambda: _traced(parts, inputs, model, whole),
         backend=backend,
         defaults=defaults,
     )
@@ -130,10 +131,13 @@ def _frames_of(part: _Part, name: str) -> str:
     return str(part.options.get("representation", "body_fixed"))
 
 
-def _traced(parts: Sequence[_Part], inputs: Mapping[str, tuple[int, ...]], model: Model) -> Program:
-    """Return the parts as one program, those of joints on an equivalent model.
+def _traced(
+    parts: Sequence[_Part], inputs: Mapping[str, tuple[int, ...]], model: Model, whole: Model
+) -> Program:
+    """Return the parts as one program for a model, those of joints on an equivalent model.
 
     That takes fewer operations than to share the frames of the bodies with the other parts.
+    ``whole`` has the fixed joints of all parts separated; its properties are inputs of the program.
     """
 
     def equations(tree: Tree, **symbols: Any) -> dict[str, Any]:
@@ -150,7 +154,5 @@ def _traced(parts: Sequence[_Part], inputs: Mapping[str, tuple[int, ...]], model
                 results[f"{part.name}_{key}" if key else part.name] = array
         return results
 
-    joints = [name for part in parts for name in part.algorithm.joints_in(part.options)]
-    whole = separated(model, joints)
     name = "_and_".join(part.name for part in parts)
     return traced_on(whole, equations, inputs, name=name)

@@ -58,7 +58,7 @@ def regrouped(model: Model) -> Model:
     inertias = [body.inertia for body in model.bodies]
     for i, p in reversed(list(enumerate(model.parents))):
         body = model.bodies[i]
-        if body.joint.nv > 1:  # little inertia is without effect on it
+        if body.joint.nv != 1:  # little inertia is without effect on it
             continue
         inertias[i], moved = _split(inertias[i], body.joint.screw)
         if p != GROUND:

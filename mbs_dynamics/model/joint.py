@@ -42,8 +42,7 @@ class Joint(Value):
 
     name: str
     group: Subgroup
-    """The motion; or, given as the screw (6,) X_i = (e, x cross e + h e), or (0, e) if prismatic,
-    with e of unit length, that of a joint with one degree of freedom."""
+    """The motion; :func:`one_screw` returns that of a joint with one degree of freedom."""
     coordinate: int
     """Index of its first velocity."""
     mimics: str | None = None
@@ -62,9 +61,6 @@ class Joint(Value):
     one number, or one for each velocity."""
 
     def __post_init__(self) -> None:
-        group: Any = self.group
-        if not isinstance(group, Subgroup):
-            object.__setattr__(self, "group", one_screw(f"joint {self.name!r}", group))
         if self.nv > 1 and (self.mimics is not None or self.ratio != 1.0 or self.offset != 0.0):
             raise ModelError(
                 f"joint {self.name!r} is {self.kind} and cannot mimic another one: it has "
@@ -101,7 +97,7 @@ class Joint(Value):
     @property
     def screw(self) -> FloatArray:
         """(6,) X_i of a joint with one degree of freedom; ModelError for others."""
-        if self.nv > 1:
+        if self.nv != 1:
             raise ModelError(f"joint {self.name!r} is {self.kind} and has {self.nv} screws")
         return self.screws[:, 0]
 
@@ -136,7 +132,10 @@ class Joint(Value):
 
 
 def one_screw(owner: str, screw: Any) -> Subgroup:
-    """Return the subgroup that one screw (6,) generates; ModelError if its axis has no length."""
+    """Return the subgroup that one screw (6,) generates: (e, x cross e + h e), or (0, e).
+
+    Raises ModelError, naming the ``owner``, if the axis e is not of unit length.
+    """
     X = checks.numbers(f"screw of {owner}", screw, (6,))
     axis = X[:3] if X[:3].any() else X[3:]
     X = checks.snap(X / checks.unit_length(f"the axis of {owner}", axis))

@@ -36,7 +36,7 @@ from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.model.body import GROUND, Body, Frame
 from mbs_dynamics.model.diagnostics import Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.joint import Joint, Limits
+from mbs_dynamics.model.joint import Joint, Limits, one_screw
 from mbs_dynamics.model.macro_joints import macro_joint
 from mbs_dynamics.model.model import Model, warned
 from mbs_dynamics.model.subgroup import Subgroup
@@ -177,15 +177,15 @@ class _Assembly:
         m, name = self.m, self._name("joint", k)
         kind = self.kinds[int(m.jnt_type[k])]
         dof, at, e = int(m.jnt_dofadr[k]), m.jnt_pos[k], m.jnt_axis[k]
-        group: Any
         if kind == "free":
             group, home = macro_joint("free"), np.eye(4)
         elif kind == "ball":
             group = Subgroup("spherical", macro_joint("spherical").basis, se3.pose(np.eye(3), at))
         else:
             angular = kind == "hinge"
-            group = np.concatenate([e, np.cross(at, e)] if angular else [np.zeros(3), e])
-            home = home @ se3.exp_screw(group, -m.qpos0[m.jnt_qposadr[k]])  # ref
+            X = np.concatenate([e, np.cross(at, e)] if angular else [np.zeros(3), e])
+            group = one_screw(f"joint {name!r}", X)
+            home = home @ se3.exp_screw(X, -m.qpos0[m.jnt_qposadr[k]])  # ref
         limits = Limits(effort=self.efforts.get(k))
         if m.jnt_limited[k] and kind in ("hinge", "slide"):
             limits = limits._replace(lower=float(m.jnt_range[k, 0]), upper=float(m.jnt_range[k, 1]))

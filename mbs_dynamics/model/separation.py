@@ -12,7 +12,7 @@ import numpy as np
 
 from mbs_dynamics.errors import UnknownJointError
 from mbs_dynamics.model.body import GROUND, Body
-from mbs_dynamics.model.compiled import Compiled, compiled
+from mbs_dynamics.model.compiled import Compiled, compiled, placed_links
 from mbs_dynamics.model.fixed_joints import chain, link_inertia, start_of
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
@@ -38,7 +38,7 @@ def separated(model: Model, joints: Sequence[str]) -> Model:
     for name in joints:
         if name not in moving and name not in model.fixed_joints:
             raise UnknownJointError(name, [*moving, *model.fixed_joints])
-    fixed = tuple(name for name in model.fixed_joints if name in names)
+    fixed = tuple(x for x in model.fixed_joints if x in names and x not in moving)
     if not fixed:
         return model
     store = compiled(model)
@@ -65,6 +65,11 @@ def _separated(model: Model, fixed: Sequence[str]) -> Model:
     for name, key in of_link.items():
         inertia = link_inertia(model.bodies, model.frames, name)
         inertias[key] = inertias.get(key, Inertia.zero()) + inertia
+    names = [  # a link that names its body may be beyond a fixed joint
+        body.name if of_link[body.name] == (i, "") else f"inner {body.name}"
+        for i, body in enumerate(model.bodies)
+    ]
+    renamed = dict(zip(model.body_names, names, strict=True))
     bodies: list[Body] = []
     index = {(GROUND, ""): GROUND}
     for i in range(GROUND, model.nb):
@@ -72,11 +77,9 @@ def _separated(model: Model, fixed: Sequence[str]) -> Model:
             body = model.bodies[i]
             parent = index[part(body.parent, start_of(model.bodies, i))]
             index[i, ""] = len(bodies)
-            own = of_link[body.name] == (i, "")  # else its link is beyond a fixed joint
-            name = body.name if own else f"inner {body.name}"
             inertia = inertias.get((i, ""), Inertia.zero())
             inertia = inertia if any(key[1] for key in inertias if key[0] == i) else body.inertia
-            bodies.append(replace(body, name=name, parent=parent, inertia=inertia))
+            bodies.append(replace(body, name=names[i], parent=parent, inertia=inertia))
         here = [name for name in fixed if model.fixed_joints[name].child.body == i]
         for name in sorted(here, key=lambda name: -len(model.fixed_joints[name].links)):
             child = model.fixed_joints[name].child
@@ -92,7 +95,13 @@ def _separated(model: Model, fixed: Sequence[str]) -> Model:
     empty = {*parts} - {load.body for load in loads}
     loads += [Payload(bodies[i].name, i, np.zeros(10)) for i in empty]
     loads.sort(key=lambda load: (load.body, load.link))
-    return replace(model, bodies=tuple(bodies), frames=frames, payloads=Payloads(loads))
+    return replace(
+        model,
+        bodies=tuple(bodies),
+        frames=frames,
+        payloads=Payloads(loads),
+        _placed=tuple(renamed.get(link, link) for link in placed_links(model)),
+    )
 
 
 def loads_on(model: Model, finer: Model, rows: Any) -> Any:

@@ -38,7 +38,7 @@ import numpy as np
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import Symbol, atan2, cos, positive, sin, sqrt
+from mbs_dynamics.compiler import atan2, cos, positive, sin, sqrt
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.values import Value
@@ -83,8 +83,6 @@ class Subgroup(Value):
     @cached_property
     def actuators(self) -> FloatArray:
         """(6, k) wrenches A of unit actuators, with S^T A = I: couples and forces along axes."""
-        if self.nv == 1:
-            return np.asarray(actuators_of(self.basis))
         A = np.zeros(self.basis.shape)
         A[:3, self._turning] = self.basis[:3, self._turning]
         A[3:, self._sliding] = self._along.T
@@ -234,13 +232,6 @@ class Subgroup(Value):
             return np.eye(3)
         e = self.basis[:3, self._turning[0]]
         return se3.exp_screw(np.concatenate([e, np.zeros(3)]), q[self._m])[:3, :3]
-
-
-def actuators_of(X: Array) -> Array:
-    """Return the wrench (6, 1) of the unit actuator of one screw (6, 1): a couple or a force."""
-    zero = np.zeros((3, 1))
-    turns = any(isinstance(x, Symbol) or x for x in X[:3, 0])
-    return np.concatenate([X[:3], zero] if turns else [zero, X[3:]])
 
 
 def _length2(quaternion: Array, joint: str) -> Any:

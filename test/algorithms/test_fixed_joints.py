@@ -17,8 +17,10 @@ import pytest
 from robots import robot
 
 import mbs_dynamics as mbs
+from mbs_dynamics.bridges._programs import kernel_for
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie import se3
+from mbs_dynamics.model.separation import separated
 from mbs_dynamics.resources import robot_path
 
 
@@ -187,3 +189,33 @@ def test_joints_that_are_not_there_are_refused_by_name(joints, error, said):
     for wrenches in (None, {"tool": np.ones(6)}):
         with pytest.raises(error, match=said):
             mbs.joint_wrenches(arm, *arm.random_state(), wrenches, joints=joints)
+
+
+def test_a_link_that_names_its_body_may_be_beyond_the_fixed_joint():
+    """After another root was chosen, and a joint between them had been locked."""
+    arm = mbs.Model.from_urdf(robot_path("arm7")).with_payload("link3", 0.5, (0.1, 0.0, 0.0))
+    q, qd, qdd = arm.random_state(3)
+    kept = [k for k in range(7) if k != 3]
+    qd[3] = qdd[3] = 0.0
+    loads = {"link3": np.arange(6.0), "link4": np.ones(6), "link1": -np.ones(6)}
+    fixed = arm.locked({"joint4": q[3]}).rerooted("tool")
+    assert fixed.fixed_joints["joint4"].child.name == "link3"
+    whole = arm.rerooted("tool")
+    order = [arm.joint_names.index(name) for name in whole.joint_names]
+    motion = [x[order] for x in (q, qd, qdd)]
+    rest = [arm.joint_names.index(name) for name in fixed.joint_names]
+    assert sorted(rest) == kept
+    found = mbs.joint_wrenches(fixed, q[rest], qd[rest], qdd[rest], loads, joints=["joint4"])
+    expected = mbs.joint_wrenches(whole, *motion, loads, joints=["joint4"])
+    same(found, expected)
+
+
+def test_a_model_with_separate_fixed_joints_is_not_separated_again():
+    arm = mbs.Model.from_urdf(robot_path("arm7")).with_payload("tool", 1.0)
+    motion, joints = arm.random_state(1), ["flange_joint"]
+    kernel = kernel_for(mbs.joint_wrenches, arm, {"joints": joints, "inertial_parameters": True})
+    same(kernel(*motion), mbs.joint_wrenches(arm, *motion, joints=joints))
+    apart = separated(arm, joints)
+    assert separated(apart, joints) is apart
+    for function in (mbs.gravity_torques, mbs.mass_matrix):
+        same(function(apart, motion.q), function(arm, motion.q))

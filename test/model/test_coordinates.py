@@ -11,11 +11,11 @@ import mbs_dynamics as mbs
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.integrate import JointForces, simulate, stop_events
 from mbs_dynamics.model.coordinates import bounded, drivetrain_of, is_continuous, limits_of
-from mbs_dynamics.model.joint import Joint, Limits
+from mbs_dynamics.model.joint import Joint, Limits, one_screw
 
 pytestmark = pytest.mark.backend_independent
 
-ABOUT_Z = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+ABOUT_Z = one_screw("z", [0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
 GRIPPER = """<robot name="gripper"><link name="palm"/>
   <link name="left"><inertial><origin xyz="0.1 0 0"/><mass value="1"/>

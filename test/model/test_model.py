@@ -18,6 +18,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.errors import ModelError, ModelWarning, UnknownBodyError, UnknownJointError
 from mbs_dynamics.model import GROUND, Body, Frame, Inertia, Joint, Limits, Model
 from mbs_dynamics.model.diagnostics import diagnose
+from mbs_dynamics.model.joint import one_screw
 from mbs_dynamics.model.orders import leaves, path, tools
 from mbs_dynamics.representation.tree import Tree
 
@@ -30,7 +31,7 @@ CUBE = np.diag([0.02, 0.02, 0.02])
 def body(name, parent=GROUND, coordinate=0, *, joint_name=None, **given):
     """A ball off its joint, which turns about z and may have further properties."""
     about_z = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
-    moved_by = Joint(joint_name or f"to_{name}", about_z, coordinate, **given)
+    moved_by = Joint(joint_name or f"to_{name}", one_screw("z", about_z), coordinate, **given)
     return Body(name, parent, np.eye(4), moved_by, Inertia.from_com(1.0, np.ones(3), CUBE))
 
 
@@ -279,13 +280,13 @@ def test_diagnostics_are_one_warning_where_the_model_is_made():
 def test_screw_of_a_joint_is_of_unit_length_and_has_exact_zeros():
     axis = np.array([0.6, 1e-15, 0.8]) * (1.0 + 5e-7)
     given = np.concatenate([axis, np.cross((0.1, 0.2, 0.3), axis)])
-    joint = Joint("turn", given, 0)
+    joint = Joint("turn", one_screw("joint 'turn'", given), 0)
     assert abs(np.linalg.norm(joint.screw[:3]) - 1.0) < 1e-15
     assert joint.screw[1] == 0.0
     assert_close(joint.screw, given / (1.0 + 5e-7), 1e-15)
     with pytest.raises(ValueError, match="read-only"):
         joint.screw[0] = 1.0
-    slide = Joint("slide", np.array([0, 0, 0, 0, 0, 1.0 - 5e-7]), 0)
+    slide = Joint("slide", one_screw("joint 'slide'", [0, 0, 0, 0, 0, 1.0 - 5e-7]), 0)
     assert slide.screw.tolist() == [0, 0, 0, 0, 0, 1]
 
 
