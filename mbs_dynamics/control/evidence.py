@@ -40,7 +40,7 @@ MODEL_ERROR = 0.2
 FAST = 0.2
 """Mean speed in rad/s that a rising arm does not reach by an error of the model."""
 
-FASTER = 1.0
+FASTER = 0.3
 """Growth of a speed in rad/s or m/s under the whole of g that no error of the model explains."""
 
 DELAY = 0.06

@@ -734,6 +734,7 @@ class Guard:
             self.evidence.end()
         else:
             self._gather_evidence(now, limits.ramp_in_time)
+            self.remark = UNVERIFIED
         self.policy.most_share = self.evidence.share
         if self.collisions is not None:
             self.collisions.resume(now)
@@ -790,7 +791,6 @@ class Guard:
         """Watch the arm from now on while torques grow."""
         positions = self.commanded(list(self.q))
         self.evidence.begin(now, positions, ramp_in_time)
-        self.remark = UNVERIFIED
 
     def settle(self, now: float) -> None:
         """Damp the momentum of the arm for ``settle_time``, with a coefficient that falls."""
