@@ -467,6 +467,7 @@ class Guard:
                 policy.grip,
                 agree,
                 self._stays,
+                policy.grip == 0.0 and not self.drives.switching(now),
             )
             engaged, alone = policy.engaged, policy.state is GuardState.ENABLED
             if fault is not None:
