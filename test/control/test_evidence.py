@@ -109,7 +109,7 @@ def test_an_arm_of_right_signs_is_enabled_whatever_it_measures(first, kp, effort
         bench.run(0.004)
         bench.braked = supported
         bench.run(1.0)
-        assert UNVERIFIED not in "".join(bench.events)  # that is said of torques, once these are asked for
+        assert UNVERIFIED not in "".join(bench.events)  # that is said once torques are asked for
     assert bench.arm.enable(bench.t) == []
     bench.run(0.004)
     bench.braked = supported
