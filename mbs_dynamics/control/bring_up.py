@@ -118,12 +118,12 @@ class BringUp:
         self._positions: list[float] = []
         self._efforts: list[float] = []
         m = len(self._limits)
-        self.arm.guard.drives.nudge = [nudge if k == self._joint else 0.0 for k in range(m)]
+        self.arm.policy.nudge = [nudge if k == self._joint else 0.0 for k in range(m)]
 
     def _stop(self, *problems: str) -> None:
         self.done = True
         self.problems += problems
-        self.arm.guard.drives.nudge = []
+        self.arm.policy.nudge = []
 
     def step(self, t: float, frames: Sequence[Frame] = ()) -> Command:
         """Return the command for the motors, as the step of the arm does."""
@@ -139,10 +139,10 @@ class BringUp:
             elif self.arm.guard.q or t - self._since >= FIRST_FRAMES:
                 self._stop(*problems)
             return command
-        if self.arm.guard.evidence.active:  # what holds the arm still changes
+        if problem := self.arm.guard.input_problem(t):
+            self._stop(problem)
+        elif self.arm.guard.evidence.active:  # what holds the arm still changes
             self._start_phase(t, 0.0)
-        elif self.arm.guard.input_problem(t):
-            self._stop(self.arm.guard.input_problem(t))
         else:
             self._observe(t)
         return command

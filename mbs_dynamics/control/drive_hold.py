@@ -39,8 +39,6 @@ class DriveHold:
         """(n,) positions that the drives hold, where they do."""
         self.slipped = ""
         """Which drive did not hold the arm; empty if all do."""
-        self.nudge: list[float] = []
-        """(m,) torques in addition to gravity while drives hold; empty: none."""
         self._since = -math.inf
         self._gripped = False
         self._switched_at = -math.inf
@@ -60,15 +58,10 @@ class DriveHold:
             self._since, self._torques, self.slipped = policy.since, None, ""
         if policy.engaged or not self.held:
             return None
-        if not self.nudge:
+        if not policy.nudge:
             self._follow_slip(policy, q)
-        gravity = law.holding_torques(np.array(self.held), now)
-        self._torques = Torques(gravity, [], [])
-        share = policy.most_share
-        if not (self.nudge and share > 0.0):
-            return self._torques
-        rows = zip(gravity, self.nudge, strict=True)
-        return Torques([g + nudge / share for g, nudge in rows], [], [])  # whole, of a share of g
+        self._torques = Torques(law.holding_torques(np.array(self.held), now), [], [])
+        return self._torques
 
     def _follow_slip(self, policy: CommandPolicy, q: Sequence[float]) -> None:
         """Let the positions that drives are to hold follow an arm that they do not hold.

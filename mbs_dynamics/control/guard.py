@@ -467,6 +467,7 @@ class Guard:
                 policy.grip,
                 agree,
                 self._stays,
+                policy.grip == 0.0 and not self.drives.switching(now),
             )
             engaged, alone = policy.engaged, policy.state is GuardState.ENABLED
             if fault is not None:
@@ -734,6 +735,7 @@ class Guard:
             self.evidence.end()
         else:
             self._gather_evidence(now, limits.ramp_in_time)
+            self.remark = UNVERIFIED
         self.policy.most_share = self.evidence.share
         if self.collisions is not None:
             self.collisions.resume(now)
@@ -790,7 +792,6 @@ class Guard:
         """Watch the arm from now on while torques grow."""
         positions = self.commanded(list(self.q))
         self.evidence.begin(now, positions, ramp_in_time)
-        self.remark = UNVERIFIED
 
     def settle(self, now: float) -> None:
         """Damp the momentum of the arm for ``settle_time``, with a coefficient that falls."""

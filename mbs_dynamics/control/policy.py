@@ -165,6 +165,8 @@ class CommandPolicy:
         self.limited = Limited()
         self.most_share = 1.0
         """Largest share of gravity torques while they ramp in, or while drives hold the arm."""
+        self.nudge: Sequence[float] = ()
+        """(n,) torques in addition to gravity torques while drives hold the arm; empty: none."""
         self._commanded_at = 0.0
         self._begin = self.since = 0.0
         self._dismissed = False
@@ -448,6 +450,8 @@ class CommandPolicy:
             if self.fault is not None and self.fault.doubt is Doubt.MOTOR:
                 for k in self.fault.joints:
                     wanted[k] = 0.0
+            if self.nudge and self.grip == 1.0:
+                wanted = list(map(add, wanted, self.nudge))
         if torques is not None and damps and torques.damping:
             if self._damps_until:
                 pairs = zip(wanted, torques.damping, self._damps_until, strict=True)

@@ -44,6 +44,9 @@ LEADS = np.array([0.2] * 3 + [0.1] * 3)
 HALT_TIME, AT_REST = 1.0, 0.01
 """Time in s in which a posture comes to rest, and velocity in rad/s or m/s of an arm at rest."""
 
+HELD_OFF = np.array([0.05, 0.01])
+"""Errors in rad and m from which on it is reported that a position limit keeps a link off."""
+
 REACHED = 0.01, 1e-3
 """Errors in rad and m within which a pose is reached."""
 
@@ -190,7 +193,11 @@ class PoseFollower:
             self._v = np.where(met, 0.0, v)
             if met.all():
                 self._C = self._target
-            self._report_lag(bool(((share < 0.1) & e.any(axis=1, keepdims=True)).any()), off, now)
+            waits = bool(((share < 0.1) & e.any(axis=1, keepdims=True)).any())
+            self._report_lag(waits, off, now, "its reference, which waits")
+        elif dt > 0.0 and self.joints.at_limits(q):
+            off = self._error(self._kinematics(q)[0][0], self._C)
+            self._report_lag(bool((length_of(off)[:, 0] > HELD_OFF).any()), off, now, "its target")
         return PoseReference(self._C, self._v.ravel(), posture.q, posture.qd)
 
     def _halted(self, now: float) -> JointReference:
@@ -211,15 +218,14 @@ class PoseFollower:
         leaves = (off * v).sum(axis=1, keepdims=True) > 0.0
         return np.where(leaves, slowed_by(ratio, np.ones((2, 1))), 1.0)
 
-    def _report_lag(self, waits: bool, off: FloatArray, now: float) -> None:
-        if not self._lag.due(waits, now):
+    def _report_lag(self, lags: bool, off: FloatArray, now: float, what: str) -> None:
+        if not self._lag.due(lags, now):
             return
         angle, distance = length_of(off)[:, 0]
         at = self.joints.at_limits(self._q)
         why = f"; {', '.join(at)} at a position limit" if at else ""
         self.joints.remark = (
-            f"the reference of {str(self._link)!r} waits for the arm, which is {distance:.3g} m "
-            f"and {angle:.3g} rad away{why}"
+            f"{str(self._link)!r} is {distance:.3g} m and {angle:.3g} rad away from {what}{why}"
         )
 
 

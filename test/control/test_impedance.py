@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Impedance laws on a simulated arm: ratio, stiffness, energy, drift, switches, references."""
 
+import re
+
 import numpy as np
 import pytest
 from guarded_bench import ARMATURE, EVENTS, Loop, Q, happen, table
@@ -273,12 +275,13 @@ POSE = pose_of(Q)
 )
 def test_what_an_arm_cannot_follow_is_refused_by_name_and_nothing_moves(mode, target, said):
     loop = Loop(MODES[mode], **IDEAL).enabled()
+    drift = 0.3 * abs(loop.bus.qd).max()  # without friction, an arm that floats goes on
     ask = loop.arm.switch if callable(target) else loop.arm.aim
     with pytest.raises(MbsError, match=said):
         ask(loop.now, target)
     loop.run(0.3)
     assert loop.arm.state == "enabled"
-    assert loop.bus.moved < 2e-3
+    assert loop.bus.moved < 1e-3 + drift
 
 
 @pytest.mark.parametrize(
@@ -425,7 +428,7 @@ def test_a_link_that_is_held_back_is_waited_for():
         loop.run(0.004)
     reference = loop.arm.guard.following.follower.at(loop.bus.q, loop.now).pose
     assert np.linalg.norm((reference - pose_of(loop.bus.q))[:3, 3]) < 0.11
-    assert any("'tool' waits for the arm" in event for event in loop.events)
+    assert any("'tool' is" in event and "waits" in event for event in loop.events)
     loop.bus.push[:] = 0.0
     way = recorded(loop, 4.0, 0.004, lambda loop: pose_of(loop.bus.q)[:3, 3])
     assert np.linalg.norm(np.diff(way, axis=0), axis=1).max() < 0.004 * (0.4 + 0.25)
@@ -444,6 +447,15 @@ def test_a_pose_that_is_accepted_drives_no_joint_past_its_limit():
         assert loop.arm.state == "enabled"
         assert (way < MODEL.upper).all()
         assert (way > MODEL.lower).all()
+        if link == TOOL:
+            np.testing.assert_allclose(pose_of(loop.bus.q)[:3, 3], target[:3, 3], atol=5e-3)
+            continue
+        said = "'link7' is .* rad away from {}.*; joint7 at a position limit"
+        assert any(re.match(said.format("its reference"), event) for event in loop.events)
+        reference = loop.arm.guard.following.follower.at(loop.bus.q, loop.now).pose
+        loop.arm.aim(loop.now, PoseTarget(reference))
+        loop.run(3.0)
+        assert any(re.match(said.format("its target"), event) for event in loop.events)
 
 
 def test_stop_lets_the_posture_come_to_rest_as_well():
@@ -467,12 +479,11 @@ def test_noise_does_not_turn_a_torque_around_at_half_a_turn(turn):
     """The wrist is led away from its reference, by hand."""
     rng, law, found = np.random.default_rng(0), laws.CartesianImpedance(TOOL, 0.0, 5.0), []
     start = Q - 0.5 * (np.arange(7) == 6)
-    loop = Loop(law, model=MODEL, q=start, step=0.001)
-    loop.arm.step(0.0, loop.bus.read())
-    assert loop.arm.enable(0.0) == []
-    for n in range(1000):
+    loop = Loop(law, model=MODEL, q=start, step=0.001).enabled()
+    loop.run(0.4)  # until drives have let go for longer than the arm is watched
+    for n in range(800):
         q = start.copy()
-        q[6] += turn * min(1.0, max(0.0, (n - 250) / 450))
+        q[6] += turn * min(1.0, n / 450)
         loop.bus.place(q + rng.normal(0.0, 1e-3, 7))
         loop.run(0.004)
         found.append(loop.command.torques[6])

@@ -67,7 +67,8 @@ def test_an_arm_that_carries_its_own_weight_is_stopped_before_it_moves_far(value
     assert bench.moved < 0.05
     assert abs(bench.qd).max() < 0.05
     assert UNVERIFIED in bench.said
-    assert bench.core.policy.at_rest or not bench.torques[-1].any()
+    bench.go(1.0)  # damping may act for the ramp time
+    assert bench.core.policy.at_rest
 
 
 @pytest.mark.parametrize("efforts", EFFORTS)
