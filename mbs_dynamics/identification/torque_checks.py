@@ -371,7 +371,7 @@ def check_single_factors(name: str, torques: Torques) -> None:
         without = np.where(np.arange(k) == j, 1.0, g)
         if fit.misfit(range(k), without) < fit.misfit(range(k), g) + DECISIVE:
             other[j], g = False, without
-    if not other.any():
+    if not fit.misfit(range(k), g) < fit.misfit(range(k)) - DECISIVE:
         return
     if (g[other] < 0.0).all():
         raise RecordingError(
@@ -381,9 +381,9 @@ def check_single_factors(name: str, torques: Torques) -> None:
     listed = _listed(torques, 1.0 / g, other)
     raise RecordingError(
         f"{name}: no masses explain the torques of all joints. They would with torques of "
-        f"{torques.named(other)} divided by a factor: {listed}. Are these in another unit, or "
-        "currents? State the unit, as in --columns NAME=tau_joint1[mN m], or give factors by "
-        "--gains"
+        f"{torques.named(other)} divided by a factor, beside those of the others: {listed}. Are "
+        "these in another unit, or currents? State the unit, as in --columns "
+        "NAME=tau_joint1[mN m], or give factors by --gains"
     )
 
 
