@@ -131,10 +131,11 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
     torques = torques.thinned()
     notes = check_order(name, torques)
     notes += check_signs(name, torques)
-    check_gravity(name, torques, stated=stated)
+    check_gravity(name, torques)
     if not stated:
         check_common_factor(name, torques)
     check_single_factors(name, torques)
+    check_gravity_of_joints(name, torques, stated=stated)
     check_explained(name, torques)
     return notes
 
@@ -186,7 +187,12 @@ def check_signs(name: str, torques: Torques) -> list[str]:
         check_explained(name, min(right_signed, key=unexplained_share))
     if not wrong.any():
         return [small] if unknown.any() else []
-    if not right.any():
+    fit = _fit(torques)
+    alone = fit is not None and (
+        fit.misfit(range(len(wrong)), turned[0])
+        < fit.misfit(range(len(wrong)), turned[1]) - DECISIVE
+    )
+    if not right.any() and not alone:
         more = f" ({small}; reverse them as well)" if unknown.any() else ""
         raise RecordingError(
             f"{name}: the torques of all joints ({', '.join(torques.joints)}) have the opposite "
@@ -267,34 +273,50 @@ def _gravity_ratios(torques: Torques) -> tuple[FloatArray, FloatArray, FloatArra
     return ratios, shares, sizes
 
 
-def check_gravity(name: str, torques: Torques, *, stated: bool = False) -> None:
-    """Raise RecordingError for torques from which gravity was taken off.
+def check_gravity(name: str, torques: Torques) -> None:
+    """Raise RecordingError for torques of all joints from which gravity was taken off."""
+    lacking, known, ratios, _ = _lacking(torques)
+    if lacking.any() and (lacking == known).all():
+        raise RecordingError(
+            f"{name}: the measured torques are without gravity: shares of the description's "
+            f"gravity torques in them are {_per_cent(torques, ratios, lacking)}. This driver "
+            "subtracts gravity, so that masses cannot be identified, or the arm is mounted "
+            "otherwise, see --gravity"
+        )
+
+
+def check_gravity_of_joints(name: str, torques: Torques, *, stated: bool = False) -> None:
+    """Raise RecordingError for joints whose torques are without gravity, unlike those of others.
 
     With ``stated`` torques of single joints may be small, since the description may be wrong.
     """
-    ratios, _, sizes = _gravity_ratios(torques)
-    known = np.isfinite(ratios)
-    with np.errstate(invalid="ignore"):
-        lacking = known & (np.abs(ratios) < LACKING) & (sizes < SMALL)
-    if not lacking.any():
+    lacking, _, ratios, sizes = _lacking(torques)
+    if stated or not lacking.any():
         return
-    rows = zip(torques.joints, ratios, lacking, strict=True)
-    listed = ", ".join(f"{name} {100.0 * ratio:.0f} %" for name, ratio, one in rows if one)
-    shares = f"shares of the description's gravity torques in them are {listed}"
-    if (lacking == known).all():
-        raise RecordingError(
-            f"{name}: the measured torques are without gravity: {shares}. This driver subtracts "
-            "gravity, so that masses cannot be identified, or the arm is mounted otherwise, see "
-            "--gravity"
-        )
-    share = unexplained_share(torques)
     without_masses = torques.masses is None and bool((sizes[lacking] < NOTHING).all())
-    if not stated and (share > 0.5 * FOREIGN or without_masses):  # or are these masses wrong?
+    if unexplained_share(torques) > 0.5 * FOREIGN or without_masses:  # or are these masses wrong?
         raise RecordingError(
             f"{name}: the torques of {torques.named(lacking)} are without gravity, those of other "
-            f"joints have it: {shares}. They are not the torques about the axes of these joints, "
-            f"or the driver subtracts gravity there, or the description is wrong. {ADVICE}"
+            "joints have it: shares of the description's gravity torques in them are "
+            f"{_per_cent(torques, ratios, lacking)}. They are not the torques about the axes of "
+            "these joints, or the driver subtracts gravity there, or the description is wrong. "
+            f"{ADVICE}"
         )
+
+
+def _lacking(
+    torques: Torques,
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], FloatArray, FloatArray]:
+    """Return the joints without gravity (k,), those with known ratios, the ratios and sizes."""
+    ratios, _, sizes = _gravity_ratios(torques)
+    with np.errstate(invalid="ignore"):
+        lacking = (np.abs(ratios) < LACKING) & (sizes < SMALL)
+    return np.asarray(lacking), np.isfinite(ratios), ratios, sizes
+
+
+def _per_cent(torques: Torques, ratios: FloatArray, used: NDArray[np.bool_]) -> str:
+    rows = zip(torques.joints, ratios, used, strict=True)
+    return ", ".join(f"{name} {100.0 * ratio:.0f} %" for name, ratio, one in rows if one)
 
 
 def check_common_factor(name: str, torques: Torques) -> None:
@@ -413,7 +435,8 @@ def check_order(name: str, torques: Torques) -> list[str]:
             break
         best, order = least, trial
     changed = np.array(order) != np.arange(k)
-    if best < min(right - DECISIVE, fit.misfit(range(k), fit.factors())):
+    explained = bool((fit.shares(order)[changed] < EXPLAINED**2).all())
+    if explained and best < min(right - DECISIVE, fit.misfit(range(k), fit.factors())):
         pairs = zip(order, torques.joints, changed, strict=True)
         listed = ", ".join(f"{torques.joints[i]} of {joint}" for i, joint, one in pairs if one)
         raise RecordingError(
@@ -486,6 +509,10 @@ class _Fit(NamedTuple):
 
         It does not depend on the sizes of the torques of joints.
         """
+        return float(np.log(self.shares(order, factors)).sum())
+
+    def shares(self, order: Sequence[int], factors: FloatArray | float = 1.0) -> FloatArray:
+        """Return the unexplained shares of variance of the joints (k,), at most 1."""
         k = len(order)
         g = factors * np.ones(k)
         least, d, c = (x[range(k), order] for x in (self.left, self.d, self.c))
@@ -494,7 +521,7 @@ class _Fit(NamedTuple):
         x = _solved(np.tensordot(weights, self.A, 1), right[:, None])[:, 0]
         rest = g**2 * d - 2.0 * g * (c @ x) + np.einsum("p,jpq,q->j", x, self.A, x)
         rest = np.maximum(rest / np.maximum(g**2, 1e-12), self.samples * least)
-        return float(np.log(np.minimum(rest / np.maximum(d, self.samples * least), 1.0)).sum())
+        return np.asarray(np.minimum(rest / np.maximum(d, self.samples * least), 1.0))
 
     def share(self, order: Sequence[int]) -> float:
         """Return the share of the torques that is unexplained."""
