@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,13 +26,11 @@ from mbs_dynamics.identification.identify import (
     checked_torques,
     equations_of,
     identify,
-    torques_of,
 )
 from mbs_dynamics.identification.recording import Recording, RecordingError
 from mbs_dynamics.identification.still_payload import LIGHTEST, deviations, to_body
-from mbs_dynamics.identification.torque_checks import ADVICE, check_gravity
+from mbs_dynamics.identification.torque_checks import ADVICE
 from mbs_dynamics.identification.torque_model import Equations, TorqueModel, stacked
-from mbs_dynamics.model.body import Frame
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 
@@ -120,20 +117,6 @@ def _prior(rows: FloatArray, right: FloatArray) -> Inertia:
     return Inertia.from_com(mass, np.array(moment) / mass, GYRATION * mass * np.eye(3))
 
 
-def _check_arm(
-    recording: Recording, torque_model: TorqueModel, equations: Sequence[Equations], frame: Frame
-) -> None:
-    """Raise RecordingError for torques without those of the arm against gravity, whatever the load.
-
-    Drivers that subtract the weight of the arm leave that of the load.
-    """
-    A, _ = stacked(equations)
-    load = A[..., 10 * frame.body : 10 * frame.body + 4]
-    torques = torques_of(torque_model, equations)
-    free = load if torques.free is None else np.concatenate([torques.free, load], axis=-1)
-    check_gravity(recording.name, replace(torques, free=free))
-
-
 def _check_mass(recording: Recording, model: Model, link: str, mass: float) -> None:
     """Raise RecordingError for a load that no arm carries, if the unit was not stated."""
     arm = sum(float(body.inertia.mass) for body in model.bodies)
@@ -169,8 +152,6 @@ def identify_payload(
         equations, x, note = _of_both(torque_model, equations, alone)
         notes.append(note)
     A, b = stacked(equations)
-    if alone is None:
-        _check_arm(recording, torque_model, equations, frame)
     rest = b - A @ x
     columns = slice(10 * frame.body, 10 * frame.body + 10)
     load = A[..., columns] @ to_body(frame)

@@ -56,7 +56,7 @@ COMMON, SPREAD = 4.5, 1.6
 CLOSE = 0.1
 """Relative difference between a factor and that of a unit that is named."""
 
-FACTOR = 2.0
+FACTOR = 1.5
 """Smallest factor of single joints that is refused."""
 
 FOREIGN = 0.2
@@ -212,7 +212,7 @@ def _sign(torques: Torques, j: int) -> int:
     small ones may be wrong.
     """
     sizes = torques.gravity.std(axis=0)
-    if not sizes[j] > (MATTERS if torques.masses is None else LARGE) * sizes.max():
+    if not sizes[j] > (MATTERS if torques.friction is None else LARGE) * sizes.max():
         return 0
     tau = torques.measured[:, j]
     free = np.ones((len(tau), 1))
@@ -385,8 +385,9 @@ def check_single_factors(name: str, torques: Torques) -> None:
     factors = factors / (common * (1.0 if (scaled > 0.0).mean() >= 0.5 else -1.0))
     other = (factors < 1.0 / FACTOR) | (factors > FACTOR)
     other &= np.abs(factors) > 1e-3  # which no masses explain, whatever the factor
-    if not other.all():  # the others are right, whatever the masses of the description
-        factors = factors / np.median(factors[~other])
+    same = ~other & (np.abs(factors) > 1e-3)
+    if same.any():  # these are right, whatever the masses of the description
+        factors = factors / np.median(factors[same])
     k = len(factors)
     g = np.where(other, factors, 1.0)
     for j in np.flatnonzero(other):  # without those that need no factor
