@@ -268,6 +268,13 @@ def checked_torques(
     torque_model: TorqueModel, equations: Sequence[Equations], parts: Sequence[Recording]
 ) -> list[str]:
     """Return notes on the torques of a motion; raise RecordingError for those of no such arm."""
+    name = ", ".join(dict.fromkeys(part.name for part in parts))
+    stated = all(part.torques_stated for part in parts)
+    return check_torques(name, torques_of(torque_model, equations), stated=stated)
+
+
+def torques_of(torque_model: TorqueModel, equations: Sequence[Equations]) -> Torques:
+    """Return the torques of a motion, to be checked."""
     A, b = stacked(equations)
     k, rigid = len(torque_model.joints), torque_model.rigid
     own = A[..., rigid:].reshape(len(A), k, k, len(JOINT_TERMS))[:, range(k), range(k)]
@@ -276,7 +283,7 @@ def checked_torques(
         for terms in (("coulomb", "viscous"), ("inertia",))
     )
     columns = [place for place in torque_model.independent().columns if place < rigid]
-    torques = Torques(
+    return Torques(
         torque_model.joints,
         b,
         A @ torque_model.described(),
@@ -285,8 +292,6 @@ def checked_torques(
         inertia,
         A[..., columns],
     )
-    name = ", ".join(dict.fromkeys(part.name for part in parts))
-    return check_torques(name, torques, stated=all(part.torques_stated for part in parts))
 
 
 def equations_of(

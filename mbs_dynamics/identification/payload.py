@@ -28,13 +28,20 @@ from mbs_dynamics.identification.identify import (
     identify,
 )
 from mbs_dynamics.identification.recording import Recording, RecordingError
-from mbs_dynamics.identification.still_payload import deviations, to_body
+from mbs_dynamics.identification.still_payload import LIGHTEST, deviations, to_body
+from mbs_dynamics.identification.torque_checks import ADVICE
 from mbs_dynamics.identification.torque_model import Equations, TorqueModel, stacked
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 
-PRIOR = Inertia.from_com(1.0, (0.0, 0.0, 0.0), 0.001 * np.eye(3))
-"""Prior of a load: one kilogram, some centimetres in size."""
+GYRATION = 0.001
+"""Square of the radii of gyration of the prior of a load in m^2: some centimetres in size."""
+
+FARTHEST = 0.5
+"""Largest distance in m of the centre of mass of the prior from the link."""
+
+HEAVIEST = 2.0
+"""Largest mass of a load, in masses of the arm, unless the unit of the torques was stated."""
 
 
 class PayloadEstimate(NamedTuple):
@@ -96,6 +103,30 @@ def _of_both(
     return parts, alone.x[alone.torque_model.columns_of(both)], note
 
 
+def _prior(rows: FloatArray, right: FloatArray) -> Inertia:
+    """Return the prior of a load, near the mass and centre of mass that fit best if it has any.
+
+    ``rows`` (N, p) have the inertial parameters of the load first.
+    """
+    lengths = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
+    columns = [*range(4), *range(10, rows.shape[1])]
+    fit = np.linalg.lstsq(rows[:, columns] / lengths[columns], right, rcond=1e-6)[0]
+    mass, *moment = (fit / lengths[columns])[:4]
+    if mass < LIGHTEST or np.linalg.norm(moment) > FARTHEST * mass:
+        return Inertia.from_com(1.0, (0.0, 0.0, 0.0), GYRATION * np.eye(3))
+    return Inertia.from_com(mass, np.array(moment) / mass, GYRATION * mass * np.eye(3))
+
+
+def _check_mass(recording: Recording, model: Model, link: str, mass: float) -> None:
+    """Raise RecordingError for a load that no arm carries, if the unit was not stated."""
+    arm = sum(float(body.inertia.mass) for body in model.bodies)
+    if mass > HEAVIEST * arm and not recording.torques_stated:
+        raise RecordingError(
+            f"{recording.name}: the torques show a load of {mass:.4g} kg on {link!r}, more than "
+            f"{HEAVIEST:g} times the mass of the arm ({arm:.4g} kg). {ADVICE}"
+        )
+
+
 def _rounded(x: Any) -> float:
     """Return a number with six digits."""
     return float(f"{float(x):.6g}")
@@ -128,8 +159,9 @@ def identify_payload(
     X = np.concatenate([load, own], axis=-1)  # friction may have changed since
     weighing = weighed(X, rest, least_squares_residual(X, rest))
     rows, right = weighing.applied(X, rest)
+    prior = _prior(rows, right)
     problem = ConsistentLeastSquares(
-        np.array([PRIOR.parameters], dtype=float), joint_priors(equations)
+        np.array([prior.parameters], dtype=float), joint_priors(equations)
     )
     scaled = rows @ problem.to_parameters
     G, g, y = scaled.T @ scaled, scaled.T @ right, problem.description
@@ -138,6 +170,7 @@ def identify_payload(
     parameters = problem.to_parameters @ y
     assert is_consistent(parameters[:10])
     inertia = Inertia.from_parameters(parameters[:10])
+    _check_mass(recording, model, link, float(inertia.mass))
     carrying = (model if alone is None else alone.model).with_payload(
         link, inertia.mass, inertia.com, inertia.tensor_at_com
     )

@@ -121,8 +121,8 @@ def matched(
     """Return names as the model has them, and a note if they differed.
 
     Names match as a whole. If none does, they match without a prefix or suffix of whole words that
-    all of them have, such as ``left_`` or ``/joint``. Raises RecordingError if several sets of
-    names match equally well.
+    all of them have, such as ``left_`` or ``/joint``, if most joints do. Raises RecordingError if
+    several sets of names match equally well.
     """
     if set(names) & set(known):
         return list(names), ()
@@ -137,7 +137,7 @@ def matched(
                 renamings.setdefault(tuple(sorted(renamed)), renamed)
     most = max((len(one) for one in renamings.values()), default=0)
     best = [one for one in renamings.values() if len(one) == most]
-    if not best:
+    if 2 * most <= min(len(set(names)), len(known)):
         return list(names), ()
     if len(best) > 1:
         sets = " or ".join(", ".join(list(one)[:8]) for one in best)

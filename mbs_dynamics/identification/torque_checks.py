@@ -17,10 +17,13 @@ torques alone do not tell: it is refused unless the unit of the torques was stat
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.identification.recording import RecordingError
@@ -50,17 +53,24 @@ EXPLAINED = 0.5
 COMMON, SPREAD = 4.5, 1.6
 """Smallest factor of all joints that is refused, and largest ratio between equal factors."""
 
-FACTOR = 2.0
-"""Smallest factor of single joints that is refused."""
+CLOSE = 0.1
+"""Relative difference between a factor and that of a unit that is named."""
 
-BETTER = 4.0
-"""Ratio of squared residuals by which factors must explain the torques better."""
+FACTOR = 1.5
+"""Smallest factor of single joints that is refused."""
 
 FOREIGN = 0.2
 """Share of the torques that no masses explain above which they are of another motion."""
 
+DECISIVE = 4.5
+"""Sum of logarithms of squared residuals of joints by which factors or another order must explain
+torques better: of two joints, a third of each residual."""
+
 ROUNDING = 1e-3
 """Residual, as a share of the torques, that counts as none."""
+
+ROUNDED = 1e-12
+"""Share of the largest eigenvalue of scaled normal equations that counts as zero."""
 
 SAMPLES = 600
 """Largest number of samples that are checked, of those given."""
@@ -106,8 +116,8 @@ class Torques:
         given = np.stack(others, axis=1)
         return list((given - own @ np.linalg.lstsq(own, given, rcond=1e-9)[0]).T)
 
-    def named(self, which: Sequence[bool] | FloatArray) -> str:
-        """Return the names of joints, separated by commas."""
+    def named(self, which: Any) -> str:
+        """Return the names of the joints of a mask (k,), separated by commas."""
         return ", ".join(name for name, one in zip(self.joints, which, strict=True) if one)
 
 
@@ -119,11 +129,13 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
     """
     check_measured(name, torques)
     torques = torques.thinned()
-    notes = check_signs(name, torques)
-    check_gravity(name, torques, stated=stated)
+    notes = check_order(name, torques)
+    notes += check_signs(name, torques)
+    check_gravity(name, torques)
     if not stated:
         check_common_factor(name, torques)
     check_single_factors(name, torques)
+    check_gravity_of_joints(name, torques, stated=stated)
     check_explained(name, torques)
     return notes
 
@@ -175,7 +187,12 @@ def check_signs(name: str, torques: Torques) -> list[str]:
         check_explained(name, min(right_signed, key=unexplained_share))
     if not wrong.any():
         return [small] if unknown.any() else []
-    if not right.any():
+    fit = _fit(torques)
+    alone = fit is not None and (
+        fit.misfit(range(len(wrong)), turned[0])
+        < fit.misfit(range(len(wrong)), turned[1]) - DECISIVE
+    )
+    if not right.any() and not alone:
         more = f" ({small}; reverse them as well)" if unknown.any() else ""
         raise RecordingError(
             f"{name}: the torques of all joints ({', '.join(torques.joints)}) have the opposite "
@@ -195,7 +212,7 @@ def _sign(torques: Torques, j: int) -> int:
     small ones may be wrong.
     """
     sizes = torques.gravity.std(axis=0)
-    if not sizes[j] > (MATTERS if torques.masses is None else LARGE) * sizes.max():
+    if not sizes[j] > (MATTERS if torques.friction is None else LARGE) * sizes.max():
         return 0
     tau = torques.measured[:, j]
     free = np.ones((len(tau), 1))
@@ -256,35 +273,50 @@ def _gravity_ratios(torques: Torques) -> tuple[FloatArray, FloatArray, FloatArra
     return ratios, shares, sizes
 
 
-def check_gravity(name: str, torques: Torques, *, stated: bool = False) -> None:
-    """Raise RecordingError for torques from which gravity was taken off.
+def check_gravity(name: str, torques: Torques) -> None:
+    """Raise RecordingError for torques of all joints from which gravity was taken off."""
+    lacking, known, ratios, _ = _lacking(torques)
+    if lacking.any() and (lacking == known).all():
+        raise RecordingError(
+            f"{name}: the measured torques are without gravity: shares of the description's "
+            f"gravity torques in them are {_per_cent(torques, ratios, lacking)}. This driver "
+            "subtracts gravity, so that masses cannot be identified, or the arm is mounted "
+            "otherwise, see --gravity"
+        )
+
+
+def check_gravity_of_joints(name: str, torques: Torques, *, stated: bool = False) -> None:
+    """Raise RecordingError for joints whose torques are without gravity, unlike those of others.
 
     With ``stated`` torques of single joints may be small, since the description may be wrong.
     """
-    ratios, _, sizes = _gravity_ratios(torques)
-    known = np.isfinite(ratios)
-    with np.errstate(invalid="ignore"):
-        lacking = known & (np.abs(ratios) < LACKING) & (sizes < SMALL)
-    if not lacking.any():
+    lacking, _, ratios, sizes = _lacking(torques)
+    if stated or not lacking.any():
         return
-    listed = ", ".join(
-        f"{torques.joints[j]} {100.0 * ratios[j]:.0f} %" for j in np.flatnonzero(lacking)
-    )
-    shares = f"shares of the description's gravity torques in them are {listed}"
-    if (lacking == known).all():
-        raise RecordingError(
-            f"{name}: the measured torques are without gravity: {shares}. This driver subtracts "
-            "gravity, so that masses cannot be identified, or the arm is mounted otherwise, see "
-            "--gravity"
-        )
-    share = unexplained_share(torques)
     without_masses = torques.masses is None and bool((sizes[lacking] < NOTHING).all())
-    if not stated and (share > 0.5 * FOREIGN or without_masses):  # or are these masses wrong?
+    if unexplained_share(torques) > 0.5 * FOREIGN or without_masses:  # or are these masses wrong?
         raise RecordingError(
             f"{name}: the torques of {torques.named(lacking)} are without gravity, those of other "
-            f"joints have it: {shares}. They are not the torques about the axes of these joints, "
-            f"or the driver subtracts gravity there, or the description is wrong. {ADVICE}"
+            "joints have it: shares of the description's gravity torques in them are "
+            f"{_per_cent(torques, ratios, lacking)}. They are not the torques about the axes of "
+            "these joints, or the driver subtracts gravity there, or the description is wrong. "
+            f"{ADVICE}"
         )
+
+
+def _lacking(
+    torques: Torques,
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], FloatArray, FloatArray]:
+    """Return the joints without gravity (k,), those with known ratios, the ratios and sizes."""
+    ratios, _, sizes = _gravity_ratios(torques)
+    with np.errstate(invalid="ignore"):
+        lacking = (np.abs(ratios) < LACKING) & (sizes < SMALL)
+    return np.asarray(lacking), np.isfinite(ratios), ratios, sizes
+
+
+def _per_cent(torques: Torques, ratios: FloatArray, used: NDArray[np.bool_]) -> str:
+    rows = zip(torques.joints, ratios, used, strict=True)
+    return ", ".join(f"{name} {100.0 * ratio:.0f} %" for name, ratio, one in rows if one)
 
 
 def check_common_factor(name: str, torques: Torques) -> None:
@@ -320,15 +352,16 @@ ADVICE = (
 
 
 def _likely(ratio: float) -> str:
-    """Return the units of torques with nearly this ratio to N m, for a message."""
+    """Return the units of torques with this ratio to N m, for a message."""
     names = ("mN m", "N cm", "kg cm", "kg m", "lb in", "oz in", "g cm", "kN m")
     factors = {unit: 1.0 / UNITS["tau"][unit.replace(" ", "").lower()] for unit in names}
-    near = [unit for unit, x in factors.items() if abs(np.log(ratio / x)) < np.log(SPREAD)]
+    near = [unit for unit, x in factors.items() if abs(ratio / x - 1.0) < CLOSE]
     return f", but likely in {' or '.join(near)}" if near else ""
 
 
-def _listed(torques: Torques, values: FloatArray, used: FloatArray) -> str:
-    return ", ".join(f"{torques.joints[j]} {values[j]:.3g}" for j in np.flatnonzero(used))
+def _listed(torques: Torques, values: FloatArray, used: NDArray[np.bool_]) -> str:
+    rows = zip(torques.joints, values, used, strict=True)
+    return ", ".join(f"{name} {value:.3g}" for name, value, one in rows if one)
 
 
 def check_single_factors(name: str, torques: Torques) -> None:
@@ -338,12 +371,10 @@ def check_single_factors(name: str, torques: Torques) -> None:
     torques far better than without do not depend on the masses of the description; only their
     common scale does.
     """
-    gram = _unexplained(torques)
-    if gram is None:
+    fit = _fit(torques)
+    if fit is None:
         return
-    G, D = gram
-    scale = np.sqrt(np.diag(D))
-    factors = np.linalg.eigh(G / np.outer(scale, scale))[1][:, 0] / scale
+    factors = fit.factors()
     ratios, shares = gravity_ratios(torques)
     with np.errstate(invalid="ignore"):
         used = shares > EXPLAINED
@@ -352,18 +383,18 @@ def check_single_factors(name: str, torques: Torques) -> None:
     scaled = (factors * ratios)[used]
     common = np.exp(np.median(np.log(np.abs(scaled) + 1e-300)))
     factors = factors / (common * (1.0 if (scaled > 0.0).mean() >= 0.5 else -1.0))
-
-    def residual(g: FloatArray) -> float:
-        return max(float(g @ G @ g) / float(g @ D @ g), ROUNDING**2)
-
     other = (factors < 1.0 / FACTOR) | (factors > FACTOR)
     other &= np.abs(factors) > 1e-3  # which no masses explain, whatever the factor
+    same = ~other & (np.abs(factors) > 1e-3)
+    if same.any():  # these are right, whatever the masses of the description
+        factors = factors / np.median(factors[same])
+    k = len(factors)
     g = np.where(other, factors, 1.0)
     for j in np.flatnonzero(other):  # without those that need no factor
-        without = np.where(np.arange(len(g)) == j, 1.0, g)
-        if residual(without) < BETTER * residual(g):
+        without = np.where(np.arange(k) == j, 1.0, g)
+        if fit.misfit(range(k), without) < fit.misfit(range(k), g) + DECISIVE:
             other[j], g = False, without
-    if not other.any() or residual(np.ones(len(g))) < BETTER * residual(g):
+    if not fit.misfit(range(k), g) < fit.misfit(range(k)) - DECISIVE:
         return
     if (g[other] < 0.0).all():
         raise RecordingError(
@@ -373,10 +404,52 @@ def check_single_factors(name: str, torques: Torques) -> None:
     listed = _listed(torques, 1.0 / g, other)
     raise RecordingError(
         f"{name}: no masses explain the torques of all joints. They would with torques of "
-        f"{torques.named(other)} divided by a factor: {listed}. Are these in another unit, or "
-        "currents? State the unit, as in --columns NAME=tau_joint1[mN m], or give factors by "
-        "--gains"
+        f"{torques.named(other)} divided by a factor, beside those of the others: {listed}. Are "
+        "these in another unit, or currents? State the unit, as in --columns "
+        "NAME=tau_joint1[mN m], or give factors by --gains"
     )
+
+
+def check_order(name: str, torques: Torques) -> list[str]:
+    """Return notes on exchanged torques; raise RecordingError if other joints explain them better.
+
+    Joints of single exchanges are compared, one exchange after the other. Torques that factors of
+    single joints explain better are left to the check of these.
+    """
+    fit = _fit(torques)
+    if fit is None:
+        return []
+    k = len(torques.joints)
+    order = list(range(k))
+    right = best = fit.misfit(order)
+    alike = np.zeros(k, dtype=bool)
+    while True:
+        trials = []
+        for i, j in itertools.combinations(range(k), 2):
+            trial = list(order)
+            trial[i], trial[j] = trial[j], trial[i]
+            trials.append((fit.misfit(trial), trial))
+            if best == right and trials[-1][0] < right + DECISIVE:
+                alike[[i, j]] = True
+        least, trial = min(trials, default=(best, order))
+        if not least < best - 1.0:
+            break
+        best, order = least, trial
+    changed = np.array(order) != np.arange(k)
+    explained = bool((fit.shares(order)[changed] < EXPLAINED**2).all())
+    if explained and best < min(right - DECISIVE, fit.misfit(range(k), fit.factors())):
+        pairs = zip(order, torques.joints, changed, strict=True)
+        listed = ", ".join(f"{torques.joints[i]} of {joint}" for i, joint, one in pairs if one)
+        raise RecordingError(
+            f"{name}: the torques of {torques.named(changed)} are exchanged: masses explain them "
+            f"far better if those called {listed}. Correct the columns, or state which are which, "
+            "as in --columns NAME=tau_joint1"
+        )
+    if not alike.any():
+        return []
+    return [
+        f"the torques of {torques.named(alike)} are too small to tell whether they are exchanged"
+    ]
 
 
 def check_explained(name: str, torques: Torques) -> None:
@@ -392,44 +465,104 @@ def check_explained(name: str, torques: Torques) -> None:
 
 def unexplained_share(torques: Torques) -> float:
     """Return the share of the torques that no masses and no friction explain; 0 if unknown."""
-    gram = _unexplained(torques)
-    if gram is None:
-        return 0.0
-    G, D = gram
-    return float(np.sqrt(G.sum() / np.trace(D)))
+    fit = _fit(torques)
+    return 0.0 if fit is None else fit.share(range(len(torques.joints)))
 
 
-def _unexplained(torques: Torques) -> tuple[FloatArray, FloatArray] | None:
-    """Return (G, D): the torques, with factors g of joints, leave g' G g of g' D g unexplained.
+class _Fit(NamedTuple):
+    """Normal equations of the torques of k joints in p parameters that all of them share.
 
-    Each joint has the weight of the residual that its torques have by masses of its own. None
-    without columns of masses, or if there are too few samples.
+    Columns of single joints are eliminated. The torques l may be those of each joint j.
     """
+
+    samples: int
+    """Number of samples."""
+    A: FloatArray
+    """(k, p, p) normal matrices of the joints."""
+    c: FloatArray
+    """(k, k, p) right sides of joint j with the torques l."""
+    d: FloatArray
+    """(k, k) squares of the torques l beside the columns of joint j."""
+    left: FloatArray
+    """(k, k) the mean of these that parameters of joint j alone do not explain."""
+
+    def unexplained(self, order: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+        """Return (G, D): torques with factors g of joints leave g' G g of g' D g unexplained.
+
+        The torques of joint j are those of ``order[j]``. Each joint has the weight of the residual
+        that its torques have by parameters of its own.
+        """
+        k = len(order)
+        weights = 1.0 / self.left[range(k), order]
+        right = (weights[:, None] * self.c[range(k), order]).T
+        left = right.T @ _solved(np.tensordot(weights, self.A, 1), right)
+        D = np.diag(weights * self.d[range(k), order])
+        return np.asarray(D - left), D
+
+    def factors(self) -> FloatArray:
+        """Return the factors (k,) of torques with which common masses explain most of them."""
+        G, D = self.unexplained(range(len(self.A)))
+        scale = np.sqrt(np.maximum(np.diag(D), 1e-300))
+        return np.asarray(np.linalg.eigh(G / np.outer(scale, scale))[1][:, 0] / scale)
+
+    def misfit(self, order: Sequence[int], factors: FloatArray | float = 1.0) -> float:
+        """Return the sum of the logarithms of the unexplained shares of variance of the joints.
+
+        It does not depend on the sizes of the torques of joints.
+        """
+        return float(np.log(self.shares(order, factors)).sum())
+
+    def shares(self, order: Sequence[int], factors: FloatArray | float = 1.0) -> FloatArray:
+        """Return the unexplained shares of variance of the joints (k,), at most 1."""
+        k = len(order)
+        g = factors * np.ones(k)
+        least, d, c = (x[range(k), order] for x in (self.left, self.d, self.c))
+        weights = 1.0 / (np.maximum(np.square(g), 1e-12) * least)
+        right = (weights * g) @ c
+        x = _solved(np.tensordot(weights, self.A, 1), right[:, None])[:, 0]
+        rest = g**2 * d - 2.0 * g * (c @ x) + np.einsum("p,jpq,q->j", x, self.A, x)
+        rest = np.maximum(rest / np.maximum(g**2, 1e-12), self.samples * least)
+        return np.asarray(np.minimum(rest / np.maximum(d, self.samples * least), 1.0))
+
+    def share(self, order: Sequence[int]) -> float:
+        """Return the share of the torques that is unexplained."""
+        G, D = self.unexplained(order)
+        return float(np.sqrt(max(float(G.sum()), 0.0) / max(float(np.trace(D)), 1e-300)))
+
+
+def _fit(torques: Torques) -> _Fit | None:
+    """Return the normal equations; None without columns of masses or with too few samples."""
     if torques.masses is None:
         return None
-    tau, k = torques.measured, len(torques.joints)
-    count, own = torques.masses.shape[2], [_scaled(torques.own(j)) for j in range(k)]
-    if 2 * (count + sum(x.shape[1] for x in own)) > tau.size:
+    tau, (count, k) = torques.measured, torques.measured.shape
+    own = [_scaled(torques.own(j)) for j in range(k)]
+    if 2 * (torques.masses.shape[2] + sum(x.shape[1] for x in own)) > tau.size:
         return None
-    rows, rights = [], []
+    As: list[FloatArray] = []
+    cs: list[FloatArray] = []
+    ds: list[FloatArray] = []
+    lefts: list[FloatArray] = []
+    least = max((ROUNDING * float(tau.std())) ** 2, 1e-300)
     for j in range(k):
-        A = torques.masses[:, j]
-        # without what the own columns of the joint explain
-        both = np.column_stack([A, tau[:, j]])
+        both = np.concatenate([torques.masses[:, j], tau], axis=1)
         both = both - own[j] @ np.linalg.lstsq(own[j], both, rcond=1e-9)[0]
-        each, right = both[:, :-1], both[:, -1]
-        lone = right - each @ np.linalg.lstsq(each, right, rcond=1e-6)[0]
-        size = max(float(lone.std()), ROUNDING * float(tau.std()), 1e-300)
-        rows.append(each / size)
-        rights.append(right / size)
-    X = np.concatenate(rows)
-    T = np.zeros((len(X), k))
-    for j, right in enumerate(rights):
-        T[j * len(right) : (j + 1) * len(right), j] = right
-    X = _scaled(X)
-    R = T - X @ np.linalg.lstsq(X, T, rcond=1e-6)[0]
-    D = np.maximum(np.square(T).sum(axis=0), 1e-300)
-    return np.asarray(R.T @ R), np.diag(D)
+        X, T = both[:, :-k], both[:, -k:]
+        A, c, d = X.T @ X, T.T @ X, np.square(T).sum(axis=0)
+        rest = d - np.einsum("lp,pl->l", c, _solved(A, c.T))
+        As, cs, ds = [*As, A], [*cs, c], [*ds, d]
+        lefts.append(np.maximum(rest / count, least))
+    return _Fit(count, np.array(As), np.array(cs), np.array(ds), np.array(lefts))
+
+
+def _solved(A: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the solution (p, m) of normal equations, without what they do not determine."""
+    lengths = np.sqrt(np.maximum(np.diag(A), 1e-300))
+    values, vectors = np.linalg.eigh(A / np.outer(lengths, lengths))
+    vectors = vectors[:, values > ROUNDED * values[-1]]
+    seen = values[values > ROUNDED * values[-1]]
+    return (
+        np.asarray((vectors / seen) @ (vectors.T @ (right / lengths[:, None]))) / lengths[:, None]
+    )
 
 
 def _scaled(columns: FloatArray) -> FloatArray:

@@ -173,7 +173,8 @@ def test_links_without_elements_get_them(tmp_path):
     q = np.stack([1.5 * np.sin(1.3 * t) * np.cos(0.4 * t)], axis=1)
     qd = np.gradient(q, t, axis=0)
     tau = mbs.inverse_dynamics(heavy, q, qd, np.gradient(qd, t, axis=0)) + 0.4 * qd
-    found = identify(model, [Recording("one", ("hinge",), t, q, tau, qd)])
+    stated = Recording("one", ("hinge",), t, q, tau, qd, torques_stated=True)
+    found = identify(model, [stated])
     assert found.errors.identified < 0.05  # the description has a thirtieth of the mass
     out = tmp_path / "out.urdf"
     out.write_bytes(identified_urdf(path, found))
