@@ -60,8 +60,7 @@ def collide(arm, operator):
     trajectory = JointTrajectory(joint_names=list(JOINTS), points=[point])
     operator.ends[JointTrajectory].publish(trajectory)
     arm.until(lambda: arm.q[0] < goal[0] + 1.9, every=0.01)
-    arm.lasts(0.5)
-    assert abs(arm.qd[0]) > 0.05
+    arm.until(lambda: abs(arm.qd[0]) > 0.05, every=0.01)
     assert not operator.latest
 
     # a force whose line meets the axes of joints 5 and 6: it does not throw the light wrist
