@@ -394,7 +394,12 @@ def check_single_factors(name: str, torques: Torques) -> None:
         without = np.where(np.arange(k) == j, 1.0, g)
         if fit.misfit(range(k), without) < fit.misfit(range(k), g) + DECISIVE:
             other[j], g = False, without
-    if not fit.misfit(range(k), g) < fit.misfit(range(k)) - DECISIVE:
+    if 2 * other.sum() > k:  # the scale is that of most joints
+        g = np.where(other, g / np.median(g[other]), 1.0 / np.median(g[other]))
+        other = (g < 1.0 / FACTOR) | (g > FACTOR)
+        g = np.where(other, g, 1.0)
+    explained = bool((fit.shares(range(k), g)[other] < EXPLAINED**2).all())
+    if not explained or not fit.misfit(range(k), g) < fit.misfit(range(k)) - DECISIVE:
         return
     if (g[other] < 0.0).all():
         raise RecordingError(
