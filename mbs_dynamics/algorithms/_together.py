@@ -47,7 +47,7 @@ def compile_together(
     it is g, h = both(q, qd).
 
     Fixed joints that :func:`joint_wrenches` names separate the loads of their body: the input
-    ``payload`` then has the rows of :func:`mbs_dynamics.model.separation.separated`.
+    ``payload`` then has the rows of ``mbs_dynamics.model.separation.separated``.
 
     What the algorithms share is computed once. That takes fewer operations than separate kernels,
     and one call in place of several.

@@ -40,7 +40,7 @@ def joint_wrenches(
     With names of ``joints`` it is (..., k, 6), that of each of them in turn. These may also be
     fixed joints, where most sensors are: :attr:`Model.fixed_joints`. A fixed joint moves a body
     with k = 0 degrees of freedom, which consists of the links beyond it: see
-    :func:`mbs_dynamics.model.separation.separated`. Its wrench acts at the origin of its child
+    ``mbs_dynamics.model.separation.separated``. Its wrench acts at the origin of its child
     link, in the frame of that link. ``wrenches`` by link name act on the body to which the link
     belongs. An array of ``wrenches`` has one more row for each of the named fixed joints, in their
     order, after those of the moving bodies; it is in the frame of the child link.

@@ -8,7 +8,7 @@
 A recording is thinned and smoothed at once: it becomes the quintic spline with the fewest knots
 that is within a tolerance of all samples, begins and ends at rest, and stays within the position
 limits. A trajectory at the taught timing has a point at each knot, so that its quintic segments are
-this spline. Needs SciPy, see :func:`check_scipy`.
+this spline. Needs SciPy, see ``check_scipy``.
 """
 
 from __future__ import annotations

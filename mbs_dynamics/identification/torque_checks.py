@@ -44,6 +44,9 @@ SMALL = 0.5
 NOTHING = 0.1
 """Share of the gravity torques of the description below which poses show none of them."""
 
+FREE = 0.1
+"""Share of the gravity torques of a joint below which what is left of its torques is nothing."""
+
 LACKING = 0.25
 """Share of the gravity torques of the description below which torques are without gravity."""
 
@@ -104,6 +107,13 @@ class Torques:
         kept = [None if x is None else x[step] for x in (*arrays, self.masses)]
         return Torques(self.joints, *kept)  # type: ignore[arg-type]
 
+    def driven(self) -> Torques:
+        """Return the torques of the joints that do not swing freely."""
+        places = [j for j in range(len(self.joints)) if not swings_freely(self, j)]
+        arrays = (self.measured, self.described, self.gravity, self.friction, self.free)
+        kept = [None if x is None else x[:, places] for x in (*arrays, self.masses)]
+        return Torques([self.joints[j] for j in places], *kept)  # type: ignore[arg-type]
+
     def own(self, j: int) -> FloatArray:
         """Return the columns (N, m) of friction, others and the offset of a joint."""
         columns = [np.ones((len(self.measured), 1))]
@@ -128,7 +138,7 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
     joints have is not refused.
     """
     check_measured(name, torques)
-    torques = torques.thinned()
+    torques = torques.thinned().driven()
     notes = check_order(name, torques)
     notes += check_signs(name, torques)
     check_gravity(name, torques)
@@ -163,6 +173,7 @@ def check_measured(name: str, torques: Torques) -> None:
         finest = float(steps[steps > 0.0].min(initial=np.inf))
         needed = np.maximum(2.0 * finest, ROUNDING * changes.max(initial=0.0))
     wrong = constant & (changes >= needed) & (len(measured) > 2)
+    wrong &= ~np.array([swings_freely(torques, j) for j in range(len(wrong))])
     if constant.all() and len(measured) > 2:
         wrong = constant
     if wrong.any():
@@ -171,6 +182,18 @@ def check_measured(name: str, torques: Torques) -> None:
             f"{name}: holds no efforts of {torques.named(wrong)}: they are {values} throughout, "
             "although the load changes"
         )
+
+
+def swings_freely(torques: Torques, j: int) -> bool:
+    """Return whether the motion of a joint is one without torque: its gravity moves it.
+
+    As of a passive joint of a simulation. The torques of the description are then those of its
+    friction and motor inertia alone.
+    """
+    if torques.measured[:, j].any():
+        return False
+    (left,) = torques.rest(j, torques.described[:, j])
+    return bool(left.std() < FREE * torques.gravity[:, j].std())
 
 
 def check_signs(name: str, torques: Torques) -> list[str]:

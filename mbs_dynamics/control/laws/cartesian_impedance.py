@@ -49,7 +49,7 @@ class CartesianImpedance:
         tau = g + J^T (K e + D (V_d - V)) + N^T M (w^2 (q_p - q) + 2 zeta w (qd_p - qd))
 
     e are the rotation vector and the difference of positions from the pose of the ``link`` to its
-    reference; by default that is the tool, the first of :func:`~mbs_dynamics.model.orders.tools`,
+    reference; by default that is the tool, the first of ``mbs_dynamics.model.orders.tools``,
     to which the nodes refer as well. ``linear`` in N/m and ``angular`` in N m/rad are the stiffness
     along and about the ``axes`` of the root link or of the target, one value or three. K e is the
     gradient of the energy e^T K e / 2. D damps every mode with the ``damping_ratio``, at the
