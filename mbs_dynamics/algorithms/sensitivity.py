@@ -78,6 +78,7 @@ def jacobian_sensitivity(
     K = parameters_at(of.rep, of.frame, screws, moved)
     turning = parameters_at(of.of_turning, of.frame, screws, moved) if of.is_mixed else K
     dJ: Any = [np.zeros((6, len(moved), body.joint.nv), dtype=object) for body in model.bodies]
+    dJ.append(np.zeros((6, len(moved), 0)))  # of the ground, also where there is no body
     path = model.path(of.frame.body)
     for k, i in enumerate(moved):
         if i not in path:
