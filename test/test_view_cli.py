@@ -58,7 +58,7 @@ def test_what_cannot_be_shown_is_refused_in_a_line(capsys, tmp_path, motion):
         ("arm8",): "no robot 'arm8'",
         (tmp_path / "none.urdf",): "cannot read the URDF",
         (broken,): "not well-formed XML",
-        ("arm7", "--motion", tmp_path / "none.npz"): "no file",
+        ("arm7", "--motion", tmp_path / "none.npz"): "no such file",
         (two_links, "--motion", motion, "--port", 0): "the model has j",
         ("arm7", *["--motion", motion] * 3): "--motion takes at most two files; got 3",
         ("arm7", "--write", tmp_path / "a.bmp"): "must end in .png, .gif, .html",

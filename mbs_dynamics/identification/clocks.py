@@ -40,7 +40,7 @@ TOO_FAST = 5.0
 GAP = 5.0
 """Pause, in periods, that ends a stretch of samples."""
 
-RATIO, DEVIATIONS = 3.0, 4.0
+RATIO, DEVIATIONS = 1.5, 4.0
 """Ratio of the clock's period to that of the torques that refutes a clock, and least significance
 in standard deviations of its logarithm."""
 
