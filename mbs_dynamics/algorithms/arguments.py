@@ -118,11 +118,20 @@ def declared_arrays(equations: Callable[..., Any]) -> dict[str, str]:
                     f"sizes ({', '.join(SIZES)}), got {shape!r}"
                 )
             arrays[argument] = ", ".join(["...", *map(str, shape)])
-        elif set(get_args(ArrayLike)) <= {*alternatives} or np.ndarray in origins:
+        elif _has_array_like(alternatives) or np.ndarray in origins:
             if argument not in ARRAYS:
                 raise ArgumentError(f"{name}: {argument} has no shape; {instead}")
             arrays[argument] = MEANINGS[argument][0]
     return arrays
+
+
+def _has_array_like(alternatives: Sequence[Any]) -> bool:
+    """Return whether ArrayLike is among the alternatives of an annotation.
+
+    It is an alias that stays one from NumPy 2.5 on, and a union, which is merged, before.
+    """
+    members = get_args(ArrayLike)
+    return ArrayLike in alternatives or (bool(members) and set(members) <= {*alternatives})
 
 
 def described(text: str | None, arrays: Mapping[str, str], options: Mapping[str, Any]) -> str:
