@@ -11,6 +11,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.algorithms.kinematics import jacobian
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.model.coordinates import checked_positions
 from mbs_dynamics.model.model import Model
 
 
@@ -44,6 +45,7 @@ def inverse_differential_kinematics(
     wrong sign, UnknownBodyError, UnknownRepresentationError.
     """
     J = jacobian(model, q, body, representation=representation)
+    checked_positions(model.joints, "q", q)
     n = model.n
     free = np.zeros(n) if null_space_velocity is None else null_space_velocity
     W_V = _weights("twist_weights", twist_weights, 6)
