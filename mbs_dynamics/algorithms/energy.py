@@ -134,12 +134,9 @@ def centroidal_momentum(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     Raises SingularError if no moving body has mass.
     """
     rep, rate = BodyFixed(model, q), model.joint_rates(qd)
-    P = [np.zeros(6)] * (model.nb + 1)  # of what a joint moves, relative to its body
-
-    def momentum(i: int, p: int, M: Inertia) -> None:
-        P[p] = P[p] + rep.transform(i).T @ (P[i] + M @ (rep.screw(i) @ rate[i]))
-
-    Mc = composite_inertias(model, rep, momentum)
+    Mc, P = composite_inertias(model, rep), [np.zeros(6)] * (model.nb + 1)
+    for i, p in model.inward():  # the momentum of what joint i moves, relative to its parent
+        P[p] = P[p] + rep.transform(i).T @ (P[i] + Mc[i] @ (rep.screw(i) @ rate[i]))
     about_origin, linear = P[GROUND][:3], P[GROUND][3:]
     return np.concatenate([about_origin - so3.hat(center_of(Mc[GROUND])) @ linear, linear])
 

@@ -157,11 +157,6 @@ class Tree:
         direct = all(body.joint.ratio == 1.0 for body in self.bodies)
         return direct and self.n == sum(body.joint.nv for body in self.bodies)
 
-    def free_roots(self) -> dict[int, Any]:
-        """Return an entry for each body that moves in all directions relative to the ground."""
-        pairs = enumerate(self.model.bodies)
-        return {i: None for i, x in pairs if x.joint.nv == 6 and x.parent == GROUND}
-
     def moved_by(self, joints: Sequence[str]) -> list[int]:
         """Return the bodies that the named joints move, mimic joints included.
 
