@@ -51,7 +51,7 @@ def jacobian_derivative(
     for along in itertools.product(*movers):
         for column, k in of.columns:
             dJ[:, k] = dJ[:, k] + of.derivative(column, along)
-    return dJ
+    return np.asarray(dJ)
 
 
 @algorithm(invariant=False)
@@ -69,7 +69,7 @@ def kinematic_hessian(
     for column, j in of.columns:
         for along, k in of.columns:
             H[:, j, k] = H[:, j, k] + of.derivative(column, (along,))
-    return H
+    return np.asarray(H)
 
 
 def coordinates(model: Tree, joints: Sequence[int | str]) -> tuple[int, ...]:
