@@ -214,15 +214,15 @@ class Algorithm(Dispatcher):
 def _constant(name: str, option: Any) -> Any:
     """Return an option as part of the key of a kernel: lists become tuples.
 
-    Raises ArgumentError for arrays of numbers: each of their values would be compiled.
+    Raises ArgumentError for floats and arrays of floats: each value would be compiled.
     """
-    if isinstance(option, (list, tuple, np.ndarray)):
+    if isinstance(option, (list, tuple, np.ndarray, float, np.floating)):
         values = np.asarray(option)
         if values.dtype.kind == "f" and values.size:
             raise ArgumentError(
-                f"{name} is an option and must not be an array of numbers, got {quoted(option)}; "
-                "each value would be compiled. To make it an array, declare it in the equations as "
-                f"{name}: Annotated[ArrayLike, {values.shape}]"
+                f"{name} is an option and must not be a float or an array of floats, got "
+                f"{quoted(option)}; each value would be compiled. To make it an array, declare it "
+                f"in the equations as {name}: Annotated[ArrayLike, {values.shape}]"
             )
         option = tuple(option)
     try:
