@@ -12,7 +12,6 @@ from mbs_dynamics.compiler.passes.sines import with_sines_together
 from mbs_dynamics.compiler.passes.spilling import spilled
 from mbs_dynamics.compiler.passes.strategy import CHUNK, FAR, LARGEST_BLOCK, WIDTH
 
-
 Pass = Callable[[Module, str], Module]
 """A function from a module, and the target, to a module."""
 
