@@ -51,9 +51,8 @@ def kernel_for(
     if not options.get(INERTIAL, False):
         return compile(function, model, **others)
     backend = others.pop("backend", None)
-    algorithm, arrays, chosen = asked_of(function, others)
+    algorithm, arrays, complete = asked_of(function, others)
     algorithm.check_model(model)
-    complete = algorithm.complete(chosen)
     model = algorithm.model_for(model, complete)
 
     def on_tree(tree: Tree, entries: Any) -> None:
