@@ -26,8 +26,8 @@ from mbs_dynamics.model.orders import leaves
 JOINTS = 60
 
 SLOWEST = 3
-CUBIC = (mbs.christoffel_symbols,)
-"""Functions with O(n^3) results, which are not for so many joints."""
+CUBIC = (mbs.christoffel_symbols, mbs.forward_dynamics_derivatives, mbs.linearize)
+"""Functions that take O(n^3) operations, which are not for so many joints."""
 
 ORDER = 3
 """Of the derivatives where an order is asked for."""
