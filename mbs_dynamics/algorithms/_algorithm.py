@@ -218,6 +218,7 @@ def _constant(name: str, option: Any) -> Any:
                 f"{quoted(option)}; each value would be compiled. To make it an array, declare it "
                 f"in the equations as {name}: Annotated[ArrayLike, {values.shape}]"
             )
+    if isinstance(option, (list, tuple, np.ndarray)):
         option = tuple(option)
     try:
         hash(option)
