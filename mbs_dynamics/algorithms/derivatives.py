@@ -91,7 +91,7 @@ def inverse_dynamics_derivatives(
     From composite inertias and gyrations in O(n d): derivations.md, (3) to (10). Mueller
     (dynamics), section 6.1, obtains the same sensitivities from brackets of joint screws.
     """
-    dq, dqd, dqdd = _derivatives(model, q, qd, qdd, wrenches)
+    dq, dqd, dqdd, _ = _derivatives(model, q, qd, qdd, wrenches)
     return InverseDynamicsDerivatives(
         model.to_coordinates(dq, 2),
         model.to_coordinates(dqd, 2),
@@ -110,16 +110,27 @@ def forward_dynamics_derivatives(
     """Return dqdd/dq, dqdd/dqd and dqdd/dtau = M^-1 (..., n, n) of :func:`forward_dynamics`.
 
     dqdd/dx = -M^-1 dtau/dx, evaluated at the acceleration that tau causes: derivations.md, (11).
+    The part of the torques that accelerates a free base alone needs no solution: (11a).
 
     Raises SingularError if the mass matrix is not positive definite.
     """
     factors = factors_of(model, q, "body_fixed")
     h = joint_torques(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
     qdd = factors.accelerations(tau, h)
-    dq, dqd, _ = _derivatives(model, q, qd, qdd, wrenches)
-    return ForwardDynamicsDerivatives(
-        factors.response(dq), factors.response(dqd), factors.inverse()
-    )
+    dq, dqd, _, left_out = _derivatives(model, q, qd, qdd, wrenches, model.free_roots())
+    free = {
+        i: [np.linalg.inv(model.bodies[i].joint.screws) @ x for x in pair]
+        for i, pair in left_out.items()
+    }
+    for i, pair in free.items():  # the armature has no part in what is left out
+        for matrix, x in zip((dq, dqd), pair, strict=True):
+            matrix[i, i] = matrix[i, i] - model.rotor(i) @ x
+    by_q, by_qd = (np.array(factors.response(x), dtype=object) for x in (dq, dqd))
+    for i, pair in free.items():  # (11a)
+        at = np.ix_(*[model.bodies[i].joint.velocities] * 2)
+        for matrix, x in zip((by_q, by_qd), pair, strict=True):
+            matrix[at] = matrix[at] - x
+    return ForwardDynamicsDerivatives(by_q, by_qd, factors.inverse())
 
 
 @algorithm(invariant=True, joint_space_only=True)
@@ -234,12 +245,14 @@ def composites_of(
 
 
 def _derivatives(
-    model: Tree, q: Any, qd: Any, qdd: Any, wrenches: Any
-) -> tuple[Array, Array, Array]:
+    model: Tree, q: Any, qd: Any, qdd: Any, wrenches: Any, free: Sequence[int] = ()
+) -> tuple[Array, Array, Array, dict[int, tuple[Array, Array]]]:
     """Return dtau/dq, dtau/dqd and M as blocks (k_i, k_j) for pairs of bodies.
 
-    Equation numbers: derivations.md.
+    For ``free`` bodies the products M Z and 2 M X are left out of the derivatives. The last result
+    has their Z and 2 X by body. Equation numbers: derivations.md.
     """
+    left_out: dict[int, tuple[Array, Array]] = {}
     rep = BodyAxes(model, q)
     V, A, M, B, W = composites_of(model, rep, qd, qdd, Loads(wrenches))
     dq, dqd, dqdd = (model.per_pair() for _ in range(3))
@@ -251,6 +264,9 @@ def _derivatives(
         X[i] = Y[i]
         if S.shape[1] > 1:  # with ad_(S s) S of the joint's own velocity s, zero for one screw
             X[i] = Y[i] + 0.5 * (ad(S @ rate[i]) @ S)
+        if i in free:
+            left_out[i] = Z[i], 2.0 * X[i]
+            X[i] = Z[i] = np.zeros((6, 6))
     for i, _ in model.inward():
         S_i = rep.screw(i)
         by_q = 2.0 * (B[i] @ Y[i]) + M[i] @ Z[i]  # (6)
@@ -267,4 +283,4 @@ def _derivatives(
             dqd[i, j] = m.T @ S_j[:3] + 2.0 * (F_qdd.T @ X[j])  # (10)
             dqdd[j, i] = S_j.T @ F_qdd
             dqdd[i, j] = dqdd[j, i].T
-    return dq, dqd, dqdd
+    return dq, dqd, dqdd, left_out

@@ -157,6 +157,11 @@ class Tree:
         direct = all(body.joint.ratio == 1.0 for body in self.bodies)
         return direct and self.n == sum(body.joint.nv for body in self.bodies)
 
+    def free_roots(self) -> list[int]:
+        """Return the bodies that move in all directions relative to the ground."""
+        bodies = enumerate(self.model.bodies)
+        return [i for i, body in bodies if body.joint.nv == 6 and body.parent == GROUND]
+
     def moved_by(self, joints: Sequence[str]) -> list[int]:
         """Return the bodies that the named joints move, mimic joints included.
 
