@@ -29,20 +29,20 @@ class PositionSeries(NamedTuple):
 
 
 class Blocks:
-    """A block (..., r_i, c_j) for each pair of bodies, zero at first, in a matrix (..., r, c)."""
+    """A block (r_i, c_j) for each pair of bodies, zero at first, in a matrix (r, c)."""
 
-    def __init__(self, rows: list[slice], columns: list[slice], size: tuple[int, ...] = ()) -> None:
+    def __init__(self, rows: list[slice], columns: list[slice]) -> None:
         self.rows, self.columns = rows, columns
-        shape = (*size, rows[-1].stop, columns[-1].stop) if rows else (*size, 0, 0)
+        shape = (rows[-1].stop, columns[-1].stop) if rows else (0, 0)
         self.matrix: Array = np.full(shape, 0.0, dtype=object)
 
     def __getitem__(self, pair: tuple[int, int]) -> Array:
         i, j = pair
-        return self.matrix[..., self.rows[i], self.columns[j]]
+        return self.matrix[self.rows[i], self.columns[j]]
 
     def __setitem__(self, pair: tuple[int, int], block: Array) -> None:
         i, j = pair
-        self.matrix[..., self.rows[i], self.columns[j]] = block
+        self.matrix[self.rows[i], self.columns[j]] = block
 
 
 class Tree:
@@ -142,9 +142,9 @@ class Tree:
         widths = [*(body.joint.nv for body in self.model.bodies), 0]
         return [np.zeros((size, k)) for k in widths]
 
-    def per_pair(self, size: int = 1) -> Blocks:
-        """Return a zero block for each pair of bodies, (k_i, k_j), or blocks (size, k_i, k_j)."""
-        return Blocks(self.columns_of, self.columns_of, (size,) if size > 1 else ())
+    def per_pair(self) -> Blocks:
+        """Return a zero block (k_i, k_j) for each pair of bodies."""
+        return Blocks(self.columns_of, self.columns_of)
 
     def rows_per_pair(self, size: int) -> Blocks:
         """Return a zero block (k_i, size) for each pair of bodies."""
@@ -157,10 +157,10 @@ class Tree:
         direct = all(body.joint.ratio == 1.0 for body in self.bodies)
         return direct and self.n == sum(body.joint.nv for body in self.bodies)
 
-    def free_roots(self) -> dict[int, Any]:
-        """Return an entry for each body that moves in all directions relative to the ground."""
-        pairs = enumerate(self.model.bodies)
-        return {i: None for i, x in pairs if x.joint.nv == 6 and x.parent == GROUND}
+    def free_roots(self) -> list[int]:
+        """Return the bodies that move in all directions relative to the ground."""
+        bodies = enumerate(self.model.bodies)
+        return [i for i, body in bodies if body.joint.nv == 6 and body.parent == GROUND]
 
     def moved_by(self, joints: Sequence[str]) -> list[int]:
         """Return the bodies that the named joints move, mimic joints included.
@@ -219,14 +219,12 @@ class Tree:
         """Return those (k,) of each body's joint of values (n,) by coordinate, such as torques."""
         return [np.asarray(values)[body.joint.velocities] for body in self.model.bodies]
 
-    def to_coordinates(
-        self, values: Any, axes: int = 1, *, weighted: bool = True, symmetric: bool = False
-    ) -> FloatArray:
+    def to_coordinates(self, values: Any, axes: int = 1, *, symmetric: bool = False) -> FloatArray:
         """Return values of the joints of bodies, the last ``axes`` axes, for the n coordinates.
 
         ``values`` are a list of (..., k_i), in which None means zero and a last value, of the
         ground, adds nothing; or :class:`Blocks`, or an array. Values of joints that share a
-        coordinate are summed, ``weighted`` by the ratios of the joints. A ``symmetric`` matrix is
+        coordinate are summed, weighted by the ratios of the joints. A ``symmetric`` matrix is
         exactly symmetric also where joints share a coordinate.
         """
         joints = [body.joint for body in self.model.bodies]
@@ -245,7 +243,7 @@ class Tree:
             result[where] = values
         else:
             ratio = np.array([joint.ratio for joint in joints for _ in joint.velocities])
-            for k in range(axes if weighted else 0):
+            for k in range(axes):
                 values = ratio.reshape([-1, *[1] * k]) * values
             np.add.at(result, where, values)  # type: ignore[arg-type]
         if symmetric:
