@@ -42,6 +42,12 @@ class Body(Value):
             object.__setattr__(self, "home_rel", checks.snap(C))
 
 
+def add_inertia(bodies: list[Body], i: int, inertia: Inertia) -> None:
+    """Add the inertia of a merged link to body i of a list; that on the ground does not count."""
+    if i != GROUND:
+        bodies[i] = replace(bodies[i], inertia=bodies[i].inertia + inertia)
+
+
 class Frame(NamedTuple):
     """A named frame fixed to a body: a body's own frame, or a link merged into it."""
 
@@ -80,12 +86,12 @@ class Frames(Mapping[str, Frame]):
         return len(self._frames)
 
 
-def placed(
+def with_poses(
     bodies: Sequence[Body], frames: Mapping[str, Frame], poses: Mapping[str, Any]
 ) -> tuple[tuple[Body, ...], Frames]:
-    """Return bodies and frames, some of which have other poses (4, 4), numbers or symbols.
+    """Return bodies and frames, those in ``poses`` with other B_i or placements (4, 4).
 
-    That of a body is B_i, that of another frame is its placement.
+    Poses are numbers or symbols.
     """
     moved, named = {body.name: body for body in bodies}, dict(frames)
     for name, C in poses.items():

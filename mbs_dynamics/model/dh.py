@@ -30,8 +30,8 @@ i: B_i is the transformation above. The two rods are those of the classical conv
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import pi
 from typing import Any, NamedTuple
@@ -44,11 +44,10 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie.se3 import exp_screw
 from mbs_dynamics.model.body import Body, Frame
-from mbs_dynamics.model.diagnostics import MOST_TURNS, Diagnostic, diagnose_made
+from mbs_dynamics.model.diagnostics import MAX_ANGLE, Description, Diagnostic, diagnose_made
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.joint import Limits
-from mbs_dynamics.model.model import STANDARD_GRAVITY, Model, warned
-from mbs_dynamics.model.screws import assemble
+from mbs_dynamics.model.joint import Joint, Limits, one_screw
+from mbs_dynamics.model.screws import checked_names
 
 SCREWS = {
     "revolute": np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0]),
@@ -120,10 +119,7 @@ class DHRow(_Fields):
 
 NOT_NUMBERS = ("kind", "com", "inertia_at_com", "position_limits")
 OPTIONAL = ("velocity_limit", "effort_limit")
-NOT_NEGATIVE = (
-    *("mass", "motor_inertia", "damping", "friction"),
-    *OPTIONAL,
-)
+NOT_NEGATIVE = ("mass", "motor_inertia", "damping", "friction", *OPTIONAL)
 
 CONVENTIONS = ("classical", "modified")
 """The conventions of Denavit and Hartenberg, and of Craig."""
@@ -144,12 +140,10 @@ class DHTable:
     """``"classical"`` or ``"modified"``; see the module."""
 
 
-def from_dh(
-    table: DHTable | Sequence[DHRow | Mapping[str, Any] | Sequence[Any]],
-    *,
-    gravity: ArrayLike = STANDARD_GRAVITY,
-) -> Model:
-    """Return the model of a table; see :meth:`mbs_dynamics.Model.from_dh`."""
+def describe(
+    table: DHTable | Sequence[DHRow | Mapping[str, Any] | Sequence[Any]], gravity: ArrayLike
+) -> Description:
+    """Return the bodies of a table; see :meth:`mbs_dynamics.Model.from_dh`."""
     rows = _checked_rows(table.rows if isinstance(table, DHTable) else table)
     described = table if isinstance(table, DHTable) else DHTable(rows)
     checks.one_of("convention", described.convention, CONVENTIONS)
@@ -160,35 +154,37 @@ def from_dh(
     else:
         shapes = [np.eye(4)] + [link_shape(row) for row in rows]
         homes = [shape @ _Rz(row.theta) for shape, row in zip(shapes[:-1], rows, strict=True)]
-    bodies = assemble(
-        parents=range(-1, len(rows) - 1),
-        home_rel=homes,
-        screw_body=[SCREWS[row.kind] for row in rows],
-        inertias=[
-            _inertia(f"table[{i}]", row, shape, modified)
-            for i, (row, shape) in enumerate(zip(rows, shapes[1:], strict=True))
-        ],
-        body_names=described.body_names,
-        joint_names=described.joint_names,
-    )
-    driven = []
-    for body, row in zip(bodies, rows, strict=True):
-        lower, upper = row.position_limits or (None, None)
-        joint = replace(
-            body.joint,
-            limits=Limits(lower, upper, row.velocity_limit, row.effort_limit),
-            damping=row.damping,
-            friction=row.friction,
-            armature=row.gear_ratio**2 * row.motor_inertia,
+    body_names = checked_names("body_names", described.body_names, "body", len(rows))
+    joint_names = checked_names("joint_names", described.joint_names, "joint", len(rows))
+    bodies = tuple(
+        Body(
+            body_names[i],
+            i - 1,
+            homes[i],
+            _joint(joint_names[i], i, row),
+            _inertia(f"table[{i}]", row, shapes[i + 1], modified),
         )
-        driven.append(replace(body, joint=joint))
-    bodies = tuple(driven)
+        for i, row in enumerate(rows)
+    )
     if TOOL in (body.name for body in bodies):
         raise ModelError(f"no body may be named {TOOL!r}: it is the frame at the end of the robot")
     frames = {TOOL: Frame(TOOL, len(rows) - 1, checks.snap(shapes[-1]), parent=bodies[-1].name)}
-    g = checks.numbers("gravity", gravity, (3,))
-    diagnostics = tuple(_diagnose(bodies, rows, modified))
-    return warned(Model(described.name, bodies, g, frames, diagnostics))
+    diagnostics = (*_warnings(bodies, rows, modified), *diagnose_made(bodies))
+    return Description(described.name, bodies, gravity, frames, diagnostics)
+
+
+def _joint(name: str, i: int, row: DHRow) -> Joint:
+    """Return the joint of a row, with its limits, motor and friction."""
+    lower, upper = row.position_limits or (None, None)
+    return Joint(
+        name,
+        one_screw(f"joint {name!r}", SCREWS[row.kind]),
+        i,
+        limits=Limits(lower, upper, row.velocity_limit, row.effort_limit),
+        damping=row.damping,
+        friction=row.friction,
+        armature=row.gear_ratio**2 * row.motor_inertia,
+    )
 
 
 def link_shape(row: DHRow) -> FloatArray:
@@ -250,6 +246,8 @@ def _checked_rows(table: Any) -> tuple[DHRow, ...]:
                 f"for b, the last {len(DHRow._field_defaults)} of them optional; got {given!r}"
             ) from None
         rows.append(_checked_row(f"table[{i}]", row))
+    if not rows:
+        raise ModelError("a mechanism needs a body that moves; got a table without rows")
     return tuple(rows)
 
 
@@ -273,20 +271,22 @@ def _checked_row(argument: str, row: DHRow) -> DHRow:
     return DHRow(**values)
 
 
-def _diagnose(bodies: Sequence[Body], rows: Sequence[DHRow], modified: bool) -> list[Diagnostic]:
-    diagnostics = []
+def _warnings(
+    bodies: Sequence[Body], rows: Sequence[DHRow], modified: bool
+) -> Iterator[Diagnostic]:
     for body, row in zip(bodies, rows, strict=True):
-        link, messages = f"link {body.name!r}", []
+        link = f"link {body.name!r}"
         if row.mass > 0.0 and row.com is None and (modified or row.a == row.b == 0.0):
             lacking = "com" if modified else "length (a = b = 0)"
-            messages.append(
+            yield Diagnostic(
+                link,
                 f"has a mass of {row.mass:g} kg but no {lacking}: taken as a point at the origin "
-                "of its frame, without inertia about it"
+                "of its frame, without inertia about it",
             )
         for angle, value in (("alpha", row.alpha), ("theta", row.theta)):
             if abs(value) > 2 * pi:
-                messages.append(f"{angle} is {value:g} rad, more than a turn; are these degrees?")
-        if row.kind == "revolute" and max(map(abs, row.position_limits or (0.0,))) > MOST_TURNS:
-            messages.append(f"position_limits are {row.position_limits} rad; are these degrees?")
-        diagnostics += [Diagnostic(link, message) for message in messages]
-    return diagnostics + diagnose_made(bodies)
+                text = f"{angle} is {value:g} rad, more than a turn; are these degrees?"
+                yield Diagnostic(link, text)
+        if row.kind == "revolute" and max(map(abs, row.position_limits or (0.0,))) > MAX_ANGLE:
+            text = f"position_limits are {row.position_limits} rad; are these degrees?"
+            yield Diagnostic(link, text)

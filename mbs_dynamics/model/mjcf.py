@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models of MJCF, through MuJoCo's own compiler, and MuJoCo's coordinates.
+"""Models of MJCF, through MuJoCo's own compiler, and states in MuJoCo's coordinates.
 
 Joints and velocities are in MuJoCo's order. Of each joint:
 
@@ -22,9 +22,8 @@ free       position, quaternion w, x, y, z;    free: position, quaternion x, y, 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
-from dataclasses import replace
-from typing import Any
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,12 +32,11 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, BackendError, ModelError, quoted
 from mbs_dynamics.lie import se3, so3
-from mbs_dynamics.model.body import GROUND, Body, Frame
-from mbs_dynamics.model.diagnostics import Diagnostic, diagnose
+from mbs_dynamics.model import joints
+from mbs_dynamics.model.body import GROUND, Body, Frame, add_inertia
+from mbs_dynamics.model.diagnostics import Description, Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint, Limits, one_screw
-from mbs_dynamics.model.macro_joints import macro_joint
-from mbs_dynamics.model.model import Model, warned
 from mbs_dynamics.model.subgroup import Subgroup
 
 UNSUPPORTED = ("equality", "tendon", "flex")
@@ -50,11 +48,12 @@ DOFS = {"hinge": 1, "slide": 1, "ball": 3, "free": 6}
 XYZW = (1, 2, 3, 0)
 """Entries of a quaternion of MuJoCo in the order of this package."""
 
+WXYZ = (3, 0, 1, 2)
+"""The other way around."""
 
-def from_mjcf(
-    source: Any, *, leave_out: Collection[str] = (), gravity: ArrayLike | None = None
-) -> Model:
-    """Return the model of an MJCF; see :meth:`mbs_dynamics.Model.from_mjcf`."""
+
+def describe(source: Any, leave_out: Collection[str], gravity: ArrayLike | None) -> Description:
+    """Return the bodies of an MJCF; see :meth:`mbs_dynamics.Model.from_mjcf`."""
     try:
         import mujoco
     except ImportError as error:
@@ -69,7 +68,7 @@ def from_mjcf(
     g = m.opt.gravity if gravity is None else checks.numbers("gravity", gravity, (3,))
     if gravity is None and m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
         g = np.zeros(3)
-    return warned(_Assembly(mujoco, m).model(g, kinds))
+    return _Assembly(mujoco, m).description(g, kinds)
 
 
 def _compiled(mujoco: Any, source: Any) -> Any:
@@ -112,7 +111,7 @@ class _Assembly:
         self.joint_names = {self._name("joint", k) for k in range(m.njnt)}
         self.body_names = {self._name("body", i) for i in range(m.nbody)}
 
-    def model(self, gravity: FloatArray, leave_out: Collection[str]) -> Model:
+    def description(self, gravity: FloatArray, leave_out: Collection[str]) -> Description:
         self._refuse(leave_out)
         self._report_passive_forces()
         for i in range(1, self.m.nbody):
@@ -127,10 +126,8 @@ class _Assembly:
         name = self.m.names[: self.m.names.index(b"\0")].decode() or "mechanism"
         if not self.bodies:
             self._report(f"MJCF {name!r}", "has no joint that moves")
-        self.diagnostics += diagnose(self.bodies)
-        return Model(
-            name, tuple(self.bodies), np.array(gravity), self.frames, tuple(self.diagnostics)
-        )
+        diagnostics = (*self.diagnostics, *diagnose(self.bodies))
+        return Description(name, tuple(self.bodies), np.array(gravity), self.frames, diagnostics)
 
     def _report(self, subject: str, message: str, severity: str = "warning") -> None:
         self.diagnostics.append(Diagnostic(subject, message, severity))
@@ -148,9 +145,7 @@ class _Assembly:
         home, parent = on.placement @ pose, on.body
         if not count:
             inertia = inertia.transformed(home)
-            if parent != GROUND:
-                whole = self.bodies[parent].inertia + inertia
-                self.bodies[parent] = replace(self.bodies[parent], inertia=whole)
+            add_inertia(self.bodies, parent, inertia)
             weld = name
             while weld in self.joint_names:
                 weld += "_weld"
@@ -178,9 +173,9 @@ class _Assembly:
         kind = self.kinds[int(m.jnt_type[k])]
         dof, at, e = int(m.jnt_dofadr[k]), m.jnt_pos[k], m.jnt_axis[k]
         if kind == "free":
-            group, home = macro_joint("free"), np.eye(4)
+            group, home = joints.joint("free"), np.eye(4)
         elif kind == "ball":
-            group = Subgroup("spherical", macro_joint("spherical").basis, se3.pose(np.eye(3), at))
+            group = Subgroup("spherical", joints.joint("spherical").basis, se3.pose(np.eye(3), at))
         else:
             angular = kind == "hinge"
             X = np.concatenate([e, np.cross(at, e)] if angular else [np.zeros(3), e])
@@ -302,3 +297,106 @@ class _Assembly:
 def _pose(position: FloatArray, quaternion: FloatArray) -> FloatArray:
     x = np.array(quaternion)[list(XYZW)]
     return np.asarray(se3.pose(so3.from_quaternion(x, x @ x), np.array(position)), dtype=float)
+
+
+class MujocoState(NamedTuple):
+    """A state in MuJoCo's coordinates: qpos (..., nq) and (..., nv), None for what is not given."""
+
+    qpos: FloatArray
+    qvel: FloatArray | None
+    qacc: FloatArray | None
+    qfrc: FloatArray | None
+
+
+class JointState(NamedTuple):
+    """The same here: positions (..., nq), then rates, accelerations and torques (..., n)."""
+
+    q: FloatArray
+    qd: FloatArray | None
+    qdd: FloatArray | None
+    tau: FloatArray | None
+
+
+def to_mujoco(
+    model: Any,
+    q: ArrayLike,
+    qd: ArrayLike | None = None,
+    qdd: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+) -> MujocoState:
+    """Return positions, velocities, accelerations and torques in MuJoCo's coordinates.
+
+    Quaternions are w, x, y, z there, and the linear parts of free joints are resolved in the world:
+    v = R v_b, vdot = R (vdot_b + omega x v_b), f = R f_b. All else is the same. Arrays (..., nq)
+    and (..., n), of which those that are None are left out; accelerations need velocities.
+
+    Raises ArgumentError for a wrong shape or type, ModelError for a joint that MuJoCo has not.
+    """
+    positions, *rates = _arrays(model, q=q, qd=qd, qdd=qdd, tau=tau)
+    for at, k, free in _orientations(model):
+        R = so3.from_quaternion(positions[..., at]).astype(float)
+        positions[..., at] = positions[..., at][..., WXYZ]
+        angular, linear = slice(k, k + 3), slice(k + 3, k + 6)
+        if free and rates[1] is not None:
+            rates[1][..., linear] += np.cross(rates[0][..., angular], rates[0][..., linear])
+        for x in rates:
+            if free and x is not None:
+                resolved = (R @ x[..., linear, None])[..., 0]
+                x[..., k : k + 6] = np.concatenate([resolved, x[..., angular]], axis=-1)
+    return MujocoState(positions, *rates)
+
+
+def from_mujoco(
+    model: Any,
+    qpos: ArrayLike,
+    qvel: ArrayLike | None = None,
+    qacc: ArrayLike | None = None,
+    qfrc: ArrayLike | None = None,
+) -> JointState:
+    """Return positions, velocities, accelerations and torques from MuJoCo's; see :func:`to_mujoco`.
+
+    With T (n, n), the velocities ``from_mujoco(model, qpos, np.eye(n)).qd.T``, MuJoCo's mass matrix
+    is T^T M T, and its Jacobians are J T.
+    """
+    positions, *rates = _arrays(model, qpos=qpos, qvel=qvel, qacc=qacc, qfrc=qfrc)
+    for at, k, free in _orientations(model):
+        positions[..., at] = positions[..., at][..., XYZW]
+        R = so3.from_quaternion(positions[..., at]).astype(float)
+        angular, linear = slice(k, k + 3), slice(k + 3, k + 6)
+        for x in rates:
+            if free and x is not None:  # MuJoCo's linear part comes first
+                resolved = (x[..., None, angular] @ R)[..., 0, :]
+                x[..., k : k + 6] = np.concatenate([x[..., linear], resolved], axis=-1)
+        if free and rates[1] is not None:
+            rates[1][..., linear] -= np.cross(rates[0][..., angular], rates[0][..., linear])
+    return JointState(positions, *rates)
+
+
+def _arrays(model: Any, **arrays: Any) -> list[Any]:
+    """Return copies of positions and rates of one batch shape; None for what is not given."""
+    names = list(arrays)
+    if arrays[names[2]] is not None and arrays[names[1]] is None:
+        raise ArgumentError(f"{names[2]} needs {names[1]} as well; got None")
+    sizes = dict.fromkeys(names, model.n) | {names[0]: model.nq}
+    given = {
+        name: checks.numbers(name, x, (sizes[name],), batch=True)
+        for name, x in arrays.items()
+        if x is not None
+    }
+    batch = checks.batch_of(**{name: x.shape[:-1] for name, x in given.items()})
+    full = {name: np.broadcast_to(x, (*batch, x.shape[-1])).copy() for name, x in given.items()}
+    return [full.get(name) for name in names]
+
+
+def _orientations(model: Any) -> Iterator[tuple[slice, int, bool]]:
+    """Yield the entries of each quaternion, the first velocity, and whether the joint is free."""
+    for joint in model.joints:
+        if joint.nv == 1:
+            continue
+        if joint.kind not in ("spherical", "free"):
+            raise ModelError(
+                f"joint {joint.name!r} is {joint.kind}; MuJoCo has revolute, prismatic, spherical "
+                "and free joints"
+            )
+        end = model.positions(joint).stop
+        yield slice(end - 4, end), joint.coordinate, joint.kind == "free"

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,28 +18,21 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError, ModelWarning, UnknownJointError
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model import editing
-from mbs_dynamics.model.body import GROUND, Body, Frame, Frames, placed
+from mbs_dynamics.model import dh, editing, joints, mjcf, urdf
+from mbs_dynamics.model.body import GROUND, Body, Frame, Frames, with_poses
 from mbs_dynamics.model.compiled import Compiled
-from mbs_dynamics.model.coordinates import (
-    bounded,
-    checked_positions,
-    drivetrain_of,
-    limits_of,
-    with_singles,
-)
-from mbs_dynamics.model.diagnostics import SINGULAR, Diagnostic
+from mbs_dynamics.model.coordinates import bounded, checked_positions, properties_of, with_singles
+from mbs_dynamics.model.dh import DHRow, DHTable
+from mbs_dynamics.model.diagnostics import SINGULAR, Description, Diagnostic, diagnose_made
 from mbs_dynamics.model.fixed_joints import FixedJoint, fixed_joint
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
+from mbs_dynamics.model.joints import Connection
 from mbs_dynamics.model.payloads import Payload, Payloads, loaded
+from mbs_dynamics.model.screws import Screws, bodies_of_joint_frames, bodies_of_screws
+from mbs_dynamics.model.screws import screws as screws_of
 from mbs_dynamics.model.text import size, text
 from mbs_dynamics.model.values import Value, frozen
-
-if TYPE_CHECKING:
-    from mbs_dynamics.model.dh import DHRow, DHTable
-    from mbs_dynamics.model.macro_joints import Connection
-    from mbs_dynamics.model.screws import Screws
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Free-fall acceleration in m/s^2, z upwards."""
@@ -124,10 +117,10 @@ class Model(Value):
 
         ``source`` is a path, or the XML text itself: a string whose first non-blank character is
         "<", or bytes. Bodies are numbered depth first, in the order of the joints in the file, and
-        bear the names of the joints' child links. The root link is fixed to the ground; with
-        ``floating_base`` it is a body, the first one, that a free joint moves. That joint is
-        called ``"floating_base"``, with underscores appended while another joint has that name.
-        ``gravity`` (3,) is in m/s^2, in the axes of the ground.
+        have the names of the joints' child links. The root link is fixed to the ground; with
+        ``floating_base`` a free joint moves it, called ``"floating_base"``, with underscores
+        appended while another joint has that name. ``gravity`` (3,) is in m/s^2, in the axes of the
+        ground.
 
         - B_i of Mueller (kinematics), eq. (4), is the joint's ``origin``. X_i is (e, 0) for
           ``revolute`` and ``continuous``, (0, e) for ``prismatic``; e is ``axis`` of unit length.
@@ -135,20 +128,17 @@ class Model(Value):
           valid wherever a body is asked for, with its own frame.
         - ``floating``, ``planar`` and ``spherical`` (of Gazebo and PyBullet) are joints of 6, 3 and
           3 degrees of freedom; :mod:`mbs_dynamics.model.subgroup` lists their positions and
-          velocities. The angle of ``planar`` is about ``axis``; x, y and ``axis`` are right-handed,
-          and x is the projection onto the plane of the axis of the joint frame that follows,
-          cyclically, the one nearest to ``axis``: for the axis z they are x and y, for the axis x
-          they are y and z. ``limit`` and ``dynamics`` of such joints are ignored, since they do not
-          refer to a single coordinate.
+          velocities. The angle of ``planar`` is about ``axis``, which is z of
+          :mod:`mbs_dynamics.model.joints`. ``limit`` and ``dynamics`` of such joints are ignored,
+          since they do not refer to a single coordinate.
         - A ``mimic`` joint shares the coordinate of the joint at the end of its chain of mimics. If
           it names a joint that does not exist, the prefix of its own name is tried before that name
           (as for a macro that is used twice), and a warning reports it.
 
-        With ``root`` the tree begins at that link, and only links below it are kept, and those
-        above it if all joints above it are fixed. ``gravity`` then remains that in the axes of the
-        description's root, and is turned into those of ``root``; a note reports it. With ``tip``
-        only the bodies on the path from the root to that link are kept, each with all links fixed
-        to it.
+        With ``root`` the tree begins at that link; links above it remain if all joints above it are
+        fixed. ``gravity`` is still that in the axes of the description's root, and is turned into
+        those of ``root``; a note reports it. With ``tip`` only the bodies on the path from the root
+        to that link remain, each with all links fixed to it.
 
         Raises UrdfError, naming the source and the link or joint, for a file that cannot be read or
         is no tree of joints; UnknownBodyError for a ``root`` or ``tip`` that does not exist;
@@ -157,9 +147,7 @@ class Model(Value):
         link and joint as one ModelWarning; ``Model.diagnostics`` has the same, and notes on merged
         and omitted links.
         """
-        from mbs_dynamics.model.urdf import from_urdf
-
-        return from_urdf(source, root=root, tip=tip, floating_base=floating_base, gravity=gravity)
+        return _made(urdf.describe(source, root, tip, floating_base, gravity))
 
     @staticmethod
     def from_mjcf(
@@ -187,9 +175,7 @@ class Model(Value):
         Raises ModelError for a file that MuJoCo does not read, and for what is not supported, by
         name; BackendError if mujoco is not installed; ArgumentError for another source or kind.
         """
-        from mbs_dynamics.model.mjcf import from_mjcf
-
-        return from_mjcf(source, leave_out=leave_out, gravity=gravity)
+        return _made(mjcf.describe(source, leave_out, gravity))
 
     @staticmethod
     def from_screws(
@@ -225,19 +211,9 @@ class Model(Value):
         :raises ModelError: for a parent that does not come before its child, an axis that is not of
             unit length, an inertia that no rigid body has, or a name used twice.
         """
-        from mbs_dynamics.model.screws import from_screws
-
-        return from_screws(
-            parents,
-            homes,
-            screws,
-            M_body,
-            frame=frame,
-            gravity=gravity,
-            body_names=body_names,
-            joint_names=joint_names,
-            name=name,
-        )
+        names = body_names, joint_names
+        bodies = bodies_of_screws(parents, homes, screws, M_body, frame, names)
+        return _made(Description(name, bodies, gravity, diagnostics=diagnose_made(bodies)))
 
     @staticmethod
     def from_joint_frames(
@@ -267,19 +243,9 @@ class Model(Value):
 
         The other parameters and the errors are those of :meth:`from_screws`.
         """
-        from mbs_dynamics.model.screws import from_joint_frames
-
-        return from_joint_frames(
-            parents,
-            S_parent,
-            S_body,
-            Z,
-            M_body,
-            gravity=gravity,
-            body_names=body_names,
-            joint_names=joint_names,
-            name=name,
-        )
+        names = body_names, joint_names
+        bodies = bodies_of_joint_frames(parents, S_parent, S_body, Z, M_body, names)
+        return _made(Description(name, bodies, gravity, diagnostics=diagnose_made(bodies)))
 
     @staticmethod
     def from_joints(
@@ -301,9 +267,7 @@ class Model(Value):
         :raises UnknownBodyError: for a parent that is not the body of an earlier connection.
         :raises ModelError: for an inertia that no rigid body has, or a name used twice.
         """
-        from mbs_dynamics.model.macro_joints import from_joints
-
-        return from_joints(connections, gravity=gravity, name=name)
+        return _made(joints.describe(connections, gravity, name))
 
     @staticmethod
     def from_dh(
@@ -329,9 +293,7 @@ class Model(Value):
             lower limit above the upper one, ``b`` and ``d`` that differ, an inertia without
             ``com``, a table without rows, or a name used twice.
         """
-        from mbs_dynamics.model.dh import from_dh
-
-        return from_dh(table, gravity=gravity)
+        return _made(dh.describe(table, gravity))
 
     # -- checks and derived fields -----------------------------------------------------------------
 
@@ -392,18 +354,13 @@ class Model(Value):
         """Set the derived fields, and an empty store for compiled kernels."""
         owners = sorted(self._owners(), key=lambda joint: joint.coordinate)
         every, n = [body.joint for body in self.bodies], sum(joint.nv for joint in owners)
-        lower, upper, velocity, effort = limits_of(every, n)
         self.__dict__.update(
             frames=Frames(self.frames),
             joints=tuple(owners),
             n=n,
             nq=sum(joint.nq for joint in owners),
             parents=tuple(body.parent for body in self.bodies),
-            lower=lower,
-            upper=upper,
-            velocity_limits=velocity,
-            effort_limits=effort,
-            **drivetrain_of(every, n)._asdict(),
+            **properties_of(every, n),
             _compiled=Compiled(),
         )
 
@@ -565,9 +522,7 @@ class Model(Value):
         Payloads are not included. Raises ArgumentError for another frame. See
         :func:`mbs_dynamics.model.screws.screws`.
         """
-        from mbs_dynamics.model.screws import screws
-
-        return screws(self.bodies, frame)
+        return screws_of(self.bodies, frame)
 
     def with_gravity(self, gravity: ArrayLike) -> Model:
         """Return this model with another free-fall acceleration (3,), inertial frame, in m/s^2.
@@ -613,21 +568,23 @@ class Model(Value):
         ones.
         """
         checks.mapping("by_joint", by_joint, "joint")
-        own = {body.joint.name: body.joint for body in self.bodies}
+        changed: dict[str, Joint] = {}
         for name, armature in by_joint.items():
             given: Any = armature
-            own[name] = replace(self.joint(name), armature=given)
-        bodies = tuple(replace(body, joint=own[body.joint.name]) for body in self.bodies)
-        moving = {f"joint {name!r}" for name in by_joint if np.any(own[name].armature)}
+            changed[name] = replace(self.joint(name), armature=given)
+        bodies = tuple(
+            replace(body, joint=changed.get(body.joint.name, body.joint)) for body in self.bodies
+        )
+        moving = {f"joint {name!r}" for name, joint in changed.items() if np.any(joint.armature)}
         return self._sharing_kernels(
             bodies=bodies,
-            joints=tuple(own[joint.name] for joint in self.joints),
+            joints=tuple(changed.get(joint.name, joint) for joint in self.joints),
             diagnostics=tuple(
                 each
                 for each in self.diagnostics
                 if each.subject not in moving or not each.message.endswith(SINGULAR)
             ),
-            **drivetrain_of(list(own.values()), self.n)._asdict(),
+            **properties_of([body.joint for body in bodies], self.n),
         )
 
     def with_placements(self, poses: Mapping[str, ArrayLike]) -> Model:
@@ -648,7 +605,7 @@ class Model(Value):
         for link, pose in poses.items():
             name = f"the pose of {self.frames[link].name!r}"
             given[link] = frozen(checks.snap(checks.pose(name, checks.numbers(name, pose, (4, 4)))))
-        bodies, frames = placed(self.bodies, self.frames, given)
+        bodies, frames = with_poses(self.bodies, self.frames, given)
         known = dict.fromkeys((*self.body_names, *self.frames))  # bodies first
         order = tuple(name for name in known if name in given or name in self._placed)
         return self._sharing_kernels(bodies=bodies, frames=frames, _placed=order)
@@ -799,12 +756,13 @@ def warnings_about(model: Model) -> list[str]:
     return [str(each) for each in model.diagnostics if each.severity == "warning"]
 
 
-def warned(model: Model) -> Model:
-    """Issue the warnings about a new model as one ModelWarning, and return the model."""
+def _made(description: Description) -> Model:
+    """Return the model of a description, and issue the warnings about it as one ModelWarning."""
+    model = Model(**description._asdict())
     found = warnings_about(model)
     if found:
         message = f"model {model.name!r} has {len(found)} warning(s):\n  " + "\n  ".join(found)
-        warnings.warn(message, ModelWarning, stacklevel=4)  # where Model.from_... was called
+        warnings.warn(message, ModelWarning, stacklevel=3)  # where Model.from_... was called
     return model
 
 

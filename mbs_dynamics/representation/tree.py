@@ -14,7 +14,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Series, series_of
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.body import GROUND, Frame, placed
+from mbs_dynamics.model.body import GROUND, Frame, with_poses
 from mbs_dynamics.model.compiled import placed_links
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
@@ -73,7 +73,7 @@ class Tree:
         if placements is not None and placed_links(model):
             rows = [np.vstack([C, [[0.0, 0.0, 0.0, 1.0]]]) for C in placements]
             poses = dict(zip(placed_links(model), rows, strict=True))
-            bodies, self.frames = placed(bodies, self.frames, poses)
+            bodies, self.frames = with_poses(bodies, self.frames, poses)
         self.bodies: Any = loaded(bodies, zip(model.payloads.bodies, self.loads, strict=True))
         self.parents: Any = model.parents
         ends = np.cumsum([body.joint.nv for body in model.bodies], dtype=int).tolist()

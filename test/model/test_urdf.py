@@ -121,7 +121,7 @@ def test_a_floating_base_moves_the_root_link():
         Model.from_urdf(floating, floating_base=True)
 
 
-def test_what_a_macro_joint_cannot_use_is_noted():
+def test_notes_what_joints_of_several_freedoms_ignore():
     more = '<limit effort="1" velocity="1"/><dynamics damping="1"/>'
     model = load(chain(("p", "planar", more), ("f", "floating", more)))
     for said in ("joint 'p': is planar; its <{}>", "joint 'f': is floating; its <{}>"):
