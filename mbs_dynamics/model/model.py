@@ -50,17 +50,14 @@ class State(NamedTuple):
 class Model(Value):
     """A mechanism with tree topology: nb moving bodies, one or several roots.
 
-    Positions ``q`` have ``nq`` entries, velocities ``n``. They are as many, and qd is the
-    rate of q, if all joints have one degree of freedom; :mod:`mbs_dynamics.model.subgroup` lists
-    what positions and velocities of the other ones are.
+    Positions ``q`` have ``nq`` entries, velocities ``n``. They are as many, and qd is the rate of
+    q, if all joints have one degree of freedom; :mod:`mbs_dynamics.model.subgroup` lists positions
+    and velocities of other joints. A parent always precedes its children. A mimic joint shares the
+    coordinate of another joint, so that nb can exceed n. ``print(model)`` shows the tree.
 
-    Constructors: :meth:`from_urdf`, :meth:`from_mjcf`, :meth:`from_screws`,
-    :meth:`from_joint_frames`, :meth:`from_joints` and :meth:`from_dh`. A parent always precedes its
-    children. A mimic joint shares the coordinate of another joint, so that nb can exceed n.
-    ``print(model)`` shows the tree. Models are immutable, compared by content, and can be copied
-    and pickled; :meth:`with_gravity`, :meth:`with_payload`, :meth:`with_armature`,
-    :meth:`with_placements` and :meth:`with_frame` return new ones, of which all but the last share
-    the compiled kernels.
+    Models are immutable, compared by content, and can be copied and pickled. Those that
+    :meth:`with_gravity`, :meth:`with_payload`, :meth:`with_armature` and :meth:`with_placements`
+    return share the compiled kernels.
     """
 
     name: str
@@ -298,13 +295,14 @@ class Model(Value):
     # -- checks and derived fields -----------------------------------------------------------------
 
     def __post_init__(self) -> None:
+        joints = [body.joint for body in self.bodies]
         fixed = [frame.joint for frame in self.frames.values() if frame.joint is not None]
-        for what, given in (
+        for what, names in (
             ("body", [body.name for body in self.bodies]),
-            ("joint", [*fixed, *(body.joint.name for body in self.bodies if body.joint.nv)]),
+            ("joint", [*fixed, *(joint.name for joint in joints if joint.nv)]),
         ):
-            if len(set(given)) < len(given):
-                twice = sorted({name for name in given if given.count(name) > 1})
+            if len(set(names)) < len(names):
+                twice = sorted({name for name in names if names.count(name) > 1})
                 raise ModelError(f"{what} names must be unique; used more than once: {twice}")
         for i, body in enumerate(self.bodies):
             if not GROUND <= body.parent < i:
@@ -315,37 +313,40 @@ class Model(Value):
         owners: dict[int, Joint] = {}
         for joint in self._owners():
             for k in joint.velocities:
-                other = owners.setdefault(k, joint)
-                if other is not joint:
+                if owners.setdefault(k, joint) is not joint:
                     raise ModelError(
-                        f"joints {other.name!r} and {joint.name!r} both own the coordinate {k}; "
-                        "one that follows another must say so (mimics)"
+                        f"joints {owners[k].name!r} and {joint.name!r} both own the coordinate "
+                        f"{k}; one that follows another must say so (mimics)"
                     )
         if sorted(owners) != list(range(len(owners))):
             raise ModelError(f"coordinates must be numbered 0, 1, ...; got {sorted(owners)}")
-        for body in self.bodies:
-            owner = owners.get(body.joint.coordinate)
-            if body.joint.nv and (owner is None or owner.nv != body.joint.nv):
+        for joint in joints:
+            owner = owners.get(joint.coordinate)
+            if joint.nv and (owner is None or owner.nv != joint.nv):
                 raise ModelError(
-                    f"joint {body.joint.name!r} refers to coordinate {body.joint.coordinate}, "
-                    f"which no joint with {body.joint.nv} degrees of freedom owns"
+                    f"joint {joint.name!r} refers to coordinate {joint.coordinate}, which no joint "
+                    f"with {joint.nv} degrees of freedom owns"
                 )
+        gravity = checks.numbers("gravity", self.gravity, (3,))
+        self.__dict__.update(frames=self._all_frames(), gravity=frozen(gravity))
+        self._complete()
+
+    def _all_frames(self) -> dict[str, Frame]:
+        """Return the frames, those of the bodies included, each with its parent."""
         frames = {
             name: frame._replace(placement=checks.snap(frame.placement))
             for name, frame in self.frames.items()
         }
         for i, body in enumerate(self.bodies):
-            own = frames.get(body.name, Frame(body.name, i, np.eye(4)))
-            own = own._replace(body=i, placement=checks.snap(np.eye(4)), inertia=None)
-            frames[body.name] = own
+            frame = frames.get(body.name, Frame(body.name, i, np.eye(4)))
+            placement = checks.snap(np.eye(4))
+            frames[body.name] = frame._replace(body=i, placement=placement, inertia=None)
         for name, frame in frames.items():
             if frame.body != GROUND and frame.parent is None:
-                own = frames[self.bodies[frame.body].name]
-                if own.parent is None and name != own.name:
-                    frames[name] = frame._replace(parent=own.name)
-        gravity = checks.numbers("gravity", self.gravity, (3,))
-        self.__dict__.update(frames=frames, gravity=frozen(gravity))
-        self._complete()
+                root = frames[self.bodies[frame.body].name]
+                if root.parent is None and name != root.name:
+                    frames[name] = frame._replace(parent=root.name)
+        return frames
 
     def _owners(self) -> list[Joint]:
         return [body.joint for body in self.bodies if body.joint.mimics is None and body.joint.nv]
@@ -353,14 +354,14 @@ class Model(Value):
     def _complete(self) -> None:
         """Set the derived fields, and an empty store for compiled kernels."""
         owners = sorted(self._owners(), key=lambda joint: joint.coordinate)
-        every, n = [body.joint for body in self.bodies], sum(joint.nv for joint in owners)
+        n = sum(joint.nv for joint in owners)
         self.__dict__.update(
             frames=Frames(self.frames),
             joints=tuple(owners),
             n=n,
             nq=sum(joint.nq for joint in owners),
             parents=tuple(body.parent for body in self.bodies),
-            **properties_of(every, n),
+            **properties_of([body.joint for body in self.bodies], n),
             _compiled=Compiled(),
         )
 
@@ -395,10 +396,7 @@ class Model(Value):
         return tuple(body.name for body in self.bodies)
 
     def joint(self, name: str) -> Joint:
-        """Return a joint by its name, mimic joints included.
-
-        Raises UnknownJointError, which lists the valid names.
-        """
+        """Return a joint by its name, mimic joints included; UnknownJointError lists the names."""
         for body in self.bodies:
             if body.joint.name == name:
                 return body.joint
@@ -418,18 +416,12 @@ class Model(Value):
         }
 
     def positions(self, joint: str | Joint) -> slice:
-        """Return the slice of q of a joint, or of the joint that it mimics.
-
-        Raises UnknownJointError, which lists the valid names.
-        """
+        """Return the slice of q of a joint, or of the joint that it mimics; UnknownJointError."""
         one = self.joint(joint) if isinstance(joint, str) else joint
         return self._position_slices[one.coordinate] if one.nv else slice(0, 0)
 
     def velocities(self, joint: str) -> slice:
-        """Return the slice of velocities of a joint, or of the joint that it mimics.
-
-        Raises UnknownJointError, which lists the valid names.
-        """
+        """Return the slice of qd of a joint, or of the joint that it mimics; UnknownJointError."""
         columns = self.joint(joint).velocities
         return slice(columns.start, columns.stop)
 
@@ -444,8 +436,8 @@ class Model(Value):
     @property
     def total_mass(self) -> float:
         """Total mass in kg of the moving bodies and the loads."""
-        own = sum(body.inertia.mass for body in self.bodies)
-        return float(own + sum(load.parameters[0] for load in self.payloads))
+        loads = sum(load.parameters[0] for load in self.payloads)
+        return float(loads + sum(body.inertia.mass for body in self.bodies))
 
     def placement(self, link: str) -> FloatArray:
         """Return the pose (4, 4) of a link in the frame of the body that carries it, in m.
@@ -455,8 +447,8 @@ class Model(Value):
         Raises UnknownBodyError.
         """
         frame = self.frames[link]
-        own = frame.body != GROUND and self.bodies[frame.body].name == link
-        return self.bodies[frame.body].home_rel if own else frame.placement
+        names_body = frame.body != GROUND and self.bodies[frame.body].name == link
+        return self.bodies[frame.body].home_rel if names_body else frame.placement
 
     def _moving(self, what: str, link: str) -> Frame:
         """Return the frame of a link, or raise ModelError if it does not move."""
@@ -630,12 +622,12 @@ class Model(Value):
     ) -> Model:
         """Return this model with another one mounted on the link ``to``.
 
-        ``placement`` (4, 4) is the pose of the tool's root link in the frame of ``to``, None: the
-        same frame. Names of the tool's links, joints and frames get the ``prefix``. Coordinates of
-        the tool come after those of this model; gravity is that of this model. Links that are fixed
-        to the root of the tool belong to the body with ``to``. Raises UnknownBodyError for ``to``,
-        ArgumentError for a placement that is not a pose, and ModelError for names that are in use,
-        as those of a tool that is mounted twice.
+        ``placement`` (4, 4) is the pose of the tool's root link in the frame of ``to``, the
+        identity if None. Names of the tool's links, joints and frames get the ``prefix``.
+        Coordinates of the tool come after those of this model; gravity is that of this model. Links
+        that are fixed to the root of the tool belong to the body of ``to``. Raises
+        UnknownBodyError; ArgumentError for a placement that is not a pose; ModelError for names
+        that are in use, as those of a tool that is mounted twice.
         """
         if not isinstance(tool, Model):
             raise ArgumentError(f"tool must be a Model; got {tool!r}")
@@ -675,30 +667,29 @@ class Model(Value):
             by_name: Any = positions
             checks.mapping("positions", by_name, "joint")
             given.update(by_name)
-        at = {name: editing.positions_of(self.joint(name), value) for name, value in given.items()}
+        at = {}
+        for name, value in given.items():
+            what, size = f"the position of joint {name!r}", self.joint(name).nq
+            at[name] = checks.numbers(what, [value] if np.ndim(value) == 0 else value, (size,))
         return self._of(editing.locked(self._parts, at), self.diagnostics)
 
     def rerooted(self, link: str) -> Model:
         """Return this model with a link as its ground, in whose frame poses are given then.
 
-        The joints between the link and the former root are reversed, and keep their positions;
-        gravity keeps its numbers, in the axes of the link. The former root becomes a body with the
-        inertia of its link, which is that of the description.
-
-        If a free joint moves the root, as with ``floating_base``, it moves the link instead: its
-        positions are then the pose of the link, its velocities the body-fixed twist of the link,
-        and the ground stays what it is, with gravity.
-
-        Raises UnknownBodyError, and ModelError for a link that does not move, or if a joint that
-        must be reversed has several degrees of freedom.
+        The joints between the link and the former root are reversed, at the same positions; gravity
+        has the same numbers, in the axes of the link. The former root becomes a body with the
+        inertia that its description states. If a free joint moves the root, as with
+        ``floating_base``, it moves the link instead: its positions are then the pose of the link,
+        its velocities the body-fixed twist of the link, and ground and gravity stay. Raises
+        UnknownBodyError; ModelError for a link that does not move, or if a joint that must be
+        reversed has several degrees of freedom.
         """
         frame = self._moving("another root", link)
-        at_origin = [
-            one.name
-            for one in self.frames.values()
-            if one.body == GROUND and np.array_equal(one.placement, np.eye(4))
-        ]
-        ground = at_origin[0] if at_origin else "ground"
+        ground = "ground"
+        for other in self.frames.values():
+            if other.body == GROUND and np.array_equal(other.placement, np.eye(4)):
+                ground = other.name
+                break
         return self._of(editing.rerooted(self._parts, frame, ground), self.diagnostics)
 
     @property

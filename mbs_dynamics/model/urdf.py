@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -214,21 +214,19 @@ class _Assembly:
 
     def report_left_out_links(self) -> None:
         """Report the mass of the links that ``root`` and ``tip`` exclude."""
-        part = self.part
-        outside = [link for link in part.outside if link not in self.frames]
-        if outside:
-            message = f"left out, as is all that is not below {part.root!r}: {self.masses(outside)}"
-            self.report(f"link {outside[0]!r}", message)
-        for links in part.dropped:
-            severity = "warning" if any(self.inertias[link].mass for link in links) else "note"
-            message = f"dropped with all beyond it: {self.masses(links)}"
-            self.report(f"link {links[0]!r}", message, severity)
-
-    def masses(self, links: Sequence[str]) -> str:
-        """Return the mass of some links in words, in all and each by name."""
-        each = [(link, self.inertias[link].mass) for link in links]
-        listed = ", ".join(f"{link} {mass:g}" for link, mass in each if mass > 0.0)
-        return f"{sum(mass for _, mass in each):g} kg" + (f" ({listed})" if listed else "")
+        root = self.part.root
+        below = {joint.child for joint in self.tree.joints_below(root)}
+        left_out = [link for link in self.tree.links if link not in self.frames]
+        for links, why in (
+            ([link for link in left_out if link not in below], f"it is not below {root!r}"),
+            ([link for link in left_out if link in below], "it moves beside the path to the tip"),
+        ):
+            masses = {x: self.inertias[x].mass for x in links if self.inertias[x].mass}
+            if links:
+                each = ", ".join(f"{link} {mass:g}" for link, mass in masses.items()) or "none"
+                message = f"left out, as {why}: {sum(masses.values()):g} kg ({each})"
+                severity = "warning" if masses and links[0] in below else "note"
+                self.report(f"link {links[0]!r}", message, severity)
 
 
 def _base_name(tree: LinkTree) -> str:
