@@ -19,12 +19,11 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError, ModelWarning, UnknownJointError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model import dh, editing, joints, mjcf, urdf
-from mbs_dynamics.model.body import GROUND, Body, Frame, Frames, with_poses
+from mbs_dynamics.model.body import GROUND, Body, FixedJoint, Frame, Frames, fixed_joint, with_poses
 from mbs_dynamics.model.compiled import Compiled
 from mbs_dynamics.model.coordinates import bounded, checked_positions, properties_of, with_singles
 from mbs_dynamics.model.dh import DHRow, DHTable
 from mbs_dynamics.model.diagnostics import SINGULAR, Description, Diagnostic, diagnose_made
-from mbs_dynamics.model.fixed_joints import FixedJoint, fixed_joint
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.joints import Connection

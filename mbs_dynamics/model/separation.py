@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.errors import UnknownJointError
-from mbs_dynamics.model.body import GROUND, Body
+from mbs_dynamics.model.body import GROUND, Body, chain, link_inertia, start_of
 from mbs_dynamics.model.compiled import Compiled, compiled, placed_links
-from mbs_dynamics.model.fixed_joints import chain, link_inertia, start_of
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.model import Model
