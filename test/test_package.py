@@ -112,7 +112,7 @@ def test_what_is_imported_later_is_there_like_all_else() -> None:
     code = f"import mbs_dynamics; print(*{later!r} & set(vars(mbs_dynamics)))"
     assert python(code).split() == []
     assert later <= {*dir(mbs_dynamics)}
-    everything = "from mbs_dynamics import *; print(dh.from_dh, export_c, joints.joint)"
+    everything = "from mbs_dynamics import *; print(dh.link_inertia, export_c, joints.joint)"
     assert python(everything).count("<function ") == 3
 
 

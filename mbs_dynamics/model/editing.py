@@ -29,7 +29,7 @@ from mbs_dynamics.model.body import (
     start_of,
 )
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.joint import Joint, one_screw
+from mbs_dynamics.model.joint import one_screw
 from mbs_dynamics.model.payloads import Payloads
 
 

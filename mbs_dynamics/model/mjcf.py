@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,11 +40,11 @@ from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint, Limits, one_screw
 from mbs_dynamics.model.subgroup import Subgroup
 
-UNSUPPORTED = ("equality", "tendon", "flex")
-"""Elements beyond trees of rigid bodies: equality constraints, tendons and soft bodies."""
+UNSUPPORTED = {"equality": "constraints", "tendon": "tendons", "flex": "soft bodies"}
+"""Elements beyond trees of rigid bodies, and what they are."""
 
-DOFS = {"hinge": 1, "slide": 1, "ball": 3, "free": 6}
-"""Degrees of freedom of MuJoCo's joints."""
+JOINTS = ("hinge", "slide", "ball", "free")
+"""MuJoCo's joints."""
 
 XYZW = (1, 2, 3, 0)
 """Entries of a quaternion of MuJoCo in the order of this package."""
@@ -101,7 +102,7 @@ class _Assembly:
 
     def __init__(self, mujoco: Any, m: Any) -> None:
         self.mujoco, self.m = mujoco, m
-        self.kinds = {int(getattr(mujoco.mjtJoint, f"mjJNT_{x.upper()}")): x for x in DOFS}
+        self.kinds = {int(getattr(mujoco.mjtJoint, f"mjJNT_{x.upper()}")): x for x in JOINTS}
         self.bodies: list[Body] = []
         self.frames = {"world": Frame("world", GROUND, np.eye(4))}
         self.at = [self.frames["world"]]
@@ -118,7 +119,7 @@ class _Assembly:
             self._add(i)
         for k in range(self.m.nsite):
             pose = _pose(self.m.site_pos[k], self.m.site_quat[k])
-            if name := self._own_name("site", k):
+            if name := self._stated_name("site", k):
                 on = self.at[self.m.site_bodyid[k]]
                 while name in self.frames:
                     name += "_site"
@@ -170,49 +171,41 @@ class _Assembly:
     def _joint(self, k: int, home: FloatArray) -> tuple[Joint, FloatArray]:
         """Return a joint and the pose of its body at position zero relative to what carries it."""
         m, name = self.m, self._name("joint", k)
-        kind = self.kinds[int(m.jnt_type[k])]
-        dof, at, e = int(m.jnt_dofadr[k]), m.jnt_pos[k], m.jnt_axis[k]
+        subject, kind = f"joint {name!r}", self.kinds[int(m.jnt_type[k])]
+        at, e = m.jnt_pos[k], m.jnt_axis[k]
         if kind == "free":
             group, home = joints.joint("free"), np.eye(4)
         elif kind == "ball":
             group = Subgroup("spherical", joints.joint("spherical").basis, se3.pose(np.eye(3), at))
         else:
-            angular = kind == "hinge"
-            X = np.concatenate([e, np.cross(at, e)] if angular else [np.zeros(3), e])
-            group = one_screw(f"joint {name!r}", X)
+            X = np.concatenate([e, np.cross(at, e)] if kind == "hinge" else [np.zeros(3), e])
+            group = one_screw(subject, X)
             home = home @ se3.exp_screw(X, -m.qpos0[m.jnt_qposadr[k]])  # ref
         limits = Limits(effort=self.efforts.get(k))
-        if m.jnt_limited[k] and kind in ("hinge", "slide"):
-            limits = limits._replace(lower=float(m.jnt_range[k, 0]), upper=float(m.jnt_range[k, 1]))
+        if m.jnt_limited[k] and group.nv == 1:
+            lower, upper = m.jnt_range[k].tolist()
+            limits = limits._replace(lower=lower, upper=upper)
         elif m.jnt_limited[k]:
-            self._report(f"joint {name!r}", f"is a {kind} joint, whose range is left out")
-        dofs = slice(dof, dof + DOFS[kind])
+            self._report(subject, f"is a {kind} joint, whose range is left out")
+        dofs = slice(int(m.jnt_dofadr[k]), int(m.jnt_dofadr[k]) + group.nv)
         armature = m.dof_armature[dofs]
         if kind == "free":
             armature = np.roll(armature, 3)
             if np.ptp(armature[3:]):
                 raise ModelError(
-                    f"joint {name!r}: the linear armature of a free joint must be the same for all "
+                    f"{subject}: the linear armature of a free joint must be the same for all "
                     f"axes; got {armature[3:].tolist()}"
                 )
             if armature[3]:  # constant in the world there, in the body here
                 message = "has linear armature, which is in M, without its torque a omega x v"
-                self._report(f"joint {name!r}", message)
+                self._report(subject, message)
         damping, friction = m.dof_damping[dofs], m.dof_frictionloss[dofs]
         for what, values in (("damping", damping), ("friction loss", friction)):
             if np.ptp(values):
                 each = f"has the {what} {values.tolist()}"
-                self._report(f"joint {name!r}", f"{each}, of which the first counts for all axes")
-        joint = Joint(
-            name,
-            group,
-            dof,
-            limits=limits,
-            damping=float(damping[0]),
-            friction=float(friction[0]),
-            armature=armature,
-        )
-        return joint, home
+                self._report(subject, f"{each}, of which the first counts for all axes")
+        joint = Joint(name, group, dofs.start, limits=limits, armature=armature)
+        return replace(joint, damping=float(damping[0]), friction=float(friction[0])), home
 
     def _efforts(self) -> dict[int, float]:
         """Return the force limits of joints, the least that the joint or an actuator states."""
@@ -229,7 +222,7 @@ class _Assembly:
 
     # -- names, and what is left out -------------------------------------------------------------
 
-    def _own_name(self, kind: str, k: int) -> str | None:
+    def _stated_name(self, kind: str, k: int) -> str | None:
         name: str | None = self.mujoco.mj_id2name(self.m, self._object(kind), k)
         return name
 
@@ -238,10 +231,7 @@ class _Assembly:
 
     def _name(self, kind: str, k: int) -> str:
         """Return the name of an object, or its kind with its number, which nothing else has."""
-        what = kind
-        if kind == "equality":
-            what = self.mujoco.mjtEq(self.m.eq_type[k]).name.removeprefix("mjEQ_").lower()
-        name = self._own_name(kind, k) or f"{what}{k}"
+        name = self._stated_name(kind, k) or f"{kind}{k}"
         while self.mujoco.mj_name2id(self.m, self._object(kind), name) not in (-1, k):
             name += "_"
         return name
@@ -255,40 +245,37 @@ class _Assembly:
 
     def _refuse(self, leave_out: Collection[str]) -> None:
         """Raise ModelError for what a tree has not, or warn of it if it is left out on request."""
-        what = {"equality": "constraints", "tendon": "tendons", "flex": "soft bodies"}
-        present = {
-            kind: [self._name(kind, k) for k in range(count)]
-            for kind, count in zip(
-                UNSUPPORTED, (self.m.neq, self.m.ntendon, self.m.nflex), strict=True
-            )
-            if count
-        }
+        counts = zip(UNSUPPORTED, (self.m.neq, self.m.ntendon, self.m.nflex), strict=True)
+        present = {kind: [self._name(kind, k) for k in range(n)] for kind, n in counts if n}
         refused = [kind for kind in present if kind not in leave_out]
         if refused:
             listed = "; ".join(f"{kind}: {', '.join(present[kind])}" for kind in refused)
             raise ModelError(
-                f"MJCF with {' and '.join(what[kind] for kind in refused)} is no tree of rigid "
-                f"bodies ({listed}); leave_out={tuple(present)!r} leaves them out"
+                f"MJCF with {' and '.join(UNSUPPORTED[kind] for kind in refused)} is no tree of "
+                f"rigid bodies ({listed}); leave_out={tuple(present)!r} leaves them out"
             )
         for kind, names in present.items():
-            self._report(f"MJCF {what[kind]}", f"left out: {', '.join(names)}")
+            self._report(f"MJCF {UNSUPPORTED[kind]}", f"left out: {', '.join(names)}")
 
     def _report_passive_forces(self) -> None:
         m = self.m
 
-        def named(kind: str, *fields: str) -> list[str]:
-            of = [np.asarray(getattr(m, x, [])) for x in fields]  # some are new in MuJoCo 3.5
-            rows = {k for x in of for k in np.unique(np.nonzero(x)[0]).tolist()}
-            rows = {int(m.dof_jntid[k]) for k in rows} if fields[0][:3] == "dof" else rows
-            return [self._name(kind, k) for k in sorted(rows)]
+        def nonzero(*fields: str) -> list[int]:  # some fields are new in MuJoCo 3.5
+            rows = [np.nonzero(np.asarray(getattr(m, field, [])))[0] for field in fields]
+            return sorted({int(k) for k in np.concatenate(rows)})
 
-        plugged = [self._name("body", k) for k in np.flatnonzero(m.body_plugin >= 0).tolist()]
+        springs = nonzero("jnt_stiffness", "jnt_stiffnesspoly")
+        damped = sorted({int(m.dof_jntid[k]) for k in nonzero("dof_dampingpoly")})
+        plugged = np.flatnonzero(m.body_plugin >= 0).tolist()
         for what, names in (
-            ("springs of joints", named("joint", "jnt_stiffness", "jnt_stiffnesspoly")),
-            ("nonlinear damping of joints", named("joint", "dof_dampingpoly")),
-            ("gravity compensation of bodies", named("body", "body_gravcomp")),
+            ("springs of joints", [self._name("joint", k) for k in springs]),
+            ("nonlinear damping of joints", [self._name("joint", k) for k in damped]),
+            (
+                "gravity compensation of bodies",
+                [self._name("body", k) for k in nonzero("body_gravcomp")],
+            ),
             ("forces of a fluid", [x for x in ("density", "viscosity") if getattr(m.opt, x)]),
-            ("plugins of bodies", plugged),
+            ("plugins of bodies", [self._name("body", k) for k in plugged]),
         ):
             if names:
                 self._report(f"MJCF {what}", f"left out: {', '.join(names)}")

@@ -510,8 +510,9 @@ class Model(Value):
         """Return parents, homes, screws and body inertias, as :meth:`from_screws` takes them.
 
         ``frame`` is ``"body_fixed"`` (B_i and X_i), ``"spatial"`` (A_i and Y_i) or ``"parent"``.
-        Payloads are not included. Raises ArgumentError for another frame. See
-        :func:`mbs_dynamics.model.screws.screws`.
+        Joint positions are zero. A mimic joint is listed as the joint that it is; names, limits,
+        gravity and payloads are not included. Raises ArgumentError for another frame, ModelError
+        for a joint with several degrees of freedom.
         """
         return screws_of(self.bodies, frame)
 

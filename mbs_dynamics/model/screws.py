@@ -96,14 +96,7 @@ def bodies_of_joint_frames(
 
 
 def screws(bodies: Sequence[Body], frame: str) -> Screws:
-    """Return parents, homes, screws and inertias of bodies, the arguments of ``from_screws``.
-
-    The reference configuration is the one in which every joint position is zero. A mimic joint is
-    listed as the joint that it is: which coordinate drives it is not part of this description, nor
-    are names, limits, gravity and payloads. Raises ArgumentError for a ``frame`` other than
-    ``"spatial"``, ``"body_fixed"``, ``"parent"``; ModelError for a joint with several degrees of
-    freedom.
-    """
+    """Return the arguments of ``from_screws``; see :meth:`mbs_dynamics.Model.screws`."""
     checks.one_of("frame", frame, FRAMES)
     parents = tuple(body.parent for body in bodies)
     homes = np.array([body.home_rel for body in bodies])
