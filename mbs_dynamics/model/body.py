@@ -57,15 +57,15 @@ class Frame(NamedTuple):
     placement: FloatArray
     """(4, 4) pose in the frame of that body."""
     inertia: Inertia | None = None
-    """Of a merged link alone, in the frame of that body, of whose inertia it is a part."""
+    """Inertia of a merged link, in the frame of that body, whose inertia includes it."""
     parent: str | None = None
-    """Link to which it is fixed; None for the root of its body, or of what is on the ground."""
+    """Link to which it is fixed; None for the root link of its body or of the ground."""
     joint: str | None = None
     """Name of the fixed joint between the two; None if it has no name."""
 
 
 class Frames(Mapping[str, Frame]):
-    """Frames by name; a name that does not exist raises UnknownBodyError, which lists the valid."""
+    """Frames by name; other names raise UnknownBodyError, which lists the valid ones."""
 
     def __init__(self, frames: Mapping[str, Frame]) -> None:
         self._frames = dict(frames)
@@ -115,7 +115,7 @@ def preorder(parents: Sequence[int]) -> list[int]:
 
 
 class FixedJoint(NamedTuple):
-    """A fixed joint within a body or on the ground, with what hangs on it."""
+    """A fixed joint within a body or on the ground, with the links beyond it."""
 
     child: Frame
     """The link beyond it."""
@@ -152,9 +152,9 @@ def start_of(bodies: Sequence[Body], i: int) -> str | None:
 
 
 def link_inertia(bodies: Sequence[Body], frames: Mapping[str, Frame], link: str) -> Inertia:
-    """Return the inertia of a link alone, in the frame of its body.
+    """Return the inertia of a single link, in the frame of its body.
 
-    That of the link that names a body is what the merged links leave.
+    For the link that names the body it is that of the body without the merged links.
     """
     frame = frames[link]
     if frame.body == GROUND or link != bodies[frame.body].name:

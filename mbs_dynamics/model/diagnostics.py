@@ -94,7 +94,7 @@ def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
     return diagnostics
 
 
-def diagnose_made(bodies: Sequence[Body]) -> tuple[Diagnostic, ...]:
+def diagnose_mechanism(bodies: Sequence[Body]) -> tuple[Diagnostic, ...]:
     """Return diagnostics of bodies described by a program, which may all be massless.
 
     In the description of a real robot, such as a URDF, missing masses are reported one by one.

@@ -188,7 +188,7 @@ def rerooted(parts: Parts, link: Frame, ground: str) -> Parts:
             for frame in frames.values():
                 if frame.body == GROUND and frame.inertia is not None:
                     inertia = inertia + frame.inertia
-        own = chain(frames, moved.name)[-1]
+        start = chain(frames, moved.name)[-1]
         joint = moved.joint
         if joint.nv > 1:
             raise ModelError(
@@ -196,26 +196,26 @@ def rerooted(parts: Parts, link: Frame, ground: str) -> Parts:
                 "with one degree of freedom between the link and the root"
             )
         joint = replace(joint, group=one_screw(f"joint {joint.name!r}", -se3.Ad(H) @ joint.screw))
-        turned[root if p == GROUND else p] = Body(name, i, se3.inverse(H), joint, inertia, own)
+        turned[root if p == GROUND else p] = Body(name, i, se3.inverse(H), joint, inertia, start)
         _turn(frames, entry)
         entry = above
     _turn(frames, entry)
     if not floats:
-        own_inertia = link_inertia(bodies, frames, bodies[top].name)
-        frames[bodies[top].name] = frames[bodies[top].name]._replace(inertia=own_inertia)
+        inertia = link_inertia(bodies, frames, bodies[top].name)
+        frames[bodies[top].name] = frames[bodies[top].name]._replace(inertia=inertia)
     keys, order = list(turned), {first: GROUND}  # the new indices of bodies
     tree = [GROUND if turned[i].parent == first else keys.index(turned[i].parent) for i in keys]
-    placed: list[Body] = []
+    ordered: list[Body] = []
     for k in preorder(tree):
         one = turned[keys[k]]
         home = inner @ one.home_rel if one.parent == first else one.home_rel
-        placed.append(replace(one, parent=order[one.parent], home_rel=home))
-        order[keys[k]] = len(placed) - 1
+        ordered.append(replace(one, parent=order[one.parent], home_rel=home))
+        order[keys[k]] = len(ordered) - 1
     order.setdefault(GROUND, order.get(root, GROUND))
     places = {i: (k, inner if i == top else np.eye(4)) for i, k in order.items()}
     for name, frame in frames.items():
         frames[name] = _moved(frame, *places[frame.body])
-    return Parts(tuple(placed), frames, _moved_loads(parts.payloads, frames, places))
+    return Parts(tuple(ordered), frames, _moved_loads(parts.payloads, frames, places))
 
 
 def _turn(frames: dict[str, Frame], link: str | None) -> None:
@@ -237,8 +237,8 @@ def _moved_loads(loads: Payloads, frames: dict[str, Frame], places: Any) -> Payl
         body, pose = places[load.body]
         inertia = Inertia.from_parameters(load.parameters).transformed(pose)
         if body == GROUND:
-            own = frames[load.link].inertia or Inertia.zero()
-            frames[load.link] = frames[load.link]._replace(inertia=own + inertia)
+            total = (frames[load.link].inertia or Inertia.zero()) + inertia
+            frames[load.link] = frames[load.link]._replace(inertia=total)
         else:
             parameters = checks.snap(inertia.parameters)
             moved.append(load._replace(body=body, parameters=parameters))

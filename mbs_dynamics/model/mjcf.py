@@ -73,7 +73,7 @@ def describe(source: Any, leave_out: Collection[str], gravity: ArrayLike | None)
 
 
 def _compiled(mujoco: Any, source: Any) -> Any:
-    """Return the MjModel of a source, or raise ModelError with what MuJoCo says."""
+    """Return the MjModel of a source, or raise ModelError with the error of MuJoCo."""
     if isinstance(source, mujoco.MjModel):
         return source
     if not isinstance(source, (str, os.PathLike, mujoco.MjSpec)):
@@ -160,12 +160,13 @@ class _Assembly:
         for k in range(first, first + count):
             joint, home_rel = self._joint(k, home)
             last = k == first + count - 1
-            own = name if last else self._free_name(f"{name}/{joint.name}")
-            of_it = inertia if last else Inertia.zero()
+            moved = name if last else self._free_name(f"{name}/{joint.name}")
             start = on.name if k == first else None
-            self.bodies.append(Body(own, parent, home_rel, joint, of_it, start))
+            self.bodies.append(
+                Body(moved, parent, home_rel, joint, inertia if last else Inertia.zero(), start)
+            )
             parent, home = len(self.bodies) - 1, np.eye(4)
-            self.frames[own] = Frame(own, parent, np.eye(4))
+            self.frames[moved] = Frame(moved, parent, np.eye(4))
         self.at.append(self.frames[name])
 
     def _joint(self, k: int, home: FloatArray) -> tuple[Joint, FloatArray]:
@@ -210,8 +211,8 @@ class _Assembly:
     def _efforts(self) -> dict[int, float]:
         """Return the force limits of joints, the least that the joint or an actuator states."""
         m = self.m
-        own = np.flatnonzero(m.jnt_actfrclimited).tolist()
-        efforts = {k: float(np.abs(m.jnt_actfrcrange[k]).max()) for k in own}
+        limited = np.flatnonzero(m.jnt_actfrclimited).tolist()
+        efforts = {k: float(np.abs(m.jnt_actfrcrange[k]).max()) for k in limited}
         direct = int(self.mujoco.mjtTrn.mjTRN_JOINT)
         for a in np.flatnonzero(m.actuator_forcelimited).tolist():
             k = int(m.actuator_trnid[a, 0])
@@ -244,7 +245,7 @@ class _Assembly:
         return name
 
     def _refuse(self, leave_out: Collection[str]) -> None:
-        """Raise ModelError for what a tree has not, or warn of it if it is left out on request."""
+        """Raise ModelError for elements beyond trees; warn of those that ``leave_out`` names."""
         counts = zip(UNSUPPORTED, (self.m.neq, self.m.ntendon, self.m.nflex), strict=True)
         present = {kind: [self._name(kind, k) for k in range(n)] for kind, n in counts if n}
         refused = [kind for kind in present if kind not in leave_out]

@@ -23,7 +23,7 @@ from mbs_dynamics.model.body import GROUND, Body, FixedJoint, Frame, Frames, fix
 from mbs_dynamics.model.compiled import Compiled
 from mbs_dynamics.model.coordinates import bounded, checked_positions, properties_of, with_singles
 from mbs_dynamics.model.dh import DHRow, DHTable
-from mbs_dynamics.model.diagnostics import SINGULAR, Description, Diagnostic, diagnose_made
+from mbs_dynamics.model.diagnostics import SINGULAR, Description, Diagnostic, diagnose_mechanism
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.joints import Connection
@@ -143,7 +143,7 @@ class Model(Value):
         link and joint as one ModelWarning; ``Model.diagnostics`` has the same, and notes on merged
         and omitted links.
         """
-        return _made(urdf.describe(source, root, tip, floating_base, gravity))
+        return _from_description(urdf.describe(source, root, tip, floating_base, gravity))
 
     @staticmethod
     def from_mjcf(
@@ -171,7 +171,7 @@ class Model(Value):
         Raises ModelError for a file that MuJoCo does not read, and for what is not supported, by
         name; BackendError if mujoco is not installed; ArgumentError for another source or kind.
         """
-        return _made(mjcf.describe(source, leave_out, gravity))
+        return _from_description(mjcf.describe(source, leave_out, gravity))
 
     @staticmethod
     def from_screws(
@@ -209,7 +209,9 @@ class Model(Value):
         """
         names = body_names, joint_names
         bodies = bodies_of_screws(parents, homes, screws, M_body, frame, names)
-        return _made(Description(name, bodies, gravity, diagnostics=diagnose_made(bodies)))
+        return _from_description(
+            Description(name, bodies, gravity, diagnostics=diagnose_mechanism(bodies))
+        )
 
     @staticmethod
     def from_joint_frames(
@@ -241,7 +243,9 @@ class Model(Value):
         """
         names = body_names, joint_names
         bodies = bodies_of_joint_frames(parents, S_parent, S_body, Z, M_body, names)
-        return _made(Description(name, bodies, gravity, diagnostics=diagnose_made(bodies)))
+        return _from_description(
+            Description(name, bodies, gravity, diagnostics=diagnose_mechanism(bodies))
+        )
 
     @staticmethod
     def from_joints(
@@ -263,7 +267,7 @@ class Model(Value):
         :raises UnknownBodyError: for a parent that is not the body of an earlier connection.
         :raises ModelError: for an inertia that no rigid body has, or a name used twice.
         """
-        return _made(joints.describe(connections, gravity, name))
+        return _from_description(joints.describe(connections, gravity, name))
 
     @staticmethod
     def from_dh(
@@ -289,7 +293,7 @@ class Model(Value):
             lower limit above the upper one, ``b`` and ``d`` that differ, an inertia without
             ``com``, a table without rows, or a name used twice.
         """
-        return _made(dh.describe(table, gravity))
+        return _from_description(dh.describe(table, gravity))
 
     # -- checks and derived fields -----------------------------------------------------------------
 
@@ -712,9 +716,9 @@ class Model(Value):
         loads = zip(self.payloads.bodies, self.payloads.parameters, strict=True)
         frames = dict(self.frames)
         for load in self.payloads:
-            own = frames[load.link].inertia
-            if own is not None:
-                total = own + Inertia.from_parameters(load.parameters)
+            inertia = frames[load.link].inertia
+            if inertia is not None:
+                total = inertia + Inertia.from_parameters(load.parameters)
                 frames[load.link] = frames[load.link]._replace(inertia=total)
         bodies = loaded(self.bodies, loads)
         return replace(self, bodies=bodies, frames=frames, payloads=Payloads())
@@ -747,7 +751,7 @@ def warnings_about(model: Model) -> list[str]:
     return [str(each) for each in model.diagnostics if each.severity == "warning"]
 
 
-def _made(description: Description) -> Model:
+def _from_description(description: Description) -> Model:
     """Return the model of a description, and issue the warnings about it as one ModelWarning."""
     model = Model(**description._asdict())
     found = warnings_about(model)
