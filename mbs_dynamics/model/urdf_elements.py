@@ -166,36 +166,34 @@ class Reader:
     def __init__(self, owner: str) -> None:
         self.owner = owner
 
+    def error(self, message: str) -> UrdfError:
+        """Return an error about the owner."""
+        return UrdfError(f"{self.owner}: {message}")
+
     def link(self, link: Element) -> Link:
         """Return a link."""
         inertial = self.child(link, "inertial")
         if inertial is None:
             return Link(self.text(link, "name"), None)
         mass, inertia = self.child(inertial, "mass"), self.child(inertial, "inertia")
-        return Link(
-            self.text(link, "name"),
-            Inertial(
-                self.origin(inertial),
-                mass and self.number(mass, "value"),
-                inertia and Tensor(*(self.number(inertia, entry) for entry in Tensor._fields)),
-            ),
-        )
+        tensor = inertia and Tensor(*(self.number(inertia, entry) for entry in Tensor._fields))
+        stated = Inertial(self.origin(inertial), mass and self.number(mass, "value"), tensor)
+        return Link(self.text(link, "name"), stated)
 
     def joint(self, joint: Element) -> Joint:
         """Return a joint."""
         kind = self.text(joint, "type")
         if kind not in JOINT_TYPES:
-            valid = ", ".join(JOINT_TYPES)
-            raise UrdfError(f"{self.owner}: type must be one of {valid}; got {quoted(kind)}")
+            raise self.error(f"type must be one of {', '.join(JOINT_TYPES)}; got {quoted(kind)}")
         # the axis of other joints has no meaning, and need not be one
         axis = None if kind in ("fixed", "floating") else self.child(joint, "axis")
         dynamics, mimic = self.child(joint, "dynamics"), self.child(joint, "mimic")
         return Joint(
             self.text(joint, "name"),
             kind,
-            origin=self.origin(joint),
-            parent=self.end(joint, "parent"),
-            child=self.end(joint, "child"),
+            self.origin(joint),
+            self.end(joint, "parent"),
+            self.end(joint, "child"),
             axis=axis and self.vector(axis, "xyz"),
             limit=self.limits(joint),
             dynamics=dynamics
@@ -208,23 +206,24 @@ class Reader:
             ),
         )
 
-    def limits(self, joint: Element) -> Limits | None:
-        """Return the limits of a joint, None if it states none."""
-        limit, safety = self.child(joint, "limit"), self.child(joint, "safety_controller")
-        stated = Limits()
-        for name in ("lower", "upper", "velocity", "effort"):
-            if limit is not None and limit.get(name) is not None:
-                stated = stated._replace(**{name: self.number(limit, name)})
-        if safety is not None and safety.get("k_velocity") is not None:
-            stated = stated._replace(soft_gain=self.number(safety, "k_velocity"))
-        return None if limit is None and stated == Limits() else stated
-
     def end(self, joint: Element, tag: str) -> str:
         """Return the link that the parent or child of a joint names."""
         end = self.child(joint, tag)
         if end is None:
-            raise UrdfError(f"{self.owner}: it has no <{tag} link='...'>")
+            raise self.error(f"it has no <{tag} link='...'>")
         return self.text(end, "link")
+
+    def limits(self, joint: Element) -> Limits | None:
+        """Return the limits of a joint, None if it states none."""
+        limit, safety = self.child(joint, "limit"), self.child(joint, "safety_controller")
+        stated = {
+            x: self.number(limit, x)
+            for x in ("lower", "upper", "velocity", "effort")
+            if limit and limit.get(x) is not None
+        }
+        if safety and safety.get("k_velocity") is not None:
+            stated["soft_gain"] = self.number(safety, "k_velocity")
+        return Limits(**stated) if limit or stated else None
 
     def origin(self, parent: Element) -> Origin:
         """Return the origin of an element, the identity if it has none."""
@@ -235,30 +234,26 @@ class Reader:
         if origin.get("quat_xyzw") is None:
             return Origin(xyz, rpy)
         if origin.get("rpy") is not None:
-            raise UrdfError(
-                f"{self.owner}: <origin> must have rpy or quat_xyzw, not both rpy and quat_xyzw"
-            )
+            raise self.error("<origin> must have rpy or quat_xyzw, not both rpy and quat_xyzw")
         x, y, z, w = self.numbers(origin, "quat_xyzw", 4)
         if not any((x, y, z, w)):
-            raise UrdfError(f"{self.owner}: quat_xyzw of <origin> must not be zero")
+            raise self.error("quat_xyzw of <origin> must not be zero")
         return Origin(xyz, rpy, (x, y, z, w))
 
     def child(self, element: Element, tag: str) -> Element | None:
         """Return the child element of a tag, None if there is none; raise UrdfError for several."""
         several = list(element.named(tag))
         if len(several) > 1:
-            raise UrdfError(
-                f"{self.owner}: it has {len(several)} elements <{tag}>; at most one is allowed"
-            )
+            raise self.error(f"it has {len(several)} elements <{tag}>; at most one is allowed")
         return several[0] if several else None
 
     def text(self, element: Element, attribute: str) -> str:
         """Return the text of an attribute; raise UrdfError if it is absent or empty."""
         text = element.get(attribute)
         if not text:
-            raise UrdfError(f"{self.owner}: <{element.tag}> has no attribute {attribute!r}")
+            raise self.error(f"<{element.tag}> has no attribute {attribute!r}")
         if _LEFT_OVER.search(text):
-            raise UrdfError(f"{self.owner}: <{element.tag} {attribute}={quoted(text)}>: {EXPAND}")
+            raise self.error(f"<{element.tag} {attribute}={quoted(text)}>: {EXPAND}")
         return text
 
     def number(self, element: Element, attribute: str, absent: float | None = None) -> float:
@@ -287,27 +282,22 @@ class Reader:
         )
         if len(words) != count or not fine:
             valid = "one finite number" if count == 1 else f"{count} finite numbers"
-            raise UrdfError(
-                f"{self.owner}: <{element.tag} {attribute}={quoted(text or '')}> must be {valid} "
-                f"of at most {largest:g}"
-            )
+            given = f"<{element.tag} {attribute}={quoted(text or '')}>"
+            raise self.error(f"{given} must be {valid} of at most {largest:g}")
         return list(map(float, words))
 
     def check_version(self, element: Element, version: str) -> None:
         """Raise UrdfError if a link or joint has what its version of URDF does not allow."""
         if version == "1.0" and any(x.get("quat_xyzw") is not None for x in element.iter()):
-            raise UrdfError(
-                f"{self.owner}: <origin quat_xyzw='...'> needs URDF 1.1, and this is 1.0: state "
+            raise self.error(
+                "<origin quat_xyzw='...'> needs URDF 1.1, and this is 1.0: state "
                 "<robot version='1.1'>, or write rpy='...'"
             )
         if version == "1.2" and element.get("type") in ("revolute", "prismatic"):
-            absent = [
-                end for x in element.named("limit") for end in ("lower", "upper") if not x.get(end)
-            ]
-            if absent:
-                raise UrdfError(
-                    f"{self.owner}: <limit> has no attribute {absent[0]!r}, which URDF 1.2 requires"
-                )
+            for limit in element.named("limit"):
+                for end in ("lower", "upper"):
+                    if limit.get(end) is None:
+                        raise self.error(f"URDF 1.2 requires {end!r} in <limit>, which is absent")
 
 
 def _refuse_xacro(where: str, document: Element) -> None:
