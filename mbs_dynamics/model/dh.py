@@ -45,7 +45,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie.se3 import exp_screw
 from mbs_dynamics.model.body import Body, Frame
-from mbs_dynamics.model.diagnostics import MAX_ANGLE, Description, Diagnostic, diagnose_mechanism
+from mbs_dynamics.model.diagnostics import MAX_ANGLE, Description, Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint, Limits, one_screw
 from mbs_dynamics.model.screws import checked_names
@@ -151,7 +151,7 @@ def describe(
     if TOOL in (body.name for body in bodies):
         raise ModelError(f"no body may be named {TOOL!r}: it is the frame at the end of the robot")
     frames = {TOOL: Frame(TOOL, len(rows) - 1, checks.snap(shapes[-1]), parent=bodies[-1].name)}
-    diagnostics = (*_warnings(bodies, rows, modified), *diagnose_mechanism(bodies))
+    diagnostics = [*_warnings(bodies, rows, modified), *diagnose(bodies, if_massless="note")]
     return Description(described.name, bodies, gravity, frames, diagnostics)
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -45,17 +44,20 @@ class Description(NamedTuple):
     name: str
     bodies: tuple[Body, ...]
     gravity: ArrayLike
-    frames: Mapping[str, Frame] = MappingProxyType({})
-    diagnostics: tuple[Diagnostic, ...] = ()
+    frames: Mapping[str, Frame]
+    diagnostics: Sequence[Diagnostic]
 
 
-def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
-    """Return diagnostics of the inertias of bodies, and of the joints that own coordinates."""
+def diagnose(bodies: Sequence[Body], *, if_massless: str = "warning") -> list[Diagnostic]:
+    """Return diagnostics of the inertias of bodies, and of the joints that own coordinates.
+
+    ``if_massless`` is the severity if no body has mass: a note for bodies given by a program.
+    """
     diagnostics = []
     massless = bool(bodies) and not _any_inertia(bodies)
     if massless:
         message = f"nothing that moves has mass or inertia: for kinematics only, since {SINGULAR}"
-        diagnostics.append(Diagnostic("the robot", message))
+        diagnostics.append(Diagnostic("the robot", message, if_massless))
     for body in bodies:
         link = f"link {body.name!r}"
         diagnostics += [Diagnostic(link, message) for message in body.inertia.violations()]
@@ -92,17 +94,6 @@ def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
             )
             diagnostics.append(Diagnostic(subject, message))
     return diagnostics
-
-
-def diagnose_mechanism(bodies: Sequence[Body]) -> tuple[Diagnostic, ...]:
-    """Return diagnostics of bodies described by a program, which may all be massless.
-
-    In the description of a real robot, such as a URDF, missing masses are reported one by one.
-    """
-    if not _any_inertia(bodies):
-        message = "no body has mass or inertia: for kinematics only"
-        return (Diagnostic("the mechanism", message, "note"),)
-    return tuple(diagnose(bodies))
 
 
 def stopping_speed(joint: Joint) -> str:

@@ -41,7 +41,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND, Body
-from mbs_dynamics.model.diagnostics import Description, diagnose_mechanism
+from mbs_dynamics.model.diagnostics import Description, diagnose
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.subgroup import Subgroup
@@ -166,7 +166,8 @@ def describe(connections: Iterable[Connection], gravity: ArrayLike, name: str) -
         bodies.append(Body(connection.body, index[connection.parent], home, moved_by, inertia))
         index[connection.body] = len(bodies) - 1
         n += group.nv
-    return Description(name, tuple(bodies), gravity, diagnostics=diagnose_mechanism(bodies))
+    diagnostics = diagnose(bodies, if_massless="note")
+    return Description(name, tuple(bodies), gravity, {}, diagnostics)
 
 
 def _checked_connections(connections: Any) -> Sequence[Connection]:

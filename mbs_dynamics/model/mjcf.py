@@ -127,7 +127,7 @@ class _Assembly:
         name = self.m.names[: self.m.names.index(b"\0")].decode() or "mechanism"
         if not self.bodies:
             self._report(f"MJCF {name!r}", "has no joint that moves")
-        diagnostics = (*self.diagnostics, *diagnose(self.bodies))
+        diagnostics = [*self.diagnostics, *diagnose(self.bodies)]
         return Description(name, tuple(self.bodies), np.array(gravity), self.frames, diagnostics)
 
     def _report(self, subject: str, message: str, severity: str = "warning") -> None:

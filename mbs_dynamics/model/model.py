@@ -23,7 +23,7 @@ from mbs_dynamics.model.body import GROUND, Body, FixedJoint, Frame, Frames, fix
 from mbs_dynamics.model.compiled import Compiled
 from mbs_dynamics.model.coordinates import bounded, checked_positions, properties_of, with_singles
 from mbs_dynamics.model.dh import DHRow, DHTable
-from mbs_dynamics.model.diagnostics import SINGULAR, Description, Diagnostic, diagnose_mechanism
+from mbs_dynamics.model.diagnostics import SINGULAR, Description, Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.joints import Connection
@@ -209,9 +209,8 @@ class Model(Value):
         """
         names = body_names, joint_names
         bodies = bodies_of_screws(parents, homes, screws, M_body, frame, names)
-        return _from_description(
-            Description(name, bodies, gravity, diagnostics=diagnose_mechanism(bodies))
-        )
+        diagnostics = diagnose(bodies, if_massless="note")
+        return _from_description(Description(name, bodies, gravity, {}, diagnostics))
 
     @staticmethod
     def from_joint_frames(
@@ -243,9 +242,8 @@ class Model(Value):
         """
         names = body_names, joint_names
         bodies = bodies_of_joint_frames(parents, S_parent, S_body, Z, M_body, names)
-        return _from_description(
-            Description(name, bodies, gravity, diagnostics=diagnose_mechanism(bodies))
-        )
+        diagnostics = diagnose(bodies, if_massless="note")
+        return _from_description(Description(name, bodies, gravity, {}, diagnostics))
 
     @staticmethod
     def from_joints(
@@ -290,8 +288,8 @@ class Model(Value):
         :raises ArgumentError: for a field that is missing, unknown or not a finite number, and for
             an unknown kind of joint or convention.
         :raises ModelError: for a negative mass, inertia, limit or friction, a gear ratio of zero, a
-            lower limit above the upper one, ``b`` and ``d`` that differ, an inertia without
-            ``com``, a table without rows, or a name used twice.
+            lower limit above the upper one, an inertia without ``com``, a table without rows, or a
+            name used twice.
         """
         return _from_description(dh.describe(table, gravity))
 
@@ -331,7 +329,10 @@ class Model(Value):
                     f"with {joint.nv} degrees of freedom owns"
                 )
         gravity = checks.numbers("gravity", self.gravity, (3,))
-        self.__dict__.update(frames=self._all_frames(), gravity=frozen(gravity))
+        diagnostics = tuple(self.diagnostics)
+        self.__dict__.update(
+            frames=self._all_frames(), gravity=frozen(gravity), diagnostics=diagnostics
+        )
         self._complete()
 
     def _all_frames(self) -> dict[str, Frame]:

@@ -124,7 +124,7 @@ class _Assembly:
             for message in body.inertia.violations()
         }
         self.diagnostics += [each for each in diagnose(self.bodies) if each not in known]
-        return Description(tree.name, tuple(self.bodies), g, self.frames, tuple(self.diagnostics))
+        return Description(tree.name, tuple(self.bodies), g, self.frames, self.diagnostics)
 
     def report(self, subject: str, message: str, severity: str = "note") -> None:
         self.diagnostics.append(Diagnostic(subject, message, severity))

@@ -499,7 +499,7 @@ def test_models_for_kinematics_do_not_warn():
         again = Model.from_screws(parents, homes, screws, frame="spatial")
     for each in (model, again):
         assert {x.severity for x in each.diagnostics} == {"note"}
-        assert "kinematics only" in str(each.diagnostics[-1])
+        assert any("kinematics only" in str(one) for one in each.diagnostics)
     q = np.array([0.3, -0.4])
     np.testing.assert_allclose(
         mbs.forward_kinematics(again, q), mbs.forward_kinematics(model, q), atol=1e-14
