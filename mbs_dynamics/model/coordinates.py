@@ -25,7 +25,7 @@ AT_LIMIT, NEAR = 0.02, 0.01
 """Distance in rad or m, and share of the range, within which a joint is at a limit."""
 
 QUATERNION_TOLERANCE = 1e-3
-"""How far the length of a quaternion may be from one before it is refused."""
+"""Largest difference of the length of a quaternion from one."""
 
 
 def properties_of(joints: Sequence[Joint], n: int) -> dict[str, FloatArray]:
@@ -101,12 +101,12 @@ def is_continuous(joints: Sequence[Joint], lower: FloatArray, upper: FloatArray)
 
 
 def velocity_names(joints: Sequence[Joint]) -> tuple[str, ...]:
-    """Return a name for each of n velocities: that of its joint, with an index if it has more."""
+    """Return the names of n velocities: those of joints, with an index for several of a joint."""
     return _names((joint.name, joint.nv) for joint in joints)
 
 
 def position_names(joints: Sequence[Joint]) -> tuple[str, ...]:
-    """Return a name for each of nq positions: that of its joint, with an index if it has more."""
+    """Return the names of nq positions: those of joints, with an index for several of a joint."""
     return _names((joint.name, joint.nq) for joint in joints)
 
 
@@ -135,8 +135,8 @@ def with_singles(joints: Sequence[Joint], q: FloatArray, values: FloatArray) -> 
 def check_single(joints: Sequence[Joint], what: str, *others: str, instead: str = "") -> None:
     """Raise ModelError, naming the joint, if one has several degrees of freedom.
 
-    ``what`` is for models without such joints, except for those called ``others``; for models with
-    them one uses something else ``instead``.
+    ``what`` begins the message, and ``instead`` names an alternative for such models. Joints called
+    ``others`` may have several.
     """
     for joint in joints:
         if joint.nv > 1 and joint.name not in others:
@@ -173,7 +173,7 @@ def checked_positions(joints: Sequence[Joint], name: str, q: ArrayLike) -> Float
 def by_joint(joints: Sequence[Joint], values: ArrayLike) -> dict[str, Any]:
     """Return an array (n,) of rates, torques or the like as a mapping from names of joints.
 
-    A number for a joint with one degree of freedom, else a list. The inverse of
+    Values are numbers for joints with one degree of freedom, else lists. The inverse of
     :meth:`mbs_dynamics.Model.vector`. Raises ArgumentError for a wrong shape or type.
     """
     array = checks.numbers("values", values, (sum(joint.nv for joint in joints),))

@@ -33,7 +33,7 @@ from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 
 PARALLEL = 0.05
-"""Sine below which the common normal of two axes is not used, as it may be far away."""
+"""Sine of an angle below which axes count as parallel: their common normal may be far away."""
 
 NEAR = 1e-9
 """Distance in m, or sine, below which a direction is too uncertain to be an axis."""

@@ -38,7 +38,7 @@ FRAMES = ("spatial", "body_fixed", "parent")
 """The frames in which screws are given."""
 
 Names = tuple[Sequence[str] | None, Sequence[str] | None]
-"""Names of bodies and of joints."""
+"""Names of bodies and of joints; None for numbered ones."""
 
 
 class Screws(NamedTuple):

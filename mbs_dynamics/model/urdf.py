@@ -184,7 +184,7 @@ class _Assembly:
             self.report(f"joint {FLOATING_BASE!r}", text)
 
     def add(self, link: str, on: Frame | None, pose: FloatArray, joint: Joint) -> None:
-        """Add the body of a link that a joint moves, which starts from another link or nowhere."""
+        """Add the body of a link; its joint starts ``on`` a frame, or at the ground if None."""
         parent, above = (GROUND, None) if on is None else (on.body, on.name)
         self.bodies.append(Body(link, parent, pose, joint, self.inertias[link], above))
         self.frames[link] = Frame(link, len(self.bodies) - 1, np.eye(4))

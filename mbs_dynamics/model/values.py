@@ -52,7 +52,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def frozen(value: Any) -> Any:
-    """Return a field of a value with its arrays, within tuples too, made read-only."""
+    """Return a field of a value, with all its arrays made read-only."""
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
     elif isinstance(value, tuple):
