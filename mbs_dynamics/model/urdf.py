@@ -208,7 +208,9 @@ class _Assembly:
         )
 
     def diagnose_link(self, link: str) -> None:
-        length = MAX_LENGTH if self.frames[link].body == GROUND else self.length
+        body = self.frames[link].body
+        moves = body != GROUND and self.bodies[body].joint.nv == 1  # bases may be of any size
+        length = self.length if moves else MAX_LENGTH
         for message in _link_warnings(self.tree.links[link], self.inertias[link], length):
             self.report(f"link {link!r}", message, "warning")
 

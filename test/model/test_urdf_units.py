@@ -15,8 +15,13 @@ pytestmark = pytest.mark.backend_independent
 PLAIN = {"mass": "1.2", "inertia": "0.002", "com": "0 0 0.1", "limits": "-2 2", "rpy": "0 0 0"}
 
 
-def warned(xyz="0 0 0.3", inertial_rpy="0 0 0", **given):
+def warned(**given):
     """The warnings about an arm of four links, of which the second is stated in some units."""
+    return notes(load(arm(**given)), "warning")
+
+
+def arm(xyz="0 0 0.3", inertial_rpy="0 0 0", **given):
+    """The description of such an arm."""
     text = '<robot name="r"><link name="l0"/>'
     for k in range(1, 5):
         x = {**PLAIN, **given} if k == 2 else PLAIN
@@ -31,7 +36,14 @@ def warned(xyz="0 0 0.3", inertial_rpy="0 0 0", **given):
             f'<child link="l{k}"/><origin xyz="{where}" rpy="{x["rpy"]}"/><axis xyz="0 1 0"/>'
             f'<limit lower="{lower}" upper="{upper}" effort="9" velocity="1"/></joint>'
         )
-    return notes(load(text + "</robot>"), "warning")
+    return text + "</robot>"
+
+
+def test_bases_may_be_larger_than_their_arms():
+    base = '<link name="l0"><inertial><mass value="900"/><inertia ixx="4e3" iyy="4e3" izz="4e3" '
+    text = arm().replace('<link name="l0"/>', f'{base}ixy="0" ixz="0" iyz="0"/></inertial></link>')
+    for floating_base in (False, True):
+        assert notes(load(text, floating_base=floating_base), "warning") == []
 
 
 @pytest.mark.parametrize(
