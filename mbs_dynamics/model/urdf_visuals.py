@@ -112,8 +112,7 @@ def _visual(reader: Reader, link: str, element: Element, materials: Mapping[str,
     for child in element.named("geometry"):
         shapes = [_shape(reader, each) for each in child.named(*SHAPES)]
     if not shapes:
-        tags = ", ".join(f"<{tag}>" for tag in SHAPES)
-        raise UrdfError(f"{reader.owner}: its <geometry> is none of {tags}")
+        raise reader.error(f"its <geometry> is none of {', '.join(f'<{tag}>' for tag in SHAPES)}")
     return Visual(link, reader.origin(element).pose(), shapes[0], colour)
 
 

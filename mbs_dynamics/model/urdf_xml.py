@@ -81,11 +81,10 @@ def _read(source: object) -> tuple[str, str]:
     where = "URDF text"
     if isinstance(source, bytes):
         text = _decoded(where, source)
-    elif isinstance(source, str) and (
-        (text := source.lstrip(BLANK)).startswith(("<", *FORMATS)) or not text
-    ):
-        if not text:
-            raise UrdfError("the URDF must be a path or XML text; got an empty string")
+    elif isinstance(source, str) and source.lstrip(BLANK).startswith(("<", *FORMATS)):
+        text = source
+    elif isinstance(source, str) and not source.strip(BLANK):
+        raise UrdfError("the URDF must be a path or XML text; got an empty string")
     elif isinstance(source, (str, os.PathLike)):
         where = f"URDF {os.fspath(source)}"
         text = _decoded(where, _file(source))
