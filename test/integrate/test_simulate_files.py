@@ -17,7 +17,7 @@ from mbs_dynamics import files
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate import Motion, load_motion, simulate
 from mbs_dynamics.model.coordinates import position_names, velocity_names
-from mbs_dynamics.model.macro_joints import Connection, macro_joint
+from mbs_dynamics.model.joints import Connection, joint
 
 CHAIN = random_mechanism(2, [-1, 0, 1], ["revolute"]).model
 START = np.array([0.4, -0.7, 0.9]), np.array([0.5, -0.3, 0.8])
@@ -25,7 +25,7 @@ START = np.array([0.4, -0.7, 0.9]), np.array([0.5, -0.3, 0.8])
 
 def floating(joints):
     M, names = mbs.spatial_inertia(2.0, (0.1, 0.0, 0.2), np.eye(3)), ["base", "first", "second"]
-    kinds = macro_joint("free"), macro_joint("revolute", axis=(0, 1, 0))
+    kinds = joint("free"), joint("revolute", axis=(0, 1, 0))
     parts = [
         Connection(
             name=f"of {name}", joint=kinds[k > 0], body=name, M_body=M,
