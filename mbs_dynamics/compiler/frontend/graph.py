@@ -101,11 +101,15 @@ class Condition(Node):
         return self.graph.operation(op, operands)
 
     def __and__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented  # elementwise
         if isinstance(other, (bool, np.bool_)):
             return self if other else False
         return self.graph.operation(ops.AND, (self, other))
 
     def __or__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         if isinstance(other, (bool, np.bool_)):
             return True if other else self
         return self.graph.operation(ops.OR, (self, other))
