@@ -376,17 +376,28 @@ class GuardedArm:
         before = self._load_parameters, self._set, self._settings
         self._load_parameters = parameters
         self._apply(time)
-        if mass > 0.0 and np.isfinite(self.positions).all():
-            state, verdict = self._tried(float(self.state_record.now), transitions.NONE)
-            over = problems(verdict, state, self.model.joint_names, kinds=("overload",))
-            if over:
-                self._load_parameters, self._set, self._settings = before
-                raise ModelError(f"the arm could not be held: {'; '.join(over)}")
+        over = self._overload() if mass > 0.0 else ""
+        if over:
+            self._load_parameters, self._set, self._settings = before
+            raise ModelError(f"the arm could not be held: {over}")
         self._loads = loads
         if self._collisions is not None:
             self._collisions.detector.restart()
         if self.engaged:
             self._request(float(self.state_record.now), transitions.NONE, settle=True)
+
+    def _overload(self) -> str:
+        """Return the joints that could not hold the arm where it is; empty if all can."""
+        q, p = np.array(self.state_record.q), self._set
+        if not np.isfinite(q).all():
+            return ""
+        torques = p.scale * self._period.gravity(q, p.gravity, p.loads)
+        return "; ".join(
+            f"{self.model.joint_names[k]} needs {torques[k]:.4g} against gravity, and its effort "
+            f"limit is {p.effort[k]:.4g}"
+            for k in self.joints
+            if not abs(torques[k]) <= p.effort[k]
+        )
 
     def _parameters_of(self, loads: Sequence[LinkLoad]) -> FloatArray:
         """Return the inertial parameters (nb, 10) of loads, one a link, added up for each body."""

@@ -92,8 +92,8 @@ class Context(NamedTuple):
     """Time since the period before."""
     stood: Any
     """Number of successive periods in which the time did not advance."""
-    goal: Any
-    """(n,) gravity torques under the gravity, loads and gains that are aimed at."""
+    g: Any
+    """(n,) scaled gravity torques at the measured positions."""
     law_fails: Any
     finite: Any
     """The condition that all computed torques are finite."""
@@ -291,7 +291,7 @@ def _no_limit(c: Context) -> tuple[Any, Any, Any]:
 
 
 def _overload(c: Context) -> tuple[Any, Any, Any]:
-    return less(c.p.effort, abs(c.goal)) & holds(c.p.commanded), c.goal, c.p.effort
+    return less(c.p.effort, abs(c.g)) & holds(c.p.commanded), c.g, c.p.effort
 
 
 def _demanded(c: Context) -> Any:
@@ -308,14 +308,14 @@ def _no_efforts(c: Context) -> tuple[Any, Any, Any]:
 
 def _mismatch(c: Context) -> tuple[Any, Any, Any]:
     p, effort = c.p, c.m.effort
-    apart, bound = disagreement(effort, c.goal, p)
+    apart, bound = disagreement(effort, c.g, p)
     known = ~any_of(isnan(effort) & holds(p.commanded))
     surely = equal(c.s.hold, 1.0) | holds(p.watches_efforts) | holds(p.starts_from_effort)
     surely = surely | equal(p.effort_check, 2.0)
     gathered = holds(c.s.proven) | holds(c.s.weighing)
     counts = known & less(0.0, p.effort_check) & (surely | ~idle(effort, p))
     counts = counts & (shown(effort, p) | ~gathered)
-    return less(bound, apart) & counts & holds(p.commanded), effort, c.goal
+    return less(bound, apart) & counts & holds(p.commanded), effort, c.g
 
 
 CHECKS = (

@@ -88,8 +88,9 @@ def with_slip(s: State, x: Sample, p: Settings, q: Any, entered: Any) -> State:
 
 def wanted(
     s: State, x: Sample, p: Settings, t: Torques, g_held: Any, acts: Any
-) -> tuple[Any, Any, Any]:
-    """Return the torques (n,) to command, the share of gravity torques, and what a release aims at.
+) -> tuple[Any, Any, Any, Any]:
+    """Return the torques (n,) to command, and the share of gravity torques; of a release, too, the
+    torques (n,) that it aims at now, and the condition that these do not change any more.
 
     ``acts`` (n,) are the conditions that states are new enough for damping and assist.
     """
@@ -122,13 +123,13 @@ def wanted(
     zero = 0.0 * base
     torque = select(for_each(engaged, n), base, released)
     torque = torque + select(damps, t.damping, zero) + share * select(assists, t.assist, zero)
-    return clipped(torque, -p.effort, p.effort), share, released
+    ends = held_by_drives | equal(left, 0.0) | keeps
+    return clipped(torque, -p.effort, p.effort), share, released, ends
 
 
 def limited(s: State, p: Settings, torque: Any, now: Any) -> Any:
     """Return the command (n,): the torque within the limits of rate and effort, and finite."""
-    step = p.rate * max(now - s.commanded_at, 0.0)
-    step = select(less(step, NEVER), step, 0.0 * step)
+    step = p.rate * select(isnan(s.commanded_at), 0.0, max(now - s.commanded_at, 0.0))
     command = s.command + clipped(torque - s.command, -step, step)
     # exactly the torque where it is in reach, so that a ramp out ends at zero
     command = select(less_equal(abs(torque - s.command), step), torque, command)
@@ -142,8 +143,8 @@ def expected(s: State, p: Settings, command: Any, q: Any, qd: Any) -> Any:
     return command + select(for_each(less(0.0, s.hold), len(q)), s.hold * loops, 0.0 * command)
 
 
-def remembered(s: State, r: Request, p: Settings, command: Any, released: Any, now: Any) -> State:
-    """Return the state after a command that is sent."""
+def remembered(s: State, r: Request, p: Settings, command: Any, arrived: Any, now: Any) -> State:
+    """Return the state after a command that is sent; ``arrived``: it ends a release."""
     n = len(s.q)
     efforts = expected(s, p, command, s.q, s.qd)
     asked = np.vstack([efforts[None], s.asked[: LAG - 1]])
@@ -155,11 +156,11 @@ def remembered(s: State, r: Request, p: Settings, command: Any, released: Any, n
     since = select(at_limit & for_each(engaged, n), min(s.saturated_since, now), np.inf)
     return s._replace(
         command=select(each, command, s.command),
-        commanded_at=select(sends, max(now, s.commanded_at), s.commanded_at),
+        commanded_at=select(sends, now, s.commanded_at),
         asked=select(every, asked, s.asked),
         asked_count=select(sends, s.asked_count + 1.0, s.asked_count),
         saturated_since=select(each, since, s.saturated_since),
-        arrived=select(sends, 1.0 * all_of(equal(command, released)), 0.0),
+        arrived=select(sends, 1.0 * arrived, 0.0),
     )
 
 

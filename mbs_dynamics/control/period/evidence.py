@@ -44,8 +44,9 @@ RISE, PAUSE = 0.01, 0.002
 """Displacements in rad or m against gravity at which torques stop, and at which they stop to
 grow."""
 
-OVERSHOOT = 1.4
-"""Rise of an arm on its drives that follows from its sinking before, relative to that."""
+OVERSHOOT = 2.0
+"""Rise of an arm on its drives that follows from its sinking before, relative to that: without any
+damping it comes up on the other side as far as it has sunk."""
 
 MODEL_ERROR = 0.2
 """Share of g by which the model may be wrong: an arm may rise slowly under the rest."""

@@ -122,9 +122,8 @@ def period(
     m = measurement.measured(s, x, p, engaged)
     s = ramps.with_parameters(s, p, now, dt, at_rest, m.q)
     arm = Tree(tree.model, s.gravity, s.loads, tree.armature, tree.placements)
-    aimed = Tree(tree.model, p.gravity, p.loads, tree.armature, tree.placements)
-    g_measured = gravity_torques(arm, s, m.q, representation)
-    goal = gravity_torques(aimed, s._replace(scale=p.scale), m.q, representation)
+    candidate = select(for_each(holds(s.doubted), n), s.trusted, m.q)
+    g = gravity_torques(arm, s, candidate, representation)
 
     # checks
     exerted = select(
@@ -132,13 +131,12 @@ def period(
         m.effort,
         command.expected(s, p, s.command, m.q, m.qd),
     )
-    shows = evidence.weighed(s, x, p, m, g_measured, exerted, engaged, dt)
+    shows = evidence.weighed(s, x, p, m, g, exerted, engaged, dt)
     seen = checks.watched(s, x, p, m, engaged)
-    # torques must be finite at any positions that are followed
-    finite = all_of(less(abs(g_measured), NEVER) | isnan(m.q))
+    finite = all_of(less(abs(g), NEVER) | isnan(candidate))
     law_fails = ~all_of(less(abs(x.law), NEVER))
     context = checks.Context(
-        s, x, r, p, m, seen, shows, engaged, pause, stood, goal, law_fails, finite
+        s, x, r, p, m, seen, shows, engaged, pause, stood, g, law_fails, finite
     )
     fails, rows = checks.judged(context, n)
     code, joint, value, limit, doubt = checks.first_failing(fails, rows)
@@ -151,6 +149,7 @@ def period(
         action=r.action,
         ramped=equal(s.share, 1.0),
         arrived=holds(s.arrived),
+        acts=~equal(sum(abs(s.command)), 0.0) & equal(s.hold, 0.0),
     )
     mode = transitions.moved(s.mode, events)
     entered = ~equal(mode, s.mode)
@@ -170,6 +169,7 @@ def period(
     known = ~command.any_unknown(m.q)
     follows = known & ~doubted
     q = select(for_each(follows, n), m.q, s.trusted)
+    g = select(for_each(follows | holds(s.doubted), n), g, s.g)
     share = select(less(0.0, p.filter), dt / (p.filter + dt), 1.0)
     within = clipped(m.qd, -p.fastest, p.fastest)
     smooth = select(m.new, s.smooth + share * (within - s.smooth), s.smooth)
@@ -196,6 +196,7 @@ def period(
         doubted=1.0 * doubted,
         rates_doubted=1.0 * rates_doubted,
         trusted=q,
+        g=g,
         smooth=smooth,
         verified=select(enables, 1.0 * supported, s.verified),
         start=select(for_each(enables, n), start, select(for_each(grips, n), 0.0, s.start)),
@@ -213,12 +214,13 @@ def period(
     # torques, and the command within all limits
     s = command.with_hold(s, p, entered, q, grips, now)
     s = command.with_slip(s, x, p, q, entered | grips)
-    t = torques(arm, s, x, p, q, smooth, gravity_torques(arm, s, q, representation), representation)
+    t = torques(arm, s, x, p, q, smooth, g, representation)
     g_held = gravity_torques(arm, s, s.held, representation)
     acts = less(now - s.received, 2.0 * s.interval + 1e-9) | equal(s.interval, 0.0)
-    torque, share, released = command.wanted(s, x, p, t, g_held, acts)
+    torque, share, released, ends = command.wanted(s, x, p, t, g_held, acts)
     limited = command.limited(s, p, torque, now)
-    s = command.remembered(s._replace(share=share), r, p, limited, released, now)
+    arrived = ends & all_of(equal(limited, released))
+    s = command.remembered(s._replace(share=share), r, p, limited, arrived, now)
     fresh_for = least(p.timeout - (now - s.received))
     return s, command.output(s, p, g_held), checks.verdict(rows, max(fresh_for, 0.0))
 
@@ -229,7 +231,7 @@ def initial(layouts: Period, p: Settings) -> State:
     unknown = dict.fromkeys(State._fields, 0.0)
     nan = (
         "now", "fault_joint", "fault_value", "fault_limit", "stamp", "q", "qd", "effort",
-        "suspect", "suspect_stamp", "trusted", "held", "change", "change_qd",
+        "suspect", "suspect_stamp", "trusted", "g", "commanded_at", "held", "change", "change_qd",
     )  # fmt: skip
     unknown |= dict.fromkeys(nan, math.nan)
     unknown |= dict.fromkeys(("received", "switched_at", "gravity_end"), -math.inf)

@@ -79,6 +79,8 @@ class State(NamedTuple):
     """Whether velocities are doubted since then: nothing is damped."""
     trusted: PerJoint
     """Positions that torques follow."""
+    g: PerJoint
+    """Gravity torques there, scaled."""
     smooth: PerJoint
     """Filtered velocities for damping."""
 
@@ -354,11 +356,14 @@ class Layout(Generic[R]):
         self.size = start
 
     def unpacked(self, vector: Any) -> R:
-        """Return the fields of a vector (size,): numbers, and views of arrays."""
-        fields = [
-            vector[self.places[name]].reshape(shape) if shape else vector[self.places[name].start]
-            for name, shape in self.shapes.items()
-        ]
+        """Return the fields of a vector (size,), or of many (..., size): numbers, and views."""
+        fields = []
+        for name, shape in self.shapes.items():
+            place = self.places[name]
+            if shape:
+                fields.append(vector[..., place].reshape(*vector.shape[:-1], *shape))
+            else:
+                fields.append(vector[(*[slice(None)] * (vector.ndim - 1), place.start)])
         return self.record(*fields)
 
     def packed(self, record: R) -> Any:

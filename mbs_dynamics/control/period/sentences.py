@@ -19,7 +19,7 @@ DOUBTS = (
 """By number."""
 
 OPPOSED = {
-    RISES: "{joint} rises by {value:.3g} under {limit:.0%} of the gravity torques: something else "
+    RISES: "{joint} rises by {value:.3g} while gravity torques grow: something else "
     "carries the arm. Does its driver compensate gravity itself, is the arm mounted otherwise, is "
     "a mass wrong?",
     SINKS: "{joint} sinks at {value:.3g}, faster and faster, under the whole gravity torques: is "
@@ -45,7 +45,8 @@ def sentence(k: int, joint: float, value: float, limit: float, s: State, names: 
     check = CHECKS[k]
     name = names[int(joint)] if joint >= 0.0 else "the arm"
     if check.kind in ("support", "opposed"):
-        return OPPOSED[float(s.opposed)].format(joint=name, value=value, limit=limit)
+        name = names[int(s.opposed_joint)] if s.opposed_joint >= 0.0 else name
+        return OPPOSED[float(s.opposed)].format(joint=name, value=value)
     if check.kind == "refused":
         return f"{name}: " + REFUSED[value].format(value=limit)
     return check.sentence.format(joint=name, value=value, limit=limit)

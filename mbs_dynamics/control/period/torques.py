@@ -27,7 +27,7 @@ FRICTION_SPEED = 0.05
 """Speed in rad/s or m/s at which 71 % of the friction compensation is reached."""
 
 LIMIT_FREQUENCY = 10.0
-"""Natural frequency in rad/s of a joint on its limit spring."""
+"""Natural frequency in rad/s of a joint on its limit spring while the others stand still."""
 
 SETTLING, PERIODS = 0.1, 5.0
 """Time constant in s of the damping of the momentum, at least so many periods, for stability."""
@@ -53,7 +53,6 @@ def torques(
 ) -> Torques:
     """Return the torques at trusted positions q (n,), for velocities qd (n,), and g (n,)."""
     M = mbs.mass_matrix(tree, q, representation=representation)
-    inverse = mbs.inverse_mass_matrix(tree, q, representation=representation)
 
     longest = max(SETTLING, PERIODS * largest(s.interval))
     left = select(less(x.now, s.settling), (s.settling - x.now) / p.settle_time, 0.0)
@@ -64,7 +63,7 @@ def torques(
     assist = s.friction * qd / sqrt(qd * qd + FRICTION_SPEED**2)
     low, high = less(q, s.spring_low), less(s.spring_high, q)
     depth = select(low, q - s.spring_low, select(high, q - s.spring_high, 0.0 * q))
-    inertia = 1.0 / max(np.diag(inverse), 1e-12)
+    inertia = np.diag(M)
     share = min(1.0, abs(depth) / max(s.zone, 1e-6))
     w = LIMIT_FREQUENCY
     spring = inertia * (w * w * depth + 2.0 * w * share * qd)

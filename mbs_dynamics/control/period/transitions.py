@@ -39,6 +39,8 @@ class Events(NamedTuple):
     """Torques have ramped in."""
     arrived: Any
     """The command has reached the torques that a release leads to."""
+    acts: Any
+    """Torques alone hold the arm: a fault has kept them."""
 
 
 class Transition(NamedTuple):
@@ -54,6 +56,7 @@ TRANSITIONS = (
     Transition(ENGAGED, "tripped", STOPPING),
     Transition(ENGAGED, "disabled", RAMPING_OUT),
     Transition((OFF,), "enabled", RAMPING_IN),
+    Transition((FAULT,), "cleared while torques act", RAMPING_OUT),
     Transition((FAULT,), "cleared", OFF),
     Transition((RAMPING_IN,), "ramped", ON),
     Transition((RAMPING_OUT,), "arrived", OFF),
@@ -68,6 +71,7 @@ def moved(mode: Any, events: Events) -> Any:
         "tripped": equal(events.action, TRIP),
         "disabled": equal(events.action, DISABLE),
         "enabled": equal(events.action, ENABLE) & events.allowed,
+        "cleared while torques act": equal(events.action, CLEAR) & events.acts,
         "cleared": equal(events.action, CLEAR),
         "ramped": events.ramped,
         "arrived": events.arrived,
