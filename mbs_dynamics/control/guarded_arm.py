@@ -232,7 +232,10 @@ class GuardedArm:
     @property
     def state(self) -> str:
         """The state: disabled, ramping in, enabled, ramping out, or fault."""
-        return MODES[float(self.state_record.mode)]
+        s = self.state_record
+        if s.mode == transitions.RAMPING_OUT and s.hold == 1.0:
+            return MODES[transitions.OFF]  # nothing ramps: the drives hold the arm already
+        return MODES[float(s.mode)]
 
     @property
     def engaged(self) -> bool:
@@ -691,12 +694,13 @@ class GuardedArm:
     def _command(self) -> Command:
         """Return the command of the latest period, in the units of the drives."""
         output = self._period.output.unpacked(self._result.output)
-        remarks, self._remarks = self._remarks, []
-        remark = self._following.remark() if not self._following.idle else ""
-        event = "; ".join([*remarks, remark] if remark else remarks)
-        shown = f"fault {self._fault}" if self._fault is not None else self.state
-        if shown != self._shown:
-            event, self._shown = "; ".join(filter(None, (shown, event))), shown
+        if not self._following.idle and (remark := self._following.remark()):
+            self._remarks.append(remark)
+        event = f"fault {self._fault}" if self._fault is not None else self.state
+        if event != self._shown:
+            self._shown = event
+        else:
+            event, self._remarks = "; ".join(self._remarks), []
         torques = output.torque[self.joints].tolist()
         if not output.active:
             return Command("off", (0.0,) * len(self.joints), (), event)

@@ -81,12 +81,96 @@ def a_fault_stays_until_it_is_cleared(c: Step) -> Any:
     return ~was | (same & (~ended | cleared))
 
 
+def _begins(c: Step) -> Any:
+    return (c.before.mode == OFF) & (c.after.mode == RAMPING_IN)
+
+
 def torques_begin_by_request(c: Step) -> Any:
     """Torques are enabled by a request, in a state that is new and complete."""
-    begins = (c.before.mode == OFF) & (c.after.mode == RAMPING_IN)
     age = _now(c)[:, None] - c.after.received
     fresh = _all((age < c.settings.timeout) & np.isfinite(c.after.q))
-    return ~begins | ((c.request.action == 1) & fresh & (c.after.refused == 0).all(axis=-1))
+    return ~_begins(c) | ((c.request.action == 1) & fresh & (c.after.refused == 0).all(axis=-1))
+
+
+def torques_begin_where_they_can_hold(c: Step) -> Any:
+    """Torques are enabled only if gravity needs no more than the limits, which are positive."""
+    p = c.settings
+    return ~_begins(c) | _all((p.effort > 0.0) & (np.abs(c.after.g) <= p.effort))
+
+
+def torques_begin_unless_efforts_contradict_them(c: Step) -> Any:
+    """Efforts of drives that hold the arm agree with gravity, and are known where they must be."""
+    p, effort, check = c.settings, c.after.effort, c.settings.effort_check
+    known = _all(np.isfinite(effort))
+    must = (check == 2) | (p.starts_from_effort > 0.5)
+    off = np.abs(effort - c.after.g) / p.effort
+    bound = 0.02 + p.effort_tolerance * (np.abs(c.after.g) / p.effort).max(axis=-1)
+    agree = _all(off <= bound[:, None] + EPS)
+    compared = known & (effort != 0.0).any(axis=-1) & (check > 0) & (c.before.hold == 1.0)
+    return ~_begins(c) | ((known | ~must) & (agree | ~compared))
+
+
+def torques_begin_unless_evidence_contradicts_them(c: Step) -> Any:
+    """What has contradicted the torques is cleared before they are enabled."""
+    return ~_begins(c) | (c.before.opposed == 0.0)
+
+
+def an_engaged_arm_is_not_opposed(c: Step) -> Any:
+    """Evidence against the torques of an engaged arm stops it, and gravity torques do not grow."""
+    return ~_engaged(c.after) | (c.after.opposed == 0.0)
+
+
+def an_engaged_arm_has_efforts_that_are_demanded(c: Step) -> Any:
+    """Efforts that end while torques are commanded are a fault where they were demanded."""
+    missing = _now(c) - c.after.unknown_since >= c.settings.timeout.max(axis=-1)
+    return ~_engaged(c.after) | ~(missing & (c.settings.effort_check == 2))
+
+
+def an_engaged_arm_is_not_saturated_for_long(c: Step) -> Any:
+    """No joint of an engaged arm stays at its limit for longer than is set."""
+    long = _now(c)[:, None] - c.before.saturated_since > c.settings.saturation[:, None]
+    return ~(_engaged(c.before) & _engaged(c.after)) | _all(~long)
+
+
+def an_engaged_arm_has_finite_gravity_torques(c: Step) -> Any:
+    """No torque of an engaged arm comes from numbers that are none."""
+    return ~_engaged(c.after) | _all(np.isfinite(c.after.g))
+
+
+def velocities_that_positions_contradict_do_not_damp(c: Step) -> Any:
+    """A reported velocity beyond the limit that positions do not confirm is doubted."""
+    s = c.after
+    speed = (s.q - s.slow_q) / 0.04
+    reading = (s.mean_qd**2 * 0.5 > speed * s.mean_qd) & (np.abs(s.mean_qd) > c.settings.fastest)
+    reading = reading & (np.abs(s.qd) > c.settings.fastest)
+    stops = _engaged(c.before) & (s.mode == STOPPING)
+    first = stops & (s.fault == VELOCITY_LIMIT) & reading.any(axis=-1)
+    return ~first
+
+
+def a_doubted_state_is_doubted(c: Step) -> Any:
+    """States are doubted once they are missing or frozen."""
+    stops = _engaged(c.before) & (c.after.mode == STOPPING) & np.isin(c.after.fault, UNTRUSTED)
+    return ~stops | (c.after.doubted > 0.5)
+
+
+def a_doubt_names_its_part(c: Step) -> Any:
+    """A jumping encoder, a motor that does not obey, and an opposed arm are doubted as such."""
+    stops = _engaged(c.before) & (c.after.mode == STOPPING)
+    wrong = np.zeros_like(stops)
+    for number, doubt in DOUBTS.items():
+        wrong |= (c.after.fault == number) & (c.after.doubt != doubt)
+    return ~(stops & wrong)
+
+
+VELOCITY_LIMIT = -2
+"""Number of the check of reported velocities; set by the test, as those below."""
+
+UNTRUSTED: tuple[int, ...] = ()
+"""Numbers of checks after which states are doubted."""
+
+DOUBTS: dict[int, float] = {}
+"""Doubts by the numbers of checks."""
 
 
 def a_release_is_obeyed(c: Step) -> Any:
@@ -237,7 +321,7 @@ def what_is_set_is_in_force(c: Step) -> Any:
 def ramps_end(c: Step) -> Any:
     """No ramp of gravity, loads or gains ends later than its time from now."""
     s, p = c.after, c.settings
-    left = np.stack([s.gravity_end, s.loads_end, s.gains_end], axis=-1) - s.now[:, None]
+    left = np.stack([s.gravity_end, s.loads_end, s.gains_end], axis=-1) - _now(c)[:, None]
     most = np.stack([p.ramp_out, p.loads_time, p.ramp_out], axis=-1)
     return _all((left <= most + EPS) | ~np.isfinite(left))
 
@@ -277,6 +361,16 @@ INVARIANTS: tuple[Callable[[Step], Any], ...] = (
     transitions_are_legal,
     a_fault_stays_until_it_is_cleared,
     torques_begin_by_request,
+    torques_begin_where_they_can_hold,
+    torques_begin_unless_efforts_contradict_them,
+    torques_begin_unless_evidence_contradicts_them,
+    an_engaged_arm_is_not_opposed,
+    an_engaged_arm_has_efforts_that_are_demanded,
+    an_engaged_arm_is_not_saturated_for_long,
+    an_engaged_arm_has_finite_gravity_torques,
+    velocities_that_positions_contradict_do_not_damp,
+    a_doubted_state_is_doubted,
+    a_doubt_names_its_part,
     a_release_is_obeyed,
     the_arm_has_a_holder,
     drives_hold_after_a_release,

@@ -111,6 +111,8 @@ class Histories:
             tolerance=0.05 * (rng.random() < 0.7),
             filter=0.01 * (rng.random() < 0.3),
             ramp_in=rng.choice([0.0, 0.1, 0.3]),
+            saturation=rng.choice([0.1, 1.0]),
+            effort=MODEL.effort_limits * rng.choice([0.0, 0.3, 0.5, 1.0], p=[0.02, 0.08, 0.1, 0.8]),
             starts_from_effort=float(rng.random() < 0.2),
         )
         if not drives:
@@ -201,7 +203,9 @@ class Histories:
             row[places["gains"].start] += 1.0
             row[places["scale"]] = rng.uniform(0.8, 1.2)
             row[places["damping"]] *= rng.uniform(0.5, 1.5)
-            if rng.random() < 0.5:
+            if rng.random() < 0.02:
+                row[places["gravity"]] = np.nan
+            elif rng.random() < 0.5:
                 tilt = rng.uniform(-0.3, 0.3, 2)
                 row[places["gravity"]] = 9.81 * np.array([*tilt, -np.sqrt(1.0 - tilt @ tilt)])
             loads = row[places["loads"]].reshape(-1, 10)

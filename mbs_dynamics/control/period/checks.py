@@ -345,7 +345,7 @@ CHECKS = (
     ),
     Check(
         "stale",
-        "no valid state of {joint} for {value:.3f} s; max_age is {limit:g}",
+        "no valid frames of {joint} for {value:.3f} s; max_age is {limit:g}",
         _stale,
         STATE,
     ),

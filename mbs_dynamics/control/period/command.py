@@ -19,10 +19,11 @@ from mbs_dynamics.control.period.logic import all_of, clipped, first_of, for_eac
 from mbs_dynamics.control.period.records import LAG, NEVER, Output, Request, Sample, Settings, State
 from mbs_dynamics.control.period.torques import Torques
 from mbs_dynamics.control.period.transitions import (
-    OFF,
+    FAULT,
     ON,
     RAMPING_IN,
     RAMPING_OUT,
+    RELEASED,
     STOPPING,
     is_engaged,
 )
@@ -107,10 +108,11 @@ def wanted(
     base = s.start + share * (g - s.start)
 
     left = max(0.0, 1.0 - elapsed / p.ramp_out)
-    stops = is_one_of(s.mode, (STOPPING, 5.0))
+    stops = is_one_of(s.mode, (STOPPING, FAULT))
     left = select(stops & equal(p.on_fault, ZERO), 0.0, left)
     left = select(stops & equal(s.doubt, GRAVITY), 0.0, left)
-    left = select(held_by_drives, 1.0, select(equal(s.mode, OFF), 0.0, left))
+    left = select(is_one_of(s.mode, RELEASED), 0.0, left)
+    left = select(held_by_drives, 1.0, left)
     released = left * clipped(base, -p.effort, p.effort)
     keeps = stops & equal(p.on_fault, HOLD_TORQUE) & ~can_hold & ~equal(s.doubt, GRAVITY)
     released = select(for_each(keeps, n), s.command, released)
@@ -118,7 +120,8 @@ def wanted(
     released = released + select(for_each(held_by_drives, n), x.nudge, 0.0 * released)
     released = clipped(released, -p.effort, p.effort)
 
-    damps = acts & for_each((engaged | less(0.0, left)) & ~held_by_drives & ~holds(s.rates_doubted), n)
+    dissipates = (engaged | less(0.0, left)) & ~held_by_drives & ~holds(s.rates_doubted)
+    damps = acts & for_each(dissipates, n) & ~(at_fault(s, MOTOR) & for_each(~engaged, n))
     assists = acts & for_each(engaged & ~holds(s.rates_doubted), n)
     zero = 0.0 * base
     torque = select(for_each(engaged, n), base, released)

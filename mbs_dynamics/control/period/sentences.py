@@ -49,6 +49,8 @@ def sentence(k: int, joint: float, value: float, limit: float, s: State, names: 
         return OPPOSED[float(s.opposed)].format(joint=name, value=value)
     if check.kind == "refused":
         return f"{name}: " + REFUSED[value].format(value=limit)
+    if check.kind == "stale" and math.isinf(value):
+        return f"no valid frames so far of {name}"
     return check.sentence.format(joint=name, value=value, limit=limit)
 
 
