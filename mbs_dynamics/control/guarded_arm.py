@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from struct import Struct
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
@@ -50,7 +51,7 @@ from mbs_dynamics.control.log import Log
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
 from mbs_dynamics.control.period import transitions
 from mbs_dynamics.control.period.function import Period, initial
-from mbs_dynamics.control.period.records import Request, Sample, State, Verdict
+from mbs_dynamics.control.period.records import Request, Result, Sample, State, Verdict
 from mbs_dynamics.control.period.sentences import DOUBTS, fault_of, problems
 from mbs_dynamics.control.period.settings import period_settings
 from mbs_dynamics.control.policy import Fault
@@ -162,12 +163,28 @@ class GuardedArm:
         self._load_parameters = payload_parameters(model)
         self._period = Period(model, self.settings.algorithm)
         self._apply(None)
-        self.state_record: State = initial(self._period, self._set)
-        self._state = self._period.state.packed(self.state_record).astype(float)
+        start = initial(self._period, self._set)
+        self._state = self._period.state.packed(start).astype(float)
+        self._record: State | None = None
+        """The fields of the state, once they are read."""
         self._fix(fixed)
+        places = self._period.state.places
+        self._changes = np.array(
+            [places[name].start for name in ("mode", "fault", "hold", "slipped", "opposed")]
+        )
+        self._stamps = places["stamp"]
+        self._unknown_since = places["unknown_since"].start
+        self._changed: list[float] = self._state[self._changes].tolist()
+        """The latest values of what is reported when it changes."""
         self._quiet = self._period.request.packed(Request(transitions.NONE, 1.0, 0.0, 0.0))
         self._sample = self._period.sample.packed(_nothing(model.n)).astype(float)
         self._x: Sample = self._period.sample.unpacked(self._sample)
+        self._pack = Struct(f"{len(self._sample)}d").pack_into
+        self._ones = [1.0] * model.n
+        floats = self._period.sample.places["floats"].start
+        row = self._sample.tolist()
+        self._nothing, self._rest = row[1 : 1 + 8 * model.n], row[1 + 8 * model.n :]
+        self._floats = floats
         self._following = Following(model, self.joints, self.settings)
         self._collisions: CollisionReaction | None = None
         if self.settings.collision_file:
@@ -176,10 +193,8 @@ class GuardedArm:
             self._collisions = CollisionReaction(detector, self, self._following)
         self.nudge: Sequence[float] = ()
         """(m,) torques in addition while the drives hold the arm; empty: none."""
-        self.verdict: Verdict = self._period.verdict.unpacked(
-            np.full(self._period.verdict.size, math.nan)
-        )
-        """What the latest period has found."""
+        self._result: Result | None = None
+        self._before = self._state
         self._state_period = StatePeriod()
         self._gap, self._evaluated_at = 0.0, -math.inf
         self._aimed = self._inactive = False
@@ -219,28 +234,45 @@ class GuardedArm:
 
     def _fix(self, fixed: Mapping[str, float]) -> None:
         """Set the positions of joints that have no motor."""
-        record = self._period.state.unpacked(self._state)
+        record = self.state_record
         for name, position in fixed.items():
             k = self.model.joint_names.index(name)
             for row in (record.q, record.trusted, record.held, record.slow_q):
                 row[k] = position
             record.qd[k] = record.stamp[k] = record.received[k] = 0.0
-        self.state_record = record
 
     # -- state -------------------------------------------------------------------------------------
 
     @property
+    def state_record(self) -> State:
+        """The state of the period: arrays that are not changed later."""
+        if self._record is None:
+            self._record = self._period.state.unpacked(self._state)
+        return self._record
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the latest period has found; NaN before the first."""
+        if self._result is None:
+            return self._period.verdict.unpacked(np.full(self._period.verdict.size, math.nan))
+        return self._period.verdict.unpacked(self._result.verdict)
+
+    @property
+    def _mode(self) -> float:
+        return self._changed[0]
+
+    @property
     def state(self) -> str:
         """The state: disabled, ramping in, enabled, ramping out, or fault."""
-        s = self.state_record
-        if s.mode == transitions.RAMPING_OUT and s.hold == 1.0:
+        mode, _, hold, *_ = self._changed
+        if mode == transitions.RAMPING_OUT and hold == 1.0:
             return MODES[transitions.OFF]  # nothing ramps: the drives hold the arm already
-        return MODES[float(s.mode)]
+        return MODES[mode]
 
     @property
     def engaged(self) -> bool:
         """Whether torques are enabled, or ramp in."""
-        return float(self.state_record.mode) in transitions.ENGAGED
+        return self._mode in transitions.ENGAGED
 
     @property
     def fault(self) -> Fault | None:
@@ -517,41 +549,40 @@ class GuardedArm:
 
     def step(self, t: float, frames: Sequence[Frame] = ()) -> Command:
         """Return the command for the motors at time ``t``, from the frames since the last step."""
-        x = self._x
-        x_now = self._sample
-        x_now[0] = t
-        x.reported[:] = 0.0
-        x.law[:] = 0.0
-        x.nudge[:] = 0.0
-        if len(self.nudge):
-            x.nudge[self.joints] = self.nudge
-        if len(frames):
-            self._read(frames)
-        self._x = x = x._replace(floats=1.0)
-        floats = self._following.idle or self._stays
-        x_now[self._period.sample.places["floats"].start] = floats
-        if self.engaged and not (self._following.idle and self._collisions is None):
+        following = self._following
+        self._read(t, frames)
+        if following.law is not None or self._collisions is not None or not following.idle:
             self._call_law(t)
-        self._take(self._period(self._state, x_now, self._quiet, self._settings), t)
+        self._take(self._period(self._state, self._sample, self._quiet, self._settings), t)
         if self._collisions is not None:
             self._watch_collisions(t)
         command = self._command()
-        if self._log is not None and len(frames):
+        if self._log is not None and self._new.any():
             s, new = self.state_record, [k for k in self.joints if self._new[k]]
             columns = [[float(row[k]) for k in new] for row in (s.q, s.qd, s.effort)]
             self._log.write(t, new, columns, frames, command.motors)
         return command
 
-    def _read(self, frames: Sequence[Frame]) -> None:
-        """Put what frames report into the sample."""
+    def _read(self, t: float, frames: Sequence[Frame]) -> None:
+        """Put the time, and what frames report, into the sample."""
         measured = self.motors.measured(frames)
-        x = self._x
-        k = [self.joints[place] for place in measured.joints]
-        x.stamp[k] = x.received[k] = measured.stamps
-        x.q[k], x.qd[k], x.effort[k] = measured.positions, measured.velocities, measured.efforts
-        x.error[k], x.temperature[k] = measured.errors, measured.temperatures
-        x.apart[k] = measured.apart or 0.0
-        x.reported[k] = 1.0
+        n = self.model.n
+        if len(measured.joints) == n and not measured.apart:
+            _, q, qd, tau, stamps, errors, temperatures, _, _ = measured
+            self._pack(
+                self._sample, 0, t, *stamps, *stamps, *self._ones, *q, *qd, *tau, *errors,
+                *temperatures, *self._rest,
+            )  # fmt: skip
+        else:
+            self._pack(self._sample, 0, t, *self._nothing, *self._rest)
+            x, k = self._x, [self.joints[place] for place in measured.joints]
+            x.stamp[k] = x.received[k] = measured.stamps
+            x.q[k], x.qd[k], x.effort[k] = measured[1:4]
+            x.error[k], x.temperature[k] = measured.errors, measured.temperatures
+            x.apart[k] = measured.apart or 0.0
+            x.reported[k] = 1.0
+        if len(self.nudge):
+            self._x.nudge[self.joints] = self.nudge
         if measured.unknown and not self._unknown.issuperset(measured.unknown):
             self._unknown.update(measured.unknown)
             names = listed(map(str, measured.unknown))
@@ -568,6 +599,9 @@ class GuardedArm:
 
         The period is tried first, so that the law is called with the state that it trusts.
         """
+        self._sample[self._floats] = self._following.idle or self._stays
+        if not self.engaged:
+            return
         s = self._period.state.unpacked(
             self._period(self._state, self._sample, self._quiet, self._settings).state
         )
@@ -597,7 +631,7 @@ class GuardedArm:
         """React to a collision that begins with this state."""
         assert self._collisions is not None
         s = self.state_record
-        if not self._new[self.joints].any():
+        if not self._new.any():
             return
         stamp = int(1e9 * float(np.max(s.stamp[self.joints])))
         states = JointStates(s.trusted.tolist(), s.smooth.tolist(), stamp, ())
@@ -633,34 +667,43 @@ class GuardedArm:
         """Return a sample in which nothing is reported."""
         return np.asarray(self._period.sample.packed(_nothing(self.model.n, t)), dtype=float)
 
-    def _take(self, result: Any, t: float) -> None:
+    def _take(self, result: Result, t: float) -> None:
         """Store the result of a period, and tell what has changed."""
-        before = self.state_record
-        self._state = result.state
-        s = self.state_record = self._period.state.unpacked(result.state)
-        self.verdict = self._period.verdict.unpacked(result.verdict)
+        self._before, self._state, self._record = self._state, result.state, None
         self._result = result
-        self._new = s.stamp > before.stamp
-        self._new |= np.isnan(before.stamp) & np.isfinite(s.stamp)
-        if s.fault != before.fault or s.mode != before.mode:
-            self._find_fault(t)
-        if s.slipped != before.slipped and s.slipped >= 0.0:
-            k = int(s.slipped)
-            self._remarks.append(
-                f"the drive of {self.model.joint_names[k]} does not hold it: it is "
-                f"{self._set.slip[k]:.3g} from where it is to be"
-            )
-        if s.opposed and not before.opposed and not self.engaged and s.fault == 0.0:
-            self._remarks += problems(
-                self.verdict, s, self.model.joint_names, kinds=("support",)
-            )
+        state = result.state
+        changed = state[self._changes].tolist()
+        if changed != self._changed:
+            before, self._changed = self._changed, changed
+            self._tell(before, t)
         if not self._state_period.known or not self.engaged:
-            stamps = (1e9 * s.stamp[self.joints]).tolist()
-            if np.isfinite(stamps).all() and self._new[self.joints].any():
+            stamps = (1e9 * self.state_record.stamp[self.joints]).tolist()
+            if all(map(math.isfinite, stamps)) and self._new.any():
                 self._state_period.note([int(x) for x in stamps])
-        if self.engaged and not self._inactive and np.isfinite(s.unknown_since):
+        if not self._inactive and self.engaged and state[self._unknown_since] < math.inf:
             self._inactive = True
             self._remarks += self._inactive_checks()
+
+    @property
+    def _new(self) -> Any:
+        """(n,) whether the latest period has used a report of a joint."""
+        stamp, before = self._state[self._stamps], self._before[self._stamps]
+        return (stamp > before) | (np.isnan(before) & np.isfinite(stamp))
+
+    def _tell(self, before: list[float], t: float) -> None:
+        """Put into words what has changed."""
+        names = self.model.joint_names
+        mode, fault, _, slipped, opposed = self._changed
+        if [mode, fault] != before[:2]:
+            self._find_fault(t)
+        if slipped != before[3] and slipped >= 0.0:
+            k = int(slipped)
+            self._remarks.append(
+                f"the drive of {names[k]} does not hold it: it is {self._set.slip[k]:.3g} from "
+                "where it is to be"
+            )
+        if opposed and not before[4] and not self.engaged and fault == 0.0:
+            self._remarks += problems(self.verdict, self.state_record, names, kinds=("support",))
 
     def _inactive_checks(self) -> list[str]:
         """Return which checks are inactive without the efforts that are unknown."""
@@ -677,13 +720,12 @@ class GuardedArm:
 
     def _find_fault(self, t: float) -> None:
         """Put the latched fault into words, and stop the arms that are linked with this one."""
-        s = self.state_record
-        if float(s.mode) not in (transitions.STOPPING, transitions.FAULT):
+        if self._mode not in (transitions.STOPPING, transitions.FAULT):
             self._fault = None
             return
         if self._fault is not None:
             return
-        found = fault_of(s, self.model.joint_names, self.joints)
+        found = fault_of(self.state_record, self.model.joint_names, self.joints)
         self._fault = found or self._external
         for other in self._linked:
             message = f"the arm it is linked with stopped: {self._fault}"
@@ -693,7 +735,7 @@ class GuardedArm:
 
     def _command(self) -> Command:
         """Return the command of the latest period, in the units of the drives."""
-        output = self._period.output.unpacked(self._result.output)
+        assert self._result is not None
         if not self._following.idle and (remark := self._following.remark()):
             self._remarks.append(remark)
         event = f"fault {self._fault}" if self._fault is not None else self.state
@@ -701,16 +743,16 @@ class GuardedArm:
             self._shown = event
         else:
             event, self._remarks = "; ".join(self._remarks), []
-        torques = output.torque[self.joints].tolist()
-        if not output.active:
+        n = self.model.n
+        row = self._result.output.tolist()
+        columns = [row[k : k + n] for k in range(0, 4 * n, n)]
+        if n != len(self.joints):
+            columns = [[column[k] for k in self.joints] for column in columns]
+        if not row[-1]:
             return Command("off", (0.0,) * len(self.joints), (), event)
-        stiffness = output.stiffness[self.joints].tolist()
-        damping = output.damping[self.joints].tolist()
-        motors = self.motors.commands(
-            torques, output.position[self.joints].tolist(), stiffness, damping
-        )
-        mode = "hold" if self.state_record.hold == 1.0 else "torque"
-        return Command(mode, torques, motors, event)
+        torques, positions, stiffness, damping = columns
+        motors = self.motors.commands(torques, positions, stiffness, damping)
+        return Command("hold" if self._changed[2] == 1.0 else "torque", torques, motors, event)
 
 
 def _nothing(n: int, t: float = math.nan) -> Sample:

@@ -37,7 +37,7 @@ def numbers_are_finite(c: Step) -> Any:
     o = c.output
     fine = [np.isfinite(x) for x in (o.torque, o.stiffness, o.damping)]
     position = np.isfinite(o.position) | ~(o.stiffness > 0.0)
-    shares = [(0.0 <= x) & (x <= 1.0) for x in (o.stiffness, o.damping)]
+    shares = [(x >= 0.0) & (x <= 1.0) for x in (o.stiffness, o.damping)]
     return _all(np.concatenate([*fine, position, *shares], axis=-1))
 
 

@@ -183,8 +183,9 @@ MODES = {"floating": None, "joint": joint(), "stiff": joint(35.0, 0.5), "cartesi
 def test_no_switch_is_a_jump_of_torque():
     """While the arm is pushed away from its reference, which the laws before pull back to."""
     loop = Loop(MODES["joint"], **IDEAL).enabled()
-    for law in MODES.values():
-        loop.arm.guard.prepare(law, loop.now)
+    for law in [*MODES.values(), MODES["joint"]]:
+        loop.arm.switch(loop.now, law)  # which compiles what it needs
+        loop.run(0.4)
     rng, names = np.random.default_rng(0), list(MODES)
     loop.bus.push[1], before = 4.0, "joint"
     loop.run(0.5)
@@ -204,9 +205,9 @@ def test_no_switch_is_a_jump_of_torque():
 def test_references_that_jump_are_approached_within_limits_and_held():
     loop = Loop(MODES["joint"], **IDEAL).enabled()
     loop.arm.aim(loop.now, JointTarget(["joint2"], [1.0]))
-    way = recorded(
-        loop, 2.5, 0.004, lambda loop: loop.arm.follower.at(loop.bus.q, loop.now)
-    )[:, :, 1]
+    way = recorded(loop, 2.5, 0.004, lambda loop: loop.arm.follower.at(loop.bus.q, loop.now))[
+        :, :, 1
+    ]
     assert abs(way[:, 1]).max() <= 0.5 + 1e-9
     assert abs(np.diff(way[:, 1])).max() <= 2.0 * 0.004 + 1e-9
     assert way[-1, 0] == 1.0

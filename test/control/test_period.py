@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The guarded period: invariants over random histories, mutants that they find, one joint in all."""
+"""The guarded period: invariants of random histories, and mutants that they find."""
 
 import copy
 
@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from cases import mostly_slow
 from invariants import INVARIANTS, LEGAL
-from random_periods import MODEL, Histories, settings
+from random_periods import MODEL, Histories
 
-import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.kernels import traced_on
 from mbs_dynamics.compiler import Kernel
-from mbs_dynamics.control.period import checks, command, function, measurement, transitions
+from mbs_dynamics.control.period import checks, command, measurement, transitions
 from mbs_dynamics.control.period.checks import CHECKS
-from mbs_dynamics.control.period.function import Period, initial
+from mbs_dynamics.control.period.function import Period
 from mbs_dynamics.control.period.transitions import TRANSITIONS
 
 NUMBER = {check.kind: k + 1 for k, check in reversed(list(enumerate(CHECKS)))}
@@ -56,7 +55,9 @@ def violated(layouts, seed, count, steps):
     return f"no transition {sorted(missing)}" if missing else None
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 10))])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 10))]
+)
 def test_invariants_hold_in_a_million_random_periods(layouts, seed):
     assert violated(layouts, seed, 1000, 1000) is None
 
@@ -123,7 +124,9 @@ MUTANTS = {
 def test_a_mutant_of_the_period_violates_an_invariant(name, layouts, monkeypatch):
     monkeypatch.setattr(*MUTANTS[name])
     mutant = copy.copy(layouts)
-    shapes = {each: (getattr(layouts, each).size,) for each in ("state", "sample", "request", "settings")}
+    shapes = {
+        each: (getattr(layouts, each).size,) for each in ("state", "sample", "request", "settings")
+    }
     mutant.kernel = Kernel(traced_on(layouts.model, layouts.equations, shapes, name="mutant"))
     found = [violated(mutant, seed, 1000, 1000) for seed in range(3)]
     assert any(found), "no invariant is violated"

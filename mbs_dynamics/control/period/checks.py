@@ -25,7 +25,15 @@ from mbs_dynamics.control.period.logic import (
     is_one_of,
 )
 from mbs_dynamics.control.period.measurement import Measured
-from mbs_dynamics.control.period.records import LAG, NEVER, Request, Sample, Settings, State, Verdict
+from mbs_dynamics.control.period.records import (
+    LAG,
+    NEVER,
+    Request,
+    Sample,
+    Settings,
+    State,
+    Verdict,
+)
 from mbs_dynamics.control.period.transitions import FAULT, STOPPING
 
 NOTHING, VELOCITY, STATE, ENCODER, GRAVITY, MOTOR = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
@@ -319,9 +327,7 @@ def _mismatch(c: Context) -> tuple[Any, Any, Any]:
 
 
 CHECKS = (
-    Check(
-        "pause", "{value:.3f} s between two steps; max_age is {limit:g}", _pause, forbids=False
-    ),
+    Check("pause", "{value:.3f} s between two steps; max_age is {limit:g}", _pause, forbids=False),
     Check(
         "time",
         "the time did not advance in {value:g} steps; valid is a steady clock, in s",
@@ -475,5 +481,5 @@ def allowed(fails: list[Any]) -> Any:
 
 def verdict(rows: list[tuple[Any, Any, Any]], fresh_for: Any) -> Verdict:
     """Return what was found."""
-    columns = [np.array(column, dtype=object) for column in zip(*rows, strict=True)]
-    return Verdict(*columns, fresh_for)
+    joints, values, limits = (np.array(column, dtype=object) for column in zip(*rows, strict=True))
+    return Verdict(joints, values, limits, fresh_for)

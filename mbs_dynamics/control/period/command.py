@@ -59,9 +59,7 @@ def with_hold(s: State, p: Settings, entered: Any, q: Any, begins: Any, now: Any
     held = select(for_each(grips | unheld, len(q)), q, s.held)
     switched = ~equal(1.0 * less(0.0, hold), 1.0 * less(0.0, s.hold))
     assert engaged is not None
-    return s._replace(
-        hold=hold, held=held, switched_at=select(switched, now, s.switched_at)
-    )
+    return s._replace(hold=hold, held=held, switched_at=select(switched, now, s.switched_at))
 
 
 def any_unknown(values: Any) -> Any:

@@ -13,7 +13,6 @@ state; limits are the last step.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import Kernel, abs, equal, isnan, less, less_equal, max, min, select
+from mbs_dynamics.compiler import Kernel, abs, equal, isnan, less, less_equal, max, select
 from mbs_dynamics.control.period import (
     checks,
     command,
@@ -75,9 +74,7 @@ class Period:
         self.kernel: Kernel = compiled_on(carrying, key, self.equations, shapes, name="period")
         self._model_inputs = model_inputs(carrying, self.kernel)
 
-        self._torques = mbs.compile(
-            mbs.gravity_torques, carrying, representation=representation
-        )
+        self._torques = mbs.compile(mbs.gravity_torques, carrying, representation=representation)
 
     def gravity(self, q: FloatArray, gravity: FloatArray, loads: FloatArray) -> FloatArray:
         """Return the gravity torques (n,) at q (n,) under a gravity (3,), with loads (nb, 10)."""
@@ -93,9 +90,7 @@ class Period:
         result: Result = self.kernel(state, sample, request, settings, *self._model_inputs)
         return result
 
-    def equations(
-        self, tree: Tree, state: Any, sample: Any, request: Any, settings: Any
-    ) -> Result:
+    def equations(self, tree: Tree, state: Any, sample: Any, request: Any, settings: Any) -> Result:
         """Return the result of a period, from vectors of numbers or symbols."""
         s, x = self.state.unpacked(state), self.sample.unpacked(sample)
         r, p = self.request.unpacked(request), self.settings.unpacked(settings)

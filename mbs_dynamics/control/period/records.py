@@ -363,7 +363,7 @@ class Layout(Generic[R]):
             if shape:
                 fields.append(vector[..., place].reshape(*vector.shape[:-1], *shape))
             else:
-                fields.append(vector[(*[slice(None)] * (vector.ndim - 1), place.start)])
+                fields.append(vector[place.start] if vector.ndim == 1 else vector[..., place.start])
         return self.record(*fields)
 
     def packed(self, record: R) -> Any:

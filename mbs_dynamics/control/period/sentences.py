@@ -37,7 +37,9 @@ REFUSED = {
 }
 
 
-def sentence(k: int, joint: float, value: float, limit: float, s: State, names: Sequence[str]) -> str:
+def sentence(
+    k: int, joint: float, value: float, limit: float, s: State, names: Sequence[str]
+) -> str:
     """Return what the check ``k`` of CHECKS has found, in words.
 
     ``names`` are those of the joints.
@@ -54,9 +56,7 @@ def sentence(k: int, joint: float, value: float, limit: float, s: State, names: 
     return check.sentence.format(joint=name, value=value, limit=limit)
 
 
-def problems(
-    v: Verdict, s: State, names: Sequence[str], kinds: Sequence[str] = ()
-) -> list[str]:
+def problems(v: Verdict, s: State, names: Sequence[str], kinds: Sequence[str] = ()) -> list[str]:
     """Return what checks of these kinds have found, by default all that forbid to enable torques.
 
     ``names`` are those of the joints.

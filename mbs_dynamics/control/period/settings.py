@@ -61,8 +61,7 @@ def period_settings(
     for name in given.fixed:
         timeout[model.joint_names.index(name)] = math.inf
     coulomb = [
-        model.joints[k].friction if x < 0.0 else x
-        for x, k in zip(given.friction, own, strict=True)
+        model.joints[k].friction if x < 0.0 else x for x, k in zip(given.friction, own, strict=True)
     ]
     gains = [given.gravity_scale, given.damping, given.friction, given.friction_scale]
     return Settings(

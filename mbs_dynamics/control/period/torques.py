@@ -70,4 +70,3 @@ def torques(
     assist = assist - select(less(0.0, s.zone), spring, 0.0 * spring)
     fine = all_of(less(abs(x.law), NEVER))
     return Torques(g, damping, assist + select(fine, x.law, 0.0 * g), ~fine)
-

@@ -96,6 +96,4 @@ def is_at_rest(s: State) -> Any:
 
 def begins_to_hold(s: State, r: Request, can_hold: Any, usable: Any) -> Any:
     """Return the condition that drives are asked to hold an arm that they do not hold."""
-    return (
-        equal(r.action, HOLD) & equal(s.mode, OFF) & less(s.hold, 1.0) & holds(can_hold) & usable
-    )
+    return equal(r.action, HOLD) & equal(s.mode, OFF) & less(s.hold, 1.0) & holds(can_hold) & usable
