@@ -98,7 +98,9 @@ class Histories:
         self.latest = np.zeros((3, count, N))
         self.torque = np.zeros((count, N))
         self.stuck = np.zeros(count, dtype=int)
-        self.log: list[tuple[Any, Any, Any]] = []
+        self.inputs: tuple[Any, Any, Any] = ()
+        """Samples, requests and settings of the latest period."""
+        self.result: Any = None
 
     def _settings(self) -> Any:
         rng = self.rng
@@ -217,7 +219,8 @@ class Histories:
         sample, request = self.sample(), self.request()
         before = self.state
         result = self.layouts(before, sample, request, self.settings)
-        self.state = result.state
+        self.state, self.result = result.state, result
+        self.inputs = sample, request, self.settings.copy()
         self._move(self.layouts.output.unpacked(result.output), request[:, 1])
         layouts = self.layouts
         return Step(

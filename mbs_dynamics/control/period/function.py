@@ -48,6 +48,9 @@ from mbs_dynamics.model.model import Model, without_payloads
 from mbs_dynamics.representation import AUTO
 from mbs_dynamics.representation.tree import Tree
 
+ROUNDING = 1e-9
+"""Share of an effort limit by which equal torques may differ."""
+
 
 class Period:
     """The period of the arms of a model: layouts of the records, and the compiled function.
@@ -72,7 +75,7 @@ class Period:
         shapes = {name: (getattr(self, name).size,) for name in names}
         key = ("period", representation)
         self.kernel: Kernel = compiled_on(carrying, key, self.equations, shapes, name="period")
-        self._model_inputs = model_inputs(carrying, self.kernel)
+        self.model_inputs = model_inputs(carrying, self.kernel)
 
         self._torques = mbs.compile(mbs.gravity_torques, carrying, representation=representation)
 
@@ -87,7 +90,7 @@ class Period:
 
     def __call__(self, state: Any, sample: Any, request: Any, settings: Any) -> Result:
         """Return the result of a period, from vectors, or from batches of them."""
-        result: Result = self.kernel(state, sample, request, settings, *self._model_inputs)
+        result: Result = self.kernel(state, sample, request, settings, *self.model_inputs)
         return result
 
     def equations(self, tree: Tree, state: Any, sample: Any, request: Any, settings: Any) -> Result:
@@ -214,7 +217,7 @@ def period(
     acts = less(now - s.received, 2.0 * s.interval + 1e-9) | equal(s.interval, 0.0)
     torque, share, released, ends = command.wanted(s, x, p, t, g_held, acts)
     limited = command.limited(s, p, torque, now)
-    arrived = ends & all_of(equal(limited, released))
+    arrived = ends & all_of(less_equal(abs(limited - released), ROUNDING * p.effort))
     s = command.remembered(s._replace(share=share), r, p, limited, arrived, now)
     fresh_for = least(p.timeout - (now - s.received))
     return s, command.output(s, p, g_held), checks.verdict(rows, max(fresh_for, 0.0))
