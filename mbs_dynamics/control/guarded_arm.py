@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from struct import Struct
 from typing import Any, NamedTuple, TextIO
 
@@ -51,6 +52,7 @@ from mbs_dynamics.control.log import Log
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
 from mbs_dynamics.control.period import transitions
 from mbs_dynamics.control.period.function import Period, initial
+from mbs_dynamics.control.period.history import History, Replay, replayed
 from mbs_dynamics.control.period.records import Request, Result, Sample, State, Verdict
 from mbs_dynamics.control.period.sentences import DOUBTS, fault_of, problems
 from mbs_dynamics.control.period.settings import period_settings
@@ -193,6 +195,7 @@ class GuardedArm:
             self._collisions = CollisionReaction(detector, self, self._following)
         self.nudge: Sequence[float] = ()
         """(m,) torques in addition while the drives hold the arm; empty: none."""
+        self._history = History(self._period, self._state)
         self._result: Result | None = None
         self._before = self._state
         self._state_period = StatePeriod()
@@ -451,6 +454,21 @@ class GuardedArm:
             carrying = with_load(carrying, load)
         return payload_parameters(carrying)
 
+    def write_history(self, path: str | Path) -> None:
+        """Write the latest periods, 5000 at least, as an .npz file for :meth:`replay`.
+
+        Raises OSError if it cannot be written.
+        """
+        self._history.write(path)
+
+    def replay(self, path: str | Path) -> Replay:
+        """Return every command and verdict of the periods in a file; the arm is not affected.
+
+        They are the same as then, number by number, laws included. Raises ArgumentError for a file
+        that is no history, or that of another robot.
+        """
+        return replayed(self._period, path)
+
     # -- laws and references -----------------------------------------------------------------------
 
     def switch(self, t: float, law: Law | None) -> None:
@@ -553,6 +571,7 @@ class GuardedArm:
         self._read(t, frames)
         if following.law is not None or self._collisions is not None or not following.idle:
             self._call_law(t)
+        self._history.note(self._state, self._sample, self._quiet, self._settings)
         self._take(self._period(self._state, self._sample, self._quiet, self._settings), t)
         if self._collisions is not None:
             self._watch_collisions(t)
@@ -653,7 +672,10 @@ class GuardedArm:
     def _request(self, t: float, action: float, *, settle: bool = False, doubt: int = 0) -> None:
         """Apply a request at once; the command stays until the next step."""
         request = self._period.request.packed(Request(action, 0.0, float(settle), float(doubt)))
-        self._take(self._period(self._state, self._silence(t), request, self._settings), t)
+        request = request.astype(float)
+        silence = self._silence(t)
+        self._history.note(self._state, silence, request, self._settings)
+        self._take(self._period(self._state, silence, request, self._settings), t)
 
     def _tried(self, t: float, action: float) -> tuple[State, Verdict]:
         """Return state and verdict of a request, which is not applied."""
