@@ -64,6 +64,7 @@ from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, ModelError, listed
 from mbs_dynamics.model.diagnostics import stopping_speed
 from mbs_dynamics.model.model import Model, without_payloads
+from mbs_dynamics.settings import parameters_of
 
 DEFAULTS: dict[str, Any] = {
     "frozen_timeout": 0.05,
@@ -73,6 +74,12 @@ DEFAULTS: dict[str, Any] = {
     "tracking_tolerance": 0.05,
 }
 """Settings that differ from those of nodes: frames are those of this arm, and fast."""
+
+OF_NODES = (
+    "stribeck", "stribeck_speed", "load_friction", "breakaway", "dither", "dither_frequency",
+    "friction_speed", "limit_frequency",
+)  # fmt: skip
+"""Settings that nodes alone have. Coulomb friction and springs of one frequency are compensated."""
 
 HAND_OVER = 0.2
 """Time in s in which the gains of the drives fade once torques hold the arm."""
@@ -148,6 +155,10 @@ class GuardedArm:
             **(law.options if isinstance(law, Gravity) else {}),
             **limits,
         }
+        unknown = [name for name in options if name in OF_NODES]
+        if unknown:
+            valid = [one.name for one in parameters_of(MotionSettings) if one.name not in OF_NODES]
+            raise ArgumentError(f"there is no setting {unknown[0]!r}; valid are {listed(valid)}")
         without = [name for name in model.joint_names if name not in (*motors.joint_names, *fixed)]
         if without:
             raise ArgumentError(

@@ -41,6 +41,15 @@ NOTHING, VELOCITY, STATE, ENCODER, GRAVITY, MOTOR = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
 follow no further state. ENCODER: the drive of the joint damps only. GRAVITY: something else carries
 the arm, or gravity torques are wrong. MOTOR: a drive does not exert its torque."""
 
+DOUBT_NAMES = {
+    NOTHING: "nothing",
+    VELOCITY: "velocity",
+    STATE: "state",
+    ENCODER: "encoder",
+    GRAVITY: "gravity",
+    MOTOR: "motor",
+}
+
 WINDOW = 0.04
 """Time constant in s over which speeds are averaged, so that one encoder sample stops nothing."""
 

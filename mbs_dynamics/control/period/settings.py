@@ -104,5 +104,5 @@ def period_settings(
         scale=of_commanded(given.gravity_scale),
         damping=of_commanded(given.damping),
         friction=of_commanded(np.multiply(min(given.friction_scale, LARGEST_SHARE), coulomb)),
-        zone=given.limit_zone if given.limit_frequency else 0.0,
+        zone=given.limit_zone,
     )
