@@ -92,13 +92,17 @@ class Condition(Node):
         return self.graph.operation(op, operands)
 
     def __and__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented  # elementwise
         if isinstance(other, (bool, np.bool_)):
-            return self if other else False
+            return self if other else np.False_
         return self.graph.operation(ops.AND, (self, other))
 
     def __or__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         if isinstance(other, (bool, np.bool_)):
-            return True if other else self
+            return np.True_ if other else self
         return self.graph.operation(ops.OR, (self, other))
 
     __rand__, __ror__ = __and__, __or__
