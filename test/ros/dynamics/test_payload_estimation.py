@@ -18,7 +18,6 @@ pytest.importorskip("geometry_msgs")
 
 from mbs_dynamics.ros.dynamics.payload_estimation import TOPIC, PayloadEstimation
 
-
 MODEL = mbs.Model.from_urdf(robot_path("arm7"))
 LOADED = MODEL.with_payload("tool", 2.0, (0.0, 0.0, 0.05))
 
