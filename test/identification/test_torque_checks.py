@@ -289,7 +289,17 @@ def test_torques_that_are_not_those_of_an_arm_with_a_load_are_refused(change, sa
         identify_payload(TRUE, replace(load, tau=change(load)), "tool")
 
 
-def test_a_load_is_not_found_in_torques_without_the_weight_of_the_arm():
-    load = with_load(1.5)
+@pytest.mark.parametrize("mass", [1.5, 12.0])
+def test_a_load_is_not_found_in_torques_without_the_weight_of_the_arm(mass):
+    load = with_load(mass)
     tau = load.tau - mbs.gravity_torques(TRUE, load.q)
-    assert not identify_payload(TRUE, replace(load, tau=tau), "tool").better
+    for model in (TRUE, wrong()):
+        with pytest.raises(RecordingError, match=r"weight of the arm.*without gravity"):
+            identify_payload(model, replace(load, tau=tau), "tool")
+
+
+def test_a_load_is_found_with_a_description_whose_masses_are_wrong():
+    for seed in range(3):
+        found = identify_payload(wrong(seed, share=0.6), with_load(5.0), "tool")
+        assert found.better
+        assert found.inertia.mass == pytest.approx(5.0, abs=1.0)
