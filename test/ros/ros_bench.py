@@ -200,6 +200,14 @@ class Probe:
                 again()
             self.spin(every)
 
+    def until_end(self, again, every=0.01):
+        """Spin until the process has ended, doing something again and again meanwhile."""
+        end = time.monotonic() + TIMEOUT
+        while self.target.process.poll() is None:
+            assert time.monotonic() < end, f"has not ended by itself\n{self.target.log}"
+            again()
+            self.spin(every)
+
     def known(self):
         """Wait until the node knows all that was created here; process what it said before.
 
