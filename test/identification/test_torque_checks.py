@@ -48,7 +48,7 @@ def scaled(**factors):
 def test_right_torques_pass_with_a_wrong_description(seed):
     model = wrong(seed, share=0.6)
     errors, _ = validate(model, recorded(seed, duration=12.0, rate=100.0))
-    assert errors.description > 0.05
+    assert errors.description_with_friction > 0.015  # 0.003 with the right masses
 
 
 @pytest.mark.parametrize("factor", [0.3, 0.5, 2.0, 3.0])
@@ -257,10 +257,11 @@ def with_load(mass, seed=3):
     return replace(RIGHT, t=t, q=q, qd=qd, tau=tau + 0.01 * tau.std(axis=0) * noise)
 
 
-@pytest.mark.parametrize("mass", [0.3, 3.0, 12.0, 25.0])
+@pytest.mark.parametrize("mass", [0.1, 0.3, 3.0, 12.0, 25.0])
 def test_light_and_heavy_loads_are_identified(mass):
     found = identify_payload(TRUE, with_load(mass), "tool")
-    assert found.inertia.mass == pytest.approx(mass, rel=0.01)
+    # The noise of the torques alone is a standard deviation of 0.0023 kg.
+    assert found.inertia.mass == pytest.approx(mass, rel=0.01, abs=0.0025)
     np.testing.assert_allclose(found.inertia.com, [0.0, 0.03, 0.1], atol=0.01)
 
 
@@ -289,7 +290,7 @@ def test_torques_that_are_not_those_of_an_arm_with_a_load_are_refused(change, sa
         identify_payload(TRUE, replace(load, tau=change(load)), "tool")
 
 
-@pytest.mark.parametrize("mass", [1.5, 12.0])
+@pytest.mark.parametrize("mass", [0.3, 1.5, 12.0])  # the clock is not blamed either
 def test_a_load_is_not_found_in_torques_without_the_weight_of_the_arm(mass):
     load = with_load(mass)
     tau = load.tau - mbs.gravity_torques(TRUE, load.q)
