@@ -177,7 +177,7 @@ def check_measured(name: str, torques: Torques) -> None:
     if constant.all() and len(measured) > 2:
         wrong = constant
     if wrong.any():
-        values = ", ".join(f"{x:g}" for x in measured[0][wrong])
+        values = ", ".join(dict.fromkeys(f"{x:g}" for x in measured[0][wrong]))
         raise RecordingError(
             f"{name}: holds no efforts of {torques.named(wrong)}: they are {values} throughout, "
             "although the load changes"
