@@ -491,6 +491,23 @@ def check_explained(name: str, torques: Torques) -> None:
         )
 
 
+def check_unit(name: str, declared: Torques, other: Torques, unit: str) -> None:
+    """Raise RecordingError if masses explain torques far better by positions in another unit.
+
+    ``declared`` and ``other`` are the torques by the positions as declared, and in this ``unit``.
+    """
+    fits = [_fit(torques.thinned().driven()) for torques in (declared, other)]
+    if fits[0] is None or fits[1] is None or len(fits[0].A) != len(fits[1].A):
+        return
+    order = range(len(fits[0].A))
+    gain = fits[0].misfit(order) - fits[1].misfit(order)
+    if gain > DECISIVE and fits[1].share(order) < 0.5 * FOREIGN:
+        raise RecordingError(
+            f"{name}: the torques do not belong to the positions as declared. They would if these "
+            f"are {unit}"
+        )
+
+
 def unexplained_share(torques: Torques) -> float:
     """Return the share of the torques that no masses and no friction explain; 0 if unknown."""
     fit = _fit(torques)

@@ -144,6 +144,18 @@ def test_positions_in_per_cent_of_the_ranges_are_not_said_to_be_degrees():
     assert "in degrees they are" not in refused(share, "not in rad", "per cent")
 
 
+@pytest.mark.parametrize("reach", [0.3, 0.8])
+def test_positions_in_per_cent_that_are_declared_as_degrees_are_named(reach):
+    right = recorded(4, duration=12.0, rate=100.0, reach=reach, velocities=False)
+    middle, half = 0.5 * (TRUE.upper + TRUE.lower), 0.5 * (TRUE.upper - TRUE.lower)
+    declared = replace(right, q=np.radians(100.0 * (right.q - middle) / half))
+    assert (np.abs(declared.q) < TRUE.upper).all()
+    refused(declared, "per cent of the ranges", "convert them", model=wrong())
+    with pytest.raises(RecordingError, match="per cent of the ranges"):
+        identify(TRUE, [declared])
+    validate(wrong(), right)
+
+
 def test_gains_that_the_motion_does_not_show_are_asked_for(tmp_path, capsys):
     gains = np.array([11.5, 11.5, 8.0, 8.0, 5.0, 5.0, 5.0])
     quiet = RIGHT.q.copy()
