@@ -111,7 +111,10 @@ class Torques:
 
     def driven(self) -> Torques:
         """Return the torques of the joints that do not swing freely."""
-        places = [j for j in range(len(self.joints)) if not swings_freely(self, j)]
+        return self.of([j for j in range(len(self.joints)) if not swings_freely(self, j)])
+
+    def of(self, places: Sequence[int]) -> Torques:
+        """Return the torques of some of the joints."""
         arrays = (self.measured, self.described, self.gravity, self.friction, self.free)
         kept = [None if x is None else x[:, places] for x in (*arrays, self.masses)]
         return Torques([self.joints[j] for j in places], *kept)  # type: ignore[arg-type]
@@ -319,7 +322,7 @@ def check_gravity_of_joints(name: str, torques: Torques, *, stated: bool = False
     if stated or not lacking.any():
         return
     without_masses = torques.masses is None and bool((sizes[lacking] < NOTHING).all())
-    if unexplained_share(torques) > EXACT or without_masses:  # or are these masses wrong?
+    if without_masses or _contradict(torques, lacking):  # or are these masses wrong?
         raise RecordingError(
             f"{name}: the torques of {torques.named(lacking)} are without gravity, those of other "
             "joints have it: shares of the description's gravity torques in them are "
@@ -337,6 +340,16 @@ def _lacking(
     with np.errstate(invalid="ignore"):
         lacking = (np.abs(ratios) < LACKING) & (sizes < SMALL)
     return np.asarray(lacking), np.isfinite(ratios), ratios, sizes
+
+
+def _contradict(torques: Torques, some: NDArray[np.bool_]) -> bool:
+    """Return whether masses explain the torques of other joints far better without ``some``."""
+    others = np.flatnonzero(~some).tolist()
+    fit, without = _fit(torques), _fit(torques.of(others)) if others else None
+    if fit is None or without is None:
+        return False
+    shares = fit.shares(range(len(some)))[others], without.shares(range(len(others)))
+    return bool(np.log(shares[0] / shares[1]).sum() > DECISIVE)
 
 
 def _per_cent(torques: Torques, ratios: FloatArray, used: NDArray[np.bool_]) -> str:
