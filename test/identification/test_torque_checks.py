@@ -65,6 +65,12 @@ def test_one_link_of_thrice_the_mass_passes():
     assert validate(heavy, RIGHT)[0].description > 0.1
 
 
+def test_noisy_torques_pass_with_a_wrong_description():
+    heavy = TRUE.with_payload("tool", 3.0, (0.0, 0.05, 0.1)).loaded()
+    noisy = recorded(1, duration=12.0, rate=100.0, noise=1.0)  # 25 % are left unexplained
+    assert validate(heavy, noisy)[0].description > 0.1
+
+
 def test_all_torques_reversed_names_all_joints():
     said = refused(replace(RIGHT, tau=-RIGHT.tau), "opposite sign", "all")
     assert all(name in said.split("have the opposite sign")[0] for name in JOINTS)
