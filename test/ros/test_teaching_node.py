@@ -230,7 +230,7 @@ def test_a_simulated_arm_floats_is_taught_and_plays_over_dds(ros, tmp_path):
             teaching.until(lambda: teaching.call(SetBool, "record", on, once=True).success)
             ends.append(arm.q)
             arm.lasts(0.3)
-            pushed(8.0 if len(ends) % 4 else -8.0)
+            pushed(8.0 if len(ends) % 4 == 1 else -8.0)  # back again, or it ends at its limits
             ends.append(arm.q)
             teaching.processed()
             return teaching.call(SetBool, "record", off, once=True).success
@@ -243,7 +243,7 @@ def test_a_simulated_arm_floats_is_taught_and_plays_over_dds(ros, tmp_path):
         recording = read_recording(file, torques=False)
         way = recording.q[:, [recording.joints.index(name) for name in JOINTS]]
         np.testing.assert_allclose(way[[0, -1]], ends[-2:], atol=0.01)
-        pushed(-8.0)
+        pushed(-8.0 if len(ends) % 4 == 2 else 8.0)
         control.until(lambda: control.set(mode="joint") == "")
         said = teaching.call(Trigger, "play", Trigger.Request(), once=True)
         assert said.success, said.message
