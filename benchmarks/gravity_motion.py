@@ -196,7 +196,7 @@ def row(rig: Rig, text: str, calls: Calls) -> Motion:
 
 MODES: dict[str, dict[str, Any]] = {
     "joint": dict.fromkeys((f"stiffness.joint{k}" for k in range(1, 8)), 12.0),
-    "cartesian": {"linear_stiffness": "[300.0, 300.0, 300.0]"},
+    "cartesian": {"link": "link7", "linear_stiffness": "[300.0, 300.0, 300.0]"},
 }
 """Parameters of the modes of impedance control, for arm7."""
 

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from benchmarks.mujoco_arm import Load, MujocoArm, Record
+from mbs_dynamics.control.evidence import WATCHED
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
 
 DEFAULTS = GravityCompensationSettings()
@@ -78,7 +79,7 @@ class ArmNode:
         from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
         from sensor_msgs.msg import Imu, JointState
         from std_msgs.msg import Bool, Float64MultiArray, String
-        from std_srvs.srv import SetBool
+        from std_srvs.srv import SetBool, Trigger
 
         self.arm = MujocoArm(text, **arm)
         self.node = rclpy.create_node(
@@ -101,6 +102,7 @@ class ArmNode:
         self._rival: Any = None
         self._clients = {
             "enable": client(SetBool, f"{node}/enable"),
+            "clear": client(Trigger, f"{node}/clear"),
             "change_state": client(ChangeState, f"{node}/change_state"),
             "set_parameters": client(SetParameters, f"{node}/set_parameters"),
         }
@@ -209,6 +211,11 @@ class ArmNode:
         from std_srvs.srv import SetBool
 
         return self._call("enable", SetBool.Request(data=on))
+
+    def clear(self) -> int:
+        from std_srvs.srv import Trigger
+
+        return self._call("clear", Trigger.Request())
 
     def transition(self, label: str) -> int:
         from lifecycle_msgs.msg import Transition
@@ -564,7 +571,7 @@ class Rig:
         self.call("transition", "activate", service="change_state")
 
     def enable(self) -> None:
-        """Enable as soon as the node is ready for it."""
+        """Clear the latest fault, and enable as soon as the node is ready for it."""
         end = time.monotonic() + TIMEOUT
         while True:
             good, reason = self.call("enable", True, service="enable")
@@ -572,6 +579,7 @@ class Rig:
                 return
             if time.monotonic() > end:
                 raise RuntimeError(f"not enabled: {reason}\n{self.log}")
+            self.call("clear", service="clear")
             time.sleep(0.1)
 
     def disable(self) -> None:
@@ -615,7 +623,7 @@ class Rig:
             if not status["enabled"]:  # a pause of the machine has stopped it
                 self.enable()
             elif status["short"] < 1e-2 and status["arrivals"] > arrivals:
-                return time.monotonic() > since + 0.2
+                return time.monotonic() > since + WATCHED + 0.2  # a push now would be a fault
             since = time.monotonic()
             return False
 

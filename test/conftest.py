@@ -35,9 +35,13 @@ os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 os.environ["ROS_DOMAIN_ID"] = str(domain_of_worker())
 os.environ.pop("ROS_STATIC_PEERS", None)
 
-# A shell ignores SIGINT in what it starts in the background, and processes started here would too.
+# A shell ignores SIGINT and SIGQUIT in what it starts in the background, and nohup SIGHUP.
+# Processes started here would ignore them, too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+for ending in (signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(ending) is signal.SIG_IGN:
+        signal.signal(ending, signal.SIG_DFL)
 
 # Figures need no screen.
 os.environ["MPLBACKEND"] = "Agg"

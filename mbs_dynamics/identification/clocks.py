@@ -85,6 +85,10 @@ class Evidence(NamedTuple):
 
     def doubts(self, period: float) -> list[str]:
         """Return the evidence against a period in s; none if it is plausible."""
+        return [*self.beyond(period), *self.torques(period)]
+
+    def beyond(self, period: float) -> list[str]:
+        """Return the evidence of period and speeds."""
         reasons = []
         if not PERIODS[0] <= period <= PERIODS[1]:
             reasons.append(
@@ -92,12 +96,18 @@ class Evidence(NamedTuple):
             )
         if self.speed > TOO_FAST * period:
             reasons.append(f"{self.fastest} at {self.speed / period:.3g} times its velocity limit")
+        return reasons
+
+    def torques(self, period: float) -> list[str]:
+        """Return the evidence of inertial torques."""
         apart = abs(np.log(period / self.period))
         if apart > max(np.log(RATIO), DEVIATIONS * self.deviation):
-            reasons.append(
-                f"inertial torques {(self.period / period) ** 2:.3g} times those measured"
-            )
-        return reasons
+            return [f"inertial torques {(self.period / period) ** 2:.3g} times those measured"]
+        return []
+
+    def likely(self, period: float) -> list[str]:
+        """Return the units of a clock in which a period, as if in s, is plausible."""
+        return [unit for unit, s in CLOCKS.items() if not self.doubts(s * period)]
 
 
 def checked(
@@ -119,7 +129,10 @@ def checked(
     evidence = evidence_of(recording, model, jumps, currents=currents)
     ratios = velocity_ratios(recording)
     common = _common(ratios)
-    doubts = evidence.doubts(period)
+    doubts = evidence.beyond(period)
+    # Torques may be unlike those of any clock for other reasons.
+    if doubts or evidence.likely(period) or (common is not None and abs(common - 1.0) > AGREE):
+        doubts += evidence.torques(period)
     if doubts:
         scale = common or 1.0
         scale = next((s for s in CLOCKS.values() if abs(scale / s - 1.0) < AGREE), scale)
@@ -142,7 +155,7 @@ def checked(
 
 def _not_seconds(t: FloatArray, period: float, doubts: Sequence[str], evidence: Evidence) -> str:
     """Return the error of a clock that is not in s, with the likely units."""
-    likely = [unit for unit, s in CLOCKS.items() if not evidence.doubts(s * period)]
+    likely = evidence.likely(period)
     message = f"its clock is not in s. In s there would be {', and '.join(doubts)}. "
     if np.isfinite(evidence.deviation):
         message += f"The torques show a period of about {evidence.period:.2g} s. "

@@ -23,8 +23,9 @@ from mbs_dynamics.identification.estimation import (
 from mbs_dynamics.identification.friction_terms import FrictionTerms, columns_of, friction_terms
 from mbs_dynamics.identification.recording import Recording, RecordingError
 from mbs_dynamics.identification.signals import cutoff_of, filtered
-from mbs_dynamics.identification.torque_checks import Torques, check_torques
+from mbs_dynamics.identification.torque_checks import Torques, check_torques, check_unit
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel, stacked
+from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model, with_drivetrain
 from mbs_dynamics.model.payloads import Payloads
@@ -156,6 +157,7 @@ def identify(
         if not held:
             known, held = _held_out(known)
         if not count:
+            check_ranges(torque_model, known + held, [*parts, *others], cutoff)
             notes += checked_torques(torque_model, known + held, parts)
 
         def done(share: float, count: int = count) -> None:
@@ -216,6 +218,7 @@ def validate(model: Model, recording: Recording) -> tuple[Errors, tuple[str, ...
     model = model.loaded()
     parts, notes = parts_of([recording], model)
     torque_model, equations = _equations(model, parts, FRICTION_SPEEDS[0])
+    check_ranges(torque_model, equations, parts, cutoff_of(parts))
     notes += checked_torques(torque_model, equations, parts)
     known, held = _held_out(equations)
     fitted = friction_estimate(torque_model, known)
@@ -271,6 +274,36 @@ def checked_torques(
     name = ", ".join(dict.fromkeys(part.name for part in parts))
     stated = all(part.torques_stated for part in parts)
     return check_torques(name, torques_of(torque_model, equations), stated=stated)
+
+
+def check_ranges(
+    torque_model: TorqueModel,
+    equations: Sequence[Equations],
+    parts: Sequence[Recording],
+    cutoff: float,
+) -> None:
+    """Raise RecordingError for positions in per cent of the ranges that were declared as degrees.
+
+    Such positions are within all limits. ``equations`` are those of the ``parts`` as declared.
+    """
+    model, places = torque_model.model, torque_model.places
+    low, high = model.lower[places], model.upper[places]
+    turns = all(joint.turns for joint in model.joints if joint.coordinate in places)
+    largest = max(float(np.abs(part.q).max()) for part in parts)
+    if not turns or not bounded(low, high).all() or largest > np.radians(100.0):
+        return
+    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    converted = [
+        replace(part, q=middle + half * np.degrees(part.q) / 100.0, qd=None) for part in parts
+    ]
+    others = [torque_model.equations(filtered(part, cutoff), cutoff) for part in converted]
+    check_unit(
+        ", ".join(dict.fromkeys(part.name for part in parts)),
+        torques_of(torque_model, equations),
+        torques_of(torque_model, others),
+        "per cent of the ranges of the joints, -100 to 100, that were declared as degrees: convert "
+        "them to rad, as lower + (upper - lower) (p + 100) / 200",
+    )
 
 
 def torques_of(torque_model: TorqueModel, equations: Sequence[Equations]) -> Torques:

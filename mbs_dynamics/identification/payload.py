@@ -29,7 +29,7 @@ from mbs_dynamics.identification.identify import (
 )
 from mbs_dynamics.identification.recording import Recording, RecordingError
 from mbs_dynamics.identification.still_payload import LIGHTEST, deviations, to_body
-from mbs_dynamics.identification.torque_checks import ADVICE
+from mbs_dynamics.identification.torque_checks import ADVICE, LACKING
 from mbs_dynamics.identification.torque_model import Equations, TorqueModel, stacked
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
@@ -117,6 +117,28 @@ def _prior(rows: FloatArray, right: FloatArray) -> Inertia:
     return Inertia.from_com(mass, np.array(moment) / mass, GYRATION * mass * np.eye(3))
 
 
+def _check_weight(recording: Recording, X: FloatArray, rest: FloatArray, g: FloatArray) -> None:
+    """Raise RecordingError for torques of a load that are without the weight of the arm.
+
+    ``X`` (N, k, p) are the columns of the load and of friction, ``rest`` (N, k) the torques less
+    those of the arm, and ``g`` (N, k) its gravity torques, of which the share in the torques is
+    fitted. An estimate of the load replaces the missing weight otherwise.
+    """
+    size = np.maximum(rest.std(axis=0), 1e-300)
+    columns = np.concatenate([X, g[..., None]], axis=-1) / size[:, None]
+    columns = columns.reshape(-1, columns.shape[-1])
+    lengths = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
+    right = (rest / size).ravel()
+    fit = np.linalg.lstsq(columns / lengths, right, rcond=1e-9)[0]
+    share = 1.0 + float(fit[-1] / lengths[-1])
+    if abs(share) < LACKING:
+        raise RecordingError(
+            f"{recording.name}: only {100.0 * share:.0f} % of the described weight of the arm is "
+            "in the torques, beside that of a load: the measured torques are without gravity. This "
+            "driver subtracts the weight of the arm, so that a load cannot be identified"
+        )
+
+
 def _check_mass(recording: Recording, model: Model, link: str, mass: float) -> None:
     """Raise RecordingError for a load that no arm carries, if the unit was not stated."""
     arm = sum(float(body.inertia.mass) for body in model.bodies)
@@ -157,6 +179,7 @@ def identify_payload(
     load = A[..., columns] @ to_body(frame)
     own = A[..., torque_model.rigid :]
     X = np.concatenate([load, own], axis=-1)  # friction may have changed since
+    _check_weight(recording, X, rest, np.concatenate([one.gravity for one in equations]))
     weighing = weighed(X, rest, least_squares_residual(X, rest))
     rows, right = weighing.applied(X, rest)
     prior = _prior(rows, right)

@@ -48,7 +48,7 @@ def scaled(**factors):
 def test_right_torques_pass_with_a_wrong_description(seed):
     model = wrong(seed, share=0.6)
     errors, _ = validate(model, recorded(seed, duration=12.0, rate=100.0))
-    assert errors.description > 0.05
+    assert errors.description_with_friction > 0.015  # 0.003 with the right masses
 
 
 @pytest.mark.parametrize("factor", [0.3, 0.5, 2.0, 3.0])
@@ -63,6 +63,12 @@ def test_right_torques_pass_where_all_masses_are_wrong(factor):
 def test_one_link_of_thrice_the_mass_passes():
     heavy = TRUE.with_payload("tool", 3.0, (0.0, 0.05, 0.1)).loaded()
     assert validate(heavy, RIGHT)[0].description > 0.1
+
+
+def test_noisy_torques_pass_with_a_wrong_description():
+    heavy = TRUE.with_payload("tool", 3.0, (0.0, 0.05, 0.1)).loaded()
+    noisy = recorded(1, duration=12.0, rate=100.0, noise=1.0)  # 25 % are left unexplained
+    assert validate(heavy, noisy)[0].description > 0.1
 
 
 def test_all_torques_reversed_names_all_joints():
@@ -142,6 +148,18 @@ def test_positions_in_per_cent_of_the_ranges_are_not_said_to_be_degrees():
     middle, half = 0.5 * (TRUE.upper + TRUE.lower), 0.5 * (TRUE.upper - TRUE.lower)
     share = replace(RIGHT, q=100.0 * (RIGHT.q - middle) / half, qd=None)
     assert "in degrees they are" not in refused(share, "not in rad", "per cent")
+
+
+@pytest.mark.parametrize("reach", [0.3, 0.8])
+def test_positions_in_per_cent_that_are_declared_as_degrees_are_named(reach):
+    right = recorded(4, duration=12.0, rate=100.0, reach=reach, velocities=False)
+    middle, half = 0.5 * (TRUE.upper + TRUE.lower), 0.5 * (TRUE.upper - TRUE.lower)
+    declared = replace(right, q=np.radians(100.0 * (right.q - middle) / half))
+    assert (np.abs(declared.q) < TRUE.upper).all()
+    refused(declared, "per cent of the ranges", "convert them", model=wrong())
+    with pytest.raises(RecordingError, match="per cent of the ranges"):
+        identify(TRUE, [declared])
+    validate(wrong(), right)
 
 
 def test_gains_that_the_motion_does_not_show_are_asked_for(tmp_path, capsys):
@@ -257,10 +275,11 @@ def with_load(mass, seed=3):
     return replace(RIGHT, t=t, q=q, qd=qd, tau=tau + 0.01 * tau.std(axis=0) * noise)
 
 
-@pytest.mark.parametrize("mass", [0.3, 3.0, 12.0, 25.0])
+@pytest.mark.parametrize("mass", [0.1, 0.3, 3.0, 12.0, 25.0])
 def test_light_and_heavy_loads_are_identified(mass):
     found = identify_payload(TRUE, with_load(mass), "tool")
-    assert found.inertia.mass == pytest.approx(mass, rel=0.01)
+    # The noise of the torques alone is a standard deviation of 0.0023 kg.
+    assert found.inertia.mass == pytest.approx(mass, rel=0.01, abs=0.0025)
     np.testing.assert_allclose(found.inertia.com, [0.0, 0.03, 0.1], atol=0.01)
 
 
@@ -289,7 +308,17 @@ def test_torques_that_are_not_those_of_an_arm_with_a_load_are_refused(change, sa
         identify_payload(TRUE, replace(load, tau=change(load)), "tool")
 
 
-def test_a_load_is_not_found_in_torques_without_the_weight_of_the_arm():
-    load = with_load(1.5)
+@pytest.mark.parametrize("mass", [0.3, 1.5, 12.0])  # the clock is not blamed either
+def test_a_load_is_not_found_in_torques_without_the_weight_of_the_arm(mass):
+    load = with_load(mass)
     tau = load.tau - mbs.gravity_torques(TRUE, load.q)
-    assert not identify_payload(TRUE, replace(load, tau=tau), "tool").better
+    for model in (TRUE, wrong()):
+        with pytest.raises(RecordingError, match=r"weight of the arm.*without gravity"):
+            identify_payload(model, replace(load, tau=tau), "tool")
+
+
+def test_a_load_is_found_with_a_description_whose_masses_are_wrong():
+    for seed in range(3):
+        found = identify_payload(wrong(seed, share=0.6), with_load(5.0), "tool")
+        assert found.better
+        assert found.inertia.mass == pytest.approx(5.0, abs=1.0)

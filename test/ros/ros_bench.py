@@ -180,15 +180,20 @@ class Probe:
                 return
 
     def drain(self):
-        """Process all messages that have arrived."""
-        while True:
-            try:
-                handler, *_ = self.executor.wait_for_ready_callbacks(timeout_sec=0.0)
-            except TimeoutException:
-                return
-            handler()
-            if handler.exception() is not None:
-                raise handler.exception()
+        """Process all messages that have arrived.
+
+        Each pass of the executor takes one message of each topic, and ends with TimeoutException.
+        """
+        found = True
+        while found:
+            found = False
+            with contextlib.suppress(TimeoutException):
+                while True:
+                    handler, *_ = self.executor.wait_for_ready_callbacks(timeout_sec=0.0)
+                    found = True
+                    handler()
+                    if handler.exception() is not None:
+                        raise handler.exception()
 
     def until(self, condition, again=None, every=0.05):
         """Spin until the condition holds, doing something again and again meanwhile."""
@@ -198,6 +203,14 @@ class Probe:
                 raise AssertionError(f"what was waited for did not come\n{self.target.log}")
             if again is not None:
                 again()
+            self.spin(every)
+
+    def until_end(self, again, every=0.01):
+        """Spin until the process has ended, doing something again and again meanwhile."""
+        end = time.monotonic() + TIMEOUT
+        while self.target.process.poll() is None:
+            assert time.monotonic() < end, f"has not ended by itself\n{self.target.log}"
+            again()
             self.spin(every)
 
     def known(self):

@@ -70,8 +70,12 @@ class PayloadEstimation:
         if reading.qd is None or np.abs(reading.qd).max() > SLOW:
             self._latest.clear()
             return
+        # Velocities do not show a motion during which states were lost.
+        if self._latest and np.abs(reading.q - self._latest[-1][1]).max() > SLOW * STILL:
+            self._latest.clear()
         self._latest.append((now, reading.q.copy(), reading.efforts.tau.copy()))  # of buffers
-        while now - self._latest[0][0] > STILL:
+        # A busy machine loses states for longer than STILL: the last one before is kept.
+        while len(self._latest) > 1 and now - self._latest[1][0] >= STILL:
             self._latest.popleft()
 
     def _restart(self) -> str:

@@ -52,9 +52,7 @@ def test_launch_with_a_xacro_file_and_parameters_and_ramp_out_at_the_end(install
         arm.enable()
         arm.commands.clear()
         process.process.send_signal(signal.SIGINT)
-        while process.process.poll() is None:
-            arm.well()
-            arm.spin(0.01)
+        arm.until_end(arm.well)
         arm.drain()
         assert process.wait() == 0
         torques = np.array([command for _, command in arm.commands])

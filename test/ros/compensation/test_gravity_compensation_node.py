@@ -185,10 +185,7 @@ def test_a_second_publisher_of_commands_stops_it(ros):
 def check_ramp_out(arm, process, *, moving=False):
     """Wait for the end of the process; check that its last commands are a ramp to zero."""
     arm.commands.clear()
-    while process.process.poll() is None:
-        if moving:
-            arm.well()
-        arm.spin(0.01)
+    arm.until_end(arm.well if moving else lambda: None)
     arm.drain()
     assert process.wait() == 0
     torques = np.array([command for _, command in arm.commands])

@@ -277,8 +277,6 @@ def test_ends_cleanly_while_messages_arrive(own, how):
     own.hear("gravity_torques")
     own.answer(["gravity_torques"], JOINTS, Q)
     own.target.process.send_signal(how)
-    while own.target.process.poll() is None:
-        own.send(JOINTS, Q, QD)
-        own.spin(0.001)
+    own.until_end(lambda: own.send(JOINTS, Q, QD), every=0.001)
     assert own.target.wait() == 0
     assert "rror" not in own.target.log

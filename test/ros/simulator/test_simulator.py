@@ -134,13 +134,15 @@ def test_brakes_of_joints_that_nobody_commands_go_on_holding_them():
     pushed = mbs.gravity_torques(model, start)
     pushed[rows[0]] += 5.0
     q, _ = run(simulated, 0.3, lambda _: pushed)
-    assert abs(q[rows[0]] - start[rows[0]]) > 0.02  # a joint that is released moves
+    # A joint that is released moves by 0.11 rad against the damping of its drive.
+    assert abs(q[rows[0]] - start[rows[0]]) > 0.05
     np.testing.assert_allclose(q[others], start[others], atol=1e-6)
     assert not simulated.can_release(joints)
     assert simulated.can_release(model.joint_names)
     simulated.brake(False)
     q, _ = run(simulated, 0.3, lambda _: np.zeros(model.n))
-    assert np.abs(q[others] - start[others]).max() > 0.005  # the torso sinks
+    # The torso sinks by 8 mm against the damping of its drive.
+    assert np.abs(q[others] - start[others]).max() > 0.005
     simulated.reset()
     assert simulated.braked
     assert simulated.carried(commands(simulated.state), joints)
