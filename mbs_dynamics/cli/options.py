@@ -22,6 +22,7 @@ from mbs_dynamics.integrate.results import MOTIONS, is_motion
 from mbs_dynamics.model.coordinates import position_names, velocity_names
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.robot_description import read_robot, split_arguments
+from mbs_dynamics.timeseries import TimeSeries
 
 
 class Command:
@@ -93,8 +94,12 @@ class Command:
 
     def reading(self) -> None:
         """Add the options of reading a recording."""
-        self.add("--topic", "topic of the joint states in bags", default="")
-        text = "other names and units of columns, such as Time=t[ms] J1_pos=q_joint1 J1=tau_joint1"
+        text = "topic of the joint states in bags, or number of the episode of a LeRobot dataset"
+        self.add("--topic", text, default="")
+        text = (
+            "names and units of columns, such as Time=t[ms] J1=q_joint1; units of all joints, such "
+            "as q=[deg]; t=rows/RATE for numbers of rows; qd=none for what is not to be used"
+        )
         self.pairs("--columns", text, str, "NAME=MEANING", named=True)
 
     def page(self) -> None:
@@ -190,12 +195,10 @@ def _vector(
     return x
 
 
-def recording_in(path: Path, options: argparse.Namespace, **more: Any) -> Any:
-    """Return the recording in a file, read by the options of :meth:`Command.reading`."""
-    from mbs_dynamics.identification.readers import read_recording
-
+def recording_in(path: Path, options: argparse.Namespace, *, timed: bool = True) -> TimeSeries:
+    """Return the motion data in a file, read by the options of :meth:`Command.reading`."""
     columns = by_name("--columns", options.columns)
-    return read_recording(path, columns=columns, topic=options.topic, **more)
+    return TimeSeries.read(path, columns=columns, topic=options.topic, timed=timed)
 
 
 def motion_in(path: Path, options: argparse.Namespace, model: mbs.Model | None) -> Motion:
@@ -206,16 +209,14 @@ def motion_in(path: Path, options: argparse.Namespace, model: mbs.Model | None) 
     """
     if path.suffix in MOTIONS and not options.columns and is_motion(path):
         return load_motion(path)
-    recording = recording_in(path, options, torques=False)
+    series = recording_in(path, options)
     if model is not None:
-        recording = recording.of(model)
-    later = recording.t > np.append(-np.inf, np.maximum.accumulate(recording.t)[:-1])
-    recording = recording.samples(later)
-    t, q, tau = recording.t - recording.t[0], recording.q, recording.tau
+        series = series.of(model)
+    t, q, names = series.t - series.t[0], series.q, series.joints
+    tau = np.full(q.shape, np.nan) if series.tau is None else series.tau
     qd = np.gradient(q, t, axis=0) if len(t) > 1 else np.zeros_like(q)
-    if recording.qd is not None:
-        qd = np.where(np.isnan(recording.qd), qd, recording.qd)
-    names = recording.joints or tuple(str(k + 1) for k in range(q.shape[1]))
+    if series.qd is not None:
+        qd = np.where(np.isnan(series.qd), qd, series.qd)
     if model is not None:
         places = [model.joint_names.index(name) for name in names]
         rows = np.tile(model.neutral(within_limits=True), (len(t), 1))
@@ -234,7 +235,7 @@ def motion_in(path: Path, options: argparse.Namespace, model: mbs.Model | None) 
         potential=none,
         momentum=np.full((len(t), 6), np.nan),
         joint_names=names,
-        method=recording.name,
+        method=series.name,
     )
 
 

@@ -56,9 +56,10 @@ def _run(options: argparse.Namespace) -> int:
         model = model.with_payload(link, mass, com or (0.0, 0.0, 0.0))
     shares = {name: getattr(options, name) for name in ("velocity", "acceleration", "torque")}
     rig = Rig(model, options.joints, **shares)
-    recording = recording_in(options.recording, options, torques=False)
-    names = recording.joints or model.joint_names
-    taught = Demonstration(rig, names, recording.t, recording.q, tolerance=options.tolerance)
+    recording = recording_in(options.recording, options)
+    taught = Demonstration(
+        rig, recording.joints, recording.t, recording.q, tolerance=options.tolerance
+    )
     trajectory = taught.fastest() if options.fastest else taught.as_taught(options.speed)
     write_trajectory("--out", options.out, trajectory, options.lead)
     print(

@@ -30,14 +30,14 @@ from mbs_dynamics.control.teaching import Demonstration, Rig, check_scipy
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, ModelError, listed, quoted
 from mbs_dynamics.files import check_writable
-from mbs_dynamics.identification.readers import read_recording
-from mbs_dynamics.identification.recording import Recording, merged
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.node_base import BaseNode
 from mbs_dynamics.ros.process import run
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 from mbs_dynamics.ros.teaching.interface import TEACHING_NODE, TeachingSettings
+from mbs_dynamics.timeseries import TimeSeries
+from mbs_dynamics.timeseries.reading import merged
 
 MOST_SAMPLES = 500_000
 """States of a recording, after which it ends."""
@@ -154,26 +154,24 @@ class TeachingNode(BaseNode):
         if path.suffix != ".npz":
             raise ArgumentError(f"file is {str(path)!r}; valid for recording is .npz")
         check_writable("file", path)
-        np.savez(
-            path, joints=np.array(recording.joints), t=recording.t - recording.t[0], q=recording.q
-        )
+        begun = recording.t - recording.t[0]
+        TimeSeries(begun, recording.joints, recording.q).write(path)
         largest, what = taught.largest_speed
         return (
             f"{np.ptp(recording.t):.2f} s of {len(rig.names)} joints in {str(path)!r}; valid at up "
             f"to {largest:.3g} times the taught speed, by {what}"
         )
 
-    def _taught(self, rig: Rig, recording: Recording) -> Demonstration:
-        names = recording.joints or rig.model.joint_names
+    def _taught(self, rig: Rig, recording: TimeSeries) -> Demonstration:
         return Demonstration(
-            rig, names, recording.t, recording.q, tolerance=self._settings.tolerance
+            rig, recording.joints, recording.t, recording.q, tolerance=self._settings.tolerance
         )
 
     def _play(self) -> str:
         if self._recording:
             raise ArgumentError("a recording is going on; valid is ~/play after it has ended")
         rig, speed = self._rig(), self._settings.speed
-        taught = self._taught(rig, read_recording(self._settings.file, torques=False))
+        taught = self._taught(rig, TimeSeries.read(self._settings.file))
         motion = taught.as_taught(speed) if speed > 0.0 else taught.fastest()
         unknown = [name for name in rig.names if name not in self._positions]
         if unknown:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -69,8 +69,8 @@ def read_bag(path: Path, topic: str = "") -> Columns:
     if len(topics) > 1 and not topic:
         raise TimeSeriesError(f"{path}: choose one of {listed(topics)} by --topic")
     chosen = [(t, message) for name, t, message in messages if name == (topic or topics[0])]
-    columns = _columns(path, chosen, notes)
-    columns.notes += notes
+    columns = joined(str(path), _tables(path, chosen))
+    columns.notes[:0] = notes
     return columns
 
 
@@ -155,9 +155,13 @@ def _closed(path: Path, folder: Path, notes: list[str]) -> Path:
     return copy
 
 
-def _columns(path: Path, messages: Sequence[tuple[float, Any]], notes: list[str]) -> Columns:
-    """Return the columns of joint states, with the joints of all messages."""
-    tables = _tables(path, messages)
+def joined(source: str, tables: Mapping[str, FloatArray]) -> Columns:
+    """Return the columns of joints that were reported at different times.
+
+    ``tables`` have time, position, velocity and effort (N, 4) by joint, NaN where unknown; their
+    times increase. Joints are interpolated to the times of the one that is reported most often.
+    """
+    notes: list[str] = []
     longest: FloatArray = max(tables.values(), key=len)[:, 0]
     apart = [name for name, x in tables.items() if not np.array_equal(x[:, 0], longest)]
     rare = [name for name in apart if not _covers(tables[name][:, 0], longest)]
@@ -175,7 +179,9 @@ def _columns(path: Path, messages: Sequence[tuple[float, Any]], notes: list[str]
         for kind, column in zip(("q", "qd", "tau"), rows.T, strict=True):
             if kind == "q" or not np.isnan(column).all():
                 values[column_name(kind, name)] = column
-    return Columns(str(path), values)
+    columns = Columns(source, values)
+    columns.notes = notes
+    return columns
 
 
 def _tables(path: Path, messages: Sequence[tuple[float, Any]]) -> dict[str, FloatArray]:

@@ -199,7 +199,7 @@ def _matching(kind: str, factor: float) -> list[str]:
 
 
 def _check_speeds(series: TimeSeries, model: Model, q: FloatArray) -> None:
-    if "t" in series.declared and "q" in series.declared:
+    if "t" in series.declared:
         return
     steps = np.diff(series.t)
     speeds = np.quantile(np.abs(np.diff(q, axis=0) / steps[:, None]), 0.99, axis=0)
@@ -211,7 +211,7 @@ def _check_speeds(series: TimeSeries, model: Model, q: FloatArray) -> None:
     likely = [
         f"t=[{unit}]"
         for unit, factor in UNITS["t"].items()
-        if "t" not in series.declared and factor > 1.0 and factor * np.median(steps) <= LIKELY[1]
+        if factor > 1.0 and factor * np.median(steps) <= LIKELY[1]
     ]
     likely += ["q=[deg]"] if "q" not in series.declared and ratios[j] < 60.0 * FAST else []
     raise series.error(

@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import listed, quoted
-from mbs_dynamics.timeseries.bags import BAGS, read_bag
+from mbs_dynamics.timeseries.bags import BAGS, joined, read_bag
 from mbs_dynamics.timeseries.columns import UNITS, Declarations, Meaning
 from mbs_dynamics.timeseries.lerobot import is_dataset, read_lerobot
 from mbs_dynamics.timeseries.series import KINDS, TimeSeries, TimeSeriesError
@@ -62,6 +62,24 @@ def columns_of(path: Path, topic: str = "") -> Columns:
         f"{path}: valid are {', '.join((*TABLES, '.npz', *BAGS, '.parquet'))}, and the folders of "
         "bags and of LeRobot datasets"
     )
+
+
+def merged(
+    source: str, samples: Iterable[tuple[float, Mapping[str, Sequence[float]]]]
+) -> TimeSeries:
+    """Return the series of samples (time, {joint: (position, velocity, effort)}) in SI units.
+
+    Each sample may have any of the joints, and NaN for what is unknown.
+    """
+    rows: dict[str, dict[float, Sequence[float]]] = {}
+    for t, joints in samples:
+        for joint, values in joints.items():
+            rows.setdefault(joint, {})[t] = values
+    tables = {
+        joint: np.array([(t, *values) for t, values in sorted(one.items())])
+        for joint, one in rows.items()
+    }
+    return assembled(joined(source, tables), Declarations({}))
 
 
 def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -> TimeSeries:
