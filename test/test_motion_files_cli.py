@@ -16,6 +16,7 @@ from mbs_dynamics.cli import main
 from mbs_dynamics.cli.identify import _Progress
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.view import figures
 
 pytestmark = pytest.mark.backend_independent
@@ -39,9 +40,7 @@ def test_motions_of_simulate_are_read_by_commands_that_take_recordings_and_torqu
     first, second = (mbs.integrate.load_motion(x) for x in (path, again))
     np.testing.assert_allclose(second.q, first.q, atol=1e-2)
     assert np.abs(second.tau[:, 3]).max() > 0.5
-    from mbs_dynamics.identification import read_recording
-
-    recording = read_recording(path)
+    recording = TimeSeries.read(path)
     assert recording.joints in (NAMES, ())
     np.testing.assert_allclose(recording.tau, first.tau)
     if kind == "csv":

@@ -77,7 +77,8 @@ def identify_static(model: Model, recording: TimeSeries) -> StaticIdentification
     cannot be those of the arm.
     """
     model = model.loaded()
-    own, torques, notes = recorded(replace(recording, qd=None), model)
+    poses = replace(recording, qd=None, declared=recording.declared | {"t"})
+    own, torques, notes = recorded(poses, model)
     if np.isnan(torques).any():
         raise own.error(f"holds no efforts of {own.named(np.isnan(torques[0]))}")
     q, tau, sides = _merged(own.q, torques)

@@ -65,7 +65,8 @@ def read_bag(path: Path, topic: str = "") -> Columns:
             ) from error
     topics = sorted({name for name, *_ in messages})
     if not topics or (topic and topic not in topics):
-        raise TimeSeriesError(f"{path}: topics with joint states are: {listed(topics)}")
+        more = "".join(f"; {note}" for note in notes)
+        raise TimeSeriesError(f"{path}: topics with joint states are: {listed(topics)}{more}")
     if len(topics) > 1 and not topic:
         raise TimeSeriesError(f"{path}: choose one of {listed(topics)} by --topic")
     chosen = [(t, message) for name, t, message in messages if name == (topic or topics[0])]
@@ -151,7 +152,9 @@ def _closed(path: Path, folder: Path, notes: list[str]) -> Path:
         file.seek(0)
         copy = folder / path.name
         copy.write_bytes(file.read(end) + FOOTER)
-    notes.append(f"{path.name} was not closed: it is read up to its last whole record")
+    notes.append(
+        f"{path.name} was not closed: it is read up to its last whole chunk; recover the rest by `mcap recover`"
+    )
     return copy
 
 

@@ -33,8 +33,12 @@ LIKELY = (1e-3 / 1.5, 0.2)
 FAST = 5.0
 """Ratio of a speed to the velocity limit that no motion has, however wrong the limits are."""
 
-BEYOND, INSIDE = 0.2, 0.5
-"""Share of the range by which positions may exceed limits, and least share of rows within."""
+BEYOND, INSIDE = 1.0, 0.5
+"""Share of the range by which positions may exceed limits, and least share of rows within. A robot
+that falls or a description with narrow limits is no other unit."""
+
+USED = 0.1
+"""Share of its range that some joint uses in a likely unit."""
 
 AGREE = 0.02
 """Relative difference between rates and changes of positions that may be noise."""
@@ -120,8 +124,9 @@ def _check_limits(series: TimeSeries, model: Model) -> None:
     raise series.error(
         f"positions of {series.named(far)} are outside the limits of the description: those of "
         f"{series.joints[j]} are {series.q[:, j].min():.4g} to {series.q[:, j].max():.4g}, its "
-        f"limits are {lower[j]:.4g} to {upper[j]:.4g} {'rad' if turning else 'm'}{more}. "
-        f"{_advice(likely, 'q=[rad]' if turning else 'q=[m]')}"
+        f"limits are {lower[j]:.4g} to {upper[j]:.4g} {'rad' if turning else 'm'}. "
+        f"{_advice(likely, 'q=[rad]' if turning else 'q=[m]')}. Per cent of the ranges and counts "
+        "have no unit: convert them"
     )
 
 

@@ -19,6 +19,7 @@ from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.control.trajectory_files import KINDS, write_trajectory
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.timeseries import TimeSeries
 
 NAMES = MODEL.joint_names
 RIG = Rig(MODEL)
@@ -190,7 +191,7 @@ def test_files_hold_the_trajectory(kind, tmp_path):
         rows = [[x[k] for x in found["points"]] for k in ("positions", "velocities")]
         again = Trajectory(found["joint_names"], t, *rows)
     else:
-        recording = identification.read_recording(path, torques=False)
+        recording = TimeSeries.read(path)
         again = Trajectory(recording.joints, recording.t, recording.q, recording.qd)
         Demonstration(RIG, recording.joints, recording.t, recording.q)
     assert again.names == NAMES
@@ -272,7 +273,7 @@ def identified(tmp_path_factory):
         Trajectory(NAMES, t, np.clip(q, MODEL.lower, MODEL.upper)),
     )
     path.write_text(log.getvalue(), encoding="utf-8")
-    made = identification.identify(MODEL, [identification.read_recording(path)])
+    made = identification.identify(MODEL, [TimeSeries.read(path)])
     urdf = identification.identified_urdf(robot_path("arm7"), made)
     return mbs.Model.from_urdf(urdf.decode())
 
