@@ -113,7 +113,8 @@ def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -
     positions = tuple(given["q"])
     rates = tuple(dict.fromkeys(name for kind in KINDS[1:] for name in given[kind]))
     several = [x for x in positions if x not in rates and f"{x.split('[')[0]}[0]" in given["qd"]]
-    joints = tuple(given["qd"]) if several or not set(rates) <= set(positions) else positions
+    others = set(rates) == set(given["qd"]) and not set(rates) <= set(positions)
+    joints = tuple(given["qd"]) if several or others else positions
     unknown = [name for name in rates if name not in joints]
     if unknown:
         kind = next(kind for kind in KINDS[1:] if unknown[0] in given[kind])
