@@ -52,6 +52,8 @@ setup(
         "view": ["viser>=1.0", "trimesh>=4.5", "pycollada", "imageio"],
         # Identification, and smooth trajectories, from recordings; rosbags reads bags without ROS.
         "identify": ["scipy>=1.11", "rosbags>=0.10", "pyyaml"],
+        # Datasets of LeRobot, in Parquet files.
+        "lerobot": ["pyarrow>=14"],
         # Models of MJCF, which MuJoCo's own compiler reads.
         "mjcf": ["mujoco>=3.2"],
         # ROS 2 Jazzy as wheels, for machines where no ROS 2 is installed (x86-64 Linux).
