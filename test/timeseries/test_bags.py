@@ -43,7 +43,7 @@ def test_bags_of_ros_2(storage, whole, tmp_path):
     assert_same(TimeSeries.read(path if whole else next(path.glob(f"*{SUFFIX[storage]}"))))
 
 
-def write_ros1(path, topics=("/joint_states",), stamped=True, reset=len(T)):
+def write_ros1(path, topics=("/joint_states",), stamped=True, reset=299):
     """Write joint states as a bag of ROS 1, on several topics."""
     store = typesys.get_typestore(typesys.Stores.ROS1_NOETIC)
     kinds, name = store.types, "sensor_msgs/msg/JointState"
@@ -52,7 +52,8 @@ def write_ros1(path, topics=("/joint_states",), stamped=True, reset=len(T)):
             states = writer.add_connection(topic, name, typestore=store)
             for k, t in enumerate(T):
                 when = round(1e9 * (100.0 + t))
-                stamp = kinds["builtin_interfaces/msg/Time"](*divmod(when if stamped else 0, 10**9))
+                at = when - round(1e9 * T[reset]) if k > reset else when
+                stamp = kinds["builtin_interfaces/msg/Time"](*divmod(at if stamped else 0, 10**9))
                 header = kinds["std_msgs/msg/Header"](seq=k, stamp=stamp, frame_id="")
                 arrays = (Q[k], 2.0 * Q[k], 3.0 * Q[k])
                 message = kinds[name](header, list(NAMES), *arrays)
