@@ -50,8 +50,9 @@ setup(
         "plot": ["matplotlib>=3.7"],
         # Robots in the browser; pycollada reads meshes in .dae.
         "view": ["viser>=1.0", "trimesh>=4.5", "pycollada", "imageio"],
-        # Identification, and smooth trajectories, from recordings; rosbags reads bags without ROS.
-        "identify": ["scipy>=1.11", "rosbags>=0.10", "pyyaml"],
+        # Identification, and smooth trajectories, from recordings; rosbags reads bags without ROS, lxml
+        # writes URDF files, matplotlib draws the report.
+        "identify": ["scipy>=1.11", "rosbags>=0.10", "pyyaml", "lxml", "matplotlib>=3.7"],
         # Datasets of LeRobot, in Parquet files.
         "lerobot": ["pyarrow>=14"],
         # Models of MJCF, which MuJoCo's own compiler reads.
