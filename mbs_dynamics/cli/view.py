@@ -43,11 +43,7 @@ def add_commands(commands: Any) -> None:
     view.page()
     view.flag("--dark", "dark mode")
     view.flag("--degrees", "sliders of angles in degrees")
-    view.file(
-        "--write",
-        "write .html, .png or, of a motion, .gif, and exit; .png and .gif need Chromium or "
-        "Chrome, but no screen",
-    )
+    view.file("--write", "write the page as one .html file, and exit")
     view.flag("--ros", "show the live robot of robot_description and joint_states")
     view.add("--namespace", "ROS namespace of the robot, with --ros", default="")
     text = "other topics, with --ros: enabled, target_pose, tool_wrench, contact"
@@ -64,13 +60,18 @@ def _view(options: argparse.Namespace) -> int:
         raise ArgumentError("give a robot, or --ros for a live one")
     if len(options.motion) > 2:
         raise ArgumentError(f"--motion takes at most two files; got {len(options.motion)}")
-    from mbs_dynamics.view.opening import announce, open_page, until_interrupt
-    from mbs_dynamics.view.pictures import check_picture, write_picture
+    from mbs_dynamics.view.opening import (
+        announce,
+        check_html,
+        open_page,
+        until_interrupt,
+        write_html,
+    )
     from mbs_dynamics.view.playback import Playback
     from mbs_dynamics.view.posing import Posing
 
     if options.write is not None:
-        check_picture(options.write, bool(options.motion))
+        check_html("--write", options.write)
     path = robot_file(options.robot)
     model = robot_of(options)
     motions = [motion_in(file, options, model) for file in options.motion]
@@ -97,7 +98,7 @@ def _view(options: argparse.Namespace) -> int:
             start = q if options.q else None  # bent, if it is an arm
             source = Posing(page, model, start, qd, degrees=options.degrees)
         if options.write is not None:
-            write_picture(page, source, options.write)
+            write_html(page, source, options.write)
             print(f"wrote {options.write}")
             return 0
         page.refresh(source)

@@ -12,15 +12,13 @@ import pytest
 pytest.importorskip("viser")
 pytest.importorskip("playwright")
 
-import imageio.v3
 from page_bench import running
 
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate import simulate
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.view.opening import open_page
-from mbs_dynamics.view.pictures import check_picture, write_picture
+from mbs_dynamics.view.opening import check_html, open_page, write_html
 from mbs_dynamics.view.playback import TORQUES, Course, Playback
 from mbs_dynamics.view.scene import DrawnModel
 
@@ -186,28 +184,18 @@ def test_motions_of_floating_bases_are_shown():
     np.testing.assert_array_equal(tau, motion.tau)
 
 
-def test_pictures_are_written_without_a_screen(opened, swing, tmp_path, browser):
-    del browser  # skips where there is none
+def test_a_motion_is_written_as_one_file_that_plays(opened, tmp_path):
     short = simulate(ARM, Q, duration=0.1)
-    playback, said = Playback(opened.page, opened.drawn, short), []
-    opened.page.report = said.append
-    files = [tmp_path / f"scene{kind}" for kind in (".png", ".gif", ".html")]
-    for file in files:
-        check_picture(file, moves=True)
-        write_picture(opened.page, playback, file)
-    assert said == []  # two frames only, and nobody has left the page
-    png = imageio.v3.imread(files[0])
-    assert png.shape[:2] == (800, 1280)
-    centre = png[200:600, 400:900, :3].reshape(-1, 3)
-    assert len(np.unique(centre, axis=0)) > 100  # a robot, and no empty page
-    assert imageio.v3.imread(files[1], index=None).shape[:3] == (2, 480, 640)
-    html = files[2].read_text()
+    file = tmp_path / "scene.html"
+    check_html("--write", file)
+    write_html(opened.page, Playback(opened.page, opened.drawn, short), file)
+    html = file.read_text()
     assert "</html>" in html
     assert len(html) > 500_000
 
 
-def test_other_kinds_of_pictures_are_refused(tmp_path):
-    with pytest.raises(ArgumentError, match=r"must end in \.png, \.gif, \.html; got"):
-        check_picture(tmp_path / "a.bmp", moves=True)
-    with pytest.raises(ArgumentError, match="needs a motion: --motion FILE"):
-        check_picture(tmp_path / "a.gif", moves=False)
+def test_other_kinds_of_files_are_refused(tmp_path):
+    with pytest.raises(ArgumentError, match=r"--write must end in \.html; got .*a\.png"):
+        check_html("--write", tmp_path / "a.png")
+    with pytest.raises(ArgumentError, match="no folder"):
+        check_html("--write", tmp_path / "no" / "a.html")
