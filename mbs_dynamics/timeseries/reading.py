@@ -1,0 +1,162 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The reader of motion data: from the columns of a file to a time series."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import listed, quoted
+from mbs_dynamics.timeseries.columns import Declarations, Meaning
+from mbs_dynamics.timeseries.series import KINDS, TimeSeries, TimeSeriesError
+from mbs_dynamics.timeseries.tables import Columns, read_csv, read_npz
+
+TABLES = (".csv", ".tsv", ".txt")
+"""Endings of tables of text."""
+
+
+def read(
+    path: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    topic: str = "",
+    timed: bool = True,
+) -> TimeSeries:
+    """Return the motion data in a file.
+
+    .csv, .tsv, .txt: a header, then numbers. .npz: arrays. ``columns`` declares names and units,
+    see :class:`~mbs_dynamics.timeseries.columns.Declarations`. Without ``timed`` a table needs no
+    time: its rows are still poses, and t counts them.
+
+    Rows in which a value is missing are left out, and counted in ``notes``; a joint whose rates or
+    torques are all missing, or have no column, has none (NaN). Raises TimeSeriesError for a file
+    that cannot be read, with the option that declares what is lacking.
+    """
+    path = Path(path).expanduser()
+    declared = Declarations(columns or {})
+    if not path.exists():
+        raise TimeSeriesError(f"{path}: there is no such file")
+    return assembled(columns_of(path), declared, timed=timed)
+
+
+def columns_of(path: Path) -> Columns:
+    """Return the columns of a file."""
+    kind = path.suffix.lower()
+    if kind in TABLES:
+        return read_csv(path)
+    if kind == ".npz":
+        return read_npz(path)
+    raise TimeSeriesError(f"{path}: valid are {', '.join(TABLES)} and .npz")
+
+
+def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -> TimeSeries:
+    """Return the time series of columns, by the meanings that their names and the user state."""
+    meanings = declared.meanings(columns.values)
+    t, given, units = quantities(columns, meanings)
+    if declared.rate is not None:
+        t, units = np.arange(len(columns)) / declared.rate, units | {"t"}
+    elif t is None and not timed:
+        t, units = np.arange(float(len(columns))), units | {"t"}
+    if t is None or not given["q"]:
+        what = "time" if t is None else "positions"
+        how = "NAME=t[ms], or t=rows/RATE" if t is None else "NAME=q_joint1[deg]"
+        raise TimeSeriesError(
+            f"{columns.name}: has no {what}; columns are t, q_<joint>, qd_<joint> and tau_<joint>, "
+            f"or are declared by --columns, as in {how}; the file has "
+            f"{listed(list(columns.values))}"
+        )
+    positions = tuple(given["q"])
+    rates = tuple(dict.fromkeys(name for kind in KINDS[1:] for name in given[kind]))
+    joints = positions if set(rates) <= set(positions) else tuple(given["qd"])
+    unknown = [name for name in rates if name not in joints]
+    if unknown:
+        kind = next(kind for kind in KINDS[1:] if unknown[0] in given[kind])
+        raise TimeSeriesError(
+            f"{columns.name}: has {kind} of {quoted(unknown[0])}, but no position; positions are "
+            f"those of {listed(positions)}. Declare the names, as in --columns NAME=q_{unknown[0]}"
+        )
+    absent = np.full(len(t), np.nan)
+    arrays = {"q": np.column_stack([given["q"][name] for name in positions])}
+    for kind in KINDS[1:]:
+        if given[kind]:
+            arrays[kind] = np.column_stack([given[kind].get(name, absent) for name in joints])
+    further = {
+        name: columns.numbers(name)
+        for name, one in meanings.items()
+        if _further(columns, name, one)
+    }
+    keep, notes = _complete(columns.name, t, arrays)
+    return TimeSeries(
+        t[keep],
+        joints,
+        columns={name: x[keep] for name, x in further.items() if np.isfinite(x[keep]).all()},
+        positions=positions,
+        name=Path(columns.name).name,
+        notes=(*columns.notes, *notes),
+        declared=frozenset(units),
+        **{kind: x[keep] for kind, x in arrays.items()},
+    )
+
+
+def _further(columns: Columns, name: str, meaning: Meaning) -> bool:
+    """Return whether a column is none of the quantities, and holds numbers."""
+    if meaning.kind:
+        return False
+    try:
+        columns.numbers(name)
+    except TimeSeriesError:
+        return False
+    return True
+
+
+def quantities(
+    columns: Columns, meanings: Mapping[str, Meaning]
+) -> tuple[FloatArray | None, dict[str, dict[str, FloatArray]], set[str]]:
+    """Return times (N,), columns by quantity and joint in SI units, and declared quantities.
+
+    Raises TimeSeriesError if two columns have the same meaning.
+    """
+    given: dict[str, dict[str, FloatArray]] = {kind: {} for kind in KINDS}
+    sources: dict[tuple[str, str], str] = {}
+    stated: dict[str, bool] = {}
+    t = None
+    for name, one in meanings.items():
+        if not one.kind:
+            continue
+        key = (one.kind, one.joint)
+        if key in sources:
+            what = one.kind if one.kind == "t" else f"{one.kind} of {one.joint}"
+            raise TimeSeriesError(
+                f"{columns.name}: {sources[key]!r} and {name!r} are both {what}; declare which is "
+                f"not used, as in --columns {quoted(name)}=none"
+            )
+        sources[key] = name
+        stated[one.kind] = stated.get(one.kind, True) and one.declared
+        values = one.factor * columns.numbers(name)
+        if one.kind == "t":
+            t = values
+        elif not one.joint:
+            raise TimeSeriesError(f"{columns.name}: {name!r} names no joint")
+        else:
+            given[one.kind][one.joint] = values
+    return t, given, {kind for kind, all_of in stated.items() if all_of}
+
+
+def _complete(
+    name: str, t: FloatArray, arrays: Mapping[str, FloatArray]
+) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], list[str]]:
+    """Return the rows (N,) in which no value is missing, and a note on the others."""
+    keep = np.isfinite(t)
+    for array in arrays.values():
+        measured = np.isfinite(array).any(axis=0)
+        keep &= np.isfinite(array[:, measured]).all(axis=1)
+    left_out = len(t) - int(keep.sum())
+    if not left_out:
+        return keep, []
+    rows = ", ".join(str(k + 1) for k in np.flatnonzero(~keep)[:10])
+    more = ", ..." if left_out > 10 else ""
+    return keep, [f"{left_out} rows with missing values were left out: {rows}{more}"]
