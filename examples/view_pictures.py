@@ -25,8 +25,9 @@ import numpy as np
 from playwright.sync_api import sync_playwright
 
 import mbs_dynamics as mbs
-from mbs_dynamics.integrate import Motion, simulate
+from mbs_dynamics.integrate import simulate
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.view.figures import frame_times
 from mbs_dynamics.view.opening import Opened, open_page
 from mbs_dynamics.view.page import Source
@@ -95,21 +96,21 @@ def pose(
     return opened, Posing(opened.page, model, np.array(q), np.array(qd))
 
 
-def swing(share: float) -> Motion:
+def swing(share: float) -> TimeSeries:
     """Return a motion of arm7 that starts at rest and holds a share of gravity, with damping."""
     arm = mbs.Model.from_urdf(robot_path("arm7"))
     hold = mbs.compile(mbs.gravity_torques, arm)
     law = lambda t, q, qd: share * hold(q) - 0.2 * qd  # noqa: E731
-    return simulate(arm, POSTURE, duration=1.5, control=law)
+    return simulate(arm, POSTURE, duration=1.5, control=law).series
 
 
-def guided() -> Motion:
+def guided() -> TimeSeries:
     """Return a motion of arm7 that is guided there and back, so that it ends as it began."""
     arm = mbs.Model.from_urdf(robot_path("arm7"))
     law = lambda t, q, qd: mbs.inverse_dynamics(  # noqa: E731
         arm, q, qd, GUIDED * np.cos(np.pi * t)
     )
-    return simulate(arm, POSTURE, duration=2.0, control=law)
+    return simulate(arm, POSTURE, duration=2.0, control=law).series
 
 
 def robot(picture: Callable[..., None], dark: bool) -> None:

@@ -60,7 +60,7 @@ def add_commands(commands: Any) -> None:
 
     purpose = "plan a motion that excites the parameters of an arm"
     command = _command(commands, "excite", _excite, purpose, data=False)
-    command.file("--out", ".csv to write", required=True)
+    command.file("--out", ".csv or .npz to write", required=True)
     text = "JointTrajectory to write, as .yaml, with an approach from any position"
     command.file("--trajectory", text)
     for name, text, default in (
@@ -310,9 +310,9 @@ def _excite(options: argparse.Namespace) -> int:
         seed=options.seed,
         progress=_Progress("planning the motion"),
     )
-    options.out.write_text(excitation.to_csv(), encoding="utf-8")
+    excitation.motion.write(options.out)
     print(
-        f"wrote {options.out}: {excitation.t[-1]:g} s, condition number {excitation.condition:.4g}"
+        f"wrote {options.out}: {excitation.motion.t[-1]:g} s, condition number {excitation.condition:.4g}"
     )
     if options.trajectory is not None:
         options.trajectory.write_text(excitation.to_trajectory(), encoding="utf-8")

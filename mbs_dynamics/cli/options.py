@@ -17,11 +17,10 @@ import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.files import expanded
-from mbs_dynamics.integrate import Motion, load_motion
-from mbs_dynamics.integrate.results import MOTIONS, is_motion
 from mbs_dynamics.model.coordinates import position_names, velocity_names
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.robot_description import read_robot, split_arguments
+from mbs_dynamics.timeseries import TimeSeries
 
 
 class Command:
@@ -198,44 +197,10 @@ def recording_in(path: Path, options: argparse.Namespace, **more: Any) -> Any:
     return read_recording(path, columns=columns, topic=options.topic, **more)
 
 
-def motion_in(path: Path, options: argparse.Namespace, model: mbs.Model | None) -> Motion:
-    """Return the motion that simulate wrote, or the one in a recording, without energies.
-
-    Rates that were not recorded are differences. With a model, joints that were not recorded stand
-    at zero or the nearest limit. Raises ArgumentError for a file that is missing.
-    """
-    if path.suffix in MOTIONS and not options.columns and is_motion(path):
-        return load_motion(path)
-    recording = recording_in(path, options, torques=False)
-    if model is not None:
-        recording = recording.of(model)
-    later = recording.t > np.append(-np.inf, np.maximum.accumulate(recording.t)[:-1])
-    recording = recording.samples(later)
-    t, q, tau = recording.t - recording.t[0], recording.q, recording.tau
-    qd = np.gradient(q, t, axis=0) if len(t) > 1 else np.zeros_like(q)
-    if recording.qd is not None:
-        qd = np.where(np.isnan(recording.qd), qd, recording.qd)
-    names = recording.joints or tuple(str(k + 1) for k in range(q.shape[1]))
-    if model is not None:
-        places = [model.joint_names.index(name) for name in names]
-        rows = np.tile(model.neutral(within_limits=True), (len(t), 1))
-        rest, unknown = np.zeros((len(t), model.n)), np.full((len(t), model.n), np.nan)
-        for whole, part in ((rows, q), (rest, qd), (unknown, tau)):
-            whole[:, places] = part
-        q, qd, tau, names = rows, rest, unknown, velocity_names(model.joints)
-    none = np.full(len(t), np.nan)
-    return Motion(
-        t=t,
-        q=q,
-        qd=qd,
-        qdd=np.full(q.shape, np.nan),
-        tau=tau,
-        kinetic=none,
-        potential=none,
-        momentum=np.full((len(t), 6), np.nan),
-        joint_names=names,
-        method=recording.name,
-    )
+def series_in(path: Path, options: argparse.Namespace) -> TimeSeries:
+    """Return the motion data in a file, read by the options of :meth:`Command.reading`."""
+    columns = by_name("--columns", options.columns)
+    return TimeSeries.read(path, columns=columns, topic=options.topic)
 
 
 def by_name(option: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

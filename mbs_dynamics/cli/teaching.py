@@ -8,7 +8,7 @@ import argparse
 import sys
 from typing import Any
 
-from mbs_dynamics.cli.options import Command, pair, recording_in, robot_of
+from mbs_dynamics.cli.options import Command, pair, robot_of, series_in
 from mbs_dynamics.control.teaching import Demonstration, Rig
 from mbs_dynamics.control.trajectory_files import check_kind, write_trajectory
 
@@ -19,7 +19,7 @@ def add_commands(commands: Any) -> None:
     command = Command(commands, "retime", _run, purpose)
     command.robot()
     command.file("recording", "bag, .csv or .npz file")
-    command.file("--out", ".yaml of a JointTrajectory, .npz, or .mcap", required=True)
+    command.file("--out", ".yaml of a JointTrajectory, .mcap, .csv or .npz", required=True)
     timing = command.parser.add_mutually_exclusive_group()
     timing.add_argument("--speed", type=float, default=1.0, help="times that taught (default: 1)")
     timing.add_argument("--fastest", action="store_true", help="the fastest within the limits")
@@ -56,9 +56,8 @@ def _run(options: argparse.Namespace) -> int:
         model = model.with_payload(link, mass, com or (0.0, 0.0, 0.0))
     shares = {name: getattr(options, name) for name in ("velocity", "acceleration", "torque")}
     rig = Rig(model, options.joints, **shares)
-    recording = recording_in(options.recording, options, torques=False)
-    names = recording.joints or model.joint_names
-    taught = Demonstration(rig, names, recording.t, recording.q, tolerance=options.tolerance)
+    recording = series_in(options.recording, options)
+    taught = Demonstration(rig, recording, tolerance=options.tolerance)
     trajectory = taught.fastest() if options.fastest else taught.as_taught(options.speed)
     write_trajectory("--out", options.out, trajectory, options.lead)
     print(
