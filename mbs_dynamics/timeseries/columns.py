@@ -87,7 +87,7 @@ def parsed(name: str) -> Meaning:
     Raises TimeSeriesError for a unit in brackets that is not known.
     """
     bracket = re.fullmatch(r"(.+?)[\s_]*[\[(]([^\[\]()]+)[\])]", name.strip())
-    if bracket is not None:
+    if bracket is not None and not bracket[2].isdigit():
         kind, joint = _split(bracket[1])
         known = kind and unit_factor(kind, bracket[2]) is not None
         if known or joint or kind == "t":  # or else it is the name of a joint, as in q[joint1]

@@ -11,7 +11,9 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import listed, quoted
-from mbs_dynamics.timeseries.columns import Declarations, Meaning
+from mbs_dynamics.timeseries.bags import BAGS, read_bag
+from mbs_dynamics.timeseries.columns import UNITS, Declarations, Meaning
+from mbs_dynamics.timeseries.lerobot import is_dataset, read_lerobot
 from mbs_dynamics.timeseries.series import KINDS, TimeSeries, TimeSeriesError
 from mbs_dynamics.timeseries.tables import Columns, read_csv, read_npz
 
@@ -28,7 +30,9 @@ def read(
 ) -> TimeSeries:
     """Return the motion data in a file.
 
-    .csv, .tsv, .txt: a header, then numbers. .npz: arrays. ``columns`` declares names and units,
+    .csv, .tsv, .txt: a header, then numbers. .npz: arrays. .db3, .mcap, .bag or a folder: joint
+    states in a bag of ROS, on ``topic`` if there are several. .parquet or a folder: a LeRobot
+    dataset, of which ``topic`` is the number of the episode. ``columns`` declares names and units,
     see :class:`~mbs_dynamics.timeseries.columns.Declarations`. Without ``timed`` a table needs no
     time: its rows are still poses, and t counts them.
 
@@ -38,19 +42,26 @@ def read(
     """
     path = Path(path).expanduser()
     declared = Declarations(columns or {})
+    return assembled(columns_of(path, topic), declared, timed=timed)
+
+
+def columns_of(path: Path, topic: str = "") -> Columns:
+    """Return the columns of a file, by the names that they have there."""
+    kind = path.suffix.lower()
     if not path.exists():
         raise TimeSeriesError(f"{path}: there is no such file")
-    return assembled(columns_of(path), declared, timed=timed)
-
-
-def columns_of(path: Path) -> Columns:
-    """Return the columns of a file."""
-    kind = path.suffix.lower()
+    if is_dataset(path):
+        return read_lerobot(path, topic)
+    if path.is_dir() or kind in BAGS:
+        return read_bag(path, topic)
     if kind in TABLES:
         return read_csv(path)
     if kind == ".npz":
         return read_npz(path)
-    raise TimeSeriesError(f"{path}: valid are {', '.join(TABLES)} and .npz")
+    raise TimeSeriesError(
+        f"{path}: valid are {', '.join((*TABLES, '.npz', *BAGS, '.parquet'))}, and the folders of "
+        "bags and of LeRobot datasets"
+    )
 
 
 def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -> TimeSeries:
@@ -61,6 +72,13 @@ def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -
         t, units = np.arange(len(columns)) / declared.rate, units | {"t"}
     elif t is None and not timed:
         t, units = np.arange(float(len(columns))), units | {"t"}
+    for kind, called in columns.unstated.items():
+        if given[kind] and kind not in units:
+            example = "deg" if kind == "q" else next(iter(UNITS[kind]))
+            raise TimeSeriesError(
+                f"{columns.name}: info.json states no unit of {called}; declare it, as in "
+                f"--columns {kind}=[{example}], or {kind}=none"
+            )
     if t is None or not given["q"]:
         what = "time" if t is None else "positions"
         how = "NAME=t[ms], or t=rows/RATE" if t is None else "NAME=q_joint1[deg]"
@@ -69,9 +87,14 @@ def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -
             f"or are declared by --columns, as in {how}; the file has "
             f"{listed(list(columns.values))}"
         )
+    for name in [name for name, x in given["q"].items() if np.isnan(x).all()]:
+        columns.notes.append(f"no positions of {name}: it was left out")
+        for of_joint in given.values():
+            of_joint.pop(name, None)
     positions = tuple(given["q"])
     rates = tuple(dict.fromkeys(name for kind in KINDS[1:] for name in given[kind]))
-    joints = positions if set(rates) <= set(positions) else tuple(given["qd"])
+    several = [x for x in positions if x not in rates and f"{x.split('[')[0]}[0]" in given["qd"]]
+    joints = tuple(given["qd"]) if several or not set(rates) <= set(positions) else positions
     unknown = [name for name in rates if name not in joints]
     if unknown:
         kind = next(kind for kind in KINDS[1:] if unknown[0] in given[kind])

@@ -13,7 +13,9 @@ import numpy as np
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, UnknownJointError, quoted
+from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed, quoted
+from mbs_dynamics.model.coordinates import position_names, velocity_names
+from mbs_dynamics.model.model import Model
 
 KINDS = ("q", "qd", "qdd", "tau")
 """Arrays with a column for each joint, in the order in which they are written."""
@@ -64,7 +66,7 @@ class TimeSeries:
         for label, names in (("joints", joints), ("positions", positions)):
             for name in names:
                 if not isinstance(name, str) or names.count(name) > 1:
-                    raise self._error(f"{label} must be different names; got {quoted(name)}")
+                    raise self.error(f"{label} must be different names; got {quoted(name)}")
         t = self._array("t", self.t, (None,))
         count = len(t)
         arrays: dict[str, Any] = {"t": t, "q": self._array("q", self.q, (count, len(positions)))}
@@ -76,14 +78,15 @@ class TimeSeries:
         late = np.flatnonzero(np.diff(t) <= 0.0)
         if len(late):
             row = int(late[0])
-            raise self._error(
+            raise self.error(
                 f"t must increase; got {t[row]:.9g} s in row {row + 1}, then {t[row + 1]:.9g} s"
             )
         arrays |= {"joints": joints, "positions": positions, "columns": columns}
         for name, value in arrays.items():
             object.__setattr__(self, name, value)
 
-    def _error(self, message: str) -> TimeSeriesError:
+    def error(self, message: str) -> TimeSeriesError:
+        """Return an error with the name of the file before the message."""
         return TimeSeriesError(f"{self.name}: {message}" if self.name else message)
 
     def _array(
@@ -93,20 +96,20 @@ class TimeSeries:
         try:
             array = checks.real(name, value)
         except ArgumentError as error:
-            raise self._error(str(error)) from None
+            raise self.error(str(error)) from None
         fits = array.ndim == len(shape) and all(
             length is None or length == one for length, one in zip(shape, array.shape, strict=True)
         )
         if not fits:
             valid = ", ".join("N" if length is None else str(length) for length in shape)
-            raise self._error(f"{name} has shape {array.shape}; valid is ({valid})")
+            raise self.error(f"{name} has shape {array.shape}; valid is ({valid})")
         bad = ~np.isfinite(array)
         if absent:
             bad &= ~np.isnan(array).all(axis=0)
         if bad.any():
             row = int(np.argwhere(bad)[0][0])
             found = array[tuple(np.argwhere(bad)[0])]
-            raise self._error(f"{name} must be finite; got {found} in row {row + 1}")
+            raise self.error(f"{name} must be finite; got {found} in row {row + 1}")
         array.flags.writeable = False
         return array
 
@@ -157,10 +160,31 @@ class TimeSeries:
         """
         UnknownJointError.check(joints, self.joints)
         if self.positions != self.joints:
-            raise self._error("joints with several coordinates cannot be selected")
+            raise self.error("joints with several coordinates cannot be selected")
         places = [self.joints.index(name) for name in joints]
         arrays = {kind: x[:, places] for kind in KINDS if (x := getattr(self, kind)) is not None}
         return replace(self, joints=tuple(joints), positions=(), **arrays)
+
+    def of(self, model: Model) -> TimeSeries:
+        """Return the joints of a model that are in the series, in the order of the model.
+
+        Names match as wholes, or without a common prefix or suffix of whole words. What was not
+        declared is taken for SI units, which must be plausible: the clock, the rates as those of
+        the positions, and the limits of the description. Raises TimeSeriesError, with the option
+        that declares the unit; UnknownJointError if none of the joints is in the model.
+        """
+        from mbs_dynamics.timeseries.joints import matched
+        from mbs_dynamics.timeseries.plausibility import check
+
+        if any(joint.nv > 1 for joint in model.joints):
+            valid = position_names(model.joints), velocity_names(model.joints)
+            if (self.positions, self.joints) != valid:
+                raise self.error(f"valid are the joints of the model, {listed(valid[0])}")
+            return self
+        pairs = matched(self.name, self.joints, model.joint_names)
+        series = replace(self.of_joints(list(pairs.values())), joints=tuple(pairs), positions=())
+        check(series, model)
+        return series
 
     def named(self, which: Iterable[Any]) -> str:
         """Return the names of the joints of a mask (k,), separated by commas."""

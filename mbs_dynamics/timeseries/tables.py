@@ -35,6 +35,9 @@ class Columns:
         self.comma = False
         """Whether cells have decimal commas."""
         self.notes: list[str] = []
+        """What was left out."""
+        self.unstated: dict[str, str] = {}
+        """Quantities of which no unit is known, and what they are called in the file."""
 
     def __len__(self) -> int:
         return len(next(iter(self.values.values()), ()))
