@@ -119,7 +119,7 @@ def test_a_failure_is_said_and_what_there_is_is_written(tmp_path, capsys):
         (["--every", "0"], "every must be an integer of at least 1"),
         (["--out", "motion.bag"], "--out must end in .csv, .npz"),
         (["--figure", "motion.txt"], "must end in .png, .svg, .pdf"),
-        (["--torques", "nowhere.csv"], "cannot read nowhere.csv"),
+        (["--torques", "nowhere.csv"], "nowhere.csv: there is no such file"),
     ],
 )
 def test_bad_arguments(arguments, message, capsys):
@@ -131,12 +131,12 @@ def test_bad_arguments(arguments, message, capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "has no lines of numbers"),
-        ("time,joint1\n0,1\n", "must have a header"),
-        ("t,elbow\n0,1\n", "no joint 'elbow'"),
+        ("", "no header, or no lines of numbers"),
+        ("s,joint1\n0,1\n", "has no time"),
+        ("t,elbow\n0,1\n", "has no torques; columns are t and tau_<joint>"),
         ("t,joint1\n0,1\n1\n", "line 3: 1 cells; the header has 2"),
         ("t,joint1\n0,x\n", "line 2: 'joint1' is 'x'"),
-        ("t,joint1\n0,1\n0,2\n", "the times increase"),
+        ("t,joint1\n0,1\n0,2\n", "t must increase"),
         ("t,joint1\n0,nan\n", "must be finite"),
     ],
 )

@@ -311,9 +311,8 @@ def _excite(options: argparse.Namespace) -> int:
         progress=_Progress("planning the motion"),
     )
     excitation.motion.write(options.out)
-    print(
-        f"wrote {options.out}: {excitation.motion.t[-1]:g} s, condition number {excitation.condition:.4g}"
-    )
+    seconds, condition = excitation.motion.t[-1], excitation.condition
+    print(f"wrote {options.out}: {seconds:g} s, condition number {condition:.4g}")
     if options.trajectory is not None:
         options.trajectory.write_text(excitation.to_trajectory(), encoding="utf-8")
         print(f"wrote {options.trajectory}")

@@ -44,10 +44,8 @@ from mbs_dynamics.model.coordinates import velocity_names
 from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.timeseries.columns import Declarations
 from mbs_dynamics.timeseries.reading import columns_of, quantities
+from mbs_dynamics.timeseries.tables import WRITTEN
 from mbs_dynamics.view.figures import ANIMATIONS, FIGURES, write_animation, write_figure
-
-WRITTEN = (".csv", ".npz")
-"""Kinds of files of motion data that are written."""
 
 
 def add_commands(commands: Any) -> None:
@@ -238,7 +236,7 @@ def _torques_in(
 ) -> tuple[FloatArray, dict[str, FloatArray]]:
     """Return times and torques by joint, from columns tau_<joint>, or from columns <joint>."""
     path, declared = options.torques, by_name("--columns", options.columns)
-    table = columns_of(path)
+    table = columns_of(path, options.topic)
     own = {name: f"tau_{name}" for name in table.values if name in joint_names}
     declarations = Declarations({**own, **declared})
     t, given, _ = quantities(table, declarations.meanings(table.values))
@@ -248,7 +246,7 @@ def _torques_in(
     mbs.UnknownJointError.check(torques, joint_names)
     if t is None or not torques:
         raise ArgumentError(
-            f"{path}: has no {'torques' if torques == {} else 'time'}; columns are t and "
+            f"{path}: has no {'time' if t is None else 'torques'}; columns are t and "
             f"tau_<joint> or <joint>, with the joints {listed(joint_names)}; the file has "
             f"{listed(list(table.values))}"
         )

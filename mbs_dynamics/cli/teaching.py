@@ -8,9 +8,13 @@ import argparse
 import sys
 from typing import Any
 
+import numpy as np
+
 from mbs_dynamics.cli.options import Command, pair, robot_of, series_in
 from mbs_dynamics.control.teaching import Demonstration, Rig
-from mbs_dynamics.control.trajectory_files import check_kind, write_trajectory
+from mbs_dynamics.control.trajectory import Trajectory
+from mbs_dynamics.control.trajectory_files import RATE, check_kind, write_trajectory
+from mbs_dynamics.timeseries.trajectories import TRAJECTORIES
 
 
 def add_commands(commands: Any) -> None:
@@ -56,7 +60,11 @@ def _run(options: argparse.Namespace) -> int:
         model = model.with_payload(link, mass, com or (0.0, 0.0, 0.0))
     shares = {name: getattr(options, name) for name in ("velocity", "acceleration", "torque")}
     rig = Rig(model, options.joints, **shares)
-    recording = series_in(options.recording, options)
+    recording = series_in(options.recording, options).of(model)
+    if options.recording.suffix in TRAJECTORIES:  # few points, with polynomials between them
+        trajectory = Trajectory.of(recording)
+        count = round(RATE * trajectory.duration) + 1
+        recording = trajectory.sampled(np.linspace(0.0, trajectory.duration, count))
     taught = Demonstration(rig, recording, tolerance=options.tolerance)
     trajectory = taught.fastest() if options.fastest else taught.as_taught(options.speed)
     write_trajectory("--out", options.out, trajectory, options.lead)

@@ -17,8 +17,8 @@ from mbs_dynamics.timeseries.columns import column_name
 class Log:
     """A table of comma-separated values: a row for each step in which all motors have reported.
 
-    It is motion data as :class:`~mbs_dynamics.timeseries.TimeSeries` reads it. Cells are empty where
-    the frame of a joint was not used, or has no number; readers leave out such rows.
+    :class:`~mbs_dynamics.timeseries.TimeSeries` reads it. Cells are empty where the frame of a
+    joint was not used, or has no number; such rows are left out by the reader.
 
     Columns are ``t`` in s, ``q_<joint>``, ``qd_<joint>`` and ``tau_<joint>`` in SI units, and
     ``raw_position_<joint>``, ``raw_effort_<joint>`` and ``raw_command_<joint>`` in the units of the

@@ -93,9 +93,8 @@ class Trajectory:
         qd, qdd = (None if x is None or np.isnan(x).any() else x for x in (series.qd, series.qdd))
         return cls(series.joints, series.t, series.q, qd, None if qd is None else qdd)
 
-    def series(self, rate: float) -> TimeSeries:
-        """Return positions, rates and accelerations from t = 0 on, ``rate`` times a second."""
-        t = np.linspace(0.0, self.duration, round(rate * self.duration) + 1)
+    def sampled(self, t: FloatArray) -> TimeSeries:
+        """Return positions, rates and accelerations at times t (N,) in s after the first point."""
         q, qd, qdd = np.swapaxes([self.at(self.times[0] + x) for x in t], 0, 1)
         return TimeSeries(t, self.names, q, qd=qd, qdd=qdd)
 

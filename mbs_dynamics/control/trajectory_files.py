@@ -15,9 +15,9 @@ from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.files import (
     check_writable,
     mcap_written,
-    trajectory_yaml,
     write_at_once,
 )
+from mbs_dynamics.timeseries.trajectories import trajectory_yaml
 
 KINDS = (".csv", ".npz", ".yaml", ".mcap")
 
@@ -45,15 +45,14 @@ def write_trajectory(option: str, path: Path, trajectory: Trajectory, lead: floa
     Raises ArgumentError, naming the option, for another name or place.
     """
     check_kind(option, path)
-    begin, samples = trajectory.times[0], trajectory.series(RATE)
+    end = trajectory.duration
+    samples = trajectory.sampled(np.linspace(0.0, end, round(RATE * end) + 1))
     if path.suffix in (".csv", ".npz"):
         samples.write(path)
         return
-    fields = ("positions", "velocities", "accelerations")
-    motion = np.swapaxes([trajectory.at(x) for x in trajectory.times], 0, 1)
-    points, due = dict(zip(fields, motion, strict=True)), trajectory.times - begin + lead
+    points = trajectory.sampled(trajectory.times - trajectory.times[0])
     if path.suffix == ".yaml":
-        write_at_once(option, path, trajectory_yaml(trajectory.names, due, points))
+        write_at_once(option, path, trajectory_yaml(points, lead))
         return
     with mcap_written(option, path) as (writer, store):
         kinds, names, none = store.types, list(trajectory.names), np.zeros(0)
@@ -71,13 +70,11 @@ def write_trajectory(option: str, path: Path, trajectory: Trajectory, lead: floa
 
         point = kinds[f"{TRAJECTORY}Point"]
         each = [
-            point(*rows, none, time(x, "Duration")) for x, *rows in zip(due, *motion, strict=True)
+            point(*trajectory.at(trajectory.times[0] + x), none, time(x + lead, "Duration"))
+            for x in points.t
         ]
         message = kinds[TRAJECTORY](header(0.0), names, each)
         write("/joint_trajectory", TRAJECTORY, [(0.0, message)])
-        states = zip(samples.t, samples.q, samples.qd, strict=True)
-        write(
-            "/joint_states",
-            STATE,
-            ((x, kinds[STATE](header(x), names, *row, none)) for x, *row in states),
-        )
+        states = ((x, trajectory.at(trajectory.times[0] + x)[:2]) for x in samples.t)
+        messages = ((x, kinds[STATE](header(x), names, *row, none)) for x, row in states)
+        write("/joint_states", STATE, messages)

@@ -20,11 +20,11 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.files import trajectory_yaml
 from mbs_dynamics.identification.torque_model import TorqueModel
 from mbs_dynamics.model.body import Frame
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries
+from mbs_dynamics.timeseries.trajectories import trajectory_yaml
 
 FASTEST = 0.5
 """Frequency in Hz of the fastest wave."""
@@ -88,10 +88,7 @@ class Excitation(NamedTuple):
         motion, last = self.motion, len(self.motion) - 1
         every = max(1, round(last / motion.t[-1] / KNOTS))
         points = motion.rows(np.append(np.arange(0, last, every), last))
-        assert points.qd is not None
-        assert points.qdd is not None
-        fields = {"positions": points.q, "velocities": points.qd, "accelerations": points.qdd}
-        return trajectory_yaml(points.joints, points.t + self.approach, fields)
+        return trajectory_yaml(points, self.approach)
 
 
 def plan_excitation(

@@ -69,7 +69,7 @@ def read_bag(path: Path, topic: str = "") -> Columns:
     if len(topics) > 1 and not topic:
         raise TimeSeriesError(f"{path}: choose one of {listed(topics)} by --topic")
     chosen = [(t, message) for name, t, message in messages if name == (topic or topics[0])]
-    columns = _columns(path, chosen, notes)
+    columns = merged(str(path), chosen, notes)
     columns.notes += notes
     return columns
 
@@ -155,8 +155,8 @@ def _closed(path: Path, folder: Path, notes: list[str]) -> Path:
     return copy
 
 
-def _columns(path: Path, messages: Sequence[tuple[float, Any]], notes: list[str]) -> Columns:
-    """Return the columns of joint states, with the joints of all messages."""
+def merged(path: str, messages: Sequence[tuple[float, Any]], notes: list[str]) -> Columns:
+    """Return the columns of joint states at times in s, with the joints of all messages."""
     tables = _tables(path, messages)
     longest: FloatArray = max(tables.values(), key=len)[:, 0]
     apart = [name for name, x in tables.items() if not np.array_equal(x[:, 0], longest)]
@@ -175,10 +175,10 @@ def _columns(path: Path, messages: Sequence[tuple[float, Any]], notes: list[str]
         for kind, column in zip(("q", "qd", "tau"), rows.T, strict=True):
             if kind == "q" or not np.isnan(column).all():
                 values[column_name(kind, name)] = column
-    return Columns(str(path), values)
+    return Columns(path, values)
 
 
-def _tables(path: Path, messages: Sequence[tuple[float, Any]]) -> dict[str, FloatArray]:
+def _tables(path: str, messages: Sequence[tuple[float, Any]]) -> dict[str, FloatArray]:
     """Return (N, 4) time, position, velocity and effort by joint, in order of time."""
     groups: dict[tuple[str, ...], list[tuple[float, Any]]] = {}
     for when, message in messages:

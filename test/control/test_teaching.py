@@ -188,7 +188,9 @@ def test_files_hold_the_trajectory(kind, tmp_path):
     again = Trajectory.of(again)
     assert again.names == NAMES
     for x in np.linspace(0.01, trajectory.duration - 0.01, 50):
-        np.testing.assert_allclose(again.at(again.times[0] + x).positions, trajectory.at(x).positions, atol=1e-4)
+        np.testing.assert_allclose(
+            again.at(again.times[0] + x).positions, trajectory.at(x).positions, atol=1e-4
+        )
     if kind == ".mcap":
         highlevel = pytest.importorskip("rosbags.highlevel")
         with highlevel.AnyReader([path]) as bag:
