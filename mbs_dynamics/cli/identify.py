@@ -150,7 +150,7 @@ def _identify(options: argparse.Namespace) -> int:
 
     def read(file: Path) -> Any:
         recording = job.read(file)
-        return room.scaled(recording, model, gains) if gains else recording
+        return room.with_gains(recording, model, gains) if gains else recording
 
     if options.fit_gains:
         recording = job.read(options.recordings[0])
@@ -275,12 +275,12 @@ def _identify_payload(options: argparse.Namespace) -> int:
 
 def _tune_collision(options: argparse.Namespace) -> int:
     from mbs_dynamics.control.collision_tuning import tune
-    from mbs_dynamics.identification.cleaning import cleaned
+    from mbs_dynamics.identification.preparation import prepared
 
     job = _Job(options)
-    parts = cleaned(job.read(options.recording).of(job.model), job.model)
-    thresholds, notes = tune(job.model, parts)
-    job.note([*parts[0].notes, *notes])
+    stretches, remarks = prepared(job.read(options.recording), job.model)
+    thresholds, notes = tune(job.model, [one.series for one in stretches])
+    job.note([*remarks, *notes])
     print(f"{'thresholds, N m or N':24}{'sudden':>10}{'sustained':>11}{'at speeds of':>14}")
     for name, row in thresholds.by_joint.items():
         sudden, sustained = row.impact + row.impact_speed, row.sustained + row.sustained_speed

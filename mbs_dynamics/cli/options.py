@@ -92,8 +92,12 @@ class Command:
 
     def reading(self) -> None:
         """Add the options of reading a recording."""
-        self.add("--topic", "topic of the joint states in bags", default="")
-        text = "other names and units of columns, such as Time=t[ms] J1_pos=q_joint1 J1=tau_joint1"
+        text = "topic of the joint states in bags, or number of the episode of a LeRobot dataset"
+        self.add("--topic", text, default="")
+        text = (
+            "names and units of columns, such as Time=t[ms] J1=q_joint1; units of all joints, such "
+            "as q=[deg]; t=rows/RATE for numbers of rows; qd=none for what is not to be used"
+        )
         self.pairs("--columns", text, str, "NAME=MEANING", named=True)
 
     def page(self) -> None:
@@ -189,18 +193,10 @@ def _vector(
     return x
 
 
-def recording_in(path: Path, options: argparse.Namespace, **more: Any) -> Any:
-    """Return the recording in a file, read by the options of :meth:`Command.reading`."""
-    from mbs_dynamics.identification.readers import read_recording
-
-    columns = by_name("--columns", options.columns)
-    return read_recording(path, columns=columns, topic=options.topic, **more)
-
-
-def series_in(path: Path, options: argparse.Namespace) -> TimeSeries:
+def recording_in(path: Path, options: argparse.Namespace, *, timed: bool = True) -> TimeSeries:
     """Return the motion data in a file, read by the options of :meth:`Command.reading`."""
     columns = by_name("--columns", options.columns)
-    return TimeSeries.read(path, columns=columns, topic=options.topic)
+    return TimeSeries.read(path, columns=columns, topic=options.topic, timed=timed)
 
 
 def by_name(option: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -23,11 +23,11 @@ from mbs_dynamics.cli.options import (
     initial_state,
     model_code,
     part_of,
+    recording_in,
     robot,
     robot_file,
     robot_of,
     robot_source,
-    series_in,
 )
 from mbs_dynamics.errors import ArgumentError, SimulationError, listed
 from mbs_dynamics.files import check_writable
@@ -214,7 +214,7 @@ def _plot(options: argparse.Namespace) -> int:
     if options.figure is None and options.animation is None:
         options.figure = options.file.with_suffix(".png")
     model = None if options.robot is None else robot(options.robot, **part_of(options))
-    _write(series_in(options.file, options), options, options.file.stem, model)
+    _write(recording_in(options.file, options), options, options.file.stem, model)
     return 0
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.cli.options import Command, pair, robot_of, series_in
+from mbs_dynamics.cli.options import Command, pair, recording_in, robot_of
 from mbs_dynamics.control.teaching import Demonstration, Rig
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.control.trajectory_files import RATE, check_kind, write_trajectory
@@ -60,7 +60,7 @@ def _run(options: argparse.Namespace) -> int:
         model = model.with_payload(link, mass, com or (0.0, 0.0, 0.0))
     shares = {name: getattr(options, name) for name in ("velocity", "acceleration", "torque")}
     rig = Rig(model, options.joints, **shares)
-    recording = series_in(options.recording, options).of(model)
+    recording = recording_in(options.recording, options).of(model)
     if options.recording.suffix in TRAJECTORIES:  # few points, with polynomials between them
         trajectory = Trajectory.of(recording)
         count = round(RATE * trajectory.duration) + 1

@@ -14,10 +14,10 @@ from mbs_dynamics.cli.options import (
     by_name,
     initial_state,
     model_code,
+    recording_in,
     robot_file,
     robot_of,
     robot_source,
-    series_in,
 )
 from mbs_dynamics.errors import ArgumentError, BackendError
 
@@ -74,7 +74,7 @@ def _view(options: argparse.Namespace) -> int:
         check_html("--write", options.write)
     path = robot_file(options.robot)
     model = robot_of(options)
-    motions = [series_in(file, options) for file in options.motion]
+    motions = [recording_in(file, options) for file in options.motion]
     opened = open_page(
         model,
         robot_source(path, options.xacro_args),

@@ -205,11 +205,6 @@ def node_parameters(result: Identification) -> str:
         "joint_friction": in_order("coulomb"),
         "joint_armature": in_order("inertia"),
     }
-    if result.terms is not None and result.terms.any:
-        for name, term in (("stribeck", "stribeck"), ("load_friction", "load")):
-            compensated[name], simulated[name] = by_name(term), in_order(term)
-        speed = float(result.terms.stribeck_speed)
-        compensated["stribeck_speed"] = simulated["stribeck_speed"] = speed
     nodes = {"gravity_compensation_node": compensated, "simulator_node": simulated}
     head = (
         "# Friction (N m or N; damping N m s/rad or N s/m) and inertias of motors (kg m^2 or kg)\n"

@@ -131,8 +131,8 @@ def _figures(result: Identification) -> Iterable[str]:
     described = result.torque_model.described()
     curves = []
     for one in result.validation:
-        predicted = one.A @ result.x + one.measured - one.b
-        curves.append((one.measured, predicted, one.A @ described, one.measured - predicted))
+        predicted = one.A @ result.x
+        curves.append((one.b, predicted, one.A @ described, one.b - predicted))
     shares = np.linalg.norm(np.concatenate([each[3] for each in curves]), axis=0)
     shares /= np.maximum(
         np.linalg.norm(np.concatenate([each[0] for each in curves]), axis=0), 1e-12

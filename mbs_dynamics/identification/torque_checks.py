@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.recording import RecordingError
-from mbs_dynamics.units import UNITS
+from mbs_dynamics.timeseries import TimeSeriesError
+from mbs_dynamics.timeseries.columns import UNITS
 
 MATTERS = 0.05
 """Share of the largest gravity torque above which the gravity torque of a joint is judged."""
@@ -132,7 +132,7 @@ class Torques:
 
 
 def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[str]:
-    """Return notes on torques; raise RecordingError for torques that cannot be those of the arm.
+    """Return notes on torques; raise TimeSeriesError for torques that cannot be those of the arm.
 
     ``name`` is that of the recording. With ``stated`` their unit was stated, and a factor that all
     joints have is not refused.
@@ -151,15 +151,15 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
 
 
 def check_measured(name: str, torques: Torques) -> None:
-    """Raise RecordingError for joints whose torques are NaN, or do not change as they must."""
+    """Raise TimeSeriesError for joints whose torques are NaN, or do not change as they must."""
     measured, described = torques.measured, torques.described
     absent = np.isnan(measured).all(axis=0)
     if absent.any():
-        raise RecordingError(f"{name}: holds no efforts of {torques.named(absent)}")
+        raise TimeSeriesError(f"{name}: holds no efforts of {torques.named(absent)}")
     if not np.isfinite(measured).all():
         bad = ~np.isfinite(measured).all(axis=0)
         row = int(np.flatnonzero(~np.isfinite(measured).all(axis=1))[0])
-        raise RecordingError(
+        raise TimeSeriesError(
             f"{name}: the efforts of {torques.named(bad)} must be finite, got "
             f"{measured[row][~np.isfinite(measured[row])][0]} in sample {row + 1}"
         )
@@ -178,7 +178,7 @@ def check_measured(name: str, torques: Torques) -> None:
         wrong = constant
     if wrong.any():
         values = ", ".join(f"{x:g}" for x in measured[0][wrong])
-        raise RecordingError(
+        raise TimeSeriesError(
             f"{name}: holds no efforts of {torques.named(wrong)}: they are {values} throughout, "
             "although the load changes"
         )
@@ -197,7 +197,7 @@ def swings_freely(torques: Torques, j: int) -> bool:
 
 
 def check_signs(name: str, torques: Torques) -> list[str]:
-    """Raise RecordingError for reversed torques; return notes on joints that cannot be judged."""
+    """Raise TimeSeriesError for reversed torques; return notes on joints that cannot be judged."""
     if len(torques.measured) < FEWEST:
         return []
     verdicts = [_sign(torques, j) for j in range(len(torques.joints))]
@@ -217,11 +217,11 @@ def check_signs(name: str, torques: Torques) -> list[str]:
     )
     if not right.any() and not alone:
         more = f" ({small}; reverse them as well)" if unknown.any() else ""
-        raise RecordingError(
+        raise TimeSeriesError(
             f"{name}: the torques of all joints ({', '.join(torques.joints)}) have the opposite "
             f"sign of those of the description{more}: reverse all of them"
         )
-    raise RecordingError(
+    raise TimeSeriesError(
         f"{name}: the torques of {torques.named(wrong)} have the opposite sign of those of the "
         "description; reverse them, or check the joints' axes"
         + (f"; {small}" if unknown.any() else "")
@@ -297,10 +297,10 @@ def _gravity_ratios(torques: Torques) -> tuple[FloatArray, FloatArray, FloatArra
 
 
 def check_gravity(name: str, torques: Torques) -> None:
-    """Raise RecordingError for torques of all joints from which gravity was taken off."""
+    """Raise TimeSeriesError for torques of all joints from which gravity was taken off."""
     lacking, known, ratios, _ = _lacking(torques)
     if lacking.any() and (lacking == known).all():
-        raise RecordingError(
+        raise TimeSeriesError(
             f"{name}: the measured torques are without gravity: shares of the description's "
             f"gravity torques in them are {_per_cent(torques, ratios, lacking)}. This driver "
             "subtracts gravity, so that masses cannot be identified, or the arm is mounted "
@@ -309,7 +309,7 @@ def check_gravity(name: str, torques: Torques) -> None:
 
 
 def check_gravity_of_joints(name: str, torques: Torques, *, stated: bool = False) -> None:
-    """Raise RecordingError for joints whose torques are without gravity, unlike those of others.
+    """Raise TimeSeriesError for joints whose torques are without gravity, unlike those of others.
 
     With ``stated`` torques of single joints may be small, since the description may be wrong.
     """
@@ -318,7 +318,7 @@ def check_gravity_of_joints(name: str, torques: Torques, *, stated: bool = False
         return
     without_masses = torques.masses is None and bool((sizes[lacking] < NOTHING).all())
     if unexplained_share(torques) > 0.5 * FOREIGN or without_masses:  # or are these masses wrong?
-        raise RecordingError(
+        raise TimeSeriesError(
             f"{name}: the torques of {torques.named(lacking)} are without gravity, those of other "
             "joints have it: shares of the description's gravity torques in them are "
             f"{_per_cent(torques, ratios, lacking)}. They are not the torques about the axes of "
@@ -343,7 +343,7 @@ def _per_cent(torques: Torques, ratios: FloatArray, used: NDArray[np.bool_]) -> 
 
 
 def check_common_factor(name: str, torques: Torques) -> None:
-    """Raise RecordingError for torques that are many times those of the description."""
+    """Raise TimeSeriesError for torques that are many times those of the description."""
     ratios, shares = gravity_ratios(torques)
     with np.errstate(invalid="ignore"):
         used = shares > EXPLAINED
@@ -361,7 +361,7 @@ def check_common_factor(name: str, torques: Torques) -> None:
         )
     else:
         cause = "the torques are not in N m (currents?), or most masses are wrong"
-    raise RecordingError(
+    raise TimeSeriesError(
         f"{name}: the torques are not those of the description; ratios to it are {listed}: "
         f"{cause}. {ADVICE}"
     )
@@ -376,8 +376,9 @@ ADVICE = (
 
 def _likely(ratio: float) -> str:
     """Return the units of torques with this ratio to N m, for a message."""
-    names = ("mN m", "N cm", "kg cm", "kg m", "lb in", "oz in", "g cm", "kN m")
-    factors = {unit: 1.0 / UNITS["tau"][unit.replace(" ", "").lower()] for unit in names}
+    factors = {
+        unit: 1.0 / x for unit, x in UNITS["tau"].items() if unit.endswith((" m", "in", "cm"))
+    }
     near = [unit for unit, x in factors.items() if abs(ratio / x - 1.0) < CLOSE]
     return f", but likely in {' or '.join(near)}" if near else ""
 
@@ -388,7 +389,7 @@ def _listed(torques: Torques, values: FloatArray, used: NDArray[np.bool_]) -> st
 
 
 def check_single_factors(name: str, torques: Torques) -> None:
-    """Raise RecordingError for joints whose torques have another factor than those of the others.
+    """Raise TimeSeriesError for joints whose torques have another factor than those of the others.
 
     Each body acts on several joints. Factors of joints with which one set of masses explains the
     torques far better than without do not depend on the masses of the description; only their
@@ -425,12 +426,12 @@ def check_single_factors(name: str, torques: Torques) -> None:
     if not explained or not fit.misfit(range(k), g) < fit.misfit(range(k)) - DECISIVE:
         return
     if (g[other] < 0.0).all():
-        raise RecordingError(
+        raise TimeSeriesError(
             f"{name}: the torques of {torques.named(other)} have the opposite sign of those of the "
             "other joints: no masses explain all of them; reverse them, or check the joints' axes"
         )
     listed = _listed(torques, 1.0 / g, other)
-    raise RecordingError(
+    raise TimeSeriesError(
         f"{name}: no masses explain the torques of all joints. They would with torques of "
         f"{torques.named(other)} divided by a factor, beside those of the others: {listed}. Are "
         "these in another unit, or currents? State the unit, as in --columns "
@@ -439,7 +440,7 @@ def check_single_factors(name: str, torques: Torques) -> None:
 
 
 def check_order(name: str, torques: Torques) -> list[str]:
-    """Return notes on exchanged torques; raise RecordingError if other joints explain them better.
+    """Return notes on exchanged torques; raise TimeSeriesError if other joints explain them better.
 
     Joints of single exchanges are compared, one exchange after the other. Torques that factors of
     single joints explain better are left to the check of these.
@@ -468,7 +469,7 @@ def check_order(name: str, torques: Torques) -> list[str]:
     if explained and best < min(right - DECISIVE, fit.misfit(range(k), fit.factors())):
         pairs = zip(order, torques.joints, changed, strict=True)
         listed = ", ".join(f"{torques.joints[i]} of {joint}" for i, joint, one in pairs if one)
-        raise RecordingError(
+        raise TimeSeriesError(
             f"{name}: the torques of {torques.named(changed)} are exchanged: masses explain them "
             f"far better if those called {listed}. Correct the columns, or state which are which, "
             "as in --columns NAME=tau_joint1"
@@ -481,10 +482,10 @@ def check_order(name: str, torques: Torques) -> list[str]:
 
 
 def check_explained(name: str, torques: Torques) -> None:
-    """Raise RecordingError for torques that no masses explain."""
+    """Raise TimeSeriesError for torques that no masses explain."""
     share = unexplained_share(torques)
     if share > FOREIGN:
-        raise RecordingError(
+        raise TimeSeriesError(
             f"{name}: no masses explain the measured torques: {100.0 * share:.0f} % of them are "
             "left. They do not belong to these positions: check the unit and zero of the "
             "positions, and that both are of the same joints, in the same order"

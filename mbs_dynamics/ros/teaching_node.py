@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -39,9 +38,7 @@ from mbs_dynamics.ros.process import run
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 from mbs_dynamics.ros.teaching.interface import TEACHING_NODE, TeachingSettings
 from mbs_dynamics.timeseries import TimeSeries
-from mbs_dynamics.timeseries.bags import merged
-from mbs_dynamics.timeseries.columns import Declarations
-from mbs_dynamics.timeseries.reading import assembled
+from mbs_dynamics.timeseries.reading import merged
 from mbs_dynamics.timeseries.tables import WRITTEN
 
 MOST_SAMPLES = 500_000
@@ -65,8 +62,7 @@ class TeachingNode(BaseNode):
         self._gravity: LinkGravity | None = None
         self._loads: list[LinkLoad] = []
         self._positions: dict[str, float] = {}
-        self._samples: list[tuple[float, SimpleNamespace]] = []
-        """Times in s, and positions of joints, as joint states have them."""
+        self._samples: list[tuple[float, dict[str, tuple[float, float, float]]]] = []
         self._recording, self._names = False, set[str]()
         self._latest_answer = "nothing recorded, nothing sent"
         others = settings.others
@@ -140,12 +136,9 @@ class TeachingNode(BaseNode):
         if not self._recording:
             return
         stamp = messages.stamp_of(message.header.stamp) or self.get_clock().now().nanoseconds
-        taught = {k: x for k, x in positions.items() if k in self._names}
+        taught = {k: (x, math.nan, math.nan) for k, x in positions.items() if k in self._names}
         if taught:
-            state = SimpleNamespace(
-                name=[*taught], position=[*taught.values()], velocity=[], effort=[]
-            )
-            self._samples.append((1e-9 * stamp, state))
+            self._samples.append((1e-9 * stamp, taught))
         if len(self._samples) == MOST_SAMPLES:
             self._recording = False
             self.warn("recording", f"the recording has ended: it has {MOST_SAMPLES} states")
@@ -158,7 +151,7 @@ class TeachingNode(BaseNode):
         samples, self._samples, self._recording = self._samples, [], False
         if not samples:
             raise ArgumentError("no joint_states have come since ~/record was called with true")
-        recording = assembled(merged("the recording", samples, []), Declarations({}))
+        recording = merged("the recording", samples)
         recording = replace(recording, t=recording.t - recording.t[0])
         taught, path = self._taught(rig, recording), Path(self._settings.file).expanduser()
         if path.suffix not in WRITTEN:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -65,12 +65,13 @@ def read_bag(path: Path, topic: str = "") -> Columns:
             ) from error
     topics = sorted({name for name, *_ in messages})
     if not topics or (topic and topic not in topics):
-        raise TimeSeriesError(f"{path}: topics with joint states are: {listed(topics)}")
+        more = "".join(f"; {note}" for note in notes)
+        raise TimeSeriesError(f"{path}: topics with joint states are: {listed(topics)}{more}")
     if len(topics) > 1 and not topic:
         raise TimeSeriesError(f"{path}: choose one of {listed(topics)} by --topic")
     chosen = [(t, message) for name, t, message in messages if name == (topic or topics[0])]
-    columns = merged(str(path), chosen, notes)
-    columns.notes += notes
+    columns = joined(str(path), _tables(path, chosen))
+    columns.notes[:0] = notes
     return columns
 
 
@@ -151,13 +152,19 @@ def _closed(path: Path, folder: Path, notes: list[str]) -> Path:
         file.seek(0)
         copy = folder / path.name
         copy.write_bytes(file.read(end) + FOOTER)
-    notes.append(f"{path.name} was not closed: it is read up to its last whole record")
+    notes.append(
+        f"{path.name} was not closed: it is read up to its last whole chunk; recover the rest by `mcap recover`"
+    )
     return copy
 
 
-def merged(path: str, messages: Sequence[tuple[float, Any]], notes: list[str]) -> Columns:
-    """Return the columns of joint states at times in s, with the joints of all messages."""
-    tables = _tables(path, messages)
+def joined(source: str, tables: Mapping[str, FloatArray]) -> Columns:
+    """Return the columns of joints that were reported at different times.
+
+    ``tables`` have time, position, velocity and effort (N, 4) by joint, NaN where unknown; their
+    times increase. Joints are interpolated to the times of the one that is reported most often.
+    """
+    notes: list[str] = []
     longest: FloatArray = max(tables.values(), key=len)[:, 0]
     apart = [name for name, x in tables.items() if not np.array_equal(x[:, 0], longest)]
     rare = [name for name in apart if not _covers(tables[name][:, 0], longest)]
@@ -175,10 +182,12 @@ def merged(path: str, messages: Sequence[tuple[float, Any]], notes: list[str]) -
         for kind, column in zip(("q", "qd", "tau"), rows.T, strict=True):
             if kind == "q" or not np.isnan(column).all():
                 values[column_name(kind, name)] = column
-    return Columns(path, values)
+    columns = Columns(source, values)
+    columns.notes = notes
+    return columns
 
 
-def _tables(path: str, messages: Sequence[tuple[float, Any]]) -> dict[str, FloatArray]:
+def _tables(path: Path, messages: Sequence[tuple[float, Any]]) -> dict[str, FloatArray]:
     """Return (N, 4) time, position, velocity and effort by joint, in order of time."""
     groups: dict[tuple[str, ...], list[tuple[float, Any]]] = {}
     for when, message in messages:

@@ -33,8 +33,12 @@ LIKELY = (1e-3 / 1.5, 0.2)
 FAST = 5.0
 """Ratio of a speed to the velocity limit that no motion has, however wrong the limits are."""
 
-BEYOND, INSIDE = 0.2, 0.5
-"""Share of the range by which positions may exceed limits, and least share of rows within."""
+BEYOND, INSIDE = 1.0, 0.5
+"""Share of the range by which positions may exceed limits, and least share of rows within. A robot
+that falls or a description with narrow limits is no other unit."""
+
+USED = 0.1
+"""Share of its range that some joint uses in a likely unit."""
 
 AGREE = 0.02
 """Relative difference between rates and changes of positions that may be noise."""
@@ -120,8 +124,9 @@ def _check_limits(series: TimeSeries, model: Model) -> None:
     raise series.error(
         f"positions of {series.named(far)} are outside the limits of the description: those of "
         f"{series.joints[j]} are {series.q[:, j].min():.4g} to {series.q[:, j].max():.4g}, its "
-        f"limits are {lower[j]:.4g} to {upper[j]:.4g} {'rad' if turning else 'm'}{more}. "
-        f"{_advice(likely, 'q=[rad]' if turning else 'q=[m]')}"
+        f"limits are {lower[j]:.4g} to {upper[j]:.4g} {'rad' if turning else 'm'}. "
+        f"{_advice(likely, 'q=[rad]' if turning else 'q=[m]')}. Per cent of the ranges and counts "
+        "have no unit: convert them"
     )
 
 
@@ -199,7 +204,7 @@ def _matching(kind: str, factor: float) -> list[str]:
 
 
 def _check_speeds(series: TimeSeries, model: Model, q: FloatArray) -> None:
-    if "t" in series.declared and "q" in series.declared:
+    if "t" in series.declared:
         return
     steps = np.diff(series.t)
     speeds = np.quantile(np.abs(np.diff(q, axis=0) / steps[:, None]), 0.99, axis=0)
@@ -211,7 +216,7 @@ def _check_speeds(series: TimeSeries, model: Model, q: FloatArray) -> None:
     likely = [
         f"t=[{unit}]"
         for unit, factor in UNITS["t"].items()
-        if "t" not in series.declared and factor > 1.0 and factor * np.median(steps) <= LIKELY[1]
+        if factor > 1.0 and factor * np.median(steps) <= LIKELY[1]
     ]
     likely += ["q=[deg]"] if "q" not in series.declared and ratios[j] < 60.0 * FAST else []
     raise series.error(

@@ -4,15 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import listed, quoted
-from mbs_dynamics.timeseries.bags import BAGS, read_bag
-from mbs_dynamics.timeseries.columns import UNITS, Declarations, Meaning
+from mbs_dynamics.timeseries.bags import BAGS, joined, read_bag
+from mbs_dynamics.timeseries.columns import UNITS, Declarations, Meaning, column_name
 from mbs_dynamics.timeseries.lerobot import is_dataset, read_lerobot
 from mbs_dynamics.timeseries.series import KINDS, TimeSeries, TimeSeriesError
 from mbs_dynamics.timeseries.tables import Columns, read_csv, read_npz
@@ -68,6 +68,24 @@ def columns_of(path: Path, topic: str = "") -> Columns:
     )
 
 
+def merged(
+    source: str, samples: Iterable[tuple[float, Mapping[str, Sequence[float]]]]
+) -> TimeSeries:
+    """Return the series of samples (time, {joint: (position, velocity, effort)}) in SI units.
+
+    Each sample may have any of the joints, and NaN for what is unknown.
+    """
+    rows: dict[str, dict[float, Sequence[float]]] = {}
+    for t, joints in samples:
+        for joint, values in joints.items():
+            rows.setdefault(joint, {})[t] = values
+    tables = {
+        joint: np.array([(t, *values) for t, values in sorted(one.items())])
+        for joint, one in rows.items()
+    }
+    return assembled(joined(source, tables), Declarations({}))
+
+
 def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -> TimeSeries:
     """Return the time series of columns, by the meanings that their names and the user state."""
     meanings = declared.meanings(columns.values)
@@ -104,7 +122,8 @@ def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -
         kind = next(kind for kind in KINDS[1:] if unknown[0] in given[kind])
         raise TimeSeriesError(
             f"{columns.name}: has {kind} of {quoted(unknown[0])}, but no position; positions are "
-            f"those of {listed(positions)}. Declare the names, as in --columns NAME=q_{unknown[0]}"
+            f"those of {listed(positions)}. Declare its name, as in --columns NAME=q_{unknown[0]}, or "
+            f"NAME=none if it is not to be used"
         )
     absent = np.full(len(t), np.nan)
     arrays = {"q": np.column_stack([given["q"][name] for name in positions])}
@@ -116,7 +135,7 @@ def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -
         for name, one in meanings.items()
         if _further(columns, name, one)
     }
-    keep, notes = _complete(columns.name, t, arrays)
+    keep, notes = _complete(columns.name, t, given)
     return TimeSeries(
         t[keep],
         joints,
@@ -174,16 +193,27 @@ def quantities(
 
 
 def _complete(
-    name: str, t: FloatArray, arrays: Mapping[str, FloatArray]
+    name: str, t: FloatArray, arrays: Mapping[str, Mapping[str, FloatArray]]
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], list[str]]:
     """Return the rows (N,) in which no value is missing, and a note on the others."""
-    keep = np.isfinite(t)
-    for array in arrays.values():
-        measured = np.isfinite(array).any(axis=0)
-        keep &= np.isfinite(array[:, measured]).all(axis=1)
+    given = {"t": t} | {
+        column_name(kind, joint): x
+        for kind, by_joint in arrays.items()
+        for joint, x in by_joint.items()
+        if not np.isnan(x).all()
+    }
+    keep = np.isfinite(list(given.values())).all(axis=0)
     left_out = len(t) - int(keep.sum())
     if not left_out:
         return keep, []
-    rows = ", ".join(str(k + 1) for k in np.flatnonzero(~keep)[:10])
+    rows = []
+    for row in np.flatnonzero(~keep)[:10]:
+        lacking = [key for key, x in given.items() if not np.isfinite(x[row])]
+        rows.append(f"{row + 1} ({', '.join(lacking[:3])})")
     more = ", ..." if left_out > 10 else ""
-    return keep, [f"{left_out} rows with missing values were left out: {rows}{more}"]
+    if left_out > 0.5 * len(t):
+        raise TimeSeriesError(
+            f"{name}: {left_out} of {len(t)} rows lack values: {', '.join(rows)}{more}. Declare "
+            "columns that are not to be used, as in --columns NAME=none"
+        )
+    return keep, [f"{left_out} rows with missing values were left out: {', '.join(rows)}{more}"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import quoted, shortened
-from mbs_dynamics.timeseries.columns import column_name
+from mbs_dynamics.timeseries.columns import column_name, parsed
 from mbs_dynamics.timeseries.series import KINDS, TimeSeries, TimeSeriesError
 
 SEPARATORS = ",;\t "
@@ -153,7 +153,8 @@ def read_npz(path: Path) -> Columns:
         positions = [str(name) for name in np.ravel(other)]
     elif other is not None:
         arrays["positions"] = other
-    count = max((len(x) for x in arrays.values() if x.ndim), default=0)
+    lengths = {parsed(name).kind: len(x) for name, x in arrays.items() if x.ndim}
+    count = lengths.get("t", max(lengths.values(), default=0))
     values: dict[str, Any] = {}
     for name, array in arrays.items():
         if array.dtype.kind not in "fiu":
@@ -164,13 +165,14 @@ def read_npz(path: Path) -> Columns:
             values[name] = array
         elif array.ndim == 2 and len(array) == count:
             names = positions if name == "q" else joints
-            names = names or [str(k + 1) for k in range(array.shape[1])]
-            if len(names) != array.shape[1]:
+            if names and len(names) != array.shape[1] and parsed(name).kind:
                 raise TimeSeriesError(
-                    f"{path}: {name} is {array.shape}; it has {len(names)} names of joints"
+                    f"{path}: {name} is {array.shape}; there are {len(names)} names of joints"
                 )
+            if len(names) != array.shape[1]:
+                names = [str(k + 1) for k in range(array.shape[1])]
             values |= {column_name(name, joint): array[:, k] for k, joint in enumerate(names)}
-        elif array.ndim:
+        elif array.ndim and parsed(name).kind:
             raise TimeSeriesError(
                 f"{path}: {name} is {array.shape}; valid is ({count},) or ({count}, joints)"
             )

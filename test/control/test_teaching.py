@@ -267,7 +267,7 @@ def identified(tmp_path_factory):
         Trajectory(NAMES, t, np.clip(q, MODEL.lower, MODEL.upper)),
     )
     path.write_text(log.getvalue(), encoding="utf-8")
-    made = identification.identify(MODEL, [identification.read_recording(path)])
+    made = identification.identify(MODEL, [TimeSeries.read(path)])
     urdf = identification.identified_urdf(robot_path("arm7"), made)
     return mbs.Model.from_urdf(urdf.decode())
 
