@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import mbs_dynamics as mbs
-from mbs_dynamics.cli.options import Command, by_name, recording_in, robot_file
+from mbs_dynamics.cli.options import MOTION_DATA, Command, by_name, recording_in, robot_file
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.files import check_writable
 
@@ -24,7 +24,7 @@ def add_commands(commands: Any) -> None:
     """Add the commands to the parser's subcommands."""
     purpose = "identify inertias and friction, and write a URDF"
     command = _command(commands, "identify", _identify, purpose)
-    command.file("recordings", "bags, .csv or .npz files", nargs="+")
+    command.file("recordings", MOTION_DATA, nargs="+")
     text = "recording to compare torques on (default: three tenths of the others, held out)"
     command.file("--validate", text, metavar="RECORDING")
     text = "URDF to write; parameters of the nodes go to a .yaml file of the same name"
@@ -37,9 +37,7 @@ def add_commands(commands: Any) -> None:
     command.flag("--force", "write the result even if it is no better")
 
     purpose = "compare the torques of a description with measured ones"
-    _command(commands, "validate", _validate, purpose).file(
-        "recording", "a bag, a .csv or a .npz file"
-    )
+    _command(commands, "validate", _validate, purpose).file("recording", MOTION_DATA)
 
     purpose = "identify masses from a few still poses"
     command = _command(commands, "identify-static", _identify_static, purpose)

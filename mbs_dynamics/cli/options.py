@@ -22,6 +22,9 @@ from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.robot_description import read_robot, split_arguments
 from mbs_dynamics.timeseries import TimeSeries
 
+MOTION_DATA = "motion data: .csv, .npz, a bag, a JointTrajectory .yaml, or a LeRobot dataset"
+"""Files of motion data in texts of options."""
+
 
 class Command:
     """One command: its parser, and groups of options."""

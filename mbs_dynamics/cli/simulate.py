@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.cli.options import (
+    MOTION_DATA,
     Command,
     by_name,
     initial_state,
@@ -69,14 +70,14 @@ def add_commands(commands: Any) -> None:
     run.flag("--friction", "with the damping and friction that the URDF states")
     run.add("--damping", "viscous damping of each joint, N m s/rad", type=float)
     run.flag("--stops", "with stops at the limits of position")
-    run.file("--out", "write the motion: .npz or .csv")
+    run.file("--out", "write the motion: .csv or .npz")
     run.flag("--view", "play the motion in the browser")
     run.page()
     _add_pictures(run)
 
-    purpose = "draw a motion that simulate wrote, or a recording"
+    purpose = "draw motion data: a simulation, a plan or a recording"
     plot = Command(commands, "plot", _plot, purpose)
-    plot.file("file", "the file of simulate, a bag, or a table")
+    plot.file("file", MOTION_DATA)
     plot.reading()
     plot.add("--robot", "the robot, for an animation")
     plot.part()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.cli.options import Command, pair, recording_in, robot_of
+from mbs_dynamics.cli.options import MOTION_DATA, Command, pair, recording_in, robot_of
 from mbs_dynamics.control.teaching import Demonstration, Rig
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.control.trajectory_files import RATE, check_kind, write_trajectory
@@ -22,7 +22,7 @@ def add_commands(commands: Any) -> None:
     purpose = "smooth a taught motion, and time it within the limits of an arm"
     command = Command(commands, "retime", _run, purpose)
     command.robot()
-    command.file("recording", "bag, .csv or .npz file")
+    command.file("recording", MOTION_DATA)
     command.file("--out", ".yaml of a JointTrajectory, .mcap, .csv or .npz", required=True)
     timing = command.parser.add_mutually_exclusive_group()
     timing.add_argument("--speed", type=float, default=1.0, help="times that taught (default: 1)")

@@ -10,6 +10,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from mbs_dynamics.cli.options import (
+    MOTION_DATA,
     Command,
     by_name,
     initial_state,
@@ -35,7 +36,7 @@ def add_commands(commands: Any) -> None:
     several: dict[str, Any] = {"action": "append", "default": []}
     text = "folder of packages for package:// URIs, or such a package"
     view.file("--package-path", text, metavar="FOLDER", **several)
-    text = "play a motion that simulate wrote, or a recording; a second one is drawn as a ghost"
+    text = f"play {MOTION_DATA}; a second one is drawn as a ghost"
     view.file("--motion", text, **several)
     view.reading()
     names = lambda text: [name.strip() for name in text.split(",")]  # noqa: E731
