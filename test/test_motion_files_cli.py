@@ -13,7 +13,6 @@ import pytest
 import mbs_dynamics as mbs
 from mbs_dynamics import files
 from mbs_dynamics.cli import main
-from mbs_dynamics.cli.identify import _Progress
 from mbs_dynamics.control.log import Log
 from mbs_dynamics.control.motors import Frame, Motors
 from mbs_dynamics.control.trajectory import Trajectory
@@ -202,18 +201,16 @@ def test_frames_of_an_animation_follow_time(end, rate):
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_progress_says_what_is_done_on_terminals_and_in_logs(terminal, monkeypatch):
+def test_progress_of_a_plan_says_so_on_terminals_only(terminal, monkeypatch, tmp_path):
     class Stream(io.StringIO):
         def isatty(self):
             return terminal
 
-    now = [0.0]
     monkeypatch.setattr(sys, "stderr", Stream())
-    monkeypatch.setattr("mbs_dynamics.cli.identify.time.monotonic", lambda: now[0])
-    progress = _Progress("planning the motion")
-    for k in range(100):
-        now[0] += 0.5
-        progress((k + 1) / 100)
+    monkeypatch.setattr("mbs_dynamics.progress.SHOWN_AFTER", 0.0)
+    plan = ["excite", "arm7", "--duration", "8", "--out", str(tmp_path / "e.csv")]
+    assert main(plan) == 0
     said = sys.stderr.getvalue()
-    assert "planning the motion: " in said
-    assert said.count("planning") == (100 if terminal else 5)
+    assert ("planning the motion [" in said) == terminal
+    assert ("of 100 %" in said) == terminal
+    assert "identifying" not in said

@@ -8,9 +8,9 @@ import argparse
 import json
 import shlex
 import sys
-import time
 import warnings
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.cli.options import MOTION_DATA, Command, by_name, recording_in, robot_file
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.files import check_writable
+from mbs_dynamics.progress import Progress
 
 
 def add_commands(commands: Any) -> None:
@@ -158,7 +159,10 @@ def _identify(options: argparse.Namespace) -> int:
         gains = fitted | gains
     recordings = [read(file) for file in options.recordings]
     validation = None if options.validate is None else read(options.validate)
-    result = room.identify(model, recordings, validation, progress=_Progress("identifying"))
+    with closing(Progress(100.0, what="identifying ", unit="%")) as progress:
+        result = room.identify(
+            model, recordings, validation, progress=lambda share: progress.update(100.0 * share)
+        )
     job.note(result.notes)
     _print_errors(result.errors)
     _print_joints(result)
@@ -300,14 +304,15 @@ def _excite(options: argparse.Namespace) -> int:
         options.torque,
         tuple(room.box_of(text, model.frames) for text in options.box),
     )
-    excitation = room.plan_excitation(
-        model,
-        options.duration,
-        limits=limits,
-        rate=options.rate,
-        seed=options.seed,
-        progress=_Progress("planning the motion"),
-    )
+    with closing(Progress(100.0, what="planning the motion ", unit="%")) as progress:
+        excitation = room.plan_excitation(
+            model,
+            options.duration,
+            limits=limits,
+            rate=options.rate,
+            seed=options.seed,
+            progress=lambda share: progress.update(100.0 * share),
+        )
     excitation.motion.write(options.out)
     seconds, condition = excitation.motion.t[-1], excitation.condition
     print(f"wrote {options.out}: {seconds:g} s, condition number {condition:.4g}")
@@ -345,28 +350,3 @@ def _print_joints(result: Any) -> None:
     print(f"{'joint':24}" + "".join(f"{titles.get(term, term):>15}" for term in terms))
     for joint, values in parameters.items():
         print(f"{joint:24}" + "".join(f"{value:15.4g}" for value in values.values()))
-
-
-class _Progress:
-    """Shows the share of a computation that is done, on stderr.
-
-    On a terminal it is written in place, elsewhere in a line every ``INTERVAL`` seconds.
-    """
-
-    INTERVAL = 10.0
-
-    def __init__(self, what: str) -> None:
-        self._what, self._shown = what, ""
-        self._due = time.monotonic() + self.INTERVAL
-
-    def __call__(self, share: float) -> None:
-        """Show that ``share`` is done."""
-        text = f"{self._what}: {100.0 * share:3.0f} %"
-        if sys.stderr.isatty():
-            if text != self._shown:
-                sys.stderr.write(f"\r{text}" + ("\n" if share >= 1.0 else ""))
-                sys.stderr.flush()
-            self._shown = text
-        elif time.monotonic() >= self._due:
-            self._due = time.monotonic() + self.INTERVAL
-            print(text, file=sys.stderr, flush=True)

@@ -8,7 +8,7 @@ import argparse
 import sys
 from typing import Any
 
-from mbs_dynamics.cli.options import Command, by_name, pair, robot_of
+from mbs_dynamics.cli.options import Command, Pair, by_name, robot_of
 from mbs_dynamics.control.calibration import calibrate
 from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.control.poses import read_poses
@@ -29,7 +29,7 @@ def add_commands(commands: Any) -> None:
     text = "table of motors to start from, .yaml: names, units and gains"
     command.file("--motors", text)
     text = "known signs: 1 if the position of the drive increases with that of the joint, or -1"
-    kind = pair({"1": 1, "+1": 1, "-1": -1}.__getitem__, "JOINT=1 or JOINT=-1", named=True)
+    kind = Pair({"1": 1, "+1": 1, "-1": -1}.__getitem__, "JOINT=1 or JOINT=-1", named=True)
     command.add("--signs", text, type=kind, nargs="+", default=[], metavar="JOINT=SIGN")
     text = "find the signs of positions, whatever the table of --motors states"
     command.flag("--find-signs", text)

@@ -79,8 +79,8 @@ class Command:
         *,
         named: bool = False,
     ) -> None:
-        """Add an option of several NAME=VALUE; see :func:`pair`."""
-        kind = pair(value, form, named=named)
+        """Add an option of several NAME=VALUE; see :class:`Pair`."""
+        kind = Pair(value, form, named=named)
         self.add(name, text, type=kind, nargs="+", default=[], metavar=form)
 
     def state(self) -> None:
@@ -109,21 +109,21 @@ class Command:
         self.flag("--no-browser", "only print the address")
 
 
-def pair(
-    value: Callable[[str], Any], form: str, *, named: bool
-) -> Callable[[str], tuple[str, Any]]:
-    """Return the type of an argument NAME=VALUE, or VALUE with an empty name unless ``named``."""
+class Pair:
+    """The type of an argument NAME=VALUE, or VALUE with an empty name unless ``named``."""
 
-    def parsed(text: str) -> tuple[str, Any]:
+    def __init__(self, value: Callable[[str], Any], form: str, *, named: bool) -> None:
+        self.value, self.form, self.named = value, form, named
+
+    def __call__(self, text: str) -> tuple[str, Any]:
+        """Return name and value; raise ArgumentTypeError for another form."""
         name, _, given = text.rpartition("=")
         try:
-            if given and (name or not named):
-                return name, value(given)
+            if given and (name or not self.named):
+                return name, self.value(given)
         except (KeyError, ValueError):
             pass
-        raise argparse.ArgumentTypeError(f"{text!r} is not {form}")
-
-    return parsed
+        raise argparse.ArgumentTypeError(f"{text!r} is not {self.form}")
 
 
 def part_of(options: argparse.Namespace) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.cli.options import MOTION_DATA, Command, pair, recording_in, robot_of
+from mbs_dynamics.cli.options import MOTION_DATA, Command, Pair, recording_in, robot_of
 from mbs_dynamics.control.teaching import Demonstration, Rig
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.control.trajectory_files import RATE, check_kind, write_trajectory
@@ -38,7 +38,7 @@ def add_commands(commands: Any) -> None:
     ):
         command.add(name, f"{text} (default: {default:g})", type=float, default=default)
     text = "load in kg, with its centre of mass in m in the frame of the link"
-    kind = pair(_mass_and_com, "LINK=MASS or LINK=MASS,X,Y,Z", named=True)
+    kind = Pair(_mass_and_com, "LINK=MASS or LINK=MASS,X,Y,Z", named=True)
     several: dict[str, Any] = {"action": "append", "default": [], "metavar": "LINK=MASS[,X,Y,Z]"}
     command.add("--load", text, type=kind, **several)
     command.gravity()

@@ -39,8 +39,7 @@ def add_commands(commands: Any) -> None:
     text = f"play {MOTION_DATA}; a second one is drawn as a ghost"
     view.file("--motion", text, **several)
     view.reading()
-    names = lambda text: [name.strip() for name in text.split(",")]  # noqa: E731
-    view.add("--layers", "layers switched on, or 'all'", type=names, metavar="NAME,...")
+    view.add("--layers", "layers switched on, or 'all'", type=_names, metavar="NAME,...")
     view.page()
     view.flag("--dark", "dark mode")
     view.flag("--degrees", "sliders of angles in degrees")
@@ -49,6 +48,10 @@ def add_commands(commands: Any) -> None:
     view.add("--namespace", "ROS namespace of the robot, with --ros", default="")
     text = "other topics, with --ros: enabled, target_pose, tool_wrench, contact"
     view.pairs("--topics", text, str, "NAME=TOPIC", named=True)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
 
 
 def _view(options: argparse.Namespace) -> int:
