@@ -248,8 +248,8 @@ def _torques_in(
     if t is None or not torques:
         raise ArgumentError(
             f"{path}: has no {'time' if t is None else 'torques'}; columns are t and "
-            f"tau_<joint> or <joint>, with the joints {listed(joint_names)}; the file has "
-            f"{listed(list(table.values))}"
+            f"tau_<joint> or <joint>, with the joints {listed(joint_names)}, or are declared by "
+            f"--columns; the file has {listed(list(table.values))}"
         )
     series = TimeSeries(t, tuple(torques), np.stack(list(torques.values()), axis=1), name=str(path))
     return series.t, dict(zip(series.joints, series.q.T, strict=True))

@@ -60,12 +60,12 @@ def _run(options: argparse.Namespace) -> int:
         model = model.with_payload(link, mass, com or (0.0, 0.0, 0.0))
     shares = {name: getattr(options, name) for name in ("velocity", "acceleration", "torque")}
     rig = Rig(model, options.joints, **shares)
-    recording = recording_in(options.recording, options).of(model)
+    recording = recording_in(options.recording, options)
     if options.recording.suffix in TRAJECTORIES:  # few points, with polynomials between them
         trajectory = Trajectory.of(recording)
         count = round(RATE * trajectory.duration) + 1
         recording = trajectory.sampled(np.linspace(0.0, trajectory.duration, count))
-    taught = Demonstration(rig, recording, tolerance=options.tolerance)
+    taught = Demonstration(rig, recording.of(model), tolerance=options.tolerance)
     trajectory = taught.fastest() if options.fastest else taught.as_taught(options.speed)
     write_trajectory("--out", options.out, trajectory, options.lead)
     print(
