@@ -68,10 +68,11 @@ def prepared(series: TimeSeries, model: Model) -> tuple[list[Stretch], list[str]
         series = series.of_joints([series.joints[k] for k in np.flatnonzero(~silent)])
         tau = tau[:, ~silent]
     constant = (np.ptp(tau, axis=0) == 0.0) & (np.ptp(series.q, axis=0) > STILL) & tau.any(axis=0)
+    constant |= np.isnan(tau).all(axis=0)
     if constant.any():
         raise series.error(
-            f"holds no efforts of {series.named(constant)}: they do not change, although these "
-            "joints move"
+            f"holds no efforts of {series.named(constant)}: they are missing, or do not change "
+            "although these joints move"
         )
     idle = ~np.nan_to_num(tau).any(axis=1)
     if 0.0 < idle.mean() < 0.5:

@@ -153,7 +153,8 @@ def _closed(path: Path, folder: Path, notes: list[str]) -> Path:
         copy = folder / path.name
         copy.write_bytes(file.read(end) + FOOTER)
     notes.append(
-        f"{path.name} was not closed: it is read up to its last whole chunk; recover the rest by `mcap recover`"
+        f"{path.name} was not closed: it is read up to its last whole record; `mcap recover` may "
+        "find more"
     )
     return copy
 

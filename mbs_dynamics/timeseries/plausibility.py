@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.model.model import Model
@@ -113,14 +114,12 @@ def _check_limits(series: TimeSeries, model: Model) -> None:
     turning = model.joints[places[j]].turns
     units = ("deg", "mrad", "rev") if turning else ("mm", "cm")
     same = [k for k, place in enumerate(places) if model.joints[place].turns == turning]
-    likely = [
-        f"q=[{unit}]"
-        for unit in units
-        if _inside(UNITS["q"][unit] * series.q[:, same], lower[same], upper[same]).all()
-    ]
-    more = (
-        "" if likely else "; per cent of the ranges, counts and others have no unit: convert them"
-    )
+    likely = []
+    for unit in units:
+        q = UNITS["q"][unit] * series.q[:, same]
+        used = np.ptp(q, axis=0) / (upper - lower)[same]
+        if _inside(q, lower[same], upper[same]).all() and used.max() > USED:
+            likely.append(f"q=[{unit}]")
     raise series.error(
         f"positions of {series.named(far)} are outside the limits of the description: those of "
         f"{series.joints[j]} are {series.q[:, j].min():.4g} to {series.q[:, j].max():.4g}, its "
@@ -130,9 +129,7 @@ def _check_limits(series: TimeSeries, model: Model) -> None:
     )
 
 
-def _inside(
-    q: FloatArray, lower: FloatArray, upper: FloatArray
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _inside(q: FloatArray, lower: FloatArray, upper: FloatArray) -> NDArray[np.bool_]:
     """Return which joints (k,) are mostly within their limits, if these are finite."""
     margin = BEYOND * (upper - lower)
     margin = np.where(np.isfinite(margin), margin, np.inf)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import listed, quoted
@@ -122,8 +123,8 @@ def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -
         kind = next(kind for kind in KINDS[1:] if unknown[0] in given[kind])
         raise TimeSeriesError(
             f"{columns.name}: has {kind} of {quoted(unknown[0])}, but no position; positions are "
-            f"those of {listed(positions)}. Declare its name, as in --columns NAME=q_{unknown[0]}, or "
-            f"NAME=none if it is not to be used"
+            f"those of {listed(positions)}. Declare its name, as in --columns "
+            f"NAME=q_{unknown[0]}, or NAME=none if it is not to be used"
         )
     absent = np.full(len(t), np.nan)
     arrays = {"q": np.column_stack([given["q"][name] for name in positions])}
@@ -192,9 +193,23 @@ def quantities(
     return t, given, {kind for kind, all_of in stated.items() if all_of}
 
 
+def _check_order(name: str, t: FloatArray) -> None:
+    """Raise TimeSeriesError for times that do not increase, as of a clock that is too coarse."""
+    late = np.flatnonzero(np.diff(t) <= 0.0)
+    if not len(late):
+        return
+    row, length = int(late[0]), float(t[-1] - t[0])
+    rate = f"{(len(t) - 1) / length:.4g}" if length > 0.0 else "RATE"
+    raise TimeSeriesError(
+        f"{name}: t does not increase in {len(late)} rows, such as {t[row]:.12g} s, then "
+        f"{t[row + 1]:.12g} s. If the clock is coarser than the rows, which have equal periods, "
+        f"declare it by --columns t=rows/{rate}"
+    )
+
+
 def _complete(
     name: str, t: FloatArray, arrays: Mapping[str, Mapping[str, FloatArray]]
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], list[str]]:
+) -> tuple[NDArray[np.bool_], list[str]]:
     """Return the rows (N,) in which no value is missing, and a note on the others."""
     given = {"t": t} | {
         column_name(kind, joint): x
@@ -202,8 +217,9 @@ def _complete(
         for joint, x in by_joint.items()
         if not np.isnan(x).all()
     }
-    keep = np.isfinite(list(given.values())).all(axis=0)
+    keep: NDArray[np.bool_] = np.isfinite(np.array(list(given.values()))).all(axis=0)
     left_out = len(t) - int(keep.sum())
+    _check_order(name, t[keep])
     if not left_out:
         return keep, []
     rows = []
