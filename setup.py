@@ -49,7 +49,7 @@ setup(
         # Figures and animations of motions.
         "plot": ["matplotlib>=3.7"],
         # Robots in the browser; pycollada reads meshes in .dae.
-        "view": ["viser>=1.0", "trimesh>=4.5", "pycollada", "imageio"],
+        "view": ["viser>=1.0", "trimesh>=4.5", "pycollada"],
         # Identification, and smooth trajectories, from recordings; rosbags reads bags without ROS.
         "identify": ["scipy>=1.11", "rosbags>=0.10", "pyyaml"],
         # Models of MJCF, which MuJoCo's own compiler reads.
@@ -99,6 +99,7 @@ setup(
             "trimesh>=4.5",
             "pycollada",
             "playwright",
+            "imageio",
             # Describes the configuration of Foxglove's panels.
             "foxglove-sdk>=0.30",
             "sphinx>=8.1",

@@ -15,10 +15,19 @@ from pathlib import Path
 from typing import Any
 
 import mbs_dynamics as mbs
-from mbs_dynamics.cli.options import MOTION_DATA, Command, by_name, recording_in, robot_file
+from mbs_dynamics.cli.options import (
+    MOTION_DATA,
+    Command,
+    by_name,
+    check_output,
+    recording_in,
+    robot_file,
+)
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.files import check_writable
 from mbs_dynamics.progress import Progress
+from mbs_dynamics.timeseries.tables import WRITTEN
+from mbs_dynamics.timeseries.trajectories import TRAJECTORIES
 
 
 def add_commands(commands: Any) -> None:
@@ -297,6 +306,8 @@ def _tune_collision(options: argparse.Namespace) -> int:
 def _excite(options: argparse.Namespace) -> int:
     job = _Job(options)
     room, model = job.room, job.model
+    check_output("--out", options.out, WRITTEN)
+    check_output("--trajectory", options.trajectory, TRAJECTORIES)
     limits = room.MotionLimits(
         options.position,
         options.velocity,

@@ -16,7 +16,7 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, listed
-from mbs_dynamics.files import expanded
+from mbs_dynamics.files import check_writable, expanded
 from mbs_dynamics.model.coordinates import position_names, velocity_names
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.robot_description import read_robot, split_arguments
@@ -200,6 +200,15 @@ def recording_in(path: Path, options: argparse.Namespace, *, timed: bool = True)
     """Return the motion data in a file, read by the options of :meth:`Command.reading`."""
     columns = by_name("--columns", options.columns)
     return TimeSeries.read(path, columns=columns, topic=options.topic, timed=timed)
+
+
+def check_output(option: str, path: Path | None, kinds: Sequence[str]) -> None:
+    """Raise ArgumentError, naming the option, if no file of these kinds can be written there."""
+    if path is None:
+        return
+    if path.suffix not in kinds:
+        raise ArgumentError(f"{option} must end in {', '.join(kinds)}; got {str(path)!r}")
+    check_writable(option, path)
 
 
 def by_name(option: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from mbs_dynamics.cli.options import (
     MOTION_DATA,
     Command,
     by_name,
+    check_output,
     initial_state,
     model_code,
     part_of,
@@ -31,7 +32,6 @@ from mbs_dynamics.cli.options import (
     robot_source,
 )
 from mbs_dynamics.errors import ArgumentError, SimulationError, listed
-from mbs_dynamics.files import check_writable
 from mbs_dynamics.integrate import (
     METHODS,
     Event,
@@ -96,10 +96,7 @@ def _check_files(options: argparse.Namespace, out: Path | None) -> None:
         ("--figure", options.figure, FIGURES),
         ("--animation", options.animation, ANIMATIONS),
     ):
-        if path is not None and path.suffix not in kinds:
-            raise ArgumentError(f"{option} must end in {', '.join(kinds)}; got {str(path)!r}")
-        if path is not None:
-            check_writable(option, path)
+        check_output(option, path, kinds)
 
 
 def _simulate(options: argparse.Namespace) -> int:
@@ -215,7 +212,7 @@ def _plot(options: argparse.Namespace) -> int:
     if options.figure is None and options.animation is None:
         options.figure = options.file.with_suffix(".png")
     model = None if options.robot is None else robot(options.robot, **part_of(options))
-    _write(recording_in(options.file, options), options, options.file.stem, model)
+    _write(recording_in(options.file, options), options, "", model)
     return 0
 
 

@@ -64,10 +64,11 @@ def read_poses(
     if start is not None:
         joints |= {str(motor.motor): motor.joint for motor in start.motors}
     poses, still = Poses(), np.ones(len(table.rows), bool)
+    values: dict[str, FloatArray]
     taken: dict[tuple[str, str], str] = {}
-    for own in columns:
-        if own not in table.names:
-            raise UnknownColumnError(own, table.names)
+    for name in columns:
+        if name not in table.names:
+            raise UnknownColumnError(name, table.names)
     names = [columns.get(name, name) for name in table.names]
     for k, name in sorted(enumerate(names), key=lambda pair: not pair[1].startswith(RAW)):
         column = _meaning(name.removeprefix(RAW))
@@ -77,7 +78,7 @@ def read_poses(
         if kind == "qd":
             still &= ~(np.abs(column.factor * table.column(k)) > STILL)
             continue
-        values: dict[str, FloatArray] = getattr(poses, kind)
+        values = getattr(poses, kind)
         if own in values:
             if not taken[kind, own].startswith(RAW) or name.startswith(RAW):
                 raise ArgumentError(f"{path}: {taken[kind, own]!r} and {name!r} are both {kind}")
@@ -93,9 +94,9 @@ def read_poses(
             f"{path}: has no {what} of joints; valid are columns q_<joint> or position_<joint>, "
             f"and effort_<joint>, with joints {listed(joints)}; the file has {listed(table.names)}"
         )
-    for columns in (poses.q, poses.positions, poses.efforts, poses.commands):
-        for own in columns:
-            columns[own] = columns[own][still]
+    for values in (poses.q, poses.positions, poses.efforts, poses.commands):
+        for own in values:
+            values[own] = values[own][still]
     return poses
 
 
