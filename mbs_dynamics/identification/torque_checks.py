@@ -44,7 +44,7 @@ FREE = 0.1
 COMMON, SPREAD = 4.5, 1.6
 """Smallest factor of all joints that is refused, and largest ratio between equal factors."""
 
-CLOSE = 1.3
+CLOSE = 1.45
 """Ratio of a factor to that of a unit that is named: described masses are rarely exact."""
 
 FACTOR = 1.5
@@ -55,7 +55,8 @@ FOREIGN = 0.2
 
 REFUTED, REFUTES = 0.4, 2.5
 """Share of the variance of a joint that common masses leave, and ratio to what masses of its own
-leave, above which it is not a joint of this arm. On real arms the ratio is 1 to 2."""
+leave, above which its torques are foreign, if they or those of the description matter. On real
+arms the ratio of such joints is 1 to 2."""
 
 DECISIVE = 4.5
 """Sum of logarithms of squared residuals of joints by which factors must explain torques better: of
@@ -358,7 +359,8 @@ def check_explained(
     """Raise TimeSeriesError for torques, multiplied by factors (k,), that no masses explain."""
     g = np.ones(len(torques.joints)) if factors is None else factors
     share, shares = fit.share(g), fit.shares(g)
-    foreign = (shares > REFUTED) & (shares > REFUTES * fit.own)
+    sizes = np.maximum(torques.measured.std(axis=0), torques.described.std(axis=0))
+    foreign = (shares > REFUTED) & (shares > REFUTES * fit.own) & (sizes > MATTERS * sizes.max())
     if share > FOREIGN or foreign.any():
         which = torques.named(foreign) if foreign.any() else "the joints"
         raise TimeSeriesError(
