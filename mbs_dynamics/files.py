@@ -16,7 +16,7 @@ import shutil
 import tempfile
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -300,23 +300,6 @@ def _array(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any
             )
     with archive.open(member) as file:
         return np.lib.format.read_array(file, allow_pickle=False)
-
-
-def trajectory_yaml(
-    names: Sequence[str], times: Iterable[float], motion: Mapping[str, Iterable[Sequence[float]]]
-) -> str:
-    """Return a trajectory_msgs/JointTrajectory as YAML, as ``ros2 topic pub`` takes it.
-
-    ``motion`` are fields of its points, such as ``positions``, with a row for each time in s.
-    """
-    points = []
-    for t, *rows in zip(times, *motion.values(), strict=True):
-        seconds, rest = divmod(round(1e9 * t), 10**9)
-        point: dict[str, Any] = {"time_from_start": {"sec": seconds, "nanosec": rest}}
-        for name, values in zip(motion, rows, strict=True):
-            point[name] = [round(float(x), 8) for x in values]
-        points.append(point)
-    return yaml_text({"joint_names": list(names), "points": points})
 
 
 @contextmanager

@@ -199,8 +199,6 @@ def test_the_limits_of_input_are_those_of_the_code():
     page = (DOCS / "reference" / "security.md").read_text().partition("## Limits of input")[2]
     limits = {topic.largest for node in INTERFACES for topic in interface_of(node).subscribed}
     limits |= {files.LARGEST_YAML, files.LARGEST, urdf_xml.LARGEST_SIZE}
-    mesh_files = importlib.import_module("mbs_dynamics.view.mesh_files")
-    limits |= {mesh_files.LARGEST_MESHES, meshes.LARGEST_MEMORY, meshes.MOST_COPIES}
     assert {int(text.replace(",", "")) for text in re.findall(r"\d[\d,]{4,}", page)} == limits
     assert f" {files.MOST_COMPRESSED} times" in page
     assert f" {MOST_JOINTS} joints" in page

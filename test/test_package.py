@@ -179,7 +179,6 @@ def test_the_manifest_declares_every_import() -> None:
     # others identify and show robots
     optional = {
         "casadi",
-        "imageio",
         "jax",
         "llvmlite",
         "matplotlib",

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.files import expanded, read_table
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.timeseries.columns import UnknownColumnError
 from mbs_dynamics.units import Meaning, meaning
 
 STILL = 0.02
@@ -40,7 +42,12 @@ class Poses:
     """Units of ``positions`` that were stated, in units for a rad or m."""
 
 
-def read_poses(path: str | Path, model: Model, start: Motors | None = None) -> Poses:
+def read_poses(
+    path: str | Path,
+    model: Model,
+    start: Motors | None = None,
+    columns: Mapping[str, str] = {},
+) -> Poses:
     """Return the poses in a table of text, a row for each.
 
     Columns are ``q_<joint>``, positions of joints in rad or m, or ``position_<joint>``, those that
@@ -48,7 +55,7 @@ def read_poses(path: str | Path, model: Model, start: Motors | None = None) -> P
     and, if torques were commanded, ``command_<joint>``. Units of positions may follow in brackets.
     Motors of the table ``start`` may be named in place of joints, and ``raw_`` may precede the
     names of what drives report and take. Rows in which a velocity ``qd_<joint>`` exceeds 0.02 rad/s
-    or m/s are left out.
+    or m/s are left out. ``columns`` are other names of the columns in the file, by their own.
 
     Raises ArgumentError for a file that cannot be read or has no such columns; FileNotFoundError.
     """
@@ -57,8 +64,13 @@ def read_poses(path: str | Path, model: Model, start: Motors | None = None) -> P
     if start is not None:
         joints |= {str(motor.motor): motor.joint for motor in start.motors}
     poses, still = Poses(), np.ones(len(table.rows), bool)
+    values: dict[str, FloatArray]
     taken: dict[tuple[str, str], str] = {}
-    for k, name in sorted(enumerate(table.names), key=lambda pair: not pair[1].startswith(RAW)):
+    for name in columns:
+        if name not in table.names:
+            raise UnknownColumnError(name, table.names)
+    names = [columns.get(name, name) for name in table.names]
+    for k, name in sorted(enumerate(names), key=lambda pair: not pair[1].startswith(RAW)):
         column = _meaning(name.removeprefix(RAW))
         if column is None or column.joint not in joints:
             continue
@@ -66,7 +78,7 @@ def read_poses(path: str | Path, model: Model, start: Motors | None = None) -> P
         if kind == "qd":
             still &= ~(np.abs(column.factor * table.column(k)) > STILL)
             continue
-        values: dict[str, FloatArray] = getattr(poses, kind)
+        values = getattr(poses, kind)
         if own in values:
             if not taken[kind, own].startswith(RAW) or name.startswith(RAW):
                 raise ArgumentError(f"{path}: {taken[kind, own]!r} and {name!r} are both {kind}")
@@ -82,9 +94,9 @@ def read_poses(path: str | Path, model: Model, start: Motors | None = None) -> P
             f"{path}: has no {what} of joints; valid are columns q_<joint> or position_<joint>, "
             f"and effort_<joint>, with joints {listed(joints)}; the file has {listed(table.names)}"
         )
-    for columns in (poses.q, poses.positions, poses.efforts, poses.commands):
-        for own in columns:
-            columns[own] = columns[own][still]
+    for values in (poses.q, poses.positions, poses.efforts, poses.commands):
+        for own in values:
+            values[own] = values[own][still]
     return poses
 
 

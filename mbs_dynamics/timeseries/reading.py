@@ -17,6 +17,7 @@ from mbs_dynamics.timeseries.columns import UNITS, Declarations, Meaning, column
 from mbs_dynamics.timeseries.lerobot import is_dataset, read_lerobot
 from mbs_dynamics.timeseries.series import KINDS, TimeSeries, TimeSeriesError
 from mbs_dynamics.timeseries.tables import Columns, read_csv, read_npz
+from mbs_dynamics.timeseries.trajectories import TRAJECTORIES, read_trajectory
 
 TABLES = (".csv", ".tsv", ".txt")
 """Endings of tables of text."""
@@ -33,7 +34,8 @@ def read(
 
     .csv, .tsv, .txt: a header, then numbers. .npz: arrays. .db3, .mcap, .bag or a folder: joint
     states in a bag of ROS, on ``topic`` if there are several. .parquet or a folder: a LeRobot
-    dataset, of which ``topic`` is the number of the episode. ``columns`` declares names and units,
+    dataset, of which ``topic`` is the number of the episode. .yaml: the points of a
+    JointTrajectory. ``columns`` declares names and units,
     see :class:`~mbs_dynamics.timeseries.columns.Declarations`. Without ``timed`` a table needs no
     time: its rows are still poses, and t counts them.
 
@@ -59,9 +61,11 @@ def columns_of(path: Path, topic: str = "") -> Columns:
         return read_csv(path)
     if kind == ".npz":
         return read_npz(path)
+    if kind in TRAJECTORIES:
+        return read_trajectory(path)
     raise TimeSeriesError(
-        f"{path}: valid are {', '.join((*TABLES, '.npz', *BAGS, '.parquet'))}, and the folders of "
-        "bags and of LeRobot datasets"
+        f"{path}: valid are {', '.join((*TABLES, '.npz', *BAGS, '.parquet', *TRAJECTORIES))}, and "
+        "the folders of bags and of LeRobot datasets"
     )
 
 

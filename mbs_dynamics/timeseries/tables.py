@@ -24,6 +24,10 @@ MISSING = ("", "nan", "na", "n/a", "null", "none")
 """Cells without a number, in lower case."""
 
 
+WRITTEN = (".csv", ".npz")
+"""Endings of files of motion data that are written."""
+
+
 class Columns:
     """The columns of a file by name: numbers (N,), or cells of text."""
 

@@ -217,7 +217,7 @@ def excited():
 
 
 def test_an_excitation_is_within_its_limits_and_at_rest_at_both_ends(excited):
-    e, limits = excited, MotionLimits()
+    e, limits = excited.motion, MotionLimits()
     half = 0.5 * (TRUE.upper - TRUE.lower)
     assert (np.abs(e.q - 0.5 * (TRUE.upper + TRUE.lower)).max(axis=0) <= 0.9 * half).all()
     assert (np.abs(e.qd).max(axis=0) <= limits.velocity * TRUE.velocity_limits).all()
@@ -234,7 +234,7 @@ def test_an_excitation_is_within_its_limits_between_the_instants_at_which_they_a
     model = mbs.Model.from_urdf(robot_path("arm7")).locked(but=["joint1", "joint2"])
     limits = MotionLimits(velocity=0.5)
     for seed in range(6):
-        e = plan_excitation(model, 8.0, limits=limits, rate=2000.0, seed=seed)
+        e = plan_excitation(model, 8.0, limits=limits, rate=2000.0, seed=seed).motion
         assert (np.abs(e.qd).max(axis=0) <= limits.velocity * model.velocity_limits).all()
         assert np.abs(e.qdd).max() <= limits.acceleration
 
@@ -248,6 +248,7 @@ def test_an_excitation_shows_more_than_a_random_motion(excited, monkeypatch):
 
     def rows(e):
         step = slice(None, None, 10)
+        e = e.motion
         A = model.regressor(e.q[step], e.qd[step], e.qdd[step])[..., columns]
         return A.reshape(-1, len(columns))
 
@@ -265,7 +266,7 @@ def test_an_excitation_shows_more_than_a_random_motion(excited, monkeypatch):
 
 def test_frames_stay_in_their_boxes():
     box = Box("tool", (-1.0, -1.0, 0.3), (1.0, 1.0, 2.0))
-    e = plan_excitation(TRUE, 10.0, limits=MotionLimits(boxes=(box,)))
+    e = plan_excitation(TRUE, 10.0, limits=MotionLimits(boxes=(box,))).motion
     at = mbs.forward_kinematics(TRUE, e.q, bodies=["tool"])[:, 0, :3, 3]
     assert (at >= np.array(box.low) - 0.02).all()
     assert (at <= np.array(box.high) + 0.02).all()
