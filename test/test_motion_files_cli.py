@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
-from mbs_dynamics import files
+from mbs_dynamics import yaml_files
 from mbs_dynamics.cli import main
 from mbs_dynamics.control.log import Log
 from mbs_dynamics.control.motors import Frame, Motors
@@ -188,9 +188,9 @@ def test_a_home_sign_is_expanded_in_paths_of_inputs_and_outputs(tmp_path, monkey
 @pytest.mark.parametrize("flow", [None, True, False])
 def test_yaml_reads_back_identically(value, flow):
     yaml = pytest.importorskip("yaml")
-    text = files.yaml_text(value, flow=flow)
+    text = yaml_files.yaml_text(value, flow=flow)
     assert yaml.safe_load(text) == value
-    assert files.read_yaml(text) == value
+    assert yaml_files.read_yaml(text) == value
 
 
 @pytest.mark.parametrize("end", [0.2, 2.0, 2.01])

@@ -24,7 +24,7 @@ from mbs_dynamics.cli.options import (
     robot_file,
 )
 from mbs_dynamics.errors import MbsError
-from mbs_dynamics.files import check_writable
+from mbs_dynamics.output_files import check_writable
 from mbs_dynamics.progress import Progress
 from mbs_dynamics.timeseries.tables import WRITTEN
 from mbs_dynamics.timeseries.trajectories import TRAJECTORIES

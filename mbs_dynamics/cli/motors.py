@@ -12,7 +12,7 @@ from mbs_dynamics.cli.options import Command, Pair, by_name, robot_of
 from mbs_dynamics.control.calibration import calibrate
 from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.control.poses import read_poses
-from mbs_dynamics.files import check_writable
+from mbs_dynamics.output_files import check_writable
 
 
 def add_commands(commands: Any) -> None:

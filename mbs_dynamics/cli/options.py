@@ -16,8 +16,8 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, listed
-from mbs_dynamics.files import check_writable, expanded
 from mbs_dynamics.model.coordinates import position_names, velocity_names
+from mbs_dynamics.output_files import check_writable, expanded
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.robot_description import read_robot, split_arguments
 from mbs_dynamics.timeseries import TimeSeries

@@ -12,11 +12,8 @@ import numpy as np
 
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.files import (
-    check_writable,
-    mcap_written,
-    write_at_once,
-)
+from mbs_dynamics.output_files import check_writable, write_at_once
+from mbs_dynamics.timeseries.bags import mcap_written
 from mbs_dynamics.timeseries.trajectories import trajectory_yaml
 
 KINDS = (".csv", ".npz", ".yaml", ".mcap")

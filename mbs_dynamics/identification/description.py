@@ -12,13 +12,13 @@ import numpy as np
 
 from mbs_dynamics import checks
 from mbs_dynamics.errors import ArgumentError, MbsError, UnknownJointError
-from mbs_dynamics.files import read_yaml_file, yaml_text
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.identify import Identification
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model, with_drivetrain
 from mbs_dynamics.model.urdf import link_inertias
+from mbs_dynamics.yaml_files import read_yaml_file, yaml_text
 
 TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 

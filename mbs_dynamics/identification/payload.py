@@ -11,7 +11,6 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import listed
-from mbs_dynamics.files import yaml_text
 from mbs_dynamics.identification.consistent import ConsistentLeastSquares, is_consistent
 from mbs_dynamics.identification.estimation import (
     WEIGHTS,
@@ -32,6 +31,7 @@ from mbs_dynamics.identification.torque_model import Equations, TorqueModel, sta
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
+from mbs_dynamics.yaml_files import yaml_text
 
 GYRATION = 0.001
 """Square of the radii of gyration of the prior of a load in m^2: some centimetres in size."""

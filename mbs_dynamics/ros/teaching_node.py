@@ -30,8 +30,8 @@ from mbs_dynamics.control.environment import (
 from mbs_dynamics.control.teaching import Demonstration, Rig, check_scipy
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, ModelError, listed, quoted
-from mbs_dynamics.files import check_writable
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.output_files import check_writable
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.node_base import BaseNode
 from mbs_dynamics.ros.process import run

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.files import read_yaml_file, yaml_text
 from mbs_dynamics.timeseries.columns import column_name
 from mbs_dynamics.timeseries.series import TimeSeries, TimeSeriesError
 from mbs_dynamics.timeseries.tables import Columns
+from mbs_dynamics.yaml_files import read_yaml_file, yaml_text
 
 TRAJECTORIES = (".yaml", ".yml")
 """Endings of files of trajectories."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.files import check_writable, expanded
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.urdf_visuals import visuals_of
+from mbs_dynamics.output_files import check_writable, expanded
 from mbs_dynamics.view.figures import frame_times
 from mbs_dynamics.view.meshes import Appearance, appearance
 from mbs_dynamics.view.page import Page, Source
