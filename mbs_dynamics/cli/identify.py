@@ -356,7 +356,7 @@ def _print_errors(errors: Any) -> None:
 
 def _print_joints(result: Any) -> None:
     parameters = result.joint_parameters
-    titles = {"coulomb": "Coulomb", "inertia": "motor inertia", "stribeck_speed": "at speed"}
+    titles = {"coulomb": "Coulomb", "inertia": "motor inertia"}
     terms = list(next(iter(parameters.values())))
     print(f"{'joint':24}" + "".join(f"{titles.get(term, term):>15}" for term in terms))
     for joint, values in parameters.items():

@@ -41,8 +41,8 @@ that falls or a description with narrow limits is no other unit."""
 USED = 0.1
 """Share of its range that some joint uses in a likely unit."""
 
-AGREE = 0.02
-"""Relative difference between rates and changes of positions that may be noise."""
+AGREE = 0.05
+"""Relative difference between rates and changes of positions that noise and filters explain."""
 
 ALIKE = 0.9
 """Least coefficient of determination of changes of positions by integrals of the rates."""
@@ -93,7 +93,9 @@ def velocity_ratios(series: TimeSeries, q: FloatArray) -> FloatArray:
     for j, qd in enumerate(series.qd.T):
         if np.isnan(qd).any() or np.ptp(q[:, j]) < STILL:
             continue
-        x, y = total(0.5 * (qd[1:] + qd[:-1]) * steps), total(np.diff(q[:, j]))
+        mean = 0.5 * (qd[1:] + qd[:-1])  # over a step, by a cubic through four rates
+        mean[1:-1] += (qd[1:-2] + qd[2:-1] - qd[:-3] - qd[3:]) / 24.0
+        x, y = total(mean * steps), total(np.diff(q[:, j]))
         xx, xy, yy = x @ x, x @ y, y @ y
         if not qd.any():
             ratios[j] = 0.0
@@ -150,7 +152,7 @@ def _check_clock(series: TimeSeries, ratios: FloatArray) -> None:
         f"t=[{unit}]"
         for unit, factor in UNITS["t"].items()
         if LIKELY[0] <= factor * period <= LIKELY[1]
-        and (known is None or abs(known / factor - 1.0) < 2.0 * AGREE)
+        and (known is None or abs(known / factor - 1.0) < AGREE)
     ]
     if np.ptp(np.diff(t)) < 1e-6 * period and period == 1.0:
         rate = "RATE" if known is None else f"{1.0 / known:.4g}"
@@ -196,7 +198,7 @@ def _matching(kind: str, factor: float) -> list[str]:
     return [
         f"{kind}=[{unit}]"
         for unit, one in UNITS[kind].items()
-        if one != 1.0 and abs(factor / one - 1.0) < 2.0 * AGREE
+        if one != 1.0 and abs(factor / one - 1.0) < AGREE
     ]
 
 
@@ -228,7 +230,7 @@ def _common(ratios: FloatArray) -> float | None:
     if not len(known):
         return None
     middle = float(np.median(known))
-    same = np.abs(known / middle - 1.0) < 2.0 * AGREE
+    same = np.abs(known / middle - 1.0) < AGREE
     return middle if 2 * same.sum() > np.isfinite(ratios).sum() else None
 
 
