@@ -122,10 +122,11 @@ def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -
     unknown = [name for name in rates if name not in joints]
     if unknown:
         kind = next(kind for kind in KINDS[1:] if unknown[0] in given[kind])
+        called = column_name(kind, unknown[0])
         raise TimeSeriesError(
             f"{columns.name}: has {kind} of {quoted(unknown[0])}, but no position; positions are "
-            f"those of {listed(positions)}. Declare its name, as in --columns "
-            f"NAME=q_{unknown[0]}, or NAME=none if it is not to be used"
+            f"those of {listed(positions)}. Declare whose it is, as in --columns "
+            f"{called}={column_name(kind, positions[0])}, or {called}=none if it is not to be used"
         )
     absent = np.full(len(t), np.nan)
     arrays = {"q": np.column_stack([given["q"][name] for name in positions])}
