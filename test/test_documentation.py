@@ -58,6 +58,7 @@ def test_links_of_a_page_lead_to_files(page):
         ".control",
         ".identification",
         ".integrate",
+        ".timeseries",
         ".view",
     ],
 )

@@ -99,6 +99,7 @@ def write_figure(
         lines = [axes.plot(series.t, y, lw=1.0, **style)[0] for y, style in pairs]
         axes.set_ylabel(label)
         axes.set_xlabel("time, s")
+        axes.tick_params(labelbottom=True)  # also above a place without a panel
         if names in (series.positions, series.joints):
             legends.setdefault(names, lines)
         else:
