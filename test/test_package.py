@@ -47,6 +47,7 @@ ROS_MODULES = (
     "trajectory_msgs",
 )
 DECLARED_AS = {  # where the key in package.xml is not the module's name
+    "lxml": "python3-lxml",
     "numpy": "python3-numpy",
     "scipy": "python3-scipy",
     "yaml": "python3-yaml",
@@ -183,6 +184,7 @@ def test_the_manifest_declares_every_import() -> None:
         "llvmlite",
         "matplotlib",
         "mujoco",
+        "pyarrow",
         "rosbags",
         "sympy",
         "torch",

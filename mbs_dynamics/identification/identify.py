@@ -263,20 +263,11 @@ def torques_of(torque_model: TorqueModel, equations: Sequence[Equations]) -> Tor
     A, b = stacked(equations)
     k, rigid = len(torque_model.joints), torque_model.rigid
     own = A[..., rigid:].reshape(len(A), k, k, len(JOINT_TERMS))[:, range(k), range(k)]
-    friction, inertia = (
-        own[..., [JOINT_TERMS.index(term) for term in terms]]
-        for terms in (("coulomb", "viscous"), ("inertia",))
-    )
     columns = [place for place in torque_model.independent().columns if place < rigid]
-    return Torques(
-        torque_model.joints,
-        b,
-        A @ torque_model.described(),
-        np.concatenate([one.gravity for one in equations]),
-        friction,
-        inertia,
-        A[..., columns],
-    )
+    gravity = np.concatenate([one.gravity for one in equations])
+    described = A @ torque_model.described()
+    own = own[..., : JOINT_TERMS.index("offset")]
+    return Torques(torque_model.joints, b, described, gravity, own, A[..., columns])
 
 
 def equations_of(

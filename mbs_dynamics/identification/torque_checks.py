@@ -87,36 +87,34 @@ class Torques:
     """(N, k) torques by the masses of the description, gravity included."""
     gravity: FloatArray
     """(N, k) the part of gravity in them."""
-    friction: FloatArray | None = None
-    """(N, k, m) columns of friction of each joint, whose factors are nonnegative; None at rest."""
-    free: FloatArray | None = None
-    """(N, k, m) columns of each joint with factors of any sign, such as of motor inertia."""
+    own: FloatArray | None = None
+    """(N, k, m) columns of friction and motor inertia of each joint; None at rest."""
     masses: FloatArray | None = None
     """(N, k, p) columns of independent parameters of the bodies."""
 
     def thinned(self) -> Torques:
         """Return at most SAMPLES of the samples, evenly spread."""
         step = slice(None, None, -(-len(self.measured) // SAMPLES))
-        arrays = (self.measured, self.described, self.gravity, self.friction, self.free)
-        kept = [None if x is None else x[step] for x in (*arrays, self.masses)]
-        return Torques(self.joints, *kept)  # type: ignore[arg-type]
+        measured, described, gravity = self.measured[step], self.described[step], self.gravity[step]
+        own, masses = (None if x is None else x[step] for x in (self.own, self.masses))
+        return Torques(self.joints, measured, described, gravity, own, masses)
 
     def driven(self) -> Torques:
         """Return the torques of the joints that do not swing freely."""
         places = [j for j in range(len(self.joints)) if not swings_freely(self, j)]
-        arrays = (self.measured, self.described, self.gravity, self.friction, self.free)
-        kept = [None if x is None else x[:, places] for x in (*arrays, self.masses)]
-        return Torques([self.joints[j] for j in places], *kept)  # type: ignore[arg-type]
+        joints = [self.joints[j] for j in places]
+        measured, described = self.measured[:, places], self.described[:, places]
+        own, masses = (None if x is None else x[:, places] for x in (self.own, self.masses))
+        return Torques(joints, measured, described, self.gravity[:, places], own, masses)
 
-    def own(self, j: int) -> FloatArray:
-        """Return the columns (N, m) of friction, others and the offset of a joint."""
-        columns = [np.ones((len(self.measured), 1))]
-        columns += [x[:, j] for x in (self.friction, self.free) if x is not None]
-        return np.concatenate(columns, axis=1)
+    def columns(self, j: int) -> FloatArray:
+        """Return the own columns (N, m) of a joint, with that of an offset, of length 1."""
+        offset = np.ones((len(self.measured), 1))
+        return _scaled(offset if self.own is None else np.column_stack([offset, self.own[:, j]]))
 
     def rest(self, j: int, *others: FloatArray) -> list[FloatArray]:
         """Return columns (N,) without what the own columns of a joint explain."""
-        own = _scaled(self.own(j))
+        own = self.columns(j)
         given = np.stack(others, axis=1)
         return list((given - own @ np.linalg.lstsq(own, given, rcond=1e-9)[0]).T)
 
@@ -162,22 +160,12 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
 
 
 def check_measured(name: str, torques: Torques) -> None:
-    """Raise TimeSeriesError for joints whose torques are NaN, or do not change as they must."""
+    """Raise TimeSeriesError for joints whose torques do not change as they must."""
     measured, described = torques.measured, torques.described
-    absent = np.isnan(measured).all(axis=0)
-    if absent.any():
-        raise TimeSeriesError(f"{name}: holds no efforts of {torques.named(absent)}")
-    if not np.isfinite(measured).all():
-        bad = ~np.isfinite(measured).all(axis=0)
-        row = int(np.flatnonzero(~np.isfinite(measured).all(axis=1))[0])
-        raise TimeSeriesError(
-            f"{name}: the efforts of {torques.named(bad)} must be finite, got "
-            f"{measured[row][~np.isfinite(measured[row])][0]} in sample {row + 1}"
-        )
     constant = np.ptp(measured, axis=0) == 0.0
     changes = described.std(axis=0)
-    if torques.friction is not None:
-        constant &= (np.ptp(torques.friction, axis=0) > 0.0).any(axis=-1) | (changes > 0.0)
+    if torques.own is not None:
+        constant &= (np.ptp(torques.own, axis=0) > 0.0).any(axis=-1) | (changes > 0.0)
         needed = np.zeros(len(changes))
     else:  # of coarse sensors the smallest torques may be equal
         steps = np.abs(np.diff(np.sort(measured, axis=0), axis=0))
@@ -245,7 +233,7 @@ def gravity_in(torques: Torques) -> Gravity:
             shares[j] = (tau @ g) ** 2 / max(size**2 * float(tau @ tau), 1e-300)
             sizes[j] = float(np.linalg.norm(tau)) / size
     deviations = torques.gravity.std(axis=0)
-    large = torques.friction is None or deviations > LARGE * deviations.max()
+    large = torques.own is None or deviations > LARGE * deviations.max()
     judged = (shares > EXPLAINED) & large
     return Gravity(ratios, shares, sizes, np.where(judged, np.sign(ratios), 0.0))
 
@@ -435,7 +423,7 @@ def _fit(torques: Torques) -> _Fit | None:
     if torques.masses is None:
         return None
     tau, (count, k) = torques.measured, torques.measured.shape
-    own = [_scaled(torques.own(j)) for j in range(k)]
+    own = [torques.columns(j) for j in range(k)]
     if 2 * (torques.masses.shape[2] + sum(x.shape[1] for x in own)) > tau.size:
         return None
     parts = []

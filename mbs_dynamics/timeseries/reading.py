@@ -95,6 +95,10 @@ def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -
         t, units = np.arange(len(columns)) / declared.rate, units | {"t"}
     elif t is None and not timed:
         t, units = np.arange(float(len(columns))), units | {"t"}
+    for name in [name for name, x in given["q"].items() if np.isnan(x).all()]:
+        columns.notes.append(f"no positions of {name}: it was left out")
+        for of_joint in given.values():
+            of_joint.pop(name, None)
     for kind, called in columns.unstated.items():
         if given[kind] and kind not in units:
             example = "deg" if kind == "q" else next(iter(UNITS[kind]))
@@ -110,23 +114,7 @@ def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -
             f"or are declared by --columns, as in {how}; the file has "
             f"{listed(list(columns.values))}"
         )
-    for name in [name for name, x in given["q"].items() if np.isnan(x).all()]:
-        columns.notes.append(f"no positions of {name}: it was left out")
-        for of_joint in given.values():
-            of_joint.pop(name, None)
-    positions = tuple(given["q"])
-    rates = tuple(dict.fromkeys(name for kind in KINDS[1:] for name in given[kind]))
-    several = [x for x in positions if x not in rates and f"{x.split('[')[0]}[0]" in given["qd"]]
-    others = set(rates) == set(given["qd"]) and not set(rates) <= set(positions)
-    joints = tuple(given["qd"]) if several or others else positions
-    unknown = [name for name in rates if name not in joints]
-    if unknown:
-        kind = next(kind for kind in KINDS[1:] if unknown[0] in given[kind])
-        raise TimeSeriesError(
-            f"{columns.name}: has {kind} of {quoted(unknown[0])}, but no position; positions are "
-            f"those of {listed(positions)}. Declare its name, as in --columns "
-            f"NAME=q_{unknown[0]}, or NAME=none if it is not to be used"
-        )
+    positions, joints = _names(columns, given)
     absent = np.full(len(t), np.nan)
     arrays = {"q": np.column_stack([given["q"][name] for name in positions])}
     for kind in KINDS[1:]:
@@ -148,6 +136,30 @@ def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -
         declared=frozenset(units),
         **{kind: x[keep] for kind, x in arrays.items()},
     )
+
+
+def _names(
+    columns: Columns, given: Mapping[str, Mapping[str, FloatArray]]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the positions, and those of the joints, which have the rates.
+
+    They differ where joints have several coordinates, such as ``base[0]`` to ``base[6]``.
+    """
+    positions = tuple(given["q"])
+    rates = tuple(dict.fromkeys(name for kind in KINDS[1:] for name in given[kind]))
+    several = [x for x in positions if x not in rates and f"{x.split('[')[0]}[0]" in given["qd"]]
+    others = set(rates) == set(given["qd"]) and not set(rates) <= set(positions)
+    joints = tuple(given["qd"]) if several or others else positions
+    unknown = [name for name in rates if name not in joints]
+    if unknown:
+        kind = next(kind for kind in KINDS[1:] if unknown[0] in given[kind])
+        called = column_name(kind, unknown[0])
+        raise TimeSeriesError(
+            f"{columns.name}: has {kind} of {quoted(unknown[0])}, but no position; positions are "
+            f"those of {listed(positions)}. Declare whose it is, as in --columns "
+            f"{called}={column_name(kind, positions[0])}, or {called}=none if it is not to be used"
+        )
+    return positions, joints
 
 
 def _further(columns: Columns, name: str, meaning: Meaning) -> bool:

@@ -77,7 +77,7 @@ def test_declarations(columns, kind, expected, tmp_path):
 
 def test_a_whole_quantity_is_declared_or_left_out(tmp_path):
     path = table(tmp_path / "run.csv", "t,q_a,qd_a,tau_a,tau_b [N m]", (T, ONE, TWO, ONE, TWO))
-    with pytest.raises(TimeSeriesError, match=r"tau of 'b', but no position.*NAME=none"):
+    with pytest.raises(TimeSeriesError, match=r"tau of 'b', but no position.*tau_b=none"):
         TimeSeries.read(path)
     columns = {"tau": "[0.0032 N m]", "qd": "none", "tau_b [N m]": "q_b"}
     found = TimeSeries.read(path, columns=columns)
