@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from mbs_dynamics.algorithms import difference, displaced
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.model.coordinates import position_names, velocity_names
+from mbs_dynamics.model.coordinates import is_continuous, position_names, velocity_names
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.timeseries.joints import matched
@@ -51,8 +53,20 @@ def _rates(model: Model, t: FloatArray, q: FloatArray) -> FloatArray:
     """Return the rates (N, n) of positions (N, nq) by differences: means of both sides."""
     if len(t) == 1:
         return np.zeros((1, model.n))
-    slopes = difference(model, q[:-1], q[1:]) / np.diff(t)[:, None]
+    slopes = _steps(model, q[:-1], q[1:]) / np.diff(t)[:, None]
     return np.concatenate([slopes[:1], 0.5 * (slopes[1:] + slopes[:-1]), slopes[-1:]])
+
+
+def _steps(model: Model, q: FloatArray, q2: FloatArray) -> FloatArray:
+    """Return the displacements (N, n) from q to q2, the shorter way round for unlimited angles."""
+    steps = np.array(difference(model, q, q2))
+    for joint, turns in zip(
+        model.joints, is_continuous(model.joints, model.lower, model.upper), strict=True
+    ):
+        if turns and joint.nv == 1:
+            k = joint.coordinate
+            steps[:, k] -= math.tau * np.round(steps[:, k] / math.tau)
+    return steps
 
 
 def states_at(
@@ -69,7 +83,7 @@ def states_at(
     end = np.minimum(begin + 1, last)
     share = np.clip((times - t[begin]) / np.where(end > begin, t[end] - t[begin], 1.0), 0.0, 1.0)
     share = share[:, None]
-    moved = displaced(model, q[begin], share * difference(model, q[begin], q[end]))
+    moved = displaced(model, q[begin], share * _steps(model, q[begin], q[end]))
     assert states.qd is not None
     assert states.tau is not None
     rates, torques = ((1.0 - share) * x[begin] + share * x[end] for x in (states.qd, states.tau))

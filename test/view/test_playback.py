@@ -187,6 +187,18 @@ def test_joints_and_rates_that_were_not_recorded_are_filled(opened, swing):
     assert np.isnan(states.tau).all()
 
 
+def test_an_unlimited_angle_that_a_driver_wraps_turns_on():
+    text = robot_path("arm7").read_text().replace('type="revolute"', 'type="continuous"', 1)
+    model = mbs.Model.from_urdf(text)
+    t = np.linspace(0.0, 4.0, 41)
+    wrapped = np.remainder(2.0 * t + np.pi, 2.0 * np.pi) - np.pi
+    turning = TimeSeries(t, ("joint1",), wrapped[:, None])
+    times = np.linspace(0.0, 4.0, 173)
+    q, qd, _ = states_at(model, states_of(turning, model), times)
+    np.testing.assert_allclose(np.cos(q[:, 0]), np.cos(2.0 * times), atol=1e-6)
+    np.testing.assert_allclose(qd[:, 0], 2.0, atol=1e-6)
+
+
 def test_a_free_body_turns_between_rows():
     model = mbs.Model.from_urdf(FLOATING)
     spin = np.array([0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0])
