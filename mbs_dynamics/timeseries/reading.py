@@ -36,8 +36,8 @@ def read(
     states in a bag of ROS, on ``topic`` if there are several. .parquet or a folder: a LeRobot
     dataset, of which ``topic`` is the number of the episode. .yaml: the points of a
     JointTrajectory. ``columns`` declares names and units,
-    see :class:`~mbs_dynamics.timeseries.columns.Declarations`. Without ``timed`` a table needs no
-    time: its rows are still poses, and t counts them.
+    see :class:`~mbs_dynamics.timeseries.columns.Declarations`. Without ``timed`` the rows are
+    still poses: a table needs no time, and t counts them.
 
     Rows in which a value is missing are left out, and counted in ``notes``; a joint whose rates or
     torques are all missing, or have no column, has none (NaN). Raises TimeSeriesError for a file
@@ -93,7 +93,7 @@ def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -
     t, given, units = quantities(columns, meanings)
     if declared.rate is not None:
         t, units = np.arange(len(columns)) / declared.rate, units | {"t"}
-    elif t is None and not timed:
+    elif not timed:
         t, units = np.arange(float(len(columns))), units | {"t"}
     for name in [name for name, x in given["q"].items() if np.isnan(x).all()]:
         columns.notes.append(f"no positions of {name}: it was left out")

@@ -150,8 +150,9 @@ def test_rows_with_missing_values_are_left_out_and_named(tmp_path):
         TimeSeries.read(path)
 
 
-def test_still_poses_need_no_time(tmp_path):
-    path = table(tmp_path / "run.csv", "q_a,tau_a", (ONE, TWO))
+@pytest.mark.parametrize("time", ["x", "t"])
+def test_still_poses_need_no_time(time, tmp_path):
+    path = table(tmp_path / "run.csv", f"{time},q_a,tau_a", (0.0 * T, ONE, TWO))
     found = TimeSeries.read(path, timed=False)
     assert len(found) == 60
     assert "t" in found.declared
