@@ -44,6 +44,7 @@ from mbs_dynamics.integrate.forces import Law
 from mbs_dynamics.model.coordinates import velocity_names
 from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.timeseries.columns import Declarations
+from mbs_dynamics.timeseries.joints import matched
 from mbs_dynamics.timeseries.reading import columns_of, quantities
 from mbs_dynamics.timeseries.tables import WRITTEN
 from mbs_dynamics.view.figures import ANIMATIONS, FIGURES, write_animation, write_figure
@@ -241,12 +242,19 @@ def _torques_in(
     if declarations.rate is not None:
         t = np.arange(len(table)) / declarations.rate
     torques = given["tau"]
-    mbs.UnknownJointError.check(torques, joint_names)
     if t is None or not torques:
         raise ArgumentError(
             f"{path}: has no {'time' if t is None else 'torques'}; columns are t and "
             f"tau_<joint> or <joint>, with the joints {listed(joint_names)}, or are declared by "
             f"--columns; the file has {listed(list(table.values))}"
         )
-    series = TimeSeries(t, tuple(torques), np.stack(list(torques.values()), axis=1), name=str(path))
-    return series.t, dict(zip(series.joints, series.q.T, strict=True))
+    if set(torques) & set(joint_names):  # a slip in one of the names is no other robot
+        mbs.UnknownJointError.check(torques, joint_names)
+    else:
+        pairs = matched(str(path), tuple(torques), joint_names)
+        torques = {name: torques[other] for name, other in pairs.items()}
+    columns = np.stack(list(torques.values()), axis=1)
+    series = TimeSeries(t, tuple(torques), 0.0 * columns, tau=columns, name=str(path))
+    if np.isnan(columns).any():
+        raise ArgumentError(f"{path}: tau must be finite; got nan")
+    return series.t, torques
