@@ -183,20 +183,11 @@ class Declarations:
         found: dict[str, Meaning] = {}
         used: set[str] = set()
         for name in names:
-            own = [one for one in self._given if one == name]
-            before = (
-                [one for one in self._given if name.startswith(one) and name[len(one)] in "_.[ /"]
-                if not own
-                else []
-            )
-            meaning = None
-            for one in own or sorted(before, key=len)[-1:]:
-                if one in WORDS and self._given[one].startswith(("[", IGNORED, "rows")):
-                    continue  # of a quantity
-                used.add(one)
-                meaning = self._declared(name, one)
-            meaning = parsed(name) if meaning is None else meaning
-            if meaning.kind in self._given and meaning.kind not in used:
+            one = self._declaration_of(name)
+            meaning = parsed(name) if one is None else self._declared(name, one)
+            used |= set() if one is None else {one}
+            by_user = one is not None and meaning.declared
+            if meaning.kind in self._given and meaning.kind not in used and not by_user:
                 meaning = self._whole(meaning)
             if meaning.kind != IGNORED:
                 found[name] = meaning
@@ -204,6 +195,19 @@ class Declarations:
             if name not in used and name not in WORDS:
                 raise UnknownColumnError(name, names)
         return found
+
+    def _declaration_of(self, name: str) -> str | None:
+        """Return the declared name that is this column, or the longest that it begins with."""
+        best = None
+        for one, text in self._given.items():
+            if one in WORDS and text.startswith(("[", IGNORED, "rows")):
+                continue  # of a quantity
+            if one == name:
+                return one
+            begins = name.startswith(one) and name[len(one)] in "_.[ /"
+            if begins and (best is None or len(one) > len(best)):
+                best = one
+        return best
 
     def _declared(self, name: str, one: str) -> Meaning:
         """Return the meaning of a column by the declaration ``one`` of it or of its beginning."""
@@ -223,7 +227,7 @@ class Declarations:
         text = self._given[meaning.kind]
         if text == IGNORED or text.startswith("rows"):
             return Meaning(IGNORED)
-        if not text.startswith("[") or meaning.declared:
+        if not text.startswith("["):
             return meaning
         factor = _factor(meaning.kind, meaning.kind, text[1:-1])
         return meaning._replace(factor=factor, declared=True)
