@@ -15,7 +15,7 @@ from math import pi
 from typing import NamedTuple
 
 from mbs_dynamics.errors import UnknownNameError, listed, quoted
-from mbs_dynamics.timeseries.series import TimeSeriesError
+from mbs_dynamics.timeseries.series import KINDS, TimeSeriesError
 
 WORDS = {
     "t": ("t", "time", "times", "timestamp", "timestamps"),
@@ -74,6 +74,8 @@ class Meaning(NamedTuple):
     """Of the unit, to SI."""
     declared: bool = False
     """Whether the unit is declared, in the name or by the user."""
+    angle: bool = False
+    """Whether the declared unit is one of an angle, which no joint that slides has."""
 
 
 def column_name(kind: str, joint: str) -> str:
@@ -91,7 +93,7 @@ def parsed(name: str) -> Meaning:
         kind, joint = _split(bracket[1])
         known = kind and unit_factor(kind, bracket[2]) is not None
         if known or joint or kind == "t":  # or else it is the name of a joint, as in q[joint1]
-            return Meaning(kind, joint, _factor(name, kind, bracket[2]), True)
+            return Meaning(kind, joint, *_declared_unit(name, kind, bracket[2]))
     return Meaning(*_split(name.strip()))
 
 
@@ -137,6 +139,12 @@ def _factor(name: str, kind: str, unit: str) -> float:
             f"multiple of one, as in --columns {word}=[{_multiple(kind)}]"
         )
     return factor
+
+
+def _declared_unit(name: str, kind: str, unit: str) -> tuple[float, bool, bool]:
+    """Return factor, declared and angle of a Meaning."""
+    angle = kind in KINDS[:2] and re.search("rad|deg|°|rev|turn|rpm", unit, re.IGNORECASE)
+    return _factor(name, kind, unit), True, bool(angle)
 
 
 def _multiple(kind: str) -> str:
@@ -216,7 +224,7 @@ class Declarations:
             return Meaning(IGNORED)
         if text.startswith("["):
             own = parsed(name)
-            return own._replace(factor=_factor(name, own.kind, text[1:-1]), declared=True)
+            return Meaning(own.kind, own.joint, *_declared_unit(name, own.kind, text[1:-1]))
         stated = parsed(text)
         if one != name:
             stated = stated._replace(joint=name[len(one) :].strip("_.[] /"))
@@ -229,8 +237,8 @@ class Declarations:
             return Meaning(IGNORED)
         if not text.startswith("["):
             return meaning
-        factor = _factor(meaning.kind, meaning.kind, text[1:-1])
-        return meaning._replace(factor=factor, declared=True)
+        unit = _declared_unit(meaning.kind, meaning.kind, text[1:-1])
+        return Meaning(meaning.kind, meaning.joint, *unit)
 
 
 def _check(name: str, text: str) -> None:
