@@ -140,11 +140,12 @@ def identify(
         held = [torque_model.equations(one, cutoff) for one in unseen]
         return (torque_model, known, held) if held else (torque_model, *_held_out(known))
 
-    torque_model, known, held = equations_at(FRICTION_SPEEDS[0])
-    checked = checked_torques(torque_model, known + held, stretches + others)
     candidates = []
+    checked: list[str] = []
     for count, speed in enumerate(FRICTION_SPEEDS):
         torque_model, known, held = equations_at(speed)
+        if not count:
+            checked = checked_torques(torque_model, known + held, stretches + others)
 
         def done(share: float, count: int = count) -> None:
             progress((count + share) / len(FRICTION_SPEEDS))

@@ -15,7 +15,7 @@ from math import pi
 from typing import NamedTuple
 
 from mbs_dynamics.errors import UnknownNameError, listed, quoted
-from mbs_dynamics.timeseries.series import TimeSeriesError
+from mbs_dynamics.timeseries.series import KINDS, TimeSeriesError
 
 WORDS = {
     "t": ("t", "time", "times", "timestamp", "timestamps"),
@@ -74,6 +74,8 @@ class Meaning(NamedTuple):
     """Of the unit, to SI."""
     declared: bool = False
     """Whether the unit is declared, in the name or by the user."""
+    angle: bool = False
+    """Whether the declared unit is one of an angle, which no joint that slides has."""
 
 
 def column_name(kind: str, joint: str) -> str:
@@ -91,7 +93,7 @@ def parsed(name: str) -> Meaning:
         kind, joint = _split(bracket[1])
         known = kind and unit_factor(kind, bracket[2]) is not None
         if known or joint or kind == "t":  # or else it is the name of a joint, as in q[joint1]
-            return Meaning(kind, joint, _factor(name, kind, bracket[2]), True)
+            return Meaning(kind, joint, *_declared_unit(name, kind, bracket[2]))
     return Meaning(*_split(name.strip()))
 
 
@@ -139,6 +141,12 @@ def _factor(name: str, kind: str, unit: str) -> float:
     return factor
 
 
+def _declared_unit(name: str, kind: str, unit: str) -> tuple[float, bool, bool]:
+    """Return factor, declared and angle of a Meaning."""
+    angle = kind in KINDS[:2] and re.search("rad|deg|°|rev|turn|rpm", unit, re.IGNORECASE)
+    return _factor(name, kind, unit), True, bool(angle)
+
+
 def _multiple(kind: str) -> str:
     return {"t": "0.01 s", "q": "0.0015 rad", "qd": "0.1 rad/s", "tau": "0.0032 N m"}.get(kind, "")
 
@@ -183,20 +191,11 @@ class Declarations:
         found: dict[str, Meaning] = {}
         used: set[str] = set()
         for name in names:
-            own = [one for one in self._given if one == name]
-            before = (
-                [one for one in self._given if name.startswith(one) and name[len(one)] in "_.[ /"]
-                if not own
-                else []
-            )
-            meaning = None
-            for one in own or sorted(before, key=len)[-1:]:
-                if one in WORDS and self._given[one].startswith(("[", IGNORED, "rows")):
-                    continue  # of a quantity
-                used.add(one)
-                meaning = self._declared(name, one)
-            meaning = parsed(name) if meaning is None else meaning
-            if meaning.kind in self._given and meaning.kind not in used:
+            one = self._declaration_of(name)
+            meaning = parsed(name) if one is None else self._declared(name, one)
+            used |= set() if one is None else {one}
+            by_user = one is not None and meaning.declared
+            if meaning.kind in self._given and meaning.kind not in used and not by_user:
                 meaning = self._whole(meaning)
             if meaning.kind != IGNORED:
                 found[name] = meaning
@@ -205,6 +204,19 @@ class Declarations:
                 raise UnknownColumnError(name, names)
         return found
 
+    def _declaration_of(self, name: str) -> str | None:
+        """Return the declared name that is this column, or the longest that it begins with."""
+        best = None
+        for one, text in self._given.items():
+            if one in WORDS and text.startswith(("[", IGNORED, "rows")):
+                continue  # of a quantity
+            if one == name:
+                return one
+            begins = name.startswith(one) and name[len(one)] in "_.[ /"
+            if begins and (best is None or len(one) > len(best)):
+                best = one
+        return best
+
     def _declared(self, name: str, one: str) -> Meaning:
         """Return the meaning of a column by the declaration ``one`` of it or of its beginning."""
         text = self._given[one]
@@ -212,7 +224,7 @@ class Declarations:
             return Meaning(IGNORED)
         if text.startswith("["):
             own = parsed(name)
-            return own._replace(factor=_factor(name, own.kind, text[1:-1]), declared=True)
+            return Meaning(own.kind, own.joint, *_declared_unit(name, own.kind, text[1:-1]))
         stated = parsed(text)
         if one != name:
             stated = stated._replace(joint=name[len(one) :].strip("_.[] /"))
@@ -223,10 +235,10 @@ class Declarations:
         text = self._given[meaning.kind]
         if text == IGNORED or text.startswith("rows"):
             return Meaning(IGNORED)
-        if not text.startswith("[") or meaning.declared:
+        if not text.startswith("["):
             return meaning
-        factor = _factor(meaning.kind, meaning.kind, text[1:-1])
-        return meaning._replace(factor=factor, declared=True)
+        unit = _declared_unit(meaning.kind, meaning.kind, text[1:-1])
+        return Meaning(meaning.kind, meaning.joint, *unit)
 
 
 def _check(name: str, text: str) -> None:

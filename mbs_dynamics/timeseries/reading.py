@@ -203,7 +203,9 @@ def quantities(
             raise TimeSeriesError(f"{columns.name}: {name!r} names no joint")
         else:
             given[one.kind][one.joint] = values
-    return t, given, {kind for kind, all_of in stated.items() if all_of}
+    declared = {kind for kind, every in stated.items() if every}
+    declared |= {f"angle of {one.joint}" for one in meanings.values() if one.angle}
+    return t, given, declared
 
 
 def _check_order(name: str, t: FloatArray) -> None:

@@ -58,7 +58,8 @@ class TimeSeries:
     notes: tuple[str, ...] = ()
     """What was left out when the file was read."""
     declared: frozenset[str] = frozenset()
-    """Quantities, such as ``t`` or ``tau``, of which the unit was declared."""
+    """Quantities, such as ``t`` or ``tau``, of which the unit was declared, and ``angle of
+    <joint>`` for joints with a declared unit of an angle."""
 
     def __post_init__(self) -> None:
         joints = tuple(self.joints)
@@ -182,6 +183,12 @@ class TimeSeries:
                 raise self.error(f"valid are the joints of the model, {listed(valid[0])}")
             return self
         pairs = matched(self.name, self.joints, model.joint_names)
+        for joint, name in pairs.items():
+            if f"angle of {name}" in self.declared and not model.joint(joint).turns:
+                raise self.error(
+                    f"{joint} slides, but its unit is declared as that of an angle. Declare its "
+                    f"own, as in --columns q_{name}=q_{name}[m]"
+                )
         series = replace(self.of_joints(list(pairs.values())), joints=tuple(pairs), positions=())
         check(series, model)
         return series

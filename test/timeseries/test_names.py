@@ -77,3 +77,24 @@ def test_joints_are_brought_into_the_order_of_the_model():
     own = TimeSeries(t, names, q, tau=q).of(ARM)
     assert own.joints == own.positions == JOINTS
     np.testing.assert_array_equal(own.tau, q[:, :0:-1])
+
+
+def test_joints_that_slide_have_no_angles(tmp_path):
+    path = tmp_path / "run.csv"
+    t = 0.01 * np.arange(300)
+    rows = np.column_stack([t, 10.0 * np.sin(t), 0.1 * np.cos(t)])
+    np.savetxt(path, rows, delimiter=",", header="t,q_arm,q_lift", comments="")
+    parents = (-1, 0)
+    axes = np.array([[0.0, 0.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]])
+    inertias = [mbs.spatial_inertia(1.0, (0.0, 0.0, 0.1), 0.01 * np.eye(3))] * 2
+    model = mbs.Model.from_screws(
+        parents, np.tile(np.eye(4), (2, 1, 1)), axes, inertias, frame="spatial"
+    )
+    columns = {
+        f"q_{old}": f"q_{new}" for old, new in zip(("arm", "lift"), model.joint_names, strict=True)
+    }
+    with pytest.raises(TimeSeriesError, match=r"slides, but .*angle.*\[m\]"):
+        TimeSeries.read(path, columns=columns | {"q": "[deg]"}).of(model)
+    columns["q_lift"] += "[m]"
+    found = TimeSeries.read(path, columns=columns | {"q": "[deg]"}).of(model)
+    np.testing.assert_allclose(found.q[:, 1], 0.1 * np.cos(t))
