@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds to trace and to compile every function of the public API: arms, and up to 500 joints.
+"""Seconds to trace and to compile every function of the public API: arms, and trees of 60 joints.
 
 In a warm process without cached results of these models. The initialization of the process, such as
 the import of LLVM, is not included; ``startup`` measures it.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import inspect
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import thread_time
 from typing import Any
@@ -23,20 +23,18 @@ from benchmarks.report import Table
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.model.orders import leaves
 
-JOINTS = 500
-ARM = 6
-"""Joints of each arm, where there are many."""
+JOINTS = 60
 
 SLOWEST = 3
-CUBIC = (mbs.christoffel_symbols,)
-"""Functions with so large results that they are not for hundreds of joints."""
+CUBIC = (mbs.christoffel_symbols, mbs.forward_dynamics_derivatives, mbs.linearize)
+"""Functions that take O(n^3) operations, which are not for so many joints."""
 
 ORDER = 3
 """Of the derivatives where an order is asked for."""
 
 
 def compilation() -> Iterator[Table]:
-    """Yield all functions of the arms, then each one of the large trees."""
+    """Yield the sums over all functions of the arms, then each function of the large trees."""
     mbs.compile(mbs.gravity_torques, chain(2), backend="llvm")
     yield _arms()
     for name, made in LARGE.items():
@@ -79,26 +77,16 @@ def _note() -> str:
     )
 
 
-def _joined(parents: Sequence[int]) -> mbs.Model:
-    """Return a mechanism whose bodies have these parents."""
-    model = chain(len(parents))
+def tree(branches: int) -> mbs.Model:
+    """Return a tree whose bodies have up to this many children, numbered by their distance."""
+    model, parents = chain(JOINTS), [-1, *((i - 1) // branches for i in range(1, JOINTS))]
     pairs = zip(model.bodies, parents, strict=True)
     return replace(model, bodies=tuple(replace(body, parent=p) for body, p in pairs), frames={})
-
-
-def tree(branches: int) -> mbs.Model:
-    """Return a tree of which each body has so many children, numbered by their distance."""
-    return _joined([-1, *((i - 1) // branches for i in range(1, JOINTS))])
-
-
-def _many_arms() -> mbs.Model:
-    return _joined([i - 1 if i % ARM else -1 for i in range(JOINTS // ARM * ARM)])
 
 
 LARGE = {
     f"A chain of {JOINTS} generic joints": lambda: tree(1),
     f"A binary tree of {JOINTS} generic joints": lambda: tree(2),
-    f"{JOINTS // ARM} arms of {ARM} generic joints": _many_arms,
 }
 
 

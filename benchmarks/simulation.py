@@ -23,7 +23,7 @@ from mbs_dynamics.integrate import (
     Stepper,
     simulate,
 )
-from mbs_dynamics.model.macro_joints import Connection, macro_joint
+from mbs_dynamics.model.joints import Connection, joint
 
 ARMS = {
     "UR5": "ur_description/urdf/ur5_robot.urdf",
@@ -156,7 +156,7 @@ def _without_coordinates() -> Table:
     robot = mbs.Model.from_urdf(text, floating_base=True)
     M = mbs.spatial_inertia(2.0, (0.1, -0.05, 0.2), np.diag([0.1, 0.15, 0.2]))
     body = mbs.Model.from_joints(
-        [Connection(name="free", joint=macro_joint("free"), body="body", M_body=M)]
+        [Connection(name="free", joint=joint("free"), body="body", M_body=M)]
     )
     rng = np.random.default_rng(1)
     joints = rng.uniform(-0.3, 0.3, (MEMBERS, robot.n - 6))

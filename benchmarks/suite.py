@@ -30,7 +30,7 @@ from mbs_dynamics.model.orders import path
 
 FloatArray = NDArray[np.float64]
 
-LENGTHS = (10, 30, 60)
+LENGTHS = (10, 30)
 STATES = 10_000
 LARGEST_RESULT = 1 << 30
 """Bytes; where results of so many states would be larger, there are fewer states."""

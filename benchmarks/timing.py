@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics import Kernel
-from mbs_dynamics.compiler.runtime.states import View
 
 SAMPLE = 2e-4
 """Seconds that one sample lasts at least; what is timed is called as often as that takes."""
@@ -77,9 +76,9 @@ def kernel_alone(kernel: Kernel, arrays: Sequence[Any], evaluations: int = 200) 
     """
     outputs = [np.empty(port.shape) for port in kernel.outputs]
     everything = [*(np.ascontiguousarray(x, float) for x in arrays), *kernel.defaults, *outputs]
-    views = [View(array.reshape(-1), 0) for array in everything]
+    tables = [np.broadcast_to(x.reshape(-1), (evaluations, x.size)) for x in everything]
 
     def run() -> None:
-        kernel.evaluate(evaluations, views, in_turn=True)
+        kernel.evaluate(evaluations, tables, in_turn=True)
 
     return Call(run, evaluations=evaluations)

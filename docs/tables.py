@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from mbs_dynamics.cli import command_line
-from mbs_dynamics.control.guarded_arm import DEFAULTS
+from mbs_dynamics.control.guarded_arm import DEFAULTS, OF_NODES
+from mbs_dynamics.control.period.checks import CHECKS, DOUBT_NAMES
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.ros.entry_points import interface_of
 from mbs_dynamics.ros.interface import RELIABLE, Service, Topic
@@ -37,6 +38,7 @@ def _text(kind: str, *node: str) -> str:
         "parameters": _parameters,
         "settings": _settings,
         "commands": _commands,
+        "checks": _checks,
     }[kind]
     return "".join(f"{line}\n" for line in make(*node))
 
@@ -85,7 +87,27 @@ def _parameters(node: str) -> Iterable[str]:
     yield from _table("parameter, default, meaning", rows)
 
 
-NOT_SETTINGS = ("joints", "fixed_joints", "fixed_positions", "velocity_from_position", "max_age")
+def _checks() -> Iterable[str]:
+    rows = (
+        (
+            f"`{one.kind}`",
+            _escaped(one.sentence.replace("{", "*").replace("}", "*")) or "see *evidence*",
+            " and ".join([*["stops"] * one.stops, *["forbids"] * one.forbids]),
+            DOUBT_NAMES[one.doubt] if one.stops else "",
+        )
+        for one in CHECKS
+    )
+    yield from _table("check, sentence, it, doubt", rows)
+
+
+NOT_SETTINGS = (
+    "joints",
+    "fixed_joints",
+    "fixed_positions",
+    "velocity_from_position",
+    "max_age",
+    *OF_NODES,
+)
 """Settings of arms that are arguments of other names, or without effect, where frames are read."""
 
 OF_MOTORS = {

@@ -21,11 +21,11 @@ from mbs_dynamics import integrate
 from mbs_dynamics.colours import CURVES
 from mbs_dynamics.integrate import Motion, simulate
 from mbs_dynamics.lie import so3
-from mbs_dynamics.model.macro_joints import Connection, macro_joint
+from mbs_dynamics.model.joints import Connection, joint
 
 INERTIA = mbs.spatial_inertia(1.0, (0.0, 0.0, 0.5), np.diag([0.05, 0.05, 0.1]))
 TOP = mbs.Model.from_joints(
-    [Connection(name="pivot", joint=macro_joint("spherical"), body="top", M_body=INERTIA)]
+    [Connection(name="pivot", joint=joint("spherical"), body="top", M_body=INERTIA)]
 )
 START = so3.quaternion_exp(np.array([0.6, 0.0, 0.0]))  # leaning by 0.6 rad
 OMEGA = np.array([0.0, 0.0, 40.0])

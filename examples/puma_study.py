@@ -57,9 +57,9 @@ def hub(b: float, alpha: float, I_zz: float) -> DHRow:
 PUMA = DHTable(
     name="puma",
     rows=(
-        DHRow(a=0.0, b=0.20, alpha=-np.pi / 2, mass=10.521),
-        DHRow(a=0.432, b=0.149, alpha=0.0, mass=15.7612),
-        DHRow(a=0.02, b=0.0, alpha=np.pi / 2, mass=8.767),
+        DHRow(a=0.0, d=0.20, alpha=-np.pi / 2, mass=10.521),
+        DHRow(a=0.432, d=0.149, alpha=0.0, mass=15.7612),
+        DHRow(a=0.02, d=0.0, alpha=np.pi / 2, mass=8.767),
         hub(0.432, -np.pi / 2, 0.181),
         hub(0.0, np.pi / 2, 0.0735),
         hub(0.056, 0.0, 0.0141),
@@ -82,8 +82,8 @@ def with_printed_constant(model: mbs.Model, rows: Iterable[DHRow]) -> mbs.Model:
     """Return the model with C_5 = rho a^2 b, as printed, in place of rho a^2 b / 2."""
     bodies = []
     for body, row in zip(model.bodies, rows, strict=True):
-        length = abs(row.a) + abs(row.b)
-        excess = 0.5 * row.mass / length * row.a**2 * row.b if length else 0.0
+        length = abs(row.a) + abs(row.d)
+        excess = 0.5 * row.mass / length * row.a**2 * row.d if length else 0.0
         tensor = np.array(body.inertia.tensor)
         tensor[0, 2] -= excess  # the entry is -C_5
         tensor[2, 0] -= excess

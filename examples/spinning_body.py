@@ -25,12 +25,12 @@ from mbs_dynamics.colours import CURVES
 from mbs_dynamics.integrate import Motion, simulate
 from mbs_dynamics.integrate.runge_kutta import CLASSICAL, runge_kutta_step
 from mbs_dynamics.lie import so3
-from mbs_dynamics.model.macro_joints import Connection, macro_joint
+from mbs_dynamics.model.joints import Connection, joint
 
 THETA = np.diag([0.1, 0.2, 0.3])
 INERTIA = mbs.spatial_inertia(1.0, (0.0, 0.0, 0.0), THETA)
 BODY = mbs.Model.from_joints(
-    [Connection(name="ball", joint=macro_joint("spherical"), body="body", M_body=INERTIA)]
+    [Connection(name="ball", joint=joint("spherical"), body="body", M_body=INERTIA)]
 )
 OMEGA = np.array([0.2, 3.0, 0.3])  # close to the middle axis: it tumbles
 SCHEMES = {"semi_implicit_euler": 1, "implicit_midpoint": 2, "rk4": 4}

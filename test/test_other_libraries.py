@@ -167,21 +167,21 @@ def test_statements_about_kdl():
 
 ROWS = [
     DHRow(
-        a=0.05, b=0.33, alpha=-1.57, mass=3, com=(0.01, 0.02, -0.1), inertia_at_com=0.02 * np.eye(3)
+        a=0.05, d=0.33, alpha=-1.57, mass=3, com=(0.01, 0.02, -0.1), inertia_at_com=0.02 * np.eye(3)
     ),
     DHRow(
         a=0.4,
-        b=0.1,
+        d=0.1,
         alpha=0.3,
         theta=-1.5,
         mass=2,
         com=(0.2, 0, 0),
         inertia_at_com=0.03 * np.eye(3),
     ),
-    DHRow(a=0.1, b=0.02, alpha=1.5, mass=1, com=(0.1, 0, 0), inertia_at_com=0.01 * np.eye(3)),
-    DHRow(a=0.01, b=0.4, alpha=-1.5),
-    DHRow(a=0.0, b=0.05, alpha=1.5),
-    DHRow(a=0.02, b=0.06, alpha=0.1, mass=0.5, com=(0, 0, 0.1), inertia_at_com=0.01 * np.eye(3)),
+    DHRow(a=0.1, d=0.02, alpha=1.5, mass=1, com=(0.1, 0, 0), inertia_at_com=0.01 * np.eye(3)),
+    DHRow(a=0.01, d=0.4, alpha=-1.5),
+    DHRow(a=0.0, d=0.05, alpha=1.5),
+    DHRow(a=0.02, d=0.06, alpha=0.1, mass=0.5, com=(0, 0, 0.1), inertia_at_com=0.01 * np.eye(3)),
 ]
 
 
@@ -191,7 +191,7 @@ def test_statements_about_robotics_toolbox(convention):
     arm = mbs.Model.from_dh(DHTable(rows=tuple(ROWS), convention=convention))
     link = toolbox.RevoluteDH if convention == "classical" else toolbox.RevoluteMDH
     robot = toolbox.DHRobot([
-        link(a=r.a, d=r.b, alpha=r.alpha, offset=r.theta, m=r.mass, r=r.com or np.zeros(3),
+        link(a=r.a, d=r.d, alpha=r.alpha, offset=r.theta, m=r.mass, r=r.com or np.zeros(3),
              I=np.zeros((3, 3)) if r.com is None else r.inertia_at_com)
         for r in ROWS
     ], gravity=[0, 0, -9.81])  # fmt: skip

@@ -109,11 +109,11 @@ def test_importing_the_package_loads_no_optional_or_slow_dependency() -> None:
 
 
 def test_what_is_imported_later_is_there_like_all_else() -> None:
-    later = {"dh", "export_c", "integrate", "macro_joints"}
+    later = {"dh", "export_c", "integrate", "joints"}
     code = f"import mbs_dynamics; print(*{later!r} & set(vars(mbs_dynamics)))"
     assert python(code).split() == []
     assert later <= {*dir(mbs_dynamics)}
-    everything = "from mbs_dynamics import *; print(dh.from_dh, export_c, macro_joints.macro_joint)"
+    everything = "from mbs_dynamics import *; print(dh.link_inertia, export_c, joints.joint)"
     assert python(everything).count("<function ") == 3
 
 

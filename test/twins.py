@@ -9,7 +9,7 @@ import pinocchio as pin
 from mechanisms import pose, random_mechanism, with_mimics
 
 from mbs_dynamics import Model
-from mbs_dynamics.model.macro_joints import Connection, macro_joint
+from mbs_dynamics.model.joints import Connection, joint
 
 TO_PIN = {
     "free": np.roll(np.eye(6), 3, axis=0),  # linear part first
@@ -100,7 +100,7 @@ def mixed(seed: int, kinds=MIXED, *, at_body: bool = False) -> Twin:
         parents.append(parent)
         m, c = rng.uniform(0.5, 2.0), rng.uniform(-0.2, 0.2, 3)
         inertia = pin.Inertia(m, c, pin.Inertia.Random().inertia)
-        joint = macro_joint(kind, **{"axis": axis} if kind in AXIAL else {})
+        motion = joint(kind, **{"axis": axis} if kind in AXIAL else {})
         mover = MOVERS[kind](axis) if kind in AXIAL else MOVERS[kind]()
         above = 0 if parent < 0 else other.getJointId(f"joint{parent}")
         place = connections[parent].S_body if parent >= 0 else np.eye(4)
@@ -114,7 +114,7 @@ def mixed(seed: int, kinds=MIXED, *, at_body: bool = False) -> Twin:
         connections.append(
             Connection(
                 name=f"joint{i}",
-                joint=joint,
+                joint=motion,
                 body=f"body{i}",
                 M_body=M,
                 parent=None if parent < 0 else f"body{parent}",

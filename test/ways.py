@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import layout, table
-from mbs_dynamics.compiler.runtime.states import View
 
 WAYS = ("native", "ctypes", "lanes1", "lanes2", "lanes4", "lanes8", "python")
 """Called through machine code; through ctypes; as a batch of states that are all equal, in vectors
@@ -49,11 +47,10 @@ def _in_lanes(lanes: int) -> None:
     def as_several(machine: Machine, inputs: Sequence[Any], outputs: Sequence[Any]) -> int:
         several = [np.tile(x.reshape(-1), (lanes + 1, 1)) for x in inputs]
         several += [np.full((lanes + 1, x.size), np.nan) for x in outputs]
-        views = [View(x, 8 * x.shape[1]) for x in several]
         if lanes == 1:
-            status = one_by_one(machine, lanes + 1, views)
+            status = one_by_one(machine, lanes + 1, several)
         else:
-            status = machine.vector(lanes).evaluate(lanes + 1, views)
+            status = machine.vector(lanes).evaluate(lanes + 1, several)
         if status:
             guards = len(machine.program.guards)
             assert 0 < status <= guards, "the first state was not the first to fail"
@@ -63,12 +60,7 @@ def _in_lanes(lanes: int) -> None:
             array.reshape(-1)[:] = found[0]
         return 0
 
-    def one_after_the_other(machine: Machine, states: int, views: Sequence[View]) -> int:
-        ports = (*machine.program.inputs, *machine.program.outputs)
-        tables = [
-            as_strided(view.array, (states, port.size), (view.by_state, 8))
-            for view, port in zip(views, ports, strict=True)
-        ]
+    def one_after_the_other(machine: Machine, states: int, tables: Sequence[Any]) -> int:
         inputs = len(machine.program.inputs)
         for k in range(states):
             state = [table[k] for table in tables]

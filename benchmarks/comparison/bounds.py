@@ -95,7 +95,7 @@ PANDA = 0.064
 """Seconds of each function of the Panda, in the mean."""
 
 WORKS = "every function: works where it did, with the same results"
-CHAINS = "compilation: each function of a chain of 60, O(n^3) results left out"
+CHAINS = "compilation: each function of a chain of 60, those in O(n^3) left out"
 BOUNDS = (
     Bound(WORKS, 0.0, lambda x: True, _fault, unit="faults"),
     Bound("robots, one state: each function", 1.10, _of("", (ONE,))),

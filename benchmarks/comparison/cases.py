@@ -36,8 +36,8 @@ BATCH_SIZES = (64, 1000, 10_000)
 FUNCTIONS = tuple(f.__name__ for f in mbs.ALGORITHMS)
 """The public algorithms. Those that the other revision lacks are not measured."""
 
-CUBIC = ("christoffel_symbols",)
-"""Functions with O(n^3) results."""
+CUBIC = ("christoffel_symbols", "forward_dynamics_derivatives", "linearize")
+"""Functions that take O(n^3) operations."""
 
 MOST_USED = (
     "forward_kinematics",

@@ -99,16 +99,14 @@ class Algorithm(Dispatcher):
         for name in self.required:
             if name not in arrays:
                 raise ArgumentError(f"{self.name}: {name} must be an array, got None")
-        options = {name: x for name, x in bound.items() if name in self.options}
-        complete = self.complete(options)
-        kernel = self.kernel(model, tuple(arrays), complete)
+        options = self.complete({name: x for name, x in bound.items() if name in self.options})
+        kernel = self.kernel(model, tuple(arrays), options)
         count = len(self.required)
         if len(arrays) == count <= len(args) and self._arrays_first:
             self.remember(model, count, args[count:], tuple(named.items()), kernel)
         if isinstance(arrays.get("wrenches"), Mapping):
-            given = {**self.options, **complete}
-            on = self.model_for(model, given)
-            arrays["wrenches"] = wrenches_on(on, arrays["wrenches"], arrays["q"], given)
+            on = self.model_for(model, options)
+            arrays["wrenches"] = wrenches_on(on, arrays["wrenches"], arrays["q"], options)
         if "damping" in arrays:
             checks.not_negative("damping", arrays["damping"])
         return kernel(*arrays.values())
@@ -137,14 +135,10 @@ class Algorithm(Dispatcher):
         options: Mapping[str, Any],
         backend: str | None = None,
     ) -> Kernel:
-        """Return the kernel for these arrays and options; compiled once for each, and shared."""
-        self.check_model(model)
-        complete = self.complete(options)
-        traced = functools.partial(self.program, model, arrays, complete)
-        key = self, arrays, *complete.values()
-        return kernel_of(
-            self.model_for(model, complete), key, traced, backend=backend, defaults=True
-        )
+        """Return the kernel for these arrays and complete options; compiled once for each."""
+        traced = functools.partial(self.program, model, arrays, options)
+        key, on = (self, arrays, *options.values()), self.model_for(model, options)
+        return kernel_of(on, key, traced, backend=backend, defaults=True)
 
     def check_model(self, model: object) -> None:
         """Raise ArgumentError if the argument is not a Model."""
@@ -214,16 +208,17 @@ class Algorithm(Dispatcher):
 def _constant(name: str, option: Any) -> Any:
     """Return an option as part of the key of a kernel: lists become tuples.
 
-    Raises ArgumentError for arrays of numbers: each of their values would be compiled.
+    Raises ArgumentError for floats and arrays of floats: each value would be compiled.
     """
-    if isinstance(option, (list, tuple, np.ndarray)):
+    if isinstance(option, (list, tuple, np.ndarray, float, np.floating)):
         values = np.asarray(option)
         if values.dtype.kind == "f" and values.size:
             raise ArgumentError(
-                f"{name} is an option and must not be an array of numbers, got {quoted(option)}; "
-                "each value would be compiled. To make it an array, declare it in the equations as "
-                f"{name}: Annotated[ArrayLike, {values.shape}]"
+                f"{name} is an option and must not be a float or an array of floats, got "
+                f"{quoted(option)}; each value would be compiled. To make it an array, declare it "
+                f"in the equations as {name}: Annotated[ArrayLike, {values.shape}]"
             )
+    if isinstance(option, (list, tuple, np.ndarray)):
         option = tuple(option)
     try:
         hash(option)
@@ -307,14 +302,15 @@ def compile(
     algorithm and for unknown options, UnknownBodyError, UnknownRepresentationError,
     UnknownBackendError; BackendError if llvmlite is needed and missing.
     """
-    selected, arrays, chosen = asked_of(function, options)
-    return selected.kernel(model, arrays, chosen, backend)
+    selected, arrays, complete = asked_of(function, options)
+    selected.check_model(model)
+    return selected.kernel(model, arrays, complete, backend)
 
 
 def asked_of(
     function: Callable[..., Any] | str, options: Mapping[str, Any]
 ) -> tuple[Algorithm, tuple[str, ...], dict[str, Any]]:
-    """Return an algorithm, its arrays, and its options, from what :func:`compile` takes."""
+    """Return an algorithm, its arrays and all its options, from arguments of :func:`compile`."""
     selected = algorithm_of(function)
     known = *selected.options, *selected.optional
     unknown = [name for name in options if name not in known]
@@ -323,5 +319,4 @@ def asked_of(
             f"{selected.name} has no option {unknown[0]!r}; it has: {', '.join(known) or 'none'}"
         )
     chosen = tuple(name for name in selected.optional if options.get(name, False))
-    rest = {k: v for k, v in options.items() if k in selected.options}
-    return selected, (*selected.required, *chosen), rest
+    return selected, (*selected.required, *chosen), selected.complete(options)

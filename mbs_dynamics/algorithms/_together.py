@@ -91,7 +91,7 @@ def _parts(functions: Mapping[str, Any] | Sequence[Any]) -> list[_Part]:
                 "an algorithm with options is a pair (algorithm, mapping of options); got "
                 f"{entry!r}"
             )
-        algorithm, arrays, chosen = asked_of(function, options)
+        algorithm, arrays, complete = asked_of(function, options)
         name = algorithm.name if name is None else name
         if not isinstance(name, str) or not name.isidentifier():
             raise ArgumentError(f"the name of an output must be an identifier; got {name!r}")
@@ -99,7 +99,7 @@ def _parts(functions: Mapping[str, Any] | Sequence[Any]) -> list[_Part]:
             raise ArgumentError(
                 f"two outputs are called {name!r}: give a mapping of different names to algorithms"
             )
-        parts.append(_Part(name, algorithm, arrays, algorithm.complete(chosen)))
+        parts.append(_Part(name, algorithm, arrays, complete))
     if not parts:
         raise ArgumentError("functions must name at least one algorithm")
     return parts

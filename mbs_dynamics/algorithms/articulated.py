@@ -19,20 +19,15 @@ from mbs_dynamics.representation.tree import Tree
 class ArticulatedInertias:
     """Articulated inertia of each joint, all joints beyond it being free: Featherstone's recursion.
 
-    Mohan and Saha, (28), call it M_hat. :meth:`begin` is for a loop over all bodies,
-    :meth:`eliminate` for the inward loop that follows.
+    Mohan and Saha, (28), call it M_hat. :meth:`eliminate` is for an inward loop over all bodies.
     """
 
     def __init__(self, model: Tree, rep: Representation, armature: Array | None = None) -> None:
         self.model, self.rep, self.pivot = model, rep, pivots(model)
         self.armature = armature
-        self.M = model.per_body(np.zeros((6, 6)))
+        self.M: list[Any] = [*(rep.inertia(i) for i in range(model.nb)), np.zeros((6, 6))]
 
-    def begin(self, i: Any) -> None:
-        """Start with the inertia of the body itself."""
-        self.M[i] = self.rep.inertia(i)
-
-    def eliminate(self, i: Any, p: Any) -> tuple[Array, Array, Array]:
+    def eliminate(self, i: int, p: int) -> tuple[Array, Array, Array]:
         """Return U (k, 6) and d (k,) of a joint, and the inertia that is left, carried to parent p.
 
         With the screws S_1, ..., S_k eliminated from the last one on, as if each were that of a
@@ -43,11 +38,9 @@ class ArticulatedInertias:
         """
         rest, armature, rotor = self.M[i], self.armature, self.model.rotor(i).diagonal().tolist()
         free = armature is None and not self.model.has_armature
-        columns = zip(
-            self.model.bodies[i].joint.velocities, self.rep.screw(i).T, rotor, strict=True
-        )
+        coordinates = self.model.bodies[i].joint.velocities
         U, d = [], []
-        for k, S, own in reversed(list(columns)):
+        for k, S, own in reversed([*zip(coordinates, self.rep.screw(i).T, rotor, strict=True)]):
             U.append(rest @ S)
             added = own if armature is None else own + armature[k]
             d.append(self.pivot(k, S @ U[-1] + added))
@@ -68,8 +61,6 @@ class Articulated:
         self.model, self.rep = model, rep
         self.psi, self.inverse_pivot = model.per_body(), model.per_body()
         inertias = ArticulatedInertias(model, rep, armature)
-        for i, _ in model.outward():
-            inertias.begin(i)
         for i, p in model.inward():
             U, d, _ = inertias.eliminate(i, p)
             self.inverse_pivot[i] = 1.0 / d

@@ -63,13 +63,11 @@ def centroidal_momentum_matrix_rate(model: Tree, q: ArrayLike, qd: ArrayLike) ->
     Raises SingularError if no moving body has mass.
     """
     rep, rate = BodyFixed(model, q), model.joint_rates(qd)
-    V, Md = twists_of(model, rep, rate), [Inertia.zero()] * (model.nb + 1)
-
-    def inertia_rate(i: int, p: int, M: Inertia) -> None:
-        turning = M.rate(rep.screw(i) @ rate[i])
+    V, Mc = twists_of(model, rep, rate), composite_inertias(model, rep)
+    Md = [Inertia.zero()] * (model.nb + 1)
+    for i, p in model.inward():
+        turning = Mc[i].rate(rep.screw(i) @ rate[i])
         Md[p] = Md[p] + carried(rep.transform(i), Md[i] + turning)  # (CM2)
-
-    Mc = composite_inertias(model, rep, inertia_rate)
     c = center_of(Mc[GROUND])
     velocity, Ad = Md[GROUND].moment * (1.0 / Mc[GROUND].mass), model.per_body()
     for i, _ in model.outward():

@@ -39,7 +39,7 @@ def coriolis_matrix(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     V = twists_of(model, rep, rate)
     M, B = composite_inertias(model, rep), composite_gyrations(model, rep, V)
     C = model.per_pair()
-    Sd = [ad(V[i]) @ rep.screw(i) for i in range(model.nb)]  # the rate of a screw that moves along
+    Sd = [ad(V[i]) @ rep.screw(i) for i in range(model.nb)]  # rates of the screws in space
     for j, _ in model.inward():
         S_j = rep.screw(j)
         own = M[j] @ Sd[j] + B[j] @ S_j
@@ -56,11 +56,11 @@ def christoffel_symbols(model: Tree, q: ArrayLike) -> FloatArray:
     """Return the Christoffel symbols of the first kind Gamma (..., n, n, n) of the mass matrix.
 
     C_ij = sum_k Gamma_ijk qd_k is :func:`coriolis_matrix`: Mueller (dynamics), eq. (86) with its
-    indices corrected, in O(n d^2) from one composite body matrix for each screw k: with B_k for its
-    rate alone, Gamma_ijk = S_i^T B_k S_j and Gamma_jik = -Gamma_kij = S_j^T B_k S_i for i, j, k of
-    which none comes after the next on the way outwards. Gamma_ijk = Gamma_ikj for screws of
-    different joints. For two of one joint it is S_i^T B_j S_k, of which the antisymmetric part is
-    that of the structure constants: derivations.md, (C3). All others are zero.
+    indices corrected. The evaluation takes O(n d^2): derivations.md, (C3). B_k is the composite
+    gyration for unit rate of screw k alone. For i, j, k in outward order (equal ones included),
+    Gamma_ijk = S_i^T B_k S_j and Gamma_jik = -Gamma_kij = S_j^T B_k S_i. For different joints
+    Gamma_ijk = Gamma_ikj. For two screws j, k of one joint Gamma_ijk = S_i^T B_j S_k, whose
+    antisymmetric part follows from the structure constants. All other symbols are zero.
 
     q (..., nq). Raises ArgumentError for a wrong shape or type.
     """
@@ -90,12 +90,12 @@ def christoffel_symbols(model: Tree, q: ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Gyration:
-    """B (6, 6) = 1/2 (-ad_V^T M - M ad_V + F), F X = -ad_X^T (M V), of one or several bodies.
+    """Gyration B (6, 6) of one or several bodies: the velocity wrench is B V.
 
-    B V is the velocity wrench of Mueller (dynamics), eq. (41), and B + B^T the rate of M along V.
-    With a mass at x that moves with u it is B = -int [[x~ u~, 0], [u~, 0]], the wrench of the
-    accelerations omega x u: for one body B = -[[omega~ Sigma + m d~ v~, 0], [p~, 0]], where Sigma
-    is Binet's tensor of second moments and p the linear momentum. derivations.md, (1) and (2).
+    B = 1/2 (-ad_V^T M - M ad_V + F) with F X = -ad_X^T (M V). B V is the velocity wrench of Mueller
+    (dynamics), eq. (41), and B + B^T is the rate of M along V. For mass elements at x with velocity
+    u, B = -int [[x~ u~, 0], [u~, 0]]. For one body B = -[[omega~ Sigma + m d~ v~, 0], [p~, 0]] with
+    Binet's tensor Sigma of second moments and the linear momentum p: derivations.md, (1) and (2).
     """
 
     moments: Array
@@ -122,20 +122,18 @@ class Gyration:
         return -np.concatenate([self.moments @ X[:3], so3.hat(self.momentum) @ X[:3]])
 
     def transposed(self, X: Array) -> Array:
-        """Return B^T X, a pure moment (3,), of a twist X (6,)."""
+        """Return B^T X of a twist X (6,): a moment (3,) without a force."""
         return so3.hat(self.momentum) @ X[3:] - self.moments.T @ X[:3]
 
     def carried(self, carry: Any) -> Gyration:
-        """Return carry^T B carry, for the frame of the parent."""
+        """Return carry^T B carry: B in the frame of the parent."""
         p = carry.back(self.momentum)
         return Gyration(carry.conjugate(self.moments) + so3.hat(carry.r) @ so3.hat(p), p)
 
 
 def composite_gyrations(model: Tree, rep: BodyFixed, V: Any) -> Any:
-    """Return the sum of the gyrations of all that the joint of each body moves."""
-    B = model.per_body(Gyration.zero())
-    for i, _ in model.outward():
-        B[i] = Gyration.of(rep.inertia(i), V[i])
+    """Return for each body the sum of the gyrations of all bodies that its joint moves."""
+    B = [Gyration.of(rep.inertia(i), V[i]) for i in range(model.nb)] + [Gyration.zero()]
     for i, p in model.inward():
         B[p] = B[p] + B[i].carried(rep.transform(i))
     return B

@@ -88,11 +88,10 @@ def inverse_dynamics_derivatives(
 ) -> InverseDynamicsDerivatives:
     """Return dtau/dq, dtau/dqd and dtau/dqdd = M (..., n, n) of :func:`inverse_dynamics`.
 
-    By composite inertias and gyrations in O(n d): derivations.md, (3) to (10). This is the
-    closed form of the sensitivities that Mueller (dynamics), section 6.1, obtains from brackets of
-    joint screws.
+    From composite inertias and gyrations in O(n d): derivations.md, (3) to (10). Mueller
+    (dynamics), section 6.1, obtains the same sensitivities from brackets of joint screws.
     """
-    dq, dqd, dqdd = _derivatives(model, q, qd, qdd, wrenches)
+    dq, dqd, dqdd, _ = _derivatives(model, q, qd, qdd, wrenches)
     return InverseDynamicsDerivatives(
         model.to_coordinates(dq, 2),
         model.to_coordinates(dqd, 2),
@@ -110,25 +109,26 @@ def forward_dynamics_derivatives(
 ) -> ForwardDynamicsDerivatives:
     """Return dqdd/dq, dqdd/dqd and dqdd/dtau = M^-1 (..., n, n) of :func:`forward_dynamics`.
 
-    dqdd/dx = -M^-1 dtau/dx, evaluated at the acceleration that tau causes. The wrench that
-    accelerates a free base itself moves no other joint: derivations.md, (11a).
+    dqdd/dx = -M^-1 dtau/dx, evaluated at the acceleration that tau causes: derivations.md, (11).
+    The part of the torques that accelerates a free base alone needs no solution: (11a).
 
     Raises SingularError if the mass matrix is not positive definite.
     """
     factors = factors_of(model, q, "body_fixed")
     h = joint_torques(model, q, qd, np.zeros(model.n), "body_fixed", Loads(wrenches))
     qdd = factors.accelerations(tau, h)
-    own = model.free_roots()
-    dq, dqd, _ = _derivatives(model, q, qd, qdd, wrenches, own)
-    for i, rates in own.items():  # (11a): M Z is left out, of which the armature has no part
-        inverse = np.linalg.inv(model.bodies[i].joint.screws)
-        own[i] = [inverse @ x for x in rates]
-        for matrix, x in zip((dq, dqd), own[i], strict=True):
+    dq, dqd, _, left_out = _derivatives(model, q, qd, qdd, wrenches, model.free_roots())
+    free = {
+        i: [np.linalg.inv(model.bodies[i].joint.screws) @ x for x in pair]
+        for i, pair in left_out.items()
+    }
+    for i, pair in free.items():  # the armature has no part in what is left out
+        for matrix, x in zip((dq, dqd), pair, strict=True):
             matrix[i, i] = matrix[i, i] - model.rotor(i) @ x
     by_q, by_qd = (np.array(factors.response(x), dtype=object) for x in (dq, dqd))
-    for i, rates in own.items():
+    for i, pair in free.items():  # (11a)
         at = np.ix_(*[model.bodies[i].joint.velocities] * 2)
-        for matrix, x in zip((by_q, by_qd), rates, strict=True):
+        for matrix, x in zip((by_q, by_qd), pair, strict=True):
             matrix[at] = matrix[at] - x
     return ForwardDynamicsDerivatives(by_q, by_qd, factors.inverse())
 
@@ -200,7 +200,7 @@ def torque_sensitivity(
 ) -> FloatArray:
     """Return the derivatives dtau/dpi (..., n, m) of the torques by m geometric parameters.
 
-    tau is that of :func:`mbs_dynamics.inverse_dynamics`; the parameters are those of
+    tau is the result of :func:`mbs_dynamics.inverse_dynamics`; the parameters are described in
     :func:`mbs_dynamics.pose_sensitivity`.
 
     ``screws`` (..., m, 6) are the U_k, each in the frame that the body moved by ``joints[k]`` has
@@ -219,10 +219,10 @@ def torque_sensitivity(
         Y, Z = rep.motion_of_parent(i, V, A).rates(S)
         twice = 2.0 * Y
         changed = B[i] @ twice + M[i] @ Z + ad_dual(W[i]) @ S
-        for j, (W_j,) in to_ancestors(rep, i, changed):  # these stay where they are
+        for j, (W_j,) in to_ancestors(rep, i, changed):  # joints before the parameter
             dtau[j][k] = rep.screw(j).T @ W_j
         seen = {i: (twice[:3], Z)}
-        for j in model.beyond(i):  # these move along
+        for j in model.beyond(i):  # joints that the parameter displaces
             if j != i:
                 carry, (turn_p, Z_p) = rep.transform(j), seen[model.parents[j]]
                 seen[j] = carry.rotated(turn_p), carry @ Z_p
@@ -235,23 +235,24 @@ def torque_sensitivity(
 def composites_of(
     model: Tree, rep: BodyAxes, qd: Array, qdd: Array, loads: Loads
 ) -> tuple[list[Array], list[Array], list[Any], list[Gyration], list[Array]]:
-    """Return V, A, M, B and W of the bodies, each in its frame; those of the ground are last.
+    """Return V, A, M, B and W of all bodies, in their frames, and of the ground, last.
 
-    Twists V, and accelerations A of the origins less that of free fall. Inertias M, gyrations B and
-    wrenches W are composite: of all bodies that the joint of a body moves.
+    V are twists, A accelerations of the origins minus gravity. Inertias M, gyrations B and wrenches
+    W are composite: sums over the bodies that the joint moves.
     """
     V, A, W = recursion(model, rep, qd, qdd, loads)
     return V, A, composite_inertias(model, rep), composite_gyrations(model, rep, V), W
 
 
 def _derivatives(
-    model: Tree, q: Any, qd: Any, qdd: Any, wrenches: Any, own: dict[int, Any] | None = None
-) -> tuple[Array, Array, Array]:
-    """Return dtau/dq, dtau/dqd and M, blocks (k_i, k_j) of the joints of the bodies.
+    model: Tree, q: Any, qd: Any, qdd: Any, wrenches: Any, free: Sequence[int] = ()
+) -> tuple[Array, Array, Array, dict[int, tuple[Array, Array]]]:
+    """Return dtau/dq, dtau/dqd and M as blocks (k_i, k_j) for pairs of bodies.
 
-    For the bodies in ``own`` without M Z and 2 M X, of which Z and 2 X become its values. Equation
-    numbers: derivations.md.
+    For ``free`` bodies the products M Z and 2 M X are left out of the derivatives. The last result
+    has their Z and 2 X by body. Equation numbers: derivations.md.
     """
+    left_out: dict[int, tuple[Array, Array]] = {}
     rep = BodyAxes(model, q)
     V, A, M, B, W = composites_of(model, rep, qd, qdd, Loads(wrenches))
     dq, dqd, dqdd = (model.per_pair() for _ in range(3))
@@ -263,8 +264,8 @@ def _derivatives(
         X[i] = Y[i]
         if S.shape[1] > 1:  # with ad_(S s) S of the joint's own velocity s, zero for one screw
             X[i] = Y[i] + 0.5 * (ad(S @ rate[i]) @ S)
-        if own and i in own:
-            own[i] = Z[i], 2.0 * X[i]
+        if i in free:
+            left_out[i] = Z[i], 2.0 * X[i]
             X[i] = Z[i] = np.zeros((6, 6))
     for i, _ in model.inward():
         S_i = rep.screw(i)
@@ -273,7 +274,7 @@ def _derivatives(
         by_qdd = M[i] @ S_i
         dq[i, i], dqd[i, i], dqdd[i, i] = S_i.T @ by_q, S_i.T @ by_qd, S_i.T @ by_qdd
         dqdd[i, i] = dqdd[i, i] + model.rotor(i)
-        # bodies before the joint do not turn with it: (8)
+        # the joints before joint i do not turn with it: (8)
         loads = by_q + ad_dual(W[i]) @ S_i, by_qd, by_qdd, 2.0 * B[i].transposed(S_i)
         for j, (F_q, F_qd, F_qdd, m) in to_ancestors(rep, i, *loads):
             S_j = rep.screw(j)
@@ -282,4 +283,4 @@ def _derivatives(
             dqd[i, j] = m.T @ S_j[:3] + 2.0 * (F_qdd.T @ X[j])  # (10)
             dqdd[j, i] = S_j.T @ F_qdd
             dqdd[i, j] = dqdd[j, i].T
-    return dq, dqd, dqdd
+    return dq, dqd, dqdd, left_out

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
 from mbs_dynamics.algorithms.kinematics import twists_of
-from mbs_dynamics.algorithms.mass_matrix import composite_inertias
+from mbs_dynamics.algorithms.mass_matrix import carried
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import positive
 from mbs_dynamics.lie import so3
@@ -134,12 +134,11 @@ def centroidal_momentum(model: Tree, q: ArrayLike, qd: ArrayLike) -> FloatArray:
     Raises SingularError if no moving body has mass.
     """
     rep, rate = BodyFixed(model, q), model.joint_rates(qd)
-    P = [np.zeros(6)] * (model.nb + 1)  # of what a joint moves, relative to its body
-
-    def momentum(i: int, p: int, M: Inertia) -> None:
-        P[p] = P[p] + rep.transform(i).T @ (P[i] + M @ (rep.screw(i) @ rate[i]))
-
-    Mc = composite_inertias(model, rep, momentum)
+    Mc = [*(body.inertia for body in model.bodies), Inertia.zero()]
+    P = [np.zeros(6)] * (model.nb + 1)
+    for i, p in model.inward():  # momenta of all that joint i moves, relative to its parent
+        P[p] = P[p] + rep.transform(i).T @ (P[i] + Mc[i] @ (rep.screw(i) @ rate[i]))
+        Mc[p] = Mc[p] + carried(rep.transform(i), Mc[i])
     about_origin, linear = P[GROUND][:3], P[GROUND][3:]
     return np.concatenate([about_origin - so3.hat(center_of(Mc[GROUND])) @ linear, linear])
 

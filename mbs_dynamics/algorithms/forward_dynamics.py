@@ -112,7 +112,6 @@ def _articulated_body(
         p[i] = rep.bias(i, V[i])
         if loads.wrenches is not None:
             p[i] = p[i] - loads.wrenches[i]
-        inertias.begin(i)
     for i, parent in model.inward():
         U[i], d[i], rest = inertias.eliminate(i, parent)
         u_i: list[Any] = []

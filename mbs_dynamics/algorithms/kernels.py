@@ -98,19 +98,19 @@ def kernel_of(
     the model.
     """
     backend = default_backend() if backend is None else checked_backend(backend)
-    kept, shared = compiled(model), (key, variables(model))
-    with kept.lock:
-        own = kept.own.get((key, backend)) if defaults else None
-        if own is not None:
-            return own  # type: ignore[no-any-return]
-        kernels: dict[str, Kernel] = kept.kernels.get(shared, {})
+    store, shared = compiled(model), (key, variables(model))
+    with store.lock:
+        found = store.with_defaults.get((key, backend)) if defaults else None
+        if found is not None:
+            return found  # type: ignore[no-any-return]
+        kernels: dict[str, Kernel] = store.kernels.get(shared, {})
         if backend not in kernels:
             traced = next((kernel.program for kernel in kernels.values()), None) or program()
             kernels = {**kernels, backend: Kernel(traced, backend=backend)}
-            kept.kernels[shared] = kernels
+            store.kernels[shared] = kernels
         kernel = kernels[backend]
         if defaults:
             values = _inputs_by_name(model, kernel)
             kernel = kernel.with_defaults(values) if values else kernel
-            kept.own[key, backend] = kernel
+            store.with_defaults[key, backend] = kernel
         return kernel

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -39,20 +38,10 @@ def mass_matrix(model: Tree, q: ArrayLike, *, representation: str = "auto") -> F
     return model.to_coordinates(M, 2, symmetric=True)
 
 
-def composite_inertias(
-    model: Tree, rep: Representation, visit: Callable[[Any, Any, Any], None] | None = None
-) -> Any:
-    """Return the total inertia beyond each joint, and that of all bodies for the ground, last.
-
-    ``visit(i, p, M^c_i)`` is called for each body i and its parent p, children first, to sum up
-    what else depends on the composite inertias.
-    """
-    Mc = model.per_body(rep.no_inertia)
-    for i, _ in model.outward():
-        Mc[i] = rep.inertia(i)
+def composite_inertias(model: Tree, rep: Representation) -> Any:
+    """Return the total inertia beyond each joint, and that of all bodies for the ground, last."""
+    Mc = [rep.inertia(i) for i in range(model.nb)] + [rep.no_inertia]
     for i, p in model.inward():
-        if visit is not None:
-            visit(i, p, Mc[i])
         Mc[p] = Mc[p] + carried(rep.transform(i), Mc[i])
     return Mc
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbs_dynamics.algorithms._algorithm import algorithm
-from mbs_dynamics.algorithms.partials import JacobianColumns
+from mbs_dynamics.algorithms.partials import Column, JacobianColumns
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.representation import operators, parameters_at
 from mbs_dynamics.representation.tree import Tree
@@ -76,16 +76,12 @@ def jacobian_sensitivity(
     """
     of, moved = JacobianColumns(model, q, body, representation), model.moved_by(joints)
     K = parameters_at(of.rep, of.frame, screws, moved)
-    turning = parameters_at(of.of_turning, of.frame, screws, moved) if of.is_mixed else K
-    dJ: Any = [np.zeros((6, len(moved), body.joint.nv), dtype=object) for body in model.bodies]
-    dJ.append(np.zeros((6, len(moved), 0)))  # of the ground, also where there is no body
+    turning = parameters_at(of.turning, of.frame, screws, moved)
     path = model.path(of.frame.body)
+    dJ: Any = np.full((6, model.n, len(moved)), 0.0, dtype=object)
     for k, i in enumerate(moved):
-        if i not in path:
-            continue
-        K_k = K[k][:, None], turning[k][:, None]
-        for j, _ in model.supporting(i):
-            dJ[j][:, k] = of.changes(of.columns(j), K_k)[0][:, :, 0]
-        for j in path[path.index(i) :]:
-            dJ[j][:, k] = of.changes(K_k, of.columns(j))[1][:, :, 0]
-    return np.asarray(model.to_coordinates(dJ, weighted=False).swapaxes(-1, -2))
+        if i in path:
+            parameter = Column(i - 0.5, K[k], turning[k])
+            for column, j in of.columns:
+                dJ[:, j, k] = dJ[:, j, k] + of.derivative(column, (parameter,))
+    return np.asarray(dJ)

@@ -32,7 +32,7 @@ def missing(package: str) -> BackendError:
 
 
 def refused(name: str, system: str) -> BackendError:
-    """Return the exception for derivatives that a pullback does not provide."""
+    """Return the exception for derivatives that reverse-mode gradients do not provide."""
     return BackendError(
         f"{name}: second derivatives and forward-mode derivatives are not available in {system}; "
         "mbs_dynamics.bridges.casadi has them"
@@ -42,18 +42,17 @@ def refused(name: str, system: str) -> BackendError:
 def kernel_for(
     function: Callable[..., Any] | str, model: Model, options: Mapping[str, Any]
 ) -> Kernel:
-    """Return the kernel of an algorithm, of which properties of the model are defaults.
+    """Return the kernel of an algorithm; properties of the model are defaults of its inputs.
 
-    ``options`` are those of :func:`mbs_dynamics.compile`; ``inertial_parameters=True`` makes those
-    of all bodies an input, in place of payload and armature, which they include.
+    ``options`` are those of :func:`mbs_dynamics.compile`. ``inertial_parameters=True`` makes the
+    parameters of all bodies an input, which replaces payload and armature.
     """
     others = {name: x for name, x in options.items() if name != INERTIAL}
     if not options.get(INERTIAL, False):
         return compile(function, model, **others)
     backend = others.pop("backend", None)
-    algorithm, arrays, chosen = asked_of(function, others)
+    algorithm, arrays, complete = asked_of(function, others)
     algorithm.check_model(model)
-    complete = algorithm.complete(chosen)
     model = algorithm.model_for(model, complete)
 
     def on_tree(tree: Tree, entries: Any) -> None:
@@ -80,9 +79,9 @@ def program_with(
     extra: tuple[str, int],
     on_tree: Callable[[Tree, Any], None],
 ) -> Program:
-    """Return an algorithm traced on a tree that ``on_tree`` changes by entries of a further input.
+    """Return an algorithm traced with one more input, whose name and size are ``extra``.
 
-    ``extra`` is the name and the size of that input.
+    ``on_tree(tree, entries)`` changes the tree by the entries of this input before the trace.
     """
     name, size = extra
 
@@ -95,10 +94,10 @@ def program_with(
 
 
 def split(kernel: Kernel, **wanted: bool) -> tuple[list[Port], dict[str, Any]]:
-    """Return the inputs of a kernel that remain inputs, and the values of the others.
+    """Return the ports of a kernel that remain inputs, and the values of those that do not.
 
-    ``wanted`` are properties of the model that stay, or else are constants. Raises ArgumentError
-    for one that the kernel does not take.
+    ``wanted`` says for each property of the model whether it is an input (True) or a constant.
+    Raises ArgumentError if an input is wanted that the kernel does not have.
     """
     values = kernel.signature.optional
     for name, asked in wanted.items():
@@ -115,7 +114,7 @@ def split(kernel: Kernel, **wanted: bool) -> tuple[list[Port], dict[str, Any]]:
 def evaluated(
     program: Program, inputs: Mapping[str, Any], meaning: Mapping[str, Callable[..., Any]]
 ) -> dict[str, Any]:
-    """Return the outputs by name as object arrays of other scalars."""
+    """Return the outputs by name, as object arrays of the scalars of another system."""
     flat = {name: np.asarray(x, dtype=object).reshape(-1).tolist() for name, x in inputs.items()}
     outputs = evaluate_on(program.module, flat, meaning)
     arrays = {}
@@ -131,7 +130,7 @@ def check_size(program: Program, most: int, cost: str) -> None:
     total = program.operations.total
     if total > most:
         raise ArgumentError(
-            f"model: {program.name} takes {total} operations, {cost}; valid are at most {most}"
+            f"model: {program.name} takes {total} operations, {cost}; the limit is {most}"
         )
 
 

@@ -66,9 +66,8 @@ def to_sympy(function: Callable[..., Any] | str, model: Model, **options: Any) -
     Raises what :func:`mbs_dynamics.compile` raises, and ArgumentError for more than 2000
     operations.
     """
-    algorithm, arrays, chosen = asked_of(function, options)
+    algorithm, arrays, complete = asked_of(function, options)
     algorithm.check_model(model)
-    complete = algorithm.complete(chosen)
     model = algorithm.model_for(replace(model, _placed=()), complete)  # all r<i> are symbols
     numbers = _numbers_of(model)
 

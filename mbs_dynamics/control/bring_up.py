@@ -20,6 +20,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from mbs_dynamics.control.guarded_arm import Command, GuardedArm
 from mbs_dynamics.control.motors import Frame
 
@@ -97,7 +99,7 @@ class BringUp:
         self.done = False
         self.problems: list[str] = []
         self.responses: list[JointResponse] = []
-        self._limits, self._stiffness = arm.guard.efforts, arm.motors.stiffness
+        self._limits, self._stiffness = arm.motors.limits, arm.motors.stiffness
         self._joint = 0
         self._begun = False
         self._start_phase(math.inf, 0.0)
@@ -118,12 +120,12 @@ class BringUp:
         self._positions: list[float] = []
         self._efforts: list[float] = []
         m = len(self._limits)
-        self.arm.policy.nudge = [nudge if k == self._joint else 0.0 for k in range(m)]
+        self.arm.nudge = [nudge if k == self._joint else 0.0 for k in range(m)]
 
     def _stop(self, *problems: str) -> None:
         self.done = True
         self.problems += problems
-        self.arm.policy.nudge = []
+        self.arm.nudge = ()
 
     def step(self, t: float, frames: Sequence[Frame] = ()) -> Command:
         """Return the command for the motors, as the step of the arm does."""
@@ -136,25 +138,24 @@ class BringUp:
             if not problems:
                 self._begun = True
                 self._start_phase(t, 0.0)
-            elif self.arm.guard.q or t - self._since >= FIRST_FRAMES:
+            elif np.isfinite(self.arm.positions).all() or t - self._since >= FIRST_FRAMES:
                 self._stop(*problems)
             return command
-        if problem := self.arm.guard.input_problem(t):
+        if problem := self.arm.input_problem(t):
             self._stop(problem)
-        elif self.arm.guard.evidence.active:  # what holds the arm still changes
+        elif self.arm.weighing:  # what holds the arm still changes
             self._start_phase(t, 0.0)
         else:
             self._observe(t)
         return command
 
     def _observe(self, t: float) -> None:
-        guard, k = self.arm.guard, self._joint
-        coordinate = guard.joints[k]
-        position = guard.q[coordinate]
+        k = self._joint
+        position, held = float(self.arm.positions[k]), float(self.arm.held[k])
         name = self.arm.motors.joint_names[k]
-        if abs(position - guard.drives.held[coordinate]) > STOP * LARGEST_MOTION:
+        if abs(position - held) > STOP * LARGEST_MOTION:
             self._stop(
-                f"{name} moved by {position - guard.drives.held[coordinate]:.3g} under a nudge of "
+                f"{name} moved by {position - held:.3g} under a nudge of "
                 f"{self._nudge:.3g}; expected was {self._nudge / self._stiffness[k]:.3g}: are "
                 "stiffness and units of its drive as in the table?"
             )
@@ -162,7 +163,7 @@ class BringUp:
         elapsed = t - self._since
         if elapsed >= SETTLE - AVERAGED:
             self._positions.append(position)
-            self._efforts.append(guard.measured[coordinate])
+            self._efforts.append(float(self.arm.efforts[k]))
         if elapsed >= SETTLE:
             self._advance(t)
 
@@ -183,7 +184,7 @@ class BringUp:
             self._at = self._at[:1]
             self._start_phase(t, min(self._trials[0] * self._limits[k], most))
             return
-        gravity = self.arm.guard.drives.fed_forward(self.arm.policy)[k]
+        gravity = self.arm.fed_forward[k]
         shown = abs(gravity) >= SHOWN * self._limits[k]
         feedback = self._effort / gravity if shown else math.nan
         name = self.arm.motors.joint_names[k]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.collision import CollisionDetector
 from mbs_dynamics.control.following import FLOATING, Followed, Following
 from mbs_dynamics.control.input_checks import JointStates
-from mbs_dynamics.control.policy import CommandPolicy, Fault
+from mbs_dynamics.control.policy import Fault
 from mbs_dynamics.control.settings import YIELDING
 from mbs_dynamics.model.model import Model
 
@@ -21,11 +22,22 @@ YIELDING_SHARE = 0.25
 """Share of the velocity limits up to which an arm that yields goes along with a contact."""
 
 
+class Stoppable(Protocol):
+    """What a collision stops."""
+
+    @property
+    def engaged(self) -> bool:
+        """Whether torques are enabled, or ramp in."""
+
+    def trip(self, now: float, fault: Fault) -> None:
+        """Stop for a fault."""
+
+
 class CollisionReaction:
     """Watches for collisions while torques are enabled, and stops or floats."""
 
     def __init__(
-        self, detector: CollisionDetector, policy: CommandPolicy, following: Following
+        self, detector: CollisionDetector, policy: Stoppable, following: Following
     ) -> None:
         self.detector = detector
         self._policy, self._following = policy, following

@@ -34,7 +34,6 @@ from mbs_dynamics.control.input_checks import (
     size,
 )
 from mbs_dynamics.control.laws.gravity import GravityLaw
-from mbs_dynamics.control.motors import Frame, Motors, in_si
 from mbs_dynamics.control.policy import CommandPolicy
 
 T = TypeVar("T", bound=tuple[Any, ...])
@@ -205,72 +204,3 @@ def _kernel_of_states(n: int, joints: tuple[int, ...]) -> Kernel:
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("q", "qd", "tau", "g"), (n,))
     shapes |= {"previous": (2 + 2 * n + 2 * m,), "of_coordinates": (5, n), "of_joints": (6, m)}
     return verified(usual, shapes, "usual_states")
-
-
-# -- frames ----------------------------------------------------------------------------------------
-
-
-class FastFrames:
-    """Frames of all motors of a table in which each joint has one motor.
-
-    ``hottest`` is the highest temperature in degrees Celsius.
-    """
-
-    def __init__(self, motors: Motors, hottest: float) -> None:
-        m = len(motors.motors)
-        self._kernel = _kernel_of_frames(m)
-        self._motors, self._hottest = motors, hottest
-        self._pack, self._memory, self._given = _numbers(2 + 6 * m)
-
-    def read(
-        self,
-        frames: Sequence[Frame],
-        at: Sequence[float],
-        before: Sequence[float],
-        slack: float,
-        latest: float,
-    ) -> tuple[Any, ...] | None:
-        """Return positions, velocities, efforts, stamps and reported positions, or None.
-
-        All are (m,), the first three in SI units, the last in the units of the drives. None if
-        anything is unusual. It is usual that stamps are after those ``before`` (m,) and not after
-        ``latest``, that positions are within ``slack`` of those ``at`` (m,), and that no drive
-        reports an error or is too hot.
-        """
-        try:
-            names, stamps, positions, velocities, efforts, *rest = zip(*frames, strict=True)
-            pick, rows, zeros, factors, unknown = self._motors.layout(names)
-            if unknown or len(rows) != len(at) or (rest and any(rest[0])):
-                return None
-            if self._hottest < math.inf and not max(rest[1]) <= self._hottest:
-                return None
-            times, reported = pick(stamps), pick(positions)
-            self._pack(
-                self._memory, 0, slack, latest, *times, *reported, *pick(velocities),
-                *pick(efforts), *at, *before,
-            )  # fmt: skip
-        except (IndexError, TypeError, ValueError, OverflowError, struct.error):
-            return None
-        results: list[float] = self._kernel(self._given, zeros, factors).tolist()
-        if results[0] != 1.0:
-            return None
-        m = len(at)
-        return results[1 : m + 1], results[m + 1 : -m], results[-m:], times, reported
-
-
-@lru_cache
-def _kernel_of_frames(m: int) -> Kernel:
-    def usual(given: Any, zeros: Any, factors: Any) -> Any:
-        slack, latest = given[:2]
-        stamps, positions, velocities, efforts, at, before = given[2:].reshape(6, m)
-        q, qd, tau = in_si(positions, velocities, efforts, zeros, factors)
-        usual = all_hold(
-            less(before, stamps),
-            less(stamps, latest),
-            less(size(np.subtract(q, at)), slack),
-            less(size(np.array(qd)), math.inf),
-        )
-        return np.concatenate([[usual], q, qd, tau])
-
-    shapes: dict[str, tuple[int, ...]] = {"given": (2 + 6 * m,), "zeros": (m,), "factors": (3, m)}
-    return verified(usual, shapes, "usual_frames")

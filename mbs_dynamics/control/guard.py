@@ -18,9 +18,8 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.control.collision import Collision, CollisionDetector, Thresholds
 from mbs_dynamics.control.collision_reaction import CollisionReaction
-from mbs_dynamics.control.drive_hold import DriveHold
 from mbs_dynamics.control.environment import in_force
-from mbs_dynamics.control.evidence import EFFORT_FLOOR, UNVERIFIED, Evidence, disagreement, shown
+from mbs_dynamics.control.evidence import UNVERIFIED, Evidence, shown
 from mbs_dynamics.control.fast_path import FastStates, maker
 from mbs_dynamics.control.following import Followed, Following
 from mbs_dynamics.control.input_checks import (
@@ -41,6 +40,7 @@ from mbs_dynamics.control.laws.gravity import GravityLaw
 from mbs_dynamics.control.laws.joint_impedance import JointImpedance
 from mbs_dynamics.control.laws.law import Law, LawState
 from mbs_dynamics.control.motor_table import coordinate_of
+from mbs_dynamics.control.period.evidence import EFFORT_FLOOR
 from mbs_dynamics.control.policy import (
     CommandLimits,
     CommandPolicy,
@@ -155,7 +155,6 @@ class Guard:
         """(n,) the latest trusted positions; empty before the first."""
         self.measured: list[float] = []
         """(n,) the latest measured efforts while at rest, NaN where unknown."""
-        self.drives = DriveHold(settings.joints, self.joints)
         self.evidence = Evidence(settings.joints)
         self._aimed = False
         """Whether a reference was set since torques were enabled."""
@@ -365,17 +364,15 @@ class Guard:
         else:
             self.sources.note(now, used=True)
         if self.evidence.active and not self.doubts:
-            self._weigh(state, q, efforts, now)
+            self._weigh(state, q, now)
         torques = None
         if Doubt.STATE not in self.doubts:
             self.q = state.positions
             if not resting:
                 torques = self._torques(q, state.positions, damped, efforts, now)
-        held = self.drives.torques(policy, self.q, self.law, now)
-        asked = policy.command(now, held or torques, until)
-        self.drives.switched(policy, now)
+        asked = policy.command(now, torques, until)
         if self.tracking is not None and asked is not None:
-            self.tracking.commanded(self.drives.expected(policy, asked, state))
+            self.tracking.commanded(asked)
         self._watch_saturation(now)
         return Answer(asked, rejection)
 
@@ -404,8 +401,7 @@ class Guard:
                     self.speeds.restart()
                     if not resting and self.q:
                         self.input.keep_turns(self.q)
-        compared = self.policy.engaged and not self.drives.switching(now)
-        if trouble is None and self.tracking is not None and compared:
+        if trouble is None and self.tracking is not None and self.policy.engaged:
             trouble = self.tracking.check(self.commanded(efforts))
         return trouble
 
@@ -447,16 +443,13 @@ class Guard:
             reasons.append(f"{without}: no collision is detected (collision_file)")
         return "; ".join(reasons)
 
-    def _weigh(self, state: JointStates, q: FloatArray, efforts: list[float], now: float) -> None:
+    def _weigh(self, state: JointStates, q: FloatArray, now: float) -> None:
         """Let unverified torques grow by what a state shows, or stop them."""
         policy, evidence = self.policy, self.evidence
-        if not policy.engaged and policy.grip < 1.0:  # they were released
+        if not policy.engaged:  # they were released
             evidence.end()
         else:
-            needed, agree = self.law.holding_torques(q, now), None
-            if policy.grip == 1.0:
-                exerted = self._efforts_of_drives(state, efforts)
-                agree = not disagreement(self.settings, exerted, needed, self.efforts)
+            needed = self.law.holding_torques(q, now)
             positions, rates = list(state.positions), list(state.rates)
             fault = evidence.update(
                 now,
@@ -464,22 +457,13 @@ class Guard:
                 self.commanded(rates),
                 needed,
                 self.efforts,
-                policy.grip,
-                agree,
                 self._stays,
-                policy.grip == 0.0 and not self.drives.switching(now),
             )
-            engaged, alone = policy.engaged, policy.state is GuardState.ENABLED
             if fault is not None:
-                if self._opposed(state, needed):
-                    evidence.share = policy.most_share = 0.0
-                self.remark = "" if engaged else fault.reason
                 policy.trip(now, fault)
                 self.law.settle(now, self.settings.ramp_time, self.periods.longest)
-            elif (alone and policy.grip == 0.0) or (evidence.whole and not engaged):
-                evidence.watch(now, True)
             else:
-                evidence.watch(now, False)
+                evidence.watch(now, policy.state is GuardState.ENABLED)
         policy.most_share = evidence.share
 
     @property
@@ -487,23 +471,6 @@ class Guard:
         """Whether no law moves the arm: it floats, or springs hold it where it was enabled."""
         springs = isinstance(self.following.law, (JointImpedance, CartesianImpedance))
         return self.following.idle or (springs and not self._aimed)
-
-    def _opposed(self, state: JointStates, needed: Sequence[float]) -> bool:
-        """Return whether the loops of drives that hold the arm work against gravity torques."""
-        none = [0.0] * len(needed)
-        loops = self.drives.expected(self.policy, none, state)
-        shares = [
-            max(abs(x) / most for x, most in zip(values, self.efforts, strict=True))
-            for values in (loops, needed)
-        ]
-        return shares[0] > 0.5 * self.evidence.share * shares[1]
-
-    def _efforts_of_drives(self, state: JointStates, efforts: list[float]) -> list[float]:
-        """Return the efforts (m,) of drives that hold the arm: measured, else by their loops."""
-        measured = self.commanded(efforts)
-        if self.settings.effort_check != "off" and shown(measured):
-            return measured
-        return self.drives.expected(self.policy, list(self.policy.latest), state)
 
     def commanded(self, values: list[float]) -> list[float]:
         """Return those of values (n,) that belong to commanded joints."""
@@ -642,8 +609,7 @@ class Guard:
         """Return the command that is due without a new state of the robot; None: no command."""
         self._watch(now)
         self._valid_until = math.inf
-        held = self.drives.torques(self.policy, self.q, self.law, now)
-        return self.policy.command(now, held)
+        return self.policy.command(now)
 
     def due_in(self, now: float) -> float:
         """Return in how many seconds :meth:`tick` must be called, if nothing else happens."""
@@ -722,8 +688,8 @@ class Guard:
     def enable(self, now: float, limits: CommandLimits) -> None:
         """Begin to ramp in, where nothing forbids it. Raises ArgumentError for invalid limits.
 
-        Where neither measured efforts nor drives that hold the arm have shown that the torques are
-        right, these grow slowly, as :mod:`~mbs_dynamics.control.evidence` describes.
+        Where measured efforts have not shown that the torques are right, these grow slowly, as
+        :mod:`~mbs_dynamics.control.evidence` describes.
         """
         start, verified = None, self._verified
         if self.settings.start_from == "effort" and self.policy.at_rest:
@@ -747,13 +713,6 @@ class Guard:
         if self.q:
             self.law.springs.begin(self.q)
         self.settle(now)
-
-    def hold(self, now: float) -> None:
-        """Let drives hold the arm. Raises ArgumentError if they cannot."""
-        if self.policy.grip < 1.0 and self.policy.state is GuardState.DISABLED:
-            self._gather_evidence(now, self.settings.ramp_in_time)
-            self.policy.most_share = self.evidence.share
-        self.policy.hold(now, self.limits)
 
     def taken_over(self, now: float) -> None:
         """Watch the arm again, if nothing has shown that torques are right: they hold it now."""
@@ -781,12 +740,10 @@ class Guard:
         """Whether the torques of an arm that can be enabled are known to be right."""
         if not self.policy.at_rest:
             return True  # they act already
-        efforts, held = self.known_efforts(), self.policy.grip == 1.0
-        if held and self.evidence.passed:
-            return True
+        efforts = self.known_efforts()
         if self.settings.effort_check == "off" or not shown(efforts):
             return False
-        return held or not self.idle(efforts)
+        return not self.idle(efforts)
 
     def _gather_evidence(self, now: float, ramp_in_time: float) -> None:
         """Watch the arm from now on while torques grow."""

@@ -221,6 +221,8 @@ class Motors:
             for motor, joint in zip(self.motors, self._joints, strict=True)
         ]
         self._none = [0.0] * len(self.motors)
+        self._kp = [motor.kp for motor in self.motors]
+        self._kd = [motor.kd for motor in self.motors]
         self.layout = lru_cache(KEPT_LAYOUTS)(self._layout)
         by_joint = {motor.joint: motor for motor in self.motors}
         self._of_joints = lru_cache(KEPT_LAYOUTS)(
@@ -347,16 +349,14 @@ class Motors:
         self,
         torques: Sequence[float],
         positions: Sequence[float],
-        kp: float = 0.0,
-        kd: float = 0.0,
-        reported: Sequence[float] = (),
+        kp: float | Sequence[float] = 0.0,
+        kd: float | Sequence[float] = 0.0,
     ) -> list[MotorCommand]:
         """Return the commands of all motors.
 
         ``torques`` (m,) in N m or N and ``positions`` (m,) in rad or m are those of
-        ``joint_names``; ``kp`` and ``kd`` are shares of the gains of the table: both 0 for torques
-        alone, both 1 to hold the positions, kp 0 and kd 1 to damp. ``reported`` are the positions
-        in the units of the drives, if they are known.
+        ``joint_names``; ``kp`` and ``kd`` are shares of the gains of the table, one for all joints
+        or (m,): both 0 for torques alone, both 1 to hold the positions, kp 0 and kd 1 to damp.
         """
         if not len(torques) == len(positions) == len(self.joint_names):
             raise ArgumentError(
@@ -370,13 +370,19 @@ class Motors:
         none = self._none
         columns = (
             self._names,
-            reported or map(add, self._zeros, map(mul, self._positions, positions)),
+            map(add, self._zeros, map(mul, self._positions, positions)),
             none,
-            [kp * motor.kp for motor in self.motors] if kp else none,
-            [kd * motor.kd for motor in self.motors] if kd else none,
+            self._shares(kp, self._kp),
+            self._shares(kd, self._kd),
             map(mul, self._efforts, torques),
         )
         return list(map(_command, zip(*columns, strict=True)))
+
+    def _shares(self, share: float | Sequence[float], gains: list[float]) -> list[float]:
+        """Return shares of the gains of all motors, of one share or one for each joint."""
+        if isinstance(share, (int, float)):
+            return [share * gain for gain in gains]
+        return [share[joint] * gain for joint, gain in zip(self._joints, gains, strict=True)]
 
 
 def _remarks(motors: Motors, stated: Mapping[str, float]) -> Iterable[str]:

@@ -109,8 +109,6 @@ class CommandLimits(NamedTuple):
     """Time in s after a release in which gravity torques do not ramp out yet, while states come.
 
     In it, another controller may take over."""
-    hand_over_time: float = 0.0
-    """Time in s in which drives let go of the arm once its torques have ramped in."""
 
     def check(self) -> None:
         """Raise ArgumentError for limits under which torques could not ramp out in time."""
@@ -142,20 +140,14 @@ class CommandPolicy:
     """Converts wanted torques to commands, or to no command, and stores who holds the arm.
 
     Parameters: ``on_fault`` is one of ON_FAULT; it may be changed at any time and applies to
-    the next fault. Where ``drives_hold``, the position loops of the drives hold the arm whenever
-    torques do not: with gravity torques fed forward, and from one to the other without a gap. Call
-    :meth:`command` with the torques for each valid state of the robot, and without them after the
-    time that :meth:`due_in` returns.
+    the next fault. Call :meth:`command` with the torques for each valid state of the robot, and
+    without them after the time that :meth:`due_in` returns.
     """
 
-    def __init__(self, on_fault: str = "ramp_down", *, drives_hold: bool = False) -> None:
+    def __init__(self, on_fault: str = "ramp_down") -> None:
         self.on_fault = on_fault
-        self.drives_hold = drives_hold
         self.since: float
         """When torques were enabled or released the last time, in s."""
-        self.grip = 0.0
-        """Share of the gains of the drives' position loops that is commanded, from 0 to 1."""
-        self._entered = math.inf
         self.state = GuardState.DISABLED
         self.fault: Fault | None = None
         """The latest fault; it stays until it is cleared."""
@@ -164,9 +156,7 @@ class CommandPolicy:
         """(n,) the latest command, which the controller holds; empty before the first."""
         self.limited = Limited()
         self.most_share = 1.0
-        """Largest share of gravity torques while they ramp in, or while drives hold the arm."""
-        self.nudge: Sequence[float] = ()
-        """(n,) torques in addition to gravity torques while drives hold the arm; empty: none."""
+        """Largest share of gravity torques while they ramp in."""
         self._commanded_at = 0.0
         self._begin = self.since = 0.0
         self._dismissed = False
@@ -185,7 +175,7 @@ class CommandPolicy:
     @property
     def settled(self) -> bool:
         """Whether torques alone hold the arm, none of them at its limit."""
-        return self.state is GuardState.ENABLED and self.grip == 0.0 and not self.limited.effort
+        return self.state is GuardState.ENABLED and not self.limited.effort
 
     @property
     def stopping(self) -> bool:
@@ -203,9 +193,9 @@ class CommandPolicy:
 
     @property
     def at_rest(self) -> bool:
-        """Whether no torque is commanded, nor held by a controller, or drives hold the arm."""
+        """Whether no torque is commanded, nor held by a controller."""
         released = self.state in (GuardState.DISABLED, GuardState.FAULT)
-        return released and (self.grip == 1.0 or not any(self.latest))
+        return released and not any(self.latest)
 
     def enable(
         self, now: float, limits: CommandLimits, start: Sequence[float] | None = None
@@ -236,32 +226,15 @@ class CommandPolicy:
         self._share, self._torques = 0.0, None
         self._saturated_since = {}
         self._dismissed = False
-        self._entered = math.inf
-        self.grip = float(self.drives_hold)
         self.limited = Limited()
         self.state = GuardState.RAMPING_IN
-
-    def hold(self, now: float, limits: CommandLimits) -> None:
-        """Let the drives hold the arm where it is, if torques are disabled.
-
-        Raises ArgumentError for invalid limits, or if the drives cannot hold.
-        """
-        if not self.drives_hold:
-            raise ArgumentError("the drives cannot hold the arm: kp is 0 in the table of motors")
-        if self.state is not GuardState.DISABLED or self.grip == 1.0:
-            return
-        limits.check()
-        self.limits, self.latest = limits, (0.0,) * len(limits.effort)
-        self._from, self._torques = self.latest, None
-        self._commanded_at = now
-        self._release(now, "hold")
 
     def disable(self, now: float) -> None:
         """Ramp out. Torques that are held after a fault ramp out as well."""
         if self.engaged:
             self.state = GuardState.RAMPING_OUT
             self._release(now, "ramp_down")
-        elif self.holding and not self.drives_hold:
+        elif self.holding:
             if self.state is GuardState.DISABLED:
                 self.state = GuardState.RAMPING_OUT
             self._from, self._share, self._torques = self.latest, 0.0, None
@@ -300,8 +273,6 @@ class CommandPolicy:
     def _release(self, now: float, how: str) -> None:
         self._stop = how
         self._begin = self.since = now
-        if self.drives_hold:
-            self._stop, self.grip, self._share = "hold", 1.0, self.most_share
 
     @property
     def _doubts_gravity(self) -> bool:
@@ -330,21 +301,16 @@ class CommandPolicy:
                 self._begin = now
         elif self.engaged and not self._outdated(now):
             return None
-        if self.state is GuardState.DISABLED and self.grip == 0.0:
+        if self.state is GuardState.DISABLED:
             return None
-        if self.state is GuardState.FAULT and self.grip == 0.0 and not self.stopping:
+        if self.state is GuardState.FAULT and not self.stopping:
             return None
         if self.state is GuardState.RAMPING_IN and torques is not None:
             elapsed, whole = now - self._begin, self.limits.ramp_in_time
             self._share = 1.0 if elapsed >= whole else max(0.0, elapsed) / whole
             self._share = min(self._share, self.most_share)
             if self._share == 1.0:
-                self.state, self._entered = GuardState.ENABLED, now
-        elif self.grip == 1.0 and not self.engaged:
-            self._share = self.most_share
-        if self.state is GuardState.ENABLED and self.grip > 0.0:
-            elapsed, whole = now - self._entered, self.limits.hand_over_time
-            self.grip = 0.0 if elapsed >= whole else 1.0 - elapsed / whole
+                self.state = GuardState.ENABLED
         command = self._limit(now, self._wanted(now))
         if self.state is GuardState.RAMPING_OUT and self._released_by(now, command):
             self.state = GuardState.DISABLED
@@ -395,14 +361,10 @@ class CommandPolicy:
         return k, now - since
 
     def _takes(self, now: float, torques: Torques) -> bool:
-        """Return whether torques can be used: not in a stop by hold, nor if one is not finite.
-
-        Where drives hold the arm, gravity torques follow loads in a stop as well.
-        """
-        if self.grip < 1.0 and (
-            self.state is GuardState.DISABLED
-            or (self.state is GuardState.FAULT and self._stop != "ramp_down")
-        ):
+        """Return whether torques can be used: not in a stop by hold, nor if one is not finite."""
+        if self.state is GuardState.DISABLED:
+            return False
+        if self.state is GuardState.FAULT and self._stop != "ramp_down":
             return False
         # mostly; a sum may overflow where no number does
         if math.isfinite(sum(torques.gravity) + sum(torques.damping) + sum(torques.assist)):
@@ -445,13 +407,11 @@ class CommandPolicy:
             left = self._left(now)
             wanted = [left * x for x in self._held_back(wanted)]
             damps = self._stop == "ramp_down" and left > 0.0
-            if self._doubts_gravity and not self.drives_hold:
+            if self._doubts_gravity:
                 wanted = [0.0] * len(wanted)
             if self.fault is not None and self.fault.doubt is Doubt.MOTOR:
                 for k in self.fault.joints:
                     wanted[k] = 0.0
-            if self.nudge and self.grip == 1.0:
-                wanted = list(map(add, wanted, self.nudge))
         if torques is not None and damps and torques.damping:
             if self._damps_until:
                 pairs = zip(wanted, torques.damping, self._damps_until, strict=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS
 from mbs_dynamics.settings import Settings, names_setting, number, option, parameters_of
+
+A = TypeVar("A", bound="ArmSettings")
 
 ALGORITHMS = (AUTO, *REPRESENTATIONS)
 """Valid values of ``algorithm``."""
@@ -219,7 +221,7 @@ class ArmSettings(InputSettings):
     )
 
     @classmethod
-    def of(cls, joints: Sequence[str], **options: Any) -> ArmSettings:
+    def of(cls: type[A], joints: Sequence[str], **options: Any) -> A:
         """Return settings for these joints.
 
         Options that hold one value for each joint may be one value for all, or a mapping from names

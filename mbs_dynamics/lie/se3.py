@@ -3,8 +3,8 @@
 """The group of rigid-body motions SE(3): screws, adjoints, exp, log, dexp and its inverse.
 
 Poses C (..., 4, 4) map body to inertial coordinates; twists and screws (..., 6) have the angular
-part first. All functions take floats, with leading batch axes, and arrays of traced symbols, but
-:func:`screw_parameters` floats only.
+part first. All functions take floats, with leading batch axes, and arrays of traced symbols, except
+for :func:`screw_parameters`, which takes floats only.
 """
 
 from __future__ import annotations

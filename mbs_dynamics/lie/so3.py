@@ -53,8 +53,8 @@ def exp(x: Array) -> Array:
 def log(R: Array) -> Array:
     """Return the rotation vector of a rotation matrix, with an angle of at most pi.
 
-    At pi both signs of the axis are logarithms; one of them is returned. Computed from the unit
-    quaternion by its largest component (Shepperd), because the trace alone loses half the digits
+    At pi both signs of the axis are logarithms; one of them is returned. The unit quaternion is
+    computed from its largest component (Shepperd), because the trace alone loses half the digits
     near zero and near pi.
     """
     w, v = _quaternion(np.asarray(R))
@@ -73,7 +73,7 @@ def quaternion_log(q: Array) -> Array:
 
 
 def _log(w: Array, v: Array, limit: Array) -> Array:
-    """Return 2 atan2(n, w) v / n with n = |v|, where ``limit`` is that of the scale for n = 0."""
+    """Return 2 atan2(n, w) v / n with n = |v|; ``limit`` is 2 atan2(n, w) / n for n = 0."""
     n2 = square(v)
     tiny = less(n2, TINY)
     n = sqrt(select(tiny, 1.0, n2))
@@ -99,7 +99,7 @@ def dexp_inv(x: Array) -> Array:
 def symmetric(A: Array) -> Array:
     """Return A (3, 3) with its lower triangle replaced by the upper one.
 
-    For products that are symmetric: their lower triangle is then never computed.
+    The lower triangle of a symmetric product is then never computed.
     """
     A = np.array(A)
     for i, j in ((1, 0), (2, 0), (2, 1)):

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies, and the frames fixed to them."""
+"""Bodies, the frames fixed to them, and the fixed joints between these."""
 
 from __future__ import annotations
 
@@ -42,6 +42,12 @@ class Body(Value):
             object.__setattr__(self, "home_rel", checks.snap(C))
 
 
+def add_inertia(bodies: list[Body], i: int, inertia: Inertia) -> None:
+    """Add the inertia of a merged link to body i of a list; that on the ground does not count."""
+    if i != GROUND:
+        bodies[i] = replace(bodies[i], inertia=bodies[i].inertia + inertia)
+
+
 class Frame(NamedTuple):
     """A named frame fixed to a body: a body's own frame, or a link merged into it."""
 
@@ -51,15 +57,15 @@ class Frame(NamedTuple):
     placement: FloatArray
     """(4, 4) pose in the frame of that body."""
     inertia: Inertia | None = None
-    """Of a merged link alone, in the frame of that body, of whose inertia it is a part."""
+    """Inertia of a merged link, in the frame of that body, whose inertia includes it."""
     parent: str | None = None
-    """Link to which it is fixed; None for the root of its body, or of what is on the ground."""
+    """Link to which it is fixed; None for the root link of its body or of the ground."""
     joint: str | None = None
     """Name of the fixed joint between the two; None if it has no name."""
 
 
 class Frames(Mapping[str, Frame]):
-    """Frames by name; a name that does not exist raises UnknownBodyError, which lists the valid."""
+    """Frames by name; other names raise UnknownBodyError, which lists the valid ones."""
 
     def __init__(self, frames: Mapping[str, Frame]) -> None:
         self._frames = dict(frames)
@@ -80,12 +86,12 @@ class Frames(Mapping[str, Frame]):
         return len(self._frames)
 
 
-def placed(
+def with_poses(
     bodies: Sequence[Body], frames: Mapping[str, Frame], poses: Mapping[str, Any]
 ) -> tuple[tuple[Body, ...], Frames]:
-    """Return bodies and frames, some of which have other poses (4, 4), numbers or symbols.
+    """Return bodies and frames, those in ``poses`` with other B_i or placements (4, 4).
 
-    That of a body is B_i, that of another frame is its placement.
+    Poses are numbers or symbols.
     """
     moved, named = {body.name: body for body in bodies}, dict(frames)
     for name, C in poses.items():
@@ -106,3 +112,55 @@ def preorder(parents: Sequence[int]) -> list[int]:
         order.append(left.pop())
         left += children.get(order[-1], [])[::-1]
     return order
+
+
+class FixedJoint(NamedTuple):
+    """A fixed joint within a body or on the ground, with the links beyond it."""
+
+    child: Frame
+    """The link beyond it."""
+    links: frozenset[str]
+    """The links beyond it on the same body, the child included."""
+    inertia: Inertia
+    """Of these links, in the frame of the body, as their description states it; no payloads."""
+
+
+def fixed_joint(bodies: Sequence[Body], frames: Mapping[str, Frame], child: str) -> FixedJoint:
+    """Return the fixed joint above a link."""
+    body = frames[child].body
+    merged = [name for name, frame in frames.items() if frame.body == body]
+    links = frozenset(name for name in merged if child in chain(frames, name))
+    inertia = Inertia.zero()
+    for name in links:
+        inertia = inertia + link_inertia(bodies, frames, name)
+    return FixedJoint(frames[child], links, inertia)
+
+
+def chain(frames: Mapping[str, Frame], link: str | None) -> list[str]:
+    """Return a link, the one to which it is fixed, and so on to the root of its body."""
+    links = []
+    while link is not None:
+        links.append(link)
+        link = frames[link].parent
+    return links
+
+
+def start_of(bodies: Sequence[Body], i: int) -> str | None:
+    """Return the link from which the joint of body i starts; None for a nameless ground."""
+    body = bodies[i]
+    return bodies[body.parent].name if body.on is None and body.parent != GROUND else body.on
+
+
+def link_inertia(bodies: Sequence[Body], frames: Mapping[str, Frame], link: str) -> Inertia:
+    """Return the inertia of a single link, in the frame of its body.
+
+    For the link that names the body it is that of the body without the merged links.
+    """
+    frame = frames[link]
+    if frame.body == GROUND or link != bodies[frame.body].name:
+        return frame.inertia or Inertia.zero()
+    inertia = bodies[frame.body].inertia
+    for other in frames.values():
+        if other.body == frame.body and other.inertia is not None:
+            inertia = inertia - other.inertia
+    return inertia

@@ -13,7 +13,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.locks import Lock
 from mbs_dynamics.model.values import FifoCache
 
-MOST_KERNELS = 500
+MAX_KERNELS = 500
 """Largest number of kernels and other results that are stored for a model."""
 
 
@@ -21,12 +21,12 @@ class Compiled:
     """Kernels of a model; those compiled are shared by models that differ in gravity or loads."""
 
     def __init__(self, others: Compiled | None = None) -> None:
-        self.kernels: FifoCache = FifoCache(MOST_KERNELS) if others is None else others.kernels
+        self.kernels: FifoCache = FifoCache(MAX_KERNELS) if others is None else others.kernels
         """Compiled kernels, for any gravity and loads, and other results that need neither."""
         self.lock: Any = Lock() if others is None else others.lock
         """Held during compilation, so that no two threads compile the same."""
-        self.own: FifoCache = FifoCache(MOST_KERNELS)
-        """Kernels with gravity and loads of this very model as defaults, by the same keys."""
+        self.with_defaults: FifoCache = FifoCache(MAX_KERNELS)
+        """Kernels whose gravity and loads default to those of this model, by the same keys."""
 
     def get_or_create(self, key: Hashable, create: Callable[[], Any]) -> Any:
         """Return the shared value of a key, which is created once."""
@@ -54,7 +54,7 @@ def placements(model: Any) -> FloatArray:
 
 
 def variables(model: Any) -> tuple[tuple[int, ...], bool, tuple[str, ...]]:
-    """Return the bodies with loads, whether there is armature, and the links that are placed.
+    """Return the bodies with loads, whether there is armature, and :func:`placed_links`.
 
     Kernels are compiled for these, and have their values as inputs.
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,46 +25,29 @@ AT_LIMIT, NEAR = 0.02, 0.01
 """Distance in rad or m, and share of the range, within which a joint is at a limit."""
 
 QUATERNION_TOLERANCE = 1e-3
-"""How far the length of a quaternion may be from one before it is refused."""
+"""Largest difference of the length of a quaternion from one."""
 
 
-class CoordinateLimits(NamedTuple):
-    """Limits of the n coordinates, each (n,), infinite where none is stated.
+def properties_of(joints: Sequence[Joint], n: int) -> dict[str, FloatArray]:
+    """Return limits, armature, damping and friction (n,) of coordinates, as fields of ``Model``.
 
-    Joints with several degrees of freedom have none.
-    """
+    They are those of all joints that a coordinate drives; infinite limits mean none. A velocity or
+    effort of zero or less counts as not stated, as exporters write it for unknown values;
+    diagnostics name such joints. ``lower`` is above ``upper`` if the joints of a coordinate have no
+    common position. Mimic joints have no motor, and thus no effort limit.
 
-    lower: FloatArray
-    """rad or m; above ``upper`` if the joints of a coordinate have no common position."""
-    upper: FloatArray
-    velocity: FloatArray
-    """rad/s or m/s."""
-    effort: FloatArray
-    """N m or N, of the joints that own the coordinates: mimic joints have no motor."""
-
-
-class Drivetrain(NamedTuple):
-    """Armature, damping and friction of the n coordinates, each (n,)."""
-
-    armature: FloatArray
-    """Inertia of the rotors, kg m^2 or kg."""
-    damping: FloatArray
-    """Viscous damping, N m s/rad or N s/m."""
-    friction: FloatArray
-    """Coulomb friction, N m or N."""
-
-
-def limits_of(joints: Sequence[Joint], n: int) -> CoordinateLimits:
-    """Return the limits of n coordinates, from all joints that they drive.
-
-    A velocity or effort of zero or less counts as not stated, as exporters write it for unknown
-    values; diagnostics name such joints.
+    At the rate v = ratio qd the rotor of a joint has the energy 1/2 a v^2, and the joint dissipates
+    the power d v^2 + F |v|.
     """
     lower, upper, velocity, effort = (np.full(n, sign * math.inf) for sign in (-1, 1, 1, 1))
+    armature, damping, friction = np.zeros(n), np.zeros(n), np.zeros(n)
     for joint in joints:
+        armature[joint.velocities] += joint.ratio**2 * joint.armature
+        damping[joint.velocities] += joint.ratio**2 * joint.damping
+        friction[joint.velocities] += abs(joint.ratio) * joint.friction
+        k, stated = joint.coordinate, joint.limits
         if joint.nv != 1:
             continue
-        k, stated = joint.coordinate, joint.limits
         if joint.mimics is None and stated.effort is not None and stated.effort > 0.0:
             effort[k] = stated.effort
         if joint.ratio == 0.0:  # it does not move
@@ -77,7 +60,18 @@ def limits_of(joints: Sequence[Joint], n: int) -> CoordinateLimits:
         lower[k], upper[k] = max(lower[k], ends[0]), min(upper[k], ends[1])
         if stated.velocity is not None and stated.velocity > 0.0:
             velocity[k] = min(velocity[k], stated.velocity / abs(joint.ratio))
-    return CoordinateLimits(*map(_fixed, (lower, upper, velocity, effort)))
+    properties = {
+        "lower": lower,
+        "upper": upper,
+        "velocity_limits": velocity,
+        "effort_limits": effort,
+        "armature": armature,
+        "damping": damping,
+        "friction": friction,
+    }
+    for values in properties.values():
+        values.flags.writeable = False
+    return properties
 
 
 def bounded(lower: FloatArray, upper: FloatArray) -> Array:
@@ -106,27 +100,13 @@ def is_continuous(joints: Sequence[Joint], lower: FloatArray, upper: FloatArray)
     return [joint.is_periodic and bool(free[joint.coordinate]) for joint in joints]
 
 
-def drivetrain_of(joints: Sequence[Joint], n: int) -> Drivetrain:
-    """Return armature, damping and friction of n coordinates, from all joints that they drive.
-
-    At the rate v = ratio qd the rotor of a joint has the energy 1/2 a v^2, and the joint dissipates
-    the power d v^2 + F |v|.
-    """
-    armature, damping, friction = np.zeros(n), np.zeros(n), np.zeros(n)
-    for joint in joints:
-        armature[joint.velocities] += joint.ratio**2 * joint.armature
-        damping[joint.velocities] += joint.ratio**2 * joint.damping
-        friction[joint.velocities] += abs(joint.ratio) * joint.friction
-    return Drivetrain(_fixed(armature), _fixed(damping), _fixed(friction))
-
-
 def velocity_names(joints: Sequence[Joint]) -> tuple[str, ...]:
-    """Return a name for each of n velocities: that of its joint, with an index if it has more."""
+    """Return the names of n velocities: those of joints, with an index for several of a joint."""
     return _names((joint.name, joint.nv) for joint in joints)
 
 
 def position_names(joints: Sequence[Joint]) -> tuple[str, ...]:
-    """Return a name for each of nq positions: that of its joint, with an index if it has more."""
+    """Return the names of nq positions: those of joints, with an index for several of a joint."""
     return _names((joint.name, joint.nq) for joint in joints)
 
 
@@ -155,8 +135,8 @@ def with_singles(joints: Sequence[Joint], q: FloatArray, values: FloatArray) -> 
 def check_single(joints: Sequence[Joint], what: str, *others: str, instead: str = "") -> None:
     """Raise ModelError, naming the joint, if one has several degrees of freedom.
 
-    ``what`` is for models without such joints, except for those called ``others``; for models with
-    them one uses something else ``instead``.
+    ``what`` begins the message, and ``instead`` names an alternative for such models. Joints called
+    ``others`` may have several.
     """
     for joint in joints:
         if joint.nv > 1 and joint.name not in others:
@@ -193,7 +173,7 @@ def checked_positions(joints: Sequence[Joint], name: str, q: ArrayLike) -> Float
 def by_joint(joints: Sequence[Joint], values: ArrayLike) -> dict[str, Any]:
     """Return an array (n,) of rates, torques or the like as a mapping from names of joints.
 
-    A number for a joint with one degree of freedom, else a list. The inverse of
+    Values are numbers for joints with one degree of freedom, else lists. The inverse of
     :meth:`mbs_dynamics.Model.vector`. Raises ArgumentError for a wrong shape or type.
     """
     array = checks.numbers("values", values, (sum(joint.nv for joint in joints),))
@@ -202,8 +182,3 @@ def by_joint(joints: Sequence[Joint], values: ArrayLike) -> dict[str, Any]:
         for joint in joints
         for k in joint.velocities[:1]
     }
-
-
-def _fixed(values: FloatArray) -> FloatArray:
-    values.flags.writeable = False
-    return values

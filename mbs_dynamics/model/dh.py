@@ -5,11 +5,11 @@
 Mohan and Saha, "A recursive, numerically stable, and efficient simulation algorithm for serial
 robots": Appendix A for the parameters, eqs. (9) to (17) for the links.
 
-**Frames.** Frame i + 1 of the paper has the pose Rz(theta_i) Tz(b_i) Tx(a_i) Rx(alpha_i) in frame
+**Frames.** Frame i + 1 of the paper has the pose Rz(theta_i) Tz(d_i) Tx(a_i) Rx(alpha_i) in frame
 i. Z_i is the axis of joint i, X_{i+1} the common normal from Z_i to Z_{i+1}. Frame 1 is fixed to
 the ground and is the inertial frame here; frame i + 1 is fixed to link i. This is the classical
 convention. In the modified one (Craig, Introduction to Robotics, section 3.4) frame i, fixed to
-link i, has the pose Rx(alpha) Tx(a) Rz(theta) Tz(b) in frame i - 1, where a and alpha, which Craig
+link i, has the pose Rx(alpha) Tx(a) Rz(theta) Tz(d) in frame i - 1, where a and alpha, which Craig
 numbers i - 1, are in row i: ``DHTable(rows, convention="modified")``.
 
 **Body frames.** Frame i + 1 does not have the axis of joint i as its z axis. The frame of body i is
@@ -17,11 +17,12 @@ the frame i of the paper, with its origin O_i on that axis, turned by theta_i an
 prismatic, moved by q_i. It is fixed to link i, has the axes X_{i+1} and Z_i, and in it
 
 - the joint screw X_i is (0, 0, 1, 0, 0, 0), or (0, 0, 0, 0, 0, 1) if prismatic;
-- B_i = Tz(b_{i-1}) Tx(a_{i-1}) Rx(alpha_{i-1}) Rz(theta_i);
-- the link is constant: a rod along z from O_i to the height b_i, then one along x, a_i long.
+- B_i = Tz(d_{i-1}) Tx(a_{i-1}) Rx(alpha_{i-1}) Rz(theta_i);
+- the link is constant: a rod along z from O_i to the height d_i, then one along x, a_i long.
 
-``theta`` and ``b`` of a row are the values at q_i = 0. A revolute joint adds q_i to theta, a
-prismatic one adds it to b; the rods of a prismatic link keep their lengths at q_i = 0.
+``theta`` and ``d`` of a row are the values at q_i = 0; the paper calls d_i b_i. A revolute joint
+adds q_i to theta, a prismatic one adds it to d; the rods of a prismatic link have their lengths at
+q_i = 0.
 
 In the modified convention frame i has the axis of joint i as its z axis, and is the frame of body
 i: B_i is the transformation above. The two rods are those of the classical convention; mass has a
@@ -30,8 +31,8 @@ i: B_i is the transformation above. The two rods are those of the classical conv
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import pi
 from typing import Any, NamedTuple
@@ -44,11 +45,10 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie.se3 import exp_screw
 from mbs_dynamics.model.body import Body, Frame
-from mbs_dynamics.model.diagnostics import MOST_TURNS, Diagnostic, diagnose_made
+from mbs_dynamics.model.diagnostics import MAX_ANGLE, Description, Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.joint import Limits
-from mbs_dynamics.model.model import STANDARD_GRAVITY, Model, warned
-from mbs_dynamics.model.screws import assemble
+from mbs_dynamics.model.joint import Joint, Limits, one_screw
+from mbs_dynamics.model.screws import checked_names
 
 SCREWS = {
     "revolute": np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0]),
@@ -62,14 +62,14 @@ TOOL = "tool"
 """Name of frame n + 1, the frame at the end of the last link."""
 
 
-class _Fields(NamedTuple):
-    """The fields of a row."""
+class DHRow(NamedTuple):
+    """One joint and the link that it moves."""
 
     a: float
     """Distance from Z_i to Z_{i+1} along X_{i+1}, in m; unlike in the paper, it may be negative."""
-    b: float
-    """Coordinate on Z_i of the foot of X_{i+1}, in m, of any sign; at q = 0 if prismatic. Most
-    texts call it d, which is accepted as well."""
+    d: float
+    """Coordinate on Z_i of the foot of X_{i+1}, in m, of any sign; at q = 0 if prismatic. The paper
+    calls it b."""
     alpha: float
     """Angle from Z_i to Z_{i+1} about X_{i+1}, in rad."""
     theta: float = 0.0
@@ -99,31 +99,9 @@ class _Fields(NamedTuple):
     """Coulomb friction at the joint, in N m or N."""
 
 
-class DHRow(_Fields):
-    """One joint and the link that it moves; ``d`` is another name of ``b``."""
-
-    __slots__ = ()
-
-    def __new__(cls, *fields: Any, d: float | None = None, **named: Any) -> DHRow:
-        """Return a row; raise ModelError if both ``b`` and ``d`` are given, and differ."""
-        if d is not None:
-            b = fields[1] if len(fields) > 1 else named.setdefault("b", d)
-            if b != d:
-                raise ModelError(f"b and d of a row are the same length; got b={b!r} and d={d!r}")
-        return super().__new__(cls, *fields, **named)
-
-    @property
-    def d(self) -> float:
-        """The same as ``b``."""
-        return self.b
-
-
 NOT_NUMBERS = ("kind", "com", "inertia_at_com", "position_limits")
 OPTIONAL = ("velocity_limit", "effort_limit")
-NOT_NEGATIVE = (
-    *("mass", "motor_inertia", "damping", "friction"),
-    *OPTIONAL,
-)
+NOT_NEGATIVE = ("mass", "motor_inertia", "damping", "friction", *OPTIONAL)
 
 CONVENTIONS = ("classical", "modified")
 """The conventions of Denavit and Hartenberg, and of Craig."""
@@ -144,77 +122,77 @@ class DHTable:
     """``"classical"`` or ``"modified"``; see the module."""
 
 
-def from_dh(
-    table: DHTable | Sequence[DHRow | Mapping[str, Any] | Sequence[Any]],
-    *,
-    gravity: ArrayLike = STANDARD_GRAVITY,
-) -> Model:
-    """Return the model of a table; see :meth:`mbs_dynamics.Model.from_dh`."""
+def describe(
+    table: DHTable | Sequence[DHRow | Mapping[str, Any] | Sequence[Any]], gravity: ArrayLike
+) -> Description:
+    """Return the bodies of a table; see :meth:`mbs_dynamics.Model.from_dh`."""
     rows = _checked_rows(table.rows if isinstance(table, DHTable) else table)
     described = table if isinstance(table, DHTable) else DHTable(rows)
     checks.one_of("convention", described.convention, CONVENTIONS)
     modified = described.convention == "modified"
     if modified:
         shapes = [np.eye(4)] * (len(rows) + 1)
-        homes = [_Rx_Tx(row) @ _Rz(row.theta) @ _Tz(row.b) for row in rows]
+        homes = [_Rx_Tx(row) @ _Rz(row.theta) @ _Tz(row.d) for row in rows]
     else:
         shapes = [np.eye(4)] + [link_shape(row) for row in rows]
         homes = [shape @ _Rz(row.theta) for shape, row in zip(shapes[:-1], rows, strict=True)]
-    bodies = assemble(
-        parents=range(-1, len(rows) - 1),
-        home_rel=homes,
-        screw_body=[SCREWS[row.kind] for row in rows],
-        inertias=[
-            _inertia(f"table[{i}]", row, shape, modified)
-            for i, (row, shape) in enumerate(zip(rows, shapes[1:], strict=True))
-        ],
-        body_names=described.body_names,
-        joint_names=described.joint_names,
-    )
-    driven = []
-    for body, row in zip(bodies, rows, strict=True):
-        lower, upper = row.position_limits or (None, None)
-        joint = replace(
-            body.joint,
-            limits=Limits(lower, upper, row.velocity_limit, row.effort_limit),
-            damping=row.damping,
-            friction=row.friction,
-            armature=row.gear_ratio**2 * row.motor_inertia,
+    body_names = checked_names("body_names", described.body_names, "body", len(rows))
+    joint_names = checked_names("joint_names", described.joint_names, "joint", len(rows))
+    bodies = tuple(
+        Body(
+            body_names[i],
+            i - 1,
+            homes[i],
+            _joint(joint_names[i], i, row),
+            _inertia(f"table[{i}]", row, shapes[i + 1], modified),
         )
-        driven.append(replace(body, joint=joint))
-    bodies = tuple(driven)
+        for i, row in enumerate(rows)
+    )
     if TOOL in (body.name for body in bodies):
         raise ModelError(f"no body may be named {TOOL!r}: it is the frame at the end of the robot")
     frames = {TOOL: Frame(TOOL, len(rows) - 1, checks.snap(shapes[-1]), parent=bodies[-1].name)}
-    g = checks.numbers("gravity", gravity, (3,))
-    diagnostics = tuple(_diagnose(bodies, rows, modified))
-    return warned(Model(described.name, bodies, g, frames, diagnostics))
+    diagnostics = [*_warnings(bodies, rows, modified), *diagnose(bodies, if_massless="note")]
+    return Description(described.name, bodies, gravity, frames, diagnostics)
+
+
+def _joint(name: str, i: int, row: DHRow) -> Joint:
+    """Return the joint of a row, with its limits, motor and friction."""
+    lower, upper = row.position_limits or (None, None)
+    return Joint(
+        name,
+        one_screw(f"joint {name!r}", SCREWS[row.kind]),
+        i,
+        limits=Limits(lower, upper, row.velocity_limit, row.effort_limit),
+        damping=row.damping,
+        friction=row.friction,
+        armature=row.gear_ratio**2 * row.motor_inertia,
+    )
 
 
 def link_shape(row: DHRow) -> FloatArray:
-    """Return Tz(b) Tx(a) Rx(alpha), (4, 4): the pose of frame i + 1 in the frame of body i."""
-    return np.asarray(_Tz(row.b) @ _Rx_Tx(row))
+    """Return Tz(d) Tx(a) Rx(alpha), (4, 4): the pose of frame i + 1 in the frame of body i."""
+    return np.asarray(_Tz(row.d) @ _Rx_Tx(row))
 
 
 def link_inertia(row: DHRow) -> Inertia:
     """Return the inertia of a link in the frame of its body: Mohan and Saha, eq. (17a).
 
-    Rod 1 runs along z from 0 to b, rod 2 along x from 0 to a at the height b, both with the mass
-    per length rho = mass / (|a| + |b|). A link without length is a point at O_i. The hub and the
+    Rod 1 runs along z from 0 to d, rod 2 along x from 0 to a at the height d, both with the mass
+    per length rho = mass / (|a| + |d|). A link without length is a point at O_i. The hub and the
     payload of the paper are left out: a row with ``com`` and ``inertia_at_com`` can include them.
 
-    Section 4.1 of the paper expands the same integrals. There, a negative b would make the mass
-    negative, and C_5 must be rho a^2 b / 2 instead of rho a^2 b.
+    Section 4.1 of the paper expands the same integrals. There, a negative d would make the mass
+    negative, and C_5 must be rho a^2 d / 2 instead of rho a^2 d.
     """
-    a, b = row.a, row.b
-    length = abs(a) + abs(b)
+    a, d = row.a, row.d
+    length = abs(a) + abs(d)
     if length == 0.0:
         return Inertia.from_com(row.mass, np.zeros(3), np.zeros((3, 3)))
-    m_a, m_b = row.mass * abs(a) / length, row.mass * abs(b) / length
+    m_a, m_d = row.mass * abs(a) / length, row.mass * abs(d) / length
     along_x = m_a * a**2 / 12 * np.diag([0.0, 1.0, 1.0])
-    along_z = m_b * b**2 / 12 * np.diag([1.0, 1.0, 0.0])
-    rod = Inertia.from_com(m_b, (0.0, 0.0, b / 2), along_z)
-    return rod + Inertia.from_com(m_a, (a / 2, 0.0, b), along_x)
+    along_z = m_d * d**2 / 12 * np.diag([1.0, 1.0, 0.0])
+    rod = Inertia.from_com(m_d, (0.0, 0.0, d / 2), along_z)
+    return rod + Inertia.from_com(m_a, (a / 2, 0.0, d), along_x)
 
 
 def _inertia(where: str, row: DHRow, shape: FloatArray, modified: bool) -> Inertia:
@@ -246,10 +224,12 @@ def _checked_rows(table: Any) -> tuple[DHRow, ...]:
             row = DHRow(**given) if isinstance(given, Mapping) else DHRow(*given)
         except TypeError:
             raise ArgumentError(
-                f"table[{i}] must be a DHRow, or have its fields {', '.join(DHRow._fields)}, or d "
-                f"for b, the last {len(DHRow._field_defaults)} of them optional; got {given!r}"
+                f"table[{i}] must be a DHRow, or have its fields {', '.join(DHRow._fields)}, the "
+                f"last {len(DHRow._field_defaults)} of them optional; got {given!r}"
             ) from None
         rows.append(_checked_row(f"table[{i}]", row))
+    if not rows:
+        raise ModelError("a mechanism needs a body that moves; got a table without rows")
     return tuple(rows)
 
 
@@ -273,20 +253,22 @@ def _checked_row(argument: str, row: DHRow) -> DHRow:
     return DHRow(**values)
 
 
-def _diagnose(bodies: Sequence[Body], rows: Sequence[DHRow], modified: bool) -> list[Diagnostic]:
-    diagnostics = []
+def _warnings(
+    bodies: Sequence[Body], rows: Sequence[DHRow], modified: bool
+) -> Iterator[Diagnostic]:
     for body, row in zip(bodies, rows, strict=True):
-        link, messages = f"link {body.name!r}", []
-        if row.mass > 0.0 and row.com is None and (modified or row.a == row.b == 0.0):
-            lacking = "com" if modified else "length (a = b = 0)"
-            messages.append(
+        link = f"link {body.name!r}"
+        if row.mass > 0.0 and row.com is None and (modified or row.a == row.d == 0.0):
+            lacking = "com" if modified else "length (a = d = 0)"
+            yield Diagnostic(
+                link,
                 f"has a mass of {row.mass:g} kg but no {lacking}: taken as a point at the origin "
-                "of its frame, without inertia about it"
+                "of its frame, without inertia about it",
             )
         for angle, value in (("alpha", row.alpha), ("theta", row.theta)):
             if abs(value) > 2 * pi:
-                messages.append(f"{angle} is {value:g} rad, more than a turn; are these degrees?")
-        if row.kind == "revolute" and max(map(abs, row.position_limits or (0.0,))) > MOST_TURNS:
-            messages.append(f"position_limits are {row.position_limits} rad; are these degrees?")
-        diagnostics += [Diagnostic(link, message) for message in messages]
-    return diagnostics + diagnose_made(bodies)
+                text = f"{angle} is {value:g} rad, more than a turn; are these degrees?"
+                yield Diagnostic(link, text)
+        if row.kind == "revolute" and max(map(abs, row.position_limits or (0.0,))) > MAX_ANGLE:
+            text = f"position_limits are {row.position_limits} rad; are these degrees?"
+            yield Diagnostic(link, text)

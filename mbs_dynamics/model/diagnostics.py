@@ -5,20 +5,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from mbs_dynamics.model.body import GROUND, Body
-from mbs_dynamics.model.coordinates import contradictions, is_continuous, limits_of
+from mbs_dynamics.model.body import GROUND, Body, Frame
+from mbs_dynamics.model.coordinates import contradictions, is_continuous, properties_of
 from mbs_dynamics.model.joint import Joint
 
-MOST_TURNS = 8.0 * math.pi
+MAX_ANGLE = 8.0 * math.pi
 """Angle in rad beyond which a limit may be one in degrees."""
 
 SINGULAR_TOLERANCE = 1e-13
 """Inertia along a joint, relative to the body's largest entry, that counts as none."""
+
+SINGULAR = "the mass matrix is singular"
+"""End of messages about joints that move no inertia."""
 
 
 class Diagnostic(NamedTuple):
@@ -34,62 +38,62 @@ class Diagnostic(NamedTuple):
         return f"{self.subject}: {self.message}"
 
 
-SINGULAR = "the mass matrix is singular"
-"""End of messages about joints that move no inertia."""
+class Description(NamedTuple):
+    """What a builder returns: the arguments of :class:`mbs_dynamics.Model`."""
+
+    name: str
+    bodies: tuple[Body, ...]
+    gravity: ArrayLike
+    frames: Mapping[str, Frame]
+    diagnostics: Sequence[Diagnostic]
 
 
-def diagnose(bodies: Sequence[Body]) -> list[Diagnostic]:
-    """Return diagnostics of the inertias of bodies, and of the joints that own coordinates."""
+def diagnose(bodies: Sequence[Body], *, if_massless: str = "warning") -> list[Diagnostic]:
+    """Return diagnostics of the inertias of bodies, and of the joints that own coordinates.
+
+    ``if_massless`` is the severity if no body has mass: a note for bodies given by a program.
+    """
     diagnostics = []
     massless = bool(bodies) and not _any_inertia(bodies)
     if massless:
-        message = "nothing that moves has mass or inertia: for kinematics only"
-        diagnostics.append(Diagnostic("the robot", f"{message}, since the mass matrix is singular"))
+        message = f"nothing that moves has mass or inertia: for kinematics only, since {SINGULAR}"
+        diagnostics.append(Diagnostic("the robot", message, if_massless))
     for body in bodies:
         link = f"link {body.name!r}"
         diagnostics += [Diagnostic(link, message) for message in body.inertia.violations()]
         if body.inertia.mass == 0.0 and not massless:
             diagnostics.append(Diagnostic(link, "moves but has no mass of its own", "note"))
-    moved: dict[int, list[int]] = {}
-    for i, body in enumerate(bodies):
-        moved.setdefault(body.joint.coordinate, []).append(i)
-    owners = [body.joint for body in bodies if body.joint.mimics is None]
-    beyond = _inertia_beyond(bodies)
-    limits = limits_of([body.joint for body in bodies], sum(joint.nv for joint in owners))
-    contradicted = contradictions(limits.lower, limits.upper)
-    endless = dict(zip(owners, is_continuous(owners, limits.lower, limits.upper), strict=True))
+    if not massless:
+        diagnostics += _singular(bodies)
+    joints = [body.joint for body in bodies]
+    owners = [joint for joint in joints if joint.mimics is None]
+    limits = properties_of(joints, sum(joint.nv for joint in owners))
+    lower, upper = limits["lower"], limits["upper"]
+    contradicted = contradictions(lower, upper)
     for joint in owners:
+        subject, effort = f"joint {joint.name!r}", joint.limits.effort
         if joint.coordinate in contradicted:
-            diagnostics.append(Diagnostic(f"joint {joint.name!r}", contradicted[joint.coordinate]))
-        if not massless:
-            diagnostics += _diagnose_mass(joint, moved[joint.coordinate], bodies, beyond)
-        effort = joint.limits.effort
+            diagnostics.append(Diagnostic(subject, contradicted[joint.coordinate]))
         if joint.nv == 1 and (effort is None or effort <= 0.0):
             stated = "no effort limit" if effort is None else f"an effort limit of {effort:g}"
-            diagnostics.append(Diagnostic(f"joint {joint.name!r}", f"has {stated}", "note"))
-    diagnostics += [
-        Diagnostic(f"joint {joint.name!r}", message, "note")
-        for joint in dict.fromkeys(body.joint for body in bodies)
-        for message in (stopping_speed(joint), stopping_effort(joint))
-        if message
-    ]
-    leaders = {joint.name: joint for joint in owners if endless[joint]}
-    for body in bodies:
-        joint = body.joint
-        if joint.mimics in leaders and not _turns_with(joint):
-            diagnostics.append(Diagnostic(f"joint {joint.name!r}", _UNKNOWN_TURN.format(joint)))
+            diagnostics.append(Diagnostic(subject, f"has {stated}", "note"))
+    endless = is_continuous(owners, lower, upper)
+    leaders = {joint.name for joint, is_endless in zip(owners, endless, strict=True) if is_endless}
+    for joint in joints:
+        subject = f"joint {joint.name!r}"
+        for message in (stopping_speed(joint), stopping_effort(joint)):
+            if message:
+                diagnostics.append(Diagnostic(subject, message, "note"))
+        # whether it is at the same place after each turn of its leader
+        periodic = joint.ratio == 0.0 or (joint.is_periodic and float(joint.ratio).is_integer())
+        if joint.mimics in leaders and not periodic:
+            message = (
+                f"mimics {joint.mimics!r}, which has no limits, with the ratio {joint.ratio:g}: "
+                f"its position depends on the turns of {joint.mimics!r}, which a driver that "
+                "reports angles within one turn does not count"
+            )
+            diagnostics.append(Diagnostic(subject, message))
     return diagnostics
-
-
-_UNKNOWN_TURN = (
-    "mimics {0.mimics!r}, which has no limits, with the ratio {0.ratio:g}: its position depends on "
-    "the turns of {0.mimics!r}, which a driver that reports angles within one turn does not count"
-)
-
-
-def _turns_with(joint: Joint) -> bool:
-    """Return whether a mimic joint is at the same place after each turn of its leader."""
-    return joint.ratio == 0.0 or (joint.is_periodic and float(joint.ratio).is_integer())
 
 
 def stopping_speed(joint: Joint) -> str:
@@ -111,55 +115,37 @@ def stopping_effort(joint: Joint) -> str:
     )
 
 
-def diagnose_made(bodies: Sequence[Body]) -> list[Diagnostic]:
-    """Return diagnostics of bodies described by a program, which may all be massless.
-
-    In the description of a real robot, such as a URDF, missing masses are reported one by one.
-    """
-    if not _any_inertia(bodies):
-        message = "no body has mass or inertia: for kinematics only"
-        return [Diagnostic("the mechanism", message, "note")]
-    return diagnose(bodies)
-
-
 def _any_inertia(bodies: Sequence[Body]) -> bool:
     return any(body.inertia.mass or body.inertia.tensor.any() for body in bodies)
 
 
-def _inertia_beyond(bodies: Sequence[Body]) -> list[tuple[bool, bool]]:
-    """Return whether each body, with all that it carries, has inertia, and whether it carries any.
+def _singular(bodies: Sequence[Body]) -> Iterator[Diagnostic]:
+    """Yield a warning for each coordinate that moves no inertia, nor a rotor."""
+    heavy = [_any_inertia([body]) for body in bodies]  # with all that the body carries
+    carries = [False] * len(bodies)  # whether other coordinates move what the body carries
+    moved: dict[int, list[int]] = {}
+    for i, body in reversed(list(enumerate(bodies))):
+        moved.setdefault(body.joint.coordinate, []).insert(0, i)
+        if body.parent != GROUND:
+            heavy[body.parent] |= heavy[i]
+            same = bodies[body.parent].joint.coordinate == body.joint.coordinate
+            carries[body.parent] |= carries[i] or not same
+    for joint in (body.joint for body in bodies if body.joint.mimics is None):
+        group = moved[joint.coordinate]
+        if any(np.any(bodies[i].joint.armature) for i in group):
+            continue
+        if not any(heavy[i] for i in group):
+            reason = "nothing that it moves has mass or inertia"
+        elif not any(carries[i] or _moves_inertia(bodies[i]) for i in group):
+            reason = "there is no inertia along that motion"
+        else:
+            continue
+        links = ", ".join(repr(bodies[i].name) for i in group)
+        yield Diagnostic(f"joint {joint.name!r}", f"moves link {links}, but {reason}: {SINGULAR}")
 
-    What it carries does not count for the second if it moves by the same coordinate.
-    """
-    heavy = [bool(b.inertia.mass or np.any(b.inertia.tensor)) for b in bodies]
-    carries = [False] * len(bodies)
-    for i in reversed(range(len(bodies))):  # parents come first
-        p = bodies[i].parent
-        if p != GROUND:
-            heavy[p] |= heavy[i]
-            same = bodies[p].joint.coordinate == bodies[i].joint.coordinate
-            carries[p] |= carries[i] or not same
-    return list(zip(heavy, carries, strict=True))
 
-
-def _diagnose_mass(
-    joint: Joint, moved: list[int], bodies: Sequence[Body], beyond: Sequence[tuple[bool, bool]]
-) -> list[Diagnostic]:
-    """Return a warning if a coordinate moves no inertia, nor a rotor."""
-
-    def moves_inertia(body: Body) -> bool:  # whether S^T M S is regular up to rounding
-        S = body.joint.screws
-        least = np.linalg.eigvalsh(S.T @ (body.inertia @ S))[0]
-        return bool(least > SINGULAR_TOLERANCE * np.abs(body.inertia.matrix()).max())
-
-    if any(np.any(bodies[i].joint.armature) for i in moved):
-        return []
-    if not any(beyond[i][0] for i in moved):
-        what = "nothing that it moves has mass or inertia"
-    elif not any(beyond[i][1] or moves_inertia(bodies[i]) for i in moved):
-        what = "there is no inertia along that motion"
-    else:
-        return []
-    links = ", ".join(repr(bodies[i].name) for i in moved)
-    message = f"moves link {links}, but {what}: {SINGULAR}"
-    return [Diagnostic(f"joint {joint.name!r}", message)]
+def _moves_inertia(body: Body) -> bool:
+    """Return whether S^T M S is regular up to rounding."""
+    S = body.joint.screws
+    least = np.linalg.eigvalsh(S.T @ (body.inertia @ S))[0]
+    return bool(least > SINGULAR_TOLERANCE * np.abs(body.inertia.matrix()).max())

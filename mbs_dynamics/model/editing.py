@@ -16,12 +16,20 @@ import numpy as np
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ModelError, ModelWarning, UnknownJointError
+from mbs_dynamics.errors import ModelError, ModelWarning
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model.body import GROUND, Body, Frame, preorder
-from mbs_dynamics.model.fixed_joints import chain, link_inertia, start_of
+from mbs_dynamics.model.body import (
+    GROUND,
+    Body,
+    Frame,
+    add_inertia,
+    chain,
+    link_inertia,
+    preorder,
+    start_of,
+)
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.joint import Joint, one_screw
+from mbs_dynamics.model.joint import one_screw
 from mbs_dynamics.model.payloads import Payloads
 
 
@@ -42,38 +50,39 @@ def attached(
     the tool's ground is that of the body.
     """
     start, at = len(parts.bodies), to.placement @ placement
-    bodies = list(parts.bodies)
+    bodies, frames = list(parts.bodies), dict(parts.frames)
+
+    def prefixed(name: str | None) -> str | None:
+        return None if name is None else prefix + name
+
     for i, body in enumerate(tool.bodies):
         joint = replace(
             body.joint,
             name=prefix + body.joint.name,
             coordinate=first + body.joint.coordinate,
-            mimics=None if body.joint.mimics is None else prefix + body.joint.mimics,
+            mimics=prefixed(body.joint.mimics),
         )
-        on_ground, above = body.parent == GROUND, start_of(tool.bodies, i)
-        parent = to.body if on_ground else start + body.parent
-        home = at @ body.home_rel if on_ground else body.home_rel
-        on = to.name if above is None else prefix + above
+        parent, home = start + body.parent, body.home_rel
+        if body.parent == GROUND:
+            parent, home = to.body, at @ home
+        on = prefixed(start_of(tool.bodies, i)) or to.name
         bodies.append(Body(prefix + body.name, parent, home, joint, body.inertia, on))
-    frames = dict(parts.frames)
     for frame in tool.frames.values():
         name = prefix + frame.name
         if name in frames:
             raise ModelError(
                 f"there is a frame {name!r} already; choose another prefix than {prefix!r}"
             )
-        fixed = frame.body == GROUND
-        if fixed and frame.inertia is not None and to.body != GROUND:
-            total = bodies[to.body].inertia + frame.inertia.transformed(at)
-            bodies[to.body] = replace(bodies[to.body], inertia=total)
-        named = frame._replace(
-            name=name,
-            parent=prefix + frame.parent if frame.parent else to.name if fixed else None,
-            joint=prefix + frame.joint if frame.joint else None,
-        )
-        frames[name] = (
-            _moved(named, to.body, at) if fixed else _moved(named, start + frame.body, np.eye(4))
-        )
+        above = prefixed(frame.parent)
+        if frame.body == GROUND:
+            renamed = frame._replace(
+                name=name, parent=above or to.name, joint=prefixed(frame.joint)
+            )
+            frames[name] = _moved(renamed, to.body, at)
+            add_inertia(bodies, to.body, frames[name].inertia or Inertia.zero())
+        else:
+            renamed = frame._replace(name=name, parent=above, joint=prefixed(frame.joint))
+            frames[name] = _moved(renamed, start + frame.body, np.eye(4))
     loads = [
         load._replace(link=prefix + load.link, body=start + load.body) for load in tool.payloads
     ]
@@ -93,8 +102,6 @@ def locked(parts: Parts, positions: Mapping[str, FloatArray]) -> Parts:
     """
     joints = {body.joint.name: body.joint for body in parts.bodies}
     for name, q in positions.items():
-        if name not in joints:
-            raise UnknownJointError(name, joints)
         joint = joints[name]
         if joint.mimics is not None:
             raise ModelError(f"joint {name!r} mimics {joint.mimics!r}: lock that one")
@@ -105,11 +112,12 @@ def locked(parts: Parts, positions: Mapping[str, FloatArray]) -> Parts:
                 f"joint {name!r} is locked at {q[0]:g}, outside its limits {low:g} to {high:g}"
             )
             warnings.warn(message, ModelWarning, stacklevel=4)
-    kept = [one.coordinate for one in joints.values() if one.mimics is None]
-    kept = sorted(k for k in kept if not any(joints[name].coordinate == k for name in positions))
-    sizes = {one.coordinate: one.nv for one in joints.values()}
-    ends = np.cumsum([0, *(sizes[k] for k in kept)]).tolist()
-    renumbered = dict(zip(kept, ends, strict=False))
+    free = [
+        joint for joint in joints.values() if joint.mimics is None and joint.name not in positions
+    ]
+    free.sort(key=lambda joint: joint.coordinate)
+    starts = np.cumsum([0, *(joint.nv for joint in free)]).tolist()
+    renumbered = {joint.coordinate: k for joint, k in zip(free, starts[:-1], strict=True)}
     places: list[tuple[int, FloatArray]] = []  # of each former body: the body it is on, its pose
     bodies: list[Body] = []
     frames = dict(parts.frames)
@@ -125,11 +133,9 @@ def locked(parts: Parts, positions: Mapping[str, FloatArray]) -> Parts:
         q = positions[driver]
         pose = home @ joint.motion(joint.ratio * q + joint.offset if joint.nv == 1 else q)
         places.append((on, pose))
-        if on != GROUND:
-            total = bodies[on].inertia + body.inertia.transformed(pose)
-            bodies[on] = replace(bodies[on], inertia=total)
-        own = link_inertia(parts.bodies, parts.frames, body.name)
-        frames[body.name] = frames[body.name]._replace(inertia=own)
+        add_inertia(bodies, on, body.inertia.transformed(pose))
+        inertia = link_inertia(parts.bodies, parts.frames, body.name)
+        frames[body.name] = frames[body.name]._replace(inertia=inertia)
         root = chain(frames, body.name)[-1]
         frames[root] = frames[root]._replace(parent=above, joint=joint.name)
     for name, frame in frames.items():
@@ -182,7 +188,7 @@ def rerooted(parts: Parts, link: Frame, ground: str) -> Parts:
             for frame in frames.values():
                 if frame.body == GROUND and frame.inertia is not None:
                     inertia = inertia + frame.inertia
-        own = chain(frames, moved.name)[-1]
+        start = chain(frames, moved.name)[-1]
         joint = moved.joint
         if joint.nv > 1:
             raise ModelError(
@@ -190,26 +196,26 @@ def rerooted(parts: Parts, link: Frame, ground: str) -> Parts:
                 "with one degree of freedom between the link and the root"
             )
         joint = replace(joint, group=one_screw(f"joint {joint.name!r}", -se3.Ad(H) @ joint.screw))
-        turned[root if p == GROUND else p] = Body(name, i, se3.inverse(H), joint, inertia, own)
+        turned[root if p == GROUND else p] = Body(name, i, se3.inverse(H), joint, inertia, start)
         _turn(frames, entry)
         entry = above
     _turn(frames, entry)
     if not floats:
-        own_inertia = link_inertia(bodies, frames, bodies[top].name)
-        frames[bodies[top].name] = frames[bodies[top].name]._replace(inertia=own_inertia)
+        inertia = link_inertia(bodies, frames, bodies[top].name)
+        frames[bodies[top].name] = frames[bodies[top].name]._replace(inertia=inertia)
     keys, order = list(turned), {first: GROUND}  # the new indices of bodies
     tree = [GROUND if turned[i].parent == first else keys.index(turned[i].parent) for i in keys]
-    placed: list[Body] = []
+    ordered: list[Body] = []
     for k in preorder(tree):
         one = turned[keys[k]]
         home = inner @ one.home_rel if one.parent == first else one.home_rel
-        placed.append(replace(one, parent=order[one.parent], home_rel=home))
-        order[keys[k]] = len(placed) - 1
+        ordered.append(replace(one, parent=order[one.parent], home_rel=home))
+        order[keys[k]] = len(ordered) - 1
     order.setdefault(GROUND, order.get(root, GROUND))
     places = {i: (k, inner if i == top else np.eye(4)) for i, k in order.items()}
     for name, frame in frames.items():
         frames[name] = _moved(frame, *places[frame.body])
-    return Parts(tuple(placed), frames, _moved_loads(parts.payloads, frames, places))
+    return Parts(tuple(ordered), frames, _moved_loads(parts.payloads, frames, places))
 
 
 def _turn(frames: dict[str, Frame], link: str | None) -> None:
@@ -231,15 +237,9 @@ def _moved_loads(loads: Payloads, frames: dict[str, Frame], places: Any) -> Payl
         body, pose = places[load.body]
         inertia = Inertia.from_parameters(load.parameters).transformed(pose)
         if body == GROUND:
-            own = frames[load.link].inertia or Inertia.zero()
-            frames[load.link] = frames[load.link]._replace(inertia=own + inertia)
+            total = (frames[load.link].inertia or Inertia.zero()) + inertia
+            frames[load.link] = frames[load.link]._replace(inertia=total)
         else:
             parameters = checks.snap(inertia.parameters)
             moved.append(load._replace(body=body, parameters=parameters))
     return Payloads(sorted(moved, key=lambda load: (load.body, load.link)))
-
-
-def positions_of(joint: Joint, value: Any) -> FloatArray:
-    """Return positions (nq,) of a joint that are given as a number or as an array."""
-    given = np.atleast_1d(np.asarray(value, dtype=float)) if np.ndim(value) < 2 else value
-    return checks.numbers(f"the position of joint {joint.name!r}", given, (joint.nq,))

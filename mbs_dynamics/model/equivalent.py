@@ -6,9 +6,9 @@ Torques, the mass matrix and joint accelerations are the same for models that di
 
 - the frames of their bodies. Here z is the axis of the joint, and x the common normal with the axis
   of the next one, so that most constants of the placements vanish;
-- inertia without effect on a joint. Inertia that has no momentum when the joint moves, and is the
-  same from both bodies in every position of it, may belong to either of them. It is moved inwards,
-  and finally into the ground, where it vanishes.
+- inertia without effect on a joint. Such inertia has no momentum when the joint moves, and is the
+  same in both bodies at every position of the joint, so that it may belong to either of them. It is
+  moved inwards, and finally into the ground, where it vanishes.
 
 The inertia D without effect on the joint with the screw X has D X = 0 and is invariant under exp(X
 q): for a revolute joint all mass on the axis, which makes three of the ten parameters; for a
@@ -33,7 +33,7 @@ from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 
 PARALLEL = 0.05
-"""Sine below which the common normal of two axes is not used, as it may be far away."""
+"""Sine of an angle below which axes count as parallel: their common normal may be far away."""
 
 NEAR = 1e-9
 """Distance in m, or sine, below which a direction is too uncertain to be an axis."""
@@ -43,10 +43,9 @@ def equivalent(model: Model, *, keep_frames: Collection[int] = (), regroup: bool
     """Return a model with the same tau(q, qd, qdd), of bodies with other frames and inertias.
 
     Bodies in ``keep_frames`` keep their frames, for wrenches and payloads that are given there.
-    Payloads stay on their bodies. Wrenches between bodies, their twists and momenta are not those
-    of the original, nor are the frames that have names, but those on kept bodies; q, gravity and
-    the joints' names are. If not to ``regroup``, bodies have their inertias, and with them energies
-    and the total momentum.
+    Payloads stay on their bodies. Joint wrenches, twists and momenta of bodies are not those of the
+    original; named frames remain on bodies of ``keep_frames`` alone. Without ``regroup`` bodies
+    have their inertias, and the model its energies and total momentum.
     """
     keep = set(keep_frames)
     turned = model if len(keep) == model.nb else _with_frames_on_axes(model, keep)
@@ -58,37 +57,37 @@ def regrouped(model: Model) -> Model:
     inertias = [body.inertia for body in model.bodies]
     for i, p in reversed(list(enumerate(model.parents))):
         body = model.bodies[i]
-        if body.joint.nv != 1:  # little inertia is without effect on it
-            continue
-        inertias[i], moved = _split(inertias[i], body.joint.screw)
-        if p != GROUND:
-            inertias[p] = inertias[p] + moved.transformed(body.home_rel)
+        if body.joint.nv == 1:  # little inertia is without effect on other joints
+            inertias[i], without_effect = _split(inertias[i], body.joint.screw)
+            if p != GROUND:
+                inertias[p] = inertias[p] + without_effect.transformed(body.home_rel)
     pairs = zip(model.bodies, inertias, strict=True)
     return replace(model, bodies=tuple(replace(body, inertia=M) for body, M in pairs))
 
 
 def _split(inertia: Inertia, X: FloatArray) -> tuple[Inertia, Inertia]:
     """Return the parts of an inertia with and without effect on a joint with the screw X."""
-    F = None
-    if not np.array_equal(X[:5], (0.0, 0.0, 1.0, 0.0, 0.0)):  # with the axis as its z axis
-        axis = _Line.of(X)
+    if not np.array_equal(X[:5], (0.0, 0.0, 1.0, 0.0, 0.0)) and X[:3].any():
+        axis = _Line.of(X)  # z of the frame F
         x = np.eye(3)[(int(np.argmax(np.abs(axis.e))) + 1) % 3]
         F = se3.pose(_rotation(x, axis.e), axis.p)
-    own = inertia if F is None else inertia.transformed(se3.inverse(F))
+        along_z = np.array([0.0, 0.0, 1.0, 0.0, 0.0, X[:3] @ X[3:]])
+        parts = _split(inertia.transformed(se3.inverse(F)), along_z)
+        return parts[0].transformed(F), parts[1].transformed(F)
+    m, d, T = inertia.mass, inertia.moment, inertia.tensor
+    rod = inertia.second_moments[2, 2] * np.diag([1.0, 1.0, 0.0])  # mass at z on the axis
     if not X[:3].any():
-        moved = Inertia(0.0, np.zeros(3), own.tensor)
+        without_effect = Inertia(0.0, np.zeros(3), T)
+    elif abs(X[5]) <= checks.SNAP_TOLERANCE:
+        without_effect = Inertia(m, d * (0.0, 0.0, 1.0), rod)
     else:
-        rod = own.second_moments[2, 2] * np.diag([1.0, 1.0, 0.0])  # mass at z on the axis
-        if abs(X[:3] @ X[3:]) <= checks.SNAP_TOLERANCE:
-            moved = Inertia(own.mass, own.moment * (0.0, 0.0, 1.0), rod)
-        else:
-            moved = Inertia(0.0, np.zeros(3), rod)
-    kept = Inertia(
-        own.mass - moved.mass,
-        _without_rounding(own.moment - moved.moment, own.moment),
-        _without_rounding(own.tensor - moved.tensor, own.tensor),
+        without_effect = Inertia(0.0, np.zeros(3), rod)
+    with_effect = Inertia(
+        m - without_effect.mass,
+        _without_rounding(d - without_effect.moment, d),
+        _without_rounding(T - without_effect.tensor, T),
     )
-    return (kept, moved) if F is None else (kept.transformed(F), moved.transformed(F))
+    return with_effect, without_effect
 
 
 def _without_rounding(difference: FloatArray, of: FloatArray) -> FloatArray:
@@ -98,7 +97,7 @@ def _without_rounding(difference: FloatArray, of: FloatArray) -> FloatArray:
 
 
 def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return a x b (3,); ten times as fast as np.cross, which is made for many."""
+    """Return a x b (3,), ten times as fast as np.cross."""
     (p, q, r), (x, y, z) = a.tolist(), b.tolist()
     return np.array([q * z - r * y, r * x - p * z, p * y - q * x])
 
@@ -134,10 +133,10 @@ class _Line(NamedTuple):
 
 
 def _with_frames_on_axes(model: Model, keep: set[int]) -> Model:
-    """Return the model with frames after Denavit and Hartenberg, but of the bodies to keep.
+    """Return the model with Denavit-Hartenberg frames, except for the bodies to ``keep``.
 
-    A prismatic joint does not turn its body: that gets axes parallel to those of the parent. Bodies
-    of joints with several degrees of freedom keep their frames.
+    The body of a prismatic joint gets axes parallel to those of the parent. Bodies of joints with
+    several degrees of freedom keep their frames.
     """
     F: list[FloatArray] = [np.eye(4)] * (model.nb + 1)  # the new frames in the old ones
     bodies = list(model.bodies)
@@ -151,8 +150,8 @@ def _with_frames_on_axes(model: Model, keep: set[int]) -> Model:
             X = body.joint.screw
             F[i], offset = _on_axis(_Line.of(X), next_axes[i], parent, p == GROUND)
         bodies[i] = _moved(body, F[p], F[i], offset)
-    kept = {name: frame for name, frame in model.frames.items() if frame.body in keep}
-    return replace(model, bodies=tuple(bodies), frames=kept)
+    frames = {name: frame for name, frame in model.frames.items() if frame.body in keep}
+    return replace(model, bodies=tuple(bodies), frames=frames)
 
 
 def _next_axes(model: Model) -> list[_Line | None]:
@@ -177,15 +176,16 @@ def _next_axes(model: Model) -> list[_Line | None]:
 def _on_axis(
     axis: _Line, following: _Line | None, parent: FloatArray, at_root: bool
 ) -> tuple[FloatArray, float]:
-    """Return the pose of a frame on the axis of a joint, and the angle of the joint it has then.
+    """Return the pose of a frame on the axis of a joint, and the offset of the joint angle.
 
-    All in the frame of the body at q = 0; ``parent`` is the pose of the parent's new frame. The
-    root's origin is where it suits the next joint: the ground does not move.
+    Poses and axes are in the frame of the body at q = 0; ``parent`` is the pose of the parent's new
+    frame. The origin of a root's frame is nearest to the axis of the next joint, as the ground does
+    not move.
     """
     before = _Line(parent[:3, 2], parent[:3, 3])
     origin = axis.foot(following if at_root and following is not None else before)
     x = None if following is None else _Line(axis.e, origin).normal(following)
-    if x is None:  # as near to that of the parent as can be
+    if x is None:  # nearest to an axis of the parent
         x = max(
             parent[:3, 0], parent[:3, 1], key=lambda a: float(np.linalg.norm(_cross(a, axis.e)))
         )
@@ -197,7 +197,7 @@ def _on_axis(
         angle = float(np.arctan2(relative[1, 0], relative[0, 0]))
     quarters = round(angle / (np.pi / 2))
     if abs(angle - quarters * (np.pi / 2)) > checks.SNAP_TOLERANCE:
-        return se3.pose(R, origin), angle  # so that all such bodies have the same zeros
+        return se3.pose(R, origin), angle  # the placement then has the usual zeros
     for _ in range(quarters % 4):  # these cost no operation
         R = R @ np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     return se3.pose(R, origin), 0.0
@@ -211,7 +211,7 @@ def _rotation(x: FloatArray, z: FloatArray) -> FloatArray:
 
 
 def _moved(body: Body, F_parent: FloatArray, F: FloatArray, offset: float) -> Body:
-    """Return a body with the frame that has the pose F in its own, and a joint turned by offset."""
+    """Return a body with another frame, of pose F in its present one, and its joint turned."""
     back = se3.inverse(F)
     group = body.joint.group.seen_from(F)
     home = se3.inverse(F_parent) @ body.home_rel @ F

@@ -46,7 +46,7 @@ class Joint(Value):
     coordinate: int
     """Index of its first velocity."""
     mimics: str | None = None
-    """Name of the joint whose coordinate drives this one; None if it has its own."""
+    """Name of the joint whose coordinate drives this one; None if it owns its coordinate."""
     ratio: float = 1.0
     """The joint's position is ``ratio`` times that of its coordinate, plus ``offset``; for joints
     with one degree of freedom."""
@@ -57,8 +57,8 @@ class Joint(Value):
     friction: float = 0.0
     """Coulomb friction, N m or N."""
     armature: float | FloatArray = 0.0
-    """Inertia of the rotor as seen by the joint, gear ratio squared times its own, in kg m^2 or kg:
-    one number, or one for each velocity."""
+    """Inertia of the rotor at the joint, times the squared gear ratio, in kg m^2 or kg: one number,
+    or one for each velocity."""
 
     def __post_init__(self) -> None:
         if self.nv > 1 and (self.mimics is not None or self.ratio != 1.0 or self.offset != 0.0):

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Models of MJCF, through MuJoCo's own compiler, and MuJoCo's coordinates.
+"""Models of MJCF, through MuJoCo's own compiler, and states in MuJoCo's coordinates.
 
 Joints and velocities are in MuJoCo's order. Of each joint:
 
@@ -22,9 +22,9 @@ free       position, quaternion w, x, y, z;    free: position, quaternion x, y, 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,28 +33,28 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, BackendError, ModelError, quoted
 from mbs_dynamics.lie import se3, so3
-from mbs_dynamics.model.body import GROUND, Body, Frame
-from mbs_dynamics.model.diagnostics import Diagnostic, diagnose
+from mbs_dynamics.model import joints
+from mbs_dynamics.model.body import GROUND, Body, Frame, add_inertia
+from mbs_dynamics.model.diagnostics import Description, Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint, Limits, one_screw
-from mbs_dynamics.model.macro_joints import macro_joint
-from mbs_dynamics.model.model import Model, warned
 from mbs_dynamics.model.subgroup import Subgroup
 
-UNSUPPORTED = ("equality", "tendon", "flex")
-"""Elements beyond trees of rigid bodies: equality constraints, tendons and soft bodies."""
+UNSUPPORTED = {"equality": "constraints", "tendon": "tendons", "flex": "soft bodies"}
+"""Elements beyond trees of rigid bodies, and what they are."""
 
-DOFS = {"hinge": 1, "slide": 1, "ball": 3, "free": 6}
-"""Degrees of freedom of MuJoCo's joints."""
+JOINTS = ("hinge", "slide", "ball", "free")
+"""MuJoCo's joints."""
 
 XYZW = (1, 2, 3, 0)
 """Entries of a quaternion of MuJoCo in the order of this package."""
 
+WXYZ = (3, 0, 1, 2)
+"""The other way around."""
 
-def from_mjcf(
-    source: Any, *, leave_out: Collection[str] = (), gravity: ArrayLike | None = None
-) -> Model:
-    """Return the model of an MJCF; see :meth:`mbs_dynamics.Model.from_mjcf`."""
+
+def describe(source: Any, leave_out: Collection[str], gravity: ArrayLike | None) -> Description:
+    """Return the bodies of an MJCF; see :meth:`mbs_dynamics.Model.from_mjcf`."""
     try:
         import mujoco
     except ImportError as error:
@@ -69,11 +69,11 @@ def from_mjcf(
     g = m.opt.gravity if gravity is None else checks.numbers("gravity", gravity, (3,))
     if gravity is None and m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
         g = np.zeros(3)
-    return warned(_Assembly(mujoco, m).model(g, kinds))
+    return _Assembly(mujoco, m).description(g, kinds)
 
 
 def _compiled(mujoco: Any, source: Any) -> Any:
-    """Return the MjModel of a source, or raise ModelError with what MuJoCo says."""
+    """Return the MjModel of a source, or raise ModelError with the error of MuJoCo."""
     if isinstance(source, mujoco.MjModel):
         return source
     if not isinstance(source, (str, os.PathLike, mujoco.MjSpec)):
@@ -102,7 +102,7 @@ class _Assembly:
 
     def __init__(self, mujoco: Any, m: Any) -> None:
         self.mujoco, self.m = mujoco, m
-        self.kinds = {int(getattr(mujoco.mjtJoint, f"mjJNT_{x.upper()}")): x for x in DOFS}
+        self.kinds = {int(getattr(mujoco.mjtJoint, f"mjJNT_{x.upper()}")): x for x in JOINTS}
         self.bodies: list[Body] = []
         self.frames = {"world": Frame("world", GROUND, np.eye(4))}
         self.at = [self.frames["world"]]
@@ -112,14 +112,14 @@ class _Assembly:
         self.joint_names = {self._name("joint", k) for k in range(m.njnt)}
         self.body_names = {self._name("body", i) for i in range(m.nbody)}
 
-    def model(self, gravity: FloatArray, leave_out: Collection[str]) -> Model:
+    def description(self, gravity: FloatArray, leave_out: Collection[str]) -> Description:
         self._refuse(leave_out)
         self._report_passive_forces()
         for i in range(1, self.m.nbody):
             self._add(i)
         for k in range(self.m.nsite):
             pose = _pose(self.m.site_pos[k], self.m.site_quat[k])
-            if name := self._own_name("site", k):
+            if name := self._stated_name("site", k):
                 on = self.at[self.m.site_bodyid[k]]
                 while name in self.frames:
                     name += "_site"
@@ -127,10 +127,8 @@ class _Assembly:
         name = self.m.names[: self.m.names.index(b"\0")].decode() or "mechanism"
         if not self.bodies:
             self._report(f"MJCF {name!r}", "has no joint that moves")
-        self.diagnostics += diagnose(self.bodies)
-        return Model(
-            name, tuple(self.bodies), np.array(gravity), self.frames, tuple(self.diagnostics)
-        )
+        diagnostics = [*self.diagnostics, *diagnose(self.bodies)]
+        return Description(name, tuple(self.bodies), np.array(gravity), self.frames, diagnostics)
 
     def _report(self, subject: str, message: str, severity: str = "warning") -> None:
         self.diagnostics.append(Diagnostic(subject, message, severity))
@@ -148,9 +146,7 @@ class _Assembly:
         home, parent = on.placement @ pose, on.body
         if not count:
             inertia = inertia.transformed(home)
-            if parent != GROUND:
-                whole = self.bodies[parent].inertia + inertia
-                self.bodies[parent] = replace(self.bodies[parent], inertia=whole)
+            add_inertia(self.bodies, parent, inertia)
             weld = name
             while weld in self.joint_names:
                 weld += "_weld"
@@ -164,66 +160,59 @@ class _Assembly:
         for k in range(first, first + count):
             joint, home_rel = self._joint(k, home)
             last = k == first + count - 1
-            own = name if last else self._free_name(f"{name}/{joint.name}")
-            of_it = inertia if last else Inertia.zero()
+            moved = name if last else self._free_name(f"{name}/{joint.name}")
             start = on.name if k == first else None
-            self.bodies.append(Body(own, parent, home_rel, joint, of_it, start))
+            self.bodies.append(
+                Body(moved, parent, home_rel, joint, inertia if last else Inertia.zero(), start)
+            )
             parent, home = len(self.bodies) - 1, np.eye(4)
-            self.frames[own] = Frame(own, parent, np.eye(4))
+            self.frames[moved] = Frame(moved, parent, np.eye(4))
         self.at.append(self.frames[name])
 
     def _joint(self, k: int, home: FloatArray) -> tuple[Joint, FloatArray]:
         """Return a joint and the pose of its body at position zero relative to what carries it."""
         m, name = self.m, self._name("joint", k)
-        kind = self.kinds[int(m.jnt_type[k])]
-        dof, at, e = int(m.jnt_dofadr[k]), m.jnt_pos[k], m.jnt_axis[k]
+        subject, kind = f"joint {name!r}", self.kinds[int(m.jnt_type[k])]
+        at, e = m.jnt_pos[k], m.jnt_axis[k]
         if kind == "free":
-            group, home = macro_joint("free"), np.eye(4)
+            group, home = joints.joint("free"), np.eye(4)
         elif kind == "ball":
-            group = Subgroup("spherical", macro_joint("spherical").basis, se3.pose(np.eye(3), at))
+            group = Subgroup("spherical", joints.joint("spherical").basis, se3.pose(np.eye(3), at))
         else:
-            angular = kind == "hinge"
-            X = np.concatenate([e, np.cross(at, e)] if angular else [np.zeros(3), e])
-            group = one_screw(f"joint {name!r}", X)
+            X = np.concatenate([e, np.cross(at, e)] if kind == "hinge" else [np.zeros(3), e])
+            group = one_screw(subject, X)
             home = home @ se3.exp_screw(X, -m.qpos0[m.jnt_qposadr[k]])  # ref
         limits = Limits(effort=self.efforts.get(k))
-        if m.jnt_limited[k] and kind in ("hinge", "slide"):
-            limits = limits._replace(lower=float(m.jnt_range[k, 0]), upper=float(m.jnt_range[k, 1]))
+        if m.jnt_limited[k] and group.nv == 1:
+            lower, upper = m.jnt_range[k].tolist()
+            limits = limits._replace(lower=lower, upper=upper)
         elif m.jnt_limited[k]:
-            self._report(f"joint {name!r}", f"is a {kind} joint, whose range is left out")
-        dofs = slice(dof, dof + DOFS[kind])
+            self._report(subject, f"is a {kind} joint, whose range is left out")
+        dofs = slice(int(m.jnt_dofadr[k]), int(m.jnt_dofadr[k]) + group.nv)
         armature = m.dof_armature[dofs]
         if kind == "free":
             armature = np.roll(armature, 3)
             if np.ptp(armature[3:]):
                 raise ModelError(
-                    f"joint {name!r}: the linear armature of a free joint must be the same for all "
+                    f"{subject}: the linear armature of a free joint must be the same for all "
                     f"axes; got {armature[3:].tolist()}"
                 )
             if armature[3]:  # constant in the world there, in the body here
                 message = "has linear armature, which is in M, without its torque a omega x v"
-                self._report(f"joint {name!r}", message)
+                self._report(subject, message)
         damping, friction = m.dof_damping[dofs], m.dof_frictionloss[dofs]
         for what, values in (("damping", damping), ("friction loss", friction)):
             if np.ptp(values):
                 each = f"has the {what} {values.tolist()}"
-                self._report(f"joint {name!r}", f"{each}, of which the first counts for all axes")
-        joint = Joint(
-            name,
-            group,
-            dof,
-            limits=limits,
-            damping=float(damping[0]),
-            friction=float(friction[0]),
-            armature=armature,
-        )
-        return joint, home
+                self._report(subject, f"{each}, of which the first counts for all axes")
+        joint = Joint(name, group, dofs.start, limits=limits, armature=armature)
+        return replace(joint, damping=float(damping[0]), friction=float(friction[0])), home
 
     def _efforts(self) -> dict[int, float]:
         """Return the force limits of joints, the least that the joint or an actuator states."""
         m = self.m
-        own = np.flatnonzero(m.jnt_actfrclimited).tolist()
-        efforts = {k: float(np.abs(m.jnt_actfrcrange[k]).max()) for k in own}
+        limited = np.flatnonzero(m.jnt_actfrclimited).tolist()
+        efforts = {k: float(np.abs(m.jnt_actfrcrange[k]).max()) for k in limited}
         direct = int(self.mujoco.mjtTrn.mjTRN_JOINT)
         for a in np.flatnonzero(m.actuator_forcelimited).tolist():
             k = int(m.actuator_trnid[a, 0])
@@ -234,7 +223,7 @@ class _Assembly:
 
     # -- names, and what is left out -------------------------------------------------------------
 
-    def _own_name(self, kind: str, k: int) -> str | None:
+    def _stated_name(self, kind: str, k: int) -> str | None:
         name: str | None = self.mujoco.mj_id2name(self.m, self._object(kind), k)
         return name
 
@@ -243,10 +232,7 @@ class _Assembly:
 
     def _name(self, kind: str, k: int) -> str:
         """Return the name of an object, or its kind with its number, which nothing else has."""
-        what = kind
-        if kind == "equality":
-            what = self.mujoco.mjtEq(self.m.eq_type[k]).name.removeprefix("mjEQ_").lower()
-        name = self._own_name(kind, k) or f"{what}{k}"
+        name = self._stated_name(kind, k) or f"{kind}{k}"
         while self.mujoco.mj_name2id(self.m, self._object(kind), name) not in (-1, k):
             name += "_"
         return name
@@ -259,41 +245,38 @@ class _Assembly:
         return name
 
     def _refuse(self, leave_out: Collection[str]) -> None:
-        """Raise ModelError for what a tree has not, or warn of it if it is left out on request."""
-        what = {"equality": "constraints", "tendon": "tendons", "flex": "soft bodies"}
-        present = {
-            kind: [self._name(kind, k) for k in range(count)]
-            for kind, count in zip(
-                UNSUPPORTED, (self.m.neq, self.m.ntendon, self.m.nflex), strict=True
-            )
-            if count
-        }
+        """Raise ModelError for elements beyond trees; warn of those that ``leave_out`` names."""
+        counts = zip(UNSUPPORTED, (self.m.neq, self.m.ntendon, self.m.nflex), strict=True)
+        present = {kind: [self._name(kind, k) for k in range(n)] for kind, n in counts if n}
         refused = [kind for kind in present if kind not in leave_out]
         if refused:
             listed = "; ".join(f"{kind}: {', '.join(present[kind])}" for kind in refused)
             raise ModelError(
-                f"MJCF with {' and '.join(what[kind] for kind in refused)} is no tree of rigid "
-                f"bodies ({listed}); leave_out={tuple(present)!r} leaves them out"
+                f"MJCF with {' and '.join(UNSUPPORTED[kind] for kind in refused)} is no tree of "
+                f"rigid bodies ({listed}); leave_out={tuple(present)!r} leaves them out"
             )
         for kind, names in present.items():
-            self._report(f"MJCF {what[kind]}", f"left out: {', '.join(names)}")
+            self._report(f"MJCF {UNSUPPORTED[kind]}", f"left out: {', '.join(names)}")
 
     def _report_passive_forces(self) -> None:
         m = self.m
 
-        def named(kind: str, *fields: str) -> list[str]:
-            of = [np.asarray(getattr(m, x, [])) for x in fields]  # some are new in MuJoCo 3.5
-            rows = {k for x in of for k in np.unique(np.nonzero(x)[0]).tolist()}
-            rows = {int(m.dof_jntid[k]) for k in rows} if fields[0][:3] == "dof" else rows
-            return [self._name(kind, k) for k in sorted(rows)]
+        def nonzero(*fields: str) -> list[int]:  # some fields are new in MuJoCo 3.5
+            rows = [np.nonzero(np.asarray(getattr(m, field, [])))[0] for field in fields]
+            return sorted({int(k) for k in np.concatenate(rows)})
 
-        plugged = [self._name("body", k) for k in np.flatnonzero(m.body_plugin >= 0).tolist()]
+        springs = nonzero("jnt_stiffness", "jnt_stiffnesspoly")
+        damped = sorted({int(m.dof_jntid[k]) for k in nonzero("dof_dampingpoly")})
+        plugged = np.flatnonzero(m.body_plugin >= 0).tolist()
         for what, names in (
-            ("springs of joints", named("joint", "jnt_stiffness", "jnt_stiffnesspoly")),
-            ("nonlinear damping of joints", named("joint", "dof_dampingpoly")),
-            ("gravity compensation of bodies", named("body", "body_gravcomp")),
+            ("springs of joints", [self._name("joint", k) for k in springs]),
+            ("nonlinear damping of joints", [self._name("joint", k) for k in damped]),
+            (
+                "gravity compensation of bodies",
+                [self._name("body", k) for k in nonzero("body_gravcomp")],
+            ),
             ("forces of a fluid", [x for x in ("density", "viscosity") if getattr(m.opt, x)]),
-            ("plugins of bodies", plugged),
+            ("plugins of bodies", [self._name("body", k) for k in plugged]),
         ):
             if names:
                 self._report(f"MJCF {what}", f"left out: {', '.join(names)}")
@@ -302,3 +285,106 @@ class _Assembly:
 def _pose(position: FloatArray, quaternion: FloatArray) -> FloatArray:
     x = np.array(quaternion)[list(XYZW)]
     return np.asarray(se3.pose(so3.from_quaternion(x, x @ x), np.array(position)), dtype=float)
+
+
+class MujocoState(NamedTuple):
+    """A state in MuJoCo's coordinates: qpos (..., nq) and (..., nv), None for what is not given."""
+
+    qpos: FloatArray
+    qvel: FloatArray | None
+    qacc: FloatArray | None
+    qfrc: FloatArray | None
+
+
+class JointState(NamedTuple):
+    """The same here: positions (..., nq), then rates, accelerations and torques (..., n)."""
+
+    q: FloatArray
+    qd: FloatArray | None
+    qdd: FloatArray | None
+    tau: FloatArray | None
+
+
+def to_mujoco(
+    model: Any,
+    q: ArrayLike,
+    qd: ArrayLike | None = None,
+    qdd: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+) -> MujocoState:
+    """Return positions, velocities, accelerations and torques in MuJoCo's coordinates.
+
+    Quaternions are w, x, y, z there, and the linear parts of free joints are resolved in the world:
+    v = R v_b, vdot = R (vdot_b + omega x v_b), f = R f_b. All else is the same. Arrays (..., nq)
+    and (..., n), of which those that are None are left out; accelerations need velocities.
+
+    Raises ArgumentError for a wrong shape or type, ModelError for a joint that MuJoCo has not.
+    """
+    positions, *rates = _arrays(model, q=q, qd=qd, qdd=qdd, tau=tau)
+    for at, k, free in _orientations(model):
+        R = so3.from_quaternion(positions[..., at]).astype(float)
+        positions[..., at] = positions[..., at][..., WXYZ]
+        angular, linear = slice(k, k + 3), slice(k + 3, k + 6)
+        if free and rates[1] is not None:
+            rates[1][..., linear] += np.cross(rates[0][..., angular], rates[0][..., linear])
+        for x in rates:
+            if free and x is not None:
+                resolved = (R @ x[..., linear, None])[..., 0]
+                x[..., k : k + 6] = np.concatenate([resolved, x[..., angular]], axis=-1)
+    return MujocoState(positions, *rates)
+
+
+def from_mujoco(
+    model: Any,
+    qpos: ArrayLike,
+    qvel: ArrayLike | None = None,
+    qacc: ArrayLike | None = None,
+    qfrc: ArrayLike | None = None,
+) -> JointState:
+    """Return positions, velocities, accelerations and torques from MuJoCo's; see :func:`to_mujoco`.
+
+    With T (n, n), the velocities ``from_mujoco(model, qpos, np.eye(n)).qd.T``, MuJoCo's mass matrix
+    is T^T M T, and its Jacobians are J T.
+    """
+    positions, *rates = _arrays(model, qpos=qpos, qvel=qvel, qacc=qacc, qfrc=qfrc)
+    for at, k, free in _orientations(model):
+        positions[..., at] = positions[..., at][..., XYZW]
+        R = so3.from_quaternion(positions[..., at]).astype(float)
+        angular, linear = slice(k, k + 3), slice(k + 3, k + 6)
+        for x in rates:
+            if free and x is not None:  # MuJoCo's linear part comes first
+                resolved = (x[..., None, angular] @ R)[..., 0, :]
+                x[..., k : k + 6] = np.concatenate([x[..., linear], resolved], axis=-1)
+        if free and rates[1] is not None:
+            rates[1][..., linear] -= np.cross(rates[0][..., angular], rates[0][..., linear])
+    return JointState(positions, *rates)
+
+
+def _arrays(model: Any, **arrays: Any) -> list[Any]:
+    """Return copies of positions and rates of one batch shape; None for what is not given."""
+    names = list(arrays)
+    if arrays[names[2]] is not None and arrays[names[1]] is None:
+        raise ArgumentError(f"{names[2]} needs {names[1]} as well; got None")
+    sizes = dict.fromkeys(names, model.n) | {names[0]: model.nq}
+    given = {
+        name: checks.numbers(name, x, (sizes[name],), batch=True)
+        for name, x in arrays.items()
+        if x is not None
+    }
+    batch = checks.batch_of(**{name: x.shape[:-1] for name, x in given.items()})
+    full = {name: np.broadcast_to(x, (*batch, x.shape[-1])).copy() for name, x in given.items()}
+    return [full.get(name) for name in names]
+
+
+def _orientations(model: Any) -> Iterator[tuple[slice, int, bool]]:
+    """Yield the entries of each quaternion, the first velocity, and whether the joint is free."""
+    for joint in model.joints:
+        if joint.nv == 1:
+            continue
+        if joint.kind not in ("spherical", "free"):
+            raise ModelError(
+                f"joint {joint.name!r} is {joint.kind}; MuJoCo has revolute, prismatic, spherical "
+                "and free joints"
+            )
+        end = model.positions(joint).stop
+        yield slice(end - 4, end), joint.coordinate, joint.kind == "free"

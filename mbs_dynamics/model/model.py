@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,28 +18,20 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError, ModelWarning, UnknownJointError
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model import editing
-from mbs_dynamics.model.body import GROUND, Body, Frame, Frames, placed
+from mbs_dynamics.model import dh, editing, joints, mjcf, urdf
+from mbs_dynamics.model.body import GROUND, Body, FixedJoint, Frame, Frames, fixed_joint, with_poses
 from mbs_dynamics.model.compiled import Compiled
-from mbs_dynamics.model.coordinates import (
-    bounded,
-    checked_positions,
-    drivetrain_of,
-    limits_of,
-    with_singles,
-)
-from mbs_dynamics.model.diagnostics import SINGULAR, Diagnostic
-from mbs_dynamics.model.fixed_joints import FixedJoint, fixed_joint
+from mbs_dynamics.model.coordinates import bounded, checked_positions, properties_of, with_singles
+from mbs_dynamics.model.dh import DHRow, DHTable
+from mbs_dynamics.model.diagnostics import SINGULAR, Description, Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
+from mbs_dynamics.model.joints import Connection
 from mbs_dynamics.model.payloads import Payload, Payloads, loaded
+from mbs_dynamics.model.screws import Screws, bodies_of_joint_frames, bodies_of_screws
+from mbs_dynamics.model.screws import screws as screws_of
 from mbs_dynamics.model.text import size, text
 from mbs_dynamics.model.values import Value, frozen
-
-if TYPE_CHECKING:
-    from mbs_dynamics.model.dh import DHRow, DHTable
-    from mbs_dynamics.model.macro_joints import Connection
-    from mbs_dynamics.model.screws import Screws
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 """Free-fall acceleration in m/s^2, z upwards."""
@@ -57,17 +49,14 @@ class State(NamedTuple):
 class Model(Value):
     """A mechanism with tree topology: nb moving bodies, one or several roots.
 
-    Positions ``q`` have ``nq`` entries, velocities ``n``. They are as many, and qd is the
-    rate of q, if all joints have one degree of freedom; :mod:`mbs_dynamics.model.subgroup` lists
-    what positions and velocities of the other ones are.
+    Positions ``q`` have ``nq`` entries, velocities ``n``. They are as many, and qd is the rate of
+    q, if all joints have one degree of freedom; :mod:`mbs_dynamics.model.subgroup` lists positions
+    and velocities of other joints. A parent always precedes its children. A mimic joint shares the
+    coordinate of another joint, so that nb can exceed n. ``print(model)`` shows the tree.
 
-    Constructors: :meth:`from_urdf`, :meth:`from_mjcf`, :meth:`from_screws`,
-    :meth:`from_joint_frames`, :meth:`from_joints` and :meth:`from_dh`. A parent always precedes its
-    children. A mimic joint shares the coordinate of another joint, so that nb can exceed n.
-    ``print(model)`` shows the tree. Models are immutable, compared by content, and can be copied
-    and pickled; :meth:`with_gravity`, :meth:`with_payload`, :meth:`with_armature`,
-    :meth:`with_placements` and :meth:`with_frame` return new ones, of which all but the last share
-    the compiled kernels.
+    Models are immutable, compared by content, and can be copied and pickled. Those that
+    :meth:`with_gravity`, :meth:`with_payload`, :meth:`with_armature` and :meth:`with_placements`
+    return share the compiled kernels.
     """
 
     name: str
@@ -124,10 +113,10 @@ class Model(Value):
 
         ``source`` is a path, or the XML text itself: a string whose first non-blank character is
         "<", or bytes. Bodies are numbered depth first, in the order of the joints in the file, and
-        bear the names of the joints' child links. The root link is fixed to the ground; with
-        ``floating_base`` it is a body, the first one, that a free joint moves. That joint is
-        called ``"floating_base"``, with underscores appended while another joint has that name.
-        ``gravity`` (3,) is in m/s^2, in the axes of the ground.
+        have the names of the joints' child links. The root link is fixed to the ground; with
+        ``floating_base`` a free joint moves it, called ``"floating_base"``, with underscores
+        appended while another joint has that name. ``gravity`` (3,) is in m/s^2, in the axes of the
+        ground.
 
         - B_i of Mueller (kinematics), eq. (4), is the joint's ``origin``. X_i is (e, 0) for
           ``revolute`` and ``continuous``, (0, e) for ``prismatic``; e is ``axis`` of unit length.
@@ -135,20 +124,17 @@ class Model(Value):
           valid wherever a body is asked for, with its own frame.
         - ``floating``, ``planar`` and ``spherical`` (of Gazebo and PyBullet) are joints of 6, 3 and
           3 degrees of freedom; :mod:`mbs_dynamics.model.subgroup` lists their positions and
-          velocities. The angle of ``planar`` is about ``axis``; x, y and ``axis`` are right-handed,
-          and x is the projection onto the plane of the axis of the joint frame that follows,
-          cyclically, the one nearest to ``axis``: for the axis z they are x and y, for the axis x
-          they are y and z. ``limit`` and ``dynamics`` of such joints are ignored, since they do not
-          refer to a single coordinate.
+          velocities. The angle of ``planar`` is about ``axis``, which is z of
+          :mod:`mbs_dynamics.model.joints`. ``limit`` and ``dynamics`` of such joints are ignored,
+          since they do not refer to a single coordinate.
         - A ``mimic`` joint shares the coordinate of the joint at the end of its chain of mimics. If
           it names a joint that does not exist, the prefix of its own name is tried before that name
           (as for a macro that is used twice), and a warning reports it.
 
-        With ``root`` the tree begins at that link, and only links below it are kept, and those
-        above it if all joints above it are fixed. ``gravity`` then remains that in the axes of the
-        description's root, and is turned into those of ``root``; a note reports it. With ``tip``
-        only the bodies on the path from the root to that link are kept, each with all links fixed
-        to it.
+        With ``root`` the tree begins at that link; links above it remain if all joints above it are
+        fixed. ``gravity`` is still that in the axes of the description's root, and is turned into
+        those of ``root``; a note reports it. With ``tip`` only the bodies on the path from the root
+        to that link remain, each with all links fixed to it.
 
         Raises UrdfError, naming the source and the link or joint, for a file that cannot be read or
         is no tree of joints; UnknownBodyError for a ``root`` or ``tip`` that does not exist;
@@ -157,9 +143,7 @@ class Model(Value):
         link and joint as one ModelWarning; ``Model.diagnostics`` has the same, and notes on merged
         and omitted links.
         """
-        from mbs_dynamics.model.urdf import from_urdf
-
-        return from_urdf(source, root=root, tip=tip, floating_base=floating_base, gravity=gravity)
+        return _from_description(urdf.describe(source, root, tip, floating_base, gravity))
 
     @staticmethod
     def from_mjcf(
@@ -187,9 +171,7 @@ class Model(Value):
         Raises ModelError for a file that MuJoCo does not read, and for what is not supported, by
         name; BackendError if mujoco is not installed; ArgumentError for another source or kind.
         """
-        from mbs_dynamics.model.mjcf import from_mjcf
-
-        return from_mjcf(source, leave_out=leave_out, gravity=gravity)
+        return _from_description(mjcf.describe(source, leave_out, gravity))
 
     @staticmethod
     def from_screws(
@@ -225,19 +207,10 @@ class Model(Value):
         :raises ModelError: for a parent that does not come before its child, an axis that is not of
             unit length, an inertia that no rigid body has, or a name used twice.
         """
-        from mbs_dynamics.model.screws import from_screws
-
-        return from_screws(
-            parents,
-            homes,
-            screws,
-            M_body,
-            frame=frame,
-            gravity=gravity,
-            body_names=body_names,
-            joint_names=joint_names,
-            name=name,
-        )
+        names = body_names, joint_names
+        bodies = bodies_of_screws(parents, homes, screws, M_body, frame, names)
+        diagnostics = diagnose(bodies, if_massless="note")
+        return _from_description(Description(name, bodies, gravity, {}, diagnostics))
 
     @staticmethod
     def from_joint_frames(
@@ -267,19 +240,10 @@ class Model(Value):
 
         The other parameters and the errors are those of :meth:`from_screws`.
         """
-        from mbs_dynamics.model.screws import from_joint_frames
-
-        return from_joint_frames(
-            parents,
-            S_parent,
-            S_body,
-            Z,
-            M_body,
-            gravity=gravity,
-            body_names=body_names,
-            joint_names=joint_names,
-            name=name,
-        )
+        names = body_names, joint_names
+        bodies = bodies_of_joint_frames(parents, S_parent, S_body, Z, M_body, names)
+        diagnostics = diagnose(bodies, if_massless="note")
+        return _from_description(Description(name, bodies, gravity, {}, diagnostics))
 
     @staticmethod
     def from_joints(
@@ -301,9 +265,7 @@ class Model(Value):
         :raises UnknownBodyError: for a parent that is not the body of an earlier connection.
         :raises ModelError: for an inertia that no rigid body has, or a name used twice.
         """
-        from mbs_dynamics.model.macro_joints import from_joints
-
-        return from_joints(connections, gravity=gravity, name=name)
+        return _from_description(joints.describe(connections, gravity, name))
 
     @staticmethod
     def from_dh(
@@ -326,23 +288,22 @@ class Model(Value):
         :raises ArgumentError: for a field that is missing, unknown or not a finite number, and for
             an unknown kind of joint or convention.
         :raises ModelError: for a negative mass, inertia, limit or friction, a gear ratio of zero, a
-            lower limit above the upper one, ``b`` and ``d`` that differ, an inertia without
-            ``com``, a table without rows, or a name used twice.
+            lower limit above the upper one, an inertia without ``com``, a table without rows, or a
+            name used twice.
         """
-        from mbs_dynamics.model.dh import from_dh
-
-        return from_dh(table, gravity=gravity)
+        return _from_description(dh.describe(table, gravity))
 
     # -- checks and derived fields -----------------------------------------------------------------
 
     def __post_init__(self) -> None:
+        joints = [body.joint for body in self.bodies]
         fixed = [frame.joint for frame in self.frames.values() if frame.joint is not None]
-        for what, given in (
+        for what, names in (
             ("body", [body.name for body in self.bodies]),
-            ("joint", [*fixed, *(body.joint.name for body in self.bodies if body.joint.nv)]),
+            ("joint", [*fixed, *(joint.name for joint in joints if joint.nv)]),
         ):
-            if len(set(given)) < len(given):
-                twice = sorted({name for name in given if given.count(name) > 1})
+            if len(set(names)) < len(names):
+                twice = sorted({name for name in names if names.count(name) > 1})
                 raise ModelError(f"{what} names must be unique; used more than once: {twice}")
         for i, body in enumerate(self.bodies):
             if not GROUND <= body.parent < i:
@@ -353,37 +314,43 @@ class Model(Value):
         owners: dict[int, Joint] = {}
         for joint in self._owners():
             for k in joint.velocities:
-                other = owners.setdefault(k, joint)
-                if other is not joint:
+                if owners.setdefault(k, joint) is not joint:
                     raise ModelError(
-                        f"joints {other.name!r} and {joint.name!r} both own the coordinate {k}; "
-                        "one that follows another must say so (mimics)"
+                        f"joints {owners[k].name!r} and {joint.name!r} both own the coordinate "
+                        f"{k}; one that follows another must say so (mimics)"
                     )
         if sorted(owners) != list(range(len(owners))):
             raise ModelError(f"coordinates must be numbered 0, 1, ...; got {sorted(owners)}")
-        for body in self.bodies:
-            owner = owners.get(body.joint.coordinate)
-            if body.joint.nv and (owner is None or owner.nv != body.joint.nv):
+        for joint in joints:
+            owner = owners.get(joint.coordinate)
+            if joint.nv and (owner is None or owner.nv != joint.nv):
                 raise ModelError(
-                    f"joint {body.joint.name!r} refers to coordinate {body.joint.coordinate}, "
-                    f"which no joint with {body.joint.nv} degrees of freedom owns"
+                    f"joint {joint.name!r} refers to coordinate {joint.coordinate}, which no joint "
+                    f"with {joint.nv} degrees of freedom owns"
                 )
+        gravity = checks.numbers("gravity", self.gravity, (3,))
+        diagnostics = tuple(self.diagnostics)
+        self.__dict__.update(
+            frames=self._all_frames(), gravity=frozen(gravity), diagnostics=diagnostics
+        )
+        self._complete()
+
+    def _all_frames(self) -> dict[str, Frame]:
+        """Return the frames, those of the bodies included, each with its parent."""
         frames = {
             name: frame._replace(placement=checks.snap(frame.placement))
             for name, frame in self.frames.items()
         }
         for i, body in enumerate(self.bodies):
-            own = frames.get(body.name, Frame(body.name, i, np.eye(4)))
-            own = own._replace(body=i, placement=checks.snap(np.eye(4)), inertia=None)
-            frames[body.name] = own
+            frame = frames.get(body.name, Frame(body.name, i, np.eye(4)))
+            placement = checks.snap(np.eye(4))
+            frames[body.name] = frame._replace(body=i, placement=placement, inertia=None)
         for name, frame in frames.items():
             if frame.body != GROUND and frame.parent is None:
-                own = frames[self.bodies[frame.body].name]
-                if own.parent is None and name != own.name:
-                    frames[name] = frame._replace(parent=own.name)
-        gravity = checks.numbers("gravity", self.gravity, (3,))
-        self.__dict__.update(frames=frames, gravity=frozen(gravity))
-        self._complete()
+                root = frames[self.bodies[frame.body].name]
+                if root.parent is None and name != root.name:
+                    frames[name] = frame._replace(parent=root.name)
+        return frames
 
     def _owners(self) -> list[Joint]:
         return [body.joint for body in self.bodies if body.joint.mimics is None and body.joint.nv]
@@ -391,19 +358,14 @@ class Model(Value):
     def _complete(self) -> None:
         """Set the derived fields, and an empty store for compiled kernels."""
         owners = sorted(self._owners(), key=lambda joint: joint.coordinate)
-        every, n = [body.joint for body in self.bodies], sum(joint.nv for joint in owners)
-        lower, upper, velocity, effort = limits_of(every, n)
+        n = sum(joint.nv for joint in owners)
         self.__dict__.update(
             frames=Frames(self.frames),
             joints=tuple(owners),
             n=n,
             nq=sum(joint.nq for joint in owners),
             parents=tuple(body.parent for body in self.bodies),
-            lower=lower,
-            upper=upper,
-            velocity_limits=velocity,
-            effort_limits=effort,
-            **drivetrain_of(every, n)._asdict(),
+            **properties_of([body.joint for body in self.bodies], n),
             _compiled=Compiled(),
         )
 
@@ -438,10 +400,7 @@ class Model(Value):
         return tuple(body.name for body in self.bodies)
 
     def joint(self, name: str) -> Joint:
-        """Return a joint by its name, mimic joints included.
-
-        Raises UnknownJointError, which lists the valid names.
-        """
+        """Return a joint by its name, mimic joints included; UnknownJointError lists the names."""
         for body in self.bodies:
             if body.joint.name == name:
                 return body.joint
@@ -461,18 +420,12 @@ class Model(Value):
         }
 
     def positions(self, joint: str | Joint) -> slice:
-        """Return the slice of q of a joint, or of the joint that it mimics.
-
-        Raises UnknownJointError, which lists the valid names.
-        """
+        """Return the slice of q of a joint, or of the joint that it mimics; UnknownJointError."""
         one = self.joint(joint) if isinstance(joint, str) else joint
         return self._position_slices[one.coordinate] if one.nv else slice(0, 0)
 
     def velocities(self, joint: str) -> slice:
-        """Return the slice of velocities of a joint, or of the joint that it mimics.
-
-        Raises UnknownJointError, which lists the valid names.
-        """
+        """Return the slice of qd of a joint, or of the joint that it mimics; UnknownJointError."""
         columns = self.joint(joint).velocities
         return slice(columns.start, columns.stop)
 
@@ -487,8 +440,8 @@ class Model(Value):
     @property
     def total_mass(self) -> float:
         """Total mass in kg of the moving bodies and the loads."""
-        own = sum(body.inertia.mass for body in self.bodies)
-        return float(own + sum(load.parameters[0] for load in self.payloads))
+        loads = sum(load.parameters[0] for load in self.payloads)
+        return float(loads + sum(body.inertia.mass for body in self.bodies))
 
     def placement(self, link: str) -> FloatArray:
         """Return the pose (4, 4) of a link in the frame of the body that carries it, in m.
@@ -498,8 +451,8 @@ class Model(Value):
         Raises UnknownBodyError.
         """
         frame = self.frames[link]
-        own = frame.body != GROUND and self.bodies[frame.body].name == link
-        return self.bodies[frame.body].home_rel if own else frame.placement
+        names_body = frame.body != GROUND and self.bodies[frame.body].name == link
+        return self.bodies[frame.body].home_rel if names_body else frame.placement
 
     def _moving(self, what: str, link: str) -> Frame:
         """Return the frame of a link, or raise ModelError if it does not move."""
@@ -562,12 +515,11 @@ class Model(Value):
         """Return parents, homes, screws and body inertias, as :meth:`from_screws` takes them.
 
         ``frame`` is ``"body_fixed"`` (B_i and X_i), ``"spatial"`` (A_i and Y_i) or ``"parent"``.
-        Payloads are not included. Raises ArgumentError for another frame. See
-        :func:`mbs_dynamics.model.screws.screws`.
+        Joint positions are zero. A mimic joint is listed as the joint that it is; names, limits,
+        gravity and payloads are not included. Raises ArgumentError for another frame, ModelError
+        for a joint with several degrees of freedom.
         """
-        from mbs_dynamics.model.screws import screws
-
-        return screws(self.bodies, frame)
+        return screws_of(self.bodies, frame)
 
     def with_gravity(self, gravity: ArrayLike) -> Model:
         """Return this model with another free-fall acceleration (3,), inertial frame, in m/s^2.
@@ -613,21 +565,23 @@ class Model(Value):
         ones.
         """
         checks.mapping("by_joint", by_joint, "joint")
-        own = {body.joint.name: body.joint for body in self.bodies}
+        changed: dict[str, Joint] = {}
         for name, armature in by_joint.items():
             given: Any = armature
-            own[name] = replace(self.joint(name), armature=given)
-        bodies = tuple(replace(body, joint=own[body.joint.name]) for body in self.bodies)
-        moving = {f"joint {name!r}" for name in by_joint if np.any(own[name].armature)}
+            changed[name] = replace(self.joint(name), armature=given)
+        bodies = tuple(
+            replace(body, joint=changed.get(body.joint.name, body.joint)) for body in self.bodies
+        )
+        moving = {f"joint {name!r}" for name, joint in changed.items() if np.any(joint.armature)}
         return self._sharing_kernels(
             bodies=bodies,
-            joints=tuple(own[joint.name] for joint in self.joints),
+            joints=tuple(changed.get(joint.name, joint) for joint in self.joints),
             diagnostics=tuple(
                 each
                 for each in self.diagnostics
                 if each.subject not in moving or not each.message.endswith(SINGULAR)
             ),
-            **drivetrain_of(list(own.values()), self.n)._asdict(),
+            **properties_of([body.joint for body in bodies], self.n),
         )
 
     def with_placements(self, poses: Mapping[str, ArrayLike]) -> Model:
@@ -648,7 +602,7 @@ class Model(Value):
         for link, pose in poses.items():
             name = f"the pose of {self.frames[link].name!r}"
             given[link] = frozen(checks.snap(checks.pose(name, checks.numbers(name, pose, (4, 4)))))
-        bodies, frames = placed(self.bodies, self.frames, given)
+        bodies, frames = with_poses(self.bodies, self.frames, given)
         known = dict.fromkeys((*self.body_names, *self.frames))  # bodies first
         order = tuple(name for name in known if name in given or name in self._placed)
         return self._sharing_kernels(bodies=bodies, frames=frames, _placed=order)
@@ -673,12 +627,12 @@ class Model(Value):
     ) -> Model:
         """Return this model with another one mounted on the link ``to``.
 
-        ``placement`` (4, 4) is the pose of the tool's root link in the frame of ``to``, None: the
-        same frame. Names of the tool's links, joints and frames get the ``prefix``. Coordinates of
-        the tool come after those of this model; gravity is that of this model. Links that are fixed
-        to the root of the tool belong to the body with ``to``. Raises UnknownBodyError for ``to``,
-        ArgumentError for a placement that is not a pose, and ModelError for names that are in use,
-        as those of a tool that is mounted twice.
+        ``placement`` (4, 4) is the pose of the tool's root link in the frame of ``to``, the
+        identity if None. Names of the tool's links, joints and frames get the ``prefix``.
+        Coordinates of the tool come after those of this model; gravity is that of this model. Links
+        that are fixed to the root of the tool belong to the body of ``to``. Raises
+        UnknownBodyError; ArgumentError for a placement that is not a pose; ModelError for names
+        that are in use, as those of a tool that is mounted twice.
         """
         if not isinstance(tool, Model):
             raise ArgumentError(f"tool must be a Model; got {tool!r}")
@@ -718,30 +672,29 @@ class Model(Value):
             by_name: Any = positions
             checks.mapping("positions", by_name, "joint")
             given.update(by_name)
-        at = {name: editing.positions_of(self.joint(name), value) for name, value in given.items()}
+        at = {}
+        for name, value in given.items():
+            what, size = f"the position of joint {name!r}", self.joint(name).nq
+            at[name] = checks.numbers(what, [value] if np.ndim(value) == 0 else value, (size,))
         return self._of(editing.locked(self._parts, at), self.diagnostics)
 
     def rerooted(self, link: str) -> Model:
         """Return this model with a link as its ground, in whose frame poses are given then.
 
-        The joints between the link and the former root are reversed, and keep their positions;
-        gravity keeps its numbers, in the axes of the link. The former root becomes a body with the
-        inertia of its link, which is that of the description.
-
-        If a free joint moves the root, as with ``floating_base``, it moves the link instead: its
-        positions are then the pose of the link, its velocities the body-fixed twist of the link,
-        and the ground stays what it is, with gravity.
-
-        Raises UnknownBodyError, and ModelError for a link that does not move, or if a joint that
-        must be reversed has several degrees of freedom.
+        The joints between the link and the former root are reversed, at the same positions; gravity
+        has the same numbers, in the axes of the link. The former root becomes a body with the
+        inertia that its description states. If a free joint moves the root, as with
+        ``floating_base``, it moves the link instead: its positions are then the pose of the link,
+        its velocities the body-fixed twist of the link, and ground and gravity stay. Raises
+        UnknownBodyError; ModelError for a link that does not move, or if a joint that must be
+        reversed has several degrees of freedom.
         """
         frame = self._moving("another root", link)
-        at_origin = [
-            one.name
-            for one in self.frames.values()
-            if one.body == GROUND and np.array_equal(one.placement, np.eye(4))
-        ]
-        ground = at_origin[0] if at_origin else "ground"
+        ground = "ground"
+        for other in self.frames.values():
+            if other.body == GROUND and np.array_equal(other.placement, np.eye(4)):
+                ground = other.name
+                break
         return self._of(editing.rerooted(self._parts, frame, ground), self.diagnostics)
 
     @property
@@ -764,9 +717,9 @@ class Model(Value):
         loads = zip(self.payloads.bodies, self.payloads.parameters, strict=True)
         frames = dict(self.frames)
         for load in self.payloads:
-            own = frames[load.link].inertia
-            if own is not None:
-                total = own + Inertia.from_parameters(load.parameters)
+            inertia = frames[load.link].inertia
+            if inertia is not None:
+                total = inertia + Inertia.from_parameters(load.parameters)
                 frames[load.link] = frames[load.link]._replace(inertia=total)
         bodies = loaded(self.bodies, loads)
         return replace(self, bodies=bodies, frames=frames, payloads=Payloads())
@@ -799,12 +752,13 @@ def warnings_about(model: Model) -> list[str]:
     return [str(each) for each in model.diagnostics if each.severity == "warning"]
 
 
-def warned(model: Model) -> Model:
-    """Issue the warnings about a new model as one ModelWarning, and return the model."""
+def _from_description(description: Description) -> Model:
+    """Return the model of a description, and issue the warnings about it as one ModelWarning."""
+    model = Model(**description._asdict())
     found = warnings_about(model)
     if found:
         message = f"model {model.name!r} has {len(found)} warning(s):\n  " + "\n  ".join(found)
-        warnings.warn(message, ModelWarning, stacklevel=4)  # where Model.from_... was called
+        warnings.warn(message, ModelWarning, stacklevel=3)  # where Model.from_... was called
     return model
 
 

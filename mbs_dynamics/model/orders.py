@@ -20,11 +20,11 @@ def leaves(model: Model) -> tuple[str, ...]:
 
 
 def tools(model: Model) -> tuple[str, ...]:
-    """Return the tool or hand at the end of each branch, that of the longest branch first.
+    """Return the tool or hand at the end of each branch, for the longest branch first.
 
-    It is on the first body of the branch with a link that is named as one, so that it is no finger.
-    Of several links the one whose name comes first in TOOLS is taken; without any, the last body.
-    Of a model without moving bodies, it is the root link.
+    A tool is on the first body of the branch with a link named as one, so that no finger is
+    returned. Of several such links the one whose name comes first in TOOLS counts; without any, the
+    last body does. For a model without moving bodies the root link is returned.
     """
     named: dict[int, tuple[int, str]] = {}
     for name, frame in model.frames.items():

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Loads that bodies carry in addition to their own inertia."""
+"""Loads that bodies carry in addition to their inertia."""
 
 from __future__ import annotations
 

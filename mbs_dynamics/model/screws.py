@@ -31,17 +31,18 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.lie.se3 import Ad, inverse
 from mbs_dynamics.model.body import GROUND, Body
-from mbs_dynamics.model.diagnostics import diagnose_made
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint, one_screw
-from mbs_dynamics.model.model import STANDARD_GRAVITY, Model, warned
 
 FRAMES = ("spatial", "body_fixed", "parent")
-"""The frames in which :func:`from_screws` and :func:`screws` describe a mechanism."""
+"""The frames in which screws are given."""
+
+Names = tuple[Sequence[str] | None, Sequence[str] | None]
+"""Names of bodies and of joints; None for numbered ones."""
 
 
 class Screws(NamedTuple):
-    """A mechanism as :func:`from_screws` takes it."""
+    """A mechanism as :meth:`mbs_dynamics.Model.from_screws` takes it."""
 
     parents: tuple[int, ...]
     """Index of each body's parent; GROUND (-1) for a root."""
@@ -53,111 +54,78 @@ class Screws(NamedTuple):
     """(nb, 6, 6) inertia matrices in the frames of the bodies."""
 
 
-def from_screws(
+def bodies_of_screws(
     parents: Sequence[int],
     homes: ArrayLike,
     screws: ArrayLike,
-    M_body: ArrayLike | None = None,
-    *,
+    M_body: ArrayLike | None,
     frame: str,
-    gravity: ArrayLike = STANDARD_GRAVITY,
-    body_names: Sequence[str] | None = None,
-    joint_names: Sequence[str] | None = None,
-    name: str = "mechanism",
-) -> Model:
-    """Return the model of screws; see :meth:`mbs_dynamics.Model.from_screws`."""
+    names: Names,
+) -> tuple[Body, ...]:
+    """Return the bodies of a tree; see :meth:`mbs_dynamics.Model.from_screws`."""
     checks.one_of("frame", frame, FRAMES)
     tree = _checked_parents(parents)
     given = _checked_poses("homes", homes, len(tree))
     S = _checked_screws("screws", screws, len(tree))
+    home_rel, screw_body = given, list(S)
     if frame == "spatial":
         A = [*given, np.eye(4)]  # the last one is the ground's: A[GROUND]
         home_rel = [inverse(A[p]) @ A[i] for i, p in enumerate(tree)]  # (11)
         screw_body = [Ad(inverse(A_i)) @ Y for A_i, Y in zip(given, S, strict=True)]  # (12)
     elif frame == "parent":
-        home_rel = given
         screw_body = [Ad(inverse(B)) @ X_bar for B, X_bar in zip(given, S, strict=True)]  # (7)
-    else:
-        home_rel, screw_body = given, list(S)
-    inertias = _checked_inertias(M_body, len(tree))
-    bodies = assemble(tree, home_rel, screw_body, inertias, body_names, joint_names)
-    g = checks.numbers("gravity", gravity, (3,))
-    return warned(Model(name, bodies, g, diagnostics=tuple(diagnose_made(bodies))))
+    return _bodies(tree, home_rel, screw_body, M_body, names)
 
 
-def from_joint_frames(
+def bodies_of_joint_frames(
     parents: Sequence[int],
     S_parent: ArrayLike,
     S_body: ArrayLike,
     Z: ArrayLike,
-    M_body: ArrayLike | None = None,
-    *,
-    gravity: ArrayLike = STANDARD_GRAVITY,
-    body_names: Sequence[str] | None = None,
-    joint_names: Sequence[str] | None = None,
-    name: str = "mechanism",
-) -> Model:
-    """Return a model; see :meth:`mbs_dynamics.Model.from_joint_frames`."""
+    M_body: ArrayLike | None,
+    names: Names,
+) -> tuple[Body, ...]:
+    """Return the bodies of a tree; see :meth:`mbs_dynamics.Model.from_joint_frames`."""
     tree = _checked_parents(parents)
     on_parent = _checked_poses("S_parent", S_parent, len(tree))
     on_body = _checked_poses("S_body", S_body, len(tree))
     screw_joint = _checked_screws("Z", Z, len(tree))
     home_rel = [S_p @ inverse(S_b) for S_p, S_b in zip(on_parent, on_body, strict=True)]  # (4)
     screw_body = [Ad(S_b) @ Z_i for S_b, Z_i in zip(on_body, screw_joint, strict=True)]  # (5)
-    inertias = _checked_inertias(M_body, len(tree))
-    bodies = assemble(tree, home_rel, screw_body, inertias, body_names, joint_names)
-    g = checks.numbers("gravity", gravity, (3,))
-    return warned(Model(name, bodies, g, diagnostics=tuple(diagnose_made(bodies))))
+    return _bodies(tree, home_rel, screw_body, M_body, names)
 
 
 def screws(bodies: Sequence[Body], frame: str) -> Screws:
-    """Return parents, homes, screws and inertias of bodies, the arguments of :func:`from_screws`.
-
-    The reference configuration is the one in which every joint position is zero. A mimic joint is
-    listed as the joint that it is: which coordinate drives it is not part of this description, nor
-    are names, limits, gravity and payloads. Raises ArgumentError for a ``frame`` other than
-    ``"spatial"``, ``"body_fixed"``, ``"parent"``; ModelError for a joint with several degrees of
-    freedom.
-    """
+    """Return the arguments of ``from_screws``; see :meth:`mbs_dynamics.Model.screws`."""
     checks.one_of("frame", frame, FRAMES)
     parents = tuple(body.parent for body in bodies)
-    B = np.array([body.home_rel for body in bodies])
-    X = np.array([body.joint.screw for body in bodies])
+    homes = np.array([body.home_rel for body in bodies])
+    given = np.array([body.joint.screw for body in bodies])
     M = np.array([body.inertia.matrix() for body in bodies])
     if frame == "spatial":
-        A: list[FloatArray] = []
-        for B_i, p in zip(B, parents, strict=True):
-            A.append(B_i if p == GROUND else A[p] @ B_i)  # (11)
-        homes = np.array(A)
-        given = np.array([Ad(homes[i]) @ X[i] for i in range(len(B))])  # (12)
-    else:
-        homes = B
-        given = np.array([Ad(B[i]) @ X[i] for i in range(len(B))]) if frame == "parent" else X
+        for i, p in enumerate(parents):
+            homes[i] = homes[i] if p == GROUND else homes[p] @ homes[i]  # (11)
+    if frame != "body_fixed":
+        given = np.array([Ad(C) @ X for C, X in zip(homes, given, strict=True)])  # (12), (7)
     return Screws(parents, homes, given, M)
 
 
-def assemble(
+def _bodies(
     parents: Sequence[int],
     home_rel: Sequence[FloatArray],
     screw_body: Sequence[FloatArray],
-    inertias: Sequence[Inertia],
-    body_names: Sequence[str] | None,
-    joint_names: Sequence[str] | None,
+    M_body: ArrayLike | None,
+    names: Names,
 ) -> tuple[Body, ...]:
     """Return the bodies with B_i and X_i, joint i driving body i by coordinate i."""
-    if not len(parents):
-        raise ModelError("a mechanism needs a body that moves; got none")
-    bodies = _checked_names("body_names", body_names, "body", len(parents))
-    joints = _checked_names("joint_names", joint_names, "joint", len(parents))
+    nb = len(parents)
+    inertias = _checked_inertias(M_body, nb)
+    bodies = checked_names("body_names", names[0], "body", nb)
+    joints = checked_names("joint_names", names[1], "joint", nb)
+    groups = [one_screw(f"joint {joint!r}", X) for joint, X in zip(joints, screw_body, strict=True)]
     return tuple(
-        Body(
-            bodies[i],
-            p,
-            home_rel[i],
-            Joint(joints[i], one_screw(f"joint {joints[i]!r}", screw_body[i]), i),
-            inertias[i],
-        )
-        for i, p in enumerate(parents)
+        Body(bodies[i], parents[i], home_rel[i], Joint(joints[i], groups[i], i), inertias[i])
+        for i in range(nb)
     )
 
 
@@ -172,8 +140,8 @@ def _checked_parents(parents: Any) -> tuple[int, ...]:
             raise ArgumentError(f"parents[{i}] must be an integer; got {p!r}") from None
         if not GROUND <= tree[i] < i:
             raise ModelError(
-                f"parents[{i}] is {p}; valid is {GROUND} (the ground) or the index of a body that "
-                f"comes before body {i}"
+                f"parents[{i}] must be {GROUND} (the ground) or the index of a body that comes "
+                f"before body {i}; got {p}"
             )
     if not tree:
         raise ModelError("parents is empty; a mechanism has at least one moving body")
@@ -196,7 +164,7 @@ def _checked_screws(argument: str, value: ArrayLike, nb: int) -> FloatArray:
 
 def _checked_inertias(M_body: ArrayLike | None, nb: int) -> list[Inertia]:
     if M_body is None:
-        return [Inertia(0.0, np.zeros(3), np.zeros((3, 3)))] * nb
+        return [Inertia.zero()] * nb
     inertias = []
     for i, M in enumerate(checks.numbers("M_body", M_body, (nb, 6, 6))):
         try:
@@ -206,7 +174,8 @@ def _checked_inertias(M_body: ArrayLike | None, nb: int) -> list[Inertia]:
     return inertias
 
 
-def _checked_names(argument: str, names: Any, default: str, nb: int) -> tuple[str, ...]:
+def checked_names(argument: str, names: Any, default: str, nb: int) -> tuple[str, ...]:
+    """Return nb names, by default numbered from one, or raise ArgumentError."""
     if names is None:
         return tuple(f"{default}{i + 1}" for i in range(nb))
     given = tuple(names) if isinstance(names, Iterable) and not isinstance(names, str) else ()

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.errors import UnknownJointError
-from mbs_dynamics.model.body import GROUND, Body
+from mbs_dynamics.model.body import GROUND, Body, chain, link_inertia, start_of
 from mbs_dynamics.model.compiled import Compiled, compiled, placed_links
-from mbs_dynamics.model.fixed_joints import chain, link_inertia, start_of
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
 from mbs_dynamics.model.model import Model
@@ -24,11 +23,11 @@ from mbs_dynamics.model.subgroup import Subgroup
 def separated(model: Model, joints: Sequence[str]) -> Model:
     """Return the model in which fixed joints among ``joints`` are joints with k = 0.
 
-    Each of them moves a body of its own, by the trivial subgroup of motions. The body consists of
-    the links beyond the joint, up to the next of these joints, and has the axes of the body that it
-    was part of. The other bodies keep their names and coordinates, and precede the ones that are
-    separated from them. If a body carries loads, all bodies that are separated from it have a row
-    of ``payloads.parameters``, of zeros without a load.
+    Each of them moves another body, by the trivial subgroup of motions. The body consists of the
+    links beyond the joint, up to the next of these joints, and has the axes of the body that it was
+    part of. The other bodies have the same names and coordinates, and precede those separated from
+    them. If a body carries loads, all bodies separated from it have a row of
+    ``payloads.parameters``, of zeros without a load.
 
     Models that differ in gravity, loads and the like share the kernels of their separated ones.
     Raises UnknownJointError, which lists the valid names.
@@ -43,12 +42,12 @@ def separated(model: Model, joints: Sequence[str]) -> Model:
         return model
     store = compiled(model)
     with store.lock:
-        result: Model | None = store.own.get((separated, fixed))
+        result: Model | None = store.with_defaults.get((separated, fixed))
         if result is None:
             result = _separated(model, fixed)
             kernels = Compiled(store.get_or_create((separated, fixed), Compiled))
             result.__dict__.update(_compiled=kernels)
-            store.own[separated, fixed] = result
+            store.with_defaults[separated, fixed] = result
     return result
 
 

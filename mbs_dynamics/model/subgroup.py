@@ -137,7 +137,7 @@ class Subgroup(Value):
     def difference(self, q: Array, other: Array, joint: str) -> Array:
         """Return v (k,) with g exp(S v) the other configuration: the inverse of ``displaced``.
 
-        Angles of whole turns that change nothing are left out.
+        Whole turns that change nothing are not counted.
         """
         if self.is_commutative:
             return other - q
@@ -169,14 +169,14 @@ class Subgroup(Value):
         return self._dual @ (se3.dexp(-(self.basis @ u)) @ (self.basis @ rate))
 
     def transported(self, u: Array, p: Array, joint: str) -> Array:
-        """Return the momentum p (k,) as it is seen after a displacement u: Ad_exp(S u)^T p."""
+        """Return the momentum p (k,) in the frame after a displacement u: Ad_exp(S u)^T p."""
         if self.is_commutative:
             return p
         Ad = self._dual @ (se3.Ad(se3.exp(self.basis @ u)) @ self.basis)
         return Ad.T @ p
 
     def momentum_rates(self, v: Array, p: Array, joint: str) -> Array:
-        """Return ad_v^T p (k,), the rate of that at the velocity v."""
+        """Return ad_v^T p (k,), the rate of the transported momentum at the velocity v."""
         if self.is_commutative:
             return np.zeros(self.nv)
         return np.einsum("bac,a,b->c", self.structure.astype(object), v, p)

@@ -41,9 +41,9 @@ def text(
         for row in rows
     ]
     fall = ", ".join(f"{x:g}" for x in gravity)
-    head = f"{name}: {coordinates}, {len(bodies)} bodies, gravity ({fall}) m/s^2"
+    title = f"{name}: {coordinates}, {len(bodies)} bodies, gravity ({fall}) m/s^2"
     loads = [f"load on {load.link}: {load.parameters[0]:.4g} kg" for load in payloads]
-    return "\n".join([head, *lines, *loads])
+    return "\n".join([title, *lines, *loads])
 
 
 def _limits(joint: Joint) -> str:

@@ -1,12 +1,12 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The model of a URDF."""
+"""The bodies and frames of a URDF."""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,40 +14,47 @@ from numpy.typing import ArrayLike
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UrdfError
-from mbs_dynamics.lie.so3 import from_quaternion
-from mbs_dynamics.model import urdf_elements
-from mbs_dynamics.model.body import GROUND, Body, Frame
-from mbs_dynamics.model.diagnostics import Diagnostic, diagnose
+from mbs_dynamics.model import joints, urdf_elements
+from mbs_dynamics.model.body import GROUND, Body, Frame, add_inertia
+from mbs_dynamics.model.diagnostics import Description, Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
-from mbs_dynamics.model.macro_joints import macro_joint
-from mbs_dynamics.model.model import STANDARD_GRAVITY, Model, warned
-from mbs_dynamics.model.urdf_elements import Link, Origin, read
-from mbs_dynamics.model.urdf_joint import diagnose_joint, drivers, dynamics, limits, motion
-from mbs_dynamics.model.urdf_tensors import likely_slip, mirrored_tensors
+from mbs_dynamics.model.urdf_elements import Link, read
+from mbs_dynamics.model.urdf_joint import (
+    drivers,
+    joint_notes,
+    joint_warnings,
+    limits,
+    motion,
+    origin_warnings,
+)
 from mbs_dynamics.model.urdf_tree import LinkTree, Part, part_of, tree_of
-from mbs_dynamics.model.urdf_units import wrong_units
 
 FLOATING_BASE = "floating_base"
-"""Name of the joint that :func:`from_urdf` adds between the ground and the root link.
+"""Name of the joint between the ground and the root link of a floating base.
 
 Underscores are appended while the description itself has a joint of that name.
 """
 
+MAX_LENGTH = 15.0
+"""Length in m that no link has, where a robot has too few joints to show its size."""
 
-def from_urdf(
+NEGLIGIBLE = 1e-4
+"""Moment of inertia in kg m^2 up to which it may be a placeholder."""
+
+
+def describe(
     source: str | bytes | os.PathLike[str],
-    *,
-    root: str | None = None,
-    tip: str | None = None,
-    floating_base: bool = False,
-    gravity: ArrayLike = STANDARD_GRAVITY,
-) -> Model:
-    """Return the model of a URDF; see :meth:`mbs_dynamics.Model.from_urdf`."""
+    root: str | None,
+    tip: str | None,
+    floating_base: bool,
+    gravity: ArrayLike,
+) -> Description:
+    """Return the bodies and frames of a URDF; see :meth:`mbs_dynamics.Model.from_urdf`."""
     where, robot = read(source)
     tree = tree_of(where, robot)
     part = part_of(tree, root, tip)
-    return warned(_Assembly(tree, part, floating_base).model(gravity))
+    return _Assembly(tree, part, floating_base).description(gravity)
 
 
 def link_inertias(source: str | bytes | os.PathLike[str]) -> dict[str, Inertia]:
@@ -65,8 +72,9 @@ class _Assembly:
     def __init__(self, tree: LinkTree, part: Part, floating_base: bool) -> None:
         self.tree = tree
         self.part = part
-        self.base = Joint(_base_name(tree), macro_joint("free"), 0) if floating_base else None
+        self.base = Joint(_base_name(tree), joints.joint("free"), 0) if floating_base else None
         self.inertias = {name: _inertia(tree.where, link) for name, link in tree.links.items()}
+        self.length = _length(tree)
         self.bodies: list[Body] = []
         self.frames: dict[str, Frame] = {}
         self.diagnostics: list[Diagnostic] = []
@@ -81,7 +89,7 @@ class _Assembly:
                 self.coordinates[joint.name] = n
                 n += self.motions[joint.name].nv
 
-    def model(self, gravity: ArrayLike) -> Model:
+    def description(self, gravity: ArrayLike) -> Description:
         tree, part = self.tree, self.part
         if self.base is not None:
             self.check_base(self.base)
@@ -99,23 +107,24 @@ class _Assembly:
         else:
             self.add(part.root, None, np.eye(4), self.base)
         for joint in part.joints:
-            self.diagnostics += diagnose_joint(tree, joint)
+            for message in joint_warnings(tree, joint):
+                self.report(f"joint {joint.name!r}", message, "warning")
+            for message in joint_notes(joint):
+                self.report(f"joint {joint.name!r}", message)
             parent = self.frames[joint.parent]
-            pose = parent.placement @ _pose(joint.origin)
+            pose = parent.placement @ joint.origin.pose()
             if joint.type == "fixed":
                 self.merge(joint.child, parent.body, pose, joint)
             else:
                 self.add(joint.child, parent, pose, self.joint(joint))
         self.report_left_out_links()
-        self.diagnostics += wrong_units(tree, self.frames, part.joints, self.inertias)
-        self.diagnostics += mirrored_tensors(tree.links, self.frames)
         known = {  # of the links already, before they were merged
             Diagnostic(f"link {body.name!r}", message)
             for body in self.bodies
             for message in body.inertia.violations()
         }
         self.diagnostics += [each for each in diagnose(self.bodies) if each not in known]
-        return Model(tree.name, tuple(self.bodies), g, self.frames, tuple(self.diagnostics))
+        return Description(tree.name, tuple(self.bodies), g, self.frames, self.diagnostics)
 
     def report(self, subject: str, message: str, severity: str = "note") -> None:
         self.diagnostics.append(Diagnostic(subject, message, severity))
@@ -131,7 +140,7 @@ class _Assembly:
                 self.report(f"link {root!r}", f"{moves}, so that gravity is taken in its axes")
                 poses = {root: np.eye(4)}
                 break
-            poses[link] = poses[joint.parent] @ _pose(joint.origin)
+            poses[link] = poses[joint.parent] @ joint.origin.pose()
         from_root = np.linalg.inv(poses[root])
         for link, pose in poses.items():
             above = tree.above.get(link) if len(poses) > 1 else None
@@ -150,15 +159,13 @@ class _Assembly:
         inertia = self.inertias[link].transformed(pose)
         above = (None, None) if joint is None else (joint.parent, joint.name)
         self.frames[link] = Frame(link, body, checks.snap(pose), inertia, *above)
-        into = "the ground"
-        if body != GROUND:
-            into = f"link {self.bodies[body].name!r}"
-            total = self.bodies[body].inertia + inertia
-            self.bodies[body] = replace(self.bodies[body], inertia=total)
+        add_inertia(self.bodies, body, inertia)
         if inertia.mass > 0.0:
-            verb = "fixed to" if body == GROUND else "merged into"
+            into = "fixed to the ground"
+            if body != GROUND:
+                into = f"merged into link {self.bodies[body].name!r}"
             how = "" if joint is None else f" by the fixed joint {joint.name!r}"
-            self.report(f"link {link!r}", f"{inertia.mass:g} kg {verb} {into}{how}")
+            self.report(f"link {link!r}", f"{inertia.mass:g} kg {into}{how}")
         self.diagnose_link(link)
 
     def check_base(self, base: Joint) -> None:
@@ -177,66 +184,51 @@ class _Assembly:
             self.report(f"joint {FLOATING_BASE!r}", text)
 
     def add(self, link: str, on: Frame | None, pose: FloatArray, joint: Joint) -> None:
-        """Add the body of a link that a joint moves, which starts from another link or nowhere."""
+        """Add the body of a link; its joint starts ``on`` a frame, or at the ground if None."""
         parent, above = (GROUND, None) if on is None else (on.body, on.name)
         self.bodies.append(Body(link, parent, pose, joint, self.inertias[link], above))
         self.frames[link] = Frame(link, len(self.bodies) - 1, np.eye(4))
         self.diagnose_link(link)
 
     def joint(self, joint: urdf_elements.Joint) -> Joint:
-        where, name = self.tree.where, joint.name
+        name, group = joint.name, self.motions[joint.name]
         owner, ratio, offset = self.drivers[name]
         if owner.name not in self.coordinates:
             raise UrdfError(
-                f"{where}: joint {name!r} mimics joint {owner.name!r}, which is left out by the "
-                "choice of root and tip"
+                f"{self.tree.where}: joint {name!r} mimics joint {owner.name!r}, which is left out "
+                "by the choice of root and tip"
             )
-        group, coordinate = self.motions[name], self.coordinates[owner.name]
+        coordinate = self.coordinates[owner.name]
         if group.nv > 1:
             return Joint(name, group, coordinate)
+        damping, friction = joint.dynamics or (0.0, 0.0)
+        mimics = None if owner is joint else owner.name
         return Joint(
-            name,
-            group,
-            coordinate,
-            mimics=None if owner is joint else owner.name,
-            ratio=ratio,
-            offset=offset,
-            limits=limits(joint),
-            damping=dynamics(joint, "damping"),
-            friction=dynamics(joint, "friction"),
+            name, group, coordinate, mimics, ratio, offset, limits(joint), damping, friction
         )
 
     def diagnose_link(self, link: str) -> None:
-        messages = self.inertias[link].violations()
-        inertial = self.tree.links[link].inertial
-        if messages and inertial is not None and inertial.inertia is not None:
-            slip = likely_slip(inertial.inertia)
-            messages = [f"{message}; {slip}" if slip else message for message in messages]
-        if inertial is not None and inertial.mass is None:
-            messages.append("has an <inertial> without a mass; taken to be 0 kg")
-        elif inertial is not None and inertial.inertia is None and inertial.mass:
-            messages.append(
-                f"has a mass of {inertial.mass:g} kg without an <inertia>; taken as a point"
-            )
-        self.diagnostics += [Diagnostic(f"link {link!r}", message) for message in messages]
+        body = self.frames[link].body
+        moves = body != GROUND and self.bodies[body].joint.nv == 1  # bases may be of any size
+        length = self.length if moves else MAX_LENGTH
+        for message in _link_warnings(self.tree.links[link], self.inertias[link], length):
+            self.report(f"link {link!r}", message, "warning")
 
     def report_left_out_links(self) -> None:
         """Report the mass of the links that ``root`` and ``tip`` exclude."""
-        part = self.part
-        outside = [link for link in part.outside if link not in self.frames]
-        if outside:
-            message = f"left out, as is all that is not below {part.root!r}: {self.masses(outside)}"
-            self.report(f"link {outside[0]!r}", message)
-        for links in part.dropped:
-            severity = "warning" if any(self.inertias[link].mass for link in links) else "note"
-            message = f"dropped with all beyond it: {self.masses(links)}"
-            self.report(f"link {links[0]!r}", message, severity)
-
-    def masses(self, links: Sequence[str]) -> str:
-        """Return the mass of some links in words, in all and each by name."""
-        each = [(link, self.inertias[link].mass) for link in links]
-        listed = ", ".join(f"{link} {mass:g}" for link, mass in each if mass > 0.0)
-        return f"{sum(mass for _, mass in each):g} kg" + (f" ({listed})" if listed else "")
+        root = self.part.root
+        below = {joint.child for joint in self.tree.joints_below(root)}
+        left_out = [link for link in self.tree.links if link not in self.frames]
+        for links, why in (
+            ([link for link in left_out if link not in below], f"it is not below {root!r}"),
+            ([link for link in left_out if link in below], "it moves beside the path to the tip"),
+        ):
+            masses = {x: self.inertias[x].mass for x in links if self.inertias[x].mass}
+            if links:
+                each = ", ".join(f"{link} {mass:g}" for link, mass in masses.items()) or "none"
+                message = f"left out, as {why}: {sum(masses.values()):g} kg ({each})"
+                severity = "warning" if masses and links[0] in below else "note"
+                self.report(f"link {links[0]!r}", message, severity)
 
 
 def _base_name(tree: LinkTree) -> str:
@@ -247,6 +239,51 @@ def _base_name(tree: LinkTree) -> str:
     return name
 
 
+def _length(tree: LinkTree) -> float:
+    """Return the length in m of the longest branch, if enough joints move to show it."""
+    along, count = {tree.root: 0.0}, 0
+    for joint in tree.joints_below(tree.root):
+        mounted = joint.type == "fixed" and joint.parent == tree.root
+        step = 0.0 if mounted else math.hypot(*joint.origin.xyz)
+        along[joint.child] = along[joint.parent] + step
+        count += joint.type in ("revolute", "continuous", "prismatic")
+    return min(max(along.values()), MAX_LENGTH) if count >= 3 else MAX_LENGTH
+
+
+def _link_warnings(link: Link, inertia: Inertia, length: float) -> Iterator[str]:
+    """Yield warnings about an inertia that no link of a robot of this length in m has."""
+    inertial, m = link.inertial, inertia.mass
+    if inertial is None:
+        return
+    yield from inertia.violations()
+    yield from origin_warnings(inertial.origin, "inertial")
+    if inertial.mass is None:
+        yield "has an <inertial> without a mass; taken to be 0 kg"
+    elif inertial.inertia is None and m:
+        yield f"has a mass of {m:g} kg without an <inertia>; taken as a point"
+    if m <= 0.0:
+        if inertia.tensor.any():
+            yield "has an inertia but no mass, as no body can"
+        return
+    com = float(np.linalg.norm(inertia.com))
+    moment = float(np.linalg.norm(inertia.tensor_at_com, 2))
+    radius = math.sqrt(moment / m)
+    if com > min(5.0 * length, MAX_LENGTH):
+        yield f"has its centre of mass {com:.4g} m from its frame; likely in mm"
+    if moment > NEGLIGIBLE and radius > length / math.sqrt(12.0):
+        yield (
+            f"has a radius of gyration of {radius:.3g} m, more than a rod as long as the robot; "
+            "its inertia is likely wrong, or in another unit than kg m^2"
+        )
+    elif m > 0.2 and inertial.inertia is not None and radius < 1e-6:
+        yield f"has a mass of {m:g} kg without inertia about its centre of mass; likely forgotten"
+    elif m > 50.0 and radius < 0.01:
+        yield (
+            f"has a mass of {m:g} kg and a radius of gyration of {radius:.2g} m, denser than any "
+            "material; its mass is likely in g"
+        )
+
+
 def _inertia(where: str, link: Link) -> Inertia:
     """Return the inertia of a link about the origin of its own frame, zero where not stated."""
     inertial = link.inertial
@@ -255,36 +292,8 @@ def _inertia(where: str, link: Link) -> Inertia:
     mass = inertial.mass or 0.0
     if mass < 0.0:
         raise UrdfError(f"{where}: link {link.name!r} has the negative mass {mass:g} kg")
-    C = _pose(inertial.origin)
-    R = C[:3, :3]
-    tensor = np.zeros((3, 3))
+    C, tensor = inertial.origin.pose(), np.zeros((3, 3))
     if inertial.inertia is not None:
         tensor[np.triu_indices(3)] = inertial.inertia
         tensor += np.triu(tensor, 1).T
-    return Inertia.from_com(mass, C[:3, 3], R @ tensor @ R.T)
-
-
-def _pose(origin: Origin) -> FloatArray:
-    return pose_of(*origin)
-
-
-def pose_of(
-    xyz: Sequence[float], rpy: Sequence[float], quaternion: Sequence[float] | None = None
-) -> FloatArray:
-    """Return the (4, 4) pose of a URDF's ``xyz`` and ``rpy``, or ``quat_xyzw`` in place of ``rpy``.
-
-    ``rpy`` turns about the fixed axes x, y, z in turn. A quaternion may have any length but zero.
-    """
-    C = np.eye(4)
-    C[:3, 3] = xyz
-    if quaternion is not None:
-        x = np.array(quaternion, dtype=float)
-        C[:3, :3] = from_quaternion(x / np.linalg.norm(x))
-        return C
-    (sr, sp, sy), (cr, cp, cy) = np.sin(rpy), np.cos(rpy)
-    C[:3, :3] = [
-        [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-        [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-        [-sp, cp * sr, cp * cr],
-    ]
-    return C
+    return Inertia.from_com(mass, C[:3, 3], C[:3, :3] @ tensor @ C[:3, :3].T)

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The elements of a URDF that dynamics needs, read and checked.
 
-Every required name is present, every number is finite, except for limits, and optional elements
-that are absent are None. The connections of links and joints are not checked here.
+Required names are present, numbers are finite, except for limits, and optional elements that are
+absent are None. The connections of links and joints are checked in
+:mod:`mbs_dynamics.model.urdf_tree`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,12 @@ import re
 import sys
 from typing import NamedTuple
 
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import UrdfError, listed, quoted
+from mbs_dynamics.lie import se3, so3
+from mbs_dynamics.model.joint import Limits
 from mbs_dynamics.model.urdf_xml import Element, document_of
 
 Vector = tuple[float, float, float]
@@ -26,7 +32,7 @@ VERSIONS = ("1.0", "1.1", "1.2")
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating", "spherical")
 
 LARGEST_NUMBER = 1e50
-"""No number is larger, so that products are finite; but limits may be the largest float."""
+"""Largest number, so that products are finite; but limits may be the largest float."""
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
@@ -41,6 +47,19 @@ class Origin(NamedTuple):
     rpy: Vector = (0.0, 0.0, 0.0)
     """rad, about the fixed axes x, y, z in turn."""
     quat_xyzw: tuple[float, float, float, float] | None = None
+
+    def pose(self) -> FloatArray:
+        """Return the pose (4, 4)."""
+        if self.quat_xyzw is not None:
+            x = np.array(self.quat_xyzw)
+            return np.asarray(se3.pose(so3.from_quaternion(x / np.linalg.norm(x)), self.xyz))
+        (sr, sp, sy), (cr, cp, cy) = np.sin(self.rpy), np.cos(self.rpy)
+        R = [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+        return np.asarray(se3.pose(R, self.xyz))
 
 
 class Tensor(NamedTuple):
@@ -70,15 +89,6 @@ class Link(NamedTuple):
     inertial: Inertial | None
 
 
-class Limit(NamedTuple):
-    """Limits of a joint, in rad or m, rad/s or m/s, N m or N; None if not stated."""
-
-    lower: float | None
-    upper: float | None
-    velocity: float | None
-    effort: float | None
-
-
 class Dynamics(NamedTuple):
     """Damping in N m s/rad or N s/m, and Coulomb friction in N m or N."""
 
@@ -104,11 +114,10 @@ class Joint(NamedTuple):
     parent: str
     child: str
     axis: Vector | None
-    limit: Limit | None
+    limit: Limits | None
+    """With ``k_velocity`` of the ``safety_controller``."""
     dynamics: Dynamics | None
     mimic: Mimic | None
-    soft_gain: float | None
-    """``k_velocity`` of the ``safety_controller``."""
 
 
 class Robot(NamedTuple):
@@ -142,161 +151,153 @@ def read(source: str | bytes | os.PathLike[str]) -> tuple[str, Robot]:
     for element in document.named("link", "joint"):
         if not element.get("name"):
             raise UrdfError(f"{where}: the <{element.tag}> in line {element.line} has no name")
-        owner = f"{where}: {element.tag} {element.get('name')!r}"
+        reader = Reader(f"{where}: {element.tag} {element.get('name')!r}")
         if element.tag == "link":
-            robot.links.append(_link(element, owner))
+            robot.links.append(reader.link(element))
         else:
-            robot.joints.append(_joint(element, owner))
-        _check_version(element, owner, version)
+            robot.joints.append(reader.joint(element))
+        reader.check_version(element, version)
     return where, robot
 
 
-def _link(link: Element, owner: str) -> Link:
-    inertial = _child(link, "inertial", owner)
-    return Link(_text(link, "name", owner), inertial and _inertial(inertial, owner))
+class Reader:
+    """Reads the elements of one ``owner``, which its errors name."""
 
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
 
-def _inertial(inertial: Element, owner: str) -> Inertial:
-    mass = _child(inertial, "mass", owner)
-    tensor = _child(inertial, "inertia", owner)
-    return Inertial(
-        _origin(inertial, owner),
-        mass and _number(mass, "value", owner),
-        tensor and Tensor(*(_number(tensor, entry, owner) for entry in Tensor._fields)),
-    )
+    def error(self, message: str) -> UrdfError:
+        """Return an error about the owner."""
+        return UrdfError(f"{self.owner}: {message}")
 
+    def link(self, link: Element) -> Link:
+        """Return a link."""
+        inertial = self.child(link, "inertial")
+        if inertial is None:
+            return Link(self.text(link, "name"), None)
+        mass, inertia = self.child(inertial, "mass"), self.child(inertial, "inertia")
+        tensor = inertia and Tensor(*(self.number(inertia, entry) for entry in Tensor._fields))
+        stated = Inertial(self.origin(inertial), mass and self.number(mass, "value"), tensor)
+        return Link(self.text(link, "name"), stated)
 
-def _joint(joint: Element, owner: str) -> Joint:
-    kind = _text(joint, "type", owner)
-    if kind not in JOINT_TYPES:
-        valid = ", ".join(JOINT_TYPES)
-        raise UrdfError(f"{owner}: type must be one of {valid}; got {quoted(kind)}")
-    # the axis of other joints has no meaning, and need not be one
-    axis = None if kind in ("fixed", "floating") else _child(joint, "axis", owner)
-    limit = _child(joint, "limit", owner)
-    dynamics = _child(joint, "dynamics", owner)
-    mimic = _child(joint, "mimic", owner)
-    safety = _child(joint, "safety_controller", owner)
-    return Joint(
-        _text(joint, "name", owner),
-        kind,
-        origin=_origin(joint, owner),
-        parent=_end(joint, "parent", owner),
-        child=_end(joint, "child", owner),
-        axis=axis and _vector(axis, "xyz", owner),
-        limit=limit and Limit(*(_optional(limit, x, owner) for x in Limit._fields)),
-        dynamics=dynamics
-        and Dynamics(*(_number(dynamics, x, owner, 0.0) for x in Dynamics._fields)),
-        mimic=mimic
-        and Mimic(
-            _text(mimic, "joint", owner),
-            _number(mimic, "multiplier", owner, 1.0),
-            _number(mimic, "offset", owner, 0.0),
-        ),
-        soft_gain=safety and _optional(safety, "k_velocity", owner),
-    )
-
-
-def _end(joint: Element, tag: str, owner: str) -> str:
-    """Return the link that the parent or child of a joint names."""
-    end = _child(joint, tag, owner)
-    if end is None:
-        raise UrdfError(f"{owner}: it has no <{tag} link='...'>")
-    return _text(end, "link", owner)
-
-
-def _origin(parent: Element, owner: str) -> Origin:
-    """Return the origin of an element, the identity if it has none."""
-    origin = _child(parent, "origin", owner)
-    if origin is None:
-        return Origin()
-    xyz, rpy = (_vector(origin, x, owner, (0.0, 0.0, 0.0)) for x in ("xyz", "rpy"))
-    text = origin.get("quat_xyzw")
-    if text is None:
-        return Origin(xyz, rpy)
-    if origin.get("rpy") is not None:
-        raise UrdfError(f"{owner}: <origin> must have rpy or quat_xyzw, not both rpy and quat_xyzw")
-    x, y, z, w = _numbers(origin, "quat_xyzw", owner, 4)
-    if not any((x, y, z, w)):
-        raise UrdfError(f"{owner}: <origin quat_xyzw={quoted(text)}>: it must not be zero")
-    return Origin(xyz, rpy, (x, y, z, w))
-
-
-def _child(element: Element, tag: str, owner: str) -> Element | None:
-    """Return the child element of a tag, None if there is none; raise UrdfError for several."""
-    several = list(element.named(tag))
-    if len(several) > 1:
-        raise UrdfError(f"{owner}: it has {len(several)} elements <{tag}>; at most one is allowed")
-    return several[0] if several else None
-
-
-def _text(element: Element, attribute: str, owner: str) -> str:
-    """Return the text of an attribute; raise UrdfError if it is absent or empty."""
-    text = element.get(attribute)
-    if not text:
-        raise UrdfError(f"{owner}: <{element.tag}> has no attribute {attribute!r}")
-    if _LEFT_OVER.search(text):
-        raise UrdfError(f"{owner}: <{element.tag} {attribute}={quoted(text)}>: {EXPAND}")
-    return text
-
-
-def _number(element: Element, attribute: str, owner: str, absent: float | None = None) -> float:
-    """Return the number of an attribute, or the one for an ``absent`` attribute."""
-    if absent is not None and element.get(attribute) is None:
-        return absent
-    return _numbers(element, attribute, owner, 1)[0]
-
-
-def _vector(element: Element, attribute: str, owner: str, absent: Vector | None = None) -> Vector:
-    """Return the three numbers of an attribute, or those for an ``absent`` attribute."""
-    if absent is not None and element.get(attribute) is None:
-        return absent
-    x, y, z = _numbers(element, attribute, owner, 3)
-    return x, y, z
-
-
-def _optional(element: Element, attribute: str, owner: str) -> float | None:
-    """Return the number of an attribute, None if it is absent; a limit may be infinite."""
-    if element.get(attribute) is None:
-        return None
-    return _numbers(element, attribute, owner, 1)[0]
-
-
-def _numbers(element: Element, attribute: str, owner: str, count: int) -> list[float]:
-    """Return ``count`` numbers, or raise UrdfError. Limits may be any float, or infinite."""
-    text = element.get(attribute)
-    words = _text(element, attribute, owner).split() if text != "" else []
-    limit = element.tag == "limit"
-    largest = sys.float_info.max if limit else LARGEST_NUMBER
-    fine = all(
-        (_NUMBER.fullmatch(word) and (limit or abs(float(word)) <= largest))
-        or (limit and _INFINITE.fullmatch(word))
-        for word in words
-    )
-    if len(words) != count or not fine:
-        valid = "one finite number" if count == 1 else f"{count} finite numbers"
-        raise UrdfError(
-            f"{owner}: <{element.tag} {attribute}={quoted(text or '')}> must be {valid} of at most "
-            f"{largest:g}"
+    def joint(self, joint: Element) -> Joint:
+        """Return a joint."""
+        kind = self.text(joint, "type")
+        if kind not in JOINT_TYPES:
+            raise self.error(f"type must be one of {', '.join(JOINT_TYPES)}; got {quoted(kind)}")
+        # the axis of other joints has no meaning, and need not be one
+        axis = None if kind in ("fixed", "floating") else self.child(joint, "axis")
+        dynamics, mimic = self.child(joint, "dynamics"), self.child(joint, "mimic")
+        return Joint(
+            self.text(joint, "name"),
+            kind,
+            self.origin(joint),
+            self.end(joint, "parent"),
+            self.end(joint, "child"),
+            axis=axis and self.vector(axis, "xyz"),
+            limit=self.limits(joint),
+            dynamics=dynamics
+            and Dynamics(*(self.number(dynamics, x, 0.0) for x in Dynamics._fields)),
+            mimic=mimic
+            and Mimic(
+                self.text(mimic, "joint"),
+                self.number(mimic, "multiplier", 1.0),
+                self.number(mimic, "offset", 0.0),
+            ),
         )
-    return list(map(float, words))
 
+    def end(self, joint: Element, tag: str) -> str:
+        """Return the link that the parent or child of a joint names."""
+        end = self.child(joint, tag)
+        if end is None:
+            raise self.error(f"it has no <{tag} link='...'>")
+        return self.text(end, "link")
 
-def _check_version(element: Element, owner: str, version: str) -> None:
-    """Raise UrdfError if a link or joint has what its version of URDF does not allow."""
-    if version == "1.0" and any(x.get("quat_xyzw") is not None for x in element.iter()):
-        raise UrdfError(
-            f"{owner}: <origin quat_xyzw='...'> needs URDF 1.1, and this is 1.0: state "
-            "<robot version='1.1'>, or write rpy='...'"
+    def limits(self, joint: Element) -> Limits | None:
+        """Return the limits of a joint, None if it states none."""
+        limit, safety = self.child(joint, "limit"), self.child(joint, "safety_controller")
+        stated = {
+            x: self.number(limit, x)
+            for x in ("lower", "upper", "velocity", "effort")
+            if limit and limit.get(x) is not None
+        }
+        if safety and safety.get("k_velocity") is not None:
+            stated["soft_gain"] = self.number(safety, "k_velocity")
+        return Limits(**stated) if limit or stated else None
+
+    def origin(self, parent: Element) -> Origin:
+        """Return the origin of an element, the identity if it has none."""
+        origin = self.child(parent, "origin")
+        if origin is None:
+            return Origin()
+        xyz, rpy = (self.vector(origin, x, (0.0, 0.0, 0.0)) for x in ("xyz", "rpy"))
+        if origin.get("quat_xyzw") is None:
+            return Origin(xyz, rpy)
+        if origin.get("rpy") is not None:
+            raise self.error("<origin> must have rpy or quat_xyzw, not both rpy and quat_xyzw")
+        x, y, z, w = self.numbers(origin, "quat_xyzw", 4)
+        if not any((x, y, z, w)):
+            raise self.error("quat_xyzw of <origin> must not be zero")
+        return Origin(xyz, rpy, (x, y, z, w))
+
+    def child(self, element: Element, tag: str) -> Element | None:
+        """Return the child element of a tag, None if there is none; raise UrdfError for several."""
+        several = list(element.named(tag))
+        if len(several) > 1:
+            raise self.error(f"it has {len(several)} elements <{tag}>; at most one is allowed")
+        return several[0] if several else None
+
+    def text(self, element: Element, attribute: str) -> str:
+        """Return the text of an attribute; raise UrdfError if it is absent or empty."""
+        text = element.get(attribute)
+        if not text:
+            raise self.error(f"<{element.tag}> has no attribute {attribute!r}")
+        if _LEFT_OVER.search(text):
+            raise self.error(f"<{element.tag} {attribute}={quoted(text)}>: {EXPAND}")
+        return text
+
+    def number(self, element: Element, attribute: str, absent: float | None = None) -> float:
+        """Return the number of an attribute, or the one for an ``absent`` attribute."""
+        if absent is not None and element.get(attribute) is None:
+            return absent
+        return self.numbers(element, attribute, 1)[0]
+
+    def vector(self, element: Element, attribute: str, absent: Vector | None = None) -> Vector:
+        """Return the three numbers of an attribute, or those for an ``absent`` attribute."""
+        if absent is not None and element.get(attribute) is None:
+            return absent
+        x, y, z = self.numbers(element, attribute, 3)
+        return x, y, z
+
+    def numbers(self, element: Element, attribute: str, count: int) -> list[float]:
+        """Return ``count`` numbers, or raise UrdfError. Limits may be any float, or infinite."""
+        text = element.get(attribute)
+        words = self.text(element, attribute).split() if text != "" else []
+        limit = element.tag == "limit"
+        largest = sys.float_info.max if limit else LARGEST_NUMBER
+        fine = all(
+            (_NUMBER.fullmatch(word) and (limit or abs(float(word)) <= largest))
+            or (limit and _INFINITE.fullmatch(word))
+            for word in words
         )
-    if version == "1.2" and element.get("type") in ("revolute", "prismatic"):
-        for limit in element.named("limit"):
-            for end in ("lower", "upper"):
-                if limit.get(end) is None:
-                    raise UrdfError(
-                        f"{owner}: <limit> has no attribute {end!r}, which URDF 1.2 requires of "
-                        f"{element.get('type')} joints"
-                    )
+        if len(words) != count or not fine:
+            valid = "one finite number" if count == 1 else f"{count} finite numbers"
+            given = f"<{element.tag} {attribute}={quoted(text or '')}>"
+            raise self.error(f"{given} must be {valid} of at most {largest:g}")
+        return list(map(float, words))
+
+    def check_version(self, element: Element, version: str) -> None:
+        """Raise UrdfError if a link or joint has what its version of URDF does not allow."""
+        if version == "1.0" and any(x.get("quat_xyzw") is not None for x in element.iter()):
+            raise self.error(
+                "<origin quat_xyzw='...'> needs URDF 1.1, and this is 1.0: state "
+                "<robot version='1.1'>, or write rpy='...'"
+            )
+        if version == "1.2" and element.get("type") in ("revolute", "prismatic"):
+            for limit in element.named("limit"):
+                for end in ("lower", "upper"):
+                    if limit.get(end) is None:
+                        raise self.error(f"URDF 1.2 requires {end!r} in <limit>, which is absent")
 
 
 def _refuse_xacro(where: str, document: Element) -> None:

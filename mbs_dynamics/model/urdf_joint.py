@@ -1,25 +1,40 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The joints of a URDF: their motions, limits and mimics."""
+"""The joints of a URDF: their motions, limits and mimics, and warnings about them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.errors import UnknownJointError, UrdfError
-from mbs_dynamics.model.diagnostics import Diagnostic
+from mbs_dynamics.model import joints
+from mbs_dynamics.model.diagnostics import MAX_ANGLE
 from mbs_dynamics.model.joint import Limits
-from mbs_dynamics.model.macro_joints import macro_joint
 from mbs_dynamics.model.subgroup import Subgroup
-from mbs_dynamics.model.urdf_elements import Joint, Mimic
+from mbs_dynamics.model.urdf_elements import Joint, Mimic, Origin
 from mbs_dynamics.model.urdf_tree import LinkTree
 
 SEVERAL_FREEDOMS = ("planar", "floating", "spherical")
 """Types of joints with several degrees of freedom."""
+
+IGNORED = {"fixed": ("mimic",), **dict.fromkeys(SEVERAL_FREEDOMS, ("limit", "dynamics"))}
+"""Elements without meaning, by type of joint."""
+
+MAX_DISTANCE = 30.0
+"""Distance in m of a joint from its parent link that no robot has."""
+
+MAX_RPY = 8.0
+"""Angle in rad beyond which those of an origin are likely in degrees: exporters add a turn."""
+
+MAX_DEGREES = 360.0
+"""Limit beyond which it stands for no limit, rather than for degrees."""
+
+NO_LIMITS = (50.0, 100.0, 200.0)
+"""Limits in rad that stand for no limit, with either sign."""
 
 
 class Driver(NamedTuple):
@@ -31,44 +46,28 @@ class Driver(NamedTuple):
 
 
 def motion(where: str, joint: Joint) -> Subgroup:
-    """Return the motion of a movable joint; see :func:`mbs_dynamics.model.urdf.from_urdf`."""
+    """Return the motion of a movable joint; see :meth:`mbs_dynamics.Model.from_urdf`."""
     if joint.type in ("floating", "spherical"):
-        return macro_joint("free" if joint.type == "floating" else joint.type)
+        return joints.joint("free" if joint.type == "floating" else joint.type)
     axis = np.array((1.0, 0.0, 0.0) if joint.axis is None else joint.axis)
     length = math.hypot(*axis)
     if length == 0.0:
-        raise UrdfError(f"{where}: the axis of joint {joint.name!r} is zero; valid is a direction")
+        raise UrdfError(f"{where}: the axis of joint {joint.name!r} must not be zero")
     kind = "revolute" if joint.type == "continuous" else joint.type
-    return macro_joint(kind, axis=axis / length)
+    return joints.joint(kind, axis=axis / length)
 
 
 def limits(joint: Joint) -> Limits:
-    """Return the limits that a joint of one degree of freedom states."""
-    if joint.limit is None:
-        return Limits()
-    lower, upper = position_limits(joint)
-    if joint.type == "continuous" or reversed_limits(joint):
-        lower = upper = None
-    given = (lower, upper, joint.limit.velocity, joint.limit.effort)
-    lower, upper, velocity, effort = (x if x is None or math.isfinite(x) else None for x in given)
-    return Limits(lower, upper, velocity, effort, joint.soft_gain)
+    """Return the limits of a joint with one degree of freedom; infinite ones are None.
 
-
-def position_limits(joint: Joint) -> tuple[float | None, float | None]:
-    """Return the lower and upper limits of a joint, None if it states neither.
-
-    One that is not stated, beside the other one, is 0 by the specification of URDF.
+    One of the position limits that is not stated is 0 by the specification of URDF.
     """
-    limit = joint.limit
-    if limit is None or (limit.lower is None and limit.upper is None):
-        return None, None
-    return limit.lower or 0.0, limit.upper or 0.0
-
-
-def reversed_limits(joint: Joint) -> bool:
-    """Return whether the lower limit of a joint is above its upper one."""
-    lower, upper = position_limits(joint)
-    return lower is not None and upper is not None and lower > upper
+    stated = joint.limit or Limits()
+    lower, upper = stated.lower or 0.0, stated.upper or 0.0
+    none = joint.type == "continuous" or stated.lower is stated.upper is None or lower > upper
+    ends = (None, None) if none else (lower, upper)
+    given = stated._replace(lower=ends[0], upper=ends[1])
+    return Limits(*(x if x is None or math.isfinite(x) else None for x in given))
 
 
 def drivers(tree: LinkTree, joints: Iterable[Joint]) -> dict[str, Driver]:
@@ -114,43 +113,48 @@ def mimicked(tree: LinkTree, follower: str, mimic: Mimic) -> Joint:
     return tree.joints[meant[0]]
 
 
-def diagnose_joint(tree: LinkTree, joint: Joint) -> list[Diagnostic]:
-    """Return diagnostics of implausible or ignored entries of a joint."""
-    subject = f"joint {joint.name!r}"
-    ignored = {"fixed": ("mimic",), **dict.fromkeys(SEVERAL_FREEDOMS, ("limit", "dynamics"))}
-    if joint.type in ignored:
-        return [
-            Diagnostic(subject, f"is {joint.type}; its <{tag}> is left out", "note")
-            for tag in ignored[joint.type]
-            if getattr(joint, tag) is not None
-        ]
-    messages = []
+def joint_warnings(tree: LinkTree, joint: Joint) -> Iterator[str]:
+    """Yield warnings about implausible entries of a joint."""
+    distance = math.hypot(*joint.origin.xyz)
+    if distance > MAX_DISTANCE and not (joint.type == "fixed" and joint.parent == tree.root):
+        yield f"is {distance:.4g} m from its parent link; likely in mm"
+    yield from origin_warnings(joint.origin, "origin")
+    if joint.type in IGNORED:
+        return
     if joint.mimic is not None:
         meant = mimicked(tree, joint.name, joint.mimic).name
         if meant != joint.mimic.joint:
-            other = f"mimics {joint.mimic.joint!r}, which does not exist"
-            messages.append(f"{other}; taken to mean {meant!r}")
-    if joint.type != "continuous" and reversed_limits(joint):
-        lower, upper = position_limits(joint)
-        ends = f"has the lower limit {lower:g} above the upper {upper:g}"
-        messages.append(f"{ends}; taken as no limit")
-    for what in ("damping", "friction"):
-        value = dynamics(joint, what)
-        if value < 0.0:
-            messages.append(f"has the negative {what} {value:g}: it feeds in energy")
-    notes = []
-    if joint.type != "continuous" and joint.limit is not None:
+            yield f"mimics {joint.mimic.joint!r}, which does not exist; taken to mean {meant!r}"
+    if joint.dynamics is not None:
+        for what, value in joint.dynamics._asdict().items():
+            if value < 0.0:
+                yield f"has the negative {what} {value:g}: it feeds in energy"
+    if joint.limit is None or joint.type == "continuous":
+        return
+    lower, upper = joint.limit.lower or 0.0, joint.limit.upper or 0.0
+    if lower > upper:
+        yield f"has the lower limit {lower:g} above the upper {upper:g}; taken as no limit"
+    if joint.type == "revolute" and MAX_ANGLE < max(abs(lower), abs(upper)) <= MAX_DEGREES:
+        turns = all(abs(math.remainder(x, math.pi)) < 0.01 for x in (lower, upper))
+        if not turns and not (lower == -upper and upper in NO_LIMITS):
+            yield f"has limits of {lower:g} and {upper:g} rad; likely in degrees"
+
+
+def origin_warnings(origin: Origin, tag: str) -> Iterator[str]:
+    """Yield a warning about angles of an origin that are likely in degrees."""
+    if max(map(abs, origin.rpy)) > MAX_RPY:
+        listed = " ".join(f"{x:g}" for x in origin.rpy)
+        yield f"has rpy {listed!r} in its <{tag}>; likely in degrees"
+
+
+def joint_notes(joint: Joint) -> Iterator[str]:
+    """Yield notes on entries of a joint that are left out or not stated."""
+    for tag in IGNORED.get(joint.type, ()):
+        if getattr(joint, tag) is not None:
+            yield f"is {joint.type}; its <{tag}> is left out"
+    if joint.type in ("revolute", "prismatic") and joint.limit is not None:
         absent = [x for x in ("lower", "upper") if getattr(joint.limit, x) is None]
         if len(absent) == 1:
-            notes.append(f"has no {absent[0]} limit; taken as 0, as URDF says")
+            yield f"has no {absent[0]} limit; taken as 0, as URDF says"
         elif absent:
-            notes.append("has neither a lower nor an upper limit; taken as none, where ROS takes 0")
-    return [
-        *(Diagnostic(subject, message) for message in messages),
-        *(Diagnostic(subject, note, "note") for note in notes),
-    ]
-
-
-def dynamics(joint: Joint, what: str) -> float:
-    """Return the ``"damping"`` or ``"friction"`` of a joint, zero if not stated."""
-    return 0.0 if joint.dynamics is None else float(getattr(joint.dynamics, what))
+            yield "has neither a lower nor an upper limit; taken as none, where ROS takes 0"

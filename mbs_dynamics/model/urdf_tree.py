@@ -46,15 +46,11 @@ class LinkTree(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The part of a tree that is kept, from a root link on, and the links that are not."""
+    """The part of a tree from a root link on."""
 
     root: str
     joints: list[Joint]
-    """Kept, depth first."""
-    outside: list[str]
-    """The links that are not below the root."""
-    dropped: list[list[str]]
-    """The links of each subtree that moves relative to the chain to the tip, its top first."""
+    """Depth first."""
 
 
 def tree_of(where: str, robot: Robot) -> LinkTree:
@@ -74,16 +70,16 @@ def tree_of(where: str, robot: Robot) -> LinkTree:
                 )
         if joint.child in above:
             raise UrdfError(
-                f"{where}: link {joint.child!r} is the child of two joints, "
-                f"{above[joint.child].name!r} and {joint.name!r}; valid is one"
+                f"{where}: link {joint.child!r} must be the child of one joint, not of both "
+                f"{above[joint.child].name!r} and {joint.name!r}"
             )
         above[joint.child] = joint
         below[joint.parent].append(joint)
     roots = [name for name in links if name not in above]
     if len(roots) > 1:
         raise UrdfError(
-            f"{where}: robot {robot.name!r} has {len(roots)} root links, {listed(roots)}; "
-            "valid is one: connect them with joints"
+            f"{where}: robot {robot.name!r} has {len(roots)} root links, {listed(roots)}; connect "
+            "them with joints"
         )
     tree = LinkTree(where, robot.name, links, joints, roots[0] if roots else "", above, below)
     reached = {joint.child for joint in tree.joints_below(tree.root)} if roots else set()
@@ -106,25 +102,17 @@ def part_of(tree: LinkTree, root: str | None, tip: str | None) -> Part:
         if name is not None and not (isinstance(name, str) and name in tree.links):
             raise UnknownBodyError(name, tree.links)
     start = tree.root if root is None else root
-    inside = tree.joints_below(start)
-    kept = {start, *(joint.child for joint in inside)}
-    outside = [name for name in tree.links if name not in kept]
+    below = tree.joints_below(start)
     if tip is None:
-        return Part(start, inside, outside, [])
-    if tip not in kept:
+        return Part(start, below)
+    if tip != start and tip not in (joint.child for joint in below):
         raise ArgumentError(f"tip: link {tip!r} is not below the root {start!r} of {tree.where}")
-    chain = {start, *tree.path(tip)}
-    joints, dropped, gone = [], [], set()
-    for joint in inside:
-        if joint.parent in gone:
-            gone.add(joint.child)
-        elif joint.type == "fixed" or joint.child in chain:
+    chain, links, joints = {*tree.path(tip)}, {start}, []
+    for joint in below:
+        if joint.parent in links and (joint.type == "fixed" or joint.child in chain):
+            links.add(joint.child)
             joints.append(joint)
-        else:
-            gone.add(joint.child)
-            beyond = [further.child for further in tree.joints_below(joint.child)]
-            dropped.append([joint.child, *beyond])
-    return Part(start, joints, outside, dropped)
+    return Part(start, joints)
 
 
 def _by_name(where: str, what: str, elements: Iterable[Named]) -> dict[str, Named]:

@@ -5,14 +5,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import quoted, shortened
-from mbs_dynamics.model.urdf import pose_of
+from mbs_dynamics.errors import UrdfError, quoted
+from mbs_dynamics.model.urdf_elements import Reader
 from mbs_dynamics.model.urdf_xml import Element, document_of
 
 Rgba = tuple[float, float, float, float]
@@ -58,6 +58,9 @@ class Mesh(NamedTuple):
 
 Shape = Box | Cylinder | Capsule | Sphere | Mesh
 
+SHAPES = ("box", "cylinder", "capsule", "sphere", "mesh")
+"""The tags of shapes."""
+
 
 class Visual(NamedTuple):
     """A shape of a link."""
@@ -94,61 +97,43 @@ def visuals_of(source: str | bytes | os.PathLike[str], *tags: str) -> Visuals:
         name = link.get("name", "")
         elements = [list(link.named(tag)) for tag in tags or ("visual",)]
         for element in next(filter(None, elements), ()):
+            reader = Reader(f"link {quoted(name)}: a {element.tag} is not shown")
             try:
-                visuals.append(_visual(name, element, materials))
-            except (ValueError, TypeError) as error:
-                cause = shortened(str(error), 200)
-                problems.append(f"link {quoted(name)}: a {element.tag} is not shown: {cause}")
+                visuals.append(_visual(reader, name, element, materials))
+            except UrdfError as error:
+                problems.append(str(error))
     return Visuals(tuple(visuals), tuple(problems))
 
 
-def _visual(link: str, element: Element, materials: Mapping[str, Rgba]) -> Visual:
-    placement, colour, shape = np.eye(4), None, None
-    plain = "0 0 0"
-    for child in element.named("origin"):
-        xyz, rpy = (_numbers(child.get(name, plain), 3) for name in ("xyz", "rpy"))
-        quaternion = child.get("quat_xyzw")
-        turn = None if quaternion is None else _numbers(quaternion, 4).tolist()
-        if turn is not None and not any(turn):
-            raise ValueError("its quat_xyzw must not be zero")
-        placement = pose_of(xyz.tolist(), rpy.tolist(), turn)
+def _visual(reader: Reader, link: str, element: Element, materials: Mapping[str, Rgba]) -> Visual:
+    colour, shapes = None, []
     for child in element.named("material"):
         colour = _colour(child) or materials.get(child.get("name", ""))
     for child in element.named("geometry"):
-        shape = next(_shapes(child), None)
-    if shape is None:
-        raise ValueError("its <geometry> is none of <box>, <cylinder>, <capsule>, <sphere>, <mesh>")
-    return Visual(link, placement, shape, colour)
+        shapes = [_shape(reader, each) for each in child.named(*SHAPES)]
+    if not shapes:
+        raise reader.error(f"its <geometry> is none of {', '.join(f'<{tag}>' for tag in SHAPES)}")
+    return Visual(link, reader.origin(element).pose(), shapes[0], colour)
 
 
-def _shapes(geometry: Element) -> Iterator[Shape]:
-    for one in geometry.named("box"):
-        yield Box(_numbers(one.get("size"), 3))
-    for kind, tag in ((Cylinder, "cylinder"), (Capsule, "capsule")):
-        for one in geometry.named(tag):
-            yield kind(*(float(_numbers(one.get(a), 1)[0]) for a in ("radius", "length")))
-    for one in geometry.named("sphere"):
-        yield Sphere(float(_numbers(one.get("radius"), 1)[0]))
-    for one in geometry.named("mesh"):
-        filename = one.get("filename")
-        if not filename:
-            raise ValueError("its <mesh> has no filename")
-        yield Mesh(filename, _numbers(one.get("scale", "1 1 1"), 3))
+def _shape(reader: Reader, shape: Element) -> Shape:
+    if shape.tag == "box":
+        return Box(np.array(reader.vector(shape, "size")))
+    if shape.tag == "sphere":
+        return Sphere(reader.number(shape, "radius"))
+    if shape.tag == "mesh":
+        scale = reader.vector(shape, "scale", (1.0, 1.0, 1.0))
+        return Mesh(reader.text(shape, "filename"), np.array(scale))
+    kind = Cylinder if shape.tag == "cylinder" else Capsule
+    return kind(reader.number(shape, "radius"), reader.number(shape, "length"))
 
 
 def _colour(material: Element) -> Rgba | None:
     for child in material.named("color"):
         try:
-            red, green, blue, alpha = np.clip(_numbers(child.get("rgba"), 4), 0.0, 1.0).tolist()
-        except (ValueError, TypeError):
+            rgba = Reader("material").numbers(child, "rgba", 4)
+        except UrdfError:
             return None
+        red, green, blue, alpha = np.clip(rgba, 0.0, 1.0).tolist()
         return red, green, blue, alpha
     return None
-
-
-def _numbers(text: str | None, count: int) -> FloatArray:
-    words = (text or "").split()
-    values = np.array(words if len(words) == count else [], dtype=float)
-    if len(values) != count or not np.isfinite(values).all():
-        raise ValueError(f"{quoted(text)} must be {count} finite numbers")
-    return values

@@ -30,23 +30,14 @@ BYTE_ORDER_MARKS = (
 BLANK = "\ufeff \t\r\n"
 """Characters that may come before a document."""
 
-_ANOTHER = "take the URDF from which it was made, or convert it"
-
 FORMATS = {
-    "sdf": f"an SDF, the format of Gazebo: {_ANOTHER}, for example by sdf2urdf of pysdf",
-    "mujoco": "an MJCF, the format of MuJoCo: mbs_dynamics.Model.from_mjcf reads it",
-    "mujocoinclude": "a part of an MJCF: mbs_dynamics.Model.from_mjcf reads the file with <mujoco>",
-    "COLLADA": "a COLLADA mesh, which belongs in the <mesh> of a link",
-}
-"""Other formats by their root element."""
-
-_USD = f"a USD: {_ANOTHER}, for example by the URDF exporter of Isaac Sim"
-
-BEGINNINGS = {
-    "#usda": _USD,
-    "PXR-USDC": _USD,
+    "<sdf": "an SDF, the format of Gazebo: convert it, for example by sdf2urdf of pysdf",
+    "<mujoco": "an MJCF, the format of MuJoCo: mbs_dynamics.Model.from_mjcf reads it",
+    "<COLLADA": "a COLLADA mesh, which belongs in the <mesh> of a link",
+    "#usda": "a USD: convert it, for example by the URDF exporter of Isaac Sim",
+    "PXR-USDC": "a USD: convert it, for example by the URDF exporter of Isaac Sim",
     "PK\x03\x04": "an archive (zip, or USDZ, a packed USD): give the path of a URDF",
-    "#VRML": f"a VRML or a PROTO, the format of Webots: {_ANOTHER}",
+    "#VRML": "a VRML or a PROTO, the format of Webots: convert it",
 }
 """Other formats by their first characters."""
 
@@ -80,54 +71,56 @@ class Element:
 
 def text_of(source: str | bytes | os.PathLike[str]) -> str:
     """Return the text of a URDF in any encoding; raise UrdfError if it cannot be read."""
-    return _content(source)[1].lstrip(BLANK)
+    return _read(source)[1]
 
 
 def document_of(source: str | bytes | os.PathLike[str]) -> tuple[str, Element]:
     """Return the name of the source for messages, and the root element of its XML.
 
-    Raises UrdfError if it cannot be read or is not well-formed XML.
+    Raises UrdfError if it cannot be read, is another format, or is not well-formed XML.
     """
-    where, text = _content(source)
-    document = _parsed(where, text.lstrip(BLANK))
-    if document.tag in FORMATS:
-        raise UrdfError(f"{where}: this is no URDF, but {FORMATS[document.tag]}")
+    where, text = _read(source)
+    document = _parsed(where, text)
+    _refuse_format(where, f"<{document.tag}")
     return where, document
 
 
-def _content(source: object) -> tuple[str, str]:
-    """Return a name for the source, and its text; raise UrdfError for the text of other formats."""
-    where, text = _read(source)
-    begin = text[:100].lstrip(BLANK)
-    for mark, other in BEGINNINGS.items():
-        if begin.startswith(mark):
-            raise UrdfError(f"{where}: this is no URDF, but {other}")
+def _read(source: object) -> tuple[str, str]:
+    """Return a name for the source, and its text; raise UrdfError for another format."""
+    where = "URDF text"
+    if isinstance(source, bytes):
+        text = _decoded(where, source)
+    elif isinstance(source, str) and source.lstrip(BLANK).startswith(("<", *FORMATS)):
+        text = source
+    elif isinstance(source, str) and not source.strip(BLANK):
+        raise UrdfError("the URDF must be a path or XML text; got an empty string")
+    elif isinstance(source, (str, os.PathLike)):
+        where = f"URDF {os.fspath(source)}"
+        text = _decoded(where, _file(source))
+    else:
+        kind = type(source).__name__
+        raise ArgumentError(f"source must be a path or XML text of a URDF; got {kind}: {source!r}")
+    text = text.lstrip(BLANK)
+    _refuse_format(where, text)
     return where, text
 
 
-def _read(source: object) -> tuple[str, str]:
-    if isinstance(source, bytes):
-        return "URDF text", _decoded("URDF text", source)
-    if isinstance(source, str):
-        text = source.lstrip(BLANK)
-        if text.startswith("<") or text.startswith(tuple(BEGINNINGS)):
-            return "URDF text", text
-        if not text:
-            raise UrdfError("the URDF is an empty string; valid is a path or XML text")
-    elif not isinstance(source, os.PathLike):
-        kind = type(source).__name__
-        raise ArgumentError(f"source must be a path or XML text of a URDF; got {kind}: {source!r}")
-    where = f"URDF {os.fspath(source)}"
+def _file(path: str | os.PathLike[str]) -> bytes:
     try:
-        with open(source, "rb") as file:
-            data = file.read(LARGEST_SIZE + 1)
+        with open(path, "rb") as file:
+            return file.read(LARGEST_SIZE + 1)
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
         reason = getattr(error, "strerror", None) or error
         raise UrdfError(
-            f"cannot read the URDF {quoted(os.fspath(source))}: {reason}; valid is the path of a "
+            f"cannot read the URDF {quoted(os.fspath(path))}: {reason}; it must be the path of a "
             "file, or XML text, which begins with '<'"
         ) from error
-    return where, _decoded(where, data)
+
+
+def _refuse_format(where: str, text: str) -> None:
+    for start, other in FORMATS.items():
+        if text.startswith(start):
+            raise UrdfError(f"{where}: this is no URDF, but {other}")
 
 
 def _decoded(where: str, data: bytes) -> str:

@@ -52,7 +52,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def frozen(value: Any) -> Any:
-    """Return a field of a value with its arrays, within tuples too, made read-only."""
+    """Return a field of a value, with all its arrays made read-only."""
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
     elif isinstance(value, tuple):
@@ -67,12 +67,12 @@ def frozen(value: Any) -> Any:
 class FifoCache(dict[Any, Any]):
     """A dictionary of limited size that drops its oldest entry for a new one."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, size: int) -> None:
         super().__init__()
-        self.most = most
+        self.size = size
 
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(key, value)
-        while len(self) > self.most:
+        while len(self) > self.size:
             with contextlib.suppress(RuntimeError, StopIteration):  # as another thread did so
                 self.pop(next(iter(self)), None)

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Twists and wrenches carried along the tree, from body to body."""
+"""Twists and wrenches transformed along the tree, from body to body."""
 
 from __future__ import annotations
 
@@ -15,28 +15,25 @@ from mbs_dynamics.representation.operators import Operator, Representation, afte
 
 
 def to_ancestors(rep: Representation, i: int, *loads: Any) -> Iterator[tuple[int, list[Any]]]:
-    """Yield each body j between body i and the ground, with the loads of body i as seen from j.
+    """Yield each body j between body i and the ground, with the loads of body i transformed to j.
 
     Loads are wrenches (6, m), pure moments (3, m), and objects with a method ``carried``.
     """
-    seen = list(loads)
+    transformed = list(loads)
     for j, child in rep.model.supporting(i):
-        carry = rep.transform(child)
-        seen = [_carried(carry, load) for load in seen]
-        yield j, seen
+        T = rep.transform(child)
+        transformed = [_to_parent(T, load) for load in transformed]
+        yield j, transformed
 
 
-def _carried(carry: Operator, load: Any) -> Any:
+def _to_parent(T: Operator, load: Any) -> Any:
     if not isinstance(load, np.ndarray):
-        return load.carried(carry)
-    return carry.T @ load if len(load) == 6 else carry.back(load)
+        return load.carried(T)
+    return T.T @ load if len(load) == 6 else T.back(load)
 
 
 def screws_at(rep: Representation, frame: Frame) -> list[Array]:
-    """Return the screws (6, k) of the joint of each body, measured at a frame; zero off its path.
-
-    From the frame inwards, with the map of twists to the frame, so that no screw is carried twice.
-    """
+    """Return the screws (6, k) of each body's joint, measured at a frame; zero off its path."""
     S = rep.model.zeros_per_joint(6)
     for i, to_frame in _to_frame(rep, frame):
         S[i] = to_frame @ rep.screw(i)
@@ -44,7 +41,7 @@ def screws_at(rep: Representation, frame: Frame) -> list[Array]:
 
 
 def _to_frame(rep: Representation, frame: Frame) -> Iterator[tuple[int, Operator]]:
-    """Yield the bodies on the path, from the frame inwards, with the maps of their twists to it."""
+    """Yield the bodies from the frame to the root, with the maps of their twists to the frame."""
     to_frame = rep.at(frame)
     for i, _ in rep.model.inward_to(frame.body):
         yield i, to_frame
@@ -56,8 +53,8 @@ def parameters_at(
 ) -> list[Array]:
     """Return the screws (6,) of geometric parameters, measured at a frame, by parameter.
 
-    Each of ``screws`` is fixed before the joint of a body of ``moved``, given in the frame that the
-    body has with this joint at zero. It is zero for bodies that do not move the frame.
+    ``screws[k]`` is fixed to the parent of body ``moved[k]``, and given in the frame that this body
+    has with its joint at zero. The result is zero for bodies that do not move the frame.
     """
     to_frame = dict(_to_frame(rep, frame))
     return [

@@ -24,16 +24,16 @@ from mbs_dynamics.representation.tree import Tree
 
 @dataclass(frozen=True, eq=False)
 class BodyMotion:
-    """How a body moves: its twist V (6,), the matrix K (3, 3), the acceleration a (3,) at r = 0."""
+    """Twist V (6,), matrix K (3, 3) and acceleration a (3,) of the origin of a body."""
 
     V: Array
     K: Array
     a: Array
 
     def rates(self, S: Array) -> tuple[Array, Array]:
-        """Return the rates ad_V S of screws S that are fixed to the body, and those of these.
+        """Return the first and second rates of screws S (6, k) that are fixed to the body.
 
-        With ad_Vdot + ad_V ad_V, in terms of A.
+        They are ad_V S and (ad_Vdot + ad_V ad_V) S, here in terms of the acceleration A.
         """
         Y = se3.ad(self.V) @ S
         linear = so3.hat(self.a) @ S[:3] + 2.0 * (so3.hat(self.V[3:]) @ Y[:3])
@@ -53,8 +53,8 @@ class BodyAxes(BodyFixed):
     of_origin = True
 
     def velocity_product(self, i: int, V: list[Array], rate: Any) -> Array:
-        p, carry = self.model.bodies[i].parent, self.transform(i)
-        transport = carry.rotated(_square(V[p][:3]) @ carry.r)  # -ad_rdot omega_p, without S_i
+        p, T = self.model.bodies[i].parent, self.transform(i)
+        transport = T.rotated(_square(V[p][:3]) @ T.r)  # -ad_rdot omega_p, without S_i
         return self._turn(i, V, rate) + np.concatenate([np.zeros(3), transport])  # D (75d)
 
     def bias(self, i: int, V: Array) -> Array:
@@ -64,11 +64,10 @@ class BodyAxes(BodyFixed):
     def acceleration(
         self, i: int, V: list[Array], A: list[Array], rate: Any, joint_acceleration: Any
     ) -> Array:
-        p, carry = self.model.bodies[i].parent, self.transform(i)
-        angular = carry.rotated(A[p][:3])
-        linear = carry.rotated(A[p][3:] + _matrix(V[p], A[p]) @ carry.r)
-        carried = np.concatenate([angular, linear])
-        return carried + self.screw(i) @ joint_acceleration + self._turn(i, V, rate)
+        p, T = self.model.bodies[i].parent, self.transform(i)
+        linear = T.rotated(A[p][3:] + _matrix(V[p], A[p]) @ T.r)
+        of_parent = np.concatenate([T.rotated(A[p][:3]), linear])
+        return of_parent + self.screw(i) @ joint_acceleration + self._turn(i, V, rate)
 
     def wrench(self, i: int, V: Array, A: Array) -> Array:
         M, K, a = self.inertia(i), _matrix(V, A), A[3:]
@@ -77,14 +76,14 @@ class BodyAxes(BodyFixed):
         return np.concatenate([moment, a * M.mass + K @ M.moment])
 
     def motion_of_parent(self, i: int, V: list[Array], A: list[Array]) -> BodyMotion:
-        """Return how the parent moves where body i is, as seen from there."""
-        p, carry = self.model.bodies[i].parent, self.transform(i)
-        V_p = carry @ V[p]
-        K = _matrix(V_p, carry.rotated(A[p][:3]))
-        return BodyMotion(V_p, K, carry.rotated(A[p][3:] + _matrix(V[p], A[p]) @ carry.r))
+        """Return the motion of the parent at the origin of body i, in the axes of body i."""
+        p, T = self.model.bodies[i].parent, self.transform(i)
+        V_p = T @ V[p]
+        K = _matrix(V_p, T.rotated(A[p][:3]))
+        return BodyMotion(V_p, K, T.rotated(A[p][3:] + _matrix(V[p], A[p]) @ T.r))
 
     def _turn(self, i: int, V: list[Array], rate: Any) -> Array:
-        """The part of D (75d) that S_i has: omega_i x e, and (omega_i + omega_p) x m."""
+        """The part of D (75d) with S_i = (e, m): omega_i x e, and (omega_i + omega_p) x m."""
         e, m = self.screw(i)[:3], self.screw(i)[3:]
         omega = V[i][:3]
         omega_p = self.transform(i).rotated(V[self.model.bodies[i].parent][:3])
@@ -105,7 +104,8 @@ def _matrix(V: Array, A: Array) -> Array:
 def dynamic_operators(representation: str, model: Tree, q: Array) -> Representation:
     """Return the operators for algorithms of wrenches or joint accelerations.
 
-    Their accelerations are those of the named representation, or of the origin if body-fixed.
+    Accelerations are rates of twists in the named representation; for ``"body_fixed"`` their linear
+    part is that of the origin of the body. Raises UnknownRepresentationError.
     """
     kind = REPRESENTATIONS[checked(representation)]
     return (BodyAxes if kind is BodyFixed else kind)(model, q)

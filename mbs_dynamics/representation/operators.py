@@ -65,20 +65,20 @@ def after(last: Operator, first: Operator) -> Operator:
     return last.after(first) if isinstance(last, InverseAdjoint) else last @ first
 
 
-Move = TypeVar("Move", bound=Callable[..., Any])
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def _cached(move: Move) -> Move:
-    """Compute an operator of a body once and keep it."""
+def _cached(method: Method) -> Method:
+    """Return a method that computes the operator of each body once."""
 
-    @functools.wraps(move)
-    def kept(self: Any, i: int) -> Any:
-        key = (move.__name__, i)
-        if key not in self._kept:
-            self._kept[key] = move(self, i)
-        return self._kept[key]
+    @functools.wraps(method)
+    def cached(self: Any, i: int) -> Any:
+        key = (method.__name__, i)
+        if key not in self._cache:
+            self._cache[key] = method(self, i)
+        return self._cache[key]
 
-    return kept  # type: ignore[return-value]
+    return cached  # type: ignore[return-value]
 
 
 class Representation(ABC):
@@ -98,7 +98,7 @@ class Representation(ABC):
     def __init__(self, model: Model | Tree, q: Array) -> None:
         self.model = model = Tree(model) if isinstance(model, Model) else model
         self._position = model.joint_positions(q)
-        self._kept: dict[tuple[str, int], Any] = {}
+        self._cache: dict[tuple[str, int], Any] = {}
         self._poses = model.per_body(np.eye(4))
 
     @_cached
@@ -132,7 +132,7 @@ class Representation(ABC):
         return self.C(i)[:3, 3]
 
     def from_zero(self, i: int) -> Array:
-        """Ad (6, 6): takes a screw in the frame that body i has at position zero to that of now."""
+        """Ad (6, 6): take a screw from the frame of body i at joint position zero to the frame."""
         joint, q = self.model.bodies[i].joint, self._position[i]
         if joint.nv == 1:
             return se3.Ad(joint.motion(-q))
@@ -157,7 +157,7 @@ class Representation(ABC):
 
     @abstractmethod
     def velocity_product(self, i: int, V: list[Array], rate: Any) -> Array:
-        """The part of Vdot_i (6,) that depends on velocities, without the carried one."""
+        """The velocity-dependent part of Vdot_i (6,), without the acceleration of the parent."""
 
     @abstractmethod
     def inertia(self, i: int) -> Operator:
@@ -181,15 +181,15 @@ class Representation(ABC):
         return self.transform(i) @ V[self.model.bodies[i].parent] + self.screw(i) @ rate
 
     def screw_rate(self, i: int, V: Array) -> Array:
-        """ad_V S_i (6, k): the rate of S_i for an observer at rest, if body i has the twist V."""
+        """ad_V S_i (6, k): the rate of S_i seen at rest, where body i has the twist V."""
         return se3.ad(V) @ self.screw(i)
 
     def acceleration(
         self, i: int, V: list[Array], A: list[Array], rate: Any, joint_acceleration: Any
     ) -> Array:
         """Vdot_i (6,) from that of the parent: D (66c), (70d), (75d)."""
-        carried = self.transform(i) @ A[self.model.bodies[i].parent]
-        return carried + self.screw(i) @ joint_acceleration + self.velocity_product(i, V, rate)
+        of_parent = self.transform(i) @ A[self.model.bodies[i].parent]
+        return of_parent + self.screw(i) @ joint_acceleration + self.velocity_product(i, V, rate)
 
     def wrench(self, i: int, V: Array, A: Array) -> Array:
         """The wrench (6,) that body i needs for its motion: D (41), (38), (53)."""
@@ -230,7 +230,7 @@ class BodyFixed(Representation):
 
 
 class Spatial(Representation):
-    """Measured at the origin of the inertial frame and resolved in it: nothing to carry."""
+    """Measured at the origin of the inertial frame and resolved in it: no transformations."""
 
     name = "spatial"
 
@@ -260,7 +260,7 @@ class Spatial(Representation):
 
 
 class Hybrid(Representation):
-    """Measured at the body and resolved in the inertial frame: carried by displacements alone."""
+    """Measured at the body and resolved in the inertial frame: transformed by translations."""
 
     name = "hybrid"
     of_origin = True
@@ -349,9 +349,9 @@ class Mixed(Representation):
 
 
 def flow(S: Array, velocities: Array) -> Array:
-    """Return the motion H (4, 4) as a series, with H^-1 dH/dt = (S s)^ and H = I at present.
+    """Return the motion H (4, 4) as a series, with H^-1 dH/dt = (S s)^ and H = I at time zero.
 
-    ``velocities`` s (k,) are series. The powers of time follow from each other.
+    ``velocities`` s (k,) are series. Each coefficient of H follows from those before it.
     """
     orders = range(velocities[0].order + 1)
     twists = [se3.hat(S @ np.array([s.c[k] for s in velocities])) for k in orders]
@@ -368,7 +368,7 @@ def _turning(omega: Array, inertia: Any) -> Array:
 
 
 def _is_body(frame: Frame) -> bool:
-    symbolic = frame.placement.dtype == object  # as a point is that is an input
+    symbolic = frame.placement.dtype == object  # an input, such as a point on the body
     return not symbolic and np.array_equal(frame.placement, np.eye(4))
 
 

@@ -14,7 +14,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Series, series_of
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie.arrays import Array
-from mbs_dynamics.model.body import GROUND, Frame, placed
+from mbs_dynamics.model.body import GROUND, Frame, with_poses
 from mbs_dynamics.model.compiled import placed_links
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
@@ -22,33 +22,33 @@ from mbs_dynamics.model.payloads import loaded
 
 
 class PositionSeries(NamedTuple):
-    """Positions as they change with time: their present values, and the velocities as series."""
+    """Positions as functions of time: their values now, and the velocities as series."""
 
     now: Any
     velocities: Any
 
 
 class Blocks:
-    """A block (..., r_i, c_j) for each pair of bodies, zero at first, in a matrix (..., r, c)."""
+    """A block (r_i, c_j) for each pair of bodies, zero at first, in a matrix (r, c)."""
 
-    def __init__(self, rows: list[slice], columns: list[slice], size: tuple[int, ...] = ()) -> None:
+    def __init__(self, rows: list[slice], columns: list[slice]) -> None:
         self.rows, self.columns = rows, columns
-        shape = (*size, rows[-1].stop, columns[-1].stop) if rows else (*size, 0, 0)
+        shape = (rows[-1].stop, columns[-1].stop) if rows else (0, 0)
         self.matrix: Array = np.full(shape, 0.0, dtype=object)
 
     def __getitem__(self, pair: tuple[int, int]) -> Array:
         i, j = pair
-        return self.matrix[..., self.rows[i], self.columns[j]]
+        return self.matrix[self.rows[i], self.columns[j]]
 
     def __setitem__(self, pair: tuple[int, int], block: Array) -> None:
         i, j = pair
-        self.matrix[..., self.rows[i], self.columns[j]] = block
+        self.matrix[self.rows[i], self.columns[j]] = block
 
 
 class Tree:
-    """The bodies of a model with their loads, and the loops of the equations over them.
+    """The bodies of a model with their loads, and loops over them.
 
-    Gravity (3,), loads, (10,) for each body that carries some, armature (n,), which may be empty,
+    Gravity (3,), loads (k, 10) of the k bodies that carry some, armature (n,), which may be empty,
     and placements (k, 3, 4) of some links are numbers or symbols; by default those of the model.
     """
 
@@ -73,7 +73,7 @@ class Tree:
         if placements is not None and placed_links(model):
             rows = [np.vstack([C, [[0.0, 0.0, 0.0, 1.0]]]) for C in placements]
             poses = dict(zip(placed_links(model), rows, strict=True))
-            bodies, self.frames = placed(bodies, self.frames, poses)
+            bodies, self.frames = with_poses(bodies, self.frames, poses)
         self.bodies: Any = loaded(bodies, zip(model.payloads.bodies, self.loads, strict=True))
         self.parents: Any = model.parents
         ends = np.cumsum([body.joint.nv for body in model.bodies], dtype=int).tolist()
@@ -88,30 +88,30 @@ class Tree:
         tree.gravity = gravity
         return tree
 
-    def rotor(self, i: Any) -> Array:
+    def rotor(self, i: int) -> Array:
         """Return the diagonal matrix (k, k) of the armature of the joint that moves body i.
 
-        That of a joint that mimics another one counts for the latter.
+        It is zero for a mimic joint, whose armature is part of that of its leader.
         """
         joint = self.model.bodies[i].joint
-        driven = not self.has_armature or joint.mimics is not None
-        return np.diag(np.zeros(joint.nv) if driven else self.armature[joint.velocities])
+        none = not self.has_armature or joint.mimics is not None
+        return np.diag(np.zeros(joint.nv) if none else self.armature[joint.velocities])
 
     def frame(self, name: str) -> Frame:
         """Return the frame of a body or merged link; UnknownBodyError lists the valid names."""
         return self.frames[name]
 
-    def path(self, i: Any) -> list[Any]:
+    def path(self, i: int) -> list[int]:
         """Return the bodies from the root to body i, both included."""
         return path(self.model, i)
 
-    def outward(self) -> Iterator[tuple[Any, Any]]:
+    def outward(self) -> Iterator[tuple[int, int]]:
         """Yield (body, parent), parents before children."""
         return enumerate(self.parents)
 
-    def inward(self) -> Iterator[tuple[Any, Any]]:
+    def inward(self) -> Iterator[tuple[int, int]]:
         """Yield (body, parent), children before parents."""
-        return iter(list(self.outward())[::-1])
+        return reversed(list(self.outward()))
 
     def outward_to(self, i: int) -> Iterator[tuple[int, int]]:
         """Yield (body, parent) for the bodies from the root to body i, both included."""
@@ -122,7 +122,7 @@ class Tree:
         return ((k, self.parents[k]) for k in reversed(self.path(i)))
 
     def mean_depth(self, power: int = 1) -> float:
-        """Return the mean number of joints that move a body, or the mean of its powers."""
+        """Return the mean over the bodies of a power of the number of joints that move a body."""
         depths = [float(len(path(self.model, i))) for i in range(self.nb)]
         return float(np.mean(np.power(depths or [0.0], power)))
 
@@ -133,7 +133,7 @@ class Tree:
             yield j, i
             i, j = j, self.parents[j]
 
-    def per_body(self, ground: Any = None) -> Any:
+    def per_body(self, ground: Any = None) -> list[Any]:
         """Return an empty list for one entry per body, with ``ground`` at index GROUND (-1)."""
         return [None] * self.nb + [ground]
 
@@ -142,9 +142,9 @@ class Tree:
         widths = [*(body.joint.nv for body in self.model.bodies), 0]
         return [np.zeros((size, k)) for k in widths]
 
-    def per_pair(self, size: int = 1) -> Blocks:
-        """Return a zero block for each pair of bodies, (k_i, k_j), or blocks (size, k_i, k_j)."""
-        return Blocks(self.columns_of, self.columns_of, (size,) if size > 1 else ())
+    def per_pair(self) -> Blocks:
+        """Return a zero block (k_i, k_j) for each pair of bodies."""
+        return Blocks(self.columns_of, self.columns_of)
 
     def rows_per_pair(self, size: int) -> Blocks:
         """Return a zero block (k_i, size) for each pair of bodies."""
@@ -157,10 +157,10 @@ class Tree:
         direct = all(body.joint.ratio == 1.0 for body in self.bodies)
         return direct and self.n == sum(body.joint.nv for body in self.bodies)
 
-    def free_roots(self) -> dict[int, Any]:
-        """Return an entry for each body that moves in all directions relative to the ground."""
-        pairs = enumerate(self.model.bodies)
-        return {i: None for i, x in pairs if x.joint.nv == 6 and x.parent == GROUND}
+    def free_roots(self) -> list[int]:
+        """Return the bodies that move in all directions relative to the ground."""
+        bodies = enumerate(self.model.bodies)
+        return [i for i, body in bodies if body.joint.nv == 6 and body.parent == GROUND]
 
     def moved_by(self, joints: Sequence[str]) -> list[int]:
         """Return the bodies that the named joints move, mimic joints included.
@@ -184,15 +184,15 @@ class Tree:
         return moved
 
     def position_series(self, motion: Sequence[Any]) -> Any:
-        """Return positions as they change with time, from q and its velocities and their rates."""
+        """Return positions as functions of time, from q, qd, qdd, ..."""
         if all(body.joint.nv == 1 for body in self.model.bodies):
             return series_of(motion)
         if len(motion) == 1:
             return motion[0]
         return PositionSeries(motion[0], series_of(motion[1:]))
 
-    def joint_positions(self, q: Any) -> Any:
-        """Return the positions of each body's joint from the coordinates, mimic joints included."""
+    def joint_positions(self, q: Any) -> list[Any]:
+        """Return the positions of each body's joint from q (nq,), mimic joints included."""
         positions: list[Any] = []
         q = q if isinstance(q, PositionSeries) else np.asarray(q)
         for body in self.model.bodies:
@@ -210,23 +210,21 @@ class Tree:
                 positions.append(joint.ratio * q[at] + joint.offset)
         return positions
 
-    def joint_rates(self, qd: Any) -> Any:
-        """Return velocities (k,), or accelerations, of each body's joint from those of all."""
+    def joint_rates(self, qd: Any) -> list[Any]:
+        """Return velocities (k,) of each body's joint from qd (n,), or accelerations from qdd."""
         joints = [body.joint for body in self.model.bodies]
         return [joint.ratio * np.asarray(qd)[joint.velocities] for joint in joints]
 
-    def of_joints(self, values: Any) -> Any:
-        """Return those (k,) of each body's joint of values (n,) by coordinate, such as torques."""
+    def of_joints(self, values: Any) -> list[Any]:
+        """Return the entries (k,) of each body's joint from values (n,), such as torques."""
         return [np.asarray(values)[body.joint.velocities] for body in self.model.bodies]
 
-    def to_coordinates(
-        self, values: Any, axes: int = 1, *, weighted: bool = True, symmetric: bool = False
-    ) -> FloatArray:
+    def to_coordinates(self, values: Any, axes: int = 1, *, symmetric: bool = False) -> FloatArray:
         """Return values of the joints of bodies, the last ``axes`` axes, for the n coordinates.
 
         ``values`` are a list of (..., k_i), in which None means zero and a last value, of the
         ground, adds nothing; or :class:`Blocks`, or an array. Values of joints that share a
-        coordinate are summed, ``weighted`` by the ratios of the joints. A ``symmetric`` matrix is
+        coordinate are summed, weighted by the ratios of the joints. A ``symmetric`` matrix is
         exactly symmetric also where joints share a coordinate.
         """
         joints = [body.joint for body in self.model.bodies]
@@ -245,7 +243,7 @@ class Tree:
             result[where] = values
         else:
             ratio = np.array([joint.ratio for joint in joints for _ in joint.velocities])
-            for k in range(axes if weighted else 0):
+            for k in range(axes):
                 values = ratio.reshape([-1, *[1] * k]) * values
             np.add.at(result, where, values)  # type: ignore[arg-type]
         if symmetric:
@@ -254,7 +252,7 @@ class Tree:
         return np.asarray(result)
 
     def by_body(self, values: Any) -> FloatArray:
-        """Return (nb, 6), the vectors of the bodies in order, without that of the ground."""
+        """Return the vectors of the bodies (nb, 6), without that of the ground."""
         return np.asarray(np.array(values[: self.nb]).reshape(-1, 6))
 
 

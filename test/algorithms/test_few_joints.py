@@ -14,7 +14,7 @@ from urdf_reference import load
 import mbs_dynamics as mbs
 from mbs_dynamics import closed_form
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.model.macro_joints import Connection, macro_joint
+from mbs_dynamics.model.joints import Connection, joint
 
 M_BODY = mbs.spatial_inertia(2.0, (0.1, -0.05, 0.2), np.diag((0.02, 0.03, 0.04)))
 X, Y, Z = np.eye(3)
@@ -31,7 +31,7 @@ def tree(*kinds, star=False):
         connections.append(
             Connection(
                 name=f"j{k}",
-                joint=macro_joint(kind, axis=axis, **pitch),
+                joint=joint(kind, axis=axis, **pitch),
                 body=f"b{k}",
                 M_body=M_BODY,
                 parent=None if k == 0 else f"b{0 if star else k - 1}",

@@ -30,7 +30,7 @@ from mbs_dynamics.identification.preparation import prepared
 from mbs_dynamics.identification.still_payload import StillPoses
 from mbs_dynamics.identification.torque_model import TorqueModel
 from mbs_dynamics.model.coordinates import checked_positions
-from mbs_dynamics.model.macro_joints import Connection, macro_joint
+from mbs_dynamics.model.joints import Connection, joint
 from mbs_dynamics.representation.tree import Tree
 from mbs_dynamics.timeseries import TimeSeries
 
@@ -391,16 +391,16 @@ def test_other_subgroups_of_table_1(kind):
     from mechanisms import pose
 
     M = mbs.spatial_inertia(2.0, (0.1, 0.2, -0.1), np.diag([0.2, 0.3, 0.4]))
-    joint = macro_joint(kind, **takes)
+    motion = joint(kind, **takes)
     link = dict(M_body=M, S_parent=pose(rng), S_body=pose(rng))
     m = mbs.Model.from_joints(
         [
-            Connection(name="a", joint=joint, body="A", **link),
-            Connection(name="b", joint=macro_joint("spherical"), body="B", parent="A", **link),
-            Connection(name="c", joint=joint, body="C", parent="B", **link),
+            Connection(name="a", joint=motion, body="A", **link),
+            Connection(name="b", joint=joint("spherical"), body="B", parent="A", **link),
+            Connection(name="c", joint=motion, body="C", parent="B", **link),
         ]
     )
-    assert m.velocities("b") == slice(joint.nv, joint.nv + 3)
+    assert m.velocities("b") == slice(motion.nv, motion.nv + 3)
     q, v, a = m.random_state(1)
     h = 1e-5
     slope = (mbs.displaced(m, q, h * v) - mbs.displaced(m, q, -h * v)) / (2 * h)

@@ -101,11 +101,21 @@ def test_a_shape_of_something_else_is_refused(shape):
         algorithm(invariant=True)(push)
 
 
-@pytest.mark.parametrize("force", [FORCE, [1.0, 2.0, 3.0], (1.0, 2.0), np.ones((2, 1))])
-def test_an_array_in_place_of_an_option_is_refused(arm, force):
+@pytest.mark.parametrize("force", [FORCE, [1.0, 2.0], (1.0, 2.0), np.ones((2, 1)), 2.0, FORCE[0]])
+def test_floats_in_place_of_an_option_are_refused(arm, force):
     @algorithm(invariant=True)
     def push(model, q: ArrayLike, force: tuple[float, ...]):
         return q
 
     with pytest.raises(mbs.ArgumentError, match=r"(?s)force is an option.*Annotated\[ArrayLike"):
         push(arm, np.zeros(7), force)
+
+
+def test_a_float_is_declared_as_an_array_without_axes(arm):
+    @algorithm(invariant=True)
+    def springs(model, q: ArrayLike, stiffness: Annotated[ArrayLike, ()]):
+        return -(stiffness * np.asarray(q))
+
+    q = np.linspace(0.1, 0.7, 7)
+    np.testing.assert_array_equal(springs(arm, q, 3.0), -3.0 * q)
+    np.testing.assert_array_equal(springs(arm, q, [1.0, 2.0]), [-q, -2.0 * q])

@@ -112,8 +112,8 @@ def assert_agrees(robot, algorithm, arrays, expected, backends=BACKENDS, **optio
         assert_close(kernel(*arrays), expected, TOLERANCE, backend)
         single = kernel(*[array[0] for array in arrays])
         assert_close(single, expected[0], TOLERANCE, f"{backend}, one state")
-    for kept in (compiled(model).kernels, compiled(model).own):
-        kept.clear()  # or what was traced for a large robot stays in memory
+    for cache in (compiled(model).kernels, compiled(model).with_defaults):
+        cache.clear()  # or programs of large robots stay in memory
 
 
 def test_poses_of_all_links(robot):

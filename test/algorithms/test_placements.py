@@ -43,7 +43,7 @@ def displaced(model, links, seed=0, size=0.1):
 def results(algorithm, model, **options):
     rng = np.random.default_rng(1)
     state = dict(zip(("q", "qd", "qdd"), model.random_state(2), strict=True))
-    kernel = algorithm.kernel(model, algorithm.required, options)
+    kernel = algorithm.kernel(model, algorithm.required, algorithm.complete(options))
     given = [
         state[port.name]
         if port.name in state

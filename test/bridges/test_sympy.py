@@ -12,7 +12,7 @@ from sympy import cos, sin
 
 import mbs_dynamics as mbs
 from mbs_dynamics.bridges.sympy import to_sympy
-from mbs_dynamics.model.macro_joints import Connection, macro_joint
+from mbs_dynamics.model.joints import Connection, joint
 
 
 def planar_arm(joints: int, gravity: tuple[float, ...] = (0.0, -9.81, 0.0)) -> mbs.Model:
@@ -71,7 +71,7 @@ def test_expressions_have_the_values_of_the_kernels(gravity):
 
 def test_a_free_body_turns_by_eulers_equations():
     M = mbs.spatial_inertia(1, (0, 0, 0), np.diag([1, 2, 3]))
-    body = Connection(name="pivot", joint=macro_joint("spherical"), body="b", M_body=M)
+    body = Connection(name="pivot", joint=joint("spherical"), body="b", M_body=M)
     found = to_sympy(mbs.inverse_dynamics, mbs.Model.from_joints([body]))
     I = sympy.diag(*sympy.symbols("I1xx I1yy I1zz"))
     w = found.inputs["qd"]

@@ -11,7 +11,7 @@ import pytest
 
 from mbs_dynamics.compiler import trace
 from mbs_dynamics.compiler.runtime.machine import Vector
-from mbs_dynamics.compiler.runtime.states import View, address
+from mbs_dynamics.compiler.runtime.states import address
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm
@@ -53,7 +53,7 @@ def test_rows_that_begin_anywhere_in_a_line(lanes):
         for first in range(ENTRIES):
             room = placed(MARGIN + step * len(states), first)
             table = room[MARGIN:].reshape(-1, step)
-            rows = [View(states, 8), View(table, 8 * step)]
+            rows = [states[:, None], table]
             assert vector.evaluate(len(states), rows) == 0
             np.testing.assert_array_equal(table[:, :size], expected)
             assert np.isnan(table[:, size:]).all()
@@ -82,6 +82,6 @@ def test_equal_entries_that_are_stored_once(lanes):
         several[:, 1:3] = 0.0, -0.0
         expected = several[:, np.arange(size) % 8]
         result = np.full((len(states), size), np.nan)
-        assert vector.evaluate(len(states), [View(states, 8), View(result, 8 * size)]) == 0
+        assert vector.evaluate(len(states), [states[:, None], result]) == 0
         np.testing.assert_array_equal(result, expected)
         np.testing.assert_array_equal(np.signbit(result), np.signbit(expected))

@@ -168,15 +168,15 @@ def test_every_pass_of_a_target_leaves_the_meaning(target, large, monkeypatch):
     module = program.module
     expected, status = evaluate(verify(module), {"x": x})
     for run in pipeline.PASSES[target]:
-        module = verify(run(module))
+        module = verify(run(module, target))
         same(module, expected, status, x)
     assert text(pipeline.lower(program, target)) == text(module)
     assert bool(module.procedures) == (large and target != "python")
 
 
 def test_a_module_that_breaks_a_rule_is_refused_with_the_name_of_the_pass():
-    def broken(module: Module) -> Module:
+    def broken(module: Module, target: str) -> Module:
         return module._replace(body=module.body[1:])
 
     with pytest.raises(InvalidProgram, match="broken of there_and_back"):
-        verified(broken)(there_and_back(3).module)
+        verified(broken)(there_and_back(3).module, "c")

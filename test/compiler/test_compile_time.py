@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Long tracing and compilation are announced, and programs that are too large refused."""
+"""Long compilation is announced, and programs that are too large refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from backends import LLVM
 
 from mbs_dynamics.compiler import Kernel, Program, trace
 from mbs_dynamics.compiler.frontend import graph
-from mbs_dynamics.compiler.frontend.graph import RATES
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.errors import ArgumentError
 
@@ -34,7 +33,7 @@ def polynomial(size: int) -> Program:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Announce what takes more than the time for 100 operations to compile."""
-    monkeypatch.setattr(strategy, "ANNOUNCED", 100.0 * RATES["llvm"])
+    monkeypatch.setattr(strategy, "ANNOUNCED", 100.0 * strategy.RATES["llvm"])
 
 
 @pytest.mark.parametrize("backend", [pytest.param("llvm", marks=LLVM.marks)])
@@ -50,18 +49,8 @@ def test_a_long_compilation_is_announced_with_an_estimate_and_an_alternative(
     assert "inverse_dynamics" in record.message
 
 
-def test_a_long_trace_is_announced_once(monkeypatch, caplog):
-    monkeypatch.setattr(graph, "MILESTONES", (100, 10_000))
-    polynomial(40)
-    assert not caplog.records
-    polynomial(1000)
-    (record,) = caplog.records
-    assert "polynomial" in record.message
-    assert "100 operations" in record.message
-
-
 def test_a_program_of_too_many_operations_is_refused_by_name(monkeypatch):
-    monkeypatch.setattr(graph, "MILESTONES", (100, 300))
+    monkeypatch.setattr(graph, "LARGEST", 300)
     polynomial(140)
     with pytest.raises(ArgumentError, match=r"polynomial.* more than 300 operations.*Pinocchio"):
         polynomial(151)

@@ -18,7 +18,7 @@ from mbs_dynamics.compiler.codegen.llvm_shared import HALF_PI
 from mbs_dynamics.compiler.frontend.program import Port
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.runtime.machine import Vector
-from mbs_dynamics.compiler.runtime.states import View, view_of
+from mbs_dynamics.compiler.runtime.states import table_of
 from mbs_dynamics.errors import SingularError
 
 pytest.importorskip("llvmlite")
@@ -70,9 +70,17 @@ def evaluated(vector: Vector, arrays: Any) -> tuple[int, list[Any]]:
     batch = arrays[0].shape[:1]
     everything = [*arrays, DEFAULTS["g"]]
     outputs = [np.full((*batch, *port.shape), np.nan) for port in PROGRAM.outputs]
-    ports = (*PROGRAM.inputs, *PROGRAM.outputs)
-    rows = [view_of(x, port, batch) for x, port in zip([*everything, *outputs], ports, strict=True)]
-    return vector.evaluate(batch[0], rows), outputs
+    return vector.evaluate(batch[0], tables(everything, outputs, batch)), outputs
+
+
+def tables(inputs: Any, outputs: Any, batch: tuple[int]) -> list[Any]:
+    """Return the tables of inputs and outputs; outputs have leading axes (N,)."""
+    given = zip(inputs, PROGRAM.inputs, strict=True)
+    written = [
+        x.reshape(*batch, port.size) for x, port in zip(outputs, PROGRAM.outputs, strict=True)
+    ]
+    assert all(np.shares_memory(x, y) or not x.size for x, y in zip(written, outputs, strict=True))
+    return [table_of(x, port, batch) for x, port in given] + written
 
 
 @pytest.fixture(params=[2, 4, 8], scope="module")
@@ -111,10 +119,8 @@ def test_nothing_is_written_beyond_the_states(vector):
     arrays = states((21,))
     everything = [*arrays, DEFAULTS["g"]]
     whole = [np.full((23, *port.shape), 7.0) for port in PROGRAM.outputs]
-    ports = (*PROGRAM.inputs, *PROGRAM.outputs)
     inside = [x[1:-1] for x in whole]
-    rows = [view_of(x, port, (21,)) for x, port in zip([*everything, *inside], ports, strict=True)]
-    assert vector.evaluate(21, rows) == 0
+    assert vector.evaluate(21, tables(everything, inside, (21,))) == 0
     for x in whole:
         assert (x[[0, -1]] == 7.0).all()
         assert not (x[1:-1] == 7.0).all() or x.size == 0
@@ -144,7 +150,7 @@ def test_sines_and_cosines_are_accurate_in_each_number_of_lanes(vector):
     angles = critical_angles()[::5].copy()
     program = trace(lambda x: {"s": sin(x), "c": cos(x)}, {"x": ()}, name="f")
     found = [np.empty(angles.size) for _ in range(2)]
-    rows = [View(x, 8) for x in (angles, *found)]
+    rows = [x[:, None] for x in (angles, *found)]
     assert Vector(program, vector.lanes).evaluate(angles.size, rows) == 0
     worst = 0.0
     for x, s, c in zip(angles, *found, strict=True):
@@ -154,7 +160,7 @@ def test_sines_and_cosines_are_accurate_in_each_number_of_lanes(vector):
     tiny = np.array(
         [5e-324, -1e-310, 2.3e-308, 1e-8, 0.0, -0.0, math.inf, -math.inf, math.nan, 2e8]
     )
-    rows = [View(x, 8) for x in (tiny, found[0], found[1])]
+    rows = [x[:, None] for x in (tiny, found[0], found[1])]
     assert Vector(program, vector.lanes).evaluate(tiny.size, rows) == 0
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(found[0][:10], np.sin(tiny))
@@ -225,12 +231,15 @@ def test_what_is_contiguous_is_not_copied():
     port, batch = Port("x", (3, 2)), (5, 4)
     for shape, by_state in (((5, 4, 3, 2), 48), ((3, 2), 0)):
         array = np.zeros(shape)
-        assert view_of(array, port, batch) == (array, by_state)
-        assert view_of(array, port, batch).array is array
+        table = table_of(array, port, batch)
+        assert (table.shape, table.strides[0]) == ((20, 6), by_state)
+        assert np.shares_memory(table, array)
+    rows = np.zeros((20, 9))[:, 2:8].reshape(20, 3, 2)
+    assert table_of(rows, port, (20,)).strides == (72, 8)
     for array in (np.zeros((3, 2, 5, 4)).T.swapaxes(0, 1).swapaxes(2, 3), np.zeros((1, 1, 3, 2))):
-        view = view_of(array, port, batch)
-        assert (view.array.shape, view.by_state) == ((5, 4, 3, 2), 48)
-        assert view.array.flags.c_contiguous
+        table = table_of(array, port, batch)
+        assert table.shape == (20, 6)
+        assert table[0].flags.c_contiguous
 
 
 def test_batch_axes_broadcast_in_large_batches(kernel):

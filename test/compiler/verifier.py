@@ -43,11 +43,11 @@ def verify(module: ir.Module) -> ir.Module:
     return module
 
 
-def verified(run: Callable[[ir.Module], ir.Module]) -> Callable[[ir.Module], ir.Module]:
+def verified(run: Callable[[ir.Module, str], ir.Module]) -> Callable[[ir.Module, str], ir.Module]:
     """Return a pass that raises InvalidProgram, which names it, for an invalid result."""
 
-    def pass_(module: ir.Module) -> ir.Module:
-        result = run(module)
+    def pass_(module: ir.Module, target: str) -> ir.Module:
+        result = run(module, target)
         try:
             return verify(result)
         except InvalidProgram as error:

@@ -92,7 +92,7 @@ def test_a_contact_of_10_newton_is_detected_in_20_ms_and_free_motion_is_not(file
         loop.arm.clear(loop.now)
     else:
         assert loop.arm.state == "enabled"
-        assert loop.arm.guard.following.idle
+        assert loop.arm.law is None
         q, speed = loop.bus.q, np.abs(loop.bus.qd).max()
         assert speed < 0.4  # it swings no more
         np.testing.assert_allclose(loop.command.torques, mbs.gravity_torques(MODEL, q), atol=1.0)
@@ -100,7 +100,7 @@ def test_a_contact_of_10_newton_is_detected_in_20_ms_and_free_motion_is_not(file
     loop.run(0.2, FAST)
     assert loop.arm.enable(loop.now) == []
     assert loop.arm.collision is None
-    assert loop.arm.guard.following.law is swing
+    assert loop.arm.law is swing
 
 
 def test_an_arm_that_yields_gives_way_further_than_one_that_floats(files):

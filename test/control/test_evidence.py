@@ -118,7 +118,7 @@ def test_an_arm_of_right_signs_is_enabled_whatever_it_measures(first, kp, effort
     bench.run(0.5)
     assert bench.arm.fault is None
     assert bench.arm.state == "enabled"
-    assert bench.arm.policy.grip == 0.0
+    assert bench.arm.state_record.hold == 0.0
     assert first == "hold" or any(UNVERIFIED in event for event in bench.events)
     assert abs(bench.qd).max() < 0.1
 

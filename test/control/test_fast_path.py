@@ -2,20 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fast path beside the checks that it spares: the same commands, faults and events."""
 
-import contextlib
 import math
 
 import numpy as np
 import pytest
-from bus import frames_of
 from guarded_bench import MODEL, Q, table
 
-from mbs_dynamics.control import GuardedArm, Motors, laws
+from mbs_dynamics.control import Motors
 from mbs_dynamics.control.enabling import problems
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.policy import CommandPolicy
 from mbs_dynamics.control.settings import ArmSettings
-from mbs_dynamics.errors import ModelError
 
 SEEDS, STEPS, PERIOD = range(6), 600, 0.004
 MOTORS = Motors(table(), MODEL)
@@ -96,68 +93,6 @@ class States:
             q, qd, self.frozen = self.last, np.full(M, 0.3), self.frozen - 1
         self.last = q
         return t, stamps, q, qd, tau
-
-
-def events(states, arms):
-    """Let something happen at times, to both arms alike."""
-    rng, t = states.rng, states.t
-    match rng.integers(400):
-        case 0:
-            for arm in arms:
-                arm.disable(t)
-        case 1:
-            link, mass = MODEL.body_names[-1], float(rng.choice((0.0, 0.5)))
-            for arm in arms:
-                with contextlib.suppress(ModelError):  # where the arm could not be held
-                    arm.load(link, mass, time=0.1)
-    if rng.random() < 0.1:
-        problems = []
-        for arm in arms:
-            arm.clear(t)
-            problems.append(arm.enable(t))
-            trust(arm.guard)
-        assert problems[0] == problems[1]
-
-
-SCARCE = {"effort_limits": {"joint7": 4.0}, "effort_rate_limit": 250.0}
-LAWS = {
-    "damping": {"damping": 0.5, "settle_time": 0.5},
-    "gravity alone": {"settle_time": 0.0, "limit_zone": 0.0},
-    "at the limits": {"damping": 15.0, "settle_time": 0.0, **SCARCE},
-    "friction": {"friction": 0.4, "friction_scale": 0.5, "settle_time": 0.0},
-    "filtered": {"damping": 0.5, "velocity_filter": 0.01, "settle_time": 0.0},
-}
-NEVER = ("friction", "filtered")
-"""Laws that the policy is always asked for."""
-
-
-@pytest.mark.parametrize("law", LAWS)
-def test_an_arm_does_what_its_checks_and_its_policy_would_do(law):
-    spared = []
-    for seed in SEEDS:
-        fast, slow = (
-            GuardedArm(MODEL, laws.Gravity(**LAWS[law]), MOTORS, effort_check="off")
-            for _ in range(2)
-        )
-        judged(slow.guard)
-        slow._frames._fast = None
-        spared.append(counted(fast.policy))
-        states, asked, answers = States(seed), fast.guard.tracking.asked, ([], [])
-        for _ in range(STEPS):
-            events(states, (fast, slow))
-            t, stamps, q, qd, tau = states.next(asked[-1] if asked else np.zeros(M))
-            frames = frames_of(MOTORS, stamps, q, qd, tau)
-            if states.rng.random() < 0.02:
-                frames = frames[: states.rng.integers(M)]
-            found, wanted = fast.step(t, frames), slow.step(t, frames)
-            assert (found.mode, found.event) == (wanted.mode, wanted.event)
-            assert fast.policy.state is slow.policy.state
-            assert not any(x == 0.0 and math.copysign(1.0, x) < 0.0 for x in found.torques)
-            for both, one in zip(answers, (found, wanted), strict=True):
-                both += [len(one.motors), *one.torques, *(x for motor in one.motors for x in motor)]
-        np.testing.assert_allclose(*answers, rtol=1e-12, atol=1e-12)
-    share = sum(map(len, spared)) / (len(SEEDS) * STEPS)
-    assert share == 0.0 if law in NEVER else 0.01 < share < 0.9
 
 
 @pytest.mark.parametrize("frozen_timeout", [0.0, 0.03])

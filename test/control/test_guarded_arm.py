@@ -66,7 +66,7 @@ def test_an_arm_gains_at_most_the_energy_of_the_springs_of_its_drives_after_a_fa
         else:
             continue  # an error of a motor that bears nothing
         stopped += 1
-        before, start, held = loop.energy, loop.bus.q, np.array(loop.arm.guard.drives.held)
+        before, start, held = loop.energy, loop.bus.q, np.array(loop.arm.state_record.held)
         g, K = mbs.gravity_torques(MODEL, held), np.array(loop.motors.stiffness)
         springs = 0.5 * K @ (held - start) ** 2 + 0.5 * (g / K) @ g
         fault = loop.arm.fault

@@ -183,8 +183,9 @@ MODES = {"floating": None, "joint": joint(), "stiff": joint(35.0, 0.5), "cartesi
 def test_no_switch_is_a_jump_of_torque():
     """While the arm is pushed away from its reference, which the laws before pull back to."""
     loop = Loop(MODES["joint"], **IDEAL).enabled()
-    for law in MODES.values():
-        loop.arm.guard.prepare(law, loop.now)
+    for law in [*MODES.values(), MODES["joint"]]:
+        loop.arm.switch(loop.now, law)  # which compiles what it needs
+        loop.run(0.4)
     rng, names = np.random.default_rng(0), list(MODES)
     loop.bus.push[1], before = 4.0, "joint"
     loop.run(0.5)
@@ -204,9 +205,9 @@ def test_no_switch_is_a_jump_of_torque():
 def test_references_that_jump_are_approached_within_limits_and_held():
     loop = Loop(MODES["joint"], **IDEAL).enabled()
     loop.arm.aim(loop.now, JointTarget(["joint2"], [1.0]))
-    way = recorded(
-        loop, 2.5, 0.004, lambda loop: loop.arm.guard.following.follower.at(loop.bus.q, loop.now)
-    )[:, :, 1]
+    way = recorded(loop, 2.5, 0.004, lambda loop: loop.arm.follower.at(loop.bus.q, loop.now))[
+        :, :, 1
+    ]
     assert abs(way[:, 1]).max() <= 0.5 + 1e-9
     assert abs(np.diff(way[:, 1])).max() <= 2.0 * 0.004 + 1e-9
     assert way[-1, 0] == 1.0
@@ -308,7 +309,7 @@ def test_laws_that_cannot_be_are_refused_by_name(make, said):
 
 def test_the_largest_stiffness_that_is_named_is_stable_and_twice_as_much_would_be_refused():
     loop = Loop(MODES["joint"], **IDEAL).enabled()
-    share = fastest_mode(1.0) / loop.arm.guard.period
+    share = fastest_mode(1.0) / loop.arm.period
     inverse = mbs.inverse_mass_matrix(MODEL, loop.bus.q)
     most = 0.999 * share**2 / np.linalg.eigvalsh(inverse)[-1]
     loop.arm.switch(loop.now, joint(most))
@@ -386,7 +387,7 @@ def test_a_joint_that_is_held_back_is_waited_for_named_and_not_thrown_when_it_co
     for _ in range(1000):
         stopper(loop, 0, blocked)
         loop.run(0.004)
-        lead = loop.arm.guard.following.follower.at(loop.bus.q, loop.now).q[0] - loop.bus.q[0]
+        lead = loop.arm.follower.at(loop.bus.q, loop.now).q[0] - loop.bus.q[0]
         assert lead < 0.201
     assert any("waits for the arm: joint1 is 0." in event for event in loop.events)
     assert (loop.arm.trajectory is not None) == (kind == "trajectory")
@@ -426,7 +427,7 @@ def test_a_link_that_is_held_back_is_waited_for():
         depth = max(0.0, pose_of(loop.bus.q)[1, 3] - C[1, 3] - 0.03)
         loop.bus.push[:] = -5000.0 * depth * J
         loop.run(0.004)
-    reference = loop.arm.guard.following.follower.at(loop.bus.q, loop.now).pose
+    reference = loop.arm.follower.at(loop.bus.q, loop.now).pose
     assert np.linalg.norm((reference - pose_of(loop.bus.q))[:3, 3]) < 0.11
     assert any("'tool' is" in event and "waits" in event for event in loop.events)
     loop.bus.push[:] = 0.0
@@ -452,7 +453,7 @@ def test_a_pose_that_is_accepted_drives_no_joint_past_its_limit():
             continue
         said = "'link7' is .* rad away from {}.*; joint7 at a position limit"
         assert any(re.match(said.format("its reference"), event) for event in loop.events)
-        reference = loop.arm.guard.following.follower.at(loop.bus.q, loop.now).pose
+        reference = loop.arm.follower.at(loop.bus.q, loop.now).pose
         loop.arm.aim(loop.now, PoseTarget(reference))
         loop.run(3.0)
         assert any(re.match(said.format("its target"), event) for event in loop.events)
@@ -507,13 +508,13 @@ def test_a_stiffness_is_accepted_by_the_period_and_late_states_soften_it_and_are
     rng = np.random.default_rng(0)
     for _ in range(30):
         loop.run(0.004)
-    assert loop.arm.guard.period == pytest.approx(0.004)
+    assert loop.arm.period == pytest.approx(0.004)
     loop.enabled()
     for _ in range(300):
         loop.run(rng.choice([0.004, 0.004, 0.016]), 0.004 if rng.random() < 0.7 else 0.016)
     loop.arm.switch(loop.now, joint(36.0))
     loop.run(1.0, 0.016)
-    assert loop.arm.guard.period == pytest.approx(0.004)
+    assert loop.arm.period == pytest.approx(0.004)
     assert loop.arm.state == "enabled"
     assert sum("softer than set" in event for event in loop.events) == 1
 

@@ -13,7 +13,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, SimulationError
 from mbs_dynamics.integrate import simulate
 from mbs_dynamics.model.coordinates import position_names, velocity_names
-from mbs_dynamics.model.macro_joints import Connection, macro_joint
+from mbs_dynamics.model.joints import Connection, joint
 from mbs_dynamics.timeseries import TimeSeries
 
 CHAIN = random_mechanism(2, [-1, 0, 1], ["revolute"]).model
@@ -22,7 +22,7 @@ START = np.array([0.4, -0.7, 0.9]), np.array([0.5, -0.3, 0.8])
 
 def floating(joints):
     M, names = mbs.spatial_inertia(2.0, (0.1, 0.0, 0.2), np.eye(3)), ["base", "first", "second"]
-    kinds = macro_joint("free"), macro_joint("revolute", axis=(0, 1, 0))
+    kinds = joint("free"), joint("revolute", axis=(0, 1, 0))
     parts = [
         Connection(
             name=f"of {name}", joint=kinds[k > 0], body=name, M_body=M,
@@ -75,7 +75,7 @@ def test_a_failed_simulation_is_motion_data_up_to_its_failure():
 def test_accelerations_that_are_unknown_are_left_out():
     massless = mbs.spatial_inertia(0.0, (0.0, 0.0, 0.0), np.zeros((3, 3)))
     part = Connection(
-        name="a", joint=macro_joint("revolute", axis=(0, 1, 0)), body="a", M_body=massless
+        name="a", joint=joint("revolute", axis=(0, 1, 0)), body="a", M_body=massless
     )
     model = mbs.Model.from_joints([part])
     with pytest.raises(SimulationError) as caught:

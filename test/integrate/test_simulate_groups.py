@@ -15,7 +15,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, SimulationError
 from mbs_dynamics.integrate import METHODS, JointForces, simulate
 from mbs_dynamics.lie import so3
-from mbs_dynamics.model.macro_joints import Connection, macro_joint
+from mbs_dynamics.model.joints import Connection, joint
 
 ORDERS = {"semi_implicit_euler": 1, "implicit_midpoint": 2}
 COM = np.array([0.1, -0.05, 0.2])
@@ -33,9 +33,9 @@ def chain(*kinds, gravity=(0.0, 0.0, 0.0)):
     parts = []
     for k, kind in enumerate(kinds):
         takes = {"axis": (0.6, 0.0, 0.8)} if kind in ("revolute", "planar", "cylindrical") else {}
-        joint = macro_joint(kind, **takes)
+        motion = joint(kind, **takes)
         above = {"parent": f"b{k - 1}", "S_parent": place(0.3, 0.1, -0.2)} if k else {}
-        parts.append(Connection(name=f"j{k}", joint=joint, body=f"b{k}", M_body=M, **above))
+        parts.append(Connection(name=f"j{k}", joint=motion, body=f"b{k}", M_body=M, **above))
     return mbs.Model.from_joints(parts, gravity=gravity)
 
 
@@ -125,7 +125,7 @@ def test_damping_of_a_ball_takes_energy_and_no_momentum():
 def test_a_moment_about_the_axis_of_rotation(method):
     """The angle is 2 t + t^2 / 2; it reaches 1 at sqrt(6) - 2; a scheme of order 1 misses that."""
     ball = mbs.Model.from_joints([
-        Connection(name="j", joint=macro_joint("spherical"), body="b",
+        Connection(name="j", joint=joint("spherical"), body="b",
                    M_body=mbs.spatial_inertia(1.0, (0, 0, 0), np.diag([0.1, 0.2, 0.3])))
     ], gravity=(0, 0, 0))  # fmt: skip
     found = simulate(

@@ -15,7 +15,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.errors import SimulationError
 from mbs_dynamics.integrate import JointForces, runge_kutta, simulate
 from mbs_dynamics.integrate.forces import weight_of_end
-from mbs_dynamics.model.macro_joints import Connection, macro_joint
+from mbs_dynamics.model.joints import Connection, joint
 from mbs_dynamics.resources import robot_path
 
 FIXED = ("semi_implicit_euler", "rk4", "runge_kutta", "implicit_midpoint")
@@ -163,7 +163,7 @@ def test_a_simulation_ends_when_it_was_asked_to(duration, step, steps, method):
 def test_the_motion_of_a_body_ends_when_it_was_asked_to(method):
     M = mbs.spatial_inertia(1.0, (0, 0, 0), np.eye(3))
     body = mbs.Model.from_joints(
-        [Connection(name="j", joint=macro_joint("free"), body="b", M_body=M)], gravity=(0, 0, 0)
+        [Connection(name="j", joint=joint("free"), body="b", M_body=M)], gravity=(0, 0, 0)
     )
     for law in (None, lambda t, q, qd: np.zeros(6)):
         run = simulate(

@@ -10,7 +10,7 @@ import pytest
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.integrate import JointForces, simulate, stop_events
-from mbs_dynamics.model.coordinates import bounded, drivetrain_of, is_continuous, limits_of
+from mbs_dynamics.model.coordinates import bounded, is_continuous, properties_of
 from mbs_dynamics.model.joint import Joint, Limits, one_screw
 
 pytestmark = pytest.mark.backend_independent
@@ -64,11 +64,11 @@ def test_all_that_takes_limits_honours_those_of_followers():
 )
 def test_the_limits_of_one_joint(ratio, offset, expected):
     bounds = Limits(-1.0, 3.0, velocity=4.0)
-    found = limits_of([joint("a", ratio=ratio, offset=offset, limits=bounds)], 1)
-    assert (found.lower[0], found.upper[0]) == expected
-    assert found.velocity[0] == 4.0 / abs(ratio)
-    assert found.effort[0] == math.inf
-    assert bounded(found.lower, found.upper).all()
+    found = properties_of([joint("a", ratio=ratio, offset=offset, limits=bounds)], 1)
+    assert (found["lower"][0], found["upper"][0]) == expected
+    assert found["velocity_limits"][0] == 4.0 / abs(ratio)
+    assert found["effort_limits"][0] == math.inf
+    assert bounded(found["lower"], found["upper"]).all()
 
 
 def test_what_does_not_bind():
@@ -79,13 +79,13 @@ def test_what_does_not_bind():
         joint("c", 1, limits=Limits(lower=1.0)),
         joint("d", 2, limits=Limits(2.0, 1.0)),
     ]
-    found = limits_of(joints, 3)
-    assert found.lower.tolist() == [-math.inf, 1.0, 2.0]
-    assert found.upper.tolist() == [math.inf, math.inf, 1.0]
-    assert not bounded(found.lower, found.upper).any()
-    assert np.isinf([found.velocity, found.effort]).all()
+    found = properties_of(joints, 3)
+    assert found["lower"].tolist() == [-math.inf, 1.0, 2.0]
+    assert found["upper"].tolist() == [math.inf, math.inf, 1.0]
+    assert not bounded(found["lower"], found["upper"]).any()
+    assert np.isinf([found["velocity_limits"], found["effort_limits"]]).all()
     with pytest.raises(ValueError, match="read-only"):
-        found.lower[0] = 0.0
+        found["lower"][0] = 0.0
 
 
 def test_resistance_takes_the_power_of_all_joints():
@@ -94,11 +94,11 @@ def test_resistance_takes_the_power_of_all_joints():
         joint("b", mimics="a", ratio=-0.5, damping=4.0, friction=6.0),
         joint("c", 1, damping=1.0),
     ]
-    found = drivetrain_of(joints, 2)
+    damping, friction = (properties_of(joints, 2)[x] for x in ("damping", "friction"))
     rate = 0.7
-    assert found.damping[0] * rate**2 == pytest.approx(2.0 * rate**2 + 4.0 * (0.5 * rate) ** 2)
-    assert found.friction[0] * rate == pytest.approx(3.0 * rate + 6.0 * 0.5 * rate)
-    assert [*found.damping[1:], *found.friction[1:]] == [1.0, 0.0]
+    assert damping[0] * rate**2 == pytest.approx(2.0 * rate**2 + 4.0 * (0.5 * rate) ** 2)
+    assert friction[0] * rate == pytest.approx(3.0 * rate + 6.0 * 0.5 * rate)
+    assert [*damping[1:], *friction[1:]] == [1.0, 0.0]
 
 
 def test_limits_without_a_common_position_are_refused_where_they_matter():

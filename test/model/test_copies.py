@@ -52,7 +52,7 @@ def test_copies_of_models_are_equal(name, how):
     assert hash(other) == hash(model)
     assert other is not model
     assert not compiled(other).kernels
-    assert not compiled(other).own
+    assert not compiled(other).with_defaults
     assert compiled(other).lock is not compiled(model).lock
     assert other.joint_names == model.joint_names
     assert other.payloads.bodies == model.payloads.bodies
@@ -142,9 +142,9 @@ def test_calls_with_many_options_are_not_all_kept():
     arm = models()["arm"]
     q = arm.random_state(1).q
     expected = mbs.gravity_torques(arm, q)
-    for kept in (compiled(arm).kernels, compiled(arm).own):
+    for cache in (compiled(arm).kernels, compiled(arm).with_defaults):
         for order in range(600):
-            kept["something", order] = order, set()
-        assert len(kept) <= 500
-    for _ in range(3):  # what was forgotten is found or made again
+            cache["something", order] = order, set()
+        assert len(cache) <= 500
+    for _ in range(3):  # kernels that were dropped are compiled again
         np.testing.assert_array_equal(mbs.gravity_torques(arm, q), expected)

@@ -43,7 +43,7 @@ def T(x, y, z):
 def random_row(rng, kind=None):
     return DHRow(
         a=rng.choice([0.0, 1.0]) * rng.uniform(-0.2, 0.6),
-        b=rng.uniform(-0.5, 0.5),
+        d=rng.uniform(-0.5, 0.5),
         alpha=rng.uniform(-pi, pi),
         theta=rng.uniform(-pi, pi),
         mass=rng.uniform(0.5, 5.0),
@@ -90,9 +90,9 @@ def on_rod(length):
 
 def elements(row):
     """Mass and position of the elements of eq. (9), from O_i, in axes X_{i+1}, ., Z_i."""
-    rho = row.mass / (abs(row.a) + abs(row.b))
-    yield from ((rho * w, np.array([0.0, 0.0, s])) for s, w in on_rod(row.b))
-    yield from ((rho * w, np.array([s, 0.0, row.b])) for s, w in on_rod(row.a))
+    rho = row.mass / (abs(row.a) + abs(row.d))
+    yield from ((rho * w, np.array([0.0, 0.0, s])) for s, w in on_rod(row.d))
+    yield from ((rho * w, np.array([s, 0.0, row.d])) for s, w in on_rod(row.a))
 
 
 def kinetic_energy(table, q, qd, h=1e-5):
@@ -104,7 +104,7 @@ def kinetic_energy(table, q, qd, h=1e-5):
             slide, turn = (0.0, q_i) if row.kind == "revolute" else (q_i, 0.0)
             link = frame @ Rz(row.theta + turn) @ T(0, 0, slide)
             points += [(m, (link @ [*r, 1.0])[:3]) for m, r in elements(row)]
-            frame = frame @ Rz(row.theta + turn) @ T(0, 0, row.b + slide)
+            frame = frame @ Rz(row.theta + turn) @ T(0, 0, row.d + slide)
             frame = frame @ T(row.a, 0, 0) @ Rx(row.alpha)
         return points
 
@@ -122,7 +122,7 @@ def test_frames_are_the_product_of_the_elementary_transformations(seed):
     q = np.random.default_rng(seed + 100).uniform(-2.0, 2.0, model.n)
     frame = np.eye(4)
     for row, q_i, C in zip(table.rows, q, configuration(model, q), strict=True):
-        theta, b = (row.theta + q_i, row.b) if row.kind == "revolute" else (row.theta, row.b + q_i)
+        theta, b = (row.theta + q_i, row.d) if row.kind == "revolute" else (row.theta, row.d + q_i)
         np.testing.assert_allclose(C[:3, 2], frame[:3, 2], atol=1e-13)  # on the axis Z_i,
         along_Z = frame[:3, 3] + (q_i if row.kind == "prismatic" else 0.0) * frame[:3, 2]
         np.testing.assert_allclose(C[:3, 3], along_Z, atol=1e-13)  # at O_i
@@ -153,7 +153,7 @@ def test_inertia_of_a_link_is_that_of_its_elements(seed):
 
 def paper_matrix(row, C_5):
     """M_i of section 4.1 in the frame of body i (theta_i = 0), blocks turned to (omega, v)."""
-    a, b = row.a, row.b
+    a, b = row.a, row.d
     rho = row.mass / (a + b)
     C_1, C_2 = -rho * b * (b / 2 + a), -rho * a**2 / 2
     C_3, C_4 = rho * b**2 * (b / 3 + a), rho * a**3 / 3
@@ -166,14 +166,14 @@ def paper_matrix(row, C_5):
 
 def test_constants_of_the_paper_with_the_corrected_C_5():
     for row in PUMA.rows[:3]:
-        rho = row.mass / (row.a + row.b)
-        expected = paper_matrix(row, rho * row.a**2 * row.b / 2)
+        rho = row.mass / (row.a + row.d)
+        expected = paper_matrix(row, rho * row.a**2 * row.d / 2)
         np.testing.assert_allclose(link_inertia(row).matrix(), expected, atol=1e-15)
 
 
 def test_the_printed_C_5_makes_link_2_of_the_puma_indefinite():
     row = PUMA.rows[1]
-    printed = paper_matrix(row, row.mass / (row.a + row.b) * row.a**2 * row.b)
+    printed = paper_matrix(row, row.mass / (row.a + row.d) * row.a**2 * row.d)
     assert np.linalg.eigvalsh(printed)[0] == pytest.approx(-0.278, abs=5e-4)
     with pytest.raises(ModelError, match="semidefinite"):
         Inertia.from_matrix(printed)
@@ -202,10 +202,9 @@ MOTORS = [
 def test_motors_and_limits_are_those_of_joints_and_of_pinocchio(kind, convention):
     pin = pytest.importorskip("pinocchio")
     row = dict(a=0.3, alpha=0.7, mass=2.0, kind=kind, com=(0.1, 0.0, 0.2))
-    bare = [DHRow(**row, b=0.2, inertia_at_com=0.1 * np.eye(3))] * 3
+    bare = [DHRow(**row, d=0.2, inertia_at_com=0.1 * np.eye(3))] * 3
     rows = [bare[k]._replace(**more) for k, more in enumerate(MOTORS)]
-    rows[1] = rows[1]._asdict() | {"d": 0.2}
-    del rows[1]["b"]
+    rows[1] = rows[1]._asdict()
     model = Model.from_dh(DHTable(tuple(rows), convention=convention))
     plain = Model.from_dh(DHTable(tuple(bare), convention=convention))
     np.testing.assert_allclose(model.armature, [2e-4 * 62.6**2, 0.0, 3e-5])
@@ -251,7 +250,7 @@ def test_mass_matrix_is_that_of_pinocchio(seed):
         parent = reference.addJoint(parent, joint, home, f"j{i}")
         for m, r in elements(row):
             reference.appendBodyToJoint(parent, pin.Inertia(m, r, np.zeros((3, 3))), pin.SE3(1))
-        placement = T(0, 0, row.b) @ T(row.a, 0, 0) @ Rx(row.alpha)
+        placement = T(0, 0, row.d) @ T(row.a, 0, 0) @ Rx(row.alpha)
     model = Model.from_dh(table)
     q = np.random.default_rng(seed + 300).uniform(-2.0, 2.0, model.n)
     M = np.triu(pin.crba(reference, reference.createData(), q))
@@ -338,7 +337,7 @@ def test_names_of_a_table():
 
 
 def test_a_mass_without_length_is_a_point_and_a_warning():
-    rows = [DHRow(a=0.5, b=0.0, alpha=0.0, mass=1.0), DHRow(0.0, 0.0, 0.0, mass=2.0)]
+    rows = [DHRow(a=0.5, d=0.0, alpha=0.0, mass=1.0), DHRow(0.0, 0.0, 0.0, mass=2.0)]
     with pytest.warns(ModelWarning, match=r"'body2'.*2 kg") as said:
         model = Model.from_dh(rows)
     assert said[0].filename == __file__
@@ -358,7 +357,7 @@ def test_an_angle_in_degrees_is_a_warning(angle):
         Model.from_dh([row])
 
 
-ROW = {"a": 0.1, "b": 0.2, "alpha": 0.3, "mass": 1.0}
+ROW = {"a": 0.1, "d": 0.2, "alpha": 0.3, "mass": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -371,9 +370,9 @@ ROW = {"a": 0.1, "b": 0.2, "alpha": 0.3, "mass": 1.0}
             r"table\[1\].*7",
         ),
         (ArgumentError, DHRow(0.1, 0.2, 0.3), r"table\[0\].*0.1"),
-        (ArgumentError, [{"a": 1.0, "b": 0.0}], r"table\[0\].*alpha.* got \{'a': 1.0"),
+        (ArgumentError, [{"a": 1.0, "d": 0.0}], r"table\[0\].*alpha.* got \{'a': 1.0"),
         (ArgumentError, [ROW | {"weight": 1.0}], r"table\[0\].*fields.*'weight'"),
-        (ArgumentError, [ROW, ROW | {"b": "long"}], r"b of table\[1\]"),
+        (ArgumentError, [ROW, ROW | {"d": "long"}], r"d of table\[1\]"),
         (ArgumentError, [ROW | {"a": np.nan}], r"a of table\[0\]"),
         (ArgumentError, [ROW | {"alpha": None}], r"alpha of table\[0\]"),
         (ArgumentError, [ROW | {"theta": [1.0]}], r"theta of table\[0\].*\(1,\)"),
@@ -383,7 +382,7 @@ ROW = {"a": 0.1, "b": 0.2, "alpha": 0.3, "mass": 1.0}
             r"the kind of table\[1\].*'Revolute'",
         ),
         (ModelError, [ROW | {"mass": -1.0}], r"mass of table\[0\].*-1"),
-        (ModelError, [ROW | {"d": 0.1}], r"b=0.2 and d=0.1"),
+        (ArgumentError, [ROW | {"b": 0.1}], r"table\[0\] must be a DHRow.*a, d, alpha"),
         (ModelError, [ROW | {"motor_inertia": -1}], r"motor_inertia of table\[0\].*-1"),
         (ModelError, [ROW | {"gear_ratio": 0}], r"gear_ratio of table\[0\]"),
         (ModelError, [ROW | {"friction": -3}], r"friction of table\[0\].*-3"),
@@ -409,8 +408,8 @@ def test_wrong_gravity():
 
 
 def test_shape_of_a_link_is_the_constant_part_of_the_transformation():
-    row = DHRow(a=0.3, b=-0.2, alpha=0.7)
-    expected = T(0, 0, row.b) @ T(row.a, 0, 0) @ Rx(row.alpha)
+    row = DHRow(a=0.3, d=-0.2, alpha=0.7)
+    expected = T(0, 0, row.d) @ T(row.a, 0, 0) @ Rx(row.alpha)
     np.testing.assert_allclose(link_shape(row), expected, atol=1e-16)
 
 
@@ -428,7 +427,7 @@ def test_frames_of_the_modified_convention(seed):
     expected, C = [], np.eye(4)
     for row, q_i in zip(rows, q, strict=True):
         theta = row.theta + (q_i if row.kind == "revolute" else 0.0)
-        b = row.b + (q_i if row.kind == "prismatic" else 0.0)
+        b = row.d + (q_i if row.kind == "prismatic" else 0.0)
         C = C @ Rx(row.alpha) @ T(row.a, 0, 0) @ Rz(theta) @ T(0, 0, b)
         expected.append(C)
     np.testing.assert_allclose(mbs.forward_kinematics(model, q), expected, atol=1e-14)
@@ -500,7 +499,7 @@ def test_models_for_kinematics_do_not_warn():
         again = Model.from_screws(parents, homes, screws, frame="spatial")
     for each in (model, again):
         assert {x.severity for x in each.diagnostics} == {"note"}
-        assert "kinematics only" in str(each.diagnostics[-1])
+        assert any("kinematics only" in str(one) for one in each.diagnostics)
     q = np.array([0.3, -0.4])
     np.testing.assert_allclose(
         mbs.forward_kinematics(again, q), mbs.forward_kinematics(model, q), atol=1e-14

@@ -11,7 +11,7 @@ import pytest
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError, UnknownJointError
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model.macro_joints import Connection, macro_joint
+from mbs_dynamics.model.joints import Connection, joint
 from mbs_dynamics.model.urdf import link_inertias
 from mbs_dynamics.resources import robot_path
 
@@ -38,7 +38,7 @@ GRIPPER = """<robot name="gripper">
 HAND = mbs.Model.from_urdf(GRIPPER).with_armature({"finger": 0.3}).with_payload("tip", 0.05)
 AT = se3.pose(pin.rpy.rpyToMatrix(0.2, -0.1, 0.4), np.array([0.0, 0.02, 0.05]))
 BALL = mbs.Model.from_joints(
-    [Connection(name="shoulder", joint=macro_joint("spherical"), body="arm")]
+    [Connection(name="shoulder", joint=joint("spherical"), body="arm")]
 ).attached(HAND, "arm", AT, prefix="hand/")
 BOTH = ARM.attached(HAND, "tool", AT, prefix="hand/")
 

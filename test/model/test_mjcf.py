@@ -220,10 +220,8 @@ def test_states_convert_there_and_back_in_batches():
         mbs.to_mujoco(model, q, qdd=qdd)
     with pytest.raises(mbs.ArgumentError, match=r"qpos.*\(3,\)"):
         mbs.from_mujoco(model, np.zeros(3))
-    planar = mbs.macro_joints.macro_joint("planar")
-    other = mbs.Model.from_joints(
-        [mbs.macro_joints.Connection(name="slide", joint=planar, body="body")]
-    )
+    planar = mbs.joints.joint("planar")
+    other = mbs.Model.from_joints([mbs.joints.Connection(name="slide", joint=planar, body="body")])
     with pytest.raises(mbs.ModelError, match="'slide'"):
         mbs.to_mujoco(other, np.zeros(3))
 

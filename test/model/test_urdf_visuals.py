@@ -63,13 +63,13 @@ def test_all_shapes_with_their_places_and_colours():
     [
         ("<geometry/>", "none of <box>, <cylinder>, <capsule>, <sphere>, <mesh>"),
         ("", "none of <box>, <cylinder>, <capsule>, <sphere>, <mesh>"),
-        ('<geometry><box size="1 2"/></geometry>', "'1 2' must be 3 finite numbers"),
-        ('<geometry><sphere radius="nan"/></geometry>', "'nan' must be 1 finite numbers"),
-        ("<geometry><sphere/></geometry>", "None must be 1 finite numbers"),
-        ("<geometry><mesh/></geometry>", "no filename"),
+        ('<geometry><box size="1 2"/></geometry>', "<box size='1 2'> must be 3 finite numbers"),
+        ('<geometry><sphere radius="nan"/></geometry>', "<sphere radius='nan'> must be one finite"),
+        ("<geometry><sphere/></geometry>", "<sphere> has no attribute 'radius'"),
+        ("<geometry><mesh/></geometry>", "<mesh> has no attribute 'filename'"),
         (
             '<origin xyz="a b c"/><geometry><sphere radius="1"/></geometry>',
-            "could not convert string to float",
+            "<origin xyz='a b c'> must be 3 finite numbers",
         ),
     ],
 )

@@ -9,7 +9,7 @@ from bench import FOLDER, arm, check, close, state
 
 import mbs_dynamics as mbs
 from mbs_dynamics import integrate
-from mbs_dynamics.model.macro_joints import Connection, macro_joint
+from mbs_dynamics.model.joints import Connection, joint
 from mbs_dynamics.timeseries import TimeSeries
 
 TWIST = np.array([0.1, 2.0, 0.2, 0.3, 0.0, 0.1])  # of what floats
@@ -39,7 +39,7 @@ def simulation(expected: set[str]) -> None:
     )
     close(held.q[-1], q, 1e-6)
     inertia = mbs.spatial_inertia(2.0, (0.01, 0.02, 0.03), np.diag([0.1, 0.2, 0.3]))
-    base = Connection(name="float", joint=macro_joint("free"), body="base", M_body=inertia)
+    base = Connection(name="float", joint=joint("free"), body="base", M_body=inertia)
     model = mbs.Model.from_joints([base], gravity=(0.0, 0.0, 0.0))
     for method in integrate.METHODS:
         flight = integrate.simulate(model, model.neutral(), TWIST, method=method, **given)

@@ -13,7 +13,7 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.integrate import simulate, stop_events
-from mbs_dynamics.model.macro_joints import Connection, macro_joint
+from mbs_dynamics.model.joints import Connection, joint
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view import figures
 
@@ -98,10 +98,10 @@ def test_figure_of_joints_shows_positions_rates_torques_and_energies(tmp_path, d
 
 def test_figure_of_a_floating_mechanism_shows_all_positions(tmp_path, drawn):
     M = mbs.spatial_inertia(2.0, (0.1, 0.0, 0.2), np.eye(3))
-    base = Connection(name="float", joint=macro_joint("free"), body="base", M_body=M)
+    base = Connection(name="float", joint=joint("free"), body="base", M_body=M)
     arm = Connection(
         name="arm",
-        joint=macro_joint("revolute", axis=(0, 1, 0)),
+        joint=joint("revolute", axis=(0, 1, 0)),
         body="link",
         M_body=M,
         parent="base",

@@ -175,19 +175,20 @@ def test_nothing_is_fetched_from_a_network():
 
 
 @pytest.mark.parametrize(
-    "shape",
+    ("shape", "said"),
     [
-        "<box size='1e308 1e308 1'/>",
-        "<sphere radius='1e308'/>",
-        "<sphere radius='0'/>",
-        "<cylinder radius='0' length='0'/>",
-        "<cylinder radius='1e-320' length='1e308'/>",
+        ("<box size='1e308 1e308 1'/>", "a visual is not shown: <box size='1e308 1e308 1'> must"),
+        ("<sphere radius='1e308'/>", "a visual is not shown: <sphere radius='1e308'> must"),
+        ("<sphere radius='0'/>", "it has no extent"),
+        ("<cylinder radius='0' length='0'/>", "it has no extent"),
+        ("<cylinder radius='1e-320' length='1e308'/>", "<cylinder length='1e308'> must"),
     ],
 )
-def test_shapes_that_cannot_be_drawn_are_capsules(shape):
+def test_shapes_that_cannot_be_drawn_are_capsules(shape, said):
     text = URDF.format(mesh="").replace('<box size="0.1 0.1 0.2"/>', shape)
     parts, problems = looks(text)
-    assert "link 'tool': it has no extent" in problems[1]
+    assert "link 'tool': " in problems[1]
+    assert said in problems[1]
     assert all(np.abs(part.mesh.bounds).max() < 1.0 for part in parts)
 
 

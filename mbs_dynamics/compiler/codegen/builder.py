@@ -1,11 +1,11 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A builder of functions in LLVM IR: its statements read as C does.
+"""A builder of functions in LLVM IR, whose statements read like C.
 
-A value is an expression, whose operators emit instructions. A pointer has the type of its target:
-``p[k]`` loads an element, ``p.field`` a field of a structure, and an assignment to either stores.
-Variables live on the stack, and basic blocks may be empty or never reached. Code that has many of
-these is for LLVM's passes sroa and simplifycfg (see :class:`jit.machine_code.MachineCode`).
+Operators of values emit instructions. A pointer knows the type of its target: ``p[k]`` loads an
+element, ``p.field`` loads a field of a structure, and assignments store. Variables live on the
+stack, and basic blocks may be empty or unreachable: LLVM's passes sroa and simplifycfg remove both
+(see ``optimized`` of :class:`jit.machine_code.MachineCode`).
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ WORD = 8
 """Bytes of a pointer, and of a 64-bit integer."""
 
 Type: TypeAlias = "str | Pointer | Prototype"
-"""A type: as LLVM writes it, or that of a pointer to something, or to a function."""
+"""A type: its name in LLVM IR, a pointer type, or the type of a function."""
 
 Operand: TypeAlias = "Value | float | None"
-"""A value; or a number, the same in all lanes of a vector; or the null pointer."""
+"""A value, a number (the same in all lanes of a vector), or the null pointer."""
 
 NULL = None
 
 
 class Pointer(NamedTuple):
-    """The type of a pointer to elements of a type, or to structures."""
+    """Type of a pointer to elements of a type, or to structures."""
 
     to: Type | Struct
 
 
 class Inline(NamedTuple):
-    """A field that is an array itself, of any length. Its value is its address, as in C."""
+    """Type of a field that is an array of any length. Its value is its address, as in C."""
 
     of: Type | Struct
 
 
 class Prototype:
-    """A function: its name, empty if it is called by address, and its types."""
+    """Name and types of a function. The name is empty if the function is called by address."""
 
     def __init__(self, name: str, returns: Type, *parameters: Type) -> None:
         self.name, self.returns, self.parameters = name, returns, parameters
@@ -52,55 +52,55 @@ class Prototype:
 
 
 class Struct:
-    """A structure in memory: of each field the distance in bytes from the start, and the type."""
+    """A structure in memory: offset in bytes and type of each field."""
 
     def __init__(self, **fields: tuple[int, Type | Inline]) -> None:
         self.fields = fields
         self.names = [name for name, (_, kind) in fields.items() if not isinstance(kind, Inline)]
-        """The names of its words in their order."""
+        """The names of the words in order."""
 
     @classmethod
     def of_words(cls, **types: Type | Inline) -> Struct:
-        """Return the structure of these fields, each a word, one after the other."""
+        """Return a structure of consecutive words with these types."""
         return cls(**{name: (WORD * k, kind) for k, (name, kind) in enumerate(types.items())})
 
     def offset(self, field: str) -> int:
         return self.fields[field][0]
 
     def words(self, **values: int) -> list[int]:
-        """Return the values of all words in their order."""
+        """Return the values of all words in order."""
         assert len(values) == len(self.names), (list(values), self.names)
         return [values[name] for name in self.names]
 
 
 @functools.cache
 def name_of(kind: Type | Struct) -> str:
-    """Return a type as LLVM writes it."""
+    """Return the name of a type in LLVM IR."""
     if isinstance(kind, str):
         return kind
     return f"[{len(kind.names)} x {I64}]" if isinstance(kind, Struct) else PTR
 
 
 def vector(lanes: int, of: str) -> str:
-    """Return the type of a vector; with one lane, that of its element."""
+    """Return the type of a vector, or of its element for one lane."""
     return of if lanes == 1 else f"<{lanes} x {of}>"
 
 
 @functools.cache
 def lanes_of(kind: Type) -> int:
-    """Return how many lanes values of a type have: one unless they are vectors."""
+    """Return the number of lanes of a type, 1 for scalars."""
     name = name_of(kind)
     return int(name[1:].partition(" ")[0]) if name.startswith("<") else 1
 
 
 @functools.cache
 def element_of(kind: Type) -> str:
-    """Return the type of the elements of a vector, or the name of another type."""
+    """Return the element type of a vector, or the name of any other type."""
     return name_of(kind).rstrip(">").rpartition(" ")[2]
 
 
 def intrinsic(name: str, *kinds: Type) -> str:
-    """Return the name that a function of LLVM has for operands of these types."""
+    """Return the name of an LLVM intrinsic for operands of these types."""
     of = {DOUBLE: "f64", PTR: "p0", I64: "i64"}
     for kind in kinds:
         vectors = f"v{lanes_of(kind)}" if lanes_of(kind) > 1 else ""
@@ -109,7 +109,7 @@ def intrinsic(name: str, *kinds: Type) -> str:
 
 
 def _operation(name: str) -> Callable[[Value, Operand], Value]:
-    """Return the operator that emits an instruction, on integers or doubles."""
+    """Return an operator that emits an instruction for integers or doubles."""
 
     def operator(self: Value, other: Operand) -> Value:
         return self.binary(f"f{name}" if element_of(self.kind) == DOUBLE else name, other)
@@ -118,7 +118,7 @@ def _operation(name: str) -> Callable[[Value, Operand], Value]:
 
 
 def _comparison(condition: str) -> Callable[[Value, Operand], Value]:
-    """Return the operator that compares doubles, signed integers or pointers."""
+    """Return an operator that compares doubles, signed integers or pointers."""
 
     def operator(self: Value, other: Operand) -> Value:
         element, other = element_of(self.kind), self.code.operand(other, self.kind)
@@ -145,13 +145,13 @@ class Value:
     __gt__, __ge__ = _comparison("gt"), _comparison("ge")
 
     def __init__(self, code: Function, kind: Type, text: str) -> None:
-        store = object.__setattr__  # the class's own stores fields
+        store = object.__setattr__  # __setattr__ of this class stores fields of structures
         store(self, "code", code)
         store(self, "kind", kind)
         store(self, "text", text)
 
     def __bool__(self) -> bool:
-        raise TypeError("this is known when the code runs, not when it is built: use if_, & and |")
+        raise TypeError("the value is not known while code is built: use if_, & and |")
 
     def __str__(self) -> str:
         return f"{name_of(self.kind)} {self.text}"
@@ -164,7 +164,7 @@ class Value:
         return self.code.new(kind, f"{instruction} {self} to {name_of(kind)}")
 
     def to(self, kind: Type) -> Value:
-        """Return a pointer as one to something else, or an integer in another size."""
+        """Return a pointer with another target type, or an integer of another size."""
         if name_of(kind) == PTR:
             return Value(self.code, kind, self.text)
         return self.cast("sext" if self.kind == I32 else "trunc", kind)
@@ -177,7 +177,7 @@ class Value:
         return self.code.new(self.kind, f"insertelement {self}, {x}, {I64} {k}")
 
     def shuffled(self, other: Value, order: Sequence[int]) -> Value:
-        """Return a vector of elements of two, which are counted on from one to the other."""
+        """Return a vector of elements of this one (0, 1, ...) and the other (lanes, ...)."""
         lanes = ", ".join(f"{I32} {k}" for k in order)
         mask = f"<{len(order)} x {I32}> <{lanes}>"
         return self.code.new(self.kind, f"shufflevector {self}, {other}, {mask}")
@@ -216,9 +216,9 @@ class Value:
     def load(
         self, kind: Type | None = None, mask: Value | None = None, *, volatile: bool = False
     ) -> Value:
-        """Load the value here: an element, or one of another type.
+        """Load the value at this address, by default of the element type.
 
-        Of a vector, those lanes that a mask selects; the other lanes are zero.
+        With a mask, lanes that it does not select are zero and not read.
         """
         kind = kind or self._element()
         if mask is None:
@@ -229,7 +229,7 @@ class Value:
         return self.code.call(callee, self, WORD, mask, 0)
 
     def store(self, x: Value, mask: Value | None = None, *, volatile: bool = False) -> None:
-        """Store a value here, or those lanes of a vector that a mask selects; see :meth:`load`."""
+        """Store a value at this address; with a mask, only the lanes that it selects."""
         if mask is None:
             way = "store volatile" if volatile else "store"
             self.code.lines.append(f"  {way} {x}, {self}{_alignment(x.kind)}")
@@ -255,18 +255,18 @@ class Value:
 
 
 def _alignment(kind: Type) -> str:
-    """Return the alignment of vectors in loads and stores, that of their elements."""
+    """Return the alignment of a vector in memory: that of its elements."""
     return f", align {WORD}" if lanes_of(kind) > 1 else ""
 
 
 class Block:
-    """Statements of a function that is being built, of which the rest can be skipped."""
+    """A block of statements that can be left before its end."""
 
     def __init__(self, code: Function, end: str) -> None:
         self._code, self._end = code, end
 
     def leave(self) -> None:
-        """Go on behind the block."""
+        """Continue after the block."""
         self._code.jump(self._end)
 
     def leave_if(self, condition: Value) -> None:
@@ -279,7 +279,7 @@ class Block:
 
 
 class Function:
-    """A function that is being built."""
+    """A function under construction."""
 
     def __init__(
         self, prototype: Prototype, *, exported: bool = False, attributes: str = ""
@@ -291,7 +291,7 @@ class Function:
         self._attributes = attributes.split()
         self.lines: list[str] = []
         self.called: dict[str, Prototype] = {}
-        """The functions that it calls by name."""
+        """The functions that are called by name."""
         self._arrays: list[str] = []
         self._names = 0
 
@@ -308,11 +308,11 @@ class Function:
         return Value(self, kind, text)
 
     def operand(self, x: Operand, kind: Type) -> Value:
-        """Return a value as it is, and a number as one of this type."""
+        """Return a value unchanged, and a number as a constant of this type."""
         if isinstance(x, Value):
             return x
         element = element_of(kind)
-        if element == DOUBLE:  # to the bit
+        if element == DOUBLE:  # exact, bit by bit
             text = "0x" + struct.pack(">d", x).hex().upper()
         else:
             text = "null" if x is None else str(int(x))
@@ -322,7 +322,7 @@ class Function:
         return Value(self, kind, f"@{name}")
 
     def array(self, kind: Type | Struct, count: int | Value) -> Value:
-        """Return the address of so many elements on the stack, which are not initialized."""
+        """Return the address of ``count`` uninitialized elements on the stack."""
         if isinstance(count, Value):
             return self.new(Pointer(kind), f"alloca {name_of(kind)}, {count}")
         text = f"%a{len(self._arrays)}"
@@ -330,23 +330,19 @@ class Function:
         return Value(self, Pointer(kind), text)
 
     def variable(self, kind: Type, initial: Operand) -> Value:
-        """Return the address of a new variable, whose field ``value`` is what it holds."""
+        """Return the address of a new variable; its field ``value`` is its value."""
         at = self.array(kind, 1).to(Pointer(Struct(value=(0, kind))))
         at.value = initial
         return at
 
-    def numbers(self, lanes: int) -> Value:
-        """Return a vector of the integers from zero on."""
-        text = ", ".join(f"{I64} {lane}" for lane in range(lanes))
-        return Value(self, vector(lanes, I64), f"<{text}>")
-
-    def splat(self, x: Value, lanes: int) -> Value:
-        """Return the vector of which every lane is this."""
-        one = Value(self, vector(lanes, name_of(x.kind)), "poison").with_lane(0, x)
-        return one.shuffled(one, [0] * lanes)
+    def first_lanes(self, count: Value, lanes: int) -> Value:
+        """Return the mask of the first ``count`` lanes, or of all."""
+        kind = vector(lanes, I1)
+        name = f"llvm.get.active.lane.mask.v{lanes}i1.i64"
+        return self.call(Prototype(name, kind, I64, I64), 0, count)
 
     def product_plus(self, a: Value, b: Operand, c: Operand) -> Value:
-        """Return a b + c of doubles, in one instruction and rounded once where there is such."""
+        """Return a b + c of doubles, by one fused instruction where the processor has it."""
         return a.binary("fmul contract", b).binary("fadd contract", c)
 
     def select(self, condition: Value, a: Operand, b: Operand) -> Value:
@@ -356,7 +352,7 @@ class Function:
         )
 
     def call(self, callee: Prototype | Value, *arguments: Operand) -> Value:
-        """Return the result of a function, which is known by name or a pointer."""
+        """Return the result of a call, by name or through a pointer."""
         if isinstance(callee, Prototype):
             self.called[callee.name] = callee
             callee = self.symbol(callee.name, callee)
@@ -375,12 +371,12 @@ class Function:
         return f"b{self._names}"
 
     def begin(self, label: str) -> None:
-        """Begin a basic block, which also follows the one before, or what is never reached."""
+        """Begin a basic block; the one before falls through to it."""
         self.jump(label)
         self.lines.append(f"{label}:")
 
     def branch(self, condition: Value, then: str, otherwise: str) -> None:
-        """End a basic block with a choice."""
+        """End a basic block with a conditional branch."""
         self.lines.append(f"  br {condition}, label %{then}, label %{otherwise}")
 
     def jump(self, label: str) -> None:
@@ -392,7 +388,7 @@ class Function:
 
     @contextlib.contextmanager
     def block(self) -> Iterator[Block]:
-        """Run the statements, which may leave the block."""
+        """Emit statements that may leave the block."""
         end = self.label()
         yield Block(self, end)
         self.begin(end)
@@ -406,16 +402,8 @@ class Function:
         self.begin(end)
 
     @contextlib.contextmanager
-    def forever(self) -> Iterator[Block]:
-        with self.block() as block:
-            start = self.label()
-            self.begin(start)
-            yield block
-            self.jump(start)
-
-    @contextlib.contextmanager
     def loop(self, first: Operand, last: Operand = None, step: int = 1) -> Iterator[Value]:
-        """Run the statements for each number, counted as ``range`` does."""
+        """Emit a loop over the integers of ``range(first, last, step)``."""
         if last is None:
             first, last = 0, first
         first, last = self.operand(first, I64), self.operand(last, I64)
@@ -436,7 +424,7 @@ class Function:
 
 
 def module(functions: Sequence[Function], variables: Sequence[str] = ()) -> str:
-    """Return functions as a module, which declares what else they call and these variables."""
+    """Return a module of functions, with declarations of other callees and of variables."""
     called = {name: prototype for f in functions for name, prototype in f.called.items()}
     for function in functions:
         called.pop(function.prototype.name, None)

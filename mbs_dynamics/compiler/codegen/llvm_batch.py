@@ -107,7 +107,7 @@ def moves(prototype: Prototype, lanes: int) -> builder.Function:
             row.store(entries, mask)
 
     with f.if_(size < lanes):
-        move(0, f.numbers(lanes) < f.splat(size, lanes))
+        move(0, f.first_lanes(size, lanes))
         f.ret()
     with f.loop(0, size, lanes) as k:
         move(f.call(MINIMUM, k, size - lanes))

@@ -38,7 +38,7 @@ class Operation(NamedTuple):
     llvm: str
     """The instruction in LLVM IR, with types ``{T0}`` and so on; or an intrinsic of LLVM, which
     begins with ``llvm.``; or a function of the C library."""
-    gradient: Callable[..., tuple[Any, ...]] | None
+    gradient: Callable[..., tuple[Any, ...]] | None = None
     """From the gradient w by the result, the result and the operands, the gradient by each operand;
     None for an operation without a derivative."""
 
@@ -150,42 +150,34 @@ ROWS = [
     Operation(
         ROUND, "n:n", "additions", lambda a: round(a, 0),
         "round({0})", "rint{f}({0})", "llvm.rint",
-        None,
     ),
     Operation(
         LESS, "nn:c", "", operator.lt,
         "{0} < {1}", "{0} < {1}", "fcmp olt {T0} {0}, {1}",
-        None,
     ),
     Operation(
         LESS_EQUAL, "nn:c", "", operator.le,
         "{0} <= {1}", "{0} <= {1}", "fcmp ole {T0} {0}, {1}",
-        None,
     ),
     Operation(
         EQUAL, "nn:c", "", operator.eq,
         "{0} == {1}", "{0} == {1}", "fcmp oeq {T0} {0}, {1}",
-        None,
     ),
     Operation(
         ISNAN, "n:c", "", math.isnan,
         "{0} != {0}", "{0} != {0}", "fcmp uno {T0} {0}, {0}",
-        None,
     ),
     Operation(
         AND, "cc:c", "", operator.and_,
         "{0} and {1}", "{0} && {1}", "and {T0} {0}, {1}",
-        None,
     ),
     Operation(
         OR, "cc:c", "", operator.or_,
         "{0} or {1}", "{0} || {1}", "or {T0} {0}, {1}",
-        None,
     ),
     Operation(
         NOT, "c:c", "", operator.not_,
         "not {0}", "!{0}", "icmp eq {T0} {0}, zeroinitializer",
-        None,
     ),
     Operation(
         SELECT, "cnn:n", "selections", lambda condition, a, b: a if condition else b,

@@ -16,7 +16,7 @@ be deleted at any time. MBS_CACHE=0 switches the cache off.
 from __future__ import annotations
 
 import contextlib
-import itertools
+import functools
 import os
 import stat
 
@@ -39,8 +39,6 @@ DIGEST = 32
 SUFFIX = ".object"
 
 REMEDY = "Kernels are compiled each time; set MBS_CACHE_DIR to a folder of your own, or MBS_CACHE=0"
-
-WRITES_PER_TIDYING = 100
 
 
 def folder() -> str | None:
@@ -120,13 +118,9 @@ def _start(name: str, contents: bytes) -> bytes:
     return VERSION + blake2b(name.encode() + contents, digest_size=DIGEST).digest()
 
 
-_writes = itertools.count()
-
-
+@functools.cache
 def _tidy(place: str) -> None:
-    """Bound the size of the folder, at the first write of a process and now and then after it."""
-    if next(_writes) % WRITES_PER_TIDYING:
-        return
+    """Bound the size of the folder, at the first write of a process."""
     files = []
     for entry in os.scandir(place):
         with contextlib.suppress(OSError):  # deleted by another process

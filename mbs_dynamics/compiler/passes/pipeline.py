@@ -12,34 +12,24 @@ from mbs_dynamics.compiler.passes.sines import with_sines_together
 from mbs_dynamics.compiler.passes.spilling import spilled
 from mbs_dynamics.compiler.passes.strategy import CHUNK, FAR, LARGEST_BLOCK, WIDTH
 
-
-def _sines_of_one_state(module: Module) -> Module:
-    return with_sines_together(module, WIDTH)
-
-
-def _sines_of_lanes(module: Module) -> Module:
-    return with_sines_together(module, 1)
+Pass = Callable[[Module, str], Module]
+"""A function from a module, and the target, to a module."""
 
 
-def _spilled(module: Module) -> Module:
-    large = len(module.body) > LARGEST_BLOCK["llvm"]
-    return spilled(module, FAR, CHUNK if large else None)
+def _sines(module: Module, target: str) -> Module:
+    return with_sines_together(module, WIDTH if target == "llvm" else 1)
 
 
-def _spilled_vectors(module: Module) -> Module:
-    large = len(module.body) > LARGEST_BLOCK["llvm vectors"]
-    return spilled(module, FAR, CHUNK if large else None)
+def _spill(module: Module, target: str) -> Module:
+    """Spill values with distant uses in machine code, and cut large modules into chunks."""
+    chunk = CHUNK if len(module.body) > LARGEST_BLOCK[target] else None
+    return spilled(module, len(module.body) if target == "c" else FAR, chunk)
 
 
-def _cut(module: Module) -> Module:
-    large = len(module.body) > LARGEST_BLOCK["c"]
-    return spilled(module, len(module.body), CHUNK) if large else module
-
-
-PASSES: dict[str, tuple[Callable[[Module], Module], ...]] = {
-    "llvm": (_sines_of_one_state, _spilled),
-    "llvm vectors": (_sines_of_lanes, _spilled_vectors),
-    "c": (_cut,),
+PASSES: dict[str, tuple[Pass, ...]] = {
+    "llvm": (_sines, _spill),
+    "llvm vectors": (_sines, _spill),
+    "c": (_spill,),
     "python": (),
 }
 """The passes of each target, in order."""
@@ -53,5 +43,5 @@ def lower(program: Program, target: str) -> Module:
     module = program.module
     with uncollected():
         for run in PASSES[target]:
-            module = run(module)
+            module = run(module, target)
     return module

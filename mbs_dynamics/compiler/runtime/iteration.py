@@ -18,7 +18,6 @@ from mbs_dynamics.checks import FloatArray, count
 from mbs_dynamics.compiler.frontend.program import Port
 from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
 from mbs_dynamics.compiler.runtime.arguments import Signature, listed
-from mbs_dynamics.compiler.runtime.states import View
 from mbs_dynamics.errors import ArgumentError
 
 Evaluate = Callable[..., int]
@@ -62,13 +61,11 @@ def iterate(
 
 def _series(x: FloatArray, port: Port, batch: tuple[int, ...], steps: int) -> FloatArray:
     """Return an input as (steps, members of the batch, entries); a state's entries are adjacent."""
-    axes = x.shape[: x.ndim - len(port.shape)]
-    along, own = axes[:1] or (1,), axes[1:]
-    extent = batch if own else ()
-    x = x.reshape(*along, *(1,) * (len(extent) - len(own)), *own, *port.shape)
-    x = np.broadcast_to(x, (*along, *extent, *port.shape))
-    x = np.require(x, requirements=("C", "A")).reshape(*along, math.prod(extent), port.size)
-    return np.broadcast_to(x, (steps, math.prod(batch), port.size))
+    along, *own = x.shape[: x.ndim - len(port.shape)] or (1,)
+    x = np.require(x, requirements=("C", "A"))
+    x = x.reshape(along, *[1] * (len(batch) - len(own)), *own, *port.shape)
+    x = np.broadcast_to(x, (steps, *batch, *port.shape))
+    return x.reshape(steps, math.prod(batch), port.size)
 
 
 def _run(
@@ -79,13 +76,12 @@ def _run(
     steps, members, _ = series[-1].shape
     if members >= LEAST_STATES:
         for step in range(steps):
-            status = evaluate(members, [View(x[step], x.strides[1]) for x in series])
+            status = evaluate(members, [x[step] for x in series])
             if status:
                 return step, *divmod(status - 1, guards)
         return None
     for member in range(members):  # all members end at the first step at which one has failed
-        views = [View(x[:, member], x.strides[0]) for x in series]
-        status = evaluate(steps, views, in_turn=True)
+        status = evaluate(steps, [x[:, member] for x in series], in_turn=True)
         if status:
             steps, guard = divmod(status - 1, guards)
             failure = steps, member, guard

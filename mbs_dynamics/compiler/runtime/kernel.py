@@ -25,7 +25,7 @@ from mbs_dynamics.compiler.runtime.iteration import iterate
 from mbs_dynamics.compiler.runtime.machine import Machine
 from mbs_dynamics.compiler.runtime.native import table, vectorcall
 from mbs_dynamics.compiler.runtime.native.call import emit_call
-from mbs_dynamics.compiler.runtime.states import View, aligned, view_of
+from mbs_dynamics.compiler.runtime.states import aligned, table_of
 
 if TYPE_CHECKING:
     from mbs_dynamics.compiler.runtime.plain_python import PlainPython
@@ -174,24 +174,22 @@ class Kernel:
         states = math.prod(batch)
         empty = aligned if states >= strategy.LEAST_STATES else np.empty
         outputs = [empty(batch + port.shape) for port in self.outputs]
-        ports = zip((*arrays, *outputs), (*self.inputs, *self.outputs), strict=True)
-        views = [view_of(x, port, batch) for x, port in ports]
-        status = self.evaluate(states, views)
+        tables = [table_of(x, port, batch) for x, port in zip(arrays, self.inputs, strict=True)]
+        written = zip(outputs, self.outputs, strict=True)
+        tables += [x.reshape(states, port.size) for x, port in written]
+        status = self.evaluate(states, tables)
         if status:
             state, guard = divmod(status - 1, len(self.program.guards))
             finite = all(np.isfinite(array).all() for array in arrays)
             raise self.signature.singular(guard, np.unravel_index(state, batch), finite)
-        return self._returned(outputs)
-
-    def _returned(self, outputs: Sequence[FloatArray]) -> Any:
         return outputs[0] if self.result_type is None else self.result_type._make(outputs)
 
-    def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
+    def evaluate(self, states: int, tables: Sequence[FloatArray], *, in_turn: bool = False) -> int:
         """Evaluate states that have been checked; for this package.
 
         See ``evaluate`` of ``runtime.machine.Machine``. Raises MemoryError.
         """
-        status = self._evaluator.evaluate(states, views, in_turn=in_turn)
+        status = self._evaluator.evaluate(states, tables, in_turn=in_turn)
         if self._table is not None:
             self._table.take_vector_code()
         if status < 0:

@@ -11,15 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler.codegen.llvm import emit_llvm
 from mbs_dynamics.compiler.codegen.llvm_batch import DRIVER, TILE_PORT, VECTOR
-from mbs_dynamics.compiler.codegen.llvm_shared import BODY, LOOP
+from mbs_dynamics.compiler.codegen.llvm_shared import LOOP
 from mbs_dynamics.compiler.frontend.program import Program
 from mbs_dynamics.compiler.jit import machine_code as llvm
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.passes.deduplication import deduplicated
 from mbs_dynamics.compiler.passes.pipeline import lower
-from mbs_dynamics.compiler.runtime.states import Addresses, View, address, aligned
+from mbs_dynamics.compiler.runtime.states import Addresses, address, aligned
 from mbs_dynamics.locks import Lock
 
 
@@ -30,20 +31,19 @@ class Machine:
         self.program = program
         self.code = llvm.MachineCode(emit_llvm(lower(program, "llvm")), program.name)
         self.function = self.code.address
-        self.plain = llvm.c_type(BODY)(self.function)
         self._lock = Lock()
         self._vector: Vector | None = None
 
-    def evaluate(self, states: int, views: Sequence[View], *, in_turn: bool = False) -> int:
+    def evaluate(self, states: int, tables: Sequence[FloatArray], *, in_turn: bool = False) -> int:
         """Evaluate states, ``in_turn`` if one may depend on the one before; else as vector code.
 
-        ``views`` are those of the inputs, then those of the outputs. Returns 0, or for the first
+        ``tables`` are those of the inputs, then those of the outputs. Returns 0, or for the first
         state i at which the guard k, counted from 1, fails, i times the number of guards, plus k;
         or -1 if there is no memory.
         """
         if in_turn or states < strategy.LEAST_STATES:
-            return self.one_by_one(states, views)
-        return self.vector(llvm.vector_lanes()).evaluate(states, views)
+            return self.one_by_one(states, tables)
+        return self.vector(llvm.vector_lanes()).evaluate(states, tables)
 
     def vector(self, lanes: int) -> Vector:
         """Return the vector code, which is compiled when it is first needed."""
@@ -56,11 +56,9 @@ class Machine:
         """Return memory for calls of the vector code; None as long as that is not compiled."""
         return None if self._vector is None else self._vector.workspace()
 
-    def one_by_one(self, states: int, views: Sequence[View]) -> int:
-        at = Addresses(views)
-        if states == 1:  # for which the loop would have to be loaded
-            return int(self.plain(at.pointers))
-        what = states, at.pointers, at.strides, len(views), len(self.program.guards)
+    def one_by_one(self, states: int, tables: Sequence[FloatArray]) -> int:
+        at = Addresses(tables)
+        what = states, at.pointers, at.strides, len(tables), len(self.program.guards)
         return int(llvm.c_type(LOOP)(llvm.shared("mbs.loop"))(self.function, *what))
 
 
@@ -84,9 +82,9 @@ class Vector:
         """Where the entries of each port stand in the scratch area of a tile."""
         self._free: list[Workspace] = []
 
-    def evaluate(self, states: int, views: Sequence[View]) -> int:
+    def evaluate(self, states: int, tables: Sequence[FloatArray]) -> int:
         """Evaluate at least as many states as there are lanes; see :meth:`Machine.evaluate`."""
-        at = Addresses(views)
+        at = Addresses(tables)
         try:
             workspace = self._free.pop()
         except IndexError:  # other threads use them all

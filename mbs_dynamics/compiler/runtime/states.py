@@ -1,15 +1,16 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""States on their way to a back end: where they are in memory.
+"""States on their way to a back end: a table for each port, of which each state is a row.
 
-All of them have been checked. This relies on no layout of objects.
+Tables are arrays (states, entries). The entries of a row are contiguous; the distance of the rows
+is arbitrary, and 0 if all states share one.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -21,26 +22,15 @@ LINE = 64
 """Bytes of a line of the processor's cache, and of its widest vectors."""
 
 
-class View(NamedTuple):
-    """Memory of the states of one port; the entries of a state are contiguous."""
-
-    array: FloatArray
-    """Its first entry is the first one of the first state."""
-    by_state: int
-    """Bytes from one state to the next; 0 if all states share the same entries."""
-
-
-def view_of(array: FloatArray, port: Port, batch: tuple[int, ...]) -> View:
-    """Return the view of an array whose batch axes broadcast to a batch, or of a copy."""
-    batched = array.ndim > len(port.shape)
-    if batched and array.shape != batch + port.shape:
+def table_of(array: FloatArray, port: Port, batch: tuple[int, ...]) -> FloatArray:
+    """Return the table of an array whose batch axes broadcast to a batch; a view if possible."""
+    states, batched = math.prod(batch), array.ndim > len(port.shape)
+    if batched:
         array = np.broadcast_to(array, batch + port.shape)
-    flags = array.flags
-    if len(batch) == 1 and batched and flags.aligned and len(array) and array[0].flags.c_contiguous:
-        return View(array, array.strides[0])
-    if not (flags.c_contiguous and flags.aligned):
-        array = np.require(array, requirements=("C", "A"))
-    return View(array, 8 * port.size if batched else 0)
+    rows = array.reshape(states if batched else 1, port.size)
+    if not (rows[:1].flags.c_contiguous and rows.flags.aligned):
+        rows = np.require(rows, requirements=("C", "A"))
+    return rows if batched else np.broadcast_to(rows, (states, port.size))
 
 
 def address(array: ndarray[Any, Any]) -> int:
@@ -60,10 +50,10 @@ def aligned(shape: tuple[int, ...]) -> FloatArray:
 
 
 class Addresses:
-    """Tables of compiled loops: the address of state 0 and the stride of each port."""
+    """What compiled loops take: for each table the address of state 0 and the stride in bytes."""
 
-    def __init__(self, views: Sequence[View]) -> None:
-        places = [address(view.array) for view in views]
-        self._words = np.array(places + [view.by_state for view in views], dtype=np.int64)
+    def __init__(self, tables: Sequence[FloatArray]) -> None:
+        words = [address(x) for x in tables] + [x.strides[0] for x in tables]
+        self._words = np.array(words, dtype=np.int64)
         self.pointers = address(self._words)
-        self.strides = self.pointers + 8 * len(views)
+        self.strides = self.pointers + 8 * len(tables)

@@ -28,7 +28,6 @@ from mbs_dynamics.control.environment import (
     replaced,
     root_gravity,
 )
-from mbs_dynamics.control.evidence import GROWTH
 from mbs_dynamics.control.gravity_and_loads import (
     aim_gravity,
     aim_loads,
@@ -38,6 +37,7 @@ from mbs_dynamics.control.gravity_and_loads import (
 from mbs_dynamics.control.guard import IDLE_PERIOD, Answer, Guard
 from mbs_dynamics.control.input_checks import Freshness
 from mbs_dynamics.control.motors import Motors
+from mbs_dynamics.control.period.evidence import GROWTH
 from mbs_dynamics.control.policy import CommandLimits, CommandPolicy, Fault, GuardState
 from mbs_dynamics.control.references import Target
 from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, MbsError, ModelError, shortened

@@ -92,7 +92,7 @@ class Anything(RuleBasedStateMachine):
         core.describe(ARM7, self.bench.now)
         self.after()
         self.bench.now += 20.0  # after which any stamp is taken
-        self.good([0.1] * 7, 1)
+        self.good([0.1] * 7, 2)  # after a jump, the first one is refused
         core.policy.clear()
         self.enable()
         assert core.policy.state is GuardState.RAMPING_IN

@@ -167,11 +167,7 @@ def _evaluate(
             f.call(python.RESTORE_THREAD, thread.value)
         kernel.vector = vector
         block.leave_unless(status == 0)
-    with f.if_(states < LEAST_STATES):
-        left = f.variable(I64, states)
-        with f.forever() as evaluations:
-            block.leave_unless(f.call(kernel.function, pointers) == 0)
-            left.value = left.value - 1
-            evaluations.leave_unless(left.value > 0)
-            with f.loop(kernel.inputs + kernel.outputs) as k:
-                pointers[k] = pointers[k].byte(strides[k])
+    with f.if_(states < LEAST_STATES), f.loop(f.select(states == ONE_STATE, 1, states)):
+        block.leave_unless(f.call(kernel.function, pointers) == 0)
+        with f.if_(states > 1), f.loop(kernel.inputs + kernel.outputs) as k:
+            pointers[k] = pointers[k].byte(strides[k])

@@ -41,40 +41,31 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND, Body
-from mbs_dynamics.model.diagnostics import diagnose_made
+from mbs_dynamics.model.diagnostics import Description, diagnose
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint
-from mbs_dynamics.model.model import STANDARD_GRAVITY, Model, warned
 from mbs_dynamics.model.subgroup import Subgroup
 
 INDEPENDENT_TOLERANCE = 1e-6
 """Singular value below which axes count as dependent."""
 
-_SCREWS: dict[str, tuple[str, ...]] = {
-    "revolute": ("rz",),
-    "prismatic": ("z",),
-    "screw": ("rz",),
-    "planar_translation": ("x", "y"),
-    "cylindrical": ("z", "rz"),
-    "translation": ("x", "y", "z"),
-    "spherical": ("rx", "ry", "rz"),
-    "planar": ("rz", "x", "y"),
-    "planar_screw": ("rz", "x", "y"),
-    "schoenflies": ("rz", "x", "y", "z"),
-    "free": ("rx", "ry", "rz", "x", "y", "z"),
+KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "revolute": (("axis",), ("rz",)),
+    "prismatic": (("axis",), ("z",)),
+    "screw": (("axis", "pitch"), ("rz",)),
+    "planar_translation": (("axes",), ("x", "y")),
+    "cylindrical": (("axis",), ("z", "rz")),
+    "translation": (("axes",), ("x", "y", "z")),
+    "spherical": ((), ("rx", "ry", "rz")),
+    "planar": (("axis",), ("rz", "x", "y")),
+    "planar_screw": (("axis", "pitch"), ("rz", "x", "y")),
+    "schoenflies": (("axis",), ("rz", "x", "y", "z")),
+    "free": ((), ("rx", "ry", "rz", "x", "y", "z")),
 }
-
-_OPTIONS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("revolute", "prismatic", "cylindrical", "planar", "schoenflies"), ("axis",)),
-    **dict.fromkeys(("screw", "planar_screw"), ("axis", "pitch")),
-    **dict.fromkeys(("planar_translation", "translation"), ("axes",)),
-}
-
-KINDS = tuple(_SCREWS)
-"""The kinds of :func:`macro_joint`."""
+"""What :func:`joint` takes for each kind, and the screws: rotations about, or along, an axis."""
 
 
-def macro_joint(
+def joint(
     kind: str,
     *,
     axis: ArrayLike | None = None,
@@ -91,17 +82,16 @@ def macro_joint(
         shape or type.
     :raises ModelError: for an axis that is not of unit length, or axes that are not independent.
     """
-    if kind not in KINDS:
+    if kind not in tuple(KINDS):
         two = "; a universal joint is two revolute ones" if kind == "universal" else ""
         raise ArgumentError(f"kind must be one of {', '.join(KINDS)}{two}; got {kind!r}")
-    takes = _OPTIONS.get(kind, ())
+    takes, factors = KINDS[kind]
     for name, value in (("axis", axis), ("axes", axes), ("pitch", pitch)):
         if value is not None and name not in takes:
             valid = ", ".join(takes) or "nothing"
             raise ArgumentError(f"a {kind} joint has no {name}; it takes: {valid}; got {value!r}")
     if pitch is None and "pitch" in takes:
         raise ArgumentError(f"a {kind} joint needs a pitch, in m per radian")
-    factors = _SCREWS[kind]
     if axis is not None:
         z = _unit("axis", axis)
         following = np.eye(3)[(int(np.argmax(np.abs(z))) + 1) % 3]
@@ -136,12 +126,12 @@ def _independent(axes: ArrayLike, count: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Connection:
-    """A body and the joint that connects it to its parent, for :func:`from_joints`."""
+    """A body and the joint that connects it to its parent, for ``Model.from_joints``."""
 
     name: str
     """Name of the joint."""
     joint: Subgroup
-    """Its motion, made by :func:`macro_joint`."""
+    """Its motion, made by :func:`joint`."""
     body: str
     """Name of the body that the joint moves."""
     M_body: ArrayLike | None = None
@@ -155,22 +145,15 @@ class Connection:
     """(4, 4) pose of the joint frame in the frame of the body, in m: Mueller's S_{i,i}."""
 
 
-def from_joints(
-    connections: Iterable[Connection],
-    *,
-    gravity: ArrayLike = STANDARD_GRAVITY,
-    name: str = "mechanism",
-) -> Model:
-    """Return a model of joints; see :meth:`mbs_dynamics.Model.from_joints`."""
-    given = _checked_connections(connections)
+def describe(connections: Iterable[Connection], gravity: ArrayLike, name: str) -> Description:
+    """Return the bodies of connections; see :meth:`mbs_dynamics.Model.from_joints`."""
     bodies: list[Body] = []
     index: dict[str | None, int] = {None: GROUND}
     n = 0
-    for connection in given:
+    for connection in _checked_connections(connections):
         where = f"joint {connection.name!r}"
         if connection.parent not in index:
             raise UnknownBodyError(connection.parent, [body.name for body in bodies])
-        parent = index[connection.parent]
         pose = checks.pose(f"S_parent of {where}", connection.S_parent)
         S_body = checks.pose(f"S_body of {where}", connection.S_body)
         try:
@@ -179,12 +162,12 @@ def from_joints(
         except (ArgumentError, ModelError) as error:
             raise type(error)(f"body {connection.body!r}: {error}") from error
         home, group = pose @ se3.inverse(S_body), connection.joint.seen_from(se3.inverse(S_body))
-        joint = Joint(connection.name, group, n)  # (4), (5)
-        index[connection.body] = len(bodies)
-        bodies.append(Body(connection.body, parent, home, joint, inertia))
+        moved_by = Joint(connection.name, group, n)  # (4), (5)
+        bodies.append(Body(connection.body, index[connection.parent], home, moved_by, inertia))
+        index[connection.body] = len(bodies) - 1
         n += group.nv
-    g = checks.numbers("gravity", gravity, (3,))
-    return warned(Model(name, tuple(bodies), g, diagnostics=tuple(diagnose_made(bodies))))
+    diagnostics = diagnose(bodies, if_massless="note")
+    return Description(name, tuple(bodies), gravity, {}, diagnostics)
 
 
 def _checked_connections(connections: Any) -> Sequence[Connection]:
@@ -196,7 +179,7 @@ def _checked_connections(connections: Any) -> Sequence[Connection]:
             raise ArgumentError(f"connections[{k}] must be a Connection; got {one!r}")
         if not isinstance(one.joint, Subgroup):
             raise ArgumentError(
-                f"the joint of connections[{k}] must be made by macro_joint(...); got {one.joint!r}"
+                f"the joint of connections[{k}] must be made by joint(...); got {one.joint!r}"
             )
         for what, name in (("name", one.name), ("body", one.body)):
             if not isinstance(name, str) or not name:

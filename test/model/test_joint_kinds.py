@@ -14,7 +14,7 @@ from reference import assert_close, exponential, hat
 import mbs_dynamics as mbs
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.coordinates import by_joint, velocity_names
-from mbs_dynamics.model.macro_joints import KINDS, Connection, macro_joint
+from mbs_dynamics.model.joints import KINDS, Connection, joint
 
 PITCH = 0.15
 DOF = {
@@ -40,7 +40,7 @@ def made(kind, seed=0, **given):
         given["axes"] = (skew / np.linalg.norm(skew, axis=1)[:, None])[: AXES[kind]]
     if kind in ("screw", "planar_screw"):
         given["pitch"] = PITCH
-    return macro_joint(kind, **given)
+    return joint(kind, **given)
 
 
 def displacement(joint, v):
@@ -151,7 +151,7 @@ def test_displacements_are_exact_at_every_angle(kind, turns):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_poses_are_products_of_motions(seed):
     rng = np.random.default_rng(seed)
-    order = list(rng.permutation(KINDS))
+    order = list(rng.permutation(tuple(KINDS)))
     parents = [None, None, *(f"body {order[rng.integers(k)]}" for k in range(2, len(order)))]
     given = [
         Connection(
@@ -216,7 +216,7 @@ def test_urdf_makes_the_same_model(tag, kind):
     axis = {"axis": np.array([1, -2, 2]) / 3} if kind == "planar" else {}
     connection = Connection(
         name="j",
-        joint=macro_joint(kind, **axis),
+        joint=joint(kind, **axis),
         body="b",
         M_body=mbs.spatial_inertia(2.0, np.zeros(3), np.eye(3)),
         S_parent=theirs.bodies[0].home_rel,
@@ -225,7 +225,7 @@ def test_urdf_makes_the_same_model(tag, kind):
 
 
 def test_connections_without_inertia_are_for_kinematics(recwarn):
-    model = mbs.Model.from_joints([Connection(name="s", joint=macro_joint("spherical"), body="b")])
+    model = mbs.Model.from_joints([Connection(name="s", joint=joint("spherical"), body="b")])
     assert not recwarn.list
     assert model.total_mass == 0.0
     assert mbs.jacobian(model, [0.1, 0.2, 0.3, 0.4], "b").shape == (6, 3)
@@ -266,7 +266,7 @@ NEARLY = [1.0, 1e-8, 0.0]
 )
 def test_bad_joints_are_refused(kind, given, error, said):
     with pytest.raises(error, match=said):
-        macro_joint(kind, **given)
+        joint(kind, **given)
 
 
 def connection(**given):

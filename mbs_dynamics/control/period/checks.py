@@ -1,0 +1,494 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The table of checks: a condition beside a sentence, what it makes doubtful, when it counts.
+
+The first check that fails stops an engaged arm, and every one that fails is a reason not to enable
+it. What a check makes doubtful decides who holds the arm then; see ``command.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min, select
+from mbs_dynamics.control.period import measurement
+from mbs_dynamics.control.period.evidence import Evidence, disagreement, idle, shown
+from mbs_dynamics.control.period.logic import (
+    all_of,
+    any_of,
+    first_of,
+    for_each,
+    holds,
+    is_one_of,
+)
+from mbs_dynamics.control.period.measurement import Measured
+from mbs_dynamics.control.period.records import (
+    LAG,
+    NEVER,
+    Request,
+    Sample,
+    Settings,
+    State,
+    Verdict,
+)
+from mbs_dynamics.control.period.transitions import FAULT, STOPPING
+
+NOTHING, VELOCITY, STATE, ENCODER, GRAVITY, MOTOR = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
+"""Doubts. NOTHING: the arm is where it is measured. VELOCITY: nothing is damped. STATE: torques
+follow no further state. ENCODER: the drive of the joint damps only. GRAVITY: something else carries
+the arm, or gravity torques are wrong. MOTOR: a drive does not exert its torque."""
+
+DOUBT_NAMES = {
+    NOTHING: "nothing",
+    VELOCITY: "velocity",
+    STATE: "state",
+    ENCODER: "encoder",
+    GRAVITY: "gravity",
+    MOTOR: "motor",
+}
+
+WINDOW = 0.04
+"""Time constant in s over which speeds are averaged, so that one encoder sample stops nothing."""
+
+MOVING = 0.1
+"""Speed in rad/s or m/s above which a position must change."""
+
+NOISE, STANDING = 1e-7, 1e-3
+"""Change of values in SI units that is noise, and distance from the mean position in rad or m that
+is rest."""
+
+LEARNED, QUIET = 50.0, 0.3
+"""Number of states at rest, and time in s, in which noise shows."""
+
+STOOD = 5.0
+"""Number of successive periods in which the time may stand still, or be no number."""
+
+SWITCHING = 0.03
+"""Time in s in which drives that start or stop to control positions may exert no torque."""
+
+DEVIATIONS, SMALL_DEVIATIONS = 5.0, 15.0
+"""Number of successive deviations of an effort after which its motor is doubted: beyond the
+tolerance, and beyond SMALL of it and half of what is commanded."""
+
+SMALL = 0.4
+
+
+class Watched(NamedTuple):
+    """Averages and counts of checks; see the fields of the same names of State."""
+
+    slow_q: Any
+    mean_qd: Any
+    changed_at: Any
+    lively: Any
+    lively_since: Any
+    reversals: Any
+    noisy: Any
+    change: Any
+    change_qd: Any
+    deviations: Any
+    unknown_since: Any
+    speed: Any
+    """(n,) velocities by positions over WINDOW."""
+
+
+class Context(NamedTuple):
+    """What checks depend on: records, and what follows from them."""
+
+    s: State
+    x: Sample
+    r: Request
+    p: Settings
+    m: Measured
+    watched: Watched
+    evidence: Evidence
+    engaged: Any
+    pause: Any
+    """Time since the period before."""
+    stood: Any
+    """Number of successive periods in which the time did not advance."""
+    g: Any
+    """(n,) scaled gravity torques at the measured positions."""
+    law_fails: Any
+    finite: Any
+    """The condition that all computed torques are finite."""
+
+
+class Check(NamedTuple):
+    """One row of the table."""
+
+    kind: str
+    sentence: str
+    """With the fields joint, value and limit."""
+    fails: Callable[[Context], tuple[Any, Any, Any]]
+    """Conditions, values and limits, (n,) each, or of the arm as a whole."""
+    doubt: float = NOTHING
+    stops: bool = True
+    """Whether it stops an engaged arm."""
+    forbids: bool = True
+    """Whether it forbids to enable torques."""
+
+
+def watched(s: State, x: Sample, p: Settings, m: Measured, engaged: Any) -> Watched:
+    """Return the averages and counts after a report."""
+    share = m.elapsed / (WINDOW + m.elapsed)
+    fresh = m.new & ~m.restarts
+    slow = select(m.restarts, m.q, select(fresh, s.slow_q + share * (m.q - s.slow_q), s.slow_q))
+    mean = s.mean_qd + share * (m.qd - s.mean_qd)
+    mean = select(m.restarts, m.qd, select(fresh, mean, s.mean_qd))
+
+    # values that noise always changes at rest, and then does not, are old ones
+    change, change_qd = m.q - s.q, m.qd - s.qd
+    most = max(abs(change), abs(change_qd))
+    slow_joint = less(abs(m.qd), MOVING)
+    rests = slow_joint & less(abs(m.q - slow), STANDING)
+    lively = rests & less(NOISE, most)
+    reverses = less(change * s.change, 0.0) | less(change_qd * s.change_qd, 0.0)
+    count = select(lively, s.lively + 1.0, 0.0 * s.lively)
+    since = select(lively & less(0.0, s.lively), s.lively_since, m.stamp)
+    reversals = select(lively, s.reversals + 1.0 * reverses, 0.0 * count)
+    learned = less_equal(LEARNED, count) & less_equal(QUIET, m.stamp - since)
+    learned = learned & less_equal(0.25 * count, reversals)
+    comes_to_rest = slow_joint & less(0.0, most) & ~less(NOISE, most)
+    noisy = (holds(s.noisy) | learned) & ~comes_to_rest
+    moves = ~equal(change, 0.0) | (slow_joint & (~noisy | less(0.0, most)))
+    alive = fresh & moves
+
+    # measured efforts against those of the latest commands
+    ahead = [select(holds(p.commanded), row, 0.0 * row) for row in s.asked]
+    within = [max(-p.effort, min(row, p.effort)) for row in ahead] + [ahead[0]]
+    low, high = within[0], within[0]
+    for row in within[1:]:
+        low, high = min(low, row), max(high, row)
+    beyond = max(low - m.effort, m.effort - high)
+    bound = p.tolerance * p.effort
+    far = less(bound, beyond)
+    small = less(max(SMALL * bound, 0.5 * max(-low, high)), beyond)
+    step = select(far, SMALL_DEVIATIONS, DEVIATIONS)
+    counted = select(far | small, s.deviations + step, 0.0 * s.deviations)
+    compares = engaged & less_equal(float(LAG), s.asked_count) & less(0.0, p.tolerance)
+    compares = compares & less_equal(SWITCHING, x.now - s.switched_at)
+    compared = m.new & holds(p.commanded) & for_each(compares, len(counted))
+
+    unknown = any_of(isnan(m.effort) & holds(p.commanded))
+    return Watched(
+        slow_q=slow,
+        mean_qd=mean,
+        changed_at=select(alive | m.restarts, m.stamp, s.changed_at),
+        lively=select(fresh, count, s.lively),
+        lively_since=select(fresh, since, s.lively_since),
+        reversals=select(fresh, reversals, s.reversals),
+        noisy=select(fresh, 1.0 * noisy, s.noisy),
+        change=select(fresh, change, s.change),
+        change_qd=select(fresh, change_qd, s.change_qd),
+        deviations=select(compared, counted, s.deviations),
+        unknown_since=select(unknown & engaged, min(s.unknown_since, x.now), np.inf),
+        speed=(m.q - slow) / WINDOW,
+    )
+
+
+# -- conditions ------------------------------------------------------------------------------------
+
+
+def _pause(c: Context) -> tuple[Any, Any, Any]:
+    return less_equal(c.p.longest_pause, c.pause), c.pause, c.p.longest_pause
+
+
+def _stands(c: Context) -> tuple[Any, Any, Any]:
+    return less_equal(STOOD, c.stood), c.stood, STOOD
+
+
+def _drive_error(c: Context) -> tuple[Any, Any, Any]:
+    return holds(c.x.reported) & ~equal(c.x.error, 0.0), c.x.error, 0.0 * c.x.error
+
+
+def _temperature(c: Context) -> tuple[Any, Any, Any]:
+    hot = holds(c.x.reported) & less(c.p.hottest, c.x.temperature)
+    return hot, c.x.temperature, c.p.hottest + 0.0 * c.p.effort
+
+
+def _apart(c: Context) -> tuple[Any, Any, Any]:
+    most = 0.1 + 0.0 * c.p.effort
+    return holds(c.x.reported) & less(most, c.x.apart), c.x.apart, most
+
+
+def _old(c: Context) -> tuple[Any, Any]:
+    age = c.x.now - c.m.received
+    return less_equal(c.p.timeout, age), age
+
+
+def _encoder_jump(c: Context) -> tuple[Any, Any, Any]:
+    old, _ = _old(c)
+    jumped = old & equal(c.m.refused, measurement.JUMP) & ~isnan(c.m.suspect)
+    return jumped, c.m.refused_by, c.p.timeout
+
+
+def _stale(c: Context) -> tuple[Any, Any, Any]:
+    old, age = _old(c)
+    return old, age, c.p.timeout
+
+
+def _refused(c: Context) -> tuple[Any, Any, Any]:
+    return less(0.0, c.m.refused), c.m.refused, c.m.refused_by
+
+
+def _position(c: Context) -> tuple[Any, Any, Any]:
+    low, high = less(c.m.q, c.p.low), less(c.p.high, c.m.q)
+    return (low | high) & holds(c.p.commanded), c.m.q, select(low, c.p.low, c.p.high)
+
+
+def _too_fast(c: Context) -> Any:
+    fast = less(c.p.fastest, abs(c.watched.mean_qd)) & less(c.p.fastest, abs(c.m.qd))
+    return fast & holds(c.p.commanded)
+
+
+def _velocity_reading(c: Context) -> tuple[Any, Any, Any]:
+    mean = c.watched.mean_qd
+    believed = less_equal(0.5 * mean * mean, c.watched.speed * mean)
+    return _too_fast(c) & ~believed, mean, c.p.fastest
+
+
+def _velocity(c: Context) -> tuple[Any, Any, Any]:
+    return _too_fast(c), c.watched.mean_qd, c.p.fastest
+
+
+def _speed(c: Context) -> tuple[Any, Any, Any]:
+    runs = less(c.p.fastest, abs(c.watched.speed)) & holds(c.p.commanded)
+    return runs, c.watched.speed, c.p.fastest
+
+
+def _frozen(c: Context) -> tuple[Any, Any, Any]:
+    since = c.m.stamp - c.watched.changed_at
+    stands = less_equal(c.p.frozen_timeout, since) & holds(c.p.commanded) & c.m.new
+    return stands & less(0.0, c.p.frozen_timeout), since, c.m.qd
+
+
+def _tracking(c: Context) -> tuple[Any, Any, Any]:
+    wrong = less_equal(DEVIATIONS * SMALL_DEVIATIONS, c.watched.deviations)
+    return wrong, c.m.effort, c.s.asked[0]
+
+
+def _no_effort(c: Context) -> tuple[Any, Any, Any]:
+    unknown = isnan(c.m.effort) & holds(c.p.commanded)
+    lasts = less_equal(c.p.timeout, c.x.now - c.watched.unknown_since)
+    return unknown & lasts & equal(c.p.effort_check, 2.0), c.m.effort, c.p.timeout
+
+
+def _support(c: Context) -> tuple[Any, Any, Any]:
+    e = c.evidence
+    return e.fails, e.opposed_value, e.most_share
+
+
+def _opposed(c: Context) -> tuple[Any, Any, Any]:
+    return less(0.0, c.s.opposed), c.s.opposed_value, c.s.most_share
+
+
+def _saturated(c: Context) -> tuple[Any, Any, Any]:
+    time = c.x.now - c.s.saturated_since
+    return less(c.p.saturation, time), time, c.p.effort
+
+
+def _law(c: Context) -> tuple[Any, Any, Any]:
+    return c.law_fails, 0.0, 0.0
+
+
+def _torque(c: Context) -> tuple[Any, Any, Any]:
+    return ~c.finite, 0.0, 0.0
+
+
+def _latched(c: Context) -> tuple[Any, Any, Any]:
+    return is_one_of(c.s.mode, (STOPPING, FAULT)), c.s.fault, 0.0
+
+
+def _no_limit(c: Context) -> tuple[Any, Any, Any]:
+    fine = less(0.0, c.p.effort) & less(c.p.effort, NEVER)
+    return holds(c.p.commanded) & ~fine, c.p.effort, 0.0 * c.p.effort
+
+
+def _overload(c: Context) -> tuple[Any, Any, Any]:
+    return less(c.p.effort, abs(c.g)) & holds(c.p.commanded), c.g, c.p.effort
+
+
+def _demanded(c: Context) -> Any:
+    return holds(c.p.starts_from_effort) | equal(c.p.effort_check, 2.0) | holds(c.p.collides)
+
+
+def _no_efforts(c: Context) -> tuple[Any, Any, Any]:
+    return (
+        isnan(c.m.effort) & holds(c.p.commanded) & _demanded(c),
+        c.m.effort,
+        c.p.effort,
+    )
+
+
+def _mismatch(c: Context) -> tuple[Any, Any, Any]:
+    p, effort = c.p, c.m.effort
+    apart, bound = disagreement(effort, c.g, p)
+    known = ~any_of(isnan(effort) & holds(p.commanded))
+    surely = equal(c.s.hold, 1.0) | holds(p.watches_efforts) | holds(p.starts_from_effort)
+    surely = surely | equal(p.effort_check, 2.0)
+    gathered = holds(c.s.proven) | holds(c.s.weighing)
+    counts = known & less(0.0, p.effort_check) & (surely | ~idle(effort, p))
+    counts = counts & (shown(effort, p) | ~gathered)
+    return less(bound, apart) & counts & holds(p.commanded), effort, c.g
+
+
+CHECKS = (
+    Check("pause", "{value:.3f} s between two steps; max_age is {limit:g}", _pause, forbids=False),
+    Check(
+        "time",
+        "the time did not advance in {value:g} steps; valid is a steady clock, in s",
+        _stands,
+    ),
+    Check("drive_error", "the drive of {joint} reports error {value:g}", _drive_error, MOTOR),
+    Check(
+        "temperature", "{joint} is at {value:.4g} degrees Celsius; valid is {limit:g}", _temperature
+    ),
+    Check(
+        "motors_apart",
+        "the motors of {joint} are {value:.4g} apart; valid is {limit:g}",
+        _apart,
+        ENCODER,
+    ),
+    Check(
+        "encoder_jump",
+        "{joint} jumped by {value:.4g}, and stays there",
+        _encoder_jump,
+        ENCODER,
+    ),
+    Check(
+        "stale",
+        "no valid frames of {joint} for {value:.3f} s; max_age is {limit:g}",
+        _stale,
+        STATE,
+    ),
+    Check("refused", "{joint}: the latest report was not used", _refused, stops=False),
+    Check(
+        "position_limit",
+        "{joint} is at {value:.4g}; valid is up to {limit:.4g}, position_margin included",
+        _position,
+    ),
+    Check(
+        "velocity_reading",
+        "{joint} moves at {value:.4g} by its reported velocity, and by less than half of it by its "
+        "positions; its velocity limit is {limit:.4g}",
+        _velocity_reading,
+        VELOCITY,
+    ),
+    Check(
+        "velocity_limit",
+        "{joint} moves at {value:.4g} by its reported velocity; its velocity limit is {limit:.4g}",
+        _velocity,
+    ),
+    Check(
+        "velocity_limit",
+        "{joint} moves at {value:.4g} by its positions; its velocity limit is {limit:.4g}",
+        _speed,
+    ),
+    Check(
+        "frozen",
+        "the values of {joint} have not changed for {value:.3f} s, while its velocity is "
+        "{limit:.4g}, or noise changed them before",
+        _frozen,
+        STATE,
+    ),
+    Check(
+        "tracking",
+        "{joint} commanded {limit:.4g}, measures {value:.4g}; see tracking_tolerance",
+        _tracking,
+        MOTOR,
+        forbids=False,
+    ),
+    Check(
+        "no_effort",
+        "there are no efforts of {joint}; effort_check is 'always'",
+        _no_effort,
+        forbids=False,
+    ),
+    Check("support", "", _support, GRAVITY, forbids=False),
+    Check("opposed", "", _opposed, stops=False),
+    Check(
+        "saturated",
+        "{joint} has been at its effort limit of {limit:.4g} for {value:.3f} s",
+        _saturated,
+        forbids=False,
+    ),
+    Check("law", "the law returned a torque that is not finite", _law),
+    Check("torque_not_finite", "a computed torque is NaN or infinite", _torque),
+    Check("latched", "a fault is latched; clear it first", _latched, stops=False),
+    Check(
+        "effort_limit",
+        "{joint} has no effort limit: set effort_limits.{joint}, or <limit effort> in the URDF",
+        _no_limit,
+        stops=False,
+    ),
+    Check(
+        "overload",
+        "{joint} needs {value:.4g} against gravity, and its effort limit is {limit:.4g}",
+        _overload,
+        stops=False,
+    ),
+    Check(
+        "no_efforts",
+        "there are no efforts of {joint}, which start_from, effort_check or collision_file need",
+        _no_efforts,
+        stops=False,
+    ),
+    Check(
+        "mismatch",
+        "the measured efforts do not agree with gravity: {joint} measures {value:.4g}, and "
+        "{limit:.4g} would hold it against gravity; see effort_tolerance. Does the driver "
+        "compensate gravity itself, is the arm mounted otherwise, is a mass wrong?",
+        _mismatch,
+        stops=False,
+    ),
+)
+"""In the order in which they count."""
+
+
+def judged(c: Context, n: int) -> tuple[list[Any], list[tuple[Any, Any, Any]]]:
+    """Return for each check the condition that it fails, and the joint, value and limit."""
+    fails, rows = [], []
+    for check in CHECKS:
+        conditions, values, limits = check.fails(c)
+        if np.ndim(conditions):
+            values, limits = values + np.zeros(n), limits + np.zeros(n)
+            rows.append(first_of(conditions, values, limits))
+            fails.append(any_of(conditions))
+        else:
+            rows.append((select(conditions, -1.0, np.nan), values, limits))
+            fails.append(conditions)
+    return fails, rows
+
+
+def first_failing(fails: list[Any], rows: list[tuple[Any, Any, Any]]) -> tuple[Any, ...]:
+    """Return number, joint, value, limit and doubt of the first check that stops an engaged arm.
+
+    The number is 0, and the rest NaN, where none does.
+    """
+    number: Any = 0.0
+    joint: Any = np.nan
+    value: Any = np.nan
+    limit: Any = np.nan
+    doubt: Any = NOTHING
+    for k in reversed(range(len(CHECKS))):
+        if CHECKS[k].stops:
+            number = select(fails[k], k + 1.0, number)
+            joint = select(fails[k], rows[k][0], joint)
+            value = select(fails[k], rows[k][1], value)
+            limit = select(fails[k], rows[k][2], limit)
+            doubt = select(fails[k], CHECKS[k].doubt, doubt)
+    return number, joint, value, limit, doubt
+
+
+def allowed(fails: list[Any]) -> Any:
+    """Return the condition that no check forbids to enable torques."""
+    return all_of([~fails[k] for k, check in enumerate(CHECKS) if check.forbids])
+
+
+def verdict(rows: list[tuple[Any, Any, Any]], fresh_for: Any) -> Verdict:
+    """Return what was found."""
+    joints, values, limits = (np.array(column, dtype=object) for column in zip(*rows, strict=True))
+    return Verdict(joints, values, limits, fresh_for)

@@ -1,0 +1,184 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command of a period: who holds the arm, and the torques, within all limits.
+
+Where the drives can hold the arm, their position loops do so whenever torques do not, with the
+gravity torques of the held positions fed forward, and from one to the other without a gap. Else
+torques ramp out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min, select
+from mbs_dynamics.control.period.checks import ENCODER, GRAVITY, MOTOR
+from mbs_dynamics.control.period.logic import all_of, clipped, first_of, for_each, holds, is_one_of
+from mbs_dynamics.control.period.records import LAG, NEVER, Output, Request, Sample, Settings, State
+from mbs_dynamics.control.period.torques import Torques
+from mbs_dynamics.control.period.transitions import (
+    FAULT,
+    ON,
+    RAMPING_IN,
+    RAMPING_OUT,
+    RELEASED,
+    STOPPING,
+    is_engaged,
+)
+
+RAMP_DOWN, HOLD_TORQUE, ZERO = 0.0, 1.0, 2.0
+"""Reactions to a fault where no drive holds the arm."""
+
+
+def at_fault(s: State, doubt: float) -> Any:
+    """Return the condition of each joint that a latched fault makes doubtful so."""
+    n = len(s.q)
+    is_fault = equal(s.doubt, doubt) & ~equal(s.fault, 0.0)
+    return np.array([is_fault & equal(s.fault_joint, float(k)) for k in range(n)], dtype=object)
+
+
+def with_hold(s: State, p: Settings, entered: Any, q: Any, begins: Any, now: Any) -> State:
+    """Return the state with the share of the drives' hold, and the positions that they hold.
+
+    ``entered``: the mode is new; ``begins``: drives are asked to hold the arm. They hold the
+    positions q (n,) where the arm is then, and go on holding those from before if it is gravity
+    that is doubted.
+    """
+    engaged, can_hold = is_engaged(s.mode), holds(p.can_hold)
+    elapsed = now - s.since
+    fades = 1.0 - min(1.0, max(elapsed, 0.0) / max(p.hand_over, 1e-9))
+    hold = select(equal(s.mode, RAMPING_IN), 1.0 * can_hold, s.hold)
+    hold = select(equal(s.mode, ON), select(can_hold, min(s.hold, fades), 0.0), hold)
+    released = is_one_of(s.mode, (RAMPING_OUT, STOPPING))
+    hold = select((released & can_hold) | begins, 1.0, hold)
+    keeps = equal(s.doubt, GRAVITY) & equal(s.mode, STOPPING)
+    grips = (entered & is_one_of(s.mode, (RAMPING_IN, RAMPING_OUT, STOPPING)) & ~keeps) | begins
+    unheld = any_unknown(s.held)
+    held = select(for_each(grips | unheld, len(q)), q, s.held)
+    switched = ~equal(1.0 * less(0.0, hold), 1.0 * less(0.0, s.hold))
+    assert engaged is not None
+    return s._replace(hold=hold, held=held, switched_at=select(switched, now, s.switched_at))
+
+
+def any_unknown(values: Any) -> Any:
+    """Return the condition that one of some values is NaN."""
+    return ~all_of(~isnan(values))
+
+
+def with_slip(s: State, x: Sample, p: Settings, q: Any, entered: Any) -> State:
+    """Return the state whose held positions follow an arm that its drives do not hold.
+
+    They may be without power, or overcome; they would throw the arm back if they went on with
+    positions far away. A doubted encoder is not followed.
+    """
+    ahead = s.held - q
+    follows = equal(s.hold, 1.0) & ~is_engaged(s.mode) & equal(sum(abs(x.nudge)), 0.0)
+    off = less(p.slip, abs(ahead)) & ~at_fault(s, ENCODER) & for_each(follows, len(q))
+    near = q + clipped(ahead, -p.slip, p.slip)
+    joint, _, _ = first_of(off, ahead, p.slip)
+    before = select(entered, -1.0, s.slipped)
+    return s._replace(
+        held=select(off, near, s.held),
+        slipped=select(isnan(joint) | less_equal(0.0, before), before, joint),
+    )
+
+
+def wanted(
+    s: State, x: Sample, p: Settings, t: Torques, g_held: Any, acts: Any
+) -> tuple[Any, Any, Any, Any]:
+    """Return the torques (n,) to command, and the share of gravity torques; of a release, too, the
+    torques (n,) that it aims at now, and the condition that these do not change any more.
+
+    ``acts`` (n,) are the conditions that states are new enough for damping and assist.
+    """
+    engaged, can_hold = is_engaged(s.mode), holds(p.can_hold)
+    n = len(s.q)
+    elapsed = max(x.now - s.since, 0.0)
+    ramp = select(less(elapsed, p.ramp_in), elapsed / max(p.ramp_in, 1e-9), 1.0)
+    share = select(equal(s.mode, RAMPING_IN), min(ramp, s.most_share), s.share)
+    share = select(equal(s.mode, ON), 1.0, share)
+    share = select(~engaged & equal(s.hold, 1.0), s.most_share, share)
+
+    held_by_drives = ~engaged & equal(s.hold, 1.0)
+    g = select(for_each(held_by_drives, n), g_held, t.gravity)
+    base = s.start + share * (g - s.start)
+
+    left = max(0.0, 1.0 - elapsed / p.ramp_out)
+    stops = is_one_of(s.mode, (STOPPING, FAULT))
+    left = select(stops & equal(p.on_fault, ZERO), 0.0, left)
+    left = select(stops & equal(s.doubt, GRAVITY), 0.0, left)
+    left = select(is_one_of(s.mode, RELEASED), 0.0, left)
+    left = select(held_by_drives, 1.0, left)
+    released = left * clipped(base, -p.effort, p.effort)
+    keeps = stops & equal(p.on_fault, HOLD_TORQUE) & ~can_hold & ~equal(s.doubt, GRAVITY)
+    released = select(for_each(keeps, n), s.command, released)
+    released = select(at_fault(s, MOTOR), 0.0 * released, released)
+    released = released + select(for_each(held_by_drives, n), x.nudge, 0.0 * released)
+    released = clipped(released, -p.effort, p.effort)
+
+    dissipates = (engaged | less(0.0, left)) & ~held_by_drives & ~holds(s.rates_doubted)
+    damps = acts & for_each(dissipates, n) & ~(at_fault(s, MOTOR) & for_each(~engaged, n))
+    assists = acts & for_each(engaged & ~holds(s.rates_doubted), n)
+    zero = 0.0 * base
+    torque = select(for_each(engaged, n), base, released)
+    torque = torque + select(damps, t.damping, zero) + share * select(assists, t.assist, zero)
+    ends = held_by_drives | equal(left, 0.0) | keeps
+    return clipped(torque, -p.effort, p.effort), share, released, ends
+
+
+def limited(s: State, p: Settings, torque: Any, now: Any) -> Any:
+    """Return the command (n,): the torque within the limits of rate and effort, and finite."""
+    step = p.rate * select(isnan(s.commanded_at), 0.0, max(now - s.commanded_at, 0.0))
+    command = s.command + clipped(torque - s.command, -step, step)
+    # exactly the torque where it is in reach, so that a ramp out ends at zero
+    command = select(less_equal(abs(torque - s.command), step), torque, command)
+    command = select(less(abs(command), NEVER), command, s.command)
+    return clipped(command, -p.effort, p.effort)
+
+
+def expected(s: State, p: Settings, command: Any, q: Any, qd: Any) -> Any:
+    """Return the efforts (n,) that follow from a command, with the position loops of the drives."""
+    loops = p.stiffness * (s.held - q) - p.drive_damping * qd
+    return command + select(for_each(less(0.0, s.hold), len(q)), s.hold * loops, 0.0 * command)
+
+
+def remembered(s: State, r: Request, p: Settings, command: Any, arrived: Any, now: Any) -> State:
+    """Return the state after a command that is sent; ``arrived``: it ends a release."""
+    n = len(s.q)
+    efforts = expected(s, p, command, s.q, s.qd)
+    asked = np.vstack([efforts[None], s.asked[: LAG - 1]])
+    sends = holds(r.sends)
+    at_limit = less_equal(p.effort, abs(command)) & holds(p.commanded)
+    each = for_each(sends, n)
+    every = np.vstack([each[None]] * LAG)
+    engaged = is_engaged(s.mode)
+    since = select(at_limit & for_each(engaged, n), min(s.saturated_since, now), np.inf)
+    return s._replace(
+        command=select(each, command, s.command),
+        commanded_at=select(sends, now, s.commanded_at),
+        asked=select(every, asked, s.asked),
+        asked_count=select(sends, s.asked_count + 1.0, s.asked_count),
+        saturated_since=select(each, since, s.saturated_since),
+        arrived=select(sends, 1.0 * arrived, 0.0),
+    )
+
+
+def output(s: State, p: Settings, g_held: Any) -> Output:
+    """Return what the motors are told."""
+    n = len(s.q)
+    engaged = is_engaged(s.mode)
+    fault = ~for_each(engaged, n)
+    motor, encoder = at_fault(s, MOTOR) & fault, at_fault(s, ENCODER) & fault
+    # a doubted motor holds what its torque would hold, through its position loop
+    stretched = s.held + select(motor, g_held / max(p.stiffness, 1e-9), 0.0 * s.held)
+    position = select(for_each(less(0.0, s.hold), n), stretched, s.q) - s.turned
+    active = less(0.0, s.hold) | engaged | less(0.0, sum(abs(s.command)))
+    return Output(
+        torque=s.command,
+        position=position,
+        stiffness=select(encoder, 0.0 * s.q, s.hold + 0.0 * s.q),
+        damping=s.hold + 0.0 * s.q,
+        active=1.0 * active,
+    )

@@ -1,0 +1,187 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The period of an arm as C99, for controllers in real time: one function, records as structs."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics import checks
+from mbs_dynamics.compiler.codegen.c import PRECISIONS, c_constant, emit_c
+from mbs_dynamics.compiler.passes.pipeline import lower
+from mbs_dynamics.control.period.checks import CHECKS
+from mbs_dynamics.control.period.function import Period, initial
+from mbs_dynamics.control.period.records import Layout, Settings
+from mbs_dynamics.control.period.transitions import TRANSITIONS
+from mbs_dynamics.errors import ArgumentError
+
+RECORDS = ("state", "sample", "request", "settings", "output", "verdict")
+"""Records in the order of the arguments; the state is the first and the fifth."""
+
+
+def export_period(
+    layouts: Period,
+    given: Settings,
+    directory: str | Path,
+    *,
+    prefix: str,
+    precision: str = "double",
+) -> tuple[Path, Path]:
+    """Write the period of an arm as ``<prefix>_period.c`` and ``.h``, and return the paths.
+
+    ``given`` are the settings with which ``<prefix>_settings`` is filled, and that are in force in
+    ``<prefix>_initial``, the state of an arm of which nothing is known. ``precision`` is
+    ``"double"`` or ``"single"``: in single precision times must be small, since a float counts
+    only 7 digits; let them begin at zero, and start anew within an hour.
+
+    Raises ArgumentError for a prefix that is no identifier or another precision, OSError if a file
+    cannot be written.
+    """
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix):
+        raise ArgumentError(f"prefix must be an identifier of C; got {prefix!r}")
+    checks.one_of("precision", precision, PRECISIONS)
+    kind, suffix, _ = PRECISIONS[precision]
+    program = layouts.kernel.program
+    function = emit_c(lower(program, "c"), name=f"{prefix}_equations", precision=precision)
+    if function.workspace:
+        raise ArgumentError(
+            f"the period of {layouts.model.name!r} needs more memory than the stack has; valid are "
+            "arms of fewer joints"
+        )
+    constants = {
+        f"const {prefix}_Settings {prefix}_settings": _initializer(layouts.settings, given, suffix),
+        f"const {prefix}_State {prefix}_initial": _initializer(
+            layouts.state, initial(layouts, given), suffix
+        ),
+    }
+    extra = [port.name for port in program.inputs if port.name not in RECORDS]
+    inputs = {
+        f"static const {kind} {prefix}_{name}[{value.size}]": _braced(value.ravel(), suffix)
+        for name, value in zip(extra, layouts.model_inputs, strict=True)
+    }
+    arguments = ", ".join(
+        f"const {prefix}_{name.title()} *{name}"
+        for name in ("state", "sample", "request", "settings")
+    )
+    signature = (
+        f"int {prefix}_period({arguments}, {prefix}_State *next, {prefix}_Output *output, "
+        f"{prefix}_Verdict *verdict)"
+    )
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    source, header = folder / f"{prefix}_period.c", folder / f"{prefix}_period.h"
+    structs = [_struct(getattr(layouts, name), name, prefix, kind) for name in RECORDS]
+    rows = [f"  /* {k} */ {_string(check.kind)}," for k, check in enumerate(CHECKS, 1)]
+    header.write_text(
+        HEADER.format(
+            guard=f"{prefix}_PERIOD_H".upper(),
+            about=_comment(ABOUT.format(name=layouts.model.name, operations=program.operations)),
+            joints=layouts.model.n,
+            upper=prefix.upper(),
+            checks=len(CHECKS),
+            structs="\n".join(structs),
+            transitions=_comment("\n".join(_transitions())),
+            constants="".join(f"extern {declared};\n" for declared in constants),
+            prefix=prefix,
+            signature="\n".join(textwrap.wrap(signature, 96, subsequent_indent="    ")),
+        ),
+        encoding="utf-8",
+    )
+    lines = [f'#include "{prefix}_period.h"\n', "#include <math.h>\n"]
+    lines += [f"{declared} = {value};\n" for declared, value in {**constants, **inputs}.items()]
+    lines += [f"const char *const {prefix}_checks[{len(CHECKS)}] = {{", *rows, "};\n"]
+    lines += [f"static {function.signature};\n", function.definition]
+    given_arguments = [
+        f"(const {kind} *){name}" for name in ("state", "sample", "request", "settings")
+    ]
+    given_arguments += [f"{prefix}_{name}" for name in extra]
+    given_arguments += [f"({kind} *){name}" for name in ("next", "output", "verdict")]
+    lines += [signature, "{", f"  return {prefix}_equations({', '.join(given_arguments)});", "}"]
+    source.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    return source, header
+
+
+def _struct(layout: Layout[Any], name: str, prefix: str, kind: str) -> str:
+    fields = "".join(
+        f"  {kind} {field}{''.join(f'[{size}]' for size in shape)};\n"
+        for field, shape in layout.shapes.items()
+        if 0 not in shape
+    )
+    about = (layout.record.__doc__ or "").strip()
+    return f"{_comment(about)}\ntypedef struct {{\n{fields}}} {prefix}_{name.title()};\n"
+
+
+def _transitions() -> Iterator[str]:
+    yield "Modes: 0 off, 1 ramping in, 2 on, 3 ramping out, 4 stopping, 5 fault. Transitions:"
+    for row in TRANSITIONS:
+        modes = " or ".join(f"{mode:g}" for mode in row.modes)
+        yield f"{modes}, {row.when}: {row.to:g}"
+
+
+def _braced(values: Any, suffix: str) -> str:
+    """Return an array of numbers, of any shape, as an initializer."""
+    if np.ndim(values) == 0:
+        return c_constant(float(values), suffix)
+    return "{" + ", ".join(_braced(each, suffix) for each in values) + "}"
+
+
+def _initializer(layout: Layout[Any], record: Any, suffix: str) -> str:
+    """Return a record as an initializer, a field on each line."""
+    rows = [
+        f"  .{name} = {_braced(np.broadcast_to(np.asarray(value, dtype=float), shape), suffix)},"
+        for (name, shape), value in zip(layout.shapes.items(), record, strict=True)
+        if 0 not in shape
+    ]
+    lines = [line for row in rows for line in textwrap.wrap(row, 96, subsequent_indent="    ")]
+    return "\n".join(["{", *lines, "}"])
+
+
+def _string(text: str) -> str:
+    return f'"{text}"'
+
+
+def _comment(text: str) -> str:
+    lines = [line for part in text.splitlines() for line in textwrap.wrap(part, 93)]
+    return "/* " + "\n * ".join(lines) + " */"
+
+
+ABOUT = """One control period of {name!r} under guard, written by mbs_dynamics.
+A period is a function of numbers: it allocates nothing, keeps no state, and takes the same time \
+always. Records hold numbers alone; conditions are 1 or 0, and numbers that are not known NaN. \
+Times are those of one steady clock, in s. `next` must not be `state`. Returns 0.
+{operations}."""
+
+HEADER = """\
+{about}
+#ifndef {guard}
+#define {guard}
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+#define {upper}_JOINTS {joints}
+#define {upper}_CHECKS {checks}
+
+{transitions}
+
+{structs}
+/* Settings as they were written, and the state of an arm of which nothing is known. */
+{constants}
+/* Names of the checks; state.fault is the number of the one that failed, from 1. */
+extern const char *const {prefix}_checks[{checks}];
+
+{signature};
+
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""

@@ -1,0 +1,249 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""One period of an arm under guard, as one function of numbers.
+
+    state', output, verdict = period(state, sample, request, settings)
+
+It has no clock, no memory and no branches: it is traced, compiled and exported like any algorithm,
+and the same in Python, in batches and in C. What happens in it, in this order: reports are taken or
+refused; what they show is judged; the mode changes by one table; torques follow from the trusted
+state; limits are the last step.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import mbs_dynamics as mbs
+from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import Kernel, abs, equal, isnan, less, less_equal, max, select
+from mbs_dynamics.control.period import (
+    checks,
+    command,
+    evidence,
+    logic,
+    measurement,
+    ramps,
+    transitions,
+)
+from mbs_dynamics.control.period.logic import all_of, any_of, clipped, for_each, holds, least
+from mbs_dynamics.control.period.records import (
+    NEVER,
+    Layout,
+    Output,
+    Request,
+    Result,
+    Sample,
+    Settings,
+    State,
+    Verdict,
+    sizes_of,
+)
+from mbs_dynamics.control.period.torques import gravity_torques, torques
+from mbs_dynamics.model.model import Model, without_payloads
+from mbs_dynamics.representation import AUTO
+from mbs_dynamics.representation.tree import Tree
+
+ROUNDING = 1e-9
+"""Share of an effort limit by which equal torques may differ."""
+
+
+class Period:
+    """The period of the arms of a model: layouts of the records, and the compiled function.
+
+    Its gravity and loads are inputs, so that other ones compile nothing.
+    """
+
+    def __init__(self, model: Model, algorithm: str = AUTO) -> None:
+        representation = "body_fixed" if algorithm == AUTO else algorithm
+        carrying = without_payloads(model)
+        for body in carrying.body_names:
+            carrying = carrying.with_payload(body, 0.0)
+        self.model, self._representation = carrying, representation
+        sizes = sizes_of(model.n, len(carrying.body_names), checks.CHECKS)
+        self.state = Layout(State, sizes)
+        self.sample = Layout(Sample, sizes)
+        self.request = Layout(Request, sizes)
+        self.settings = Layout(Settings, sizes)
+        self.output = Layout(Output, sizes)
+        self.verdict = Layout(Verdict, sizes)
+        names = ("state", "sample", "request", "settings")
+        shapes = {name: (getattr(self, name).size,) for name in names}
+        key = ("period", representation)
+        self.kernel: Kernel = compiled_on(carrying, key, self.equations, shapes, name="period")
+        self.model_inputs = model_inputs(carrying, self.kernel)
+
+        self._torques = mbs.compile(mbs.gravity_torques, carrying, representation=representation)
+
+    def gravity(self, q: FloatArray, gravity: FloatArray, loads: FloatArray) -> FloatArray:
+        """Return the gravity torques (n,) at q (n,) under a gravity (3,), with loads (nb, 10)."""
+        given = {"gravity": gravity, "payload": loads}
+        names = [port.name for port in self._torques.inputs]
+        torques: FloatArray = self._torques(
+            q, *[np.ascontiguousarray(given[name]) for name in names if name in given]
+        )
+        return torques
+
+    def __call__(self, state: Any, sample: Any, request: Any, settings: Any) -> Result:
+        """Return the result of a period, from vectors, or from batches of them."""
+        result: Result = self.kernel(state, sample, request, settings, *self.model_inputs)
+        return result
+
+    def equations(self, tree: Tree, state: Any, sample: Any, request: Any, settings: Any) -> Result:
+        """Return the result of a period, from vectors of numbers or symbols."""
+        s, x = self.state.unpacked(state), self.sample.unpacked(sample)
+        r, p = self.request.unpacked(request), self.settings.unpacked(settings)
+        after, output, verdict = period(tree, s, x, r, p, self._representation)
+        return Result(
+            self.state.packed(after), self.output.packed(output), self.verdict.packed(verdict)
+        )
+
+
+def period(
+    tree: Tree, s: State, x: Sample, r: Request, p: Settings, representation: str
+) -> tuple[State, Output, Verdict]:
+    """Return state, output and verdict of a period; see the module and ``records.py``."""
+    n, sends = len(s.q), holds(r.sends)
+    now = select(less(abs(x.now), NEVER), x.now, s.now)  # that of the period before, if it is none
+    now = select(isnan(s.now), now, max(now, s.now))  # it does not run backwards
+    x = x._replace(now=now)
+    pause = select(isnan(s.now), 0.0, now - s.now)
+    dt = select(sends, pause, 0.0)
+    stood = select(sends, logic.count_if(equal(pause, 0.0) & ~isnan(s.now), s.stood), s.stood)
+    engaged, at_rest = transitions.is_engaged(s.mode), transitions.is_at_rest(s)
+
+    # reports, and what is in force
+    m = measurement.measured(s, x, p, engaged)
+    s = ramps.with_parameters(s, p, now, dt, at_rest, m.q)
+    arm = Tree(tree.model, s.gravity, s.loads, tree.armature, tree.placements)
+    candidate = select(for_each(holds(s.doubted), n), s.trusted, m.q)
+    g = gravity_torques(arm, s, candidate, representation)
+
+    # checks
+    exerted = select(
+        for_each(less(0.0, p.effort_check) & evidence.shown(m.effort, p), n),
+        m.effort,
+        command.expected(s, p, s.command, m.q, m.qd),
+    )
+    shows = evidence.weighed(s, x, p, m, g, exerted, engaged, dt)
+    seen = checks.watched(s, x, p, m, engaged)
+    finite = all_of(less(abs(g), NEVER) | isnan(candidate))
+    law_fails = ~all_of(less(abs(x.law), NEVER))
+    context = checks.Context(
+        s, x, r, p, m, seen, shows, engaged, pause, stood, g, law_fails, finite
+    )
+    fails, rows = checks.judged(context, n)
+    code, joint, value, limit, doubt = checks.first_failing(fails, rows)
+    allowed = checks.allowed(fails)
+
+    # the mode
+    events = transitions.Events(
+        fails=less(0.0, code),
+        allowed=allowed,
+        action=r.action,
+        ramped=equal(s.share, 1.0),
+        arrived=holds(s.arrived),
+        acts=~equal(sum(abs(s.command)), 0.0) & equal(s.hold, 0.0),
+    )
+    mode = transitions.moved(s.mode, events)
+    entered = ~equal(mode, s.mode)
+    stops = entered & equal(mode, transitions.STOPPING)
+    enables = entered & equal(mode, transitions.RAMPING_IN)
+    clears = entered & equal(mode, transitions.OFF) & equal(s.mode, transitions.FAULT)
+    external = stops & equal(code, 0.0)
+    usable = ~any_of(less_equal(p.timeout, now - m.received))
+    grips = transitions.begins_to_hold(s, r, p.can_hold, usable)
+    doubt = select(external, r.doubt, doubt)
+
+    # which state torques follow
+    rests = at_rest & ~enables
+    doubted = (holds(s.doubted) | (stops & equal(doubt, checks.STATE))) & ~rests & ~enables
+    rates_doubted = holds(s.rates_doubted) | (stops & equal(doubt, checks.VELOCITY))
+    rates_doubted = rates_doubted & ~rests & ~enables
+    known = ~command.any_unknown(m.q)
+    follows = known & ~doubted
+    q = select(for_each(follows, n), m.q, s.trusted)
+    g = select(for_each(follows | holds(s.doubted), n), g, s.g)
+    share = select(less(0.0, p.filter), dt / (p.filter + dt), 1.0)
+    within = clipped(m.qd, -p.fastest, p.fastest)
+    smooth = select(m.new, s.smooth + share * (within - s.smooth), s.smooth)
+
+    # the record so far
+    supported = ~at_rest | (equal(s.hold, 1.0) & holds(s.proven))
+    measures = less(0.0, p.effort_check) & evidence.shown(m.effort, p)
+    supported = supported | (measures & (equal(s.hold, 1.0) | ~evidence.idle(m.effort, p)))
+    start = select(for_each(at_rest & holds(p.starts_from_effort), n), m.effort, s.command)
+    resets = enables | grips
+    s = s._replace(
+        now=select(sends, now, s.now),
+        stood=stood,
+        mode=mode,
+        since=select(entered | grips, now, s.since),
+        fault=select(stops, select(external, -1.0, code), select(clears, 0.0, s.fault)),
+        fault_joint=select(stops, joint, s.fault_joint),
+        fault_value=select(stops, value, s.fault_value),
+        fault_limit=select(stops, limit, s.fault_limit),
+        doubt=select(stops, doubt, select(clears | enables, 0.0, s.doubt)),
+        **{name: getattr(m, name) for name in m._fields if name in State._fields},
+        **{name: getattr(seen, name) for name in seen._fields if name in State._fields},
+        **{name: getattr(shows, name) for name in shows._fields if name in State._fields},
+        doubted=1.0 * doubted,
+        rates_doubted=1.0 * rates_doubted,
+        trusted=q,
+        g=g,
+        smooth=smooth,
+        verified=select(enables, 1.0 * supported, s.verified),
+        start=select(for_each(enables, n), start, select(for_each(grips, n), 0.0, s.start)),
+        share=select(resets, 0.0, s.share),
+        asked_count=select(enables, 0.0, s.asked_count),
+        settling=select(enables | holds(r.settle), now + p.settle_time, s.settling),
+    )
+    s = s._replace(
+        deviations=select(for_each(enables, n), 0.0, s.deviations),
+        opposed=select(clears, 0.0, s.opposed),
+    )
+    s = evidence.begun(s, m.q, resets, enables & supported, enables & supported)
+    s = ramps.with_springs_at(s, m.q, enables)
+
+    # torques, and the command within all limits
+    s = command.with_hold(s, p, entered, q, grips, now)
+    s = command.with_slip(s, x, p, q, entered | grips)
+    t = torques(arm, s, x, p, q, smooth, g, representation)
+    g_held = gravity_torques(arm, s, s.held, representation)
+    acts = less(now - s.received, 2.0 * s.interval + 1e-9) | equal(s.interval, 0.0)
+    torque, share, released, ends = command.wanted(s, x, p, t, g_held, acts)
+    limited = command.limited(s, p, torque, now)
+    arrived = ends & all_of(less_equal(abs(limited - released), ROUNDING * p.effort))
+    s = command.remembered(s._replace(share=share), r, p, limited, arrived, now)
+    fresh_for = least(p.timeout - (now - s.received))
+    return s, command.output(s, p, g_held), checks.verdict(rows, max(fresh_for, 0.0))
+
+
+def initial(layouts: Period, p: Settings) -> State:
+    """Return the state of an arm of which nothing is known, with what is set in force."""
+    n = layouts.model.n
+    unknown = dict.fromkeys(State._fields, 0.0)
+    nan = (
+        "now", "fault_joint", "fault_value", "fault_limit", "stamp", "q", "qd", "effort",
+        "suspect", "suspect_stamp", "trusted", "g", "commanded_at", "held", "change", "change_qd",
+    )  # fmt: skip
+    unknown |= dict.fromkeys(nan, math.nan)
+    unknown |= dict.fromkeys(("received", "switched_at", "gravity_end"), -math.inf)
+    unknown |= dict.fromkeys(("loads_end", "gains_end", "settling"), -math.inf)
+    forever = ("unknown_since", "saturated_since", "whole_at", "disagree_since", "alone_since")
+    unknown |= dict.fromkeys(forever, math.inf)
+    unknown |= {"most_share": 1.0, "slipped": -1.0}
+    low, high = p.spring_low + p.zone, p.spring_high - p.zone
+    filled = State(**unknown)._replace(
+        gravity=p.gravity, gravity_goal=p.gravity, loads=p.loads, loads_goal=p.loads,
+        scale=p.scale, damping=p.damping, friction=p.friction, zone=p.zone, gains_goal=p.gains,
+        spring_low=low, spring_high=high,
+    )  # fmt: skip
+    vector = layouts.state.packed(filled).astype(float)
+    assert vector.size == layouts.state.size
+    assert n == len(p.effort)
+    return layouts.state.unpacked(vector)

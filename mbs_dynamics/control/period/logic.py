@@ -1,0 +1,75 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions of all joints, and numbers that are conditions, on floats and symbols alike."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_, or_
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.compiler import equal, less, max, min, select
+
+
+def holds(x: Any) -> Any:
+    """Return the conditions of numbers that are 1.0 or 0.0. A NaN does not hold."""
+    return less(0.5, x)
+
+
+def any_of(conditions: Any) -> Any:
+    """Return the condition that any of the conditions (n,) holds."""
+    return reduce(or_, conditions)
+
+
+def all_of(conditions: Any) -> Any:
+    """Return the condition that all of the conditions (n,) hold."""
+    return reduce(and_, conditions)
+
+
+def is_one_of(number: Any, values: tuple[float, ...]) -> Any:
+    """Return the condition that a number is one of some constants."""
+    return reduce(or_, [equal(number, value) for value in values])
+
+
+def largest(values: Any) -> Any:
+    """Return the largest of numbers (n,)."""
+    return reduce(max, values)
+
+
+def least(values: Any) -> Any:
+    """Return the least of numbers (n,)."""
+    return reduce(min, values)
+
+
+def clipped(x: Any, low: Any, high: Any) -> Any:
+    """Return numbers between limits; a NaN remains one."""
+    return max(low, min(x, high))
+
+
+def count_if(condition: Any, count: Any) -> Any:
+    """Return ``count`` + 1 where the condition holds, else 0."""
+    return select(condition, count + 1.0, 0.0 * count)
+
+
+def for_each(condition: Any, n: int) -> Any:
+    """Return a condition once for each of n joints."""
+    row = np.empty(n, dtype=object)
+    row[:] = [condition] * n
+    return row
+
+
+def first_of(fails: Any, values: Any, limits: Any) -> tuple[Any, Any, Any]:
+    """Return the first of the joints (n,) whose condition holds, its value and limit.
+
+    NaN where none does.
+    """
+    joint: Any = np.nan
+    value: Any = np.nan
+    limit: Any = np.nan
+    for k in reversed(range(len(fails))):
+        joint = select(fails[k], float(k), joint)
+        value = select(fails[k], values[k], value)
+        limit = select(fails[k], limits[k], limit)
+    return joint, value, limit

@@ -1,0 +1,112 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The input of a period: which reports of joints are used, and what is known of the arm then.
+
+Whatever is refused here counts as missing. A joint of which nothing is used for its timeout is a
+fault, so that a single bad report stops nothing, and bad ones do not pass for an arm that moves.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min, round, select
+from mbs_dynamics.control.period.logic import any_of, holds
+from mbs_dynamics.control.period.records import Sample, Settings, State
+
+NOT_FINITE, LATE, BACKWARDS, JUMP = 1.0, 2.0, 3.0, 4.0
+"""Why a report is refused: it holds NaN or absurd numbers, its stamp is later than now, or before
+that of the report before, or its position cannot follow from that before."""
+
+LARGEST = 1e9
+"""States of this size in SI units are no measurements."""
+
+SLACK = 0.05
+"""Jump in rad or m that is accepted beyond what the velocity explains, for jitter of stamps."""
+
+TURN = 2.0 * math.pi
+
+
+class Measured(NamedTuple):
+    """What is known after the reports of a period; see the fields of the same names of State."""
+
+    new: Any
+    """(n,) conditions that a report was used."""
+    heard: Any
+    """The condition that one of a commanded joint was."""
+    elapsed: Any
+    """(n,) time since the report before, by stamps."""
+    stamp: Any
+    received: Any
+    interval: Any
+    q: Any
+    turned: Any
+    qd: Any
+    effort: Any
+    refused: Any
+    refused_by: Any
+    suspect: Any
+    suspect_stamp: Any
+    restarts: Any
+    """(n,) conditions that a position is the first one, or has jumped while nothing moved by it."""
+
+
+def jumps(moved: Any, elapsed: Any, fastest: Any) -> Any:
+    """Return the conditions that joints moved by more than twice their velocity limit allows."""
+    return less(SLACK + 2.0 * fastest * max(elapsed, 0.0), abs(moved))
+
+
+def whole_turns(angle: Any, turning: Any) -> Any:
+    """Return the whole turns in rad that are nearest to angles of joints without limits, else 0."""
+    return select(holds(turning) & ~isnan(angle), TURN * round(angle / TURN), 0.0 * turning)
+
+
+def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
+    """Return what is known after the reports of a sample; ``engaged``: torques act."""
+    first = isnan(s.stamp)
+    turned = whole_turns(s.q - x.q, p.turning)
+    q = x.q + turned
+    elapsed = x.stamp - s.stamp
+    moved = q - s.q
+    difference = select(first, 0.0 * moved, moved / elapsed)
+    qd = select(isnan(x.qd) & holds(p.differentiates), select(first, 0.0, difference), x.qd)
+
+    silent = less_equal(p.timeout, x.now - s.received)
+    jumped = ~first & jumps(moved, elapsed, p.fastest)
+    harmless = ~engaged & (less_equal(p.timeout, elapsed) | silent)  # nothing moves by it
+    refused = select(jumped & ~harmless, JUMP, 0.0)
+    refused = select(first | silent | less(s.stamp, x.stamp), refused, BACKWARDS)
+    refused = select(less_equal(x.stamp, x.now + p.ahead), refused, LATE)
+    refused = select(less(abs(q) + abs(qd), LARGEST), refused, NOT_FINITE)
+    by = select(equal(refused, JUMP), moved, select(equal(refused, LATE), x.stamp - x.now, elapsed))
+
+    reported = holds(x.reported) & ~equal(x.stamp, s.stamp)
+    new = reported & equal(refused, 0.0)
+    suspicious = reported & equal(refused, JUMP)
+    apart = q - s.suspect
+    apart = apart - whole_turns(apart, p.turning)
+    agrees = isnan(s.suspect) | ~jumps(apart, x.stamp - s.suspect_stamp, p.fastest)
+    suspect = select(suspicious & agrees, q, select(suspicious | new, math.nan, s.suspect))
+
+    gap = x.received - s.received
+    regular = new & less(0.0, gap) & less(gap, p.timeout)
+    before = select(less(0.0, s.interval), s.interval, gap)
+    interval = before + 0.1 * (min(gap, 3.0 * before) - before)  # limits the influence of a pause
+    return Measured(
+        new=new,
+        heard=any_of(new & holds(p.commanded)),
+        elapsed=elapsed,
+        stamp=select(new, x.stamp, s.stamp),
+        received=select(new, x.received, s.received),
+        interval=select(regular, interval, s.interval),
+        q=select(new, q, s.q),
+        turned=select(new, turned, s.turned),
+        qd=select(new, qd, s.qd),
+        effort=select(new, x.effort, s.effort),
+        refused=select(reported, refused, s.refused),
+        refused_by=select(reported, by, s.refused_by),
+        suspect=suspect,
+        suspect_stamp=select(suspicious, x.stamp, s.suspect_stamp),
+        restarts=new & (first | jumped),
+    )

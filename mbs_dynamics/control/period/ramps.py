@@ -1,0 +1,71 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Gravity, loads and gains on their way to what is set: in a straight line, in a given time.
+
+What is set acts in every mode, and no matter who read it before: values follow from state and time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mbs_dynamics.compiler import equal, less, max, min, select
+from mbs_dynamics.control.period.logic import any_of, for_each
+from mbs_dynamics.control.period.records import Settings, State
+
+
+def ramped(value: Any, goal: Any, end: Any, now: Any, dt: Any) -> Any:
+    """Return a value, dt after the latest one, on a line that meets the goal at the time ``end``.
+
+    It is the goal from then on.
+    """
+    left = end - (now - dt)
+    share = select(less(now, end), min(1.0, dt / max(left, 1e-9)), 1.0)
+    return select(equal(share, 1.0), goal, value + share * (goal - value))
+
+
+def with_parameters(s: State, p: Settings, now: Any, dt: Any, at_rest: Any, q: Any) -> State:
+    """Return the state with gravity, loads and gains in force now.
+
+    They change at once while the arm is at rest. ``q`` (n,) are its positions, beyond which no
+    limit spring begins anew.
+    """
+    new_gravity = any_of(~equal(p.gravity, s.gravity_goal))
+    new_loads = any_of(~equal(p.loads.ravel(), s.loads_goal.ravel())) if p.loads.size else False
+    new_gains = ~equal(p.gains, s.gains_goal)
+    ramp = select(at_rest, 0.0, p.ramp_out)
+    gravity_end = select(new_gravity, now + ramp, select(at_rest, now, s.gravity_end))
+    loads_end = select(
+        new_loads,
+        now + select(at_rest, 0.0, p.loads_time),
+        select(at_rest, now, s.loads_end),
+    )
+    gains_end = select(new_gains, now + ramp, select(at_rest, now, s.gains_end))
+    zone = ramped(s.zone, p.zone, gains_end, now, dt)
+    width = min(zone, 0.25 * (p.spring_high - p.spring_low))
+    low, high = p.spring_low + width, p.spring_high - width
+    return s._replace(
+        gravity=ramped(s.gravity, p.gravity, gravity_end, now, dt),
+        gravity_goal=p.gravity,
+        gravity_end=gravity_end,
+        loads=ramped(s.loads, p.loads, loads_end, now, dt),
+        loads_goal=p.loads,
+        loads_end=loads_end,
+        scale=ramped(s.scale, p.scale, gains_end, now, dt),
+        damping=ramped(s.damping, p.damping, gains_end, now, dt),
+        friction=ramped(s.friction, p.friction, gains_end, now, dt),
+        zone=zone,
+        gains_goal=p.gains,
+        gains_end=gains_end,
+        spring_low=min(low, max(s.spring_low, q)),
+        spring_high=max(high, min(s.spring_high, q)),
+    )
+
+
+def with_springs_at(s: State, q: Any, begins: Any) -> State:
+    """Return the state whose limit springs begin no further inside than the positions q (n,)."""
+    begins = for_each(begins, len(q))
+    return s._replace(
+        spring_low=select(begins, min(s.spring_low, q), s.spring_low),
+        spring_high=select(begins, max(s.spring_high, q), s.spring_high),
+    )

@@ -1,0 +1,108 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of a period from those that users state, and from the model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.period.command import HOLD_TORQUE, RAMP_DOWN, ZERO
+from mbs_dynamics.control.period.records import NEVER, Settings
+from mbs_dynamics.control.settings import LARGEST_SHARE, RATE_SHARE, ArmSettings
+from mbs_dynamics.control.turns import turning
+from mbs_dynamics.model.coordinates import bounded
+from mbs_dynamics.model.model import Model
+
+REACTIONS = {"ramp_down": RAMP_DOWN, "hold": HOLD_TORQUE, "zero": ZERO}
+
+
+def period_settings(
+    model: Model,
+    joints: Sequence[int],
+    given: ArmSettings,
+    gravity: FloatArray,
+    loads: FloatArray,
+    *,
+    loads_time: float | None = None,
+    stiffness: Sequence[float] = (),
+    damping: Sequence[float] = (),
+    slip: Sequence[float] = (),
+    can_hold: bool = False,
+    hottest: float = math.inf,
+    longest_pause: float = math.inf,
+    hand_over: float = 0.0,
+) -> Settings:
+    """Return the settings of the period of an arm.
+
+    ``joints`` are the coordinates of ``given.joints``; ``gravity`` (3,) in m/s^2 and the parameters
+    ``loads`` (nb, 10) of all bodies are those that are aimed at. ``stiffness``, ``damping`` and
+    ``slip`` (m,) are those of the drives. ``loads_time`` in s: by default ``ramp_time``.
+    """
+    n, own = model.n, list(joints)
+
+    def of_commanded(values: object, otherwise: float = 0.0) -> FloatArray:
+        row = np.full(n, otherwise)
+        row[own] = np.minimum(np.asarray(values, dtype=float), NEVER)
+        return row
+
+    limited = bounded(model.lower, model.upper)
+    low, high = np.where(limited, model.lower, -NEVER), np.where(limited, model.upper, NEVER)
+    margin = given.position_margin
+    stated = np.where(np.isfinite(model.effort_limits), model.effort_limits, 0.0)[own]
+    limits = np.asarray(given.effort_limits)
+    efforts = given.effort_scale * np.where(limits > 0.0, limits, stated)
+    rates = [given.effort_rate_limit or RATE_SHARE * x for x in efforts]
+    timeout = np.full(n, given.other_joints_timeout)
+    timeout[own] = given.stale_timeout
+    for name in given.fixed:
+        timeout[model.joint_names.index(name)] = math.inf
+    coulomb = [
+        model.joints[k].friction if x < 0.0 else x for x, k in zip(given.friction, own, strict=True)
+    ]
+    gains = [given.gravity_scale, given.damping, given.friction, given.friction_scale]
+    return Settings(
+        commanded=of_commanded(1.0),
+        turning=np.array(turning(model), dtype=float),
+        low=np.where(limited, low - margin, low),
+        high=np.where(limited, high + margin, high),
+        spring_low=low,
+        spring_high=high,
+        fastest=np.minimum(model.velocity_limits, NEVER),
+        effort=of_commanded(efforts),
+        rate=of_commanded(rates),
+        timeout=timeout,
+        ahead=given.stale_timeout,
+        longest_pause=longest_pause,
+        differentiates=float(given.velocity_from_position),
+        frozen_timeout=given.frozen_timeout,
+        tolerance=given.tracking_tolerance,
+        hottest=hottest,
+        saturation=given.saturation_timeout,
+        effort_check=float(("off", "auto", "always").index(given.effort_check)),
+        effort_tolerance=given.effort_tolerance,
+        starts_from_effort=float(given.start_from == "effort"),
+        collides=float(bool(given.collision_file)),
+        watches_efforts=0.0,
+        can_hold=float(can_hold),
+        stiffness=of_commanded(stiffness) if len(stiffness) else np.zeros(n),
+        drive_damping=of_commanded(damping) if len(damping) else np.zeros(n),
+        slip=of_commanded(slip, NEVER) if len(slip) else np.full(n, NEVER),
+        on_fault=REACTIONS[given.on_fault],
+        ramp_in=given.ramp_in_time,
+        ramp_out=given.ramp_time,
+        hand_over=hand_over,
+        settle_time=given.settle_time,
+        filter=given.velocity_filter,
+        gravity=gravity,
+        loads=loads,
+        loads_time=given.ramp_time if loads_time is None else loads_time,
+        gains=float(hash((*gains, given.limit_zone)) % 2**40),
+        scale=of_commanded(given.gravity_scale),
+        damping=of_commanded(given.damping),
+        friction=of_commanded(np.multiply(min(given.friction_scale, LARGEST_SHARE), coulomb)),
+        zone=given.limit_zone,
+    )

@@ -1,0 +1,72 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The torques that an arm needs: gravity, damping, and assist.
+
+    gravity = scale g(q)
+    damping = -D qd - s M(q) qd
+    assist  = friction compensation - springs near the position limits + a law
+
+Gravity torques hold the arm. Damping only dissipates energy; s fades to zero after enabling. Assist
+can add energy. The three are kept apart, since an arm that is released may have damping, but no
+assist, and one whose state is not known neither.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import mbs_dynamics as mbs
+from mbs_dynamics.compiler import abs, less, max, min, select, sqrt
+from mbs_dynamics.control.period.logic import all_of, largest
+from mbs_dynamics.control.period.records import NEVER, Sample, Settings, State
+from mbs_dynamics.representation.tree import Tree
+
+FRICTION_SPEED = 0.05
+"""Speed in rad/s or m/s at which 71 % of the friction compensation is reached."""
+
+LIMIT_FREQUENCY = 10.0
+"""Natural frequency in rad/s of a joint on its limit spring while the others stand still."""
+
+SETTLING, PERIODS = 0.1, 5.0
+"""Time constant in s of the damping of the momentum, at least so many periods, for stability."""
+
+
+class Torques(NamedTuple):
+    """Torques of the joints, each (n,) in N m or N."""
+
+    gravity: Any
+    damping: Any
+    assist: Any
+    law_fails: Any
+    """The condition that a law returned a NaN or an absurd torque."""
+
+
+def gravity_torques(tree: Tree, s: State, q: Any, representation: str) -> Any:
+    """Return the scaled gravity torques (n,) of the arm with its loads at q (n,)."""
+    return s.scale * mbs.gravity_torques(tree, q, representation=representation)
+
+
+def torques(
+    tree: Tree, s: State, x: Sample, p: Settings, q: Any, qd: Any, g: Any, representation: str
+) -> Torques:
+    """Return the torques at trusted positions q (n,), for velocities qd (n,), and g (n,)."""
+    M = mbs.mass_matrix(tree, q, representation=representation)
+
+    longest = max(SETTLING, PERIODS * largest(s.interval))
+    left = select(less(x.now, s.settling), (s.settling - x.now) / p.settle_time, 0.0)
+    settling = left / longest
+    damping = -s.damping * qd - settling * (M @ qd)
+
+    # F v / sqrt(v^2 + v0^2): less power than friction dissipates at any velocity
+    assist = s.friction * qd / sqrt(qd * qd + FRICTION_SPEED**2)
+    low, high = less(q, s.spring_low), less(s.spring_high, q)
+    depth = select(low, q - s.spring_low, select(high, q - s.spring_high, 0.0 * q))
+    inertia = np.diag(M)
+    share = min(1.0, abs(depth) / max(s.zone, 1e-6))
+    w = LIMIT_FREQUENCY
+    spring = inertia * (w * w * depth + 2.0 * w * share * qd)
+    assist = assist - select(less(0.0, s.zone), spring, 0.0 * spring)
+    fine = all_of(less(abs(x.law), NEVER))
+    return Torques(g, damping, assist + select(fine, x.law, 0.0 * g), ~fine)

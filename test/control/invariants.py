@@ -1,0 +1,397 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""What holds of every period of a guarded arm, whatever happened before.
+
+Each function takes one period of many arms, and returns for each arm whether the invariant holds.
+They are written with NumPy alone, from what an arm must do, and share no code with the period.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from random_periods import Step
+
+OFF, RAMPING_IN, ON, RAMPING_OUT, STOPPING, FAULT = range(6)
+EPS = 1e-9
+
+
+def _now(c: Step) -> Any:
+    """The time of a period: that of the one before if it runs backwards, or is no number."""
+    now = np.where(np.isfinite(c.sample.now), c.sample.now, c.before.now)
+    return np.fmax(now, c.before.now)
+
+
+def _engaged(s: Any) -> Any:
+    return np.isin(s.mode, (RAMPING_IN, ON))
+
+
+def _all(conditions: Any) -> Any:
+    return np.asarray(conditions).all(axis=-1)
+
+
+def numbers_are_finite(c: Step) -> Any:
+    """What motors are told is finite, and gains are shares."""
+    o = c.output
+    fine = [np.isfinite(x) for x in (o.torque, o.stiffness, o.damping)]
+    position = np.isfinite(o.position) | ~(o.stiffness > 0.0)
+    shares = [(x >= 0.0) & (x <= 1.0) for x in (o.stiffness, o.damping)]
+    return _all(np.concatenate([*fine, position, *shares], axis=-1))
+
+
+def torques_are_within_limits(c: Step) -> Any:
+    """No torque exceeds its limit."""
+    return _all(np.abs(c.output.torque) <= c.settings.effort)
+
+
+def rates_are_within_limits(c: Step) -> Any:
+    """No torque changes faster than its rate limit, by the clock of the periods."""
+    elapsed = np.nan_to_num(_now(c) - c.before.commanded_at)[:, None]
+    elapsed = np.where(c.request.sends[:, None] > 0.5, np.maximum(elapsed, 0.0), 0.0)
+    change = np.abs(c.after.command - c.before.command)
+    return _all(change <= c.settings.rate * elapsed * (1.0 + EPS) + EPS)
+
+
+def time_does_not_run_backwards(c: Step) -> Any:
+    """The time of the periods does not run backwards, and is never NaN once it is known."""
+    return np.isnan(c.before.now) | (c.after.now >= c.before.now)
+
+
+LEGAL = {
+    (OFF, RAMPING_IN), (RAMPING_IN, ON), (RAMPING_IN, RAMPING_OUT), (RAMPING_IN, STOPPING),
+    (ON, RAMPING_OUT), (ON, STOPPING), (RAMPING_OUT, OFF), (STOPPING, FAULT), (FAULT, OFF),
+    (FAULT, RAMPING_OUT),
+}  # fmt: skip
+
+
+def transitions_are_legal(c: Step) -> Any:
+    """The mode stays, or goes to one that follows it."""
+    pairs = zip(c.before.mode.astype(int), c.after.mode.astype(int), strict=True)
+    return np.array([a == b or (a, b) in LEGAL for a, b in pairs])
+
+
+def a_fault_stays_until_it_is_cleared(c: Step) -> Any:
+    """A latched fault ends by a request alone, and its number does not change meanwhile."""
+    was = np.isin(c.before.mode, (STOPPING, FAULT))
+    ended = np.isin(c.after.mode, (OFF, RAMPING_OUT))
+    cleared = (c.request.action == 3) & (c.before.mode == FAULT)
+    same = (c.after.fault == c.before.fault) | (ended & (c.after.fault == 0.0))
+    return ~was | (same & (~ended | cleared))
+
+
+def _begins(c: Step) -> Any:
+    return (c.before.mode == OFF) & (c.after.mode == RAMPING_IN)
+
+
+def torques_begin_by_request(c: Step) -> Any:
+    """Torques are enabled by a request, in a state that is new and complete."""
+    age = _now(c)[:, None] - c.after.received
+    fresh = _all((age < c.settings.timeout) & np.isfinite(c.after.q))
+    return ~_begins(c) | ((c.request.action == 1) & fresh & (c.after.refused == 0).all(axis=-1))
+
+
+def torques_begin_where_they_can_hold(c: Step) -> Any:
+    """Torques are enabled only if gravity needs no more than the limits, which are positive."""
+    p = c.settings
+    return ~_begins(c) | _all((p.effort > 0.0) & (np.abs(c.after.g) <= p.effort))
+
+
+def torques_begin_unless_efforts_contradict_them(c: Step) -> Any:
+    """Efforts of drives that hold the arm agree with gravity, and are known where they must be."""
+    p, effort, check = c.settings, c.after.effort, c.settings.effort_check
+    known = _all(np.isfinite(effort))
+    must = (check == 2) | (p.starts_from_effort > 0.5)
+    off = np.abs(effort - c.after.g) / p.effort
+    bound = 0.02 + p.effort_tolerance * (np.abs(c.after.g) / p.effort).max(axis=-1)
+    agree = _all(off <= bound[:, None] + EPS)
+    compared = known & (effort != 0.0).any(axis=-1) & (check > 0) & (c.before.hold == 1.0)
+    return ~_begins(c) | ((known | ~must) & (agree | ~compared))
+
+
+def torques_begin_unless_evidence_contradicts_them(c: Step) -> Any:
+    """What has contradicted the torques is cleared before they are enabled."""
+    return ~_begins(c) | (c.before.opposed == 0.0)
+
+
+def an_engaged_arm_is_not_opposed(c: Step) -> Any:
+    """Evidence against the torques of an engaged arm stops it, and gravity torques do not grow."""
+    return ~_engaged(c.after) | (c.after.opposed == 0.0)
+
+
+def an_engaged_arm_has_efforts_that_are_demanded(c: Step) -> Any:
+    """Efforts that end while torques are commanded are a fault where they were demanded."""
+    missing = _now(c) - c.after.unknown_since >= c.settings.timeout.max(axis=-1)
+    return ~_engaged(c.after) | ~(missing & (c.settings.effort_check == 2))
+
+
+def an_engaged_arm_is_not_saturated_for_long(c: Step) -> Any:
+    """No joint of an engaged arm stays at its limit for longer than is set."""
+    long = _now(c)[:, None] - c.before.saturated_since > c.settings.saturation[:, None]
+    return ~(_engaged(c.before) & _engaged(c.after)) | _all(~long)
+
+
+def an_engaged_arm_has_finite_gravity_torques(c: Step) -> Any:
+    """No torque of an engaged arm comes from numbers that are none."""
+    return ~_engaged(c.after) | _all(np.isfinite(c.after.g))
+
+
+def velocities_that_positions_contradict_do_not_damp(c: Step) -> Any:
+    """A reported velocity beyond the limit that positions do not confirm is doubted."""
+    s = c.after
+    speed = (s.q - s.slow_q) / 0.04
+    reading = (s.mean_qd**2 * 0.5 > speed * s.mean_qd) & (np.abs(s.mean_qd) > c.settings.fastest)
+    reading = reading & (np.abs(s.qd) > c.settings.fastest)
+    stops = _engaged(c.before) & (s.mode == STOPPING)
+    first = stops & (s.fault == VELOCITY_LIMIT) & reading.any(axis=-1)
+    return ~first
+
+
+def a_doubted_state_is_doubted(c: Step) -> Any:
+    """States are doubted once they are missing or frozen."""
+    stops = _engaged(c.before) & (c.after.mode == STOPPING) & np.isin(c.after.fault, UNTRUSTED)
+    return ~stops | (c.after.doubted > 0.5)
+
+
+def a_doubt_names_its_part(c: Step) -> Any:
+    """A jumping encoder, a motor that does not obey, and an opposed arm are doubted as such."""
+    stops = _engaged(c.before) & (c.after.mode == STOPPING)
+    wrong = np.zeros_like(stops)
+    for number, doubt in DOUBTS.items():
+        wrong |= (c.after.fault == number) & (c.after.doubt != doubt)
+    return ~(stops & wrong)
+
+
+VELOCITY_LIMIT = -2
+"""Number of the check of reported velocities; set by the test, as those below."""
+
+UNTRUSTED: tuple[int, ...] = ()
+"""Numbers of checks after which states are doubted."""
+
+DOUBTS: dict[int, float] = {}
+"""Doubts by the numbers of checks."""
+
+
+def a_release_is_obeyed(c: Step) -> Any:
+    """Whatever is asked for or fails, an engaged arm that is to stop is not engaged after that."""
+    asked = np.isin(c.request.action, (2, 5))
+    return ~(_engaged(c.before) & asked) | ~_engaged(c.after)
+
+
+def the_arm_has_a_holder(c: Step) -> Any:
+    """Drives that can hold the arm do so, unless whole torques hold it, or nobody ever has."""
+    can = c.settings.can_hold > 0.5
+    torques = (c.after.mode == ON) & (c.after.share == 1.0)
+    holds = (c.after.hold == 1.0) | torques
+    return ~can | (c.after.mode == OFF) | holds
+
+
+def drives_hold_after_a_release(c: Step) -> Any:
+    """Drives that held the arm, or took it over, go on until torques hold it again."""
+    held = (c.before.hold == 1.0) & ~_engaged(c.before)
+    return ~held | (c.after.hold == 1.0)
+
+
+def no_torque_follows_a_doubted_state(c: Step) -> Any:
+    """Once states are doubted, trusted positions stay, until the arm is at rest."""
+    doubted = (c.after.doubted > 0.5)[:, None]
+    same = (c.after.trusted == c.before.trusted) | np.isnan(c.before.trusted)
+    return _all(~doubted | same)
+
+
+def drives_hold_trusted_positions(c: Step) -> Any:
+    """Positions to be held are those that were trusted last when the drives took over."""
+    takes = _engaged(c.before) & ~_engaged(c.after) & (c.settings.can_hold > 0.5)
+    keeps = (c.after.doubt == 4) & (c.after.mode == STOPPING)  # gravity is doubted
+    from_trusted = np.abs(c.after.held - c.after.trusted) <= EPS
+    return ~takes | _all(from_trusted | keeps[:, None])
+
+
+def held_positions_move_by_slip_alone(c: Step) -> Any:
+    """Held positions change only when drives begin to hold, or do not hold the arm."""
+    rests = ~_engaged(c.before) & ~_engaged(c.after) & (c.before.hold == 1.0)
+    moved = np.abs(c.after.held - c.before.held) > EPS
+    off = np.abs(c.before.held - c.after.trusted) > c.settings.slip
+    return _all(~(rests[:, None] & moved) | off)
+
+
+def a_doubted_encoder_damps(c: Step) -> Any:
+    """The drive of a joint whose encoder is doubted only damps."""
+    n = c.output.torque.shape[-1]
+    at = c.after.fault_joint[:, None] == np.arange(n)
+    stopped = np.isin(c.after.mode, (STOPPING, FAULT)) & (c.after.doubt == 3)
+    return _all(~(at & stopped[:, None]) | (c.output.stiffness == 0.0))
+
+
+def a_doubted_motor_loses_its_torque(c: Step) -> Any:
+    """The torque of a motor that is doubted does not grow in size."""
+    n = c.output.torque.shape[-1]
+    at = c.after.fault_joint[:, None] == np.arange(n)
+    stopped = np.isin(c.after.mode, (STOPPING, FAULT)) & (c.after.doubt == 5)
+    stopped = stopped & ((c.settings.can_hold > 0.5) | (c.settings.on_fault != 1))
+    grows = np.abs(c.after.command) > np.abs(c.before.command) + EPS
+    return _all(~(at & stopped[:, None] & grows))
+
+
+def a_single_bad_report_stops_nothing(c: Step) -> Any:
+    """A report that is refused is no fault while the one before is not too old."""
+    bad = (c.sample.reported < 0.5) | (c.after.refused > 0)
+    age = _now(c)[:, None] - c.after.received
+    only = (bad | True) & (age < c.settings.timeout)
+    stale = np.isin(c.after.fault, STALE) & (c.after.mode == STOPPING)
+    begins = stale & _engaged(c.before)
+    return ~begins | ~_all(only)
+
+
+STALE: tuple[int, ...] = ()
+"""Numbers of the checks that no report of a joint was used; set by the test."""
+
+
+def an_engaged_arm_is_not_stale(c: Step) -> Any:
+    """No joint of an engaged arm has been without a used report for its timeout."""
+    age = _now(c)[:, None] - c.after.received
+    return ~_engaged(c.after) | _all(age < c.settings.timeout)
+
+
+def an_engaged_arm_is_within_limits(c: Step) -> Any:
+    """No commanded joint of an engaged arm is beyond its position limits."""
+    p, q = c.settings, c.after.q
+    return ~_engaged(c.after) | _all((p.low <= q) & (q <= p.high) | (p.commanded < 0.5))
+
+
+def an_engaged_arm_is_not_too_fast(c: Step) -> Any:
+    """No joint moves faster than its limit for long, by positions or by velocities."""
+    p, s = c.settings, c.after
+    by_positions = np.abs(s.q - s.slow_q) <= 0.04 * p.fastest + EPS
+    by_velocities = (np.abs(s.mean_qd) <= p.fastest) | (np.abs(s.qd) <= p.fastest)
+    return ~_engaged(c.after) | _all(by_positions & by_velocities)
+
+
+def an_engaged_arm_has_no_drive_errors(c: Step) -> Any:
+    """No drive of an engaged arm reports an error, heat, or motors that are apart."""
+    x = c.sample
+    error = (x.error != 0.0) | (x.temperature > c.settings.hottest[:, None]) | (x.apart > 0.1)
+    return ~_engaged(c.after) | _all(~error | (x.reported < 0.5))
+
+
+def an_engaged_arm_gets_finite_laws(c: Step) -> Any:
+    """No law of an engaged arm returns a NaN."""
+    return ~_engaged(c.after) | _all(np.isfinite(c.sample.law))
+
+
+def an_engaged_arm_has_motors_that_obey(c: Step) -> Any:
+    """No measured effort of an engaged arm contradicts its command for long."""
+    return ~_engaged(c.after) | _all(c.after.deviations < 75.0)
+
+
+def an_engaged_arm_is_not_frozen(c: Step) -> Any:
+    """No joint moves by its velocity while its position stays the same."""
+    s, timeout = c.after, c.settings.frozen_timeout[:, None]
+    since = s.stamp - s.changed_at
+    new = s.stamp > c.before.stamp
+    return ~_engaged(c.after) | _all((since < timeout) | ~new)
+
+
+def an_engaged_arm_is_called_in_time(c: Step) -> Any:
+    """A pause between two periods, or a time that stands still, stops an engaged arm."""
+    pause = c.after.now - c.before.now
+    late = pause >= c.settings.longest_pause
+    was = _engaged(c.before)
+    return ~(was & _engaged(c.after)) | ~((late & (c.request.sends > 0.5)) | (c.after.stood >= 5))
+
+
+def unverified_torques_grow_slowly(c: Step) -> Any:
+    """Torques that nothing has shown to be right act by no more than their share of evidence."""
+    ramps = (c.after.mode == RAMPING_IN) & (c.after.weighing > 0.5)
+    return ~ramps | (c.after.share <= c.after.most_share + EPS)
+
+
+def what_is_set_is_in_force(c: Step) -> Any:
+    """Gravity, loads and gains are those that are set once their ramps are over, in any mode."""
+    s, p = c.after, c.settings
+    gravity = (np.abs(s.gravity - p.gravity) <= EPS).all(axis=-1)
+    loads = (np.abs(s.loads - p.loads) <= EPS).all(axis=(-2, -1))
+    gains = ((s.scale == p.scale) & (s.damping == p.damping)).all(axis=-1)
+    over = s.now[:, None] >= np.stack([s.gravity_end, s.loads_end, s.gains_end], axis=-1)
+    stands = np.isnan(s.now) | (c.request.sends < 0.5) | (c.after.now == c.before.now)
+    return _all(~over | np.stack([gravity, loads, gains], axis=-1)) | stands
+
+
+def ramps_end(c: Step) -> Any:
+    """No ramp of gravity, loads or gains ends later than its time from now."""
+    s, p = c.after, c.settings
+    left = np.stack([s.gravity_end, s.loads_end, s.gains_end], axis=-1) - _now(c)[:, None]
+    most = np.stack([p.ramp_out, p.loads_time, p.ramp_out], axis=-1)
+    return _all((left <= most + EPS) | ~np.isfinite(left))
+
+
+def positions_are_unwrapped(c: Step) -> Any:
+    """Positions of joints without limits change by less than a turn, in whole turns of reports."""
+    off = c.after.q - c.sample.q - c.after.turned
+    new = c.after.stamp > c.before.stamp
+    whole = np.abs(c.after.turned / (2.0 * np.pi) - np.round(c.after.turned / (2.0 * np.pi))) < EPS
+    step = np.abs(c.after.q - c.before.q) <= np.pi + EPS
+    known = np.isfinite(c.before.q)
+    turns = c.settings.turning > 0.5
+    return _all((~new | (np.abs(off) < 1e-6)) & whole & (~(new & known & turns) | step))
+
+
+def nothing_is_commanded_at_the_end(c: Step) -> Any:
+    """A disabled arm that no drive holds is given no torque, and is told so."""
+    rests = (c.after.mode == OFF) & (c.after.hold == 0.0)
+    return ~rests | ((c.output.torque == 0.0).all(axis=-1) & (c.output.active == 0.0))
+
+
+def damping_follows_new_states_alone(c: Step) -> Any:
+    """A limit of the torque of an engaged arm without states: that of gravity and start."""
+    old = (_now(c)[:, None] - c.after.received) >= 2.0 * c.after.interval + 1e-6
+    bare = c.after.start + c.after.share[:, None] * (c.after.g - c.after.start)
+    bare = np.clip(bare, -c.settings.effort, c.settings.effort)
+    ends = np.abs(c.after.command - bare) <= np.abs(c.before.command - bare) + 1e-6
+    known = (c.after.interval > 0.0) & (c.request.sends[:, None] > 0.5)
+    return ~_engaged(c.after) | _all(~(old & known) | ends | (c.before.g != c.after.g))
+
+
+INVARIANTS: tuple[Callable[[Step], Any], ...] = (
+    numbers_are_finite,
+    torques_are_within_limits,
+    rates_are_within_limits,
+    time_does_not_run_backwards,
+    transitions_are_legal,
+    a_fault_stays_until_it_is_cleared,
+    torques_begin_by_request,
+    torques_begin_where_they_can_hold,
+    torques_begin_unless_efforts_contradict_them,
+    torques_begin_unless_evidence_contradicts_them,
+    an_engaged_arm_is_not_opposed,
+    an_engaged_arm_has_efforts_that_are_demanded,
+    an_engaged_arm_is_not_saturated_for_long,
+    an_engaged_arm_has_finite_gravity_torques,
+    velocities_that_positions_contradict_do_not_damp,
+    a_doubted_state_is_doubted,
+    a_doubt_names_its_part,
+    a_release_is_obeyed,
+    the_arm_has_a_holder,
+    drives_hold_after_a_release,
+    no_torque_follows_a_doubted_state,
+    drives_hold_trusted_positions,
+    held_positions_move_by_slip_alone,
+    a_doubted_encoder_damps,
+    a_doubted_motor_loses_its_torque,
+    a_single_bad_report_stops_nothing,
+    an_engaged_arm_is_not_stale,
+    an_engaged_arm_is_within_limits,
+    an_engaged_arm_is_not_too_fast,
+    an_engaged_arm_has_no_drive_errors,
+    an_engaged_arm_gets_finite_laws,
+    an_engaged_arm_has_motors_that_obey,
+    an_engaged_arm_is_not_frozen,
+    an_engaged_arm_is_called_in_time,
+    unverified_torques_grow_slowly,
+    what_is_set_is_in_force,
+    ramps_end,
+    positions_are_unwrapped,
+    nothing_is_commanded_at_the_end,
+    damping_follows_new_states_alone,
+)

@@ -1,0 +1,255 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Random histories of guarded arms, many side by side, with faults and requests at any time."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import mbs_dynamics as mbs
+from mbs_dynamics.control.period import transitions
+from mbs_dynamics.control.period.function import Period, initial
+from mbs_dynamics.control.period.records import NEVER, Settings
+
+ARM = """
+<robot name="three"><link name="base"/>
+<link name="upper"><inertial><origin xyz="0.2 0 0"/><mass value="2"/>
+<inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="lower"><inertial><origin xyz="0.15 0 0.02"/><mass value="1"/>
+<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="hand"><inertial><origin xyz="0.05 0.02 0"/><mass value="0.5"/>
+<inertia ixx="0.002" iyy="0.002" izz="0.002" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>
+<axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="40" velocity="3"/></joint>
+<joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/>
+<origin xyz="0.4 0 0"/><axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="20" velocity="3"/>
+</joint>
+<joint name="wrist" type="continuous"><parent link="lower"/><child link="hand"/>
+<origin xyz="0.3 0 0"/><axis xyz="1 0 0"/><limit effort="5" velocity="6"/></joint></robot>
+"""
+"""An arm with two limited joints and one that turns without limits."""
+
+MODEL = mbs.Model.from_urdf(ARM)
+N = MODEL.n
+PERIOD = 0.004
+INERTIA = np.array([0.8, 0.2, 0.03])
+"""Inertias of joints of the simulated arm, in kg m^2."""
+
+
+def settings(layouts: Period, **options: Any) -> Settings:
+    """Return settings of this arm, with drives that can hold it."""
+    one = np.ones(N)
+    efforts = MODEL.effort_limits
+    low = np.where(np.isfinite(MODEL.lower), MODEL.lower, -NEVER)
+    high = np.where(np.isfinite(MODEL.upper), MODEL.upper, NEVER)
+    given = {
+        "commanded": one, "turning": np.array([0.0, 0.0, 1.0]), "low": low - 0.05,
+        "high": high + 0.05, "spring_low": low, "spring_high": high,
+        "fastest": MODEL.velocity_limits, "effort": efforts, "rate": 50.0 * efforts,
+        "timeout": 0.02 * one, "ahead": 0.02, "longest_pause": 0.02, "differentiates": 0.0,
+        "frozen_timeout": 0.05, "tolerance": 0.05, "hottest": 90.0, "saturation": 1.0,
+        "effort_check": 1.0, "effort_tolerance": 0.5, "starts_from_effort": 0.0, "collides": 0.0,
+        "watches_efforts": 0.0, "can_hold": 1.0, "stiffness": np.array([300.0, 150.0, 20.0]),
+        "drive_damping": np.array([15.0, 5.0, 0.5]), "slip": 0.1 * one, "on_fault": 0.0,
+        "ramp_in": 0.1, "ramp_out": 0.5, "hand_over": 0.1, "settle_time": 0.5, "filter": 0.0,
+        "gravity": np.array([0.0, 0.0, -9.81]),
+        "loads": np.zeros((len(layouts.model.body_names), 10)), "loads_time": 0.3, "gains": 0.0,
+        "scale": one, "damping": np.array([0.5, 0.3, 0.05]), "friction": 0.1 * one, "zone": 0.1,
+    }  # fmt: skip
+    return Settings(**(given | options))
+
+
+KINDS = (
+    "silent", "nan", "velocity_nan", "jump", "shift", "frozen", "backwards", "future", "effort_nan",
+    "effort_sign", "command_sign", "error", "hot", "apart", "pushed", "law", "law_nan",
+)  # fmt: skip
+"""Faults of one joint that begin at random and last some periods."""
+
+
+class Step(NamedTuple):
+    """One period of all histories."""
+
+    before: Any
+    sample: Any
+    request: Any
+    settings: Any
+    after: Any
+    output: Any
+    verdict: Any
+
+
+class Histories:
+    """Many arms with random faults and requests; ``faults``: their rate per period and joint."""
+
+    def __init__(self, count: int, seed: int, layouts: Period, faults: float = 0.001) -> None:
+        self.layouts, self.count, self.rate = layouts, count, faults
+        self.rng = rng = np.random.default_rng(seed)
+        self.q = rng.uniform(-1.5, 1.5, (count, N))
+        self.q[:, 2] *= 4.0
+        self.qd = np.zeros((count, N))
+        self.time = rng.uniform(0.0, 1e4, count)
+        self.settings = np.stack([self._settings() for _ in range(count)])
+        self.state = np.stack([self._initial(row) for row in self.settings])
+        self.kind = np.full((count, N), -1)
+        self.left = np.zeros((count, N), dtype=int)
+        self.shift = np.zeros((count, N))
+        self.latest = np.zeros((3, count, N))
+        self.torque = np.zeros((count, N))
+        self.stuck = np.zeros(count, dtype=int)
+        self.inputs: tuple[Any, Any, Any] = ()
+        """Samples, requests and settings of the latest period."""
+        self.result: Any = None
+
+    def _settings(self) -> Any:
+        rng = self.rng
+        drives = rng.random() < 0.7
+        given = settings(
+            self.layouts,
+            can_hold=float(drives),
+            on_fault=float(rng.integers(3)),
+            effort_check=float(rng.integers(3)),
+            tolerance=0.05 * (rng.random() < 0.7),
+            filter=0.01 * (rng.random() < 0.3),
+            ramp_in=rng.choice([0.0, 0.1, 0.3]),
+            saturation=rng.choice([0.1, 1.0]),
+            effort=MODEL.effort_limits * rng.choice([0.0, 0.3, 0.5, 1.0], p=[0.02, 0.08, 0.1, 0.8]),
+            starts_from_effort=float(rng.random() < 0.2),
+        )
+        if not drives:
+            zero = np.zeros(N)
+            given = given._replace(stiffness=zero, drive_damping=zero, hand_over=0.0)
+        return self.layouts.settings.packed(given).astype(float)
+
+    def _initial(self, row: Any) -> Any:
+        layout = self.layouts.settings
+        state = initial(self.layouts, layout.unpacked(row))
+        return self.layouts.state.packed(state).astype(float)
+
+    def _begin_faults(self) -> None:
+        rng = self.rng
+        begins = (rng.random((self.count, N)) < self.rate) & (self.left == 0)
+        self.kind = np.where(begins, rng.integers(len(KINDS), size=self.kind.shape), self.kind)
+        long = np.where(rng.random(self.kind.shape) < 0.5, 1, rng.integers(1, 60, self.kind.shape))
+        self.left = np.where(begins, long, np.maximum(self.left - 1, 0))
+        self.kind = np.where(self.left > 0, self.kind, -1)
+
+    def _is(self, name: str) -> Any:
+        return self.kind == KINDS.index(name)
+
+    def sample(self) -> Any:
+        """Return the samples of the next period of all arms."""
+        rng, n = self.rng, self.count
+        self._begin_faults()
+        self.time = self.time + PERIOD * rng.uniform(0.9, 1.1, n)
+        jump = rng.random(n)
+        self.time = np.where(jump < 2e-4, self.time + rng.uniform(0.01, 0.5, n), self.time)
+        self.stuck = np.where(jump > 1.0 - 1e-4, 10, np.maximum(self.stuck - 1, 0))
+        now = np.where(self.stuck > 0, np.nan if rng.random() < 0.5 else self.time[0], self.time)
+        now = np.where(rng.random(n) < 1e-4, self.time - 1.0, now)
+
+        noise = rng.normal(size=(3, n, N)) * np.array([1e-5, 2e-3, 0.02])[:, None, None]
+        q, qd, effort = self.q + noise[0], self.qd + noise[1], self.torque + noise[2]
+        q[:, 2] = (q[:, 2] + np.pi) % (2.0 * np.pi) - np.pi
+        self.shift = np.where(self._is("shift"), 0.8, 0.0)
+        q = q + self.shift + np.where(self._is("jump"), rng.uniform(-2.0, 2.0, q.shape), 0.0)
+        frozen = self._is("frozen")
+        q, qd = np.where(frozen, self.latest[0], q), np.where(frozen, self.latest[1], qd)
+        effort = np.where(frozen, self.latest[2], effort)
+        self.latest = np.stack([q, qd, effort])
+        stamp = self.time[:, None] - 0.001 + np.zeros(N)
+        stamp = stamp - np.where(self._is("backwards"), 1.0, 0.0)
+        stamp = stamp + np.where(self._is("future"), 1.0, 0.0)
+        effort = np.where(self._is("effort_nan"), np.nan, effort)
+        effort = np.where(self._is("effort_sign"), -effort - 1.0, effort)
+        row = np.zeros((n, self.layouts.sample.size))
+        places = self.layouts.sample.places
+        row[:, places["now"].start] = now
+        values = {
+            "stamp": stamp,
+            "received": stamp,
+            "reported": np.where(self._is("silent"), 0.0, 1.0),
+            "q": np.where(self._is("nan"), np.nan, q),
+            "qd": np.where(self._is("velocity_nan"), np.nan, qd),
+            "effort": effort,
+            "error": np.where(self._is("error"), 3.0, 0.0),
+            "temperature": np.where(self._is("hot"), 120.0, 40.0),
+            "apart": np.where(self._is("apart"), 0.5, 0.0),
+            "law": np.where(self._is("law"), 3.0, np.where(self._is("law_nan"), np.nan, 0.0)),
+            "nudge": np.zeros((n, N)),
+        }
+        for name, value in values.items():
+            row[:, places[name]] = value
+        row[:, places["floats"].start] = 1.0
+        return row
+
+    def request(self) -> Any:
+        """Return the requests of the next period: mostly none."""
+        rng, n = self.rng, self.count
+        row = np.zeros((n, self.layouts.request.size))
+        actions = (
+            transitions.ENABLE, transitions.ENABLE, transitions.ENABLE, transitions.CLEAR,
+            transitions.CLEAR, transitions.DISABLE, transitions.HOLD, transitions.TRIP,
+        )  # fmt: skip
+        asked = rng.random(n) < 0.02
+        row[:, 0] = np.where(asked, rng.choice(actions, n), transitions.NONE)
+        row[:, 1] = np.where(asked & (rng.random(n) < 0.5), 0.0, 1.0)
+        return row
+
+    def _change_settings(self) -> None:
+        """Change gains, gravity or loads of some arms."""
+        rng, places = self.rng, self.layouts.settings.places
+        for k in np.flatnonzero(rng.random(self.count) < 5e-4):
+            row = self.settings[k] = self.settings[k].copy()
+            row[places["gains"].start] += 1.0
+            row[places["scale"]] = rng.uniform(0.8, 1.2)
+            row[places["damping"]] *= rng.uniform(0.5, 1.5)
+            if rng.random() < 0.02:
+                row[places["gravity"]] = np.nan
+            elif rng.random() < 0.5:
+                tilt = rng.uniform(-0.3, 0.3, 2)
+                row[places["gravity"]] = 9.81 * np.array([*tilt, -np.sqrt(1.0 - tilt @ tilt)])
+            loads = row[places["loads"]].reshape(-1, 10)
+            loads[-1, 0] = rng.choice([0.0, 0.3])
+
+    def step(self) -> Step:
+        """Advance all arms by a period."""
+        self._change_settings()
+        sample, request = self.sample(), self.request()
+        before = self.state
+        result = self.layouts(before, sample, request, self.settings)
+        self.state, self.result = result.state, result
+        self.inputs = sample, request, self.settings.copy()
+        self._move(self.layouts.output.unpacked(result.output), request[:, 1])
+        layouts = self.layouts
+        return Step(
+            layouts.state.unpacked(before),
+            layouts.sample.unpacked(sample),
+            layouts.request.unpacked(request),
+            layouts.settings.unpacked(self.settings),
+            layouts.state.unpacked(result.state),
+            layouts.output.unpacked(result.output),
+            layouts.verdict.unpacked(result.verdict),
+        )
+
+    def _move(self, output: Any, sends: Any) -> None:
+        """Move the arms by what their motors are told."""
+        p = self.layouts.settings.unpacked(self.settings)
+        loops = output.stiffness * p.stiffness * (output.position - self.q)
+        turns = 2.0 * np.pi * np.round((output.position - self.q) / (2.0 * np.pi))
+        loops = np.where(p.turning > 0.5, loops - output.stiffness * p.stiffness * turns, loops)
+        loops = loops - output.damping * p.drive_damping * self.qd
+        sign = np.where(self._is("command_sign"), -1.0, 1.0)
+        exerted = np.clip(sign * output.torque + loops, -1.5 * p.effort, 1.5 * p.effort)
+        push = np.where(self._is("pushed"), 8.0 * INERTIA, 0.0)
+        load = self.layouts.gravity(self.q, p.gravity, p.loads.reshape(self.count, -1, 10))
+        for _ in range(4):
+            friction = 0.1 * np.tanh(self.qd / 0.01)
+            rate = (exerted + push - load - friction) / INERTIA
+            self.qd = np.clip(self.qd + 0.25 * PERIOD * rate, -8.0, 8.0)
+            self.q = self.q + 0.25 * PERIOD * self.qd
+        stop = np.array([2.1, 2.1, np.inf])
+        self.qd = np.where(np.abs(self.q) > stop, 0.0, self.qd)
+        self.q = np.clip(self.q, -stop, stop)
+        self.torque = exerted

@@ -1,0 +1,132 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The guarded period: invariants of random histories, and mutants that they find."""
+
+import copy
+
+import invariants
+import numpy as np
+import pytest
+from cases import mostly_slow
+from invariants import INVARIANTS, LEGAL
+from random_periods import MODEL, Histories
+
+from mbs_dynamics.algorithms.kernels import traced_on
+from mbs_dynamics.compiler import Kernel
+from mbs_dynamics.control.period import checks, command, measurement, transitions
+from mbs_dynamics.control.period.checks import CHECKS
+from mbs_dynamics.control.period.function import Period
+from mbs_dynamics.control.period.transitions import TRANSITIONS
+
+NUMBER = {check.kind: k + 1 for k, check in reversed(list(enumerate(CHECKS)))}
+invariants.STALE = (NUMBER["stale"], NUMBER["encoder_jump"])
+invariants.UNTRUSTED = (NUMBER["stale"], NUMBER["frozen"])
+invariants.VELOCITY_LIMIT = NUMBER["velocity_limit"]
+invariants.DOUBTS = {
+    NUMBER["encoder_jump"]: 3.0,
+    NUMBER["motors_apart"]: 3.0,
+    NUMBER["support"]: 4.0,
+    NUMBER["drive_error"]: 5.0,
+    NUMBER["tracking"]: 5.0,
+}
+
+
+@pytest.fixture(scope="module")
+def layouts():
+    return Period(MODEL)
+
+
+def violated(layouts, seed, count, steps):
+    """Return the first invariant that does not hold, with history and step; None if all hold.
+
+    Where all hold, every transition must have been taken: an arm that is never enabled is safe.
+    """
+    histories, taken = Histories(count, seed, layouts), set()
+    with np.errstate(all="ignore"):
+        for step in range(steps):
+            found = histories.step()
+            for invariant in INVARIANTS:
+                holds = invariant(found)
+                if not holds.all():
+                    return invariant.__name__, int(np.flatnonzero(~holds)[0]), step
+            changed = found.before.mode != found.after.mode
+            taken |= set(zip(found.before.mode[changed], found.after.mode[changed], strict=True))
+    missing = LEGAL - taken
+    return f"no transition {sorted(missing)}" if missing else None
+
+
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 10))]
+)
+def test_invariants_hold_in_a_million_random_periods(layouts, seed):
+    assert violated(layouts, seed, 1000, 1000) is None
+
+
+# -- mutants ---------------------------------------------------------------------------------------
+
+
+def never(check):
+    def fails(context):
+        conditions, values, limits = check.fails(context)
+        return conditions & False, values, limits
+
+    return check._replace(fails=fails)
+
+
+def without_check(k):
+    return checks, "CHECKS", (*CHECKS[:k], never(CHECKS[k]), *CHECKS[k + 1 :])
+
+
+def without_doubt(k):
+    changed = CHECKS[k]._replace(doubt=checks.NOTHING)
+    return checks, "CHECKS", (*CHECKS[:k], changed, *CHECKS[k + 1 :])
+
+
+def without_transition(k):
+    return transitions, "TRANSITIONS", (*TRANSITIONS[:k], *TRANSITIONS[k + 1 :])
+
+
+def constant(module, name, value):
+    return module, name, value
+
+
+LIMITED = command.limited
+
+
+def without_limits(s, p, torque, now):
+    return torque
+
+
+def without_rates(s, p, torque, now):
+    return LIMITED(s, p._replace(rate=1e12 + 0.0 * p.rate), torque, now)
+
+
+def without_hold(s, p, entered, q, begins, now):
+    return s
+
+
+DETECTED_BY_OTHERS = {"latched"}
+"""Checks whose place the table of transitions takes: there is no way from a fault to torques."""
+
+MUTANTS = {
+    **{f"no check {c.kind} {k}": without_check(k) for k, c in enumerate(CHECKS)
+       if c.kind not in DETECTED_BY_OTHERS},
+    **{f"no doubt of {c.kind}": without_doubt(k) for k, c in enumerate(CHECKS) if c.doubt},
+    **{f"no transition if {t.when} {k}": without_transition(k) for k, t in enumerate(TRANSITIONS)},
+    "jumps are followed": constant(measurement, "SLACK", 1e9),
+    "no effort limit": constant(command, "limited", without_limits),
+    "no rate limit": constant(command, "limited", without_rates),
+    "drives never hold": constant(command, "with_hold", without_hold),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", mostly_slow(MUTANTS, quick=["no check stale 6", "no rate limit"]))
+def test_a_mutant_of_the_period_violates_an_invariant(name, layouts, monkeypatch):
+    monkeypatch.setattr(*MUTANTS[name])
+    mutant = copy.copy(layouts)
+    shapes = {
+        each: (getattr(layouts, each).size,) for each in ("state", "sample", "request", "settings")
+    }
+    mutant.kernel = Kernel(traced_on(layouts.model, layouts.equations, shapes, name="mutant"))
+    found = [violated(mutant, seed, 1000, 1000) for seed in range(3)]
+    assert any(found), "no invariant is violated"

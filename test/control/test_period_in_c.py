@@ -1,0 +1,97 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The period in C against the same period in Python, over random histories with faults."""
+
+import ctypes
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from random_periods import MODEL, Histories, settings
+
+from mbs_dynamics.control.period.export import export_period
+from mbs_dynamics.control.period.function import Period
+from mbs_dynamics.errors import ArgumentError
+
+STRICT = ["-std=c99", "-pedantic", "-O1", "-Wall", "-Wextra", "-Werror", "-Wstack-usage=4096"]
+
+pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+
+
+@pytest.fixture(scope="module")
+def layouts():
+    return Period(MODEL)
+
+
+DRIVER = """
+#include "arm_period.h"
+
+void run(int count, const arm_State *s, const arm_Sample *x, const arm_Request *r,
+         const arm_Settings *p, arm_State *next, arm_Output *o, arm_Verdict *v)
+{
+  for (int k = 0; k < count; ++k) arm_period(s + k, x + k, r + k, p + k, next + k, o + k, v + k);
+}
+"""
+
+
+def built(layouts, folder, precision="double"):
+    """Return a function that evaluates many periods in C."""
+    source, _ = export_period(layouts, settings(layouts), folder, prefix="arm", precision=precision)
+    driver, library = folder / "driver.c", folder / f"{precision}.so"
+    driver.write_text(DRIVER)
+    sources = [source, driver]
+    subprocess.run(["gcc", *STRICT, "-shared", "-fPIC", "-o", library, *sources, "-lm"], check=True)
+    return ctypes.CDLL(str(library))
+
+
+def evaluated(layouts, library, inputs, kind=np.float64):
+    """Return state, output and verdict of periods, evaluated in C."""
+    given = [np.ascontiguousarray(x, dtype=kind) for x in inputs]
+    sizes = [layouts.state.size, layouts.output.size, layouts.verdict.size]
+    results = [np.zeros((len(given[0]), size), dtype=kind) for size in sizes]
+    pointers = [x.ctypes.data_as(ctypes.c_void_p) for x in (*given, *results)]
+    library.run(len(given[0]), *pointers)
+    return results
+
+
+def test_the_period_in_c_is_that_in_python(layouts, tmp_path):
+    """Over 10^5 periods, to rounding: C may round sums another way, which no branch may show."""
+    library = built(layouts, tmp_path)
+    histories = Histories(200, 3, layouts, faults=0.003)
+    with np.errstate(all="ignore"):
+        for _ in range(500):
+            before = histories.state
+            histories.step()
+            results = evaluated(layouts, library, (before, *histories.inputs))
+            for found, expected in zip(results, histories.result, strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_constants_are_the_settings_and_the_first_state(layouts, tmp_path):
+    library = built(layouts, tmp_path)
+    kind = ctypes.c_double * layouts.settings.size
+    found = np.array(kind.in_dll(library, "arm_settings"))
+    np.testing.assert_array_equal(found, layouts.settings.packed(settings(layouts)).astype(float))
+
+
+def test_single_precision_commands_the_same_torques_while_times_are_small(layouts, tmp_path):
+    """What it costs: 1e-4 of the limits in 2 s, as long as a float of the time counts 1 us."""
+    library = built(layouts, tmp_path, "single")
+    histories = Histories(20, 0, layouts, faults=0.0)
+    histories.time[:] = 0.0
+    with np.errstate(all="ignore"):
+        for _ in range(500):
+            before = histories.state
+            histories.step()
+            inputs = (before, *histories.inputs)
+            results = evaluated(layouts, library, inputs, np.float32)
+            torque, expected = (x[:, : MODEL.n] for x in (results[1], histories.result.output))
+            np.testing.assert_allclose(torque, expected, atol=1e-4 * MODEL.effort_limits.max())
+
+
+@pytest.mark.parametrize(("name", "value"), [("prefix", "1arm"), ("precision", "half")])
+def test_bad_arguments_are_named(layouts, tmp_path, name, value):
+    given = {"prefix": "arm", name: value}
+    with pytest.raises(ArgumentError, match=f"{name}.*{value}"):
+        export_period(layouts, settings(layouts), tmp_path, **given)
