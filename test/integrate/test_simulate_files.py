@@ -74,9 +74,7 @@ def test_a_failed_simulation_is_motion_data_up_to_its_failure():
 
 def test_accelerations_that_are_unknown_are_left_out():
     massless = mbs.spatial_inertia(0.0, (0.0, 0.0, 0.0), np.zeros((3, 3)))
-    part = Connection(
-        name="a", joint=joint("revolute", axis=(0, 1, 0)), body="a", M_body=massless
-    )
+    part = Connection(name="a", joint=joint("revolute", axis=(0, 1, 0)), body="a", M_body=massless)
     model = mbs.Model.from_joints([part])
     with pytest.raises(SimulationError) as caught:
         simulate(model, [0.1], duration=0.01)
