@@ -49,9 +49,12 @@ setup(
         # Figures and animations of motions.
         "plot": ["matplotlib>=3.7"],
         # Robots in the browser; pycollada reads meshes in .dae.
-        "view": ["viser>=1.0", "trimesh>=4.5", "pycollada", "imageio"],
-        # Identification, and smooth trajectories, from recordings; rosbags reads bags without ROS.
-        "identify": ["scipy>=1.11", "rosbags>=0.10", "pyyaml"],
+        "view": ["viser>=1.0", "trimesh>=4.5", "pycollada"],
+        # Identification, and smooth trajectories, from recordings; rosbags reads bags without ROS,
+        # lxml writes URDF files, matplotlib draws the report.
+        "identify": ["scipy>=1.11", "rosbags>=0.10", "pyyaml", "lxml", "matplotlib>=3.7"],
+        # Datasets of LeRobot, in Parquet files.
+        "lerobot": ["pyarrow>=14"],
         # Models of MJCF, which MuJoCo's own compiler reads.
         "mjcf": ["mujoco>=3.2"],
         # ROS 2 Jazzy as wheels, for machines where no ROS 2 is installed (x86-64 Linux).
@@ -99,6 +102,7 @@ setup(
             "trimesh>=4.5",
             "pycollada",
             "playwright",
+            "imageio",
             # Describes the configuration of Foxglove's panels.
             "foxglove-sdk>=0.30",
             "sphinx>=8.1",

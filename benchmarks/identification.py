@@ -33,14 +33,14 @@ from identification_bench import (  # noqa: E402
 from robots import robot  # noqa: E402
 
 from mbs_dynamics.identification import (  # noqa: E402
-    Recording,
     identify,
     identify_payload,
-    read_recording,
 )
 from mbs_dynamics.identification.estimation import base_estimate  # noqa: E402
+from mbs_dynamics.identification.preparation import Stretch  # noqa: E402
 from mbs_dynamics.identification.signals import cutoff_of, filtered  # noqa: E402
 from mbs_dynamics.identification.torque_model import TorqueModel  # noqa: E402
+from mbs_dynamics.timeseries import TimeSeries  # noqa: E402
 
 ARMS = ROOT.parent / "shared" / "data" / "arms"
 """Recordings of others, which are not part of this repository."""
@@ -83,8 +83,12 @@ def real_arms() -> Table:
     for name, (urdf, training, validation) in REAL.items():
         path = ARMS / urdf if (ARMS / urdf).exists() else robot(urdf)
         begin = time.perf_counter()
-        other = read_recording(ARMS / validation) if validation else None
-        result = identify(mbs.Model.from_urdf(path), [read_recording(ARMS / training)], other)
+        clock = {"Time": "t[ms]"} if name.startswith("Gen3") else {}
+        known, other = (
+            TimeSeries.read(ARMS / one, columns=clock) if one else None
+            for one in (training, validation)
+        )
+        result = identify(mbs.Model.from_urdf(path), [known], other)
         errors = result.errors
         shares = (errors.description, errors.description_with_friction, errors.identified or 0.0)
         rows.append(
@@ -106,10 +110,11 @@ def trials() -> Table:
     inside, all_inside, worst = 0, [], 0.0
     for seed in range(TRIALS):
         recording = recorded(100 + seed, noise=0.02)
-        cutoff = cutoff_of([recording])
+        stretch = Stretch(recording)
+        cutoff = cutoff_of([stretch])
         torque_model = TorqueModel(wrong(seed), JOINTS, 0.05)
         base = base_estimate(
-            torque_model, [torque_model.equations(filtered(recording, cutoff), cutoff)]
+            torque_model, [torque_model.equations(filtered(stretch, cutoff), cutoff)]
         )
         shares = np.abs(base.values - base.combination @ truth) / base.deviations
         all_inside.append(float((shares < 3.0).mean()))
@@ -121,7 +126,7 @@ def trials() -> Table:
         tau = torques(q, qd, qdd, loaded)
         rng = np.random.default_rng(seed)
         tau += 0.01 * np.sqrt(np.square(tau).mean(axis=0)) * rng.normal(size=tau.shape)
-        run = Recording("loaded", JOINTS, t, q, tau, qd)
+        run = TimeSeries(t, JOINTS, q, qd, tau=tau)
         load = identify_payload(wrong(seed), run, "tool", recorded(300 + seed))
         worst = max(worst, abs(float(load.inertia.mass) - 2.0) / 2.0)
     rows = [

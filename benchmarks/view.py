@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -119,7 +120,6 @@ def _slid(name: str) -> list[float]:
     from playwright.sync_api import sync_playwright
 
     from mbs_dynamics.view.opening import open_page
-    from mbs_dynamics.view.pictures import WITHOUT_SCREEN, browser
     from mbs_dynamics.view.posing import Posing
 
     model, over = robot(str(urdf(name))), threading.Event()
@@ -136,7 +136,10 @@ def _slid(name: str) -> list[float]:
         websocket.on("framereceived", lambda _: answered.append(time.perf_counter()))
 
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=browser(), args=[*WITHOUT_SCREEN])
+        started = playwright.chromium.launch(
+            executable_path=shutil.which("chromium") or shutil.which("google-chrome"),
+            args=["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"],
+        )
         page = started.new_page(viewport={"width": 400, "height": 300})
         page.on("websocket", listen)
         page.goto(opened.page.address)

@@ -17,8 +17,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import mbs_dynamics as mbs
-from mbs_dynamics.identification import Identification, identify, read_recording
+from mbs_dynamics.identification import Identification, identify
 from mbs_dynamics.identification.torque_model import stacked
+from mbs_dynamics.timeseries import TimeSeries
 
 
 def draw(found: Identification, file: str) -> None:
@@ -46,6 +47,6 @@ def draw(found: Identification, file: str) -> None:
 
 if __name__ == "__main__":
     urdf, recording, *rest = sys.argv[1:]
-    result = identify(mbs.Model.from_urdf(urdf), [read_recording(recording)])
+    result = identify(mbs.Model.from_urdf(urdf), [TimeSeries.read(recording)])
     print(f"description {result.errors.description:.1%}, identified {result.errors.identified:.1%}")
     draw(result, rest[0] if rest else "identify_recording.png")

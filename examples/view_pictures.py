@@ -11,6 +11,7 @@ Needs the extras `view` and `test` (playwright, example-robot-data), and Chromiu
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -19,19 +20,30 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
+import imageio.v3
 import numpy as np
 from playwright.sync_api import sync_playwright
 
 import mbs_dynamics as mbs
-from mbs_dynamics.integrate import Motion, simulate
+from mbs_dynamics.integrate import simulate
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.timeseries import TimeSeries
+from mbs_dynamics.view.figures import frame_times
 from mbs_dynamics.view.opening import Opened, open_page
 from mbs_dynamics.view.page import Source
-from mbs_dynamics.view.pictures import WITHOUT_SCREEN, browser, write_picture
 from mbs_dynamics.view.playback import Playback
 from mbs_dynamics.view.posing import Posing
 
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+WITHOUT_SCREEN = (
+    "--no-sandbox",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--hide-scrollbars",
+)
 SIZE = {"width": 1200, "height": 750}
+FRAMES_PER_SECOND = 10
 DRAWN_MS = 4000
 """Time in ms that software rendering may take for a scene."""
 
@@ -56,7 +68,8 @@ def shown(opened: Opened, source: Source) -> Iterator[Any]:
     thread = threading.Thread(target=opened.page.run, args=(source, over.is_set))
     thread.start()
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=browser(), args=[*WITHOUT_SCREEN])
+        path = next(filter(None, map(shutil.which, BROWSERS)), None)
+        chromium = playwright.chromium.launch(executable_path=path, args=[*WITHOUT_SCREEN])
         page = chromium.new_page(viewport=SIZE)
         page.goto(opened.page.address)
         page.get_by_role("tab", name="Robot").wait_for()
@@ -83,21 +96,21 @@ def pose(
     return opened, Posing(opened.page, model, np.array(q), np.array(qd))
 
 
-def swing(share: float) -> Motion:
+def swing(share: float) -> TimeSeries:
     """Return a motion of arm7 that starts at rest and holds a share of gravity, with damping."""
     arm = mbs.Model.from_urdf(robot_path("arm7"))
     hold = mbs.compile(mbs.gravity_torques, arm)
     law = lambda t, q, qd: share * hold(q) - 0.2 * qd  # noqa: E731
-    return simulate(arm, POSTURE, duration=1.5, control=law)
+    return simulate(arm, POSTURE, duration=1.5, control=law).series
 
 
-def guided() -> Motion:
+def guided() -> TimeSeries:
     """Return a motion of arm7 that is guided there and back, so that it ends as it began."""
     arm = mbs.Model.from_urdf(robot_path("arm7"))
     law = lambda t, q, qd: mbs.inverse_dynamics(  # noqa: E731
         arm, q, qd, GUIDED * np.cos(np.pi * t)
     )
-    return simulate(arm, POSTURE, duration=2.0, control=law)
+    return simulate(arm, POSTURE, duration=2.0, control=law).series
 
 
 def robot(picture: Callable[..., None], dark: bool) -> None:
@@ -145,8 +158,18 @@ def film(path: Path, dark: bool) -> None:
     urdf = robot_path("arm7")
     opened = open_page(mbs.Model.from_urdf(urdf), urdf, port=0, dark=dark)
     opened.page.server.initial_camera.fov *= 0.7  # small on the page: the arm fills it
-    write_picture(opened.page, Playback(opened.page, opened.drawn, guided()), path)
-    opened.page.close()
+    opened.page.panel, frames = False, []
+    playback = Playback(opened.page, opened.drawn, guided())
+    with shown(opened, playback):
+        client = next(iter(opened.page.server.get_clients().values()))
+        for t in frame_times(playback.end, FRAMES_PER_SECOND).tolist():
+            playback.seek(t)
+            opened.page.refresh(playback)
+            rgba = client.get_render(480, 640, transport_format="png")
+            opacity = rgba[..., 3:] / 255.0
+            blended = rgba[..., :3] * opacity + opened.page.background * (1.0 - opacity)
+            frames.append(blended.astype(np.uint8))
+    imageio.v3.imwrite(path, np.stack(frames), duration=1000.0 / FRAMES_PER_SECOND, loop=0)
 
 
 def main() -> None:

@@ -16,12 +16,22 @@ INTERVAL = 0.2
 
 
 class Progress:
-    """Progress of a long simulation on a terminal.
+    """Progress of a computation on a terminal.
 
-    ``shown`` forces or suppresses the line; None shows it on terminals only, after two seconds.
+    ``total`` is its end, a simulated time in s, or a number of ``unit``; ``what`` precedes the
+    line. ``shown`` forces or suppresses it; None shows it on terminals only, after two seconds.
     """
 
-    def __init__(self, total: float, shown: bool | None, stream: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        total: float,
+        shown: bool | None = None,
+        stream: TextIO | None = None,
+        *,
+        what: str = "",
+        unit: str = "s",
+    ) -> None:
+        self.what, self.unit = what, unit
         self.stream = sys.stderr if stream is None else stream
         self.shown = self.stream.isatty() if shown is None else shown
         self.total, self.begun = total, time.monotonic()
@@ -29,7 +39,7 @@ class Progress:
         self._wrote = False
 
     def update(self, done: float) -> None:
-        """Show that ``done`` seconds of ``total`` are simulated."""
+        """Show that ``done`` of ``total`` is done."""
         now = time.monotonic()
         if not self.shown or now < self._next:
             return
@@ -38,7 +48,8 @@ class Progress:
         elapsed = now - self.begun
         left = elapsed / share - elapsed if share else 0.0
         bar = "#" * int(30 * share)
-        self.stream.write(f"\r[{bar:30}] {done:.3g} of {self.total:.3g} s, {left:.0f} s left ")
+        text = f"{done:.3g} of {self.total:.3g} {self.unit}, {left:.0f} s left "
+        self.stream.write(f"\r{self.what}[{bar:30}] {text}")
         self.stream.flush()
 
     def close(self) -> None:

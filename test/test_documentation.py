@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from docs import code_blocks, formulas, line_breaks, mathml, tables
-from mbs_dynamics import files
+from mbs_dynamics import yaml_files
 from mbs_dynamics.model import urdf_xml
 from mbs_dynamics.ros.compensation.gravity_compensator import MOST_JOINTS
 from mbs_dynamics.ros.entry_points import INTERFACES, interface_of
@@ -58,6 +58,7 @@ def test_links_of_a_page_lead_to_files(page):
         ".control",
         ".identification",
         ".integrate",
+        ".timeseries",
         ".view",
     ],
 )
@@ -198,11 +199,8 @@ def test_the_limits_of_input_are_those_of_the_code():
     meshes = importlib.import_module("mbs_dynamics.view.meshes")
     page = (DOCS / "reference" / "security.md").read_text().partition("## Limits of input")[2]
     limits = {topic.largest for node in INTERFACES for topic in interface_of(node).subscribed}
-    limits |= {files.LARGEST_YAML, files.LARGEST, urdf_xml.LARGEST_SIZE}
-    mesh_files = importlib.import_module("mbs_dynamics.view.mesh_files")
-    limits |= {mesh_files.LARGEST_MESHES, meshes.LARGEST_MEMORY, meshes.MOST_COPIES}
+    limits |= {yaml_files.LARGEST_YAML, urdf_xml.LARGEST_SIZE}
     assert {int(text.replace(",", "")) for text in re.findall(r"\d[\d,]{4,}", page)} == limits
-    assert f" {files.MOST_COMPRESSED} times" in page
     assert f" {MOST_JOINTS} joints" in page
     for suffix in meshes.FORMATS:
         assert suffix in page

@@ -18,7 +18,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.control import Motors
 from mbs_dynamics.control.motor_table import UnknownKeyError
 from mbs_dynamics.errors import SimulationError, UnknownNameError
-from mbs_dynamics.files import write_at_once
+from mbs_dynamics.output_files import write_at_once
 from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.backend_independent

@@ -5,49 +5,144 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 
 import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
-from mbs_dynamics import files
+from mbs_dynamics import yaml_files
 from mbs_dynamics.cli import main
-from mbs_dynamics.cli.identify import _Progress
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.control.log import Log
+from mbs_dynamics.control.motors import Frame, Motors
+from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.view import figures
 
 pytestmark = pytest.mark.backend_independent
 
-NAMES = mbs.Model.from_urdf(robot_path("arm7")).joint_names
+ARM = mbs.Model.from_urdf(robot_path("arm7"))
+NAMES = ARM.joint_names
 
 
-def simulated(path, *more):
-    given = ["simulate", "arm7", "--duration", "2", "--every", "10", "--q", "joint2=1", *more]
-    assert main([*given, "--out", str(path)]) == 0
-    return path
+WRITERS = {
+    "simulate": (".csv", ".npz"),
+    "excite": (".csv", ".npz"),
+    "excite --trajectory": (".yaml",),
+    "retime": (".csv", ".npz", ".yaml", ".mcap"),
+    "log": (".csv",),
+}
+"""Kinds of files that commands write."""
+
+TORQUES = ("simulate", "log")
+"""Writers whose files have torques; the others plan motions."""
+
+READERS = {
+    "plot": ["plot", "FILE", "--figure", "OUT.png", "--robot", "arm7"],
+    "view": ["view", "arm7", "--motion", "FILE", "--write", "OUT.html"],
+    "retime": ["retime", "arm7", "FILE", "--out", "OUT.npz", "--tolerance", "0.01"],
+    "simulate": ["simulate", "arm7", "--duration", "0.2", "--torques", "FILE", "--out", "OUT.csv"],
+    "validate": ["validate", "arm7", "FILE", "--gravity", "0", "0", "0"],
+}
+NEED_TORQUES = ("simulate", "validate")
+NEEDS = {"plot": "matplotlib", "view": "viser"}
+PAIRS = [
+    pytest.param(f"{writer}{kind}", reader, marks=pytest.mark.slow if slow else ())
+    for writer, kinds in WRITERS.items()
+    for kind in kinds
+    for reader in READERS
+    for slow in (reader in ("view", "validate") and kind != ".csv",)
+]
 
 
-@pytest.mark.parametrize("kind", ["csv", "npz"])
-def test_motions_of_simulate_are_read_by_commands_that_take_recordings_and_torques(kind, tmp_path):
-    torques = tmp_path / "tau.csv"
-    rows = [f"{t:g},{np.sin(3 * t):g}" for t in np.arange(0.0, 2.0, 0.1)]
-    torques.write_text("\n".join(["t,tau_joint4", *rows]) + "\n")
-    path = simulated(tmp_path / f"m.{kind}", "--torques", str(torques))
-    again = simulated(tmp_path / "again.npz", "--torques", str(path))
-    first, second = (mbs.integrate.load_motion(x) for x in (path, again))
-    np.testing.assert_allclose(second.q, first.q, atol=1e-2)
-    assert np.abs(second.tau[:, 3]).max() > 0.5
-    from mbs_dynamics.identification import read_recording
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Write a motion by every writer, and return the folder."""
+    pytest.importorskip("scipy")
+    pytest.importorskip("rosbags")
+    folder = tmp_path_factory.mktemp("written")
+    torques = folder / "torques.csv"
+    t = np.arange(0.0, 6.0, 0.01)
+    tau = np.sin(np.outer(t, np.arange(2.0, 9.0))) * 0.2 * ARM.effort_limits[:7] ** 0.5
+    np.savetxt(
+        torques,
+        np.column_stack([t, tau]),
+        delimiter=",",
+        header="t," + ",".join(NAMES),
+        comments="",
+    )
+    start = [f"{name}={x:g}" for name, x in zip(NAMES, 0.5 * (ARM.lower + ARM.upper), strict=True)]
+    still = ["--gravity", "0", "0", "0", "--damping", "5", "--q", *start]
+    for kind in WRITERS["simulate"]:
+        out = ["--every", "10", "--out", str(folder / f"simulate{kind}")]
+        given = ["--duration", "6", "--torques", str(torques), *still, *out]
+        assert main(["simulate", "arm7", *given]) == 0
+    for kind in WRITERS["excite"]:
+        out = ["--out", str(folder / f"excite{kind}")]
+        also = ["--trajectory", str(folder / "excite --trajectory.yaml")]
+        assert main(["excite", "arm7", "--duration", "8", *out, *also]) == 0
+    for kind in WRITERS["retime"]:
+        out = ["--out", str(folder / f"retime{kind}"), "--tolerance", "0.01"]
+        assert main(["retime", "arm7", str(folder / "excite.csv"), *out]) == 0
+    swing = TimeSeries.read(folder / "simulate.csv")
+    with (folder / "log.csv").open("w") as stream:
+        rows = {name: _motor(k) for k, name in enumerate(NAMES)}
+        log = Log(stream, Motors({"when_silent": "damp", "motors": rows}, ARM))
+        for t, *states in zip(swing.t, swing.q, swing.qd, swing.tau, strict=True):
+            frames = [Frame(k, t, *each) for k, each in enumerate(zip(*states, strict=True))]
+            log.write(t, range(7), [x.tolist() for x in states], frames, [])
+    return folder
 
-    recording = read_recording(path)
-    assert recording.joints in (NAMES, ())
-    np.testing.assert_allclose(recording.tau, first.tau)
-    if kind == "csv":
-        head = path.read_text().splitlines()[0].split(",")
-        assert head[:2] == ["t", "q_joint1"]
-        assert "tau_joint7" in head
+
+def _motor(k):
+    names = ("position_per_radian", "command_per_newton_metre", "feedback_per_newton_metre")
+    return {"motor": k, "sign": 1, "kp": 50.0, "kd": 1.0} | dict.fromkeys(names, 1.0)
+
+
+@pytest.mark.parametrize(("file", "reader"), PAIRS)
+def test_what_a_command_writes_every_other_command_reads(file, reader, written, tmp_path, capsys):
+    pytest.importorskip(NEEDS.get(reader, "numpy"))
+    source, out = written / file, str(tmp_path / "out")
+    words = [str(source) if w == "FILE" else w.replace("OUT", out) for w in READERS[reader]]
+    code, said = main(words), capsys.readouterr()
+    if reader in NEED_TORQUES and not file.startswith(TORQUES):
+        assert code == 1
+        assert re.search("no (torques|efforts)", said.err)
+        assert not list(tmp_path.iterdir())
+    else:
+        assert (code, said.err.count("Traceback")) == (0, 0), said.err
+        assert reader == "validate" or list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", WRITERS["retime"])
+def test_formats_hold_the_same_motion(kind, written):
+    first = TimeSeries.read(written / "retime.npz")
+    second = TimeSeries.read(written / f"retime{kind}")
+    assert first.joints == second.joints == NAMES
+    shared = Trajectory.of(second).sampled(first.t)
+    np.testing.assert_allclose(shared.q, first.q, atol=1e-4)
+
+
+def test_columns_are_declared_for_every_command_that_reads(written, tmp_path, capsys):
+    """The same motion in degrees and milliseconds, by other names."""
+    series = TimeSeries.read(written / "simulate.csv")
+    table, head = [1e3 * series.t, *np.degrees(series.q.T), *series.tau.T], ["Clock"]
+    head += [f"{what}{k}" for what in ("angle", "load") for k in range(1, 8)]
+    path = tmp_path / "foreign.csv"
+    np.savetxt(path, np.column_stack(table), delimiter=",", header=",".join(head), comments="")
+    declared = ["Clock=t[ms]", *(f"angle{k}=q_joint{k}[deg]" for k in range(1, 8))]
+    declared += [f"load{k}=tau_joint{k}[N m]" for k in range(1, 8)]
+    for reader, words in READERS.items():
+        if reader == "view":
+            continue  # reads as plot does
+        given = [w.replace("OUT", str(tmp_path / "out")).replace("FILE", str(path)) for w in words]
+        assert main([*given, "--columns", *declared]) == 0, (reader, capsys.readouterr().err)
+        assert main(given) == 1, reader
+        assert "--columns" in capsys.readouterr().err, reader
+    again = TimeSeries.read(tmp_path / "out.csv")
+    np.testing.assert_allclose(again.tau[:20:10], series.tau[:2], atol=1e-9)
 
 
 @pytest.mark.parametrize("text", ["t,joint2,joint2\n0,5,0\n", "t,joint2,tau_joint2\n0,5,0\n"])
@@ -93,42 +188,30 @@ def test_a_home_sign_is_expanded_in_paths_of_inputs_and_outputs(tmp_path, monkey
 @pytest.mark.parametrize("flow", [None, True, False])
 def test_yaml_reads_back_identically(value, flow):
     yaml = pytest.importorskip("yaml")
-    text = files.yaml_text(value, flow=flow)
+    text = yaml_files.yaml_text(value, flow=flow)
     assert yaml.safe_load(text) == value
-    assert files.read_yaml(text) == value
-
-
-def test_arrays_and_columns_that_are_named_twice_are_refused(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("t,q_a,q_a\n0,1,2\n")
-    with pytest.raises(ArgumentError, match="q_a"):
-        files.read_table(path)
+    assert yaml_files.read_yaml(text) == value
 
 
 @pytest.mark.parametrize("end", [0.2, 2.0, 2.01])
 @pytest.mark.parametrize("rate", [10.0, 25.0])
-def test_frames_of_an_animation_follow_time_whatever_rows_are_stored(end, rate):
+def test_frames_of_an_animation_follow_time(end, rate):
     times = figures.frame_times(end, rate)
     assert abs(len(times) / rate - end) <= 1.5 / rate
     assert 0.0 == times[0] <= times[-1] <= end
-    t = np.array([0.0, 0.1 * end, 0.15 * end, end])
-    rows = figures.nearest(t, times)
-    assert (np.abs(t[rows] - times) <= np.abs(t[:, None] - times).min(axis=0) + 1e-12).all()
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_progress_says_what_is_done_on_terminals_and_in_logs(terminal, monkeypatch):
+def test_progress_of_a_plan_says_so_on_terminals_only(terminal, monkeypatch, tmp_path):
     class Stream(io.StringIO):
         def isatty(self):
             return terminal
 
-    now = [0.0]
     monkeypatch.setattr(sys, "stderr", Stream())
-    monkeypatch.setattr("mbs_dynamics.cli.identify.time.monotonic", lambda: now[0])
-    progress = _Progress("planning the motion")
-    for k in range(100):
-        now[0] += 0.5
-        progress((k + 1) / 100)
+    monkeypatch.setattr("mbs_dynamics.progress.SHOWN_AFTER", 0.0)
+    plan = ["excite", "arm7", "--duration", "8", "--out", str(tmp_path / "e.csv")]
+    assert main(plan) == 0
     said = sys.stderr.getvalue()
-    assert "planning the motion: " in said
-    assert said.count("planning") == (100 if terminal else 5)
+    assert ("planning the motion [" in said) == terminal
+    assert ("of 100 %" in said) == terminal
+    assert "identifying" not in said

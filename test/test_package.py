@@ -47,6 +47,7 @@ ROS_MODULES = (
     "trajectory_msgs",
 )
 DECLARED_AS = {  # where the key in package.xml is not the module's name
+    "lxml": "python3-lxml",
     "numpy": "python3-numpy",
     "scipy": "python3-scipy",
     "yaml": "python3-yaml",
@@ -179,11 +180,11 @@ def test_the_manifest_declares_every_import() -> None:
     # others identify and show robots
     optional = {
         "casadi",
-        "imageio",
         "jax",
         "llvmlite",
         "matplotlib",
         "mujoco",
+        "pyarrow",
         "rosbags",
         "sympy",
         "torch",

@@ -10,10 +10,11 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
-from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.integrate import Motion, simulate
+from mbs_dynamics.errors import ArgumentError, MbsError
+from mbs_dynamics.integrate import simulate
 from mbs_dynamics.lie import so3
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.view.figures import write_animation, write_figure
 
 
@@ -40,7 +41,7 @@ def test_a_swing_from_a_posture(arm, tmp_path, capsys):
     q, qd = np.zeros(7), np.zeros(7)
     q[[1, 3]], qd[0] = [0.5, 1.0], -0.2
     expected = simulate(arm.with_gravity((0, 0, -3.71)), q, qd, duration=0.2)
-    assert_close(Motion.load(out).q, expected.q[::4])
+    assert_close(TimeSeries.read(out).q, expected.q[::4])
 
 
 def test_torques_from_a_file(arm, tmp_path, capsys):
@@ -53,7 +54,7 @@ def test_torques_from_a_file(arm, tmp_path, capsys):
         "semi_implicit_euler", "--torques", profile, "--friction", "--stops", "--out", out,
     )  # fmt: skip
     assert code == 0
-    motion = Motion.load(out)
+    motion = TimeSeries.read(out)
     assert_close(motion.q[0], np.linspace(0.1, 0.7, 7))
     assert_close(motion.tau[5], [0.0, 2.0, 0.0, -2.0, 0.0, 0.0, 0.0])
     assert_close(motion.tau[15], [0.0, 3.0, 0.0, -4.0, 0.0, 0.0, 0.0])
@@ -81,11 +82,11 @@ def test_a_floating_base(tmp_path, capsys):
     )  # fmt: skip
     assert code == 0
     assert "mast at its upper limit" in text
-    motion = Motion.load(out)
+    motion = TimeSeries.read(out)
     assert_close(motion.tau[100], [*np.zeros(6), 0.11])
     assert_close(motion.q[0, :3], [0.0, 0.0, 1.0])
     assert so3.from_quaternion(motion.q[:, 3:7])[:, 2, 2].min() < -0.9
-    assert motion.joint_names[-1] == "mast"
+    assert motion.joints[-1] == "mast"
     pytest.importorskip("matplotlib")
     code, _, _ = run(
         capsys, "plot", out, "--figure", tmp_path / "f.png", "--robot", urdf, "--animation",
@@ -102,7 +103,7 @@ def test_a_failure_is_said_and_what_there_is_is_written(tmp_path, capsys):
     )  # fmt: skip
     assert code == 1
     assert "at t = " in err
-    assert len(Motion.load(out)) >= 1
+    assert len(TimeSeries.read(out)) >= 1
 
 
 @pytest.mark.parametrize(
@@ -116,9 +117,9 @@ def test_a_failure_is_said_and_what_there_is_is_written(tmp_path, capsys):
         (["--method", "rk5"], "did you mean 'rk4'"),
         (["--step", "-1"], "step must be positive"),
         (["--every", "0"], "every must be an integer of at least 1"),
-        (["--out", "motion.bag"], "--out must end in .npz, .csv"),
+        (["--out", "motion.bag"], "--out must end in .csv, .npz"),
         (["--figure", "motion.txt"], "must end in .png, .svg, .pdf"),
-        (["--torques", "nowhere.csv"], "cannot read nowhere.csv"),
+        (["--torques", "nowhere.csv"], "nowhere.csv: there is no such file"),
     ],
 )
 def test_bad_arguments(arguments, message, capsys):
@@ -130,12 +131,12 @@ def test_bad_arguments(arguments, message, capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "has no lines of numbers"),
-        ("time,joint1\n0,1\n", "must have a header"),
-        ("t,elbow\n0,1\n", "no joint 'elbow'"),
+        ("", "no header, or no lines of numbers"),
+        ("s,joint1\n0,1\n", "has no time"),
+        ("t,elbow\n0,1\n", "has no torques; columns are t and tau_<joint>"),
         ("t,joint1\n0,1\n1\n", "line 3: 1 cells; the header has 2"),
         ("t,joint1\n0,x\n", "line 2: 'joint1' is 'x'"),
-        ("t,joint1\n0,1\n0,2\n", "the times increase"),
+        ("t,joint1\n0,1\n0,2\n", "t must increase"),
         ("t,joint1\n0,nan\n", "must be finite"),
     ],
 )
@@ -145,6 +146,17 @@ def test_bad_profiles(text, message, tmp_path, capsys):
     code, _, err = run(capsys, "simulate", "arm7", "--duration", 0.01, "--torques", profile)
     assert code == 1
     assert message in err
+
+
+def test_torques_of_names_with_a_common_prefix(arm, tmp_path, capsys):
+    profile, out = tmp_path / "torques.csv", tmp_path / "motion.csv"
+    names = [f"left_{name}" for name in arm.joint_names]
+    profile.write_text(f"t,{','.join(f'tau_{name}' for name in names)}\n0,1,2,3,4,5,6,7\n")
+    run(capsys, "simulate", "arm7", "--duration", 0.01, "--torques", profile, "--out", out)
+    assert_close(TimeSeries.read(out).tau, np.tile(np.arange(1.0, 8.0), (11, 1)))
+    profile.write_text("t,tau_joint1,tau_joint12\n0,1,2\n")
+    code, _, err = run(capsys, "simulate", "arm7", "--duration", 0.01, "--torques", profile)
+    assert (code, "no joint 'joint12'" in err) == (1, True)
 
 
 def test_settings_that_are_no_numbers(capsys):
@@ -170,11 +182,13 @@ def test_figures_and_animations(arm, tmp_path, capsys):
     assert moving.read_bytes().startswith(b"GIF")
     batch = simulate(arm, np.zeros((2, 7)), duration=0.01)
     with pytest.raises(ArgumentError, match="batch"):
-        write_figure(batch, figure)
-    other = arm.with_gravity((0, 0, 0))
-    model = mbs.Model(other.name, other.bodies[:3], other.gravity)
-    with pytest.raises(ArgumentError, match="joint1, joint2, joint3"):
-        write_animation(model, Motion.load(out), moving)
+        batch.save(out)
+    with pytest.raises(ArgumentError, match="must end in"):
+        write_figure(TimeSeries.read(out), tmp_path / "m.txt")
+    renamed = robot_path("arm7").read_text().replace('name="joint', 'name="axle')
+    model = mbs.Model.from_urdf(renamed)
+    with pytest.raises(MbsError, match="axle1"):
+        write_animation(model, TimeSeries.read(out), moving)
 
 
 def test_bad_files_to_plot(tmp_path, capsys):

@@ -25,6 +25,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
 from mbs_dynamics.integrate import simulate
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.timeseries import TimeSeries
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +60,10 @@ def test_what_cannot_be_shown_is_refused_in_a_line(capsys, tmp_path, motion):
         (tmp_path / "none.urdf",): "cannot read the URDF",
         (broken,): "not well-formed XML",
         ("arm7", "--motion", tmp_path / "none.npz"): "no such file",
-        (two_links, "--motion", motion, "--port", 0): "the model has j",
+        (two_links, "--motion", motion, "--port", 0): "no joint",
         ("arm7", *["--motion", motion] * 3): "--motion takes at most two files; got 3",
-        ("arm7", "--write", tmp_path / "a.bmp"): "must end in .png, .gif, .html",
-        ("arm7", "--write", tmp_path / "a.gif"): "needs a motion: --motion FILE",
-        ("arm7", "--write", tmp_path / "no" / "a.png"): "which does not exist",
+        ("arm7", "--write", tmp_path / "a.png"): "--write must end in .html",
+        ("arm7", "--write", tmp_path / "no" / "a.html"): "there is no folder",
         ("arm7", "--package-path", tmp_path / "no"): "no folder",
         ("arm7", "--port", 99999): "the port must be 0 to 65535; got 99999",
         ("arm7", "--layers", "shadows", "--port", 0): "no layer 'shadows'",
@@ -145,7 +145,7 @@ def test_a_simulation_is_shown_and_then_played(tmp_path):
     q[1] = 1.0
     arm = mbs.Model.from_urdf(robot_path("arm7"))
     expected = simulate(arm, q, duration=0.2)
-    np.testing.assert_allclose(mbs.integrate.Motion.load(file).q, expected.q, atol=1e-12)
+    np.testing.assert_allclose(TimeSeries.read(file).q, expected.q, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -8,23 +8,33 @@ import argparse
 import json
 import shlex
 import sys
-import time
 import warnings
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import mbs_dynamics as mbs
-from mbs_dynamics.cli.options import Command, by_name, recording_in, robot_file
+from mbs_dynamics.cli.options import (
+    MOTION_DATA,
+    Command,
+    by_name,
+    check_output,
+    recording_in,
+    robot_file,
+)
 from mbs_dynamics.errors import MbsError
-from mbs_dynamics.files import check_writable
+from mbs_dynamics.output_files import check_writable
+from mbs_dynamics.progress import Progress
+from mbs_dynamics.timeseries.tables import WRITTEN
+from mbs_dynamics.timeseries.trajectories import TRAJECTORIES
 
 
 def add_commands(commands: Any) -> None:
     """Add the commands to the parser's subcommands."""
     purpose = "identify inertias and friction, and write a URDF"
     command = _command(commands, "identify", _identify, purpose)
-    command.file("recordings", "bags, .csv or .npz files", nargs="+")
+    command.file("recordings", MOTION_DATA, nargs="+")
     text = "recording to compare torques on (default: three tenths of the others, held out)"
     command.file("--validate", text, metavar="RECORDING")
     text = "URDF to write; parameters of the nodes go to a .yaml file of the same name"
@@ -37,9 +47,7 @@ def add_commands(commands: Any) -> None:
     command.flag("--force", "write the result even if it is no better")
 
     purpose = "compare the torques of a description with measured ones"
-    _command(commands, "validate", _validate, purpose).file(
-        "recording", "a bag, a .csv or a .npz file"
-    )
+    _command(commands, "validate", _validate, purpose).file("recording", MOTION_DATA)
 
     purpose = "identify masses from a few still poses"
     command = _command(commands, "identify-static", _identify_static, purpose)
@@ -60,7 +68,7 @@ def add_commands(commands: Any) -> None:
 
     purpose = "plan a motion that excites the parameters of an arm"
     command = _command(commands, "excite", _excite, purpose, data=False)
-    command.file("--out", ".csv to write", required=True)
+    command.file("--out", ".csv or .npz to write", required=True)
     text = "JointTrajectory to write, as .yaml, with an approach from any position"
     command.file("--trajectory", text)
     for name, text, default in (
@@ -150,7 +158,7 @@ def _identify(options: argparse.Namespace) -> int:
 
     def read(file: Path) -> Any:
         recording = job.read(file)
-        return room.scaled(recording, model, gains) if gains else recording
+        return room.with_gains(recording, model, gains) if gains else recording
 
     if options.fit_gains:
         recording = job.read(options.recordings[0])
@@ -160,7 +168,10 @@ def _identify(options: argparse.Namespace) -> int:
         gains = fitted | gains
     recordings = [read(file) for file in options.recordings]
     validation = None if options.validate is None else read(options.validate)
-    result = room.identify(model, recordings, validation, progress=_Progress("identifying"))
+    with closing(Progress(100.0, what="identifying ", unit="%")) as progress:
+        result = room.identify(
+            model, recordings, validation, progress=lambda share: progress.update(100.0 * share)
+        )
     job.note(result.notes)
     _print_errors(result.errors)
     _print_joints(result)
@@ -275,12 +286,12 @@ def _identify_payload(options: argparse.Namespace) -> int:
 
 def _tune_collision(options: argparse.Namespace) -> int:
     from mbs_dynamics.control.collision_tuning import tune
-    from mbs_dynamics.identification.cleaning import cleaned
+    from mbs_dynamics.identification.preparation import prepared
 
     job = _Job(options)
-    parts = cleaned(job.read(options.recording).of(job.model), job.model)
-    thresholds, notes = tune(job.model, parts)
-    job.note([*parts[0].notes, *notes])
+    stretches, remarks = prepared(job.read(options.recording), job.model)
+    thresholds, notes = tune(job.model, [one.series for one in stretches])
+    job.note([*remarks, *notes])
     print(f"{'thresholds, N m or N':24}{'sudden':>10}{'sustained':>11}{'at speeds of':>14}")
     for name, row in thresholds.by_joint.items():
         sudden, sustained = row.impact + row.impact_speed, row.sustained + row.sustained_speed
@@ -295,6 +306,8 @@ def _tune_collision(options: argparse.Namespace) -> int:
 def _excite(options: argparse.Namespace) -> int:
     job = _Job(options)
     room, model = job.room, job.model
+    check_output("--out", options.out, WRITTEN)
+    check_output("--trajectory", options.trajectory, TRAJECTORIES)
     limits = room.MotionLimits(
         options.position,
         options.velocity,
@@ -302,18 +315,18 @@ def _excite(options: argparse.Namespace) -> int:
         options.torque,
         tuple(room.box_of(text, model.frames) for text in options.box),
     )
-    excitation = room.plan_excitation(
-        model,
-        options.duration,
-        limits=limits,
-        rate=options.rate,
-        seed=options.seed,
-        progress=_Progress("planning the motion"),
-    )
-    options.out.write_text(excitation.to_csv(), encoding="utf-8")
-    print(
-        f"wrote {options.out}: {excitation.t[-1]:g} s, condition number {excitation.condition:.4g}"
-    )
+    with closing(Progress(100.0, what="planning the motion ", unit="%")) as progress:
+        excitation = room.plan_excitation(
+            model,
+            options.duration,
+            limits=limits,
+            rate=options.rate,
+            seed=options.seed,
+            progress=lambda share: progress.update(100.0 * share),
+        )
+    excitation.motion.write(options.out)
+    seconds, condition = excitation.motion.t[-1], excitation.condition
+    print(f"wrote {options.out}: {seconds:g} s, condition number {condition:.4g}")
     if options.trajectory is not None:
         options.trajectory.write_text(excitation.to_trajectory(), encoding="utf-8")
         print(f"wrote {options.trajectory}")
@@ -343,33 +356,8 @@ def _print_errors(errors: Any) -> None:
 
 def _print_joints(result: Any) -> None:
     parameters = result.joint_parameters
-    titles = {"coulomb": "Coulomb", "inertia": "motor inertia", "stribeck_speed": "at speed"}
+    titles = {"coulomb": "Coulomb", "inertia": "motor inertia"}
     terms = list(next(iter(parameters.values())))
     print(f"{'joint':24}" + "".join(f"{titles.get(term, term):>15}" for term in terms))
     for joint, values in parameters.items():
         print(f"{joint:24}" + "".join(f"{value:15.4g}" for value in values.values()))
-
-
-class _Progress:
-    """Shows the share of a computation that is done, on stderr.
-
-    On a terminal it is written in place, elsewhere in a line every ``INTERVAL`` seconds.
-    """
-
-    INTERVAL = 10.0
-
-    def __init__(self, what: str) -> None:
-        self._what, self._shown = what, ""
-        self._due = time.monotonic() + self.INTERVAL
-
-    def __call__(self, share: float) -> None:
-        """Show that ``share`` is done."""
-        text = f"{self._what}: {100.0 * share:3.0f} %"
-        if sys.stderr.isatty():
-            if text != self._shown:
-                sys.stderr.write(f"\r{text}" + ("\n" if share >= 1.0 else ""))
-                sys.stderr.flush()
-            self._shown = text
-        elif time.monotonic() >= self._due:
-            self._due = time.monotonic() + self.INTERVAL
-            print(text, file=sys.stderr, flush=True)

@@ -8,11 +8,11 @@ import argparse
 import sys
 from typing import Any
 
-from mbs_dynamics.cli.options import Command, by_name, pair, robot_of
+from mbs_dynamics.cli.options import Command, Pair, by_name, robot_of
 from mbs_dynamics.control.calibration import calibrate
 from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.control.poses import read_poses
-from mbs_dynamics.files import check_writable
+from mbs_dynamics.output_files import check_writable
 
 
 def add_commands(commands: Any) -> None:
@@ -25,11 +25,13 @@ def add_commands(commands: Any) -> None:
         "table with a row for each pose, and columns q_<joint> or position_<joint or motor>, "
         "effort_<joint or motor>, and command_<joint or motor> if torques were commanded",
     )
+    text = "other names of columns, such as angle1=q_joint1 current1=effort_joint1"
+    command.pairs("--columns", text, str, "NAME=MEANING", named=True)
     command.file("--out", "table of motors to write, .yaml", required=True)
     text = "table of motors to start from, .yaml: names, units and gains"
     command.file("--motors", text)
     text = "known signs: 1 if the position of the drive increases with that of the joint, or -1"
-    kind = pair({"1": 1, "+1": 1, "-1": -1}.__getitem__, "JOINT=1 or JOINT=-1", named=True)
+    kind = Pair({"1": 1, "+1": 1, "-1": -1}.__getitem__, "JOINT=1 or JOINT=-1", named=True)
     command.add("--signs", text, type=kind, nargs="+", default=[], metavar="JOINT=SIGN")
     text = "find the signs of positions, whatever the table of --motors states"
     command.flag("--find-signs", text)
@@ -41,7 +43,8 @@ def _run(options: argparse.Namespace) -> int:
     check_writable("--out", options.out)
     model = robot_of(options)
     start = None if options.motors is None else Motors.read(options.motors, model)
-    poses = read_poses(options.poses, model, start)
+    columns = by_name("--columns", options.columns)
+    poses = read_poses(options.poses, model, start, columns)
     signs = by_name("--signs", options.signs)
     calibration = calibrate(model, poses, start=start, signs=signs, find_signs=options.find_signs)
     for note in calibration.notes:

@@ -16,12 +16,14 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, listed
-from mbs_dynamics.files import expanded
-from mbs_dynamics.integrate import Motion, load_motion
-from mbs_dynamics.integrate.results import MOTIONS, is_motion
 from mbs_dynamics.model.coordinates import position_names, velocity_names
+from mbs_dynamics.output_files import check_writable, expanded
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.robot_description import read_robot, split_arguments
+from mbs_dynamics.timeseries import TimeSeries
+
+MOTION_DATA = "motion data: .csv, .npz, a bag, a JointTrajectory .yaml, or a LeRobot dataset"
+"""Files of motion data in texts of options."""
 
 
 class Command:
@@ -77,8 +79,8 @@ class Command:
         *,
         named: bool = False,
     ) -> None:
-        """Add an option of several NAME=VALUE; see :func:`pair`."""
-        kind = pair(value, form, named=named)
+        """Add an option of several NAME=VALUE; see :class:`Pair`."""
+        kind = Pair(value, form, named=named)
         self.add(name, text, type=kind, nargs="+", default=[], metavar=form)
 
     def state(self) -> None:
@@ -93,8 +95,12 @@ class Command:
 
     def reading(self) -> None:
         """Add the options of reading a recording."""
-        self.add("--topic", "topic of the joint states in bags", default="")
-        text = "other names and units of columns, such as Time=t[ms] J1_pos=q_joint1 J1=tau_joint1"
+        text = "topic of the joint states in bags, or number of the episode of a LeRobot dataset"
+        self.add("--topic", text, default="")
+        text = (
+            "names and units of columns, such as Time=t[ms] J1=q_joint1; units of all joints, such "
+            "as q=[deg]; t=rows/RATE for numbers of rows; qd=none for what is not to be used"
+        )
         self.pairs("--columns", text, str, "NAME=MEANING", named=True)
 
     def page(self) -> None:
@@ -103,21 +109,21 @@ class Command:
         self.flag("--no-browser", "only print the address")
 
 
-def pair(
-    value: Callable[[str], Any], form: str, *, named: bool
-) -> Callable[[str], tuple[str, Any]]:
-    """Return the type of an argument NAME=VALUE, or VALUE with an empty name unless ``named``."""
+class Pair:
+    """The type of an argument NAME=VALUE, or VALUE with an empty name unless ``named``."""
 
-    def parsed(text: str) -> tuple[str, Any]:
+    def __init__(self, value: Callable[[str], Any], form: str, *, named: bool) -> None:
+        self.value, self.form, self.named = value, form, named
+
+    def __call__(self, text: str) -> tuple[str, Any]:
+        """Return name and value; raise ArgumentTypeError for another form."""
         name, _, given = text.rpartition("=")
         try:
-            if given and (name or not named):
-                return name, value(given)
+            if given and (name or not self.named):
+                return name, self.value(given)
         except (KeyError, ValueError):
             pass
-        raise argparse.ArgumentTypeError(f"{text!r} is not {form}")
-
-    return parsed
+        raise argparse.ArgumentTypeError(f"{text!r} is not {self.form}")
 
 
 def part_of(options: argparse.Namespace) -> dict[str, Any]:
@@ -190,52 +196,19 @@ def _vector(
     return x
 
 
-def recording_in(path: Path, options: argparse.Namespace, **more: Any) -> Any:
-    """Return the recording in a file, read by the options of :meth:`Command.reading`."""
-    from mbs_dynamics.identification.readers import read_recording
-
+def recording_in(path: Path, options: argparse.Namespace, *, timed: bool = True) -> TimeSeries:
+    """Return the motion data in a file, read by the options of :meth:`Command.reading`."""
     columns = by_name("--columns", options.columns)
-    return read_recording(path, columns=columns, topic=options.topic, **more)
+    return TimeSeries.read(path, columns=columns, topic=options.topic, timed=timed)
 
 
-def motion_in(path: Path, options: argparse.Namespace, model: mbs.Model | None) -> Motion:
-    """Return the motion that simulate wrote, or the one in a recording, without energies.
-
-    Rates that were not recorded are differences. With a model, joints that were not recorded stand
-    at zero or the nearest limit. Raises ArgumentError for a file that is missing.
-    """
-    if path.suffix in MOTIONS and not options.columns and is_motion(path):
-        return load_motion(path)
-    recording = recording_in(path, options, torques=False)
-    if model is not None:
-        recording = recording.of(model)
-    later = recording.t > np.append(-np.inf, np.maximum.accumulate(recording.t)[:-1])
-    recording = recording.samples(later)
-    t, q, tau = recording.t - recording.t[0], recording.q, recording.tau
-    qd = np.gradient(q, t, axis=0) if len(t) > 1 else np.zeros_like(q)
-    if recording.qd is not None:
-        qd = np.where(np.isnan(recording.qd), qd, recording.qd)
-    names = recording.joints or tuple(str(k + 1) for k in range(q.shape[1]))
-    if model is not None:
-        places = [model.joint_names.index(name) for name in names]
-        rows = np.tile(model.neutral(within_limits=True), (len(t), 1))
-        rest, unknown = np.zeros((len(t), model.n)), np.full((len(t), model.n), np.nan)
-        for whole, part in ((rows, q), (rest, qd), (unknown, tau)):
-            whole[:, places] = part
-        q, qd, tau, names = rows, rest, unknown, velocity_names(model.joints)
-    none = np.full(len(t), np.nan)
-    return Motion(
-        t=t,
-        q=q,
-        qd=qd,
-        qdd=np.full(q.shape, np.nan),
-        tau=tau,
-        kinetic=none,
-        potential=none,
-        momentum=np.full((len(t), 6), np.nan),
-        joint_names=names,
-        method=recording.name,
-    )
+def check_output(option: str, path: Path | None, kinds: Sequence[str]) -> None:
+    """Raise ArgumentError, naming the option, if no file of these kinds can be written there."""
+    if path is None:
+        return
+    if path.suffix not in kinds:
+        raise ArgumentError(f"{option} must end in {', '.join(kinds)}; got {str(path)!r}")
+    check_writable(option, path)
 
 
 def by_name(option: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -18,29 +18,35 @@ from numpy.typing import ArrayLike
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.cli.options import (
+    MOTION_DATA,
     Command,
+    by_name,
+    check_output,
     initial_state,
     model_code,
-    motion_in,
     part_of,
+    recording_in,
     robot,
     robot_file,
     robot_of,
     robot_source,
 )
-from mbs_dynamics.errors import ArgumentError, SimulationError
-from mbs_dynamics.files import check_writable, read_table
+from mbs_dynamics.errors import ArgumentError, SimulationError, listed
 from mbs_dynamics.integrate import (
     METHODS,
+    Event,
     JointForces,
     Motion,
-    load_motion,
     simulate,
     stop_events,
 )
 from mbs_dynamics.integrate.forces import Law
-from mbs_dynamics.integrate.results import MOTIONS, checked_single
 from mbs_dynamics.model.coordinates import velocity_names
+from mbs_dynamics.timeseries import TimeSeries
+from mbs_dynamics.timeseries.columns import Declarations
+from mbs_dynamics.timeseries.joints import matched
+from mbs_dynamics.timeseries.reading import columns_of, quantities
+from mbs_dynamics.timeseries.tables import WRITTEN
 from mbs_dynamics.view.figures import ANIMATIONS, FIGURES, write_animation, write_figure
 
 
@@ -57,22 +63,22 @@ def add_commands(commands: Any) -> None:
     run.add("--method", f"one of {', '.join(METHODS)} (default: rk4)", default="rk4")
     run.file(
         "--torques",
-        "torques over time: a header 't, JOINT, ...' or 't, tau_<JOINT>, ...' and rows of numbers, "
-        "or a motion that simulate wrote; between the rows they are interpolated, after the last "
-        "one they stay constant (default: none)",
+        "torques over time: columns t and tau_<JOINT> or <JOINT>, or any motion data; between the "
+        "rows they are interpolated, after the last one they stay constant (default: none)",
     )
+    run.reading()
     run.gravity()
     run.flag("--friction", "with the damping and friction that the URDF states")
     run.add("--damping", "viscous damping of each joint, N m s/rad", type=float)
     run.flag("--stops", "with stops at the limits of position")
-    run.file("--out", "write the motion: .npz or .csv")
+    run.file("--out", "write the motion: .csv or .npz")
     run.flag("--view", "play the motion in the browser")
     run.page()
     _add_pictures(run)
 
-    purpose = "draw a motion that simulate wrote, or a recording"
+    purpose = "draw motion data: a simulation, a plan or a recording"
     plot = Command(commands, "plot", _plot, purpose)
-    plot.file("file", "the file of simulate, a bag, or a table")
+    plot.file("file", MOTION_DATA)
     plot.reading()
     plot.add("--robot", "the robot, for an animation")
     plot.part()
@@ -87,14 +93,11 @@ def _add_pictures(command: Command) -> None:
 def _check_files(options: argparse.Namespace, out: Path | None) -> None:
     """Refuse files of unknown kinds, or in missing folders, before anything is computed."""
     for option, path, kinds in (
-        ("--out", out, MOTIONS),
+        ("--out", out, WRITTEN),
         ("--figure", options.figure, FIGURES),
         ("--animation", options.animation, ANIMATIONS),
     ):
-        if path is not None and path.suffix not in kinds:
-            raise ArgumentError(f"{option} must end in {', '.join(kinds)}; got {str(path)!r}")
-        if path is not None:
-            check_writable(option, path)
+        check_output(option, path, kinds)
 
 
 def _simulate(options: argparse.Namespace) -> int:
@@ -114,15 +117,19 @@ def _simulate(options: argparse.Namespace) -> int:
         motion, failed = error.motion, error
     taken = time.perf_counter() - begun
     _report(model, motion, math.ceil(motion.t[-1] / options.step * (1.0 - 1e-9)), taken)
-    _write(motion, options, model, model.name, options.out)
+    series = motion.series
+    if options.out is not None:
+        series.write(options.out)
+        print(f"wrote {options.out}")
+    _write(series, options, model.name, model, motion.events)
     if options.view:
-        _view(model, motion, str(failed or ""), options)
+        _view(model, series, str(failed or ""), options)
     if failed is not None:
         raise failed
     return 0
 
 
-def _view(model: mbs.Model, motion: Motion, failure: str, options: argparse.Namespace) -> None:
+def _view(model: mbs.Model, series: TimeSeries, failure: str, options: argparse.Namespace) -> None:
     from mbs_dynamics.view.opening import announce, open_page, until_interrupt
     from mbs_dynamics.view.playback import Playback
 
@@ -131,7 +138,7 @@ def _view(model: mbs.Model, motion: Motion, failure: str, options: argparse.Name
     opened = open_page(model, source, beside=path, model_code=code, port=options.port)
     with closing(opened.page) as page, until_interrupt():
         page.set_message("failed", failure)
-        playback = Playback(page, opened.drawn, motion)
+        playback = Playback(page, opened.drawn, series)
         playback.play()
         announce(page, browse=not options.no_browser)
         page.run(playback)
@@ -147,7 +154,7 @@ def _moved(model: mbs.Model, q: FloatArray, qd: FloatArray, options: argparse.Na
         "forces": _forces(model, options),
     }
     if options.torques is not None:
-        given["control"] = _profile(options.torques, velocity_names(model.joints))
+        given["control"] = _profile(options, velocity_names(model.joints))
     return simulate(model, q, qd, **given)
 
 
@@ -184,40 +191,35 @@ def _report(model: mbs.Model, motion: Motion, steps: int, taken: float) -> None:
 
 
 def _write(
-    motion: Motion,
+    series: TimeSeries,
     options: argparse.Namespace,
+    title: str,
     model: mbs.Model | None,
-    name: str,
-    out: Path | None = None,
+    events: Sequence[Event] = (),
 ) -> None:
-    if out is not None:
-        motion.save(out)
-        print(f"wrote {out}")
+    """Write the figure and the animation that were asked for."""
     if options.figure is not None:
-        write_figure(motion, options.figure, name)
+        write_figure(series, options.figure, title, events)
         print(f"wrote {options.figure}")
     if options.animation is not None and model is not None:
-        write_animation(model, motion, options.animation)
+        write_animation(model, series, options.animation)
         print(f"wrote {options.animation}")
 
 
 def _plot(options: argparse.Namespace) -> int:
     _check_files(options, None)
-    model = None if options.robot is None else robot(options.robot, **part_of(options))
-    motion = motion_in(options.file, options, model)
-    if options.animation is not None and model is None:
+    if options.animation is not None and options.robot is None:
         raise ArgumentError("an animation needs the robot: --robot ROBOT.urdf")
     if options.figure is None and options.animation is None:
         options.figure = options.file.with_suffix(".png")
-    _write(motion, options, model, options.file.stem)
+    model = None if options.robot is None else robot(options.robot, **part_of(options))
+    _write(recording_in(options.file, options), options, "", model)
     return 0
 
 
-def _profile(path: Path, joint_names: Sequence[str]) -> Law:
+def _profile(options: argparse.Namespace, joint_names: Sequence[str]) -> Law:
     """Return the law of a file of torques: interpolated between its rows, constant beyond them."""
-    t, torques = _torques_in(path, joint_names)
-    if not all(np.isfinite(x).all() for x in (t, *torques.values())) or (np.diff(t) <= 0.0).any():
-        raise ArgumentError(f"{path}: numbers must be finite, and the times increase")
+    t, torques = _torques_in(options, joint_names)
     places = [list(joint_names).index(name) for name in torques]
 
     def law(now: float, *state: FloatArray) -> FloatArray:
@@ -228,33 +230,31 @@ def _profile(path: Path, joint_names: Sequence[str]) -> Law:
     return law
 
 
-def _torques_in(path: Path, joint_names: Sequence[str]) -> tuple[FloatArray, dict[str, FloatArray]]:
-    """Return times and torques by joint: of a motion, or of a table with columns t and joints.
-
-    A column may be called tau_<joint>; all others are then ignored.
-    """
-    if path.suffix == ".npz":
-        motion = load_motion(path)
-        checked_single(motion, "--torques takes")
-        names, columns = list(motion.joint_names), list(motion.tau.T)
-        mbs.UnknownJointError.check(names, joint_names)
-        return motion.t, dict(zip(names, columns, strict=True))
-    try:
-        table = read_table(path)
-    except FileNotFoundError as error:
-        raise ArgumentError(f"cannot read {path}: {error.strerror}") from error
-    head = table.names
-    if head[:1] != ["t"]:
-        raise ArgumentError(f"{path} must have a header 't, JOINT, ...' and rows of numbers")
-    places = {k: name for k, name in enumerate(head) if name in joint_names}
-    prefixed = {k: name for k, name in enumerate(head) if name.startswith("tau_")}
-    if not prefixed:
-        mbs.UnknownJointError.check(head[1:], joint_names)
-    torques: dict[str, FloatArray] = {}
-    for k, name in sorted({**prefixed, **places}.items()):
-        joint = name if name in joint_names else name.removeprefix("tau_")
-        mbs.UnknownJointError.check([joint], joint_names)
-        if joint in torques:
-            raise ArgumentError(f"{path}: {joint!r} and 'tau_{joint}' are both torques of {joint}")
-        torques[joint] = table.column(k)
-    return table.column(0), torques
+def _torques_in(
+    options: argparse.Namespace, joint_names: Sequence[str]
+) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Return times and torques by joint, from columns tau_<joint>, or from columns <joint>."""
+    path, declared = options.torques, by_name("--columns", options.columns)
+    table = columns_of(path, options.topic)
+    own = {name: f"tau_{name}" for name in table.values if name in joint_names}
+    declarations = Declarations({**own, **declared})
+    t, given, _ = quantities(table, declarations.meanings(table.values))
+    if declarations.rate is not None:
+        t = np.arange(len(table)) / declarations.rate
+    torques = given["tau"]
+    if t is None or not torques:
+        raise ArgumentError(
+            f"{path}: has no {'time' if t is None else 'torques'}; columns are t and "
+            f"tau_<joint> or <joint>, with the joints {listed(joint_names)}, or are declared by "
+            f"--columns; the file has {listed(list(table.values))}"
+        )
+    if set(torques) & set(joint_names):  # a slip in one of the names is no other robot
+        mbs.UnknownJointError.check(torques, joint_names)
+    else:
+        pairs = matched(str(path), tuple(torques), joint_names)
+        torques = {name: torques[other] for name, other in pairs.items()}
+    columns = np.stack(list(torques.values()), axis=1)
+    series = TimeSeries(t, tuple(torques), 0.0 * columns, tau=columns, name=str(path))
+    if np.isnan(columns).any():
+        raise ArgumentError(f"{path}: tau must be finite; got nan")
+    return series.t, torques

@@ -8,9 +8,13 @@ import argparse
 import sys
 from typing import Any
 
-from mbs_dynamics.cli.options import Command, pair, recording_in, robot_of
+import numpy as np
+
+from mbs_dynamics.cli.options import MOTION_DATA, Command, Pair, recording_in, robot_of
 from mbs_dynamics.control.teaching import Demonstration, Rig
-from mbs_dynamics.control.trajectory_files import check_kind, write_trajectory
+from mbs_dynamics.control.trajectory import Trajectory
+from mbs_dynamics.control.trajectory_files import RATE, check_kind, write_trajectory
+from mbs_dynamics.timeseries.trajectories import TRAJECTORIES
 
 
 def add_commands(commands: Any) -> None:
@@ -18,8 +22,8 @@ def add_commands(commands: Any) -> None:
     purpose = "smooth a taught motion, and time it within the limits of an arm"
     command = Command(commands, "retime", _run, purpose)
     command.robot()
-    command.file("recording", "bag, .csv or .npz file")
-    command.file("--out", ".yaml of a JointTrajectory, .npz, or .mcap", required=True)
+    command.file("recording", MOTION_DATA)
+    command.file("--out", ".yaml of a JointTrajectory, .mcap, .csv or .npz", required=True)
     timing = command.parser.add_mutually_exclusive_group()
     timing.add_argument("--speed", type=float, default=1.0, help="times that taught (default: 1)")
     timing.add_argument("--fastest", action="store_true", help="the fastest within the limits")
@@ -34,7 +38,7 @@ def add_commands(commands: Any) -> None:
     ):
         command.add(name, f"{text} (default: {default:g})", type=float, default=default)
     text = "load in kg, with its centre of mass in m in the frame of the link"
-    kind = pair(_mass_and_com, "LINK=MASS or LINK=MASS,X,Y,Z", named=True)
+    kind = Pair(_mass_and_com, "LINK=MASS or LINK=MASS,X,Y,Z", named=True)
     several: dict[str, Any] = {"action": "append", "default": [], "metavar": "LINK=MASS[,X,Y,Z]"}
     command.add("--load", text, type=kind, **several)
     command.gravity()
@@ -56,9 +60,12 @@ def _run(options: argparse.Namespace) -> int:
         model = model.with_payload(link, mass, com or (0.0, 0.0, 0.0))
     shares = {name: getattr(options, name) for name in ("velocity", "acceleration", "torque")}
     rig = Rig(model, options.joints, **shares)
-    recording = recording_in(options.recording, options, torques=False)
-    names = recording.joints or model.joint_names
-    taught = Demonstration(rig, names, recording.t, recording.q, tolerance=options.tolerance)
+    recording = recording_in(options.recording, options)
+    if options.recording.suffix in TRAJECTORIES:  # few points, with polynomials between them
+        trajectory = Trajectory.of(recording)
+        count = round(RATE * trajectory.duration) + 1
+        recording = trajectory.sampled(np.linspace(0.0, trajectory.duration, count))
+    taught = Demonstration(rig, recording.of(model), tolerance=options.tolerance)
     trajectory = taught.fastest() if options.fastest else taught.as_taught(options.speed)
     write_trajectory("--out", options.out, trajectory, options.lead)
     print(

@@ -10,11 +10,12 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from mbs_dynamics.cli.options import (
+    MOTION_DATA,
     Command,
     by_name,
     initial_state,
     model_code,
-    motion_in,
+    recording_in,
     robot_file,
     robot_of,
     robot_source,
@@ -35,23 +36,22 @@ def add_commands(commands: Any) -> None:
     several: dict[str, Any] = {"action": "append", "default": []}
     text = "folder of packages for package:// URIs, or such a package"
     view.file("--package-path", text, metavar="FOLDER", **several)
-    text = "play a motion that simulate wrote, or a recording; a second one is drawn as a ghost"
+    text = f"play {MOTION_DATA}; a second one is drawn as a ghost"
     view.file("--motion", text, **several)
     view.reading()
-    names = lambda text: [name.strip() for name in text.split(",")]  # noqa: E731
-    view.add("--layers", "layers switched on, or 'all'", type=names, metavar="NAME,...")
+    view.add("--layers", "layers switched on, or 'all'", type=_names, metavar="NAME,...")
     view.page()
     view.flag("--dark", "dark mode")
     view.flag("--degrees", "sliders of angles in degrees")
-    view.file(
-        "--write",
-        "write .html, .png or, of a motion, .gif, and exit; .png and .gif need Chromium or "
-        "Chrome, but no screen",
-    )
+    view.file("--write", "write the page as one .html file, and exit")
     view.flag("--ros", "show the live robot of robot_description and joint_states")
     view.add("--namespace", "ROS namespace of the robot, with --ros", default="")
     text = "other topics, with --ros: enabled, target_pose, tool_wrench, contact"
     view.pairs("--topics", text, str, "NAME=TOPIC", named=True)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
 
 
 def _view(options: argparse.Namespace) -> int:
@@ -64,16 +64,21 @@ def _view(options: argparse.Namespace) -> int:
         raise ArgumentError("give a robot, or --ros for a live one")
     if len(options.motion) > 2:
         raise ArgumentError(f"--motion takes at most two files; got {len(options.motion)}")
-    from mbs_dynamics.view.opening import announce, open_page, until_interrupt
-    from mbs_dynamics.view.pictures import check_picture, write_picture
+    from mbs_dynamics.view.opening import (
+        announce,
+        check_html,
+        open_page,
+        until_interrupt,
+        write_html,
+    )
     from mbs_dynamics.view.playback import Playback
     from mbs_dynamics.view.posing import Posing
 
     if options.write is not None:
-        check_picture(options.write, bool(options.motion))
+        check_html("--write", options.write)
     path = robot_file(options.robot)
     model = robot_of(options)
-    motions = [motion_in(file, options, model) for file in options.motion]
+    motions = [recording_in(file, options) for file in options.motion]
     opened = open_page(
         model,
         robot_source(path, options.xacro_args),
@@ -97,7 +102,7 @@ def _view(options: argparse.Namespace) -> int:
             start = q if options.q else None  # bent, if it is an arm
             source = Posing(page, model, start, qd, degrees=options.degrees)
         if options.write is not None:
-            write_picture(page, source, options.write)
+            write_html(page, source, options.write)
             print(f"wrote {options.write}")
             return 0
         page.refresh(source)

@@ -26,10 +26,10 @@ from mbs_dynamics.control.motor_table import line_of, row_of
 from mbs_dynamics.control.motors import Motors
 from mbs_dynamics.control.poses import Poses
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed, quoted
-from mbs_dynamics.files import yaml_text
 from mbs_dynamics.model.coordinates import at_limits, check_single
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
+from mbs_dynamics.yaml_files import yaml_text
 
 FEWEST = 4
 """Least number of different poses."""

@@ -24,10 +24,10 @@ from mbs_dynamics.control.contact import MomentumObserver, tool_wrench
 from mbs_dynamics.control.environment import in_force
 from mbs_dynamics.control.motor_table import check_keys, coordinate_of, line_of
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.files import parsed_yaml
 from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
+from mbs_dynamics.yaml_files import parsed_yaml
 
 GAIN = 100.0
 """Gain of the observer and of the low-pass filter behind it, in 1/s. A step of torque is seen to a

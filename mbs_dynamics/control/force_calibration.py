@@ -22,12 +22,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbs_dynamics import checks, files
+from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.environment import LARGEST_LOAD
 from mbs_dynamics.control.motor_table import check_keys
 from mbs_dynamics.errors import ArgumentError, MbsError, quoted
 from mbs_dynamics.lie import so3
+from mbs_dynamics.output_files import expanded, write_at_once
 
 POSES = 4
 """Least number of poses."""
@@ -76,7 +77,7 @@ class Calibration(NamedTuple):
 
         Raises ArgumentError for a file that cannot be written, and for one that is no calibration.
         """
-        if files.expanded(path).exists():
+        if expanded(path).exists():
             try:
                 self.read(path)
             except ArgumentError as error:
@@ -84,7 +85,7 @@ class Calibration(NamedTuple):
         moment, force = np.split(self.bias, 2)
         fields = {"frame": frame, "mass": self.mass, "com": self.com.tolist()}
         fields |= {"bias_force": force.tolist(), "bias_torque": moment.tolist()}
-        files.write_at_once("the calibration", path, json.dumps(fields, indent=2) + "\n")
+        write_at_once("the calibration", path, json.dumps(fields, indent=2) + "\n")
 
     @classmethod
     def read(cls, path: Path, frame: str = "") -> Calibration:
@@ -94,11 +95,11 @@ class Calibration(NamedTuple):
         that of another ``frame``.
         """
         try:
-            source = files.expanded(path)
+            source = expanded(path)
             if not source.is_file():  # nor a pipe, which would block
                 raise ArgumentError("there is no such file")
             with source.open("rb") as file:
-                fields = json.loads(files.decoded(path, file.read(LARGEST_FILE)))
+                fields = json.loads(file.read(LARGEST_FILE))
             check_keys("the file", fields, ("frame", "mass", "com", "bias_force", "bias_torque"))
             if frame and fields["frame"] != frame:
                 raise ArgumentError(f"it is of frame {quoted(fields['frame'])}; valid is {frame!r}")

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what motors report and take as a table, which identify and calibrate-motors read."""
+"""Writes what motors report and take as motion data, a row at a time."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from numbers import Real
 from typing import Any, TextIO
 
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
+from mbs_dynamics.timeseries.columns import column_name
 
 
 class Log:
     """A table of comma-separated values: a row for each step in which all motors have reported.
 
-    Cells are empty where the frame of a joint was not used, or has no number.
+    :class:`~mbs_dynamics.timeseries.TimeSeries` reads it. Cells are empty where the frame of a
+    joint was not used, or has no number; such rows are left out by the reader.
 
     Columns are ``t`` in s, ``q_<joint>``, ``qd_<joint>`` and ``tau_<joint>`` in SI units, and
     ``raw_position_<joint>``, ``raw_effort_<joint>`` and ``raw_command_<joint>`` in the units of the
@@ -30,7 +32,7 @@ class Log:
             next(row.motor for row in motors.motors if row.joint == name) for name in names
         ]
         kinds = ("q", "qd", "tau", "raw_position", "raw_effort", "raw_command")
-        columns = [f"{kind}_{name}" for kind in kinds for name in names]
+        columns = [column_name(kind, name) for kind in kinds for name in names]
         csv.writer(stream, lineterminator="\n").writerow(["t", *columns])
 
     def write(

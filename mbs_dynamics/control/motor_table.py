@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from mbs_dynamics.checks import number
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, UnknownNameError, listed, quoted
-from mbs_dynamics.files import yaml_text
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.yaml_files import yaml_text
 
 WHEN_SILENT = {
     "damp": "the drives damp",

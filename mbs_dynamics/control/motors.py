@@ -39,8 +39,8 @@ from mbs_dynamics.control.motor_table import (
 )
 from mbs_dynamics.control.turns import turning, turns_to
 from mbs_dynamics.errors import ArgumentError, listed, quoted
-from mbs_dynamics.files import parsed_yaml
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.yaml_files import parsed_yaml
 
 KEPT_LAYOUTS = 32
 """Number of orders of frames that are cached."""

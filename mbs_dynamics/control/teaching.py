@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motions that an arm is taught by hand: from recorded positions to a trajectory within limits.
 
-    taught = Demonstration(Rig(model), recording.joints, recording.t, recording.q)
+    taught = Demonstration(Rig(model), TimeSeries.read("taught.npz"))
     arm.aim(now(), taught.as_taught(speed=2.0))     # or taught.fastest()
 
 A recording is thinned and smoothed at once: it becomes the quintic spline with the fewest knots
@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 import mbs_dynamics as mbs
 from mbs_dynamics import checks
@@ -29,6 +28,7 @@ from mbs_dynamics.errors import ArgumentError, MbsError, UnknownJointError, list
 from mbs_dynamics.model.coordinates import check_single, is_continuous
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.settings import check_once
+from mbs_dynamics.timeseries import TimeSeries
 
 SHORTEST, GAP = 0.5, 0.25
 """Least duration of a recording, and longest time between two samples, in s."""
@@ -161,26 +161,17 @@ def _until(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
 class Demonstration:
     """A taught motion, thinned and smoothed.
 
-    Parameters: ``rig``; the recording of joints ``names`` (k,) at ``times`` (N,) in s, with
-    ``positions`` (N, k) in rad or m; ``tolerance`` in rad or m, the largest distance of a sample
-    from the spline. Repeated times are dropped.
+    Parameters: ``rig``; ``recording``, the positions of its joints; ``tolerance`` in rad or m, the
+    largest distance of a sample from the spline.
 
     Raises ArgumentError for what this arm cannot play: joints that are missing or not those of the
-    rig, numbers that are not finite, times that go back or leave gaps, jumps, positions beyond the
-    limits, recordings that are too short, do not move, or are not within the tolerance.
+    rig, gaps, jumps, positions beyond the limits, recordings that are too short, do not move, or
+    are not within the tolerance.
     """
 
-    def __init__(
-        self,
-        rig: Rig,
-        names: Sequence[str],
-        times: ArrayLike,
-        positions: ArrayLike,
-        *,
-        tolerance: float = 0.002,
-    ) -> None:
+    def __init__(self, rig: Rig, recording: TimeSeries, *, tolerance: float = 0.002) -> None:
         checks.positive("tolerance", tolerance)
-        t, q = _checked(rig, list(names), checks.real("times", times), positions)
+        t, q = _checked(rig, recording)
         self.rig, t = rig, _eased(t)
         for spacing in SPACINGS:
             self.spline, self.deviation = _smoothed(rig, t, q, spacing)
@@ -264,11 +255,9 @@ class Demonstration:
         return Trajectory(rig.names, (T[rows] - T[0]) / slower, q, slower * qd, slower**2 * qdd)
 
 
-def _checked(
-    rig: Rig, names: list[str], t: FloatArray, positions: ArrayLike
-) -> tuple[FloatArray, FloatArray]:
+def _checked(rig: Rig, recording: TimeSeries) -> tuple[FloatArray, FloatArray]:
     """Return times from zero on and positions (N, m) of the joints of the rig, within limits."""
-    check_once("the recording", "joint", names)
+    names = recording.joints
     missing = [name for name in rig.names if name not in names]
     others = [name for name in names if name not in rig.names and not rig.chosen]
     if missing or others:
@@ -276,19 +265,7 @@ def _checked(
             f"the recording is of another robot: it lacks {listed(missing)}, and has "
             f"{listed(others)} in addition; valid are {listed(rig.names)}, or some chosen by name"
         )
-    q = checks.real("positions", positions)
-    if t.ndim != 1 or q.shape != (len(t), len(names)):
-        raise ArgumentError(
-            f"times has shape {t.shape} and positions {q.shape}; valid are (N,), (N, {len(names)})"
-        )
-    q = q[:, [names.index(name) for name in rig.names]]
-    rows = np.argwhere(~np.isfinite(np.column_stack([t, q])))
-    if rows.size:
-        k, j = map(int, rows[0])
-        what, value = (rig.names[j - 1], q[k, j - 1]) if j else ("the time", t[k])
-        raise ArgumentError(f"the recording must be finite; {what} is {value} in sample {k}")
-    new = np.diff(t, prepend=-np.inf) != 0.0
-    t, q = t[new] - t[:1], q[new]
+    t, q = recording.t - recording.t[:1], recording.of_joints(rig.names).q
     steps = np.diff(t, prepend=0.0)
     if len(t) < 3 or t[-1] < SHORTEST or np.ptp(q, axis=0).max() < STILL:
         raise ArgumentError(
@@ -298,7 +275,7 @@ def _checked(
     q = np.where(rig.turning, np.unwrap(q, axis=0), q)
     moved, fastest = np.diff(q, axis=0, prepend=q[:1]), np.minimum(rig.fastest, FASTEST_HAND)
     for bad, what in (
-        (np.tile((steps < 0.0) | (steps > GAP), (len(q[0]), 1)).T, "jumps in time"),
+        (np.tile(steps > GAP, (len(q[0]), 1)).T, "jumps in time"),
         (np.abs(moved) > largest_step(fastest, steps[:, None]), "jumps"),
         (np.maximum(rig.lower - q, q - rig.upper) > BEYOND, "is beyond its limits"),
     ):

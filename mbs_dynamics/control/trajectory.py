@@ -14,7 +14,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.settings import check_once
+from mbs_dynamics.timeseries import TimeSeries
 
 MOST_POINTS = 1_000_000
 """Points of the longest trajectory."""
@@ -57,53 +57,46 @@ class Trajectory:
         velocities: ArrayLike | None = None,
         accelerations: ArrayLike | None = None,
     ) -> None:
-        self.names = tuple(names)
-        check_once("names", "joint", self.names)
-        self.times = checks.real("times", times)
-        N, m = self.times.size, len(self.names)
+        if velocities is None and accelerations is not None:
+            raise ArgumentError("accelerations are given without velocities; valid is with them")
+        points = TimeSeries(
+            checks.real("times", times),
+            tuple(names),
+            checks.real("positions", positions),
+            qd=None if velocities is None else checks.real("velocities", velocities),
+            qdd=None if accelerations is None else checks.real("accelerations", accelerations),
+            name="trajectory",
+        )
+        N, m = points.q.shape
         if not (0 < N <= MOST_POINTS and m):
             raise ArgumentError(
                 f"a trajectory has {N} point(s) of {m} joint(s); valid are 1 to {MOST_POINTS} "
                 "points of at least one joint"
             )
-        self.times = checks.numbers("times", self.times, (N,))
-        wrong = np.flatnonzero(np.diff(self.times) <= 0.0)
-        if wrong.size:
-            k = int(wrong[0])
-            raise ArgumentError(
-                f"times must increase; got {self.times[k]:g} and then {self.times[k + 1]:g} s at "
-                f"points {k} and {k + 1}"
-            )
-        self.positions = self._of_points("positions", positions)
-        if velocities is None and accelerations is not None:
-            raise ArgumentError("accelerations are given without velocities; valid is with them")
-        self.velocities = (
-            _spline(self.times, self.positions)
-            if velocities is None
-            else self._of_points("velocities", velocities)
-        )
-        self.accelerations = (
-            None if accelerations is None else self._of_points("accelerations", accelerations)
-        )
+        for name, array in (("velocities", points.qd), ("accelerations", points.qdd)):
+            if array is not None and np.isnan(array).any():
+                raise ArgumentError(f"{name} must be finite; got nan")
+        self.names, self.times, self.positions = points.joints, points.t, points.q
+        self.velocities = _spline(points.t, points.q) if points.qd is None else points.qd
+        self.accelerations = points.qdd
         self._coefficients = _coefficients(
             np.diff(self.times), self.positions, self.velocities, self.accelerations
         )
         self._rest = np.zeros(m)
 
-    def _of_points(self, name: str, values: ArrayLike) -> FloatArray:
-        array = checks.real(name, values)
-        shape = (len(self.times), len(self.names))
-        if array.shape != shape:
-            raise ArgumentError(
-                f"{name} has shape {array.shape}; valid is {shape}, by point and joint"
-            )
-        wrong = np.argwhere(~np.isfinite(array))
-        if wrong.size:
-            k, j = map(int, wrong[0])
-            raise ArgumentError(
-                f"{name} must be finite; got {array[k, j]} at point {k}, joint {self.names[j]!r}"
-            )
-        return array
+    @classmethod
+    def of(cls, series: TimeSeries) -> Trajectory:
+        """Return the trajectory through the rows of motion data.
+
+        Rates and accelerations are used if those of all joints are there.
+        """
+        qd, qdd = (None if x is None or np.isnan(x).any() else x for x in (series.qd, series.qdd))
+        return cls(series.joints, series.t, series.q, qd, None if qd is None else qdd)
+
+    def sampled(self, t: FloatArray) -> TimeSeries:
+        """Return positions, rates and accelerations at times t (N,) in s after the first point."""
+        q, qd, qdd = np.swapaxes([self.at(self.times[0] + x) for x in t], 0, 1)
+        return TimeSeries(t, self.names, q, qd=qd, qdd=qdd)
 
     @property
     def duration(self) -> float:

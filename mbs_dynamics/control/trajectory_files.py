@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files of trajectories: arrays of NumPy, messages as YAML, and bags of ROS 2. No ROS is needed."""
+"""Files of trajectories: motion data, messages as YAML, and bags of ROS 2. No ROS is needed."""
 
 from __future__ import annotations
 
@@ -12,15 +12,11 @@ import numpy as np
 
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.files import (
-    check_writable,
-    expanded,
-    mcap_written,
-    trajectory_yaml,
-    write_at_once,
-)
+from mbs_dynamics.output_files import check_writable, write_at_once
+from mbs_dynamics.timeseries.bags import mcap_written
+from mbs_dynamics.timeseries.trajectories import trajectory_yaml
 
-KINDS = (".npz", ".yaml", ".mcap")
+KINDS = (".csv", ".npz", ".yaml", ".mcap")
 
 STATE, TRAJECTORY = "sensor_msgs/msg/JointState", "trajectory_msgs/msg/JointTrajectory"
 
@@ -36,28 +32,24 @@ def check_kind(option: str, path: Path) -> None:
 
 
 def write_trajectory(option: str, path: Path, trajectory: Trajectory, lead: float) -> None:
-    """Write a trajectory: ``.npz``, ``.yaml`` or ``.mcap``.
+    """Write a trajectory: ``.csv``, ``.npz``, ``.yaml`` or ``.mcap``.
 
-    ``.npz`` holds ``joints``, ``t``, ``q``, ``qd`` and ``qdd``, sampled; ``.yaml`` is a
-    JointTrajectory, as MoveIt and ``ros2 topic pub`` take it, whose first point is due after
+    ``.csv`` and ``.npz`` are motion data: positions, rates and accelerations, sampled; ``.yaml`` is
+    a JointTrajectory, as MoveIt and ``ros2 topic pub`` take it, whose first point is due after
     ``lead`` s; ``.mcap`` is a bag with that message on ``joint_trajectory``, and the same samples
-    on ``joint_states``. All but ``.yaml`` can be read as a recording.
+    on ``joint_states``. All of them can be read as motion data.
 
     Raises ArgumentError, naming the option, for another name or place.
     """
     check_kind(option, path)
-    begin = trajectory.times[0]
-    t = np.linspace(0.0, trajectory.duration, round(RATE * trajectory.duration) + 1)
-    samples = np.swapaxes([trajectory.at(begin + x) for x in t], 0, 1)
-    if path.suffix == ".npz":
-        arrays = dict(zip(("q", "qd", "qdd"), samples, strict=True))
-        np.savez(expanded(path), joints=np.array(trajectory.names), t=t, **arrays)
+    end = trajectory.duration
+    samples = trajectory.sampled(np.linspace(0.0, end, round(RATE * end) + 1))
+    if path.suffix in (".csv", ".npz"):
+        samples.write(path)
         return
-    fields = ("positions", "velocities", "accelerations")
-    motion = np.swapaxes([trajectory.at(x) for x in trajectory.times], 0, 1)
-    points, due = dict(zip(fields, motion, strict=True)), trajectory.times - begin + lead
+    points = trajectory.sampled(trajectory.times - trajectory.times[0])
     if path.suffix == ".yaml":
-        write_at_once(option, path, trajectory_yaml(trajectory.names, due, points))
+        write_at_once(option, path, trajectory_yaml(points, lead))
         return
     with mcap_written(option, path) as (writer, store):
         kinds, names, none = store.types, list(trajectory.names), np.zeros(0)
@@ -75,13 +67,11 @@ def write_trajectory(option: str, path: Path, trajectory: Trajectory, lead: floa
 
         point = kinds[f"{TRAJECTORY}Point"]
         each = [
-            point(*rows, none, time(x, "Duration")) for x, *rows in zip(due, *motion, strict=True)
+            point(*trajectory.at(trajectory.times[0] + x), none, time(x + lead, "Duration"))
+            for x in points.t
         ]
         message = kinds[TRAJECTORY](header(0.0), names, each)
         write("/joint_trajectory", TRAJECTORY, [(0.0, message)])
-        states = zip(t, *samples[:2], strict=True)
-        write(
-            "/joint_states",
-            STATE,
-            ((x, kinds[STATE](header(x), names, *row, none)) for x, *row in states),
-        )
+        states = ((x, trajectory.at(trajectory.times[0] + x)[:2]) for x in samples.t)
+        messages = ((x, kinds[STATE](header(x), names, *row, none)) for x, row in states)
+        write("/joint_states", STATE, messages)

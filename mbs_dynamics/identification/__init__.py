@@ -24,10 +24,9 @@ from mbs_dynamics.identification.identify import (
     fitted_gains,
     identify,
     validate,
+    with_gains,
 )
 from mbs_dynamics.identification.payload import PayloadEstimate, identify_payload
-from mbs_dynamics.identification.readers import read_recording
-from mbs_dynamics.identification.recording import Recording, RecordingError, scaled
 from mbs_dynamics.identification.report import report
 from mbs_dynamics.identification.static import StaticIdentification, identify_static
 
@@ -39,8 +38,6 @@ __all__ = [
     "Identification",
     "MotionLimits",
     "PayloadEstimate",
-    "Recording",
-    "RecordingError",
     "StaticIdentification",
     "box_of",
     "fitted_gains",
@@ -50,9 +47,8 @@ __all__ = [
     "identify_static",
     "node_parameters",
     "plan_excitation",
-    "read_recording",
     "report",
-    "scaled",
     "validate",
+    "with_gains",
     "with_identified_joints",
 ]

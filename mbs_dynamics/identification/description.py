@@ -5,29 +5,24 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
-from typing import Any, NamedTuple
-from xml.parsers import expat
+from typing import Any
 
 import numpy as np
 
 from mbs_dynamics import checks
-from mbs_dynamics.errors import ArgumentError, UnknownJointError
-from mbs_dynamics.files import read_yaml_file, yaml_text
+from mbs_dynamics.errors import ArgumentError, MbsError, UnknownJointError
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.identify import Identification
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model, with_drivetrain
 from mbs_dynamics.model.urdf import link_inertias
-from mbs_dynamics.model.urdf_xml import text_of
+from mbs_dynamics.yaml_files import read_yaml_file, yaml_text
 
 TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 
 INDENT = "  "
-
-DECLARED = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z][\w.-]*)""")
 
 
 def identified_urdf(
@@ -35,130 +30,83 @@ def identified_urdf(
 ) -> bytes:
     """Return a URDF file with identified inertias, damping and friction, unchanged elsewhere.
 
-    Without ``friction``, damping and friction are unchanged as well. The file is in UTF-8, whatever
-    the encoding of the source. The inertia of a body is that of all links fixed to each other.
-    Fixed links keep theirs, and the link that the joint moves gets the remainder; if that is
-    inconsistent, it gets all, and the others none.
+    Without ``friction``, damping and friction are unchanged as well. The file is in UTF-8. The
+    inertia of a body is that of all links fixed to each other. Fixed links keep theirs, and the
+    link that the joint moves gets the remainder; if that is inconsistent, it gets all, and the
+    others none. Raises MbsError without lxml.
     """
-    data = text_of(Path(source)).encode()
-    stated = DECLARED.search(data[:200])
-    if stated is not None and stated[1].lower() not in (b"utf-8", b"us-ascii"):
-        data = data[: stated.start(1)] + b"UTF-8" + data[stated.end(1) :]
-    elements = _elements(data)
-    edits: list[tuple[int, int, bytes]] = []
+    try:
+        from lxml import etree
+    except ImportError as error:
+        raise MbsError(f"URDF files are written with lxml ({error}): install it") from error
+    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+    tree = etree.parse(os.fspath(source), parser)
+    children = {
+        (etree.QName(x).localname, x.get("name", "")): x for x in tree.getroot().iterchildren("*")
+    }
     for link, inertia in link_changes(source, result).items():
-        edits += _with_child(data, elements, ("link", link), "inertial", _inertial(inertia))
+        parent = children["link", link]
+        new = None if inertia is None else _inertial(etree, parent, inertia)
+        _put(etree, parent, "inertial", new)
     for joint, parameters in result.joint_parameters.items() if friction else ():
-        values = {"damping": parameters["viscous"], "friction": parameters["coulomb"]}
-        place = elements.get(("joint", joint, "dynamics"))
-        tag = "<dynamics/>"
-        if place is not None:
-            tag = data[place.begin : place.end].decode()
-            tag = tag.replace(f"<{place.prefix}", "<").replace(f"</{place.prefix}", "</")
-        for name, value in values.items():
-            tag = _with_attribute(tag, name, repr(float(value)))
-        edits += _with_child(data, elements, ("joint", joint), "dynamics", [tag])
-    for begin, end, text in sorted(edits, reverse=True):
-        data = data[:begin] + text + data[end:]
-    return data
+        parent = children["joint", joint]
+        dynamics = _child(etree, parent, "dynamics")
+        if dynamics is None:
+            dynamics = _element(etree, parent, "dynamics")
+            _put(etree, parent, "dynamics", dynamics)
+        dynamics.set("damping", repr(float(parameters["viscous"])))
+        dynamics.set("friction", repr(float(parameters["coulomb"])))
+    root = tree.getroot()
+    top = [*reversed([*root.itersiblings(preceding=True)]), root, *root.itersiblings()]
+    head = ['<?xml version="1.0" encoding="utf-8"?>', tree.docinfo.doctype]
+    parts = [line.encode() for line in head if line]
+    parts += [etree.tostring(x, encoding="UTF-8", with_tail=False) for x in top]
+    return b"\n".join(parts) + b"\n"
 
 
-class _Element(NamedTuple):
-    """Position of an element in a file."""
-
-    begin: int
-    end: int
-    inner_end: int
-    """Where its end tag begins; -1 if it has none."""
-    prefix: str
-    """Of its namespace, with a colon; empty if it has none."""
+def _element(etree: Any, parent: Any, name: str, **attributes: str) -> Any:
+    """Return a new element in the namespace of its future parent."""
+    return etree.Element(etree.QName(etree.QName(parent).namespace, name), attributes)
 
 
-def _elements(data: bytes) -> dict[tuple[str, ...], _Element]:
-    """Return links and joints by kind and name, their inertial and dynamics by one name more."""
-    parser = expat.ParserCreate()
-    path: list[tuple[str, str, int]] = []
-    elements: dict[tuple[str, ...], _Element] = {}
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        tag = tag.rpartition(":")[2]
-        path.append((tag, attributes.get("name", ""), parser.CurrentByteIndex))
-
-    def end(tag: str) -> None:
-        prefix, colon, tag = tag.rpartition(":")
-        _, name, begin = path.pop()
-        at = parser.CurrentByteIndex  # start of the end tag, or end of an empty-element tag
-        own = data.startswith(b"</", at)
-        last, inner = (data.index(b">", at) + 1, at) if own else (at, -1)
-        element = _Element(begin, last, inner, prefix + colon)
-        if len(path) == 1 and tag in ("link", "joint"):
-            elements[tag, name] = element
-        elif len(path) == 2 and tag in ("inertial", "dynamics"):
-            elements[path[1][0], path[1][1], tag] = element
-
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.Parse(data, True)
-    return elements
+def _child(etree: Any, parent: Any, name: str) -> Any:
+    """Return the child of this name, or None."""
+    return next((x for x in parent.iterchildren("*") if etree.QName(x).localname == name), None)
 
 
-def _with_child(
-    data: bytes,
-    elements: dict[tuple[str, ...], _Element],
-    parent: tuple[str, str],
-    child: str,
-    lines: list[str],
-) -> list[tuple[int, int, bytes]]:
-    """Return the edits that replace a child of an element by lines, or append them."""
-    place, whole = elements.get((*parent, child)), elements[parent]
-    prefix = (whole if place is None else place).prefix
-    lines = [re.sub(r"<(/?)(?=\w)", rf"<\1{prefix}", line) for line in lines if prefix] or lines
-    if place is not None:
-        indent = _indent(data, place.begin)
-        if not lines:
-            return [
-                (place.begin - len(indent), place.end + data[place.end :].startswith(b"\n"), b"")
-            ]
-        text = ("\n" + indent.decode()).join(lines)
-        return [(place.begin, place.end, text.encode())]
-    if not lines:
-        return []
-    outer = _indent(data, whole.begin).decode()
-    inner = "\n" + outer + INDENT
-    text = inner + inner.join(lines) + "\n" + outer
-    if whole.inner_end >= 0:
-        before = len(data[: whole.inner_end].rstrip())
-        return [(before, whole.inner_end, text.encode())]
-    opened = data[whole.begin : whole.end].decode().rstrip("/> ") + ">"
-    return [(whole.begin, whole.end, f"{opened}{text}</{prefix}{parent[0]}>".encode())]
+def _put(etree: Any, parent: Any, name: str, new: Any) -> None:
+    """Replace a child of an element of the second level, append it, or with None remove it."""
+    old, outer, inner = _child(etree, parent, name), "\n" + INDENT, "\n" + 2 * INDENT
+    if new is not None:
+        etree.indent(new, space=INDENT, level=2)
+        new.tail = outer if old is None else old.tail
+    if old is not None and new is not None:
+        parent.replace(old, new)
+    elif old is not None:
+        before = old.getprevious()
+        if before is None:
+            parent.text = old.tail
+        else:
+            before.tail = old.tail
+        parent.remove(old)
+    elif new is not None:
+        if len(parent):
+            parent[-1].tail = inner
+        else:
+            parent.text = inner
+        parent.append(new)
 
 
-def _indent(data: bytes, begin: int) -> bytes:
-    """Return the blanks before an element, if it is the first in its line."""
-    line = data[data.rfind(b"\n", 0, begin) + 1 : begin]
-    return line if not line.strip() else b""
-
-
-def _with_attribute(tag: str, name: str, value: str) -> str:
-    pattern = re.compile(rf"""(\s{name}\s*=\s*)("[^"]*"|'[^']*')""")
-    if pattern.search(tag):
-        return pattern.sub(rf'\g<1>"{value}"', tag, count=1)
-    return re.sub(r"\s*(/?>)", rf' {name}="{value}"\1', tag, count=1)
-
-
-def _inertial(inertia: Inertia | None) -> list[str]:
-    """Return the lines of the element of an inertia; none for none."""
-    if inertia is None:
-        return []
+def _inertial(etree: Any, parent: Any, inertia: Inertia) -> Any:
+    """Return the element of an inertia."""
     tensor = inertia.tensor_at_com
-    entries = " ".join(f'{name}="{float(tensor[place])!r}"' for name, place in TENSOR.items())
+    entries = {name: repr(float(tensor[place])) for name, place in TENSOR.items()}
+    inertial = _element(etree, parent, "inertial")
     centre = " ".join(map(repr, inertia.com.tolist()))
-    return [
-        "<inertial>",
-        f'{INDENT}<origin xyz="{centre}" rpy="0 0 0"/>',
-        f'{INDENT}<mass value="{float(inertia.mass)!r}"/>',
-        f"{INDENT}<inertia {entries}/>",
-        "</inertial>",
-    ]
+    inertial.append(_element(etree, parent, "origin", xyz=centre, rpy="0 0 0"))
+    inertial.append(_element(etree, parent, "mass", value=repr(float(inertia.mass))))
+    inertial.append(_element(etree, parent, "inertia", **entries))
+    return inertial
 
 
 def link_changes(
@@ -205,11 +153,6 @@ def node_parameters(result: Identification) -> str:
         "joint_friction": in_order("coulomb"),
         "joint_armature": in_order("inertia"),
     }
-    if result.terms is not None and result.terms.any:
-        for name, term in (("stribeck", "stribeck"), ("load_friction", "load")):
-            compensated[name], simulated[name] = by_name(term), in_order(term)
-        speed = float(result.terms.stribeck_speed)
-        compensated["stribeck_speed"] = simulated["stribeck_speed"] = speed
     nodes = {"gravity_compensation_node": compensated, "simulator_node": simulated}
     head = (
         "# Friction (N m or N; damping N m s/rad or N s/m) and inertias of motors (kg m^2 or kg)\n"

@@ -10,8 +10,6 @@ not checked.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,10 +20,11 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.files import trajectory_yaml
 from mbs_dynamics.identification.torque_model import TorqueModel
 from mbs_dynamics.model.body import Frame
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.timeseries import TimeSeries
+from mbs_dynamics.timeseries.trajectories import trajectory_yaml
 
 FASTEST = 0.5
 """Frequency in Hz of the fastest wave."""
@@ -70,31 +69,15 @@ class MotionLimits:
     boxes: tuple[Box, ...] = ()
 
 
-@dataclass(frozen=True)
-class Excitation:
-    """A motion of all joints, one period."""
+class Excitation(NamedTuple):
+    """One period of a motion of all joints."""
 
-    joints: tuple[str, ...]
-    t: FloatArray
-    """(N,) in s."""
-    q: FloatArray
-    """(N, n), as are its rates and their rates."""
-    qd: FloatArray
-    qdd: FloatArray
+    motion: TimeSeries
+    """Positions, rates and accelerations."""
     condition: float
     """Condition number of the equations of base parameters, columns of length 1."""
     approach: float
     """Time in s in which the first position is reached, from anywhere within the limits."""
-
-    def to_csv(self) -> str:
-        """Return a table: t, q_<joint>, qd_<joint>, qdd_<joint>."""
-        head = ["t", *(f"{x}_{name}" for x in ("q", "qd", "qdd") for name in self.joints)]
-        table = np.column_stack([self.t, self.q, self.qd, self.qdd])
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(head)
-        writer.writerows([f"{x:.9g}" for x in row] for row in table)
-        return text.getvalue()
 
     def to_trajectory(self) -> str:
         """Return a trajectory_msgs/JointTrajectory as YAML.
@@ -102,13 +85,10 @@ class Excitation:
         Its first point is due after the time of the approach. There are up to KNOTS points a
         second, between which controllers interpolate by polynomials of fifth order.
         """
-        rate = (len(self.t) - 1) / self.t[-1]
-        rows = np.append(
-            np.arange(0, len(self.t) - 1, max(1, round(rate / KNOTS))), len(self.t) - 1
-        )
-        fields = {"positions": self.q, "velocities": self.qd, "accelerations": self.qdd}
-        points = {name: x[rows] for name, x in fields.items()}
-        return trajectory_yaml(self.joints, self.t[rows] + self.approach, points)
+        motion, last = self.motion, len(self.motion) - 1
+        every = max(1, round(last / motion.t[-1] / KNOTS))
+        points = motion.rows(np.append(np.arange(0, last, every), last))
+        return trajectory_yaml(points, self.approach)
 
 
 def plan_excitation(
@@ -135,7 +115,8 @@ def plan_excitation(
     t = np.linspace(0.0, duration, round(duration * rate) + 1)
     q, qd, qdd = search.motion(candidate, t)
     condition, approach = search.condition(candidate), search.approach(q[0])
-    return Excitation(model.joint_names, t, q, qd, qdd, condition, approach)
+    motion = TimeSeries(t, model.joint_names, q, qd=qd, qdd=qdd)
+    return Excitation(motion, condition, approach)
 
 
 class _Search:

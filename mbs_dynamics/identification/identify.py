@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.cleaning import cleaned
+from mbs_dynamics.errors import UnknownJointError
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.estimation import (
     BaseEstimate,
@@ -20,15 +20,14 @@ from mbs_dynamics.identification.estimation import (
     correlated,
     friction_estimate,
 )
-from mbs_dynamics.identification.friction_terms import FrictionTerms, columns_of, friction_terms
-from mbs_dynamics.identification.recording import Recording, RecordingError
+from mbs_dynamics.identification.preparation import Stretch, prepared_all, recorded
 from mbs_dynamics.identification.signals import cutoff_of, filtered
-from mbs_dynamics.identification.torque_checks import Torques, check_torques, check_unit
+from mbs_dynamics.identification.torque_checks import Torques, check_torques
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel, stacked
-from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model, with_drivetrain
 from mbs_dynamics.model.payloads import Payloads
+from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
 FRICTION_SPEEDS = (0.02, 0.05, 0.1)
 """Candidate speeds in rad/s or m/s, at which Coulomb friction reaches 76 %."""
@@ -66,8 +65,6 @@ class Identification:
     base: BaseEstimate
     validation: tuple[Equations, ...]
     notes: tuple[str, ...]
-    terms: FrictionTerms | None = None
-    """Stribeck's effect and load-dependent friction of the recorded joints."""
     recordings: tuple[str, ...] = ()
     """Names of the recordings from which it was identified."""
 
@@ -95,11 +92,7 @@ class Identification:
         """Friction, motor inertia and offset of the recorded joints, by name."""
         rows = self.x[self.torque_model.rigid :].reshape(-1, len(JOINT_TERMS)).tolist()
         pairs = zip(self.torque_model.joints, rows, strict=True)
-        parameters = {joint: dict(zip(JOINT_TERMS, row, strict=True)) for joint, row in pairs}
-        if self.terms is not None and self.terms.any:
-            for j, one in enumerate(parameters.values()):
-                one |= self.terms.of_joint(j, one["coulomb"])
-        return parameters
+        return {joint: dict(zip(JOINT_TERMS, row, strict=True)) for joint, row in pairs}
 
     @property
     def consistent(self) -> bool:
@@ -118,8 +111,8 @@ class Identification:
 
 def identify(
     model: Model,
-    recordings: Sequence[Recording],
-    validation: Recording | None = None,
+    recordings: Sequence[TimeSeries],
+    validation: TimeSeries | None = None,
     *,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Identification:
@@ -127,38 +120,32 @@ def identify(
 
     All identified links are physically consistent. Parameters that the motions do not show remain
     near those of the description. Without ``validation``, three of ten stretches of each recording
-    are held out. Raises RecordingError for recordings that cannot be used, with the reason.
+    are held out. Raises TimeSeriesError for recordings that cannot be used, with the reason.
     """
     if not recordings:
-        raise RecordingError("at least one recording is needed")
+        raise TimeSeriesError("at least one recording is needed")
     model = model.loaded()
-    parts, notes = parts_of(recordings, model)
-    joints = parts[0].joints
-    others: list[Recording] = []
-    if validation is not None:
-        others, more = parts_of([validation], model)
-        notes += [note for note in more if note not in notes]
-        if others[0].joints != joints:
-            raise RecordingError(f"{validation.name}: its joints are not those of the training")
-    massless = [body.name for body in model.bodies if not body.inertia.mass > 0.0]
-    if massless:
-        notes.append(
-            f"the description states no mass of {', '.join(massless)}: what the data do not show "
-            "of these stays next to nothing"
-        )
-    cutoff = cutoff_of(parts)
-    signals = [filtered(part, cutoff) for part in parts]
-    unseen = [filtered(part, cutoff) for part in others]
-    candidates = []
-    for count, speed in enumerate(FRICTION_SPEEDS):
+    stretches, notes = prepared_all(recordings, model)
+    others, remarks = prepared_all([] if validation is None else [validation], model)
+    joints = stretches[0].series.joints
+    if others and others[0].series.joints != joints:
+        raise others[0].series.error("its joints are not those of the training")
+    cutoff = cutoff_of(stretches)
+    signals = [filtered(stretch, cutoff) for stretch in stretches]
+    unseen = [filtered(stretch, cutoff) for stretch in others]
+
+    def equations_at(speed: float) -> tuple[TorqueModel, list[Equations], list[Equations]]:
         torque_model = TorqueModel(model, joints, speed)
         known = [torque_model.equations(one, cutoff) for one in signals]
         held = [torque_model.equations(one, cutoff) for one in unseen]
-        if not held:
-            known, held = _held_out(known)
+        return (torque_model, known, held) if held else (torque_model, *_held_out(known))
+
+    candidates = []
+    checked: list[str] = []
+    for count, speed in enumerate(FRICTION_SPEEDS):
+        torque_model, known, held = equations_at(speed)
         if not count:
-            check_ranges(torque_model, known + held, [*parts, *others], cutoff)
-            notes += checked_torques(torque_model, known + held, parts)
+            checked = checked_torques(torque_model, known + held, stretches + others)
 
         def done(share: float, count: int = count) -> None:
             progress((count + share) / len(FRICTION_SPEEDS))
@@ -166,77 +153,74 @@ def identify(
         estimate = ConsistentEstimate(torque_model, known, done)
         candidates.append((estimate.cross_validated(), estimate, known, held))
     choice, estimate, known, held = min(candidates, key=lambda one: one[0].best)
-    x = estimate.estimate(choice.weight)
-    torque_model = estimate.torque_model
+    torque_model, x = estimate.torque_model, estimate.estimate(choice.weight)
     errors = Errors(
         relative_error(held, torque_model.described()),
         relative_error(held, friction_estimate(torque_model, known)),
         relative_error(held, x),
     )
-    seen = [
-        [columns_of(torque_model, one, cutoff, x) for one in part] for part in (signals, unseen)
-    ]
-    if not unseen:
-        seen = list(_held_out(seen[0]))
-    coulomb = x[torque_model.rigid :].reshape(-1, len(JOINT_TERMS))[:, 0]
-    terms = friction_terms(torque_model, known, [one.A for one in seen[0]], coulomb)
-    if terms.any:
-        less = [
-            [one.without(terms.torques(C.A)) for one, C in zip(part, columns, strict=True)]
-            for part, columns in zip((known, held), seen, strict=True)
-        ]
-        better = ConsistentEstimate(torque_model, less[0])
-        compared = better.cross_validated()
-        if compared.best < choice.best:
-            choice, (known, held), x = compared, less, better.estimate(compared.weight)
-            errors = replace(errors, identified=relative_error(held, x))
-        else:
-            terms = terms.refused(choice.best, compared.best)
-    notes += terms.notes
-    if validation is None:
-        notes.append("no recording to validate with was given: three tenths were held out")
+    names = tuple(dict.fromkeys(one.series.name for one in stretches))
+    every = dict.fromkeys((*notes, *remarks, *checked, *_remarks(model, validation)))
+    base = base_estimate(torque_model, known)
     return Identification(
-        torque_model,
-        x,
-        cutoff,
-        errors,
-        choice,
-        base_estimate(torque_model, known),
-        tuple(held),
-        tuple(notes),
-        terms,
-        tuple(dict.fromkeys(part.name for part in parts)),
+        torque_model, x, cutoff, errors, choice, base, tuple(held), tuple(every), names
     )
 
 
-def validate(model: Model, recording: Recording) -> tuple[Errors, tuple[str, ...]]:
+def _remarks(model: Model, validation: TimeSeries | None) -> list[str]:
+    """Return notes on what was not given."""
+    remarks = []
+    massless = [body.name for body in model.bodies if not body.inertia.mass > 0.0]
+    if massless:
+        remarks.append(
+            f"the description states no mass of {', '.join(massless)}: what the data do not show "
+            "of these stays next to nothing"
+        )
+    if validation is None:
+        remarks.append("no recording to validate with was given: three tenths were held out")
+    return remarks
+
+
+def validate(model: Model, recording: TimeSeries) -> tuple[Errors, tuple[str, ...]]:
     """Return the errors of the torques that a description predicts for a recording, and notes.
 
     Friction is fitted to seven tenths of the recording, and both are compared on the other three.
-    Raises RecordingError for a recording that cannot be used.
+    Raises TimeSeriesError for a recording that cannot be used.
     """
-    model = model.loaded()
-    parts, notes = parts_of([recording], model)
-    torque_model, equations = _equations(model, parts, FRICTION_SPEEDS[0])
-    check_ranges(torque_model, equations, parts, cutoff_of(parts))
-    notes += checked_torques(torque_model, equations, parts)
+    torque_model, equations, notes = equations_of(model, recording, FRICTION_SPEEDS[0])
     known, held = _held_out(equations)
     fitted = friction_estimate(torque_model, known)
     described = relative_error(equations, torque_model.described())
     return Errors(described, relative_error(held, fitted)), tuple(notes)
 
 
+def with_gains(series: TimeSeries, model: Model, gains: Mapping[str, float]) -> TimeSeries:
+    """Return a recording of motor currents as one of torques, with gains in N m/A or N/A.
+
+    The joints are those of the model. Joints without a gain keep their efforts. Raises
+    UnknownJointError for a joint that was not recorded, TimeSeriesError for a gain of zero.
+    """
+    own, tau, _ = recorded(series, model)
+    UnknownJointError.check(gains, own.joints)
+    for joint, gain in gains.items():
+        if not np.isfinite(gain) or gain == 0.0:
+            raise TimeSeriesError(f"the gain of {joint} must be finite and nonzero, got {gain:g}")
+    factors = np.array([gains.get(joint, 1.0) for joint in own.joints])
+    every = {"tau"} if set(own.joints) <= set(gains) else set()
+    return replace(own, tau=factors * tau, declared=own.declared | every)
+
+
 def fitted_gains(
-    model: Model, recording: Recording, *, known: Collection[str] = ()
+    model: Model, recording: TimeSeries, *, known: Collection[str] = ()
 ) -> dict[str, float]:
     """Return gains of the drives, by joint, with which currents best fit the description.
 
     Currents alone determine the inertias up to a factor per joint, which the description sets here:
-    the result is only as accurate as its total masses. Raises RecordingError for joints whose gain
+    the result is only as accurate as its total masses. Raises TimeSeriesError for joints whose gain
     the motion does not show, unless they are among those with a ``known`` one.
     """
     speed = FRICTION_SPEEDS[0]
-    torque_model, equations, _ = equations_of(model, recording, speed, currents=True)
+    torque_model, equations, _ = equations_of(model, recording, speed, check=False)
     A, currents = stacked(equations)
     expected = A @ torque_model.described()
     gains, each = {}, len(JOINT_TERMS)
@@ -253,7 +237,7 @@ def fitted_gains(
     without = [joint for joint in torque_model.joints if joint not in {*gains, *known}]
     if without:
         given = " ".join(f"{joint}=..." for joint in without)
-        raise RecordingError(
+        raise TimeSeriesError(
             f"{recording.name}: the motion does not show the gain of {', '.join(without)}: their "
             f"torques are too small. Give it, as in --gains {given}"
         )
@@ -263,47 +247,16 @@ def fitted_gains(
 def relative_error(equations: Sequence[Equations], x: FloatArray) -> float:
     """Return the norm of the residuals of parameters over that of the torques, for all joints."""
     A, b = stacked(equations)
-    measured = np.concatenate([one.measured for one in equations])
-    return float(np.linalg.norm(A @ x - b) / np.linalg.norm(measured))
+    return float(np.linalg.norm(A @ x - b) / np.linalg.norm(b))
 
 
 def checked_torques(
-    torque_model: TorqueModel, equations: Sequence[Equations], parts: Sequence[Recording]
+    torque_model: TorqueModel, equations: Sequence[Equations], stretches: Sequence[Stretch]
 ) -> list[str]:
-    """Return notes on the torques of a motion; raise RecordingError for those of no such arm."""
-    name = ", ".join(dict.fromkeys(part.name for part in parts))
-    stated = all(part.torques_stated for part in parts)
+    """Return notes on the torques of a motion; raise TimeSeriesError for those of no such arm."""
+    name = ", ".join(dict.fromkeys(one.series.name for one in stretches))
+    stated = all("tau" in one.series.declared for one in stretches)
     return check_torques(name, torques_of(torque_model, equations), stated=stated)
-
-
-def check_ranges(
-    torque_model: TorqueModel,
-    equations: Sequence[Equations],
-    parts: Sequence[Recording],
-    cutoff: float,
-) -> None:
-    """Raise RecordingError for positions in per cent of the ranges that were declared as degrees.
-
-    Such positions are within all limits. ``equations`` are those of the ``parts`` as declared.
-    """
-    model, places = torque_model.model, torque_model.places
-    low, high = model.lower[places], model.upper[places]
-    turns = all(joint.turns for joint in model.joints if joint.coordinate in places)
-    largest = max(float(np.abs(part.q).max()) for part in parts)
-    if not turns or not bounded(low, high).all() or largest > np.radians(100.0):
-        return
-    middle, half = 0.5 * (low + high), 0.5 * (high - low)
-    converted = [
-        replace(part, q=middle + half * np.degrees(part.q) / 100.0, qd=None) for part in parts
-    ]
-    others = [torque_model.equations(filtered(part, cutoff), cutoff) for part in converted]
-    check_unit(
-        ", ".join(dict.fromkeys(part.name for part in parts)),
-        torques_of(torque_model, equations),
-        torques_of(torque_model, others),
-        "per cent of the ranges of the joints, -100 to 100, that were declared as degrees: convert "
-        "them to rad, as lower + (upper - lower) (p + 100) / 200",
-    )
 
 
 def torques_of(torque_model: TorqueModel, equations: Sequence[Equations]) -> Torques:
@@ -311,53 +264,28 @@ def torques_of(torque_model: TorqueModel, equations: Sequence[Equations]) -> Tor
     A, b = stacked(equations)
     k, rigid = len(torque_model.joints), torque_model.rigid
     own = A[..., rigid:].reshape(len(A), k, k, len(JOINT_TERMS))[:, range(k), range(k)]
-    friction, inertia = (
-        own[..., [JOINT_TERMS.index(term) for term in terms]]
-        for terms in (("coulomb", "viscous"), ("inertia",))
-    )
     columns = [place for place in torque_model.independent().columns if place < rigid]
-    return Torques(
-        torque_model.joints,
-        b,
-        A @ torque_model.described(),
-        np.concatenate([one.gravity for one in equations]),
-        friction,
-        inertia,
-        A[..., columns],
-    )
+    gravity = np.concatenate([one.gravity for one in equations])
+    described = A @ torque_model.described()
+    own = own[..., : JOINT_TERMS.index("offset")]
+    return Torques(torque_model.joints, b, described, gravity, own, A[..., columns])
 
 
 def equations_of(
-    model: Model, recording: Recording, friction_speed: float, *, currents: bool = False
+    model: Model, recording: TimeSeries, friction_speed: float, *, check: bool = True
 ) -> tuple[TorqueModel, list[Equations], list[str]]:
-    """Return the torque model and equations of one recording, and the notes on it."""
+    """Return the torque model and equations of one recording, and the notes on it.
+
+    Raises TimeSeriesError for torques that cannot be those of the arm, unless ``check`` is False.
+    """
     model = model.loaded()
-    parts, notes = parts_of([recording], model, currents=currents)
-    return (*_equations(model, parts, friction_speed), notes)
-
-
-def _equations(
-    model: Model, parts: Sequence[Recording], friction_speed: float
-) -> tuple[TorqueModel, list[Equations]]:
-    cutoff = cutoff_of(parts)
-    torque_model = TorqueModel(model, parts[0].joints, friction_speed)
-    return torque_model, [torque_model.equations(filtered(part, cutoff), cutoff) for part in parts]
-
-
-def parts_of(
-    recordings: Sequence[Recording], model: Model, *, currents: bool = False
-) -> tuple[list[Recording], list[str]]:
-    """Return all usable stretches, of the same joints, and notes."""
-    parts: list[Recording] = []
-    notes: list[str] = []
-    for recording in recordings:
-        stretches = cleaned(recording.of(model), model, currents=currents)
-        notes += [f"{recording.name}: {note}" for note in stretches[0].notes]
-        parts += stretches
-    joints = {part.joints for part in parts}
-    if len(joints) > 1:
-        raise RecordingError("the recordings are of different joints; give those of the same ones")
-    return parts, notes
+    stretches, notes = prepared_all([recording], model)
+    cutoff = cutoff_of(stretches)
+    torque_model = TorqueModel(model, stretches[0].series.joints, friction_speed)
+    equations = [torque_model.equations(filtered(one, cutoff), cutoff) for one in stretches]
+    if check:
+        notes += checked_torques(torque_model, equations, stretches)
+    return torque_model, equations, notes
 
 
 def _held_out(equations: Sequence[Equations]) -> tuple[list[Equations], list[Equations]]:

@@ -11,7 +11,6 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import listed
-from mbs_dynamics.files import yaml_text
 from mbs_dynamics.identification.consistent import ConsistentLeastSquares, is_consistent
 from mbs_dynamics.identification.estimation import (
     WEIGHTS,
@@ -23,16 +22,16 @@ from mbs_dynamics.identification.estimation import (
 from mbs_dynamics.identification.identify import (
     WORST,
     Identification,
-    checked_torques,
     equations_of,
     identify,
 )
-from mbs_dynamics.identification.recording import Recording, RecordingError
 from mbs_dynamics.identification.still_payload import LIGHTEST, deviations, to_body
 from mbs_dynamics.identification.torque_checks import ADVICE, LACKING
 from mbs_dynamics.identification.torque_model import Equations, TorqueModel, stacked
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
+from mbs_dynamics.yaml_files import yaml_text
 
 GYRATION = 0.001
 """Square of the radii of gyration of the prior of a load in m^2: some centimetres in size."""
@@ -83,12 +82,12 @@ def _of_both(
 ) -> tuple[list[Equations], FloatArray, str]:
     """Return the equations and parameters of the joints of both recordings, and a note.
 
-    Raises RecordingError if they have no joint in common.
+    Raises TimeSeriesError if they have no joint in common.
     """
     known, joints = alone.torque_model.joints, torque_model.joints
     both = [name for name in joints if name in known]
     if not both:
-        raise RecordingError(
+        raise TimeSeriesError(
             f"the recordings have no joint in common: {listed(joints)}, and {listed(known)}"
         )
     ours = torque_model.columns_of(both)
@@ -96,8 +95,7 @@ def _of_both(
     parts = []
     for one in equations:
         A, b, qd, qdd, gravity = (x[:, rows] for x in one[:5])
-        part = one._replace(A=A[..., ours], b=b, qd=qd, qdd=qdd, gravity=gravity)
-        parts.append(part if one.terms is None else part._replace(terms=one.terms[:, rows]))
+        parts.append(one._replace(A=A[..., ours], b=b, qd=qd, qdd=qdd, gravity=gravity))
     left_out = [name for name in (*joints, *known) if name not in both]
     note = f"left out, as they are not in both recordings: {', '.join(dict.fromkeys(left_out))}"
     return parts, alone.x[alone.torque_model.columns_of(both)], note
@@ -117,8 +115,8 @@ def _prior(rows: FloatArray, right: FloatArray) -> Inertia:
     return Inertia.from_com(mass, np.array(moment) / mass, GYRATION * mass * np.eye(3))
 
 
-def _check_weight(recording: Recording, X: FloatArray, rest: FloatArray, g: FloatArray) -> None:
-    """Raise RecordingError for torques of a load that are without the weight of the arm.
+def _check_weight(recording: TimeSeries, X: FloatArray, rest: FloatArray, g: FloatArray) -> None:
+    """Raise TimeSeriesError for torques of a load that are without the weight of the arm.
 
     ``X`` (N, k, p) are the columns of the load and of friction, ``rest`` (N, k) the torques less
     those of the arm, and ``g`` (N, k) its gravity torques, of which the share in the torques is
@@ -132,19 +130,19 @@ def _check_weight(recording: Recording, X: FloatArray, rest: FloatArray, g: Floa
     fit = np.linalg.lstsq(columns / lengths, right, rcond=1e-9)[0]
     share = 1.0 + float(fit[-1] / lengths[-1])
     if abs(share) < LACKING:
-        raise RecordingError(
-            f"{recording.name}: only {100.0 * share:.0f} % of the described weight of the arm is "
+        raise recording.error(
+            f"only {100.0 * share:.0f} % of the described weight of the arm is "
             "in the torques, beside that of a load: the measured torques are without gravity. This "
             "driver subtracts the weight of the arm, so that a load cannot be identified"
         )
 
 
-def _check_mass(recording: Recording, model: Model, link: str, mass: float) -> None:
-    """Raise RecordingError for a load that no arm carries, if the unit was not stated."""
+def _check_mass(recording: TimeSeries, model: Model, link: str, mass: float) -> None:
+    """Raise TimeSeriesError for a load that no arm carries, if the unit was not stated."""
     arm = sum(float(body.inertia.mass) for body in model.bodies)
-    if mass > HEAVIEST * arm and not recording.torques_stated:
-        raise RecordingError(
-            f"{recording.name}: the torques show a load of {mass:.4g} kg on {link!r}, more than "
+    if mass > HEAVIEST * arm and "tau" not in recording.declared:
+        raise recording.error(
+            f"the torques show a load of {mass:.4g} kg on {link!r}, more than "
             f"{HEAVIEST:g} times the mass of the arm ({arm:.4g} kg). {ADVICE}"
         )
 
@@ -155,20 +153,20 @@ def _rounded(x: Any) -> float:
 
 
 def identify_payload(
-    model: Model, recording: Recording, link: str, without: Recording | None = None
+    model: Model, recording: TimeSeries, link: str, without: TimeSeries | None = None
 ) -> PayloadEstimate:
     """Return the load on a link that best explains the torques of a recording.
 
     With ``without``, a recording of the arm alone, the arm is identified first, and the load is the
     difference, by the joints of both recordings; otherwise the masses of the description are
     assumed, and friction is fitted. Raises UnknownBodyError, ModelError for a link that does not
-    move, RecordingError for recordings that cannot be used, and for torques that cannot be those of
-    the arm with such a load.
+    move, TimeSeriesError for recordings that cannot be used, and for torques that cannot be those
+    of the arm with such a load.
     """
     frame = model.with_payload(link, 0.0).frames[link]  # or an error
     alone = None if without is None else identify(model, [without])
     speed = 0.05 if alone is None else alone.torque_model.friction_speed
-    torque_model, equations, notes = equations_of(model, recording, speed)
+    torque_model, equations, notes = equations_of(model, recording, speed, check=False)
     x = torque_model.described() if alone is None else alone.x
     if alone is not None and alone.torque_model.joints != torque_model.joints:
         equations, x, note = _of_both(torque_model, equations, alone)
@@ -197,8 +195,7 @@ def identify_payload(
     carrying = (model if alone is None else alone.model).with_payload(
         link, inertia.mass, inertia.com, inertia.tensor_at_com
     )
-    loaded_model, loaded_equations, _ = equations_of(carrying, recording, speed)
-    notes += checked_torques(loaded_model, loaded_equations, [recording])
+    _, _, checked = equations_of(carrying, recording, speed)
     residual = (right - rows @ parameters).reshape(b.shape)
     variance = float(np.square(residual).mean()) * correlated(residual, equations)
     spread = variance * np.linalg.pinv(rows.T @ rows)[:4, :4]
@@ -208,5 +205,5 @@ def identify_payload(
         *deviations(float(inertia.mass), inertia.com, spread),
         float(np.linalg.norm(rest - X @ parameters) / np.linalg.norm(b)),
         float(np.linalg.norm(rest) / np.linalg.norm(b)),
-        (*(() if alone is None else alone.notes), *notes),
+        tuple(dict.fromkeys([*(alone.notes if alone else ()), *notes, *checked])),
     )

@@ -4,24 +4,18 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Sequence
 from datetime import date
 from html import escape
+from string import Template
+from typing import Any
 
 import numpy as np
 
 import mbs_dynamics as mbs
-from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import MbsError
 from mbs_dynamics.identification.identify import Identification
-
-WIDTH, HEIGHT, MARGIN, BELOW = 720, 150, 60, 30
-"""Of the curves of a figure and of the room for its axes, in pixels."""
-
-GAP = 6.0
-"""Width in pixels between two stretches that do not follow each other."""
-
-LABEL, LETTER = 14, 6
-"""Height of a label and width of a letter in pixels."""
 
 POINTS = 1500
 """Largest number of points of a curve."""
@@ -29,166 +23,142 @@ POINTS = 1500
 WELL = 0.1
 """A parameter is well known if its standard deviation is below this share of it."""
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1b1b1b; --paper: #ffffff; --grid: #d5d5d5;
-        --measured: #0072b2; --predicted: #d55e00; --described: #009e73; --residual: #777777; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e8e8e8; --paper: #16181c; --grid: #3a3d44; --measured: #56b4e9;
-          --predicted: #e69f00; --described: #2fd6a8; --residual: #a0a0a0; } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-       max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+STYLES: tuple[dict[str, Any], ...] = (
+    {"color": "0.6"},
+    {"color": "C0", "ls": "--"},
+    {"color": "C1", "ls": ":"},
+)
+"""Lines of measured torques, and those of the identified model and the description."""
+
+PAGE = Template("""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>$title</title><style>
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; margin: 1rem 0; }
-td, th { padding: 0.15rem 0.8rem; border-bottom: 1px solid var(--grid); text-align: right; }
+td, th { padding: 0.15rem 0.8rem; border-bottom: 1px solid #d5d5d5; text-align: right; }
 td:first-child, th:first-child { text-align: left; }
-svg { width: 100%; height: auto; } polyline { fill: none; stroke-width: 1.2; }
-.measured { stroke: var(--measured); } .predicted { stroke: var(--predicted);
-  stroke-dasharray: 5 3; }
-.described { stroke: var(--described); stroke-dasharray: 2 3; }
-.residual { stroke: var(--residual); } line { stroke: var(--grid); }
-text { fill: var(--ink); font-size: 12px; } .scroll { overflow-x: auto; }
-"""
+svg { width: 100%; height: auto; }
+</style></head><body>
+<h1>$title</h1>
+<p>Identified from $recordings, compared with held-out data of $held. Written on $date by
+mbs_dynamics $version.</p>
+$errors
+<p>$consistent identified inertias are physically possible. The estimate minimises the error of the
+torques plus a weight times the distance of the inertias from those of the description, so that
+parameters which the data do not show remain near it. Of the weights tried, $weight predicted data
+best that were left out in turn, with a relative error of $best.</p>
+<h2>What to record next</h2>
+<p>$advice</p>
+<h2>Torques</h2>
+<p>Held-out data below $cutoff Hz, one stretch after the other: measured, predicted by the
+identified model, and by the description without friction. Behind the joint stands the relative
+error.</p>
+$figure
+<h2>Joints</h2>
+$joints
+<h2>Links: what changed</h2>
+$links
+<h2>Identifiable parameters</h2>
+<p>Torques depend on $count combinations of parameters; the data identify $rank of them, with a
+condition number of $condition. Each is named by its first parameter; values are from weighted least
+squares, without physical consistency.</p>
+$parameters
+<h2>Notes on the recordings</h2>
+<ul>$notes</ul>
+</body></html>
+""")
 
 
 def report(result: Identification, title: str) -> str:
-    """Return the page as HTML."""
-    parts = [
-        f"<h1>{escape(title)}</h1>",
-        _origin(result),
-        _summary(result),
-        "<h2>What to record next</h2>",
-        _advice(result),
-        "<h2>Torques</h2>",
-        f"<p>Held-out data below {result.cutoff:.3g} Hz over the time in the recording, which a "
-        "gap interrupts where the data do. <b style='color: var(--measured)'>measured</b> (line), "
-        "<b style='color: var(--predicted)'>predicted</b> by the identified model (dashed), "
-        "<b style='color: var(--described)'>description</b> without friction (dotted), "
-        "<b style='color: var(--residual)'>residual</b>, measured less predicted (grey).</p>",
-        *_figures(result),
-        "<h2>Joints</h2>",
-        _table(
-            (
-                "joint",
-                "Coulomb [N m or N]",
-                "viscous [N m s/rad]",
-                "motor inertia [kg m²]",
-                "offset",
-            ),
+    """Return the page as HTML. Raises MbsError without matplotlib."""
+    base, errors = result.base, result.errors
+    shares = {
+        "description": errors.description,
+        "description with fitted friction": errors.description_with_friction,
+        "identified": errors.identified,
+    }
+    held = ", ".join(dict.fromkeys(one.name for one in result.validation if one.name))
+    return PAGE.substitute(
+        title=escape(title),
+        recordings=escape(", ".join(filter(None, result.recordings)) or "recordings"),
+        held=escape(held or "the same"),
+        date=date.today().isoformat(),
+        version=mbs.__version__,
+        errors=_table(
+            ("torques of", "relative error, held-out data"),
+            ((name, f"{100 * x:.2f} %") for name, x in shares.items() if x is not None),
+        ),
+        consistent="All" if result.consistent else "Not all",
+        weight=f"{result.choice.weight:g}",
+        best=f"{100 * result.choice.best:.2f} %",
+        advice=_advice(result),
+        cutoff=f"{result.cutoff:.3g}",
+        figure=_figure(result),
+        joints=_table(
+            ("joint", "Coulomb [N m or N]", "viscous [N m s/rad]", "motor [kg m²]", "offset"),
             (
                 (name, *(f"{value:.4g}" for value in one.values()))
                 for name, one in result.joint_parameters.items()
             ),
         ),
-        "<h2>Links: what changed</h2>",
-        _links(result),
-        "<h2>Identifiable parameters</h2>",
-        _knowledge(result),
-    ]
-    if result.notes:
-        listed = "".join(f"<li>{escape(note)}</li>" for note in result.notes)
-        parts.append(f"<h2>Notes on the recordings</h2><ul>{listed}</ul>")
-    head = (
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
-        "<meta name='viewport' content='width=device-width'>"
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>"
-    )
-    return head + "\n".join(parts) + "</body></html>\n"
-
-
-def _origin(result: Identification) -> str:
-    """Return the names of the recordings, the date and the version."""
-    held = dict.fromkeys(one.name for one in result.validation)
-    known, unseen = (
-        ", ".join(map(escape, filter(None, names))) for names in (result.recordings, held)
-    )
-    used = f"Identified from {known or 'recordings'}, compared with held-out data"
-    return (
-        f"<p>{used}{' of ' + unseen if unseen else ''}. Written on {date.today().isoformat()} by "
-        f"mbs_dynamics {mbs.__version__}.</p>"
+        links=_links(result),
+        count=len(base.values),
+        rank=base.rank,
+        condition=f"{base.condition:.3g}",
+        parameters=_table(
+            ("combination", "value (SI)", "standard deviation", "well known"),
+            (
+                (
+                    name,
+                    f"{value:.4g}",
+                    f"{deviation:.2g}" if np.isfinite(deviation) else "not seen",
+                    "yes" if deviation < WELL * abs(value) else "",
+                )
+                for name, value, deviation in zip(
+                    base.names, base.values, base.deviations, strict=True
+                )
+            ),
+        ),
+        notes="".join(f"<li>{escape(note)}</li>" for note in result.notes),
     )
 
 
-def _summary(result: Identification) -> str:
-    errors = result.errors
-    rows = [("description", f"{100 * errors.description:.2f} %")]
-    rows.append(
-        ("description with fitted friction", f"{100 * errors.description_with_friction:.2f} %")
-    )
-    if errors.identified is not None:
-        rows.append(("identified", f"{100 * errors.identified:.2f} %"))
-    consistent = "All" if result.consistent else "Not all"
-    return _table(("torques of", "relative error, held-out data"), rows) + (
-        f"<p>{consistent} identified inertias are physically possible. The estimate minimises the "
-        "error of the torques plus a weight times the distance of the inertias "
-        "from those of the description, so that parameters which the data do not show remain near "
-        "it. Of the weights tried, "
-        f"{result.choice.weight:g} predicted data best that were left out in turn, with a relative "
-        f"error of {100 * result.choice.best:.2f} %.</p>"
-    )
-
-
-def _figures(result: Identification) -> Iterable[str]:
+def _figure(result: Identification) -> str:
+    """Return the torques of all joints as SVG."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MbsError(f"reports need matplotlib ({error}): install the extra 'plot'") from error
+    model, joints = result.torque_model.model, result.torque_model.joints
     step = max(1, sum(len(one.b) for one in result.validation) // POINTS)
-    described = result.torque_model.described()
-    curves = []
+    figure = Figure(figsize=(9.0, 1.8 * len(joints)), layout="constrained")
+    axes: Any = figure.subplots(len(joints), 1, sharex=True, squeeze=False)[:, 0]
+    described, begin = result.torque_model.described(), 0.0
+    errors, sizes = np.zeros(len(joints)), np.zeros(len(joints))
     for one in result.validation:
-        predicted = one.A @ result.x + one.measured - one.b
-        curves.append((one.measured, predicted, one.A @ described, one.measured - predicted))
-    shares = np.linalg.norm(np.concatenate([each[3] for each in curves]), axis=0)
-    shares /= np.maximum(
-        np.linalg.norm(np.concatenate([each[0] for each in curves]), axis=0), 1e-12
-    )
-    model = result.torque_model.model
-    for j, joint in enumerate(result.torque_model.joints):
-        slides = not model.joint(joint).screws[:3].any()
-        drawn = [np.stack([y[::step, j] for y in each]) for each in curves]
-        yield f"<h3>{escape(joint)}: {100 * shares[j]:.1f} %</h3>" + _figure(
-            drawn, _stretches(result, step), "N" if slides else "N m"
-        )
-
-
-def _stretches(result: Identification, step: int) -> list[tuple[str, float, FloatArray]]:
-    """Return name, room before it in pixels, and times of the points of each stretch."""
-    stretches, name, end = [], None, 0.0
-    for one in result.validation:
-        t = one.start + np.arange(0, len(one.b), step) / one.rate
-        follows = name == one.name and t[0] - end < (step + 1) / one.rate
-        stretches.append((one.name, 0.0 if follows or name is None else GAP, t))
-        name, end = one.name, t[-1]
-    return stretches
-
-
-def _figure(
-    curves: Sequence[FloatArray], stretches: Sequence[tuple[str, float, FloatArray]], unit: str
-) -> str:
-    """Return the curves (4, N) of stretches over time as SVG."""
-    low, high = (float(f([f(y) for y in curves])) for f in (np.min, np.max))
-    span = max(high - low, 1e-12)
-
-    def height(value: FloatArray | float) -> FloatArray:
-        return np.asarray(8 + (HEIGHT - 16) * (high - np.asarray(value)) / span)
-
-    drawn = [f"<text x='0' y='{HEIGHT / 2:.0f}'>{unit}</text>"]
-    apart = min(abs(height(0.0) - height(level)) for level in (low, high))
-    for level in (low, high, *([0.0] if low < 0.0 < high and apart > LABEL else [])):
-        y = height(level)
-        drawn.append(f"<line x1='{MARGIN}' x2='{WIDTH}' y1='{y:.1f}' y2='{y:.1f}'/>")
-        drawn.append(f"<text x='{MARGIN - 34}' y='{y + 4:.1f}'>{level:.3g}</text>")
-    room = WIDTH - MARGIN - sum(before for _, before, _ in stretches)
-    scale = room / max(sum(t[-1] - t[0] for *_, t in stretches), 1e-12)
-    x, free, shown = float(MARGIN), 0.0, None
-    for y, (name, before, t) in zip(curves, stretches, strict=True):
-        x += before
-        label = f"{t[0]:.3g} s" + (f" in {name}" if name != shown and name else "")
-        if x >= free:
-            drawn.append(f"<line x1='{x:.1f}' x2='{x:.1f}' y1='8' y2='{HEIGHT + 4}'/>")
-            drawn.append(f"<text x='{x:.1f}' y='{HEIGHT + 18}'>{escape(label)}</text>")
-            free, shown = x + LETTER * (len(label) + 1), name
-        for kind, values in zip(("measured", "predicted", "described", "residual"), y, strict=True):
-            pairs = zip(x + scale * (t - t[0]), height(values), strict=True)
-            points = " ".join(f"{a:.1f},{b:.1f}" for a, b in pairs)
-            drawn.append(f"<polyline class='{kind}' points='{points}'/>")
-        x += scale * (t[-1] - t[0])
-    return f"<svg viewBox='0 0 {WIDTH} {HEIGHT + BELOW}' role='img'>{''.join(drawn)}</svg>"
+        curves = {
+            "measured": one.b,
+            "identified": one.A @ result.x,
+            "description": one.A @ described,
+        }
+        errors += np.square(curves["identified"] - one.b).sum(axis=0)
+        sizes += np.square(one.b).sum(axis=0)
+        t = begin + np.arange(0, len(one.b), step) / one.rate
+        for j, ax in enumerate(axes):
+            ax.axvline(begin, color="0.85", linewidth=0.8)
+            for (label, y), style in zip(curves.items(), STYLES, strict=True):
+                ax.plot(t, y[::step, j], label="" if begin else label, linewidth=1.2, **style)
+        begin = float(t[-1])
+    for j, ax in enumerate(axes):
+        slides = not model.joint(joints[j]).screws[:3].any()
+        share = np.sqrt(errors[j] / max(sizes[j], 1e-12))
+        ax.set(ylabel="N" if slides else "N m", title=f"{joints[j]}: {100 * share:.1f} %")
+    axes[-1].set_xlabel("s of held-out data")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    page = io.StringIO()
+    figure.savefig(page, format="svg", metadata={"Date": None})
+    text = page.getvalue()
+    return text[text.index("<svg") :]
 
 
 def _links(result: Identification) -> str:
@@ -204,30 +174,6 @@ def _links(result: Identification) -> str:
     )
 
 
-def _knowledge(result: Identification) -> str:
-    base = result.base
-    size = np.maximum(np.abs(base.values), 1e-300)
-    relative = base.deviations / size
-    rows = (
-        (
-            name,
-            f"{value:.4g}",
-            f"{deviation:.2g}" if np.isfinite(deviation) else "not seen",
-            "yes" if share < WELL else "",
-        )
-        for name, value, deviation, share in zip(
-            base.names, base.values, base.deviations, relative, strict=True
-        )
-    )
-    return (
-        f"<p>Torques depend on {len(base.values)} combinations of parameters; the data identify "
-        f"{base.rank} of them, with a condition number of {base.condition:.3g}. Each is named by "
-        "its first parameter; values are from weighted least squares, without physical "
-        "consistency.</p>"
-        + _table(("combination", "value (SI)", "standard deviation", "well known"), rows)
-    )
-
-
 def _advice(result: Identification) -> str:
     """Return the joints that should move more, from parameters that are not identified."""
     base = result.base
@@ -238,18 +184,18 @@ def _advice(result: Identification) -> str:
     ]
     counts = sorted({name: poor.count(name) for name in poor}.items(), key=lambda one: -one[1])
     if not counts:
-        return "<p>Every combination is known to better than itself.</p>"
+        return "Every combination is known to better than itself."
     listed = ", ".join(f"{escape(name)} ({count})" for name, count in counts[:6])
     return (
-        f"<p>Least is known of {listed}: combinations whose deviation is larger than they are. "
-        "Move these faster, and through more of their range with the joints before them; "
-        "<code>mbs-dynamics excite</code> plans such a motion.</p>"
+        f"Least is known of {listed}: combinations whose deviation is larger than they are. Move "
+        "these faster, and through more of their range with the joints before them; "
+        "<code>mbs-dynamics excite</code> plans such a motion."
     )
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     cells = "".join(f"<th>{escape(word)}</th>" for word in head)
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
-    return f"<div class='scroll'><table><tr>{cells}</tr>{body}</table></div>"
+    return f"<table><tr>{cells}</tr>{body}</table>"

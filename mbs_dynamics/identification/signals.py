@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.recording import Recording, RecordingError
+from mbs_dynamics.identification.preparation import Stretch
+from mbs_dynamics.timeseries import TimeSeries
 
 ORDER = 4
 """Of the Butterworth filter, which runs forwards and backwards: no phase, and twice the order."""
@@ -57,71 +58,65 @@ def low_pass(x: FloatArray, rate: float, cutoff: float) -> FloatArray:
     return filtered
 
 
-def rate_of(recording: Recording) -> float:
-    """Return the samples per second of a recording with a uniform clock."""
-    return float((len(recording.t) - 1) / (recording.t[-1] - recording.t[0]))
+def rate_of(series: TimeSeries) -> float:
+    """Return the samples per second of a series with a uniform clock."""
+    return float((len(series) - 1) / (series.t[-1] - series.t[0]))
 
 
-def motion_frequency(recording: Recording) -> float:
+def motion_frequency(series: TimeSeries) -> float:
     """Return the frequency below which the motion of all joints is, in cycles per sample."""
-    moving = np.ptp(recording.q, axis=0) > 0.0
-    x = (recording.q - recording.q.mean(axis=0))[:, moving] * np.hanning(len(recording.t))[:, None]
+    moving = np.ptp(series.q, axis=0) > 0.0
+    x = (series.q - series.q.mean(axis=0))[:, moving] * np.hanning(len(series))[:, None]
     power = np.cumsum(np.abs(np.fft.rfft(x, axis=0)) ** 2, axis=0)
     places = (power < MOVING * power[-1]).sum(axis=0)
-    return float(places.max(initial=0)) / len(recording.t)
+    return float(places.max(initial=0)) / len(series)
 
 
-def cutoff_of(recordings: Sequence[Recording]) -> float:
-    """Return a common cutoff frequency in Hz above that of the motion of all recordings."""
+def cutoff_of(stretches: Sequence[Stretch]) -> float:
+    """Return a common cutoff frequency in Hz above that of the motion of all stretches."""
     cutoffs = []
-    for recording in recordings:
-        rate = rate_of(recording)
-        motion = MULTIPLE * motion_frequency(recording) * rate
+    for stretch in stretches:
+        rate = rate_of(stretch.series)
+        motion = MULTIPLE * motion_frequency(stretch.series) * rate
         cutoffs.append(min(max(LOWEST, motion), SHARE * rate))
     return max(cutoffs)
 
 
-def filtered(recording: Recording, cutoff: float) -> Signals:
-    """Return the motion of a recording below a cutoff frequency in Hz.
+def filtered(stretch: Stretch, cutoff: float) -> Signals:
+    """Return the motion of a stretch below a cutoff frequency in Hz.
 
     Measured rates of a joint are used if they have less noise than differences of its positions.
-    Samples near both ends, which the filter distorts, are omitted. Raises RecordingError for a
+    Samples near both ends, which the filter distorts, are omitted. Raises TimeSeriesError for a
     recording that is too short for the filter.
     """
     from scipy.interpolate import make_interp_spline
 
-    rate, t = rate_of(recording), recording.t
+    series = stretch.series
+    assert series.tau is not None
+    rate, t = rate_of(series), series.t
     ends, step = int(rate / cutoff) + 1, max(1, int(rate / (RATE * cutoff)))
     least = max(BRIEFEST, 4.0 / cutoff)
     if t[-1] - t[0] < least:
-        raise RecordingError(
-            f"{recording.name}: {t[-1] - t[0]:.3g} s are too short for a cutoff frequency of "
-            f"{cutoff:.3g} Hz; at least {least:.3g} s are needed, and ten are better"
+        raise series.error(
+            f"{t[-1] - t[0]:.3g} s are too short for a cutoff frequency of {cutoff:.3g} Hz; at "
+            f"least {least:.3g} s are needed, and ten are better"
         )
-    q = low_pass(recording.q, rate, cutoff)
+    q = low_pass(series.q, rate, cutoff)
     position: Any = make_interp_spline(t, q, 5)
     qd, qdd = position.derivative()(t), position.derivative(2)(t)
-    if recording.qd is not None:
-        measured = np.isfinite(recording.qd).all(axis=0)
-        rates = np.where(measured, recording.qd, 0.0)
+    if series.qd is not None:
+        measured = np.isfinite(series.qd).all(axis=0)
+        rates = np.where(measured, series.qd, 0.0)
         own = low_pass(rates, rate, cutoff)
         quieter = measured & (
-            _noise(rates, own, ends) < _noise(np.gradient(recording.q, t, axis=0), qd, ends)
+            _noise(rates, own, ends) < _noise(np.gradient(series.q, t, axis=0), qd, ends)
         )
         slope = make_interp_spline(t, own, 5).derivative()(t)
         qd, qdd = np.where(quieter, own, qd), np.where(quieter, slope, qdd)
-    tau = low_pass(recording.tau, rate, cutoff)
     kept = slice(ends, len(t) - ends, step)
-    return Signals(
-        t[kept],
-        q[kept],
-        qd[kept],
-        qdd[kept],
-        tau[kept],
-        rate / step,
-        recording.name,
-        recording.rest,
-    )
+    tau = low_pass(series.tau, rate, cutoff)[kept]
+    rows = (t[kept], q[kept], qd[kept], qdd[kept], tau)
+    return Signals(*rows, rate / step, series.name, stretch.rest)
 
 
 def _noise(x: FloatArray, smooth: FloatArray, ends: int) -> FloatArray:

@@ -9,6 +9,7 @@ pose is approached from both sides, friction cancels in the mean.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,12 +28,13 @@ from mbs_dynamics.identification.identify import (
     Identification,
     relative_error,
 )
-from mbs_dynamics.identification.recording import Recording, RecordingError
+from mbs_dynamics.identification.preparation import recorded
 from mbs_dynamics.identification.torque_checks import LACKING, Torques, check_torques
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel
 from mbs_dynamics.model.coordinates import at_limits
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
+from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
 SAME = 0.02
 """Distance in rad or m of each joint below which two samples are one pose."""
@@ -65,29 +67,28 @@ class StaticIdentification(NamedTuple):
     """The most informative next pose, by joint name."""
 
 
-def identify_static(model: Model, recording: Recording) -> StaticIdentification:
+def identify_static(model: Model, recording: TimeSeries) -> StaticIdentification:
     """Return the inertias with which a model reproduces the torques of still poses.
 
     Each sample of the recording is a pose; times and velocities are ignored. Poses with missing
     values are left out, as are torques of joints at a limit, where a stop carries a part of the
     load. Parameters without effect on gravity remain as in the description. Errors are those of
-    held-out poses. Raises RecordingError for too few poses, for a motion, or for torques that
+    held-out poses. Raises TimeSeriesError for too few poses, for a motion, or for torques that
     cannot be those of the arm.
     """
     model = model.loaded()
-    own = recording.of(model)
-    notes = list(own.notes)
-    own = _complete(own, notes)
-    q, tau, sides = _merged(own.q, own.tau)
+    poses = replace(recording, qd=None, declared=recording.declared | {"t"})
+    own, torques, notes = recorded(poses, model)
+    if np.isnan(torques).any():
+        raise own.error(f"holds no efforts of {own.named(np.isnan(torques[0]))}")
+    q, tau, sides = _merged(own.q, torques)
     if _is_motion(own.q, len(q)):
-        raise RecordingError(
-            f"{recording.name}: its {len(own.q)} samples are those of a motion: poses follow each "
+        raise own.error(
+            f"its {len(own.q)} samples are those of a motion: poses follow each "
             "other without a jump. Valid are still poses; identify takes a motion"
         )
     if len(q) < FEWEST:
-        raise RecordingError(
-            f"{recording.name}: has {len(q)} different poses; at least {FEWEST} are needed"
-        )
+        raise own.error(f"has {len(q)} different poses; at least {FEWEST} are needed")
     torque_model = TorqueModel(model, own.joints, FRICTION_SPEEDS[0])
     equations = _equations(torque_model, q, tau)
     independent = _independent(torque_model)
@@ -95,10 +96,8 @@ def identify_static(model: Model, recording: Recording) -> StaticIdentification:
     free = ~stopped.any(axis=1)
     masses = [k for k in independent.columns if k < torque_model.rigid]
     gravity = equations.gravity[free]
-    torques = Torques(
-        own.joints, tau[free], gravity, gravity, masses=equations.A[free][..., masses]
-    )
-    notes += check_torques(recording.name, torques, stated=own.torques_stated)
+    given = Torques(own.joints, tau[free], gravity, gravity, masses=equations.A[free][..., masses])
+    notes += check_torques(recording.name, given, stated="tau" in own.declared)
     equations = _without(equations, stopped)
     _check_weight(recording.name, torque_model, equations)
     for j in np.flatnonzero(stopped.any(axis=0)):
@@ -130,22 +129,6 @@ def identify_static(model: Model, recording: Recording) -> StaticIdentification:
     )
 
 
-def _complete(recording: Recording, notes: list[str]) -> Recording:
-    """Return the poses without missing values, unless a joint has none; notes name the others."""
-    absent = np.isnan(recording.tau).all(axis=0) | np.isnan(recording.q).all(axis=0)
-    if absent.any():
-        raise RecordingError(
-            f"{recording.name}: holds no positions or no efforts of {recording.named(absent)}"
-        )
-    missing = ~(np.isfinite(recording.q) & np.isfinite(recording.tau))
-    for row in np.flatnonzero(missing.any(axis=1)):
-        notes.append(
-            f"pose {row + 1} is left out: the position or torque of "
-            f"{recording.named(missing[row])} is missing"
-        )
-    return recording.samples(~missing.any(axis=1))
-
-
 def _without(equations: Equations, left_out: NDArray[np.bool_]) -> Equations:
     """Return the equations (N, k) without those of a mask: these become 0 = 0."""
     return equations._replace(
@@ -154,7 +137,7 @@ def _without(equations: Equations, left_out: NDArray[np.bool_]) -> Equations:
 
 
 def _check_weight(name: str, torque_model: TorqueModel, equations: Equations) -> None:
-    """Raise RecordingError for torques that a load alone explains, without the weight of the arm.
+    """Raise TimeSeriesError for torques that a load alone explains, without the weight of the arm.
 
     A factor of the described gravity torques is fitted beside a load on the last link and offsets.
     It is near zero where the driver subtracts the weight that it knows, which is without the load.
@@ -176,7 +159,7 @@ def _check_weight(name: str, torque_model: TorqueModel, equations: Equations) ->
         share = float(left @ rest) / size
         error = float(np.linalg.norm(left - share * rest)) / math.sqrt(freedom * size)
         if abs(share) + CERTAIN * error < LACKING:
-            raise RecordingError(
+            raise TimeSeriesError(
                 f"{name}: a load on {tool!r} alone explains the "
                 f"torques; only {100.0 * share:.0f} % of the described weight of the arm is in "
                 "them. This driver subtracts gravity, so that masses cannot be identified"

@@ -9,7 +9,7 @@ what right torques cannot show, however wrong the masses are:
 - the torques of the description, or those of other joints, with the opposite sign;
 - motions without any of the gravity torques;
 - factors of single joints with which common masses explain the torques far better;
-- torques that no masses explain.
+- torques that no masses explain, such as those of another motion or of exchanged joints.
 
 A factor that all joints have is that of the torques' unit or that of the described masses, which
 torques alone do not tell: it is refused unless the unit of the torques was stated.
@@ -17,71 +17,63 @@ torques alone do not tell: it is refused unless the unit of the torques was stat
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.recording import RecordingError
-from mbs_dynamics.units import UNITS
+from mbs_dynamics.timeseries import TimeSeriesError
+from mbs_dynamics.timeseries.columns import UNITS
 
-MATTERS = 0.05
-"""Share of the largest gravity torque above which the gravity torque of a joint is judged."""
+MATTERS, LARGE = 0.05, 0.2
+"""Shares of the largest gravity torque above which the ratio of a joint to the description is
+computed, and above which its sign is judged in a motion."""
 
-LARGE = 0.2
-"""The same where the signs of smaller ones follow from masses common to all joints."""
+EXPLAINED = 0.5
+"""Least share of the variance of torques that gravity explains where sign and factor are judged."""
 
-OPPOSITE = 0.7
-"""Ratio of the residuals of both signs below which the sign with the smaller one is taken."""
-
-SMALL = 0.5
-"""Share of the gravity torques of the description below which torques are small beside them."""
-
-NOTHING = 0.1
-"""Share of the gravity torques of the description below which poses show none of them."""
+LACKING, SMALL, NOTHING = 0.25, 0.5, 0.1
+"""Shares of the gravity torques of the description: below the first torques are without gravity,
+below the second they are small, and below the third there are none of them."""
 
 FREE = 0.1
 """Share of the gravity torques of a joint below which what is left of its torques is nothing."""
 
-LACKING = 0.25
-"""Share of the gravity torques of the description below which torques are without gravity."""
-
-EXPLAINED = 0.5
-"""Least share of the variance of torques that gravity explains where a factor is judged."""
-
 COMMON, SPREAD = 4.5, 1.6
 """Smallest factor of all joints that is refused, and largest ratio between equal factors."""
 
-CLOSE = 0.1
-"""Relative difference between a factor and that of a unit that is named."""
+CLOSE = 1.45
+"""Ratio of a factor to that of a unit that is named: described masses are rarely exact."""
 
 FACTOR = 1.5
 """Smallest factor of single joints that is refused."""
 
-FOREIGN, EXACT = 0.35, 0.1
-"""Share of the torques that no masses explain above which they are of another motion, and share
-below which they are explained. Noise and friction of small arms leave up to 0.21 of right torques,
-those of other motions 0.5 and more."""
+FOREIGN = 0.35
+"""Share of the torques that no masses explain above which they are of another motion."""
+
+REFUTED, REFUTES = 0.4, 2.5
+"""Share of the variance of a joint that common masses leave, and ratio to what masses of its own
+leave, above which its torques are foreign, if they or those of the description matter. On real
+arms the ratio of such joints is 1 to 2."""
 
 DECISIVE = 4.5
-"""Sum of logarithms of squared residuals of joints by which factors or another order must explain
-torques better: of two joints, a third of each residual."""
+"""Sum of logarithms of squared residuals of joints by which factors must explain torques better: of
+two joints, a third of each residual."""
 
-ROUNDING = 1e-3
-"""Residual, as a share of the torques, that counts as none."""
+ROUNDING, ROUNDED = 1e-3, 1e-12
+"""Residual, as a share of the torques, that counts as none, and share of the largest eigenvalue of
+scaled normal equations that counts as zero."""
 
-ROUNDED = 1e-12
-"""Share of the largest eigenvalue of scaled normal equations that counts as zero."""
+SAMPLES, FEWEST = 600, 4
+"""Largest number of samples that are checked, and least number from which factors are judged."""
 
-SAMPLES = 600
-"""Largest number of samples that are checked, of those given."""
-
-FEWEST = 4
-"""Least number of samples from which signs and factors are judged."""
+ADVICE = (
+    "State their unit, as in --columns tau=[mN m], or tau=[N m] if the masses are wrong, or give "
+    "factors by --gains, 1 if they are in N m"
+)
+"""How to state the unit of torques."""
 
 
 @dataclass(frozen=True)
@@ -95,39 +87,34 @@ class Torques:
     """(N, k) torques by the masses of the description, gravity included."""
     gravity: FloatArray
     """(N, k) the part of gravity in them."""
-    friction: FloatArray | None = None
-    """(N, k, m) columns of friction of each joint, whose factors are nonnegative; None at rest."""
-    free: FloatArray | None = None
-    """(N, k, m) columns of each joint with factors of any sign, such as of motor inertia."""
+    own: FloatArray | None = None
+    """(N, k, m) columns of friction and motor inertia of each joint; None at rest."""
     masses: FloatArray | None = None
     """(N, k, p) columns of independent parameters of the bodies."""
 
     def thinned(self) -> Torques:
         """Return at most SAMPLES of the samples, evenly spread."""
         step = slice(None, None, -(-len(self.measured) // SAMPLES))
-        arrays = (self.measured, self.described, self.gravity, self.friction, self.free)
-        kept = [None if x is None else x[step] for x in (*arrays, self.masses)]
-        return Torques(self.joints, *kept)  # type: ignore[arg-type]
+        measured, described, gravity = self.measured[step], self.described[step], self.gravity[step]
+        own, masses = (None if x is None else x[step] for x in (self.own, self.masses))
+        return Torques(self.joints, measured, described, gravity, own, masses)
 
     def driven(self) -> Torques:
         """Return the torques of the joints that do not swing freely."""
-        return self.of([j for j in range(len(self.joints)) if not swings_freely(self, j)])
+        places = [j for j in range(len(self.joints)) if not swings_freely(self, j)]
+        joints = [self.joints[j] for j in places]
+        measured, described = self.measured[:, places], self.described[:, places]
+        own, masses = (None if x is None else x[:, places] for x in (self.own, self.masses))
+        return Torques(joints, measured, described, self.gravity[:, places], own, masses)
 
-    def of(self, places: Sequence[int]) -> Torques:
-        """Return the torques of some of the joints."""
-        arrays = (self.measured, self.described, self.gravity, self.friction, self.free)
-        kept = [None if x is None else x[:, places] for x in (*arrays, self.masses)]
-        return Torques([self.joints[j] for j in places], *kept)  # type: ignore[arg-type]
-
-    def own(self, j: int) -> FloatArray:
-        """Return the columns (N, m) of friction, others and the offset of a joint."""
-        columns = [np.ones((len(self.measured), 1))]
-        columns += [x[:, j] for x in (self.friction, self.free) if x is not None]
-        return np.concatenate(columns, axis=1)
+    def columns(self, j: int) -> FloatArray:
+        """Return the own columns (N, m) of a joint, with that of an offset, of length 1."""
+        offset = np.ones((len(self.measured), 1))
+        return _scaled(offset if self.own is None else np.column_stack([offset, self.own[:, j]]))
 
     def rest(self, j: int, *others: FloatArray) -> list[FloatArray]:
         """Return columns (N,) without what the own columns of a joint explain."""
-        own = _scaled(self.own(j))
+        own = self.columns(j)
         given = np.stack(others, axis=1)
         return list((given - own @ np.linalg.lstsq(own, given, rcond=1e-9)[0]).T)
 
@@ -137,41 +124,48 @@ class Torques:
 
 
 def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[str]:
-    """Return notes on torques; raise RecordingError for torques that cannot be those of the arm.
+    """Return notes on torques; raise TimeSeriesError for torques that cannot be those of the arm.
 
     ``name`` is that of the recording. With ``stated`` their unit was stated, and a factor that all
     joints have is not refused.
     """
     check_measured(name, torques)
     torques = torques.thinned().driven()
-    notes = check_order(name, torques)
-    notes += check_signs(name, torques)
-    check_gravity(name, torques)
+    seen, fit = gravity_in(torques), _fit(torques)
+    notes = check_signs(name, torques, seen, fit)
+    lacking = (np.abs(seen.ratios) < LACKING) & (seen.sizes < SMALL)
+    if lacking.any() and (lacking | np.isnan(seen.ratios)).all():
+        raise TimeSeriesError(
+            f"{name}: the measured torques are without gravity: shares of the description's "
+            f"gravity torques in them are {_listed(torques, seen.ratios, lacking)}. This driver "
+            "subtracts gravity, so that masses cannot be identified, or the arm is mounted "
+            "otherwise, see --gravity"
+        )
     if not stated:
-        check_common_factor(name, torques)
-    check_single_factors(name, torques)
-    check_gravity_of_joints(name, torques, stated=stated)
-    check_explained(name, torques)
+        check_common_factor(name, torques, seen)
+    if fit is not None:
+        check_single_factors(name, torques, seen, fit)
+    wrong = seen.sizes[lacking] < NOTHING if fit is None else [fit.share() > 0.5 * FOREIGN]
+    if lacking.any() and not stated and np.all(wrong):  # or else the described masses are wrong
+        raise TimeSeriesError(
+            f"{name}: the torques of {torques.named(lacking)} are without gravity, those of other "
+            "joints have it: shares of the description's gravity torques in them are "
+            f"{_listed(torques, seen.ratios, lacking)}. They are not the torques about the axes of "
+            "these joints, or the driver subtracts gravity there, or the description is wrong. "
+            f"{ADVICE}"
+        )
+    if fit is not None:
+        check_explained(name, torques, fit)
     return notes
 
 
 def check_measured(name: str, torques: Torques) -> None:
-    """Raise RecordingError for joints whose torques are NaN, or do not change as they must."""
+    """Raise TimeSeriesError for joints whose torques do not change as they must."""
     measured, described = torques.measured, torques.described
-    absent = np.isnan(measured).all(axis=0)
-    if absent.any():
-        raise RecordingError(f"{name}: holds no efforts of {torques.named(absent)}")
-    if not np.isfinite(measured).all():
-        bad = ~np.isfinite(measured).all(axis=0)
-        row = int(np.flatnonzero(~np.isfinite(measured).all(axis=1))[0])
-        raise RecordingError(
-            f"{name}: the efforts of {torques.named(bad)} must be finite, got "
-            f"{measured[row][~np.isfinite(measured[row])][0]} in sample {row + 1}"
-        )
     constant = np.ptp(measured, axis=0) == 0.0
     changes = described.std(axis=0)
-    if torques.friction is not None:
-        constant &= (np.ptp(torques.friction, axis=0) > 0.0).any(axis=-1) | (changes > 0.0)
+    if torques.own is not None:
+        constant &= (np.ptp(torques.own, axis=0) > 0.0).any(axis=-1) | (changes > 0.0)
         needed = np.zeros(len(changes))
     else:  # of coarse sensors the smallest torques may be equal
         steps = np.abs(np.diff(np.sort(measured, axis=0), axis=0))
@@ -182,8 +176,8 @@ def check_measured(name: str, torques: Torques) -> None:
     if constant.all() and len(measured) > 2:
         wrong = constant
     if wrong.any():
-        values = ", ".join(dict.fromkeys(f"{x:g}" for x in measured[0][wrong]))
-        raise RecordingError(
+        values = ", ".join(f"{x:g}" for x in measured[0][wrong])
+        raise TimeSeriesError(
             f"{name}: holds no efforts of {torques.named(wrong)}: they are {values} throughout, "
             "although the load changes"
         )
@@ -201,87 +195,27 @@ def swings_freely(torques: Torques, j: int) -> bool:
     return bool(left.std() < FREE * torques.gravity[:, j].std())
 
 
-def check_signs(name: str, torques: Torques) -> list[str]:
-    """Raise RecordingError for reversed torques; return notes on joints that cannot be judged."""
-    if len(torques.measured) < FEWEST:
-        return []
-    verdicts = [_sign(torques, j) for j in range(len(torques.joints))]
-    wrong, right = (np.array([one == sign for one in verdicts]) for sign in (-1, 1))
-    unknown = ~wrong & ~right
-    small = f"the torques of {torques.named(unknown)} are too small to judge their sign"
-    turned = [np.where(reverse, -1.0, 1.0) for reverse in (wrong, wrong | unknown)]
-    if wrong.any():  # with either sign of the small ones
-        right_signed = [replace(torques, measured=signs * torques.measured) for signs in turned]
-        check_explained(name, min(right_signed, key=unexplained_share))
-    if not wrong.any():
-        return [small] if unknown.any() else []
-    fit = _fit(torques)
-    alone = fit is not None and (
-        fit.misfit(range(len(wrong)), turned[0])
-        < fit.misfit(range(len(wrong)), turned[1]) - DECISIVE
-    )
-    if not right.any() and not alone:
-        more = f" ({small}; reverse them as well)" if unknown.any() else ""
-        raise RecordingError(
-            f"{name}: the torques of all joints ({', '.join(torques.joints)}) have the opposite "
-            f"sign of those of the description{more}: reverse all of them"
-        )
-    raise RecordingError(
-        f"{name}: the torques of {torques.named(wrong)} have the opposite sign of those of the "
-        "description; reverse them, or check the joints' axes"
-        + (f"; {small}" if unknown.any() else "")
-    )
+class Gravity(NamedTuple):
+    """How much of the gravity torques of the description is in torques, of k joints.
 
-
-def _sign(torques: Torques, j: int) -> int:
-    """Return the sign of the torques of a joint, or 0 if it cannot be judged.
-
-    It is judged by the torques of the description where gravity is large, as the description of
-    small ones may be wrong.
+    NaN for joints with little gravity. Inertial torques, friction and offsets are left out.
     """
-    sizes = torques.gravity.std(axis=0)
-    if not sizes[j] > (MATTERS if torques.friction is None else LARGE) * sizes.max():
-        return 0
-    tau = torques.measured[:, j]
-    free = np.ones((len(tau), 1))
-    if torques.free is not None:
-        free = np.column_stack([free, torques.free[:, j]])
-    columns = torques.described[:, j, None]
-    if torques.friction is not None:
-        columns = np.column_stack([torques.friction[:, j], columns])
-    return _fitting_sign(tau, free, columns)
+
+    ratios: FloatArray
+    """(k,) factors of the gravity torques."""
+    shares: FloatArray
+    """(k,) shares of the variance that gravity explains, zero where it is unknown."""
+    sizes: FloatArray
+    """(k,) sizes of the torques over those of gravity."""
+    signs: FloatArray
+    """(k,) 1, -1 for the opposite sign, and 0 where that cannot be judged."""
 
 
-def _fitting_sign(tau: FloatArray, free: FloatArray, columns: FloatArray) -> int:
-    """Return the sign with which nonnegative factors of columns fit far better; 0 if neither does.
-
-    The columns ``free`` have factors of any sign.
-    """
-    from scipy.optimize import nnls
-
-    free = _scaled(free)
-    both = np.column_stack([_scaled(columns), tau])
-    both = both - free @ np.linalg.lstsq(free, both, rcond=1e-9)[0]
-    plus, minus = (float(nnls(both[:, :-1], sign * both[:, -1])[1]) for sign in (1.0, -1.0))
-    floor = ROUNDING * float(np.linalg.norm(tau - tau.mean())) + 1e-300
-    plus, minus = max(plus, floor), max(minus, floor)
-    return -1 if minus < OPPOSITE * plus else 1 if plus < OPPOSITE * minus else 0
-
-
-def gravity_ratios(torques: Torques) -> tuple[FloatArray, FloatArray]:
-    """Return ratios (k,) of torques to the gravity torques of the description, and shares (k,).
-
-    The shares are those of the variance of the torques that gravity explains. Both are NaN for
-    joints with little gravity. Inertial torques, friction and offsets are fitted and left out.
-    """
-    ratios, shares, _ = _gravity_ratios(torques)
-    return ratios, shares
-
-
-def _gravity_ratios(torques: Torques) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return ratios and shares of gravity, and the size of the torques beside it, each (k,)."""
+def gravity_in(torques: Torques) -> Gravity:
+    """Return the gravity of the description in torques."""
     count = len(torques.joints)
-    ratios, shares, sizes = np.full((3, count), np.nan)
+    ratios, sizes = np.full((2, count), np.nan)
+    shares = np.zeros(count)
     moving = torques.described - torques.gravity
     rests = []
     for j in range(count):
@@ -298,77 +232,45 @@ def _gravity_ratios(torques: Torques) -> tuple[FloatArray, FloatArray, FloatArra
             ratios[j] = tau @ g / size**2
             shares[j] = (tau @ g) ** 2 / max(size**2 * float(tau @ tau), 1e-300)
             sizes[j] = float(np.linalg.norm(tau)) / size
-    return ratios, shares, sizes
+    deviations = torques.gravity.std(axis=0)
+    large = torques.own is None or deviations > LARGE * deviations.max()
+    judged = (shares > EXPLAINED) & large
+    return Gravity(ratios, shares, sizes, np.where(judged, np.sign(ratios), 0.0))
 
 
-def check_gravity(name: str, torques: Torques) -> None:
-    """Raise RecordingError for torques of all joints from which gravity was taken off."""
-    lacking, known, ratios, _ = _lacking(torques)
-    if lacking.any() and (lacking == known).all():
-        raise RecordingError(
-            f"{name}: the measured torques are without gravity: shares of the description's "
-            f"gravity torques in them are {_per_cent(torques, ratios, lacking)}. This driver "
-            "subtracts gravity, so that masses cannot be identified, or the arm is mounted "
-            "otherwise, see --gravity"
+def check_signs(name: str, torques: Torques, seen: Gravity, fit: _Fit | None) -> list[str]:
+    """Raise TimeSeriesError for reversed torques; return notes on joints that cannot be judged."""
+    wrong, unknown = seen.signs < 0.0, seen.signs == 0.0
+    if not wrong.any():
+        few = len(torques.measured) < FEWEST or not unknown.any()
+        named = torques.named(unknown)
+        return [] if few else [f"the torques of {named} are too small to judge their sign"]
+    if fit is not None:  # joints without much gravity have the sign with which masses explain them
+        factors = fit.factors()
+        same = np.sign(factors) == np.sign(np.median(factors[wrong]))
+        signs = np.where(wrong | (unknown & same), -1.0, 1.0)
+        check_explained(name, torques, fit, signs)
+        wrong = signs < 0.0
+    if not (seen.signs > 0.0).any() and (wrong | unknown if fit is None else wrong).all():
+        raise TimeSeriesError(
+            f"{name}: the torques of all joints ({', '.join(torques.joints)}) have the opposite "
+            "sign of those of the description: reverse all of them"
         )
+    raise TimeSeriesError(
+        f"{name}: the torques of {torques.named(wrong)} have the opposite sign of those of the "
+        "description; reverse them, or check the joints' axes"
+    )
 
 
-def check_gravity_of_joints(name: str, torques: Torques, *, stated: bool = False) -> None:
-    """Raise RecordingError for joints whose torques are without gravity, unlike those of others.
-
-    With ``stated`` torques of single joints may be small, since the description may be wrong.
-    """
-    lacking, _, ratios, sizes = _lacking(torques)
-    if stated or not lacking.any():
-        return
-    without_masses = torques.masses is None and bool((sizes[lacking] < NOTHING).all())
-    if without_masses or _contradict(torques, lacking):  # or are these masses wrong?
-        raise RecordingError(
-            f"{name}: the torques of {torques.named(lacking)} are without gravity, those of other "
-            "joints have it: shares of the description's gravity torques in them are "
-            f"{_per_cent(torques, ratios, lacking)}. They are not the torques about the axes of "
-            "these joints, or the driver subtracts gravity there, or the description is wrong. "
-            f"{ADVICE}"
-        )
-
-
-def _lacking(
-    torques: Torques,
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], FloatArray, FloatArray]:
-    """Return the joints without gravity (k,), those with known ratios, the ratios and sizes."""
-    ratios, _, sizes = _gravity_ratios(torques)
-    with np.errstate(invalid="ignore"):
-        lacking = (np.abs(ratios) < LACKING) & (sizes < SMALL)
-    return np.asarray(lacking), np.isfinite(ratios), ratios, sizes
-
-
-def _contradict(torques: Torques, some: NDArray[np.bool_]) -> bool:
-    """Return whether masses explain the torques of other joints far better without ``some``."""
-    others = np.flatnonzero(~some).tolist()
-    fit, without = _fit(torques), _fit(torques.of(others)) if others else None
-    if fit is None or without is None:
-        return False
-    shares = fit.shares(range(len(some)))[others], without.shares(range(len(others)))
-    return bool(np.log(shares[0] / shares[1]).sum() > DECISIVE)
-
-
-def _per_cent(torques: Torques, ratios: FloatArray, used: NDArray[np.bool_]) -> str:
-    rows = zip(torques.joints, ratios, used, strict=True)
-    return ", ".join(f"{name} {100.0 * ratio:.0f} %" for name, ratio, one in rows if one)
-
-
-def check_common_factor(name: str, torques: Torques) -> None:
-    """Raise RecordingError for torques that are many times those of the description."""
-    ratios, shares = gravity_ratios(torques)
-    with np.errstate(invalid="ignore"):
-        used = shares > EXPLAINED
+def check_common_factor(name: str, torques: Torques, seen: Gravity) -> None:
+    """Raise TimeSeriesError for torques that are many times those of the description."""
+    used = seen.shares > EXPLAINED
     if used.sum() < min(2, len(torques.joints)):
         return
-    middle = float(np.exp(np.median(np.log(np.abs(ratios[used])))))
+    middle = float(np.exp(np.median(np.log(np.abs(seen.ratios[used])))))
     if 1.0 / COMMON < middle < COMMON:
         return
-    listed = _listed(torques, ratios, used)
-    spread = float(np.abs(np.log(np.abs(ratios[used]) / middle)).max())
+    spread = float(np.abs(np.log(np.abs(seen.ratios[used]) / middle)).max())
     if spread < np.log(SPREAD):
         cause = (
             f"either all masses of the description are wrong by a factor of {middle:.3g}, or the "
@@ -376,218 +278,144 @@ def check_common_factor(name: str, torques: Torques) -> None:
         )
     else:
         cause = "the torques are not in N m (currents?), or most masses are wrong"
-    raise RecordingError(
-        f"{name}: the torques are not those of the description; ratios to it are {listed}: "
-        f"{cause}. {ADVICE}"
+    raise TimeSeriesError(
+        f"{name}: the torques are not those of the description; ratios to it are "
+        f"{_listed(torques, seen.ratios, used)}: {cause}. {ADVICE}"
     )
 
 
-ADVICE = (
-    "State their unit, as in --columns NAME=tau_joint1[mN m], or [N m] if the masses are wrong, "
-    "or give factors by --gains, 1 if they are in N m"
-)
-"""How to state the unit of torques."""
-
-
 def _likely(ratio: float) -> str:
-    """Return the units of torques with this ratio to N m, for a message."""
-    names = ("mN m", "N cm", "kg cm", "kg m", "lb in", "oz in", "g cm", "kN m")
-    factors = {unit: 1.0 / UNITS["tau"][unit.replace(" ", "").lower()] for unit in names}
-    near = [unit for unit, x in factors.items() if abs(ratio / x - 1.0) < CLOSE]
-    return f", but likely in {' or '.join(near)}" if near else ""
+    """Return declarations of units of torques with about this ratio to N m, for a message."""
+    near = [
+        f"tau=[{unit}]"
+        for unit, x in UNITS["tau"].items()
+        if unit[-1] in "mnt" and abs(np.log(ratio * x)) < np.log(CLOSE)
+    ]
+    return f", but likely --columns {' or '.join(near)}" if near else ""
 
 
-def _listed(torques: Torques, values: FloatArray, used: NDArray[np.bool_]) -> str:
+def _listed(torques: Torques, values: FloatArray, used: Any) -> str:
     rows = zip(torques.joints, values, used, strict=True)
     return ", ".join(f"{name} {value:.3g}" for name, value, one in rows if one)
 
 
-def check_single_factors(name: str, torques: Torques) -> None:
-    """Raise RecordingError for joints whose torques have another factor than those of the others.
+def check_single_factors(name: str, torques: Torques, seen: Gravity, fit: _Fit) -> None:
+    """Raise TimeSeriesError for joints whose torques have another factor than those of the others.
 
     Each body acts on several joints. Factors of joints with which one set of masses explains the
     torques far better than without do not depend on the masses of the description; only their
     common scale does.
     """
-    fit = _fit(torques)
-    if fit is None:
-        return
-    factors = fit.factors()
-    ratios, shares = gravity_ratios(torques)
-    with np.errstate(invalid="ignore"):
-        used = shares > EXPLAINED
-    if not used.any():
-        used, ratios = np.ones(len(factors), dtype=bool), np.ones(len(factors))
-    scaled = (factors * ratios)[used]
+    factors, used = fit.factors(), seen.shares > EXPLAINED
+    scaled = factors * np.where(used, seen.ratios, 1.0) if used.any() else factors
+    scaled = scaled[used] if used.any() else scaled
     common = np.exp(np.median(np.log(np.abs(scaled) + 1e-300)))
     factors = factors / (common * (1.0 if (scaled > 0.0).mean() >= 0.5 else -1.0))
-    other = (factors < 1.0 / FACTOR) | (factors > FACTOR)
-    other &= np.abs(factors) > 1e-3  # which no masses explain, whatever the factor
-    same = ~other & (np.abs(factors) > 1e-3)
-    if same.any():  # these are right, whatever the masses of the description
-        factors = factors / np.median(factors[same])
+    explains = np.abs(factors) > 1e-3  # or else no masses explain it, whatever the factor
+    other = ((factors < 1.0 / FACTOR) | (factors > FACTOR)) & explains
+    if (~other & explains).any():  # these are right, whatever the masses of the description
+        factors = factors / np.median(factors[~other & explains])
     k = len(factors)
     g = np.where(other, factors, 1.0)
     for j in np.flatnonzero(other):  # without those that need no factor
         without = np.where(np.arange(k) == j, 1.0, g)
-        if fit.misfit(range(k), without) < fit.misfit(range(k), g) + DECISIVE:
+        if fit.misfit(without) < fit.misfit(g) + DECISIVE:
             other[j], g = False, without
     if 2 * other.sum() > k:  # the scale is that of most joints
         g = np.where(other, g / np.median(g[other]), 1.0 / np.median(g[other]))
         other = (g < 1.0 / FACTOR) | (g > FACTOR)
         g = np.where(other, g, 1.0)
-    explained = bool((fit.shares(range(k), g)[other] < EXPLAINED**2).all())
-    if not explained or not fit.misfit(range(k), g) < fit.misfit(range(k)) - DECISIVE:
+    explained = bool((fit.shares(g)[other] < EXPLAINED**2).all())
+    if not explained or not fit.misfit(g) < fit.misfit(np.ones(k)) - DECISIVE:
         return
     if (g[other] < 0.0).all():
-        raise RecordingError(
+        raise TimeSeriesError(
             f"{name}: the torques of {torques.named(other)} have the opposite sign of those of the "
             "other joints: no masses explain all of them; reverse them, or check the joints' axes"
         )
-    listed = _listed(torques, 1.0 / g, other)
-    raise RecordingError(
+    raise TimeSeriesError(
         f"{name}: no masses explain the torques of all joints. They would with torques of "
-        f"{torques.named(other)} divided by a factor, beside those of the others: {listed}. Are "
-        "these in another unit, or currents? State the unit, as in --columns "
-        "NAME=tau_joint1[mN m], or give factors by --gains"
+        f"{torques.named(other)} divided by a factor, beside those of the others: "
+        f"{_listed(torques, 1.0 / g, other)}. Are these in another unit, or currents? State the "
+        "unit, as in --columns tau_joint1=[mN m], or give factors by --gains"
     )
 
 
-def check_order(name: str, torques: Torques) -> list[str]:
-    """Return notes on exchanged torques; raise RecordingError if other joints explain them better.
-
-    Joints of single exchanges are compared, one exchange after the other. Torques that factors of
-    single joints explain better are left to the check of these.
-    """
-    fit = _fit(torques)
-    if fit is None:
-        return []
-    k = len(torques.joints)
-    order = list(range(k))
-    right = best = fit.misfit(order)
-    alike = np.zeros(k, dtype=bool)
-    while True:
-        trials = []
-        for i, j in itertools.combinations(range(k), 2):
-            trial = list(order)
-            trial[i], trial[j] = trial[j], trial[i]
-            trials.append((fit.misfit(trial), trial))
-            if best == right and trials[-1][0] < right + DECISIVE:
-                alike[[i, j]] = True
-        least, trial = min(trials, default=(best, order))
-        if not least < best - 1.0:
-            break
-        best, order = least, trial
-    changed = np.array(order) != np.arange(k)
-    explained = bool((fit.shares(order)[changed] < EXPLAINED**2).all())
-    if explained and best < min(right - DECISIVE, fit.misfit(range(k), fit.factors())):
-        pairs = zip(order, torques.joints, changed, strict=True)
-        listed = ", ".join(f"{torques.joints[i]} of {joint}" for i, joint, one in pairs if one)
-        raise RecordingError(
-            f"{name}: the torques of {torques.named(changed)} are exchanged: masses explain them "
-            f"far better if those called {listed}. Correct the columns, or state which are which, "
-            "as in --columns NAME=tau_joint1"
-        )
-    if not alike.any():
-        return []
-    return [
-        f"the torques of {torques.named(alike)} are too small to tell whether they are exchanged"
-    ]
-
-
-def check_explained(name: str, torques: Torques) -> None:
-    """Raise RecordingError for torques that no masses explain."""
-    share = unexplained_share(torques)
-    if share > FOREIGN:
-        raise RecordingError(
+def check_explained(
+    name: str, torques: Torques, fit: _Fit, factors: FloatArray | None = None
+) -> None:
+    """Raise TimeSeriesError for torques, multiplied by factors (k,), that no masses explain."""
+    g = np.ones(len(torques.joints)) if factors is None else factors
+    share, shares = fit.share(g), fit.shares(g)
+    sizes = np.maximum(torques.measured.std(axis=0), torques.described.std(axis=0))
+    foreign = (shares > REFUTED) & (shares > REFUTES * fit.own) & (sizes > MATTERS * sizes.max())
+    if share > FOREIGN or foreign.any():
+        which = torques.named(foreign) if foreign.any() else "the joints"
+        raise TimeSeriesError(
             f"{name}: no masses explain the measured torques: {100.0 * share:.0f} % of them are "
-            "left. They do not belong to these positions: check the unit and zero of the "
-            "positions, and that both are of the same joints, in the same order"
+            f"left. Those of {which} do not belong to these positions: check the unit and zero of "
+            "the positions, and that both are of the same joints, in the same order"
         )
-
-
-def check_unit(name: str, declared: Torques, other: Torques, unit: str) -> None:
-    """Raise RecordingError if masses explain torques far better by positions in another unit.
-
-    ``declared`` and ``other`` are the torques by the positions as declared, and in this ``unit``.
-    """
-    fits = [_fit(torques.thinned().driven()) for torques in (declared, other)]
-    if fits[0] is None or fits[1] is None or len(fits[0].A) != len(fits[1].A):
-        return
-    order = range(len(fits[0].A))
-    gain = fits[0].misfit(order) - fits[1].misfit(order)
-    if gain > DECISIVE and fits[1].share(order) < EXACT:
-        raise RecordingError(
-            f"{name}: the torques do not belong to the positions as declared. They would if these "
-            f"are {unit}"
-        )
-
-
-def unexplained_share(torques: Torques) -> float:
-    """Return the share of the torques that no masses and no friction explain; 0 if unknown."""
-    fit = _fit(torques)
-    return 0.0 if fit is None else fit.share(range(len(torques.joints)))
 
 
 class _Fit(NamedTuple):
     """Normal equations of the torques of k joints in p parameters that all of them share.
 
-    Columns of single joints are eliminated. The torques l may be those of each joint j.
+    Columns of single joints are eliminated. Each joint has the weight of the residual that its
+    torques have by parameters of its own.
     """
 
     samples: int
     """Number of samples."""
     A: FloatArray
-    """(k, p, p) normal matrices of the joints."""
+    """(k, p, p) normal matrices."""
     c: FloatArray
-    """(k, k, p) right sides of joint j with the torques l."""
+    """(k, p) right sides."""
     d: FloatArray
-    """(k, k) squares of the torques l beside the columns of joint j."""
+    """(k,) squares of the torques."""
     left: FloatArray
-    """(k, k) the mean of these that parameters of joint j alone do not explain."""
+    """(k,) the mean of these that parameters of the joint alone do not explain."""
 
-    def unexplained(self, order: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-        """Return (G, D): torques with factors g of joints leave g' G g of g' D g unexplained.
+    @property
+    def own(self) -> FloatArray:
+        """Shares of variance (k,) that parameters of each joint alone leave unexplained."""
+        return np.asarray(self.samples * self.left / np.maximum(self.d, self.samples * self.left))
 
-        The torques of joint j are those of ``order[j]``. Each joint has the weight of the residual
-        that its torques have by parameters of its own.
-        """
-        k = len(order)
-        weights = 1.0 / self.left[range(k), order]
-        right = (weights[:, None] * self.c[range(k), order]).T
-        left = right.T @ _solved(np.tensordot(weights, self.A, 1), right)
-        D = np.diag(weights * self.d[range(k), order])
-        return np.asarray(D - left), D
+    def unexplained(self) -> tuple[FloatArray, FloatArray]:
+        """Return (G, D): torques with factors g of joints leave g' G g of g' D g unexplained."""
+        weights = 1.0 / self.left
+        right = (weights[:, None] * self.c).T
+        D = np.diag(weights * self.d)
+        return np.asarray(D - right.T @ _solved(np.tensordot(weights, self.A, 1), right)), D
 
     def factors(self) -> FloatArray:
         """Return the factors (k,) of torques with which common masses explain most of them."""
-        G, D = self.unexplained(range(len(self.A)))
+        G, D = self.unexplained()
         scale = np.sqrt(np.maximum(np.diag(D), 1e-300))
         return np.asarray(np.linalg.eigh(G / np.outer(scale, scale))[1][:, 0] / scale)
 
-    def misfit(self, order: Sequence[int], factors: FloatArray | float = 1.0) -> float:
-        """Return the sum of the logarithms of the unexplained shares of variance of the joints.
+    def misfit(self, g: FloatArray) -> float:
+        """Return the sum of the logarithms of the unexplained shares of the joints.
 
         It does not depend on the sizes of the torques of joints.
         """
-        return float(np.log(self.shares(order, factors)).sum())
+        return float(np.log(self.shares(g)).sum())
 
-    def shares(self, order: Sequence[int], factors: FloatArray | float = 1.0) -> FloatArray:
+    def shares(self, g: FloatArray) -> FloatArray:
         """Return the unexplained shares of variance of the joints (k,), at most 1."""
-        k = len(order)
-        g = factors * np.ones(k)
-        least, d, c = (x[range(k), order] for x in (self.left, self.d, self.c))
-        weights = 1.0 / (np.maximum(np.square(g), 1e-12) * least)
-        right = (weights * g) @ c
-        x = _solved(np.tensordot(weights, self.A, 1), right[:, None])[:, 0]
-        rest = g**2 * d - 2.0 * g * (c @ x) + np.einsum("p,jpq,q->j", x, self.A, x)
-        rest = np.maximum(rest / np.maximum(g**2, 1e-12), self.samples * least)
-        return np.asarray(np.minimum(rest / np.maximum(d, self.samples * least), 1.0))
+        least = self.samples * self.left
+        weights = 1.0 / (np.maximum(np.square(g), 1e-12) * self.left)
+        x = _solved(np.tensordot(weights, self.A, 1), ((weights * g) @ self.c)[:, None])[:, 0]
+        squares = np.einsum("p,jpq,q->j", x, self.A, x)
+        rest = g**2 * self.d - 2.0 * g * (self.c @ x) + squares
+        rest = np.maximum(rest / np.maximum(g**2, 1e-12), least)
+        return np.asarray(np.minimum(rest / np.maximum(self.d, least), 1.0))
 
-    def share(self, order: Sequence[int]) -> float:
-        """Return the share of the torques that is unexplained."""
-        G, D = self.unexplained(order)
-        return float(np.sqrt(max(float(G.sum()), 0.0) / max(float(np.trace(D)), 1e-300)))
+    def share(self, g: FloatArray | float = 1.0) -> float:
+        """Return the share of the torques, multiplied by factors (k,), that is unexplained."""
+        G, D = self.unexplained()
+        g = g * np.ones(len(D))
+        return float(np.sqrt(max(float(g @ G @ g), 0.0) / max(float(np.trace(D)), 1e-300)))
 
 
 def _fit(torques: Torques) -> _Fit | None:
@@ -595,23 +423,19 @@ def _fit(torques: Torques) -> _Fit | None:
     if torques.masses is None:
         return None
     tau, (count, k) = torques.measured, torques.measured.shape
-    own = [_scaled(torques.own(j)) for j in range(k)]
+    own = [torques.columns(j) for j in range(k)]
     if 2 * (torques.masses.shape[2] + sum(x.shape[1] for x in own)) > tau.size:
         return None
-    As: list[FloatArray] = []
-    cs: list[FloatArray] = []
-    ds: list[FloatArray] = []
-    lefts: list[FloatArray] = []
+    parts = []
     least = max((ROUNDING * float(tau.std())) ** 2, 1e-300)
     for j in range(k):
-        both = np.concatenate([torques.masses[:, j], tau], axis=1)
+        both = np.column_stack([torques.masses[:, j], tau[:, j]])
         both = both - own[j] @ np.linalg.lstsq(own[j], both, rcond=1e-9)[0]
-        X, T = both[:, :-k], both[:, -k:]
-        A, c, d = X.T @ X, T.T @ X, np.square(T).sum(axis=0)
-        rest = d - np.einsum("lp,pl->l", c, _solved(A, c.T))
-        As, cs, ds = [*As, A], [*cs, c], [*ds, d]
-        lefts.append(np.maximum(rest / count, least))
-    return _Fit(count, np.array(As), np.array(cs), np.array(ds), np.array(lefts))
+        X, b = both[:, :-1], both[:, -1]
+        A, c, d = X.T @ X, b @ X, float(b @ b)
+        rest = d - float(c @ _solved(A, c[:, None])[:, 0])
+        parts.append((A, c, d, max(rest / count, least)))
+    return _Fit(count, *(np.array(x) for x in zip(*parts, strict=True)))
 
 
 def _solved(A: FloatArray, right: FloatArray) -> FloatArray:

@@ -5,9 +5,7 @@
     tau_j = Y_j(q, qd, qdd) pi + I_j qdd_j + d_j qd_j + c_j tanh(qd_j / v) + o_j
 
 Rigid-body torques with the inertial parameters pi, and for each joint motor inertia, viscous and
-Coulomb friction, and an offset. Stribeck's effect and friction that depends on load are further
-terms where the data show them, see :mod:`mbs_dynamics.identification.friction_terms`. Temperature
-is not modelled.
+Coulomb friction, and an offset. Temperature and load do not change friction.
 """
 
 from __future__ import annotations
@@ -46,28 +44,16 @@ class Equations(NamedTuple):
     """(N, k) torques of the description against gravity, in N m or N."""
     rate: float
     """Samples per second."""
-    terms: FloatArray | None = None
-    """(N, k) torques of further friction, which were taken off b; None if there are none."""
     name: str = ""
     """Name of the recording."""
     start: float = 0.0
     """Time of the first sample in the recording, in s."""
 
-    @property
-    def measured(self) -> FloatArray:
-        """(N, k) the measured torques."""
-        return self.b if self.terms is None else self.b + self.terms
-
-    def without(self, terms: FloatArray) -> Equations:
-        """Return the equations of the torques without those of further friction."""
-        return self._replace(b=self.b - terms, terms=terms)
-
     def part(self, rows: slice) -> Equations:
         """Return a range of the samples."""
         A, b, qd, qdd, gravity = (x[rows] for x in self[:5])
-        terms = None if self.terms is None else self.terms[rows]
         start = self.start + (rows.start or 0) / self.rate
-        return Equations(A, b, qd, qdd, gravity, self.rate, terms, self.name, start)
+        return Equations(A, b, qd, qdd, gravity, self.rate, self.name, start)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from mbs_dynamics.integrate.contact import ContactPlanes, Plane
 from mbs_dynamics.integrate.events import stop_events
 from mbs_dynamics.integrate.forces import JointForces
 from mbs_dynamics.integrate.joints import METHODS, simulate
-from mbs_dynamics.integrate.results import Event, Motion, load_motion
+from mbs_dynamics.integrate.results import Event, Motion
 from mbs_dynamics.integrate.stepper import Stepper
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "Motion",
     "Plane",
     "Stepper",
-    "load_motion",
     "simulate",
     "stop_events",
 ]

@@ -9,6 +9,7 @@ robots because of textures and transmissions. The tests compare with them.
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Iterator
@@ -16,7 +17,15 @@ from typing import Any, final
 from xml.parsers import expat
 
 from mbs_dynamics.errors import ArgumentError, UrdfError, quoted
-from mbs_dynamics.files import BYTE_ORDER_MARKS
+
+BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, with whose mark it begins
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+"""Byte order marks, and their encodings."""
 
 BLANK = "\ufeff \t\r\n"
 """Characters that may come before a document."""

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from mbs_dynamics.control.environment import LARGEST_GRAVITY, check_gravity
 from mbs_dynamics.control.settings import InputSettings
 from mbs_dynamics.errors import ArgumentError, UnknownNameError
-from mbs_dynamics.files import read_yaml_file
 from mbs_dynamics.settings import Parameter, Settings, number, option, parameters_of
+from mbs_dynamics.yaml_files import read_yaml_file
 
 
 class UnknownParameterError(UnknownNameError, kind="parameter"):
@@ -266,7 +266,7 @@ def flattened(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def parameter_groups(file: Path) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the full names of nodes, with wildcards, and the parameters that a file has for each.
 
-    Raises ArgumentError for a file that cannot be read; see :func:`files.read_yaml`.
+    Raises ArgumentError for a file that cannot be read; see :func:`yaml_files.read_yaml`.
     """
     return list(_groups(read_yaml_file(file)))
 

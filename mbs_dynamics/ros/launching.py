@@ -33,13 +33,13 @@ from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 
 from mbs_dynamics.control.settings import ALGORITHMS
 from mbs_dynamics.errors import ArgumentError, MbsError, UnknownNameError, quoted
-from mbs_dynamics.files import read_yaml
 from mbs_dynamics.ros.compensation.interface import COMMAND_TOPIC
 from mbs_dynamics.ros.entry_points import interface_of
 from mbs_dynamics.ros.interface import UnknownParameterError, flattened, read_parameters
 from mbs_dynamics.ros.robot_description import read_robot
 from mbs_dynamics.ros.simulator.interface import SIMULATOR_NODE
 from mbs_dynamics.settings import TYPES
+from mbs_dynamics.yaml_files import read_yaml
 
 PACKAGE = "mbs_dynamics"
 

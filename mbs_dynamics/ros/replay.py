@@ -22,10 +22,10 @@ from builtin_interfaces.msg import Time
 from rclpy.exceptions import ParameterException
 
 from mbs_dynamics.errors import ArgumentError, MbsError
-from mbs_dynamics.files import mcap_written
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.dynamics.interface import THROTTLE
 from mbs_dynamics.ros.dynamics_node import DynamicsNode
+from mbs_dynamics.timeseries.bags import mcap_written
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 

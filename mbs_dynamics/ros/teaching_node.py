@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,15 +30,16 @@ from mbs_dynamics.control.environment import (
 from mbs_dynamics.control.teaching import Demonstration, Rig, check_scipy
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, ModelError, listed, quoted
-from mbs_dynamics.files import check_writable
-from mbs_dynamics.identification.readers import read_recording
-from mbs_dynamics.identification.recording import Recording, merged
 from mbs_dynamics.model.model import Model
+from mbs_dynamics.output_files import check_writable
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.node_base import BaseNode
 from mbs_dynamics.ros.process import run
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 from mbs_dynamics.ros.teaching.interface import TEACHING_NODE, TeachingSettings
+from mbs_dynamics.timeseries import TimeSeries
+from mbs_dynamics.timeseries.reading import merged
+from mbs_dynamics.timeseries.tables import WRITTEN
 
 MOST_SAMPLES = 500_000
 """States of a recording, after which it ends."""
@@ -149,31 +151,28 @@ class TeachingNode(BaseNode):
         samples, self._samples, self._recording = self._samples, [], False
         if not samples:
             raise ArgumentError("no joint_states have come since ~/record was called with true")
-        recording, path = merged("the recording", samples), Path(self._settings.file).expanduser()
-        taught = self._taught(rig, recording)
-        if path.suffix != ".npz":
-            raise ArgumentError(f"file is {str(path)!r}; valid for recording is .npz")
+        recording = merged("the recording", samples)
+        recording = replace(recording, t=recording.t - recording.t[0])
+        taught, path = self._taught(rig, recording), Path(self._settings.file).expanduser()
+        if path.suffix not in WRITTEN:
+            raise ArgumentError(f"file is {str(path)!r}; valid for recording is {listed(WRITTEN)}")
         check_writable("file", path)
-        np.savez(
-            path, joints=np.array(recording.joints), t=recording.t - recording.t[0], q=recording.q
-        )
+        recording.write(path)
         largest, what = taught.largest_speed
         return (
             f"{np.ptp(recording.t):.2f} s of {len(rig.names)} joints in {str(path)!r}; valid at up "
             f"to {largest:.3g} times the taught speed, by {what}"
         )
 
-    def _taught(self, rig: Rig, recording: Recording) -> Demonstration:
-        names = recording.joints or rig.model.joint_names
-        return Demonstration(
-            rig, names, recording.t, recording.q, tolerance=self._settings.tolerance
-        )
+    def _taught(self, rig: Rig, recording: TimeSeries) -> Demonstration:
+        return Demonstration(rig, recording, tolerance=self._settings.tolerance)
 
     def _play(self) -> str:
         if self._recording:
             raise ArgumentError("a recording is going on; valid is ~/play after it has ended")
         rig, speed = self._rig(), self._settings.speed
-        taught = self._taught(rig, read_recording(self._settings.file, torques=False))
+        recording = TimeSeries.read(self._settings.file).of(rig.model)
+        taught = self._taught(rig, recording)
         motion = taught.as_taught(speed) if speed > 0.0 else taught.fastest()
         unknown = [name for name in rig.names if name not in self._positions]
         if unknown:

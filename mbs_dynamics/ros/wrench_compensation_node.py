@@ -38,8 +38,8 @@ from mbs_dynamics.control.force_sensor import (
 )
 from mbs_dynamics.control.joint_input import JointInput
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, quoted
-from mbs_dynamics.files import check_writable
 from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.output_files import check_writable
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.described_node import DescribedNode
 from mbs_dynamics.ros.process import run

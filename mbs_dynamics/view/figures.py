@@ -1,25 +1,27 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Figures and animations of motions, by matplotlib, which is installed with the extra ``plot``."""
+"""Figures and animations of motion data, by matplotlib, of the extra ``plot``."""
 
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mbs_dynamics.algorithms import forward_kinematics
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import BLUE, CURVES, GREY
 from mbs_dynamics.errors import ArgumentError, BackendError
-from mbs_dynamics.integrate.results import Motion, checked_single
+from mbs_dynamics.integrate import Event
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.coordinates import velocity_names
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import leaves
+from mbs_dynamics.timeseries import TimeSeries
+from mbs_dynamics.view.states import states_at, states_of
 
 FIGURES = (".png", ".svg", ".pdf")
 """Kinds of files of figures."""
@@ -36,15 +38,6 @@ SPIKE = 3.0
 """Values that make the scale of a panel larger than that by this factor are cut off."""
 
 
-def check_joints(motion: Motion, joint_names: tuple[str, ...]) -> None:
-    """Raise ArgumentError unless a model with these names of velocities can have the motion."""
-    if motion.joint_names != joint_names:
-        raise ArgumentError(
-            f"the motion has the joints {', '.join(motion.joint_names)}; the model has "
-            f"{', '.join(joint_names)}"
-        )
-
-
 def _pyplot() -> Any:
     try:
         import matplotlib as mpl
@@ -58,59 +51,76 @@ def _pyplot() -> Any:
     return plt
 
 
-def _checked(motion: Motion, path: str | Path, kinds: tuple[str, ...]) -> Path:
-    target = Path(path)
-    if target.suffix not in kinds:
+def _checked(path: str | Path, kinds: tuple[str, ...]) -> Path:
+    if Path(path).suffix not in kinds:
         raise ArgumentError(f"path must end in {', '.join(kinds)}; got {str(path)!r}")
-    checked_single(motion, "a figure shows")
-    return target
+    return Path(path)
 
 
-def write_figure(motion: Motion, path: str | Path, title: str = "") -> None:
+class Panel(NamedTuple):
+    """Curves over time with a common unit."""
+
+    label: str
+    names: tuple[str, ...]
+    values: FloatArray
+    """(N, k); columns of NaN are not drawn."""
+
+
+def panels_of(series: TimeSeries) -> list[Panel]:
+    """Return the panels of what motion data contains: positions, rates, torques and energies."""
+    panels = [Panel("position, rad or m", series.positions, series.q)]
+    for label, values in (("rate, rad/s or m/s", series.qd), ("torque, N m or N", series.tau)):
+        if values is not None and not np.isnan(values).all():
+            panels.append(Panel(label, series.joints, values))
+    kinetic, potential = (series.columns.get(name) for name in ("kinetic", "potential"))
+    if kinetic is not None and potential is not None:
+        energies = np.stack([kinetic, potential, kinetic + potential], axis=1)
+        panels.append(Panel("energy, J", ("kinetic", "potential", "sum"), energies))
+    return panels
+
+
+def write_figure(
+    series: TimeSeries, path: str | Path, title: str = "", events: Sequence[Event] = ()
+) -> None:
     """Write a figure of positions, rates, torques and energies over time: .png, .svg or .pdf.
 
-    ``title`` is that of the figure, before the method. Short peaks are cut off and stated.
-    Raises ArgumentError for another kind of file or a batch; BackendError without matplotlib.
+    What the data do not contain has no panel. Short peaks are cut off and stated; events are
+    vertical lines. Raises ArgumentError for another kind of file, BackendError without matplotlib.
     """
-    target, plt = _checked(motion, path, FIGURES), _pyplot()
-    figure, axes = plt.subplots(2, 2, figsize=(11, 6.5), sharex=True, layout="constrained")
+    target, plt, panels = _checked(path, FIGURES), _pyplot(), panels_of(series)
+    rows, columns = math.ceil(len(panels) / 2), min(len(panels), 2)
+    figure, grid = plt.subplots(
+        rows, columns, figsize=(11, 6.5), sharex=True, squeeze=False, layout="constrained"
+    )
     styles = [{"color": c, "ls": ls} for ls in ("-", "--", ":", "-.") for c in CURVES]
-    panels = [
-        (motion.q, "position, rad or m", motion.position_names),
-        (motion.qd, "rate, rad/s or m/s", motion.joint_names),
-        (motion.tau, "motor torque, N m or N", motion.joint_names),
-    ]
     legends: dict[tuple[str, ...], list[Any]] = {}
-    for each, (values, label, names) in zip(axes.flat, panels, strict=False):
+    for axes, (label, names, values) in zip(grid.flat, panels, strict=False):
         pairs = zip(values.T, itertools.cycle(styles), strict=False)
-        lines = [each.plot(motion.t, y, lw=1.0, **style)[0] for y, style in pairs]
-        each.set_ylabel(label)
-        legends.setdefault(names, lines)
-    for (names, lines), title_of in zip(legends.items(), ("positions", "rates"), strict=False):
-        head = title_of if len(legends) > 1 else None
-        place = f"outside right {'lower' if title_of == 'rates' else 'upper'}"
-        columns = 1 + len(names) // 33
-        figure.legend(lines, names, loc=place, title=head, fontsize=7, ncols=columns)
-    energies = {"kinetic": motion.kinetic, "potential": motion.potential, "sum": motion.energy}
-    for (name, values), colour in zip(energies.items(), CURVES, strict=False):
-        axes[1, 1].plot(motion.t, values, lw=1.0, label=name, color=colour)
-    axes[1, 1].set_ylabel("energy, J")
-    axes[1, 1].legend(fontsize=7)
-    axes[1, 1].set_visible(bool(np.isfinite(motion.energy).any()))  # not of a recording
-    for each in axes.flat:
-        _cut(each)
-    event_names = list(dict.fromkeys(event.name for event in motion.events))
+        lines = [axes.plot(series.t, y, lw=1.0, **style)[0] for y, style in pairs]
+        axes.set_ylabel(label)
+        axes.set_xlabel("time, s")
+        axes.tick_params(labelbottom=True)  # also above a place without a panel
+        if names in (series.positions, series.joints):
+            legends.setdefault(names, lines)
+        else:
+            axes.legend(lines, names, fontsize=7)
+        _cut(axes)
+    for axes in grid.flat[len(panels) :]:
+        axes.remove()
+    for (names, lines), what in zip(legends.items(), ("positions", "rates"), strict=False):
+        head = what if len(legends) > 1 else None
+        place = f"outside right {'lower' if what == 'rates' else 'upper'}"
+        figure.legend(lines, names, loc=place, title=head, fontsize=7, ncols=1 + len(names) // 33)
+    event_names = list(dict.fromkeys(event.name for event in events))
     marks = dict(zip(event_names, itertools.cycle(styles[len(CURVES) :]), strict=False))
     named: dict[str, Any] = {}
-    for event in motion.events:
-        for each in axes.flat:
-            named[event.name] = each.axvline(event.t, lw=0.7, **marks[event.name])
+    for event in events:
+        for axes in figure.axes:
+            named[event.name] = axes.axvline(event.t, lw=0.7, **marks[event.name])
     if named:
-        events = list(named.values())
-        figure.legend(events, list(named), loc="outside lower center", fontsize=7, ncols=4)
-    for each in axes[1]:
-        each.set_xlabel("time, s")
-    figure.suptitle(", ".join(filter(None, (title, motion.method))))
+        marked = list(named.values())
+        figure.legend(marked, list(named), loc="outside lower center", fontsize=7, ncols=4)
+    figure.suptitle(", ".join(filter(None, (title, series.name))))
     figure.savefig(target, dpi=120)
     plt.close(figure)
 
@@ -128,20 +138,19 @@ def _cut(axes: Any) -> None:
         axes.set_title(f"cut off: peaks to {extreme:.4g}", fontsize=7, color=GREY)
 
 
-def write_animation(model: Model, motion: Motion, path: str | Path) -> None:
+def write_animation(model: Model, series: TimeSeries, path: str | Path) -> None:
     """Write an animation (.gif) of the bodies as lines from joint to joint, in real time.
 
-    Raises ArgumentError for another kind of file, a batch, or a motion of other joints;
-    BackendError without matplotlib.
+    Between rows the robot moves on, whatever their number; see
+    :func:`~mbs_dynamics.view.states.states_at`. Raises ArgumentError for another kind of file, or
+    motion data without joints of the model; BackendError without matplotlib.
     """
-    target, plt = _checked(motion, path, ANIMATIONS), _pyplot()
-    check_joints(motion, velocity_names(model.joints))
+    target, plt = _checked(path, ANIMATIONS), _pyplot()
+    states = states_of(series, model)
     from matplotlib.animation import FuncAnimation, PillowWriter
 
-    t = motion.t - motion.t[0]
-    times = frame_times(float(t[-1]), FRAMES_PER_SECOND)
-    rows = nearest(t, times)
-    segments = _segments(model, forward_kinematics(model, motion.q[rows]))
+    times = frame_times(float(states.t[-1]), FRAMES_PER_SECOND)
+    segments = _segments(model, forward_kinematics(model, states_at(model, states, times)[0]))
     figure = plt.figure(figsize=(5, 5), layout="constrained")
     axes = figure.add_subplot(projection="3d")
     lines = [axes.plot([], [], [], "o-", lw=2.0, ms=3.0, color=BLUE)[0] for _ in segments[0]]
@@ -157,7 +166,7 @@ def write_animation(model: Model, motion: Motion, path: str | Path) -> None:
         axes.set_title(f"{times[k]:.2f} s", fontsize=9)
         return lines
 
-    animation = FuncAnimation(figure, draw, frames=len(rows))
+    animation = FuncAnimation(figure, draw, frames=len(times))
     animation.save(target, writer=PillowWriter(fps=FRAMES_PER_SECOND))
     plt.close(figure)
 
@@ -165,11 +174,6 @@ def write_animation(model: Model, motion: Motion, path: str | Path) -> None:
 def frame_times(end: float, rate: float) -> FloatArray:
     """Return the times in s of the frames of an animation from 0 to ``end``, ``rate`` a second."""
     return np.minimum(np.arange(max(round(end * rate), 1) + 1) / rate, end)
-
-
-def nearest(t: FloatArray, times: FloatArray) -> NDArray[np.intp]:
-    """Return the indices of the instants t (N,), which increase, that are nearest to times."""
-    return np.searchsorted(0.5 * (t[1:] + t[:-1]), times)
 
 
 def _segments(model: Model, C: FloatArray) -> FloatArray:

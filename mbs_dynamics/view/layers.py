@@ -271,33 +271,39 @@ class Layer(NamedTuple):
     """Whether it is on by default."""
 
 
-def _layer(
-    name: str, draw: Callable[[Scene], list[Drawing]], *, shown: bool = False
-) -> Callable[..., Layer]:
-    """Return the function that declares a layer by colours and their meanings."""
-    return lambda *legend: Layer(name, draw, legend, shown)
-
-
 LAYERS = (
-    _layer("body frames", body_frames)((RED, "x axis"), (GREEN, "y axis"), (BLUE, "z axis")),
-    _layer("joint axes", joint_axes)((PURPLE, "joint axis, positive sense")),
-    _layer("centres of mass", centres_of_mass)(
-        (SKY, "of a body, volume proportional to mass"), (YELLOW, "of the robot")
+    Layer("body frames", body_frames, ((RED, "x axis"), (GREEN, "y axis"), (BLUE, "z axis"))),
+    Layer("joint axes", joint_axes, ((PURPLE, "joint axis, positive sense"),)),
+    Layer(
+        "centres of mass",
+        centres_of_mass,
+        ((SKY, "of a body, volume proportional to mass"), (YELLOW, "of the robot")),
     ),
-    _layer("inertia ellipsoids", inertia_ellipsoids)(
-        (SKY, "uniform solid with the inertia of the body")
+    Layer(
+        "inertia ellipsoids",
+        inertia_ellipsoids,
+        ((SKY, "uniform solid with the inertia of the body"),),
     ),
-    _layer("torques", torques, shown=True)(
-        (BLUE, "no torque is needed to hold the joint at rest, or measured"),
-        (RED, "largest share of a limit; the size of a disc is the share"),
+    Layer(
+        "torques",
+        torques,
+        (
+            (BLUE, "no torque is needed to hold the joint at rest, or measured"),
+            (RED, "largest share of a limit; the size of a disc is the share"),
+        ),
+        shown=True,
     ),
-    _layer("twist", twist)((ORANGE, "screw axis, angular velocity"), (SKY, "linear velocity")),
-    _layer("Jacobian columns", jacobian_columns)(
-        (PURPLE, "screw axis of a joint"), (BLUE, "body velocity at 1 rad/s or m/s")
+    Layer("twist", twist, ((ORANGE, "screw axis, angular velocity"), (SKY, "linear velocity"))),
+    Layer(
+        "Jacobian columns",
+        jacobian_columns,
+        ((PURPLE, "screw axis of a joint"), (BLUE, "body velocity at 1 rad/s or m/s")),
     ),
-    _layer("velocity and force ellipsoids", velocity_layer)(
-        (GREEN, "velocities at rates of norm 1"), (RED, "forces at torques of norm 1")
+    Layer(
+        "velocity and force ellipsoids",
+        velocity_layer,
+        ((GREEN, "velocities at rates of norm 1"), (RED, "forces at torques of norm 1")),
     ),
-    _layer("applied wrench", wrench, shown=True)((GREEN, "force, moment on the body")),
+    Layer("applied wrench", wrench, ((GREEN, "force, moment on the body"),), shown=True),
 )
 """All layers, in their order on the page."""

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Mesh files of a robot: the folders in which they are searched, and their sizes."""
+"""Mesh files of a robot: the folders in which they are searched."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from mbs_dynamics.errors import quoted, shortened
-
-LARGEST_MESHES = 2**29
-"""Bytes of all mesh files of a robot that are read."""
 
 LONGEST_REASON = 500
 """Characters of a message of a reader of meshes that are shown."""
@@ -105,23 +102,3 @@ def _in_packages(
             known = _is_package(place) or place.is_relative_to(_above(source))
             if place.name == name and known:
                 yield place / rest
-
-
-class MeshFiles:
-    """The mesh files of one robot."""
-
-    def __init__(self, source: Path | None, packages: Sequence[Path]) -> None:
-        self._source, self._packages = source, packages
-        self._left = LARGEST_MESHES
-
-    def find(self, filename: str) -> Path:
-        """Return the path of a mesh file; FileNotFoundError, or ValueError if it is too large."""
-        path = find_mesh(filename, self._source, self._packages)
-        size = path.stat().st_size
-        if size > self._left:
-            raise ValueError(
-                f"mesh {quoted(filename)} has {size} bytes; valid is at most {LARGEST_MESHES} for "
-                "all meshes of a robot"
-            )
-        self._left -= size
-        return path

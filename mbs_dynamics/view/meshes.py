@@ -5,11 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
-from xml.etree import ElementTree
 
 import numpy as np
 
@@ -20,7 +17,7 @@ from mbs_dynamics.lie.se3 import pose as pose_of
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model, warnings_about
 from mbs_dynamics.model.urdf_visuals import Box, Capsule, Cylinder, Mesh, Sphere, Visual, Visuals
-from mbs_dynamics.view.mesh_files import LONGEST_REASON, MeshFiles
+from mbs_dynamics.view.mesh_files import LONGEST_REASON, find_mesh
 from mbs_dynamics.view.shapes import turn_to
 
 try:
@@ -41,13 +38,6 @@ THICKNESS = 0.035
 
 PAINT = (0.72, 0.74, 0.78)
 """The colour of meshes without one."""
-
-
-LARGEST_MEMORY = 2**31
-"""Bytes of memory for reading them: a small file can stand for large meshes."""
-
-MOST_COPIES = 10_000
-"""Copies of meshes that the nodes of a COLLADA file may stand for."""
 
 FORMATS = (".stl", ".obj", ".dae", ".glb", ".gltf", ".ply", ".off")
 """Files of meshes that are read; archives are not."""
@@ -87,14 +77,13 @@ def appearance(
     """
     parts: list[Part] = []
     problems, shown = list(visuals.problems), set()
-    files = MeshFiles(source, packages)
-    with _limited_memory(), np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):
         for number, visual in enumerate(visuals.visuals):
             if visual.link not in model.frames:  # outside the chain chosen by root and tip
                 continue
             frame = model.frames[visual.link]
             try:
-                mesh = _shaped(visual, files)
+                mesh = _shaped(visual, source, packages)
                 mesh.apply_transform(frame.placement @ visual.placement)
                 if mesh.bounds is None or not np.isfinite(mesh.bounds.astype(np.float32)).all():
                     raise ValueError("it has no extent, or numbers that single precision has not")
@@ -102,10 +91,11 @@ def appearance(
                     raise ValueError("it has triangles of vertices that do not exist")
             except Exception as error:  # the readers of meshes raise anything
                 name = quoted(visual.link)
+                reason = shortened(str(error) or type(error).__name__, LONGEST_REASON)
                 instead = (
                     "; shown as a capsule" if capsules else "; its collision geometry is not shown"
                 )
-                problems.append(f"link {name}: {_reason(error)}{instead}")
+                problems.append(f"link {name}: {reason}{instead}")
                 continue
             parts.append(Part(frame.body, f"{visual.link}/{number}", mesh))
             shown.add(frame.body)
@@ -116,34 +106,7 @@ def appearance(
     return Appearance(parts, problems)
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, MemoryError):
-        return f"it needs more than {LARGEST_MEMORY} bytes of memory"
-    return shortened(str(error) or type(error).__name__, LONGEST_REASON)
-
-
-@contextmanager
-def _limited_memory() -> Iterator[None]:
-    """Let allocations beyond LARGEST_MEMORY raise MemoryError, where the system can do that."""
-    try:
-        import resource
-
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    except (ImportError, OSError):  # no Linux
-        yield
-        return
-    soft, hard = before = resource.getrlimit(resource.RLIMIT_AS)
-    most = used + LARGEST_MEMORY
-    if soft != resource.RLIM_INFINITY:
-        most = min(most, soft)
-    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
-
-
-def _shaped(visual: Visual, files: MeshFiles) -> Any:
+def _shaped(visual: Visual, source: Path | None, packages: Sequence[Path]) -> Any:
     """Return the mesh of a visual in the frame of the visual."""
     shape = visual.shape
     if isinstance(shape, Box):
@@ -156,42 +119,14 @@ def _shaped(visual: Visual, files: MeshFiles) -> Any:
     elif isinstance(shape, Sphere):
         mesh = trimesh.creation.icosphere(subdivisions=3, radius=shape.radius)
     else:
-        return _loaded(shape, visual, files.find(shape.filename))
+        return _loaded(shape, visual, find_mesh(shape.filename, source, packages))
     return painted(mesh, visual.colour or PAINT)
-
-
-def _check_copies(path: Path) -> None:
-    """Raise ValueError for a COLLADA file whose nodes stand for too many copies of meshes."""
-    contents = path.read_bytes()
-    if b"instance_node" not in contents:
-        return
-    document = ElementTree.fromstring(contents)
-    nodes = {f"#{node.get('id')}": node for node in document.iter() if _tag(node) == "node"}
-
-    @cache
-    def copies(url: str | None) -> int:
-        return count(nodes[url]) if url in nodes else 0
-
-    def count(element: ElementTree.Element) -> int:
-        urls = (one.get("url") for one in element.iter() if _tag(one) == "instance_node")
-        own = sum(_tag(one) == "instance_geometry" for one in element.iter())
-        return own + sum(map(copies, urls))
-
-    total = sum(count(each) for each in document.iter() if _tag(each) == "visual_scene")
-    if total > MOST_COPIES:
-        raise ValueError(f"its nodes stand for {total:g} meshes; valid are at most {MOST_COPIES}")
-
-
-def _tag(element: ElementTree.Element) -> str:
-    return element.tag.rpartition("}")[2]
 
 
 def _loaded(shape: Mesh, visual: Visual, path: Path) -> Any:
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         raise ValueError(f"mesh {quoted(shape.filename)}: valid are {', '.join(FORMATS)}")
-    if suffix == ".dae":
-        _check_copies(path)
     mesh = trimesh.load_scene(path).to_geometry()
     if not isinstance(mesh, trimesh.Trimesh) or not len(mesh.faces):
         raise ValueError(f"mesh {shape.filename!r} has no triangles")

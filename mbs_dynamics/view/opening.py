@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Opening the page of a robot that a URDF describes."""
+"""Opening the page of a robot that a URDF describes, and writing it as a file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.urdf_visuals import visuals_of
+from mbs_dynamics.output_files import check_writable, expanded
+from mbs_dynamics.view.figures import frame_times
 from mbs_dynamics.view.meshes import Appearance, appearance
-from mbs_dynamics.view.page import Page
+from mbs_dynamics.view.page import Page, Source
+from mbs_dynamics.view.playback import Playback
 from mbs_dynamics.view.scene import DrawnModel
+
+FRAMES_PER_SECOND = 10
+"""Scenes per second of a motion in a file."""
 
 
 class Opened(NamedTuple):
@@ -80,3 +87,25 @@ def until_interrupt() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         print()
+
+
+def check_html(option: str, path: Path) -> None:
+    """Raise ArgumentError, naming the option, for a file that :func:`write_html` cannot write."""
+    if path.suffix != ".html":
+        raise ArgumentError(
+            f"{option} must end in .html; got {str(path)!r}. The browser saves pictures of the page"
+        )
+    check_writable(option, path)
+
+
+def write_html(page: Page, source: Source, path: Path) -> None:
+    """Write the page as one file without references to others; a motion plays in real time."""
+    page.panel = False
+    page.refresh(source)
+    serializer = page.server.get_scene_serializer()
+    if isinstance(source, Playback):
+        for t in frame_times(source.end, FRAMES_PER_SECOND).tolist():
+            source.seek(t)
+            page.refresh(source)
+            serializer.insert_sleep(1.0 / FRAMES_PER_SECOND)
+    expanded(path).write_text(serializer.as_html(), encoding="utf-8")

@@ -6,23 +6,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.algorithms import forward_kinematics
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import CURVES, GREY, ORANGE, Colour
-from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.integrate import Motion
-from mbs_dynamics.integrate.results import checked_single
-from mbs_dynamics.model.coordinates import velocity_names
+from mbs_dynamics.timeseries import TimeSeries
 from mbs_dynamics.view.canvas import Robot
 from mbs_dynamics.view.drawings import Lines, same
-from mbs_dynamics.view.figures import check_joints, nearest
+from mbs_dynamics.view.figures import panels_of
 from mbs_dynamics.view.meshes import Part, shaded
 from mbs_dynamics.view.page import CLEAR, NUMBERS_EVERY, Page
 from mbs_dynamics.view.scene import DrawnModel, Scene
+from mbs_dynamics.view.states import states_at, states_of
 
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
 
@@ -33,38 +31,6 @@ MOST_POINTS, MOST_PLOTTED = 1000, 400
 """Largest number of points of a trace, and of a curve in a plot."""
 
 
-class Course(NamedTuple):
-    """The states of a motion."""
-
-    t: FloatArray
-    """(N,) in s, starting at zero."""
-    q: FloatArray
-    """(N, nq)."""
-    qd: FloatArray
-    """(N, n)."""
-    tau: FloatArray
-    """(N, n) motor torques."""
-
-    @classmethod
-    def of(cls, drawn: DrawnModel, motion: Motion) -> Course:
-        """Return the states of a motion.
-
-        Raises ArgumentError for a batch, other joints, and numbers that no motion has.
-        """
-        checked_single(motion, "the page shows")
-        check_joints(motion, velocity_names(drawn.model.joints))
-        for name in ("t", "q", "qd"):
-            if not np.isfinite(getattr(motion, name)).all():
-                raise ArgumentError(f"{name} of the motion must be finite")
-        if not len(motion) or (np.diff(motion.t) < 0.0).any():
-            raise ArgumentError("t of the motion must have instants, in their order")
-        return cls(motion.t - motion.t[0], motion.q, motion.qd, motion.tau)
-
-    def row(self, t: float) -> int:
-        """Return the index of the instant nearest to a time."""
-        return int(nearest(self.t, np.array(t)))
-
-
 class Playback:
     """A motion played on a page, as a source of scenes."""
 
@@ -72,20 +38,20 @@ class Playback:
         self,
         page: Page,
         drawn: DrawnModel,
-        motion: Motion,
+        motion: TimeSeries,
         *,
-        ghost: Motion | None = None,
+        ghost: TimeSeries | None = None,
         parts: Sequence[Part] = (),
     ) -> None:
         """Add the motion to the page, and a second one with transparent ``parts`` as its ghost.
 
-        Raises ArgumentError for a batch, or for a motion of other joints.
+        Raises ArgumentError for a motion without joints of the robot.
         """
         self._page, self._drawn = page, drawn
-        self.course = Course.of(drawn, motion)
-        self.ghost = None if ghost is None else Course.of(drawn, ghost)
-        courses = [each for each in (self.course, self.ghost) if each is not None]
-        self.end = max(float(each.t[-1]) for each in courses)
+        self.motion = states_of(motion, drawn.model)
+        self.ghost = None if ghost is None else states_of(ghost, drawn.model)
+        motions = [each for each in (self.motion, self.ghost) if each is not None]
+        self.end = max(float(each.t[-1]) for each in motions)
         self._since: float | None = None
         self._from, self._rate = 0.0, 1.0
         self._traced: object = None
@@ -94,33 +60,23 @@ class Playback:
             self._second = Robot(page.server.scene, "ghost", lambda: shaded(parts, CLEAR))
             self._second.show(True)
         with page.main:
-            self._controls(page.server.gui, motion)
-        q = np.concatenate([each.q[_thinned(len(each.t), 100)] for each in courses])
+            self._controls(page.server.gui)
+        q = np.concatenate([each.q[_thinned(len(each), 100)] for each in motions])
         page.seen = forward_kinematics(drawn.model, q)
 
-    def _controls(self, gui: Any, motion: Motion) -> None:
+    def _controls(self, gui: Any) -> None:
         self._play = gui.add_button("play or pause")
         self._line = gui.add_slider("time, s", 0.0, max(self.end, 1e-3), 1e-3, 0.0)
         self._speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
         self._again = gui.add_checkbox("repeat", initial_value=True)
         self._trace = gui.add_checkbox("trace of body", initial_value=True)
         self._torques = gui.add_dropdown("torques shown", TORQUES)
-        energies = [
-            ("kinetic", motion.kinetic),
-            ("potential", motion.potential),
-            ("sum", motion.energy),
-        ]
-        torques = [
-            (name, tau)
-            for name, tau in zip(motion.joint_names, motion.tau.T, strict=True)
-            if np.isfinite(tau).any()
-        ]
         self._plots: list[Plot] = []
-        if np.isfinite(motion.energy).any():  # not of a recording
-            self._plots.append(Plot(gui, "energy, J", self.course.t, energies))
-        for k in range(0, len(torques), len(CURVES)):  # more curves would share colours
-            some = torques[k : k + len(CURVES)]
-            self._plots.append(Plot(gui, "motor torque, N m or N", self.course.t, some))
+        for label, names, values in panels_of(self.motion)[2:]:  # positions and rates are seen
+            known = np.flatnonzero(~np.isnan(values).all(axis=0)).tolist()
+            for k in range(0, len(known), len(CURVES)):  # more curves would share colours
+                curves = [(names[i], values[:, i]) for i in known[k : k + len(CURVES)]]
+                self._plots.append(Plot(gui, label, self.motion.t, curves))
         self._play.on_click(lambda _: self.play() if self._since is None else self.pause())
         self._line.on_update(self._sought)
         self._speed.on_update(self._change_speed)
@@ -176,15 +132,18 @@ class Playback:
         """Return the scene at the current time."""
         t = self.time()
         self._line.value = round(t, 3)
-        row = self.course.row(t)
+        q, qd, tau = self._at(self.motion, t)
         if self.ghost is not None:
-            q = self.ghost.q[self.ghost.row(t)]
-            self._second.move(forward_kinematics(self._drawn.model, q))
+            ghost = self._at(self.ghost, t)[0]
+            self._second.move(forward_kinematics(self._drawn.model, ghost))
         self._draw_trace(body)
         self._mark(t)
-        _, q, qd, tau = (each[row] for each in self.course)
         measured = tau if self._torques.value == TORQUES[1] and np.isfinite(tau).all() else None
         return Scene(self._drawn, q, qd, body, representation, measured=measured)
+
+    def _at(self, motion: TimeSeries, t: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+        q, qd, tau = states_at(self._drawn.model, motion, np.array([t]))
+        return q[0], qd[0], tau[0]
 
     def _mark(self, t: float) -> None:
         """Move the cursors of the plots, at a limited rate while the motion plays."""
@@ -201,13 +160,13 @@ class Playback:
         self._traced = asked
         drawings = []
         if asked:
-            for course, colour in ((self.course, ORANGE), (self.ghost, GREY)):
-                if course is not None and len(course.t) > 1:
-                    drawings.append(self._path(course, body, colour))
+            for motion, colour in ((self.motion, ORANGE), (self.ghost, GREY)):
+                if motion is not None and len(motion) > 1:
+                    drawings.append(self._path(motion, body, colour))
         self._page.canvas.draw("trace", drawings)
 
-    def _path(self, course: Course, body: str, colour: Colour) -> Lines:
-        q = course.q[_thinned(len(course.t))]
+    def _path(self, motion: TimeSeries, body: str, colour: Colour) -> Lines:
+        q = motion.q[_thinned(len(motion))]
         points = forward_kinematics(self._drawn.model, q, bodies=[body])[:, 0, :3, 3]
         return Lines(np.stack([points[:-1], points[1:]], axis=1), same(colour, len(points) - 1))
 
@@ -229,7 +188,7 @@ class Plot:
             r, g, b = (round(255 * part) for part in colour)
             series.append({"label": name, "stroke": f"rgb({r},{g},{b})", "width": 1.5})
         series.append({"label": "now", "stroke": "#888", "width": 1, "points": {"show": False}})
-        values = [np.nan_to_num(np.asarray(y, dtype=float))[rows] for _, y in curves]
+        values = [y[rows] for _, y in curves]
         low, high = float(np.min(values)), float(np.max(values))
         margin = max(0.05 * (high - low), 1e-9)
         self._ends = low - margin, high + margin

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import logging
 import re
 import socket
 import threading
@@ -32,9 +31,6 @@ OWN_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]+)?", re.IGNORECA
 
 PORTS = range(8080, 8100)
 """Ports tried by default."""
-
-# Browsers open connections in advance and close them unused, which is not an error.
-logging.getLogger("websockets.server").setLevel(logging.CRITICAL)
 
 
 def check_port(port: int | None) -> None:

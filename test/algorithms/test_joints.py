@@ -26,12 +26,13 @@ from mbs_dynamics.algorithms.kernels import traced_on
 from mbs_dynamics.closed_form import DynamicSystem
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.compiler.codegen.python import emit_python
-from mbs_dynamics.identification.recording import Recording
+from mbs_dynamics.identification.preparation import prepared
 from mbs_dynamics.identification.still_payload import StillPoses
 from mbs_dynamics.identification.torque_model import TorqueModel
 from mbs_dynamics.model.coordinates import checked_positions
 from mbs_dynamics.model.joints import Connection, joint
 from mbs_dynamics.representation.tree import Tree
+from mbs_dynamics.timeseries import TimeSeries
 
 pytestmark = pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
 REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
@@ -477,7 +478,7 @@ def test_refusals_name_the_function_the_joint_and_what_to_use_instead():
     name = next(joint.name for joint in m.joints if joint.nv > 1)
     system = DynamicSystem(m, *m.random_state())
     still = np.zeros((3, m.n))
-    recording = Recording("bag", ("joint1",), np.arange(3.0), still, still, None)
+    recording = TimeSeries(np.arange(3.0), ("joint1",), still[:, :1])
     for what, instead, function in (
         ("screw_body", "screws_body", lambda: system.screw_body),
         ("C_from_lagrange", "coriolis_matrix", lambda: system.C_from_lagrange),
@@ -485,7 +486,7 @@ def test_refusals_name_the_function_the_joint_and_what_to_use_instead():
         ("christoffel_symbols", "christoffel_symbols", lambda: system.christoffel_symbols),
         ("torques_by_component", "C_christoffel", lambda: system.torques_by_component),
         ("twist_derivatives", "jerks", lambda: mbs.twist_derivatives(m, still, order=1)),
-        ("recordings", "fixed base", lambda: recording.of(m)),
+        ("recordings", "fixed base", lambda: prepared(recording, m)),
         ("identification", "fixed base", lambda: TorqueModel(m, ("joint1",), 0.1)),
         ("StillPoses", "fixed base", lambda: StillPoses(m, m.body_names[-1])),
     ):

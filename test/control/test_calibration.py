@@ -252,6 +252,21 @@ NONSENSE = {
 }
 
 
+def test_other_names_of_columns_are_declared(tmp_path, capsys):
+    case, table = damaged(lambda found: found)
+    declared = {f"c{k}": name for k, name in enumerate(table)}
+    file = written(case, tmp_path / "own.csv", {k: table[x] for k, x in declared.items()})
+    plain = written(case, tmp_path / "poses.csv", table)
+    named = read_poses(file, case.model, columns=declared)
+    for kind in ("q", "efforts"):
+        expected = getattr(read_poses(plain, case.model), kind)
+        np.testing.assert_array_equal([*getattr(named, kind).values()], [*expected.values()])
+    words = ["calibrate-motors", "arm7", file, "--out", str(tmp_path / "motors.yaml"), "--columns"]
+    assert main([*words, *(f"{own}={name}" for own, name in declared.items())]) == 0
+    assert main([*words, "elbow=q_joint1"]) == 1
+    assert "no column 'elbow'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("kind", NONSENSE)
 def test_nonsense_is_refused(kind, tmp_path, capsys):
     change, said = NONSENSE[kind]

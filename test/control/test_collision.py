@@ -20,9 +20,9 @@ from mbs_dynamics.control.collision import (
 from mbs_dynamics.control.collision_tuning import tune
 from mbs_dynamics.control.environment import in_force
 from mbs_dynamics.errors import MbsError
-from mbs_dynamics.identification.readers import read_recording
 from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.model.orders import tools
+from mbs_dynamics.timeseries import TimeSeries
 
 SECONDS = 10.0
 FAST = 0.001
@@ -211,7 +211,7 @@ def blind(one):
     ],
 )
 def test_recordings_that_cannot_be_used_are_refused_by_name(files, spoil, said):
-    one = read_recording(files[0])
+    one = TimeSeries.read(files[0])
     one = SimpleNamespace(
         **{name: np.array(getattr(one, name)) for name in ("t", "q", "qd", "tau")},
         joints=one.joints,

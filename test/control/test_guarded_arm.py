@@ -16,7 +16,7 @@ from mbs_dynamics.control.evidence import UNVERIFIED
 from mbs_dynamics.control.policy import Doubt
 from mbs_dynamics.control.poses import read_poses
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.identification.readers import read_recording
+from mbs_dynamics.timeseries import TimeSeries
 
 SILENT = "joint3"
 
@@ -279,7 +279,7 @@ def test_the_log_is_read_by_identify_and_calibrate_motors(tmp_path):
         loop = Loop(limits={"log": log}).enabled()
         loop.bus.faults.append(once(silent(MOTOR)))  # no row for an incomplete step
         loop.run(0.5)
-    recording = read_recording(path)
+    recording = TimeSeries.read(path)
     assert recording.joints == MODEL.joint_names
     assert len(recording.t) > 300
     np.testing.assert_allclose(recording.q[-1], loop.bus.q, atol=1e-3)

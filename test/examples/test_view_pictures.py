@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,20 +17,15 @@ pytest.importorskip("playwright")
 import imageio.v3
 import numpy as np
 
-from mbs_dynamics.errors import BackendError
-from mbs_dynamics.view.pictures import browser
-
 ROOT = Path(__file__).parents[2]
 
 
 def test_a_picture_shows_the_page(tmp_path, monkeypatch):
-    try:
-        browser()
-    except BackendError as error:
-        pytest.skip(str(error))
     spec = importlib.util.spec_from_file_location("pictures", ROOT / "examples/view_pictures.py")
     program = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(program)
+    if not any(map(shutil.which, program.BROWSERS)):
+        pytest.skip("no browser is installed")
     monkeypatch.setattr(program, "DRAWN_MS", 1000)
     with ThreadPoolExecutor(1) as thread:  # other tests may have a browser open in this one
         thread.submit(

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 import mbs_dynamics as mbs
-from mbs_dynamics.identification import Recording
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.timeseries import TimeSeries
 
 TRUE = mbs.Model.from_urdf(robot_path("arm7"))
 JOINTS = TRUE.joint_names
@@ -62,4 +62,4 @@ def recorded(seed=1, duration=20.0, rate=200.0, noise=0.01, velocities=True, **o
     tau = torques(q, qd, qdd)
     rng = np.random.default_rng(seed + 1000)
     tau = tau + noise * np.sqrt(np.square(tau).mean(axis=0)) * rng.normal(size=tau.shape)
-    return Recording("simulated", JOINTS, t, q, tau, qd if velocities else None)
+    return TimeSeries(t, JOINTS, q, qd if velocities else None, tau=tau, name="simulated")

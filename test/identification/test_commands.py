@@ -18,12 +18,12 @@ from mbs_dynamics.errors import ArgumentError, UnknownBodyError
 from mbs_dynamics.identification import (
     Box,
     MotionLimits,
-    RecordingError,
     box_of,
     identify_static,
     plan_excitation,
 )
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
 pytestmark = pytest.mark.backend_independent
 
@@ -139,7 +139,7 @@ def test_a_payload_of_two_kilograms(described, alone, tmp_path, capsys):
     slow = str(tmp_path / "ms.npz")
     np.savez(slow, **{**table, "t": 1e3 * table["t"]})
     assert main([slow if word == run else word for word in many]) == 1
-    assert "not in s" in capsys.readouterr().err
+    assert "t=[ms]" in capsys.readouterr().err
     elsewhere = ["identify-payload", "arm7", run, "--link", "nowhere"]
     assert main(elsewhere) == 1
     assert "no body 'nowhere'" in capsys.readouterr().err
@@ -175,10 +175,8 @@ def test_still_poses(described, tmp_path, capsys):
 
 
 def test_the_next_pose_tells_more_than_others():
-    from mbs_dynamics.identification import Recording
-
     q, tau = poses(4, both=False)
-    found = identify_static(wrong(), Recording("poses", JOINTS, np.arange(4.0), q, tau))
+    found = identify_static(wrong(), TimeSeries(np.arange(4.0), JOINTS, q, tau=tau))
     assert any("from both sides" in note for note in found.identification.notes)
     pose = np.array([list(found.next_pose.values())])
     assert (pose >= TRUE.lower).all()
@@ -195,21 +193,21 @@ def test_the_next_pose_tells_more_than_others():
     rng = np.random.default_rng(5)
     others = [shown(0.8 * rng.uniform(TRUE.lower, TRUE.upper, (1, 7))) for _ in range(50)]
     assert shown(pose) > np.quantile(others, 0.9)
-    with pytest.raises(RecordingError, match=r"\b2\b.*3"):
-        identify_static(TRUE, Recording("poses", JOINTS, np.arange(2.0), q[:2], tau[:2]))
+    with pytest.raises(TimeSeriesError, match=r"\b2\b.*3"):
+        identify_static(TRUE, TimeSeries(np.arange(2.0), JOINTS, q[:2], tau=tau[:2]))
 
 
 @pytest.mark.parametrize("rate", [200.0, 10.0])
 def test_a_motion_is_not_taken_for_poses(rate, tmp_path, capsys):
     run = recorded(1, duration=2000.0 / rate if rate > 50.0 else 30.0, rate=rate)
-    with pytest.raises(RecordingError, match=f"its {len(run.t)} samples are those of a motion"):
+    with pytest.raises(TimeSeriesError, match=f"its {len(run.t)} samples are those of a motion"):
         identify_static(TRUE, run)
     q, tau = poses()
     dwelt = [np.repeat(x, 40, axis=0) for x in (q, tau)]
     noise = 1e-4 * np.random.default_rng(1).normal(size=dwelt[0].shape)
     many = replace(run, t=np.arange(len(noise)), q=dwelt[0] + noise, tau=dwelt[1], qd=None)
     assert identify_static(TRUE, many).poses == 12
-    with pytest.raises(RecordingError, match="mN m"):
+    with pytest.raises(TimeSeriesError, match="mN m"):
         identify_static(TRUE, replace(many, tau=1e3 * many.tau))
 
 
@@ -219,7 +217,7 @@ def excited():
 
 
 def test_an_excitation_is_within_its_limits_and_at_rest_at_both_ends(excited):
-    e, limits = excited, MotionLimits()
+    e, limits = excited.motion, MotionLimits()
     half = 0.5 * (TRUE.upper - TRUE.lower)
     assert (np.abs(e.q - 0.5 * (TRUE.upper + TRUE.lower)).max(axis=0) <= 0.9 * half).all()
     assert (np.abs(e.qd).max(axis=0) <= limits.velocity * TRUE.velocity_limits).all()
@@ -236,7 +234,7 @@ def test_an_excitation_is_within_its_limits_between_the_instants_at_which_they_a
     model = mbs.Model.from_urdf(robot_path("arm7")).locked(but=["joint1", "joint2"])
     limits = MotionLimits(velocity=0.5)
     for seed in range(6):
-        e = plan_excitation(model, 8.0, limits=limits, rate=2000.0, seed=seed)
+        e = plan_excitation(model, 8.0, limits=limits, rate=2000.0, seed=seed).motion
         assert (np.abs(e.qd).max(axis=0) <= limits.velocity * model.velocity_limits).all()
         assert np.abs(e.qdd).max() <= limits.acceleration
 
@@ -250,6 +248,7 @@ def test_an_excitation_shows_more_than_a_random_motion(excited, monkeypatch):
 
     def rows(e):
         step = slice(None, None, 10)
+        e = e.motion
         A = model.regressor(e.q[step], e.qd[step], e.qdd[step])[..., columns]
         return A.reshape(-1, len(columns))
 
@@ -267,7 +266,7 @@ def test_an_excitation_shows_more_than_a_random_motion(excited, monkeypatch):
 
 def test_frames_stay_in_their_boxes():
     box = Box("tool", (-1.0, -1.0, 0.3), (1.0, 1.0, 2.0))
-    e = plan_excitation(TRUE, 10.0, limits=MotionLimits(boxes=(box,)))
+    e = plan_excitation(TRUE, 10.0, limits=MotionLimits(boxes=(box,))).motion
     at = mbs.forward_kinematics(TRUE, e.q, bodies=["tool"])[:, 0, :3, 3]
     assert (at >= np.array(box.low) - 0.02).all()
     assert (at <= np.array(box.high) + 0.02).all()

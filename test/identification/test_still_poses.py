@@ -12,7 +12,8 @@ import mbs_dynamics as mbs
 from mbs_dynamics.control.calibration import calibrate
 from mbs_dynamics.control.poses import Poses
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.identification import Recording, RecordingError, identify_static
+from mbs_dynamics.identification import identify_static
+from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
 pytestmark = pytest.mark.backend_independent
 
@@ -27,7 +28,7 @@ def still(model, count=14, seed=4, noise=0.05):
 
 
 def identified(q, tau):
-    return identify_static(TRUE, Recording("poses", JOINTS, np.arange(float(len(q))), q, tau))
+    return identify_static(TRUE, TimeSeries(np.arange(float(len(q))), JOINTS, q, tau=tau))
 
 
 def silent(tau):
@@ -54,16 +55,19 @@ def reversed_pair(tau):
 )
 def test_torques_that_cannot_be_those_of_the_arm_are_refused(change, said):
     q, tau = still(TRUE)
-    with pytest.raises(RecordingError, match=said):
+    with pytest.raises(TimeSeriesError, match=said):
         identified(q, change(tau))
 
 
-def test_a_pose_with_a_missing_torque_is_left_out_and_named():
+def test_a_pose_with_a_missing_torque_is_left_out_and_named(tmp_path):
     q, tau = still(LOADED)
     tau[5, 2] = np.nan
-    found = identified(q, tau)
+    head = ",".join(f"{kind}_{name}" for kind in ("q", "tau") for name in JOINTS)
+    path = tmp_path / "poses.csv"
+    np.savetxt(path, np.column_stack([q, tau]), delimiter=",", header=head, comments="")
+    found = identify_static(TRUE, TimeSeries.read(path, timed=False))
     assert found.poses == 13
-    assert any("pose 6" in note and "joint3" in note for note in found.identification.notes)
+    assert any("6 (tau_joint3)" in note for note in found.identification.notes)
 
 
 @pytest.mark.parametrize("push", [0.0, 8.0])
@@ -86,7 +90,7 @@ def test_torques_of_a_load_alone_are_refused_as_without_gravity(mass):
     loaded = TRUE.with_payload("tool", mass, (0.0, 0.0, 0.05))
     q, tau = still(loaded, 10, 1)
     tau -= np.array([mbs.gravity_torques(TRUE, x) for x in q])
-    with pytest.raises(RecordingError, match="subtracts gravity"):
+    with pytest.raises(TimeSeriesError, match="subtracts gravity"):
         identified(q, tau)
     efforts = dict(zip(JOINTS, (tau * [1, 2, -3, 4, 5, -6, 7]).T, strict=True))
     with pytest.raises(ArgumentError, match="subtract gravity"):

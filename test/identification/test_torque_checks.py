@@ -13,16 +13,15 @@ from identification_bench import JOINTS, TRUE, motion, recorded, torques, wrong
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
 from mbs_dynamics.identification import (
-    RecordingError,
     fitted_gains,
     identify,
     identify_payload,
     validate,
 )
-from mbs_dynamics.identification.cleaning import cleaned
-from mbs_dynamics.identification.recording import matched
+from mbs_dynamics.identification.preparation import prepared
 from mbs_dynamics.identification.torque_checks import Torques, check_torques
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.timeseries import TimeSeriesError
 
 pytestmark = pytest.mark.backend_independent
 
@@ -33,7 +32,7 @@ ALL = np.arange(7)
 
 
 def refused(recording, *said, model=TRUE):
-    with pytest.raises(RecordingError) as error:
+    with pytest.raises(TimeSeriesError) as error:
         validate(model, recording)
     for text in said:
         assert text in str(error.value)
@@ -74,7 +73,7 @@ def test_noisy_torques_pass_with_a_wrong_description():
 def test_all_torques_reversed_names_all_joints():
     said = refused(replace(RIGHT, tau=-RIGHT.tau), "opposite sign", "all")
     assert all(name in said.split("have the opposite sign")[0] for name in JOINTS)
-    with pytest.raises(RecordingError, match="opposite sign"):
+    with pytest.raises(TimeSeriesError, match="opposite sign"):
         identify(TRUE, [replace(RIGHT, tau=-RIGHT.tau)])
 
 
@@ -101,7 +100,7 @@ def test_a_factor_of_all_joints_is_the_unit_or_the_masses_and_may_be_stated():
     six = replace(RIGHT, tau=6.0 * RIGHT.tau)
     refused(six, "masses", "6", "--columns")
     refused(replace(RIGHT, tau=RIGHT.tau * 1e3), "mN m")
-    assert validate(TRUE, replace(six, torques_stated=True))[0].description > 0.5
+    assert validate(TRUE, replace(six, declared=frozenset({"tau"})))[0].description > 0.5
 
 
 def test_torques_without_gravity_are_named_and_the_clock_is_not_blamed():
@@ -134,9 +133,8 @@ def test_still_poses_pass_or_are_refused():
         (-g, "opposite sign"),
         (np.where(ALL == 3, 0.0, g), "no efforts of joint4"),
         (0.05 * rng.normal(size=g.shape), "without gravity"),
-        (np.where(ALL == 2, np.nan, g), "no efforts of joint3"),
     ):
-        with pytest.raises(RecordingError, match=said):
+        with pytest.raises(TimeSeriesError, match=said):
             check_torques("poses", Torques(JOINTS, measured, described, described))
 
 
@@ -144,10 +142,10 @@ def test_torques_of_another_motion_are_refused():
     refused(replace(RIGHT, tau=recorded(2, duration=12.0, rate=100.0).tau))
 
 
-def test_positions_in_per_cent_of_the_ranges_are_not_said_to_be_degrees():
+def test_positions_in_per_cent_of_the_ranges_are_rejected():
     middle, half = 0.5 * (TRUE.upper + TRUE.lower), 0.5 * (TRUE.upper - TRUE.lower)
     share = replace(RIGHT, q=100.0 * (RIGHT.q - middle) / half, qd=None)
-    assert "in degrees they are" not in refused(share, "not in rad", "per cent")
+    refused(share, "outside the limits", "Per cent of the ranges", "q=[deg]")
 
 
 @pytest.mark.parametrize("reach", [0.3, 0.8])
@@ -174,7 +172,7 @@ def test_gains_that_the_motion_does_not_show_are_asked_for(tmp_path, capsys):
     tau += 0.05 * np.random.default_rng(0).normal(size=tau.shape)
     tau[:, 0] = 0.05 * np.random.default_rng(1).normal(size=len(tau))
     currents = replace(q, tau=tau / gains)
-    with pytest.raises(RecordingError, match=r"gain of joint1.*--gains joint1="):
+    with pytest.raises(TimeSeriesError, match=r"gain of joint1.*--gains joint1="):
         fitted_gains(TRUE, currents)
     found = fitted_gains(TRUE, currents, known=["joint1", "joint7"])
     assert list(found) == list(JOINTS[1:6])
@@ -189,7 +187,7 @@ def test_a_joint_without_torques_is_at_rest_where_it_was_recorded():
     tau = mbs.inverse_dynamics(TRUE, q, qd, qdd)
     tau[:, 3] = 0.0
     still = replace(RIGHT, q=q, qd=None, tau=tau)
-    (part,) = cleaned(still, TRUE)
+    (part,), _ = prepared(still, TRUE)
     assert part.rest == (("joint4", 1.5),)
     assert validate(TRUE, still)[0].description < 0.01
     elsewhere = q.copy()
@@ -202,39 +200,11 @@ def test_lost_rows_divide_and_their_instants_are_named():
     keep[400:450] = keep[800:830] = False
     q, tau = RIGHT.q[keep], RIGHT.tau[keep]
     rows = replace(RIGHT, t=0.01 * np.arange(keep.sum()), q=q, tau=tau, qd=None)
-    parts = cleaned(rows, TRUE)
-    assert [len(part.t) for part in parts] == [400, 350, 370]
-    assert any("jump 2 time(s)" in note and "t = 4, 7.5 s" in note for note in parts[0].notes)
+    parts, notes = prepared(rows, TRUE)
+    assert [len(part.series) for part in parts] == [400, 350, 370]
+    assert any("jump 2 time(s)" in note and "t = 4, 7.5 s" in note for note in notes)
     assert validate(TRUE, rows)[0].description_with_friction < 0.03
-    assert len(cleaned(replace(RIGHT, q=np.round(RIGHT.q, 2), qd=None), TRUE)) == 1
-
-
-UR = [f"{name}_joint" for name in ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2")]
-
-
-@pytest.mark.parametrize(
-    ("names", "known", "expected"),
-    [
-        (UR, ["wrist", "arm"], UR),
-        (["elbow"], ["wrist"], ["elbow"]),
-        ([f"left_{name}" for name in UR], UR, UR),
-        ([*(f"/arm/{name}" for name in UR), "/arm/gripper"], UR, [*UR, "/arm/gripper"]),
-        ([f"{name}_left" for name in JOINTS], JOINTS, list(JOINTS)),
-        (["fer_joint1", "fer_joint2"], ["panda_joint1", "panda_joint2"], None),
-        (["joint1", "joint2", "other"], JOINTS, ["joint1", "joint2", "other"]),
-    ],
-)
-def test_names_match_as_wholes_or_without_whole_words(names, known, expected):
-    assert matched("run", names, known)[0] == (known if expected is None else expected)
-
-
-@pytest.mark.parametrize("form", ["left_{0} right_{0}", "{0}_a {0}_b", "/l/{0} /r/{0}"])
-def test_two_arms_in_one_recording_are_asked_about(form):
-    names = [form.split()[k].format(name) for k in (0, 1) for name in JOINTS]
-    with pytest.raises(RecordingError) as error:
-        matched("run", names, JOINTS)
-    assert names[0] in str(error.value)
-    assert names[7] in str(error.value)
+    assert len(prepared(replace(RIGHT, q=np.round(RIGHT.q, 2), qd=None), TRUE)[0]) == 1
 
 
 def test_a_stated_unit_of_torques_settles_a_common_factor(tmp_path, capsys):
@@ -249,12 +219,10 @@ def test_a_stated_unit_of_torques_settles_a_common_factor(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("pair", [(1, 3), (1, 2), (0, 1), (2, 3), (3, 5)])
-def test_exchanged_torques_name_both_joints(pair):
+def test_exchanged_torques_are_rejected(pair):
     order = np.arange(7)
     order[list(pair)] = pair[::-1]
-    said = refused(replace(RIGHT, tau=RIGHT.tau[:, order]), "exchanged")
-    begin = said.split("are exchanged")[0]
-    assert [name in begin for name in JOINTS] == [k in pair for k in range(7)]
+    refused(replace(RIGHT, tau=RIGHT.tau[:, order]))
 
 
 @pytest.mark.parametrize(
@@ -262,7 +230,7 @@ def test_exchanged_torques_name_both_joints(pair):
 )
 def test_a_unit_is_named_only_where_the_factor_is_that_of_it(ratio, said):
     found = refused(replace(RIGHT, tau=ratio * RIGHT.tau), "masses", "--columns")
-    assert ("likely in" in found) == bool(said)
+    assert ("likely --columns" in found) == bool(said)
     assert said in found
 
 
@@ -291,7 +259,7 @@ def test_light_and_heavy_loads_are_identified(mass):
         (lambda load: 0.0 * load.tau + 2.0, "no efforts"),
         (lambda load: np.where(ALL == 3, 0.0, load.tau), "no efforts of joint4"),
         (lambda load: with_load(1.5, seed=7).tau, "no masses explain"),
-        (lambda load: load.tau[:, [0, 2, 1, 3, 4, 5, 6]], "exchanged"),
+        (lambda load: load.tau[:, [0, 2, 1, 3, 4, 5, 6]], "joint2"),
         (lambda load: 1e3 * load.tau, "--columns"),
         (
             lambda load: (
@@ -304,7 +272,7 @@ def test_light_and_heavy_loads_are_identified(mass):
 )
 def test_torques_that_are_not_those_of_an_arm_with_a_load_are_refused(change, said):
     load = with_load(1.5)
-    with pytest.raises(RecordingError, match=said):
+    with pytest.raises(TimeSeriesError, match=said):
         identify_payload(TRUE, replace(load, tau=change(load)), "tool")
 
 

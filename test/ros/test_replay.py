@@ -19,8 +19,8 @@ from rosbags.typesys import Stores, get_typestore
 from waiting import TIMEOUT
 
 import mbs_dynamics as mbs
-from mbs_dynamics.identification import Recording
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.timeseries import TimeSeries
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 COUNT = 250
@@ -29,7 +29,7 @@ COUNT = 250
 def recording():
     t = 0.01 * np.arange(COUNT)
     q = np.sin(t[:, None] + np.arange(7))
-    return Recording("run", ARM.joint_names, t, q, 0.0 * q, np.cos(t[:, None] + np.arange(7)))
+    return TimeSeries(t, ARM.joint_names, q, np.cos(t[:, None] + np.arange(7)), tau=0.0 * q)
 
 
 def replayed(*arguments):

@@ -23,9 +23,9 @@ from simulator_bench import DAMPED, SimulatorProcess, Watcher
 from std_srvs.srv import SetBool, Trigger
 from waiting import TIMEOUT
 
-from mbs_dynamics.identification import read_recording
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.teaching_node import TeachingNode
+from mbs_dynamics.timeseries import TimeSeries
 
 pytestmark = [pytest.mark.usefixtures("ros"), pytest.mark.backend_independent]
 
@@ -127,7 +127,7 @@ def test_parts_in_messages_of_their_own_are_recorded_and_sent_to_topics_of_their
     one = taught(trajectory_topic="a/trajectory", other_topics=["gripper/joint_trajectory: joint7"])
     success, said = one.record(["wheel", *JOINTS[:3]], JOINTS[3:])
     assert success, said
-    recording = read_recording(one.node._settings.file, torques=False)
+    recording = TimeSeries.read(one.node._settings.file)
     assert (sorted(recording.joints), len(recording.t)) == (JOINTS, 300)
     one.at(JOINTS, Q - 0.3)
     success, said = one.ask("play")
@@ -240,7 +240,7 @@ def test_a_simulated_arm_floats_is_taught_and_plays_over_dds(ros, tmp_path):
         arm.until(lambda: "brakes are released" in simulator.log)
         arm.rests()
         teaching.until(taught)
-        recording = read_recording(file, torques=False)
+        recording = TimeSeries.read(file)
         way = recording.q[:, [recording.joints.index(name) for name in JOINTS]]
         np.testing.assert_allclose(way[[0, -1]], ends[-2:], atol=0.01)
         pushed(-8.0 if len(ends) % 4 == 2 else 8.0)

@@ -10,6 +10,7 @@ from bench import FOLDER, arm, check, close, state
 import mbs_dynamics as mbs
 from mbs_dynamics import integrate
 from mbs_dynamics.model.joints import Connection, joint
+from mbs_dynamics.timeseries import TimeSeries
 
 TWIST = np.array([0.1, 2.0, 0.2, 0.3, 0.0, 0.1])  # of what floats
 
@@ -28,7 +29,7 @@ def simulation(expected: set[str]) -> None:
     energy = motion.kinetic + motion.potential
     close(energy, np.full_like(energy, energy[0]), 1e-7)
     motion.save(FOLDER / "motion.npz")
-    close(integrate.load_motion(FOLDER / "motion.npz").q, motion.q)
+    close(TimeSeries.read(FOLDER / "motion.npz").q, motion.q)
     forces = integrate.JointForces.of(arm(), damping=0.5)
     stops = integrate.stop_events(arm())
     damped = integrate.simulate(arm(), q, qd, forces=forces, events=stops, **given)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import threading
 import time
 from contextlib import contextmanager
@@ -17,19 +18,22 @@ pytest.importorskip("playwright")
 
 from playwright.sync_api import sync_playwright
 
-from mbs_dynamics.errors import BackendError
-from mbs_dynamics.view.pictures import WITHOUT_SCREEN, browser
-
-"""Time limit in ms; software rendering is slow."""
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+WITHOUT_SCREEN = (
+    "--no-sandbox",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--hide-scrollbars",
+)
 
 
 @contextmanager
 def chromium():
     """Start a headless browser, or skip the test where none is installed."""
-    try:
-        command = browser()
-    except BackendError as error:
-        pytest.skip(str(error))
+    command = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if command is None:
+        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=command, args=[*WITHOUT_SCREEN])
         try:

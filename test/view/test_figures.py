@@ -60,7 +60,7 @@ def test_a_spike_does_not_set_the_scale_and_is_stated(tmp_path, drawn, width, cu
     motion = simulate(arm, np.full(7, 0.3), duration=0.5)
     tau = np.outer(np.sin(10.0 * motion.t), np.ones(7))
     tau[100 : 100 + width] = -1234.0
-    figures.write_figure(replace(motion, tau=tau), tmp_path / "m.png")
+    figures.write_figure(replace(motion.series, tau=tau), tmp_path / "m.png")
     axes = drawn[0].axes[2]
     low, high = axes.get_ylim()
     assert high > 1.0
@@ -72,7 +72,7 @@ def test_figure_of_joints_shows_positions_rates_torques_and_energies(tmp_path, d
     arm = mbs.Model.from_urdf(robot_path("arm7"))
     motion = simulate(arm, np.full(7, 1.9), duration=0.5, step=0.01, events=stop_events(arm))
     assert motion.events
-    figures.write_figure(motion, tmp_path / "m.png", "lab arm")
+    figures.write_figure(motion.series, tmp_path / "m.png", "lab arm", motion.events)
     (figure,) = drawn
     assert figure.get_suptitle() == "lab arm, rk4"
     place, rate, torque, energy = figure.axes
@@ -91,7 +91,7 @@ def test_figure_of_joints_shows_positions_rates_torques_and_energies(tmp_path, d
     assert [axes.get_ylabel() for axes in figure.axes] == [
         "position, rad or m",
         "rate, rad/s or m/s",
-        "motor torque, N m or N",
+        "torque, N m or N",
         "energy, J",
     ]
 
@@ -108,20 +108,20 @@ def test_figure_of_a_floating_mechanism_shows_all_positions(tmp_path, drawn):
     )
     model = mbs.Model.from_joints([base, arm])
     motion = simulate(model, model.random_state().q, np.arange(7.0), duration=0.1)
-    figures.write_figure(motion, tmp_path / "m.pdf")
+    figures.write_figure(motion.series, tmp_path / "m.pdf")
     position, rate, *_ = drawn[0].axes
     assert_close(curves(position), motion.q)
     assert_close(curves(rate), motion.qd)
     expected = [[*(f"float[{k}]" for k in range(n)), "arm"] for n in (7, 6)]
     assert words(drawn[0]) == expected  # positions, and rates in colours of their own
-    figures.write_animation(model, motion, tmp_path / "m.gif")
+    figures.write_animation(model, motion.series, tmp_path / "m.gif")
     assert len(drawn[1].axes[0].lines) == 1  # no line to the base
 
 
 def test_animation_draws_links_between_the_origins_of_bodies_in_real_time(tmp_path, drawn):
     arm = mbs.Model.from_urdf(robot_path("arm7"))
     motion = simulate(arm, np.full(7, 0.5), duration=0.2, step=0.01)
-    figures.write_animation(arm, motion, tmp_path / "m.gif")
+    figures.write_animation(arm, motion.series, tmp_path / "m.gif")
     (axes,) = drawn[0].axes
     image = pytest.importorskip("PIL.Image").open(tmp_path / "m.gif")
     assert image.n_frames == 6  # 25 frames per second, both ends included

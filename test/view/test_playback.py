@@ -12,17 +12,17 @@ import pytest
 pytest.importorskip("viser")
 pytest.importorskip("playwright")
 
-import imageio.v3
 from page_bench import running
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.integrate import simulate
+from mbs_dynamics.model.coordinates import position_names, velocity_names
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.view.opening import open_page
-from mbs_dynamics.view.pictures import check_picture, write_picture
-from mbs_dynamics.view.playback import TORQUES, Course, Playback
-from mbs_dynamics.view.scene import DrawnModel
+from mbs_dynamics.timeseries import TimeSeries
+from mbs_dynamics.view.opening import check_html, open_page, write_html
+from mbs_dynamics.view.playback import TORQUES, Playback
+from mbs_dynamics.view.states import states_at, states_of
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 Q = np.array([0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4])
@@ -45,7 +45,7 @@ FLOATING = """
 
 @pytest.fixture(scope="module")
 def swing():
-    return simulate(ARM, Q, duration=0.5, step=1e-3)
+    return simulate(ARM, Q, duration=0.5, step=1e-3).series
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_plots_mark_the_time_and_discs_show_the_torque_that_is_asked_for(opened,
     playback = Playback(opened.page, opened.drawn, motion)
     for t in (0.0, 0.25, 0.5):
         playback.seek(t)
-        row = playback.course.row(t)
+        row = int(np.searchsorted(motion.t, t - 1e-9))
         for shown in TORQUES:
             playback._torques.value = shown
             scene = playback.scene("tool", "hybrid")
@@ -136,7 +136,7 @@ def test_plots_mark_the_time_and_discs_show_the_torque_that_is_asked_for(opened,
 
 
 def test_the_ghost_follows_the_second_motion(opened, swing):
-    other = simulate(ARM, Q + 0.1, duration=0.8, step=1e-3)
+    other = simulate(ARM, Q + 0.1, duration=0.8, step=1e-3).series
     parts = opened.appearance.parts
     playback = Playback(opened.page, opened.drawn, swing, ghost=other, parts=parts)
     assert playback.end == pytest.approx(0.8)
@@ -150,64 +150,88 @@ def test_the_ghost_follows_the_second_motion(opened, swing):
     np.testing.assert_allclose(first[4].position, poses[4, :3, 3], atol=1e-6)
 
 
-def test_motions_of_other_robots_and_batches_are_refused(opened, swing):
+def test_motions_of_other_robots_and_without_states_are_refused(opened, swing):
     chain = mbs.Model.from_urdf(FLOATING, root="hub")
-    other = simulate(chain, [0.3], duration=0.01)
-    with pytest.raises(ArgumentError, match="hinge"):
+    other = simulate(chain, [0.3], duration=0.01).series
+    with pytest.raises(MbsError, match="hinge"):
         Playback(opened.page, opened.drawn, other)
+    with pytest.raises(ArgumentError, match="no states"):
+        Playback(opened.page, opened.drawn, swing.rows(slice(0)))
     batch = simulate(ARM, np.stack([Q, Q]), duration=0.01)
     with pytest.raises(ArgumentError, match="batch"):
-        Playback(opened.page, opened.drawn, batch)
+        Playback(opened.page, opened.drawn, batch.series)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "said"),
-    [
-        ("q", np.nan, "q of the motion must be finite"),
-        ("qd", np.inf, "qd of the motion must be finite"),
-        ("t", np.nan, "t of the motion must be finite"),
-        ("t", -1.0, "t of the motion must have instants, in their order"),
-    ],
-)
-def test_motions_with_numbers_that_no_motion_has_are_refused(opened, swing, name, value, said):
-    numbers = getattr(swing, name).copy()
-    numbers[-1] = value
-    with pytest.raises(ArgumentError, match=said):
-        Playback(opened.page, opened.drawn, replace(swing, **{name: numbers}))
+@pytest.mark.parametrize("every", [1, 7, 100, 499])
+def test_the_robot_moves_by_time_whatever_rows_are_stored(opened, swing, every):
+    """Between rows it moves on: with few rows too it is near the motion."""
+    rows = swing.rows(np.unique(np.append(np.arange(0, len(swing), every), len(swing) - 1)))
+    playback = Playback(opened.page, opened.drawn, rows)
+    times = np.linspace(0.0, 0.5, 21)
+    for t in times:
+        playback.seek(float(t))
+        q = playback.scene("tool", "hybrid").q
+        between = [np.interp(t, rows.t, column) for column in rows.q.T]
+        np.testing.assert_allclose(q, between, atol=1e-9)
+
+
+def test_joints_and_rates_that_were_not_recorded_are_filled(opened, swing):
+    some = TimeSeries(swing.t + 5.0, ARM.joint_names[:3], swing.q[:, :3])
+    states = states_of(some, ARM)
+    np.testing.assert_allclose(states.t, swing.t, atol=1e-9)
+    np.testing.assert_array_equal(states.q[:, :3], swing.q[:, :3])
+    rest = ARM.neutral(within_limits=True)
+    np.testing.assert_array_equal(states.q[:, 3:], np.tile(rest[3:], (len(swing), 1)))
+    np.testing.assert_allclose(states.qd[1:200, :3], swing.qd[1:200, :3], atol=2e-3)
+    assert not states.qd[:, 3:].any()
+    assert np.isnan(states.tau).all()
+
+
+def test_an_unlimited_angle_that_a_driver_wraps_turns_on():
+    text = robot_path("arm7").read_text().replace('type="revolute"', 'type="continuous"', 1)
+    model = mbs.Model.from_urdf(text)
+    t = np.linspace(0.0, 4.0, 41)
+    wrapped = np.remainder(2.0 * t + np.pi, 2.0 * np.pi) - np.pi
+    turning = TimeSeries(t, ("joint1",), wrapped[:, None])
+    times = np.linspace(0.0, 4.0, 173)
+    q, qd, _ = states_at(model, states_of(turning, model), times)
+    np.testing.assert_allclose(np.cos(q[:, 0]), np.cos(2.0 * times), atol=1e-6)
+    np.testing.assert_allclose(qd[:, 0], 2.0, atol=1e-6)
+
+
+def test_a_free_body_turns_between_rows():
+    model = mbs.Model.from_urdf(FLOATING)
+    spin = np.array([0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0])
+    start, end = model.neutral(), mbs.displaced(model, model.neutral(), spin)
+    names = velocity_names(model.joints), position_names(model.joints)
+    two = TimeSeries([0.0, 1.0], names[0], [start, end], positions=names[1])
+    q, qd, _ = states_at(model, states_of(two, model), np.array([0.25]))
+    np.testing.assert_allclose(q[0], mbs.displaced(model, start, 0.25 * spin), atol=1e-9)
+    np.testing.assert_allclose(qd[0], spin, atol=1e-9)
 
 
 def test_motions_of_floating_bases_are_shown():
     model = mbs.Model.from_urdf(FLOATING)
     state = model.random_state(4)
     motion = simulate(model, state.q, state.qd, duration=0.2)
-    _, q, qd, tau = Course.of(DrawnModel.of(model), motion)
-    np.testing.assert_array_equal(q, motion.q)
-    np.testing.assert_array_equal(qd, motion.qd)
-    np.testing.assert_array_equal(tau, motion.tau)
+    states = states_of(motion.series, model)
+    np.testing.assert_array_equal(states.q, motion.q)
+    np.testing.assert_array_equal(states.qd, motion.qd)
+    np.testing.assert_array_equal(states.tau, motion.tau)
 
 
-def test_pictures_are_written_without_a_screen(opened, swing, tmp_path, browser):
-    del browser  # skips where there is none
-    short = simulate(ARM, Q, duration=0.1)
-    playback, said = Playback(opened.page, opened.drawn, short), []
-    opened.page.report = said.append
-    files = [tmp_path / f"scene{kind}" for kind in (".png", ".gif", ".html")]
-    for file in files:
-        check_picture(file, moves=True)
-        write_picture(opened.page, playback, file)
-    assert said == []  # two frames only, and nobody has left the page
-    png = imageio.v3.imread(files[0])
-    assert png.shape[:2] == (800, 1280)
-    centre = png[200:600, 400:900, :3].reshape(-1, 3)
-    assert len(np.unique(centre, axis=0)) > 100  # a robot, and no empty page
-    assert imageio.v3.imread(files[1], index=None).shape[:3] == (2, 480, 640)
-    html = files[2].read_text()
+def test_a_motion_is_written_as_one_file_that_plays(opened, tmp_path):
+    short = simulate(ARM, Q, duration=0.1).series
+    file = tmp_path / "scene.html"
+    check_html("--write", file)
+    write_html(opened.page, Playback(opened.page, opened.drawn, short), file)
+    html = file.read_text()
     assert "</html>" in html
     assert len(html) > 500_000
 
 
-def test_other_kinds_of_pictures_are_refused(tmp_path):
-    with pytest.raises(ArgumentError, match=r"must end in \.png, \.gif, \.html; got"):
-        check_picture(tmp_path / "a.bmp", moves=True)
-    with pytest.raises(ArgumentError, match="needs a motion: --motion FILE"):
-        check_picture(tmp_path / "a.gif", moves=False)
+def test_other_kinds_of_files_are_refused(tmp_path):
+    with pytest.raises(ArgumentError, match=r"--write must end in \.html; got .*a\.png"):
+        check_html("--write", tmp_path / "a.png")
+    with pytest.raises(ArgumentError, match="no folder"):
+        check_html("--write", tmp_path / "no" / "a.html")

@@ -27,7 +27,7 @@ class TeachingSettings(RobotSettings):
     """Values of the parameters of teaching_node. Raises ArgumentError for invalid values."""
 
     file: str = option("taught.npz")(
-        "Recording that ~/record writes and ~/play reads: .npz. ~/play reads .csv and bags, too."
+        "Recording that ~/record writes and ~/play reads: .npz or .csv. ~/play reads bags, too."
     )
     joints: tuple[str, ...] = names_setting("joint", read_only=True)(
         "Joints to record and play. Empty: all joints of the model."

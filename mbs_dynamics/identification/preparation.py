@@ -1,0 +1,149 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Stretches of recordings with uniform clocks, for the filters of identification."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.model.coordinates import check_single
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
+from mbs_dynamics.timeseries.plausibility import GAP, STILL, unwrapped
+
+SHORTEST = 50
+"""Smallest number of samples of a stretch."""
+
+JUMP, AROUND, LEAST_JUMP = 4.0, 4, 0.02
+"""Ratio of a step of the positions to the largest of so many before and after it, and step in rad
+or m, beyond which samples were lost."""
+
+SHOWN = 20
+"""Largest number of instants that a note lists."""
+
+
+class Stretch(NamedTuple):
+    """A part of a recording without gaps, with a uniform clock that begins at zero."""
+
+    series: TimeSeries
+    rest: tuple[tuple[str, float], ...] = ()
+    """Names and positions of joints that were left out, as they are at rest without torques."""
+
+
+def recorded(series: TimeSeries, model: Model) -> tuple[TimeSeries, FloatArray, list[str]]:
+    """Return the joints of a model that a recording has, their torques (N, k), and notes.
+
+    Raises TimeSeriesError for a recording without torques, or whose units are not plausible.
+    """
+    check_single(model.joints, "recordings of joints", instead="a model with a fixed base")
+    own, notes = series.of(model), list(series.notes)
+    absent = [name for name in model.joint_names if name not in own.joints]
+    if absent:
+        notes.append(f"assumed to be at rest, as they were not recorded: {', '.join(absent)}")
+    if own.tau is None or np.isnan(own.tau).all():
+        raise own.error("holds no efforts")
+    return own, own.tau, notes
+
+
+def prepared(series: TimeSeries, model: Model) -> tuple[list[Stretch], list[str]]:
+    """Return the usable stretches of a recording, and notes on what was left out.
+
+    Joints without torques at rest, such as those of grippers, and samples before the drives report
+    torques are left out; angles are unwrapped, and stretches end at gaps in time and at jumps of
+    the positions. Raises TimeSeriesError for a recording that cannot be used.
+    """
+    series, tau, notes = recorded(series, model)
+    silent = ~np.nan_to_num(tau).any(axis=0) & (np.ptp(series.q, axis=0) < STILL)
+    rest: tuple[tuple[str, float], ...] = ()
+    if silent.any() and not silent.all():
+        notes.append(f"left out, as they neither move nor have torques: {series.named(silent)}")
+        middle = np.median(series.q, axis=0).tolist()
+        rest = tuple((series.joints[k], middle[k]) for k in np.flatnonzero(silent))
+        series = series.of_joints([series.joints[k] for k in np.flatnonzero(~silent)])
+        tau = tau[:, ~silent]
+    constant = (np.ptp(tau, axis=0) == 0.0) & (np.ptp(series.q, axis=0) > STILL) & tau.any(axis=0)
+    constant |= np.isnan(tau).all(axis=0)
+    if constant.any():
+        raise series.error(
+            f"holds no efforts of {series.named(constant)}: they are missing, or do not change "
+            "although these joints move"
+        )
+    idle = ~np.nan_to_num(tau).any(axis=1)
+    if 0.0 < idle.mean() < 0.5:
+        notes.append(f"{int(idle.sum())} samples without any torque were left out")
+        series = series.rows(~idle)
+    if len(series) < SHORTEST:
+        raise series.error(
+            f"has {len(series)} samples; at least {SHORTEST} are needed, and some ten seconds"
+        )
+    if not np.ptp(series.q, axis=0).any():
+        raise series.error("no joint moves: positions are constant")
+    series = replace(series, q=unwrapped(series, model))
+    period = float(np.median(np.diff(series.t)))
+    gaps = np.flatnonzero(np.diff(series.t) > GAP * period) + 1
+    jumps = np.setdiff1d(jumps_of(series.q), gaps)
+    if len(gaps):
+        notes.append(f"{len(gaps)} gap(s) in time: the recording is taken as {len(gaps) + 1} parts")
+    if len(jumps):
+        times = ", ".join(f"{series.t[k]:.6g}" for k in jumps[:SHOWN])
+        more = ", ..." if len(jumps) > SHOWN else ""
+        notes.append(
+            f"positions jump {len(jumps)} time(s), as if samples were lost, at t = {times}{more} s:"
+            " the recording is divided there"
+        )
+    rows = np.split(np.arange(len(series)), np.union1d(gaps, jumps))
+    parts = [_uniform(series.rows(each), period) for each in rows if len(each) >= SHORTEST]
+    if not parts:
+        raise series.error(
+            f"no stretch without gaps and jumps has {SHORTEST} samples; {'; '.join(notes)}"
+        )
+    return [Stretch(part, rest) for part in parts], notes
+
+
+def prepared_all(recordings: Sequence[TimeSeries], model: Model) -> tuple[list[Stretch], list[str]]:
+    """Return the stretches of several recordings of the same joints, and notes."""
+    stretches: list[Stretch] = []
+    notes: list[str] = []
+    for recording in recordings:
+        own, remarks = prepared(recording, model)
+        stretches += own
+        notes += [f"{recording.name}: {remark}" if recording.name else remark for remark in remarks]
+    if len({one.series.joints for one in stretches}) > 1:
+        raise TimeSeriesError("the recordings are of different joints; give those of the same ones")
+    return stretches, notes
+
+
+def jumps_of(q: FloatArray) -> NDArray[np.intp]:
+    """Return the indices of rows (N, k) before which positions jump.
+
+    There a step is many times those around it, so that an arm would stand still again at once.
+    """
+    steps = np.abs(np.diff(q, axis=0))
+    if len(steps) <= 2 * AROUND:
+        return np.zeros(0, dtype=np.intp)
+    padded = np.pad(steps, ((AROUND, AROUND), (0, 0)))
+    shifts = [k for k in range(2 * AROUND + 1) if k != AROUND]
+    around = np.max([padded[k : k + len(steps)] for k in shifts], axis=0)
+    jump = (steps > np.maximum(JUMP * around, LEAST_JUMP)).any(axis=1)
+    return np.flatnonzero(jump) + 1
+
+
+def _uniform(series: TimeSeries, period: float) -> TimeSeries:
+    """Return a series at equal distances in time, from zero on."""
+    t = series.t
+    times = t[0] + period * np.arange(round((t[-1] - t[0]) / period) + 1)
+    if len(times) == len(t) and np.abs(np.diff(t) - period).max() < 0.01 * period:
+        return replace(series, t=times - t[0], qdd=None, columns={})
+
+    def sampled(x: FloatArray | None) -> FloatArray | None:
+        return None if x is None else np.column_stack([np.interp(times, t, y) for y in x.T])
+
+    q = np.column_stack([np.interp(times, t, y) for y in series.q.T])
+    qd, tau = sampled(series.qd), sampled(series.tau)
+    return replace(series, t=times - t[0], q=q, qd=qd, qdd=None, tau=tau, columns={})

@@ -1,0 +1,254 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Joint states in bags: rosbag2 (SQLite and MCAP), whole, split or unfinished, and ROS 1."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, MbsError, listed, shortened
+from mbs_dynamics.output_files import check_writable, expanded
+from mbs_dynamics.timeseries.columns import column_name
+from mbs_dynamics.timeseries.series import TimeSeriesError
+from mbs_dynamics.timeseries.tables import Columns
+
+BAGS = (".db3", ".mcap", ".bag")
+"""Endings of files of bags."""
+
+JOINT_STATE = "sensor_msgs/msg/JointState"
+
+GAP = 5.0
+"""Pause, in median periods, over which joints in separate messages are not interpolated."""
+
+BACK = 1.0
+"""Step back in time, in s, beyond which the clock was reset."""
+
+MAGIC = b"\x89MCAP0\r\n"
+
+FOOTER = b"\x02" + struct.pack("<QQQI", 20, 0, 0, 0) + MAGIC
+"""The end of an MCAP file without an index: https://mcap.dev/spec."""
+
+ROS1, ROS2 = "ROS1_NOETIC", "ROS2_JAZZY"
+
+
+def read_bag(path: Path, topic: str = "") -> Columns:
+    """Return the joint states in a bag as columns ``t``, ``q_<joint>``, ``qd_...``, ``tau_...``.
+
+    ``path`` is a file, or the folder of a bag. Times are those of the headers, or of reception
+    where headers have none. Joints that arrive in separate messages are interpolated to the times
+    of the joint that is reported most often. A bag that the recorder did not close is read up to
+    its last whole record. Raises TimeSeriesError for a bag that cannot be read or has no joint
+    states, for several topics of joint states if ``topic`` is empty, and for a topic without.
+    """
+    try:
+        import rosbags  # noqa: F401
+    except ImportError as error:
+        raise TimeSeriesError(
+            f"{path}: bags need the package rosbags ({error}): install the extra 'identify'"
+        ) from None
+    notes: list[str] = []
+    with TemporaryDirectory() as folder:
+        try:
+            messages = [x for part in _parts(path, notes) for x in _read(part, Path(folder), notes)]
+        except TimeSeriesError:
+            raise
+        except Exception as error:  # rosbags raises those of SQLite, LZ4, YAML and others
+            raise TimeSeriesError(
+                f"{path}: cannot be read as a bag: {shortened(str(error))}"
+            ) from error
+    topics = sorted({name for name, *_ in messages})
+    if not topics or (topic and topic not in topics):
+        more = "".join(f"; {note}" for note in notes)
+        raise TimeSeriesError(f"{path}: topics with joint states are: {listed(topics)}{more}")
+    if len(topics) > 1 and not topic:
+        raise TimeSeriesError(f"{path}: choose one of {listed(topics)} by --topic")
+    chosen = [(t, message) for name, t, message in messages if name == (topic or topics[0])]
+    columns = joined(str(path), _tables(path, chosen))
+    columns.notes[:0] = notes
+    return columns
+
+
+def _parts(path: Path, notes: list[str]) -> list[Path]:
+    """Return the bag, or the files of a folder that is no whole bag."""
+    if not path.is_dir():
+        return [path]
+    if (path / "metadata.yaml").exists():
+        from rosbags.rosbag2 import Reader
+
+        try:
+            with Reader(path) as reader:
+                sum(1 for _ in reader.messages())
+            return [path]
+        except Exception:  # of a file that is not whole
+            notes.append("the bag is not whole, as if the recorder was killed")
+    else:
+        notes.append("metadata.yaml is missing, as if the recorder was killed")
+    files = sorted((x for x in path.iterdir() if x.suffix in BAGS), key=_numbers)
+    if not files:
+        raise TimeSeriesError(
+            f"{path}: has neither metadata.yaml nor files {', '.join(BAGS)}; valid is the folder "
+            "of a bag"
+        )
+    notes.append(f"read instead: {listed(x.name for x in files)}")
+    return files
+
+
+def _numbers(path: Path) -> list[tuple[int, str]]:
+    """Return a key that sorts names by the numbers in them."""
+    return [(int(x), "") if x.isdigit() else (-1, x) for x in re.split(r"(\d+)", path.name)]
+
+
+def _read(path: Path, folder: Path, notes: list[str]) -> Iterator[tuple[str, float, Any]]:
+    """Yield topic, time in s and message of the joint states in one bag or file.
+
+    The types are those of the ROS distribution: definitions in bags may lack the nested ones.
+    """
+    from rosbags import rosbag1, rosbag2
+    from rosbags.typesys import Stores, get_typestore
+
+    first = path.suffix == ".bag"
+    source = path if first or path.is_dir() else _closed(path, folder, notes)
+    reader: Any = rosbag1.Reader(source) if first else rosbag2.Reader(source)
+    store = get_typestore(Stores[ROS1 if first else ROS2])
+    parse = store.deserialize_ros1 if first else store.deserialize_cdr
+    with reader:
+        states = [one for one in reader.connections if one.msgtype == JOINT_STATE]
+        if not states:
+            return
+        for connection, received, data in reader.messages(connections=states):
+            message: Any = parse(data, JOINT_STATE)
+            stamp = message.header.stamp
+            yield (
+                connection.topic,
+                stamp.sec + 1e-9 * stamp.nanosec or 1e-9 * received,
+                message,
+            )
+
+
+def _closed(path: Path, folder: Path, notes: list[str]) -> Path:
+    """Return an MCAP file, or if its end is missing a copy of its whole records with an end."""
+    with path.open("rb") as file:
+        if path.suffix != ".mcap" or file.read(8) != MAGIC:
+            return path
+        file.seek(-8, 2)
+        size = file.tell() + 8
+        if file.read() == MAGIC:
+            return path
+        end = 8
+        while True:
+            file.seek(end)
+            head = file.read(9)
+            length = struct.unpack("<xQ", head)[0] if len(head) == 9 else size
+            if head[:1] in (b"\x02", b"\x0f") or end + 9 + length > size:  # the data end
+                break
+            end += 9 + length
+        file.seek(0)
+        copy = folder / path.name
+        copy.write_bytes(file.read(end) + FOOTER)
+    notes.append(
+        f"{path.name} was not closed: it is read up to its last whole record; `mcap recover` may "
+        "find more"
+    )
+    return copy
+
+
+def joined(source: str, tables: Mapping[str, FloatArray]) -> Columns:
+    """Return the columns of joints that were reported at different times.
+
+    ``tables`` have time, position, velocity and effort (N, 4) by joint, NaN where unknown; their
+    times increase. Joints are interpolated to the times of the one that is reported most often.
+    """
+    notes: list[str] = []
+    longest: FloatArray = max(tables.values(), key=len)[:, 0]
+    apart = [name for name, x in tables.items() if not np.array_equal(x[:, 0], longest)]
+    rare = [name for name in apart if not _covers(tables[name][:, 0], longest)]
+    if apart != rare:
+        notes.append("joints arrive in separate messages, and were interpolated")
+    if rare:
+        notes.append(f"left out, as they are not reported throughout: {listed(rare)}")
+    used = {name: x for name, x in tables.items() if name not in rare}
+    begin, end = max(x[0, 0] for x in used.values()), min(x[-1, 0] for x in used.values())
+    both = (longest >= begin) & (longest <= end)
+    t = longest[both]
+    values: dict[str, Any] = {"t": t}
+    for name, table in used.items():
+        rows = _at(t, table) if name in apart else table[both, 1:]
+        for kind, column in zip(("q", "qd", "tau"), rows.T, strict=True):
+            if kind == "q" or not np.isnan(column).all():
+                values[column_name(kind, name)] = column
+    columns = Columns(source, values)
+    columns.notes = notes
+    return columns
+
+
+def _tables(path: Path, messages: Sequence[tuple[float, Any]]) -> dict[str, FloatArray]:
+    """Return (N, 4) time, position, velocity and effort by joint, in order of time."""
+    groups: dict[tuple[str, ...], list[tuple[float, Any]]] = {}
+    for when, message in messages:
+        groups.setdefault(tuple(message.name), []).append((when, message))
+    series: dict[str, list[FloatArray]] = {}
+    for names, rows in groups.items():
+        t = np.array([when for when, _ in rows])
+        back = np.flatnonzero(np.diff(t) < -BACK)
+        if len(back):
+            raise TimeSeriesError(
+                f"{path}: its clock goes back from {t[back[0]]:.9g} to {t[back[0] + 1]:.9g} s, as "
+                "if a simulation was reset; valid is a bag of one motion"
+            )
+        fields = []
+        for field in ("position", "velocity", "effort"):
+            values = [getattr(message, field) for _, message in rows]
+            none = np.full(len(names), np.nan)
+            fields.append(np.array([x if len(x) == len(names) else none for x in values]))
+        for k, name in enumerate(names):
+            series.setdefault(name, []).append(np.column_stack([t, *(x[:, k] for x in fields)]))
+    tables = {name: np.concatenate(parts) for name, parts in series.items()}
+    return {name: x[np.unique(x[:, 0], return_index=True)[1]] for name, x in tables.items()}
+
+
+def _covers(t: FloatArray, times: FloatArray) -> bool:
+    """Return whether a joint is reported nearly as long as the others."""
+    most = 0.05 * (times[-1] - times[0])
+    return bool(len(t) > 1 and t[0] - times[0] <= most and times[-1] - t[-1] <= most)
+
+
+def _at(times: FloatArray, table: FloatArray) -> FloatArray:
+    """Return the values (N, 3) of a joint at other times, NaN within its gaps."""
+    t = table[:, 0]
+    rows = np.column_stack([np.interp(times, t, x) for x in table[:, 1:].T])
+    steps = np.diff(t)
+    after = np.clip(np.searchsorted(t, times), 1, len(t) - 1)
+    rows[(steps > GAP * np.median(steps))[after - 1] & (times != t[after])] = np.nan
+    return rows
+
+
+@contextmanager
+def mcap_written(option: str, out: Path) -> Iterator[tuple[Any, Any]]:
+    """Yield a writer and the types of rosbags; afterwards ``out`` is a bag of rosbag2, in one file.
+
+    Raises ArgumentError, naming the option, for a name that does not end in .mcap, or if it cannot
+    be written there; MbsError without rosbags.
+    """
+    try:
+        from rosbags.rosbag2 import StoragePlugin, Writer
+        from rosbags.typesys import Stores, get_typestore
+    except ImportError as error:
+        raise MbsError(f"bags need rosbags ({error}): install the extra 'identify'") from error
+    if out.suffix != ".mcap":
+        raise ArgumentError(f"{option} {out}: valid is a file that ends in .mcap")
+    check_writable(option, out)
+    with TemporaryDirectory() as folder:
+        written = Path(folder) / out.stem
+        with Writer(written, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+            yield writer, get_typestore(Stores.ROS2_JAZZY)
+        shutil.copyfile(written / f"{out.stem}.mcap", expanded(out))

@@ -1,0 +1,85 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Names of joints in a file and in a model: which are the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from mbs_dynamics.errors import UnknownJointError, listed
+from mbs_dynamics.timeseries.columns import UNITS, unit_factor
+from mbs_dynamics.timeseries.series import TimeSeriesError
+
+
+def matched(source: str, names: Sequence[str], known: Sequence[str]) -> dict[str, str]:
+    """Return the names of a file by those of a model that they stand for, in its order.
+
+    Names match as wholes. If none does, numbers from 0 or 1 on count the joints of the model; else
+    names match without a prefix or a suffix of whole words that all of them have, such as ``left_``
+    or ``/joint``, if more than half of the joints do. Raises TimeSeriesError if several sets of
+    names match equally well, UnknownJointError if none does.
+    """
+    whole = {name: name for name in known if name in names}
+    if whole:
+        return whole
+    numbers = sorted(int(name) for name in names if name.isdigit())
+    if len(numbers) == len(known) and numbers in (
+        [*range(len(known))],
+        [*range(1, 1 + len(known))],
+    ):
+        return {one: str(number) for one, number in zip(known, numbers, strict=True)}
+    if numbers:
+        raise TimeSeriesError(
+            f"{source}: has joints with the numbers {listed(numbers)}; the model has {len(known)} "
+            f"joints, {listed(known)}. Declare the names, as in --columns NAME=q_{known[0]}"
+        )
+    found: list[dict[str, str]] = []
+    for prefix in (True, False):
+        for theirs in {cut for name in names for cut in _affixes(name, prefix)}:
+            for ours in {cut for name in known for cut in _affixes(name, prefix)}:
+                rests = {_rest(name, theirs, prefix): name for name in names}
+                pairs = {
+                    one: rests[rest]
+                    for one in known
+                    if (rest := _rest(one, ours, prefix)) and rest in rests
+                }
+                if 2 * len(pairs) > min(len(set(names)), len(known)):
+                    found.append(pairs)
+    best = {
+        tuple(sorted(x.items()))
+        for x in found
+        if not any(x.items() < other.items() for other in found)
+    }
+    if not best:
+        raise UnknownJointError(", ".join(names), known)
+    if len(best) > 1:
+        sets = " or ".join(listed([name for _, name in pairs]) for pairs in sorted(best))
+        one, name = sorted(best)[0][0]
+        raise TimeSeriesError(
+            f"{source}: which joints are those of the model ({listed(known)}): {sets}? Declare "
+            f"them, as in --columns q_{name}=q_{one}"
+        )
+    pairs = dict(best.pop())
+    for name in pairs.values():
+        word = re.split("[_./ -]+", name)[-1]
+        kind = next((k for k in UNITS if len(word) > 1 and unit_factor(k, word) is not None), None)
+        if kind is not None:
+            raise TimeSeriesError(
+                f"{source}: {name!r} seems to end in a unit. Declare the names and units, as in "
+                f"--columns q_{name}=q_{known[0]}[{word}]"
+            )
+    return {one: pairs[one] for one in known if one in pairs}
+
+
+def _affixes(name: str, prefix: bool) -> list[str]:
+    """Return the empty text, and the prefixes (or suffixes) of whole words of a name."""
+    places = [match.span() for match in re.finditer("[_./ -]+", name)]
+    return ["", *(name[:end] if prefix else name[begin:] for begin, end in places)]
+
+
+def _rest(name: str, affix: str, prefix: bool) -> str:
+    """Return a name without its prefix or suffix; empty if it has another one."""
+    if prefix:
+        return name.removeprefix(affix) if name.startswith(affix) else ""
+    return name.removesuffix(affix) if name.endswith(affix) else ""

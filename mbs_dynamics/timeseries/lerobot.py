@@ -1,0 +1,114 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Episodes of LeRobot datasets: Parquet files, described by ``meta/info.json``.
+
+The features ``observation.state``, ``observation.velocity`` and ``observation.effort`` are arrays
+with a value for each name in info.json. Time is the number of the frame over ``fps``.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.errors import listed, shortened
+from mbs_dynamics.timeseries.columns import column_name
+from mbs_dynamics.timeseries.series import TimeSeriesError
+from mbs_dynamics.timeseries.tables import Columns
+
+INFO = Path("meta") / "info.json"
+
+FEATURES = {
+    "observation.state": "q",
+    "observation.velocity": "qd",
+    "observation.effort": "tau",
+}
+"""Features of measured values, and their quantities."""
+
+ENDINGS = {
+    **{".pos": "q", ".position": "q", ".vel": "qd", ".velocity": "qd"},
+    **{".torque": "tau", ".effort": "tau", ".eff": "tau"},
+}
+"""Endings of names of values in ``observation.state``, and their quantities."""
+
+
+def is_dataset(path: Path) -> bool:
+    """Return whether a path is a Parquet file, or the folder of a dataset."""
+    return path.suffix == ".parquet" or (path / INFO).is_file()
+
+
+def read_lerobot(path: Path, episode: str = "") -> Columns:
+    """Return an episode of a dataset as columns ``t``, ``q_<joint>``, ``qd_...``, ``tau_...``.
+
+    ``path`` is the folder of the dataset or one of its Parquet files. ``episode`` is the number of
+    the episode, which is needed if there are several. Raises TimeSeriesError for a dataset that
+    cannot be read, and without pyarrow.
+    """
+    try:
+        from pyarrow import parquet
+    except ImportError as error:
+        raise TimeSeriesError(
+            f"{path}: LeRobot datasets need pyarrow ({error}): install the extra 'lerobot'"
+        ) from None
+    root = next((x for x in (path, *path.resolve().parents) if (x / INFO).is_file()), None)
+    if root is None:
+        raise TimeSeriesError(f"{path}: there is no {INFO} in a folder above")
+    try:
+        info = json.loads((root / INFO).read_text(encoding="utf-8"))
+        features, fps = dict(info["features"]), float(info["fps"])
+        files = sorted((path / "data").rglob("*.parquet")) if path.is_dir() else [path]
+        rows: dict[str, list[Any]] = {}
+        numbers: set[int] = set()
+        wanted = None if not episode else int(episode)
+        for file in files:
+            own = np.asarray(parquet.read_table(file, columns=["episode_index"])["episode_index"])
+            numbers |= set(own.tolist())
+            if wanted is None and len(numbers) > 1:
+                continue
+            if wanted is not None and wanted not in own:
+                continue
+            table = parquet.read_table(file)
+            keep = own == (next(iter(numbers)) if wanted is None else wanted)
+            for name in (*FEATURES, "frame_index"):
+                if name in table.column_names:
+                    rows.setdefault(name, []).append(np.stack(table[name].to_numpy()[keep]))
+    except Exception as error:  # pyarrow raises many
+        raise TimeSeriesError(
+            f"{path}: cannot be read as a LeRobot dataset: {shortened(repr(error))}"
+        ) from error
+    if wanted is None and len(numbers) > 1:
+        raise TimeSeriesError(
+            f"{path}: has {len(numbers)} episodes, {min(numbers)} to {max(numbers)}; choose one, "
+            f"as in --topic {min(numbers)}"
+        )
+    if not rows:
+        raise TimeSeriesError(f"{path}: has no episode {episode}; it has {listed(sorted(numbers))}")
+    arrays = {name: np.concatenate(parts) for name, parts in rows.items()}
+    frames = np.ravel(arrays.pop("frame_index", np.arange(len(next(iter(arrays.values()), ())))))
+    columns = Columns(str(path), {"t": frames / fps})
+    for feature, array in arrays.items():
+        _add(columns, feature, np.atleast_2d(array.T).T, features.get(feature, {}))
+    return columns
+
+
+def _add(columns: Columns, feature: str, array: Any, description: dict[str, Any]) -> None:
+    """Add the columns of a feature, with its unit if info.json states one."""
+    names = description.get("names")
+    while isinstance(names, dict):  # as {"motors": [...]}
+        names = next(iter(names.values()), None)
+    if not names or len(names) != array.shape[1]:
+        names = [str(k) for k in range(array.shape[1])]
+    unit = description.get("unit", description.get("units"))
+    for k, name in enumerate(map(str, names)):
+        kind = FEATURES[feature]
+        ending = next((x for x in ENDINGS if name.endswith(x)), "")
+        if ending and feature == "observation.state":
+            kind = ENDINGS[ending]
+        own = unit[k] if isinstance(unit, list) and len(unit) == len(names) else unit
+        stated = f" [{own}]" if isinstance(own, str) else ""
+        columns.values[column_name(kind, name.removesuffix(ending)) + stated] = array[:, k]
+        if not stated:
+            columns.unstated[kind] = feature

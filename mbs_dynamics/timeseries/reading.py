@@ -1,0 +1,250 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The reader of motion data: from the columns of a file to a time series."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import listed, quoted
+from mbs_dynamics.timeseries.bags import BAGS, joined, read_bag
+from mbs_dynamics.timeseries.columns import UNITS, Declarations, Meaning, column_name
+from mbs_dynamics.timeseries.lerobot import is_dataset, read_lerobot
+from mbs_dynamics.timeseries.series import KINDS, TimeSeries, TimeSeriesError
+from mbs_dynamics.timeseries.tables import Columns, read_csv, read_npz
+from mbs_dynamics.timeseries.trajectories import TRAJECTORIES, read_trajectory
+
+TABLES = (".csv", ".tsv", ".txt")
+"""Endings of tables of text."""
+
+
+def read(
+    path: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    topic: str = "",
+    timed: bool = True,
+) -> TimeSeries:
+    """Return the motion data in a file.
+
+    .csv, .tsv, .txt: a header, then numbers. .npz: arrays. .db3, .mcap, .bag or a folder: joint
+    states in a bag of ROS, on ``topic`` if there are several. .parquet or a folder: a LeRobot
+    dataset, of which ``topic`` is the number of the episode. .yaml: the points of a
+    JointTrajectory. ``columns`` declares names and units,
+    see :class:`~mbs_dynamics.timeseries.columns.Declarations`. Without ``timed`` the rows are
+    still poses: a table needs no time, and t counts them.
+
+    Rows in which a value is missing are left out, and counted in ``notes``; a joint whose rates or
+    torques are all missing, or have no column, has none (NaN). Raises TimeSeriesError for a file
+    that cannot be read, with the option that declares what is lacking.
+    """
+    path = Path(path).expanduser()
+    declared = Declarations(columns or {})
+    return assembled(columns_of(path, topic), declared, timed=timed)
+
+
+def columns_of(path: Path, topic: str = "") -> Columns:
+    """Return the columns of a file, by the names that they have there."""
+    kind = path.suffix.lower()
+    if not path.exists():
+        raise TimeSeriesError(f"{path}: there is no such file")
+    if is_dataset(path):
+        return read_lerobot(path, topic)
+    if path.is_dir() or kind in BAGS:
+        return read_bag(path, topic)
+    if kind in TABLES:
+        return read_csv(path)
+    if kind == ".npz":
+        return read_npz(path)
+    if kind in TRAJECTORIES:
+        return read_trajectory(path)
+    raise TimeSeriesError(
+        f"{path}: valid are {', '.join((*TABLES, '.npz', *BAGS, '.parquet', *TRAJECTORIES))}, and "
+        "the folders of bags and of LeRobot datasets"
+    )
+
+
+def merged(
+    source: str, samples: Iterable[tuple[float, Mapping[str, Sequence[float]]]]
+) -> TimeSeries:
+    """Return the series of samples (time, {joint: (position, velocity, effort)}) in SI units.
+
+    Each sample may have any of the joints, and NaN for what is unknown.
+    """
+    rows: dict[str, dict[float, Sequence[float]]] = {}
+    for t, joints in samples:
+        for joint, values in joints.items():
+            rows.setdefault(joint, {})[t] = values
+    tables = {
+        joint: np.array([(t, *values) for t, values in sorted(one.items())])
+        for joint, one in rows.items()
+    }
+    return assembled(joined(source, tables), Declarations({}))
+
+
+def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -> TimeSeries:
+    """Return the time series of columns, by the meanings that their names and the user state."""
+    meanings = declared.meanings(columns.values)
+    t, given, units = quantities(columns, meanings)
+    if declared.rate is not None:
+        t, units = np.arange(len(columns)) / declared.rate, units | {"t"}
+    elif not timed:
+        t, units = np.arange(float(len(columns))), units | {"t"}
+    for name in [name for name, x in given["q"].items() if np.isnan(x).all()]:
+        columns.notes.append(f"no positions of {name}: it was left out")
+        for of_joint in given.values():
+            of_joint.pop(name, None)
+    for kind, called in columns.unstated.items():
+        if given[kind] and kind not in units:
+            example = "deg" if kind == "q" else next(iter(UNITS[kind]))
+            raise TimeSeriesError(
+                f"{columns.name}: info.json states no unit of {called}; declare it, as in "
+                f"--columns {kind}=[{example}], or {kind}=none"
+            )
+    if t is None or not given["q"]:
+        what = "time" if t is None else "positions"
+        how = "NAME=t[ms], or t=rows/RATE" if t is None else "NAME=q_joint1[deg]"
+        raise TimeSeriesError(
+            f"{columns.name}: has no {what}; columns are t, q_<joint>, qd_<joint> and tau_<joint>, "
+            f"or are declared by --columns, as in {how}; the file has "
+            f"{listed(list(columns.values))}"
+        )
+    positions, joints = _names(columns, given)
+    absent = np.full(len(t), np.nan)
+    arrays = {"q": np.column_stack([given["q"][name] for name in positions])}
+    for kind in KINDS[1:]:
+        if given[kind]:
+            arrays[kind] = np.column_stack([given[kind].get(name, absent) for name in joints])
+    further = {
+        name: columns.numbers(name)
+        for name, one in meanings.items()
+        if _further(columns, name, one)
+    }
+    keep, notes = _complete(columns.name, t, given)
+    return TimeSeries(
+        t[keep],
+        joints,
+        columns={name: x[keep] for name, x in further.items() if np.isfinite(x[keep]).all()},
+        positions=positions,
+        name=Path(columns.name).name,
+        notes=(*columns.notes, *notes),
+        declared=frozenset(units),
+        **{kind: x[keep] for kind, x in arrays.items()},
+    )
+
+
+def _names(
+    columns: Columns, given: Mapping[str, Mapping[str, FloatArray]]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the positions, and those of the joints, which have the rates.
+
+    They differ where joints have several coordinates, such as ``base[0]`` to ``base[6]``.
+    """
+    positions = tuple(given["q"])
+    rates = tuple(dict.fromkeys(name for kind in KINDS[1:] for name in given[kind]))
+    several = [x for x in positions if x not in rates and f"{x.split('[')[0]}[0]" in given["qd"]]
+    others = set(rates) == set(given["qd"]) and not set(rates) <= set(positions)
+    joints = tuple(given["qd"]) if several or others else positions
+    unknown = [name for name in rates if name not in joints]
+    if unknown:
+        kind = next(kind for kind in KINDS[1:] if unknown[0] in given[kind])
+        called = column_name(kind, unknown[0])
+        raise TimeSeriesError(
+            f"{columns.name}: has {kind} of {quoted(unknown[0])}, but no position; positions are "
+            f"those of {listed(positions)}. Declare whose it is, as in --columns "
+            f"{called}={column_name(kind, positions[0])}, or {called}=none if it is not to be used"
+        )
+    return positions, joints
+
+
+def _further(columns: Columns, name: str, meaning: Meaning) -> bool:
+    """Return whether a column is none of the quantities, and holds numbers."""
+    if meaning.kind:
+        return False
+    try:
+        columns.numbers(name)
+    except TimeSeriesError:
+        return False
+    return True
+
+
+def quantities(
+    columns: Columns, meanings: Mapping[str, Meaning]
+) -> tuple[FloatArray | None, dict[str, dict[str, FloatArray]], set[str]]:
+    """Return times (N,), columns by quantity and joint in SI units, and declared quantities.
+
+    Raises TimeSeriesError if two columns have the same meaning.
+    """
+    given: dict[str, dict[str, FloatArray]] = {kind: {} for kind in KINDS}
+    sources: dict[tuple[str, str], str] = {}
+    stated: dict[str, bool] = {}
+    t = None
+    for name, one in meanings.items():
+        if not one.kind:
+            continue
+        key = (one.kind, one.joint)
+        if key in sources:
+            what = one.kind if one.kind == "t" else f"{one.kind} of {one.joint}"
+            raise TimeSeriesError(
+                f"{columns.name}: {sources[key]!r} and {name!r} are both {what}; declare which is "
+                f"not used, as in --columns {quoted(name)}=none"
+            )
+        sources[key] = name
+        stated[one.kind] = stated.get(one.kind, True) and one.declared
+        values = one.factor * columns.numbers(name)
+        if one.kind == "t":
+            t = values
+        elif not one.joint:
+            raise TimeSeriesError(f"{columns.name}: {name!r} names no joint")
+        else:
+            given[one.kind][one.joint] = values
+    declared = {kind for kind, every in stated.items() if every}
+    declared |= {f"angle of {one.joint}" for one in meanings.values() if one.angle}
+    return t, given, declared
+
+
+def _check_order(name: str, t: FloatArray) -> None:
+    """Raise TimeSeriesError for times that do not increase, as of a clock that is too coarse."""
+    late = np.flatnonzero(np.diff(t) <= 0.0)
+    if not len(late):
+        return
+    row, length = int(late[0]), float(t[-1] - t[0])
+    rate = f"{(len(t) - 1) / length:.4g}" if length > 0.0 else "RATE"
+    raise TimeSeriesError(
+        f"{name}: t does not increase in {len(late)} rows, such as {t[row]:.12g} s, then "
+        f"{t[row + 1]:.12g} s. If the clock is coarser than the rows, which have equal periods, "
+        f"declare it by --columns t=rows/{rate}"
+    )
+
+
+def _complete(
+    name: str, t: FloatArray, arrays: Mapping[str, Mapping[str, FloatArray]]
+) -> tuple[NDArray[np.bool_], list[str]]:
+    """Return the rows (N,) in which no value is missing, and a note on the others."""
+    given = {"t": t} | {
+        column_name(kind, joint): x
+        for kind, by_joint in arrays.items()
+        for joint, x in by_joint.items()
+        if not np.isnan(x).all()
+    }
+    keep: NDArray[np.bool_] = np.isfinite(np.array(list(given.values()))).all(axis=0)
+    left_out = len(t) - int(keep.sum())
+    _check_order(name, t[keep])
+    if not left_out:
+        return keep, []
+    rows = []
+    for row in np.flatnonzero(~keep)[:10]:
+        lacking = [key for key, x in given.items() if not np.isfinite(x[row])]
+        rows.append(f"{row + 1} ({', '.join(lacking[:3])})")
+    more = ", ..." if left_out > 10 else ""
+    if left_out > 0.5 * len(t):
+        raise TimeSeriesError(
+            f"{name}: {left_out} of {len(t)} rows lack values: {', '.join(rows)}{more}. Declare "
+            "columns that are not to be used, as in --columns NAME=none"
+        )
+    return keep, [f"{left_out} rows with missing values were left out: {', '.join(rows)}{more}"]

@@ -1,0 +1,198 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The type of motion data: times, and positions, rates and torques of joints at these times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed, quoted
+from mbs_dynamics.model.coordinates import position_names, velocity_names
+from mbs_dynamics.model.model import Model
+
+KINDS = ("q", "qd", "qdd", "tau")
+"""Arrays with a column for each joint, in the order in which they are written."""
+
+
+class TimeSeriesError(ArgumentError):
+    """Motion data cannot be read, or contradicts itself or the description."""
+
+
+@dataclass(frozen=True, eq=False)
+class TimeSeries:
+    """Times, and positions, rates, accelerations and torques of joints, in SI units.
+
+    All arrays are finite and read-only. A column of ``qd``, ``qdd`` or ``tau`` may be NaN
+    throughout: that of a joint of which the quantity was not measured.
+
+    Raises TimeSeriesError, which names the array, for wrong shapes, values that are not finite, or
+    times that do not increase.
+    """
+
+    t: FloatArray
+    """(N,) times in s, increasing."""
+    joints: tuple[str, ...]
+    """k different names."""
+    q: FloatArray
+    """(N, k) positions in rad or m; (N, nq) with ``positions``."""
+    qd: FloatArray | None = None
+    """(N, k) rates in rad/s or m/s; None if they were not measured."""
+    qdd: FloatArray | None = None
+    """(N, k) accelerations in rad/s^2 or m/s^2."""
+    tau: FloatArray | None = None
+    """(N, k) torques in N m or forces in N."""
+    columns: Mapping[str, FloatArray] = field(default_factory=dict)
+    """Further columns (N,) by name, such as energies or readings of a drive."""
+    positions: tuple[str, ...] = ()
+    """Names of the nq columns of q, where joints have more coordinates than rates; if not given,
+    those of the joints."""
+    name: str = ""
+    """Name of the file, for messages."""
+    notes: tuple[str, ...] = ()
+    """What was left out when the file was read."""
+    declared: frozenset[str] = frozenset()
+    """Quantities, such as ``t`` or ``tau``, of which the unit was declared, and ``angle of
+    <joint>`` for joints with a declared unit of an angle."""
+
+    def __post_init__(self) -> None:
+        joints = tuple(self.joints)
+        positions = tuple(self.positions) or joints
+        for label, names in (("joints", joints), ("positions", positions)):
+            for name in names:
+                if not isinstance(name, str) or names.count(name) > 1:
+                    raise self.error(f"{label} must be different names; got {quoted(name)}")
+        t = self._array("t", self.t, (None,))
+        count = len(t)
+        arrays: dict[str, Any] = {"t": t, "q": self._array("q", self.q, (count, len(positions)))}
+        for kind in KINDS[1:]:
+            if (value := getattr(self, kind)) is not None:
+                shape = (count, len(joints))
+                arrays[kind] = self._array(kind, value, shape, absent=True)
+        columns = {str(k): self._array(str(k), x, (count,)) for k, x in self.columns.items()}
+        late = np.flatnonzero(np.diff(t) <= 0.0)
+        if len(late):
+            row = int(late[0])
+            raise self.error(
+                f"t must increase; got {t[row]:.9g} s in row {row + 1}, then {t[row + 1]:.9g} s"
+            )
+        arrays |= {"joints": joints, "positions": positions, "columns": columns}
+        for name, value in arrays.items():
+            object.__setattr__(self, name, value)
+
+    def error(self, message: str) -> TimeSeriesError:
+        """Return an error with the name of the file before the message."""
+        return TimeSeriesError(f"{self.name}: {message}" if self.name else message)
+
+    def _array(
+        self, name: str, value: Any, shape: tuple[int | None, ...], *, absent: bool = False
+    ) -> FloatArray:
+        """Return a read-only copy of an array; columns may be NaN throughout with ``absent``."""
+        try:
+            array = checks.real(name, value)
+        except ArgumentError as error:
+            raise self.error(str(error)) from None
+        fits = array.ndim == len(shape) and all(
+            length is None or length == one for length, one in zip(shape, array.shape, strict=True)
+        )
+        if not fits:
+            valid = ", ".join("N" if length is None else str(length) for length in shape)
+            raise self.error(f"{name} has shape {array.shape}; valid is ({valid})")
+        bad = ~np.isfinite(array)
+        if absent:
+            bad &= ~np.isnan(array).all(axis=0)
+        if bad.any():
+            row = int(np.argwhere(bad)[0][0])
+            found = array[tuple(np.argwhere(bad)[0])]
+            raise self.error(f"{name} must be finite; got {found} in row {row + 1}")
+        array.flags.writeable = False
+        return array
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(kind for kind in KINDS if getattr(self, kind) is not None)
+        last = f"to {self.t[-1]:g} s" if len(self.t) else "empty"
+        return f"<TimeSeries {kinds} of {len(self.joints)} joints, {len(self.t)} rows, {last}>"
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        columns: Mapping[str, str] | None = None,
+        topic: str = "",
+        timed: bool = True,
+    ) -> TimeSeries:
+        """Return the motion data in a file; see :func:`mbs_dynamics.timeseries.reading.read`."""
+        from mbs_dynamics.timeseries.reading import read
+
+        return read(path, columns=columns, topic=topic, timed=timed)
+
+    def write(self, path: str | Path) -> None:
+        """Write a file .csv or .npz, which ``read`` reads.
+
+        A CSV file has the columns ``t``, ``q_<joint>``, ``qd_<joint>``, ``qdd_<joint>``,
+        ``tau_<joint>`` and the further ones, without those that were not measured. A .npz file has
+        the arrays by their names here, and ``joints``. Raises TimeSeriesError for another ending,
+        or a file that cannot be written.
+        """
+        from mbs_dynamics.timeseries.tables import write
+
+        write(self, path)
+
+    def rows(self, which: Any) -> TimeSeries:
+        """Return the rows of a mask (N,), a slice, or increasing indices."""
+        arrays = {kind: x[which] for kind in KINDS if (x := getattr(self, kind)) is not None}
+        columns = {name: x[which] for name, x in self.columns.items()}
+        return replace(self, t=self.t[which], columns=columns, **arrays)
+
+    def of_joints(self, joints: Sequence[str]) -> TimeSeries:
+        """Return the series of some joints, in this order.
+
+        Raises UnknownJointError; TimeSeriesError where joints have several coordinates.
+        """
+        UnknownJointError.check(joints, self.joints)
+        if self.positions != self.joints:
+            raise self.error("joints with several coordinates cannot be selected")
+        places = [self.joints.index(name) for name in joints]
+        arrays = {kind: x[:, places] for kind in KINDS if (x := getattr(self, kind)) is not None}
+        return replace(self, joints=tuple(joints), positions=(), **arrays)
+
+    def of(self, model: Model) -> TimeSeries:
+        """Return the joints of a model that are in the series, in the order of the model.
+
+        Names match as wholes, or without a common prefix or suffix of whole words. What was not
+        declared is taken for SI units, which must be plausible: the clock, the rates as those of
+        the positions, and the limits of the description. Raises TimeSeriesError, with the option
+        that declares the unit; UnknownJointError if none of the joints is in the model.
+        """
+        from mbs_dynamics.timeseries.joints import matched
+        from mbs_dynamics.timeseries.plausibility import check
+
+        if any(joint.nv > 1 for joint in model.joints):
+            valid = position_names(model.joints), velocity_names(model.joints)
+            if (self.positions, self.joints) != valid:
+                raise self.error(f"valid are the joints of the model, {listed(valid[0])}")
+            return self
+        pairs = matched(self.name, self.joints, model.joint_names)
+        for joint, name in pairs.items():
+            if f"angle of {name}" in self.declared and not model.joint(joint).turns:
+                raise self.error(
+                    f"{joint} slides, but its unit is declared as that of an angle. Declare its "
+                    f"own, as in --columns q_{name}=q_{name}[m]"
+                )
+        series = replace(self.of_joints(list(pairs.values())), joints=tuple(pairs), positions=())
+        check(series, model)
+        return series
+
+    def named(self, which: Iterable[Any]) -> str:
+        """Return the names of the joints of a mask (k,), separated by commas."""
+        return ", ".join(name for name, one in zip(self.joints, which, strict=True) if one)

@@ -1,0 +1,214 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of text (.csv) and archives of arrays (.npz): their columns by name, and both written."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import quoted, shortened
+from mbs_dynamics.timeseries.columns import column_name, parsed
+from mbs_dynamics.timeseries.series import KINDS, TimeSeries, TimeSeriesError
+
+SEPARATORS = ",;\t "
+"""Separators of the cells of a table; all but the comma allow decimal commas."""
+
+MISSING = ("", "nan", "na", "n/a", "null", "none")
+"""Cells without a number, in lower case."""
+
+
+WRITTEN = (".csv", ".npz")
+"""Endings of files of motion data that are written."""
+
+
+class Columns:
+    """The columns of a file by name: numbers (N,), or cells of text."""
+
+    def __init__(self, name: str, values: dict[str, Any]) -> None:
+        self.name = name
+        self.values = values
+        self.lines: list[int] = []
+        """Numbers of the rows in the file; those of the rows themselves if empty."""
+        self.comma = False
+        """Whether cells have decimal commas."""
+        self.notes: list[str] = []
+        """What was left out."""
+        self.unstated: dict[str, str] = {}
+        """Quantities of which no unit is known, and what they are called in the file."""
+
+    def __len__(self) -> int:
+        return len(next(iter(self.values.values()), ()))
+
+    def numbers(self, name: str) -> FloatArray:
+        """Return a column (N,) of numbers, NaN where one is missing, or raise TimeSeriesError."""
+        column = self.values[name]
+        if isinstance(column, np.ndarray):
+            return column.astype(np.float64)
+        cells = [cell.replace(",", ".") for cell in column] if self.comma else column
+        try:
+            return np.array(cells, dtype=np.float64)
+        except ValueError:  # some are missing, or no numbers
+            numbers = np.empty(len(cells))
+        for k, text in enumerate(cells):
+            try:
+                numbers[k] = float(text) if text else np.nan
+            except ValueError:
+                if text.strip().lower() not in MISSING:
+                    raise TimeSeriesError(
+                        f"{self.name}, line {self.lines[k]}: {quoted(name)} is {quoted(text)}; "
+                        "valid are numbers"
+                    ) from None
+                numbers[k] = np.nan
+        return numbers
+
+
+def read_csv(path: Path) -> Columns:
+    """Return the columns of a table: a line of names, then lines of numbers.
+
+    Cells are separated by commas, semicolons, tabs or blanks. Lines that begin with ``#`` are
+    comments, except that the first line may begin so. Raises TimeSeriesError, with the number of
+    the line.
+    """
+    try:
+        data = path.read_bytes()
+        wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # of PowerShell
+        text = data.decode("utf-16" if wide else "utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TimeSeriesError(f"{path}: cannot be read as text in UTF-8: {error}") from error
+    lines = [(k, line.strip(" ")) for k, line in enumerate(text.splitlines(), 1) if line.strip()]
+    body = lines[:1] + [(k, line) for k, line in lines[1:] if not line.startswith("#")]
+    if len(body) < 2:
+        raise TimeSeriesError(f"{path}: has no header, or no lines of numbers")
+    header = body[0][1].lstrip("# ")
+    outside = "".join(header.split('"')[::2])
+    separator = max(SEPARATORS[:3], key=outside.count)
+    separator = separator if separator in outside else " "
+    body[0] = (body[0][0], header)
+    try:
+        rows = [
+            [cell.strip() for cell in row]
+            for row in csv.reader(
+                (line for _, line in body), delimiter=separator, skipinitialspace=True, strict=True
+            )
+        ]
+    except csv.Error as error:
+        raise TimeSeriesError(f"{path}: is no table: {error}") from error
+    if len(rows) != len(body):
+        raise TimeSeriesError(f"{path}: has cells of several lines")
+    names, numbers = rows[0], [k for k, _ in body[1:]]
+    if names and not names[-1]:  # a separator ends each line
+        names.pop()
+    for name in names:
+        if names.count(name) > 1:
+            raise TimeSeriesError(f"{path}: the header has {quoted(name)} twice")
+    if all(_is_number(name) for name in names):
+        raise TimeSeriesError(f"{path}: has no header; its first line is {shortened(header)!r}")
+    for number, row in zip(numbers, rows[1:], strict=True):
+        while len(row) > len(names) and not row[-1]:
+            row.pop()
+        if len(row) != len(names):
+            raise TimeSeriesError(
+                f"{path}, line {number}: {len(row)} cells; the header has {len(names)}"
+            )
+    cells = zip(*rows[1:], strict=True)
+    table = Columns(str(path), dict(zip(names, cells, strict=True)))
+    table.lines, table.comma = numbers, separator != ","
+    return table
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def read_npz(path: Path) -> Columns:
+    """Return the columns of an archive of arrays.
+
+    Arrays (N,) are columns; an array (N, k) is k columns ``<name>_<joint>``, with the names in the
+    array ``joints`` or ``joint_names``, or else the numbers from 1 on. Raises TimeSeriesError for a
+    file that is damaged, for objects, and for arrays of other shapes.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, MemoryError) as error:
+        raise TimeSeriesError(f"{path}: is no .npz file of arrays: {error}") from error
+    except Exception as error:  # zlib and NumPy raise others on damaged bytes
+        raise TimeSeriesError(f"{path}: is damaged: {shortened(str(error))}") from error
+    given = [arrays.pop(name) for name in ("joints", "joint_names") if name in arrays]
+    joints = [str(name) for name in np.ravel(given[0])] if given else []
+    other = arrays.pop("positions", None)
+    positions = joints
+    if other is not None and other.dtype.kind == "U":
+        positions = [str(name) for name in np.ravel(other)]
+    elif other is not None:
+        arrays["positions"] = other
+    lengths = {parsed(name).kind: len(x) for name, x in arrays.items() if x.ndim}
+    count = lengths.get("t", max(lengths.values(), default=0))
+    values: dict[str, Any] = {}
+    for name, array in arrays.items():
+        if array.dtype.kind not in "fiu":
+            continue
+        if array.ndim == 2 and 1 in array.shape and not joints:
+            array = array.ravel()  # MATLAB has no arrays with one axis
+        if array.ndim == 1 and len(array) == count:
+            values[name] = array
+        elif array.ndim == 2 and len(array) == count:
+            names = positions if name == "q" else joints
+            if names and len(names) != array.shape[1] and parsed(name).kind:
+                raise TimeSeriesError(
+                    f"{path}: {name} is {array.shape}; there are {len(names)} names of joints"
+                )
+            if len(names) != array.shape[1]:
+                names = [str(k + 1) for k in range(array.shape[1])]
+            values |= {column_name(name, joint): array[:, k] for k, joint in enumerate(names)}
+        elif array.ndim and parsed(name).kind:
+            raise TimeSeriesError(
+                f"{path}: {name} is {array.shape}; valid is ({count},) or ({count}, joints)"
+            )
+    return Columns(str(path), values)
+
+
+def write(series: TimeSeries, path: str | Path) -> None:
+    """Write a time series; see :meth:`TimeSeries.write`."""
+    target = Path(path).expanduser()
+    kinds = {kind: x for kind in KINDS if (x := getattr(series, kind)) is not None}
+    try:
+        if target.suffix == ".npz":
+            arrays: dict[str, Any] = {"t": series.t, "joints": np.array(series.joints, dtype=str)}
+            if series.positions != series.joints:
+                arrays["positions"] = np.array(series.positions, dtype=str)
+            arrays |= {**kinds, **series.columns}
+            np.savez_compressed(target, **arrays)
+        elif target.suffix == ".csv":
+            with target.open("w", newline="", encoding="utf-8") as file:
+                _write_csv(series, kinds, file)
+        else:
+            raise TimeSeriesError(f"{path}: valid are names that end in .csv or .npz")
+    except OSError as error:
+        raise TimeSeriesError(f"{path} cannot be written: {error}") from error
+
+
+def _write_csv(series: TimeSeries, kinds: dict[str, FloatArray], file: Any) -> None:
+    head, columns = ["t"], [series.t]
+    for kind, array in kinds.items():
+        names = series.positions if kind == "q" else series.joints
+        for name, column in zip(names, array.T, strict=True):
+            if len(column) == 0 or not np.isnan(column).all():
+                head.append(column_name(kind, name))
+                columns.append(column)
+    head += series.columns
+    columns += series.columns.values()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows([repr(float(x)) for x in row] for row in np.column_stack(columns))

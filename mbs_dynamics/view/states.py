@@ -1,0 +1,90 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Motion data as states of a model: all of its coordinates, at any time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mbs_dynamics.algorithms import difference, displaced
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.model.coordinates import is_continuous, position_names, velocity_names
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.timeseries import TimeSeries
+from mbs_dynamics.timeseries.joints import matched
+
+
+def states_of(series: TimeSeries, model: Model) -> TimeSeries:
+    """Return motion data with all coordinates of a model in its order, from t = 0 on.
+
+    Joints that were not recorded stand at zero or the limit nearest to it, rates that were not
+    recorded are differences of positions, and such torques are NaN. Joints of other robots are left
+    out. Names are matched by :func:`~mbs_dynamics.timeseries.joints.matched`, with its errors.
+    """
+    places, names = position_names(model.joints), velocity_names(model.joints)
+    if not len(series):
+        raise ArgumentError(f"the motion {series.name} has no states")
+    q = np.tile(model.neutral(within_limits=True), (len(series), 1))
+    for place, own in matched(series.name, series.positions, places).items():
+        q[:, places.index(place)] = series.q[:, series.positions.index(own)]
+    qd, tau = _rates(model, series.t, q), np.full((len(series), model.n), np.nan)
+    for name, own in matched(series.name, series.joints, names).items():
+        k, column = names.index(name), series.joints.index(own)
+        if series.qd is not None and not np.isnan(series.qd[0, column]):
+            qd[:, k] = series.qd[:, column]
+        if series.tau is not None:
+            tau[:, k] = series.tau[:, column]
+    return TimeSeries(
+        series.t - series.t[0],
+        names,
+        q,
+        qd=qd,
+        tau=tau,
+        columns=series.columns,
+        positions=places,
+        name=series.name,
+    )
+
+
+def _rates(model: Model, t: FloatArray, q: FloatArray) -> FloatArray:
+    """Return the rates (N, n) of positions (N, nq) by differences: means of both sides."""
+    if len(t) == 1:
+        return np.zeros((1, model.n))
+    slopes = _steps(model, q[:-1], q[1:]) / np.diff(t)[:, None]
+    return np.concatenate([slopes[:1], 0.5 * (slopes[1:] + slopes[:-1]), slopes[-1:]])
+
+
+def _steps(model: Model, q: FloatArray, q2: FloatArray) -> FloatArray:
+    """Return the displacements (N, n) from q to q2, the shorter way round for unlimited angles."""
+    steps = np.array(difference(model, q, q2))
+    for joint, turns in zip(
+        model.joints, is_continuous(model.joints, model.lower, model.upper), strict=True
+    ):
+        if turns and joint.nv == 1:
+            k = joint.coordinate
+            steps[:, k] -= math.tau * np.round(steps[:, k] / math.tau)
+    return steps
+
+
+def states_at(
+    model: Model, states: TimeSeries, times: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return positions (k, nq), rates (k, n) and torques (k, n) at times (k,) in s.
+
+    ``states`` are those of :func:`states_of`. Between them, positions move at constant rates of
+    their joints, and the others linearly; before and after them, the first and the last hold.
+    """
+    t, q = states.t, states.q
+    last = len(t) - 1
+    begin = np.clip(np.searchsorted(t, times, side="right") - 1, 0, max(last - 1, 0))
+    end = np.minimum(begin + 1, last)
+    share = np.clip((times - t[begin]) / np.where(end > begin, t[end] - t[begin], 1.0), 0.0, 1.0)
+    share = share[:, None]
+    moved = displaced(model, q[begin], share * _steps(model, q[begin], q[end]))
+    assert states.qd is not None
+    assert states.tau is not None
+    rates, torques = ((1.0 - share) * x[begin] + share * x[end] for x in (states.qd, states.tau))
+    return np.asarray(moved), rates, torques

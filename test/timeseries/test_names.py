@@ -1,0 +1,100 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Names of joints in a file and in a model: whole words, or a question."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mbs_dynamics as mbs
+from mbs_dynamics.errors import UnknownJointError
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
+from mbs_dynamics.timeseries.joints import matched
+
+pytestmark = pytest.mark.backend_independent
+
+UR = [f"{name}_joint" for name in ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2")]
+ARM = mbs.Model.from_urdf(robot_path("arm7"))
+JOINTS = ARM.joint_names
+PANDA = [f"panda_joint{k}" for k in range(1, 8)]
+
+
+@pytest.mark.parametrize(
+    ("names", "known"),
+    [
+        ([f"left_{name}" for name in UR], UR),
+        ([*(f"/arm/{name}" for name in UR), "/arm/gripper"], UR),
+        ([f"{name}_left" for name in JOINTS], JOINTS),
+        ([f"fer_joint{k}" for k in range(1, 8)], [*PANDA, "panda_finger_joint1"]),
+        (["fer_joint1", "fer_joint2"], PANDA[:2]),
+        (["1", "2", "3", "4", "5"], UR),
+        (["0", "1", "2", "3", "4", "cmd_0"], UR),
+        ([f"{name}.pos" for name in UR], UR),
+    ],
+)
+def test_names_match_without_whole_words(names, known):
+    pairs = matched("run", names, known)
+    assert list(pairs) == list(known)[: len(pairs)]
+    assert list(pairs.values()) == names[: len(pairs)]
+
+
+def test_whole_names_come_first():
+    names = ["joint3", "joint1", "left_joint2"]
+    assert matched("run", names, JOINTS) == {"joint1": "joint1", "joint3": "joint3"}
+
+
+@pytest.mark.parametrize(
+    ("names", "known", "error", "said"),
+    [
+        (UR, ["wrist", "arm"], UnknownJointError, "wrist"),
+        (["elbow"], ["wrist"], UnknownJointError, "elbow"),  # both end in a t
+        (["1", "2"], JOINTS, TimeSeriesError, "numbers 1, 2; the model has 7 joints"),
+        ([f"{n}_deg" for n in JOINTS], JOINTS, TimeSeriesError, r"q_joint1_deg=q_joint1\[deg\]"),
+        (["2", "4", "3"], JOINTS[:3], TimeSeriesError, "numbers 2, 3, 4"),
+    ],
+)
+def test_rejects_other_names(names, known, error, said):
+    with pytest.raises(error, match=said):
+        matched("run", names, known)
+
+
+@pytest.mark.parametrize("form", ["left_{0} right_{0}", "{0}_a {0}_b", "/l/{0} /r/{0}"])
+@pytest.mark.parametrize("count", [7, 5])
+def test_two_arms_in_one_file_are_asked_about(form, count):
+    names = [form.split()[k].format(name) for k in (0, 1) for name in JOINTS[: (7, count)[k]]]
+    with pytest.raises(TimeSeriesError, match="which joints are those of the model") as error:
+        matched("run", names, JOINTS)
+    assert names[0] in str(error.value)
+    assert names[7] in str(error.value)
+
+
+def test_joints_are_brought_into_the_order_of_the_model():
+    t = 0.01 * np.arange(300)
+    q = np.column_stack([0.1 * k + 0.1 * np.sin(t) for k in range(8)])
+    names = ("gripper", *reversed(JOINTS))
+    own = TimeSeries(t, names, q, tau=q).of(ARM)
+    assert own.joints == own.positions == JOINTS
+    np.testing.assert_array_equal(own.tau, q[:, :0:-1])
+
+
+def test_joints_that_slide_have_no_angles(tmp_path):
+    path = tmp_path / "run.csv"
+    t = 0.01 * np.arange(300)
+    rows = np.column_stack([t, 10.0 * np.sin(t), 0.1 * np.cos(t)])
+    np.savetxt(path, rows, delimiter=",", header="t,q_arm,q_lift", comments="")
+    parents = (-1, 0)
+    axes = np.array([[0.0, 0.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]])
+    inertias = [mbs.spatial_inertia(1.0, (0.0, 0.0, 0.1), 0.01 * np.eye(3))] * 2
+    model = mbs.Model.from_screws(
+        parents, np.tile(np.eye(4), (2, 1, 1)), axes, inertias, frame="spatial"
+    )
+    columns = {
+        f"q_{old}": f"q_{new}" for old, new in zip(("arm", "lift"), model.joint_names, strict=True)
+    }
+    with pytest.raises(TimeSeriesError, match=r"slides, but .*angle.*\[m\]"):
+        TimeSeries.read(path, columns=columns | {"q": "[deg]"}).of(model)
+    columns["q_lift"] += "[m]"
+    found = TimeSeries.read(path, columns=columns | {"q": "[deg]"}).of(model)
+    np.testing.assert_allclose(found.q[:, 1], 0.1 * np.cos(t))
