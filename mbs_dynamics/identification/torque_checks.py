@@ -358,6 +358,22 @@ def check_explained(
         )
 
 
+def check_unit(name: str, declared: Torques, other: Torques, unit: str) -> None:
+    """Raise TimeSeriesError if masses explain torques far better by positions in another unit.
+
+    ``declared`` and ``other`` are the torques by the positions as declared, and in this ``unit``.
+    """
+    fit, better = (_fit(torques.thinned().driven()) for torques in (declared, other))
+    if fit is None or better is None or len(fit.d) != len(better.d):
+        return
+    g = np.ones(len(fit.d))
+    if fit.misfit(g) - better.misfit(g) > DECISIVE and better.share() < 0.5 * FOREIGN:
+        raise TimeSeriesError(
+            f"{name}: the torques do not belong to the positions as declared. They would if these "
+            f"are {unit}"
+        )
+
+
 class _Fit(NamedTuple):
     """Normal equations of the torques of k joints in p parameters that all of them share.
 

@@ -152,10 +152,11 @@ def test_positions_in_per_cent_of_the_ranges_are_rejected():
 def test_positions_in_per_cent_that_are_declared_as_degrees_are_named(reach):
     right = recorded(4, duration=12.0, rate=100.0, reach=reach, velocities=False)
     middle, half = 0.5 * (TRUE.upper + TRUE.lower), 0.5 * (TRUE.upper - TRUE.lower)
-    declared = replace(right, q=np.radians(100.0 * (right.q - middle) / half))
+    percent = 100.0 * (right.q - middle) / half
+    declared = replace(right, q=np.radians(percent), declared=frozenset({"q"}))
     assert (np.abs(declared.q) < TRUE.upper).all()
     refused(declared, "per cent of the ranges", "convert them", model=wrong())
-    with pytest.raises(RecordingError, match="per cent of the ranges"):
+    with pytest.raises(TimeSeriesError, match="per cent of the ranges"):
         identify(TRUE, [declared])
     validate(wrong(), right)
 
@@ -281,7 +282,7 @@ def test_a_load_is_not_found_in_torques_without_the_weight_of_the_arm(mass):
     load = with_load(mass)
     tau = load.tau - mbs.gravity_torques(TRUE, load.q)
     for model in (TRUE, wrong()):
-        with pytest.raises(RecordingError, match=r"weight of the arm.*without gravity"):
+        with pytest.raises(TimeSeriesError, match=r"weight of the arm.*without gravity"):
             identify_payload(model, replace(load, tau=tau), "tool")
 
 
