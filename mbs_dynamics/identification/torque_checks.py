@@ -139,11 +139,12 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
     torques = torques.thinned().driven()
     seen, fit = gravity_in(torques), _fit(torques)
     notes = check_signs(name, torques, seen, fit)
-    lacking = (np.abs(seen.ratios) < LACKING) & (seen.sizes < SMALL)
-    if lacking.any() and (lacking | np.isnan(seen.ratios)).all():
+    absent = np.abs(seen.ratios) < LACKING
+    lacking = absent & (seen.sizes < SMALL)
+    if lacking.any() and (absent | np.isnan(seen.ratios)).all():
         raise TimeSeriesError(
             f"{name}: the measured torques are without gravity: shares of the description's "
-            f"gravity torques in them are {_listed(torques, seen.ratios, lacking)}. This driver "
+            f"gravity torques in them are {_listed(torques, seen.ratios, absent)}. This driver "
             "subtracts gravity, so that masses cannot be identified, or the arm is mounted "
             "otherwise, see --gravity"
         )
@@ -258,10 +259,11 @@ def check_signs(name: str, torques: Torques, seen: Gravity, fit: _Fit | None) ->
         factors = fit.factors()
         same = np.sign(factors) == np.sign(np.median(factors[wrong]))
         signs = np.where(wrong | (unknown & same), -1.0, 1.0)
-        as_measured = fit.misfit(np.ones(len(signs)))
-        if (signs > 0.0).any() and as_measured < fit.misfit(signs) - DECISIVE:
+        same_sign = fit.misfit(np.ones(len(signs))) < fit.misfit(signs) - DECISIVE
+        if same_sign and torques.gravity.std(axis=0) @ seen.signs > 0.0:
             named = torques.named(wrong)
             return [f"gravity torques of {named} have the opposite sign in the description"]
+        signs = np.where(same_sign, -1.0, signs)
         check_explained(name, torques, fit, signs)
         wrong = signs < 0.0
     if not (seen.signs > 0.0).any() and (wrong | unknown if fit is None else wrong).all():
