@@ -35,7 +35,7 @@ computed, and above which its sign is judged in a motion."""
 EXPLAINED = 0.5
 """Least share of the variance of torques that gravity explains where sign and factor are judged."""
 
-LACKING, SMALL, NOTHING = 0.25, 0.5, 0.1
+LACKING, SMALL, NOTHING = 0.25, 0.7, 0.1
 """Shares of the gravity torques of the description: below the first torques are without gravity,
 below the second they are small, and below the third there are none of them."""
 
@@ -259,7 +259,8 @@ def check_signs(name: str, torques: Torques, seen: Gravity, fit: _Fit | None) ->
         factors = fit.factors()
         same = np.sign(factors) == np.sign(np.median(factors[wrong]))
         signs = np.where(wrong | (unknown & same), -1.0, 1.0)
-        same_sign = fit.misfit(np.ones(len(signs))) < fit.misfit(signs) - DECISIVE
+        reversing = min(fit.misfit(signs), fit.misfit(np.where(wrong, -1.0, 1.0)))
+        same_sign = fit.misfit(np.ones(len(signs))) < reversing - DECISIVE
         if same_sign and torques.gravity.std(axis=0) @ seen.signs > 0.0:
             named = torques.named(wrong)
             return [f"gravity torques of {named} have the opposite sign in the description"]
