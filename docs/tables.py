@@ -91,13 +91,14 @@ def _checks() -> Iterable[str]:
     rows = (
         (
             f"`{one.kind}`",
-            _escaped(one.sentence.replace("{", "*").replace("}", "*")) or "see *evidence*",
-            " and ".join([*["stops"] * one.stops, *["forbids"] * one.forbids]),
+            re.sub(r"{(\w+)[^}]*}", r"*\1*", _escaped(one.sentence)) or "what the motion shows",
+            "yes" if one.stops else "",
+            "yes" if one.forbids else "",
             DOUBT_NAMES[one.doubt] if one.stops else "",
         )
         for one in CHECKS
     )
-    yield from _table("check, sentence, it, doubt", rows)
+    yield from _table("check, sentence, stops, forbids, doubt", rows)
 
 
 NOT_SETTINGS = (

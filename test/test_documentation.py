@@ -91,7 +91,7 @@ def test_tables_of_the_pages_are_those_of_the_code():
     pages = {page: page.read_text("utf-8") for page in PAGES}
     kinds = {found[2] for text in pages.values() for found in tables.MARKED.finditer(text)}
     of_nodes = {f"{kind} {node}" for kind in ("topics", "parameters") for node in INTERFACES}
-    assert kinds == {"commands", "settings", *of_nodes}
+    assert kinds == {"checks", "commands", "settings", *of_nodes}
     stale = [str(page) for page, text in pages.items() if tables.filled(text) != text]
     assert not stale, "run python docs/tables.py"
 

@@ -302,8 +302,8 @@ def compile(
     algorithm and for unknown options, UnknownBodyError, UnknownRepresentationError,
     UnknownBackendError; BackendError if llvmlite is needed and missing.
     """
+    algorithm_of(function).check_model(model)
     selected, arrays, complete = asked_of(function, options)
-    selected.check_model(model)
     return selected.kernel(model, arrays, complete, backend)
 
 

@@ -36,7 +36,7 @@ def problems(guard: Guard, now: float, *, held: bool = False) -> list[str]:
             speed, effort = stopping_speed(joint), stopping_effort(joint)
             if speed:
                 reasons.append(f"{joint.name} {speed}: state a positive one in the URDF")
-            if effort and guard.from_messages:
+            if effort:
                 reasons.append(f"{joint.name} {effort}: state a positive one, or none")
     limited = bool(joints) and all(0.0 < most < math.inf for most in guard.efforts)
     if limited:

@@ -91,8 +91,7 @@ class Guard:
 
     Parameters: ``settings`` name the commanded joints, ``source`` is what the states come from, for
     messages. Torques are those of gravity compensation until :meth:`switch`.
-    ``from_messages`` is false where states that jump or are old are not passed on. After each
-    call, :meth:`due_in` returns when :meth:`tick` must be called.
+    After each call, :meth:`due_in` returns when :meth:`tick` must be called.
 
     Raises UnknownJointError if a joint to be commanded or a fixed one is not in the model,
     ArgumentError if a joint to be commanded mimics another one, ModelError if no joint moves.
@@ -105,7 +104,6 @@ class Guard:
         policy: CommandPolicy,
         *,
         source: str = "states",
-        from_messages: bool = True,
     ) -> None:
         self.model, self.settings, self.source = model, settings, source
         self.policy = policy
@@ -138,10 +136,8 @@ class Guard:
         self.speeds = Speeds(model, self.joints)
         self.frozen_timeout = 0.0
         self.frozen = Frozen(model, self.joints, 0.0)
-        self._continuity = Continuity(model) if from_messages else None
+        self._continuity = Continuity(model)
         self.sources = Sources()
-        self.from_messages = from_messages
-        """Whether states come by ROS, where limits of ros2_control may apply."""
         self.periods = Periods(len(self.joints))
         self._valid_until = -math.inf
         """When the first state of a joint is too old for damping."""
@@ -293,14 +289,12 @@ class Guard:
         NaN where unknown; ``received`` when the state of each commanded joint was received.
         """
         policy = self.policy
-        jump = None
-        if self._continuity is not None:
-            jump = self._continuity.check(state)
-            if jump is not None and not policy.at_rest:
-                self._miss(jump, now)
-                return Answer(policy.command(now), Rejection(jump.kind, jump.reason))
-            if jump is not None:  # a robot at rest may be moved, as simulated ones are
-                self._continuity.note(state)
+        jump = self._continuity.check(state)
+        if jump is not None and not policy.at_rest:
+            self._miss(jump, now)
+            return Answer(policy.command(now), Rejection(jump.kind, jump.reason))
+        if jump is not None:  # a robot at rest may be moved, as simulated ones are
+            self._continuity.note(state)
         self.watch.feed(now)
         self._watch_efforts(efforts, now)
         collisions = self.collisions
@@ -317,11 +311,8 @@ class Guard:
         if resting:  # a robot may be moved, as simulated ones are
             self.doubts.clear()
             self.measured = efforts
-        until: Sequence[float] = ()
-        valid_until = math.inf
-        if self.from_messages:
-            until = self.periods.note(received, self.settings.stale_timeout)
-            valid_until = min(until, default=math.inf)
+        until = self.periods.note(received, self.settings.stale_timeout)
+        valid_until = min(until, default=math.inf)
         if resting or not self._state_period.known:
             stamps = [state.stamps[k] for k in self.joints] if state.stamps else [state.stamp]
             self._state_period.note(stamps)

@@ -220,7 +220,6 @@ class JointInput:
         self.buffers = self._q, self._qd, self._tau
         """Merged positions, velocities and efforts, each (n,), which later measurements change."""
         self._pack = Struct(f"{n}d").pack_into
-        self._pack_all = Struct(f"{3 * n}d").pack_into
         self._near = [math.nan] * n
         """Positions of which reported angles are the nearest equivalents; NaN before the first."""
         self.stamps = [0] * n
@@ -368,30 +367,6 @@ class JointInput:
             self._newest,
             self._efforts,
         )
-
-    def feed(
-        self,
-        coordinates: Sequence[int],
-        positions: list[float],
-        velocities: list[float],
-        efforts: list[float],
-        received: Sequence[float],
-    ) -> tuple[FloatArray, list[float], list[float], list[float], bool]:
-        """Merge measurements of these coordinates that have been checked.
-
-        ``received`` is the time of each in s. Returns all positions as an array, valid until the
-        next call, and as a list; velocities; efforts, NaN where unknown; whether all are new.
-        """
-        if len(coordinates) == len(self.joint_names):
-            self._pack_all(self._whole, 0, *positions, *velocities, *efforts)
-            self.received[:] = received
-            return self._q, positions, velocities, efforts, True
-        columns = zip(coordinates, positions, velocities, efforts, received, strict=True)
-        for k, q, qd, tau, at in columns:
-            self._positions[k], self._velocities[k], self._torques[k] = q, qd, tau
-            self.received[k] = at
-        merged: Any = self._positions.tolist(), self._velocities.tolist(), self._torques.tolist()
-        return self._q, *merged, False
 
     def stale(self, now: float) -> list[str]:
         """Return which joints are not fresh and for how long, in words; empty if all are."""

@@ -131,7 +131,18 @@ class TimeSeries:
         topic: str = "",
         timed: bool = True,
     ) -> TimeSeries:
-        """Return the motion data in a file; see :func:`mbs_dynamics.timeseries.reading.read`."""
+        """Return the motion data in a file.
+
+        .csv, .tsv, .txt: a header, then numbers. .npz: arrays. .db3, .mcap, .bag or a folder: joint
+        states in a bag of ROS, on ``topic`` if there are several. .parquet or a folder: a LeRobot
+        dataset, of which ``topic`` is the number of the episode. .yaml: the points of a
+        JointTrajectory. ``columns`` declares names and units, as ``{"q": "[deg]"}``. Without
+        ``timed`` the rows are still poses: a table needs no time, and t counts them.
+
+        Rows in which a value is missing are left out, and counted in ``notes``; a joint whose rates
+        or torques are all missing, or have no column, has none (NaN). Raises TimeSeriesError for a
+        file that cannot be read, with the option that declares what is lacking.
+        """
         from mbs_dynamics.timeseries.reading import read
 
         return read(path, columns=columns, topic=topic, timed=timed)

@@ -163,6 +163,15 @@ def a_doubt_names_its_part(c: Step) -> Any:
     return ~(stops & wrong)
 
 
+def an_encoder_that_jumped_is_doubted(c: Step) -> Any:
+    """A joint that is stale since its reports agree on another place has a doubted encoder."""
+    stops = _engaged(c.before) & (c.after.mode == STOPPING) & (c.after.fault == STALE[0])
+    n = c.output.torque.shape[-1]
+    at = c.after.fault_joint[:, None] == np.arange(n)
+    jumped = (c.after.refused == 4) & np.isfinite(c.after.suspect)
+    return ~stops | ~(at & jumped).any(axis=-1)
+
+
 VELOCITY_LIMIT = -2
 """Number of the check of reported velocities; set by the test, as those below."""
 
@@ -310,7 +319,7 @@ def unverified_torques_grow_slowly(c: Step) -> Any:
 def what_is_set_is_in_force(c: Step) -> Any:
     """Gravity, loads and gains are those that are set once their ramps are over, in any mode."""
     s, p = c.after, c.settings
-    gravity = (np.abs(s.gravity - p.gravity) <= EPS).all(axis=-1)
+    gravity = ((np.abs(s.gravity - p.gravity) <= EPS) | np.isnan(p.gravity)).all(axis=-1)
     loads = (np.abs(s.loads - p.loads) <= EPS).all(axis=(-2, -1))
     gains = ((s.scale == p.scale) & (s.damping == p.damping)).all(axis=-1)
     over = s.now[:, None] >= np.stack([s.gravity_end, s.loads_end, s.gains_end], axis=-1)
@@ -371,6 +380,7 @@ INVARIANTS: tuple[Callable[[Step], Any], ...] = (
     velocities_that_positions_contradict_do_not_damp,
     a_doubted_state_is_doubted,
     a_doubt_names_its_part,
+    an_encoder_that_jumped_is_doubted,
     a_release_is_obeyed,
     the_arm_has_a_holder,
     drives_hold_after_a_release,

@@ -62,8 +62,9 @@ def settings(layouts: Period, **options: Any) -> Settings:
 
 
 KINDS = (
-    "silent", "nan", "velocity_nan", "jump", "shift", "frozen", "backwards", "future", "effort_nan",
-    "effort_sign", "command_sign", "error", "hot", "apart", "pushed", "law", "law_nan",
+    "silent", "nan", "velocity_nan", "velocity_wild", "jump", "shift", "frozen", "backwards",
+    "future", "effort_nan", "effort_sign", "command_sign", "error", "hot", "apart", "pushed", "law",
+    "law_nan",
 )  # fmt: skip
 """Faults of one joint that begin at random and last some periods."""
 
@@ -171,7 +172,7 @@ class Histories:
             "received": stamp,
             "reported": np.where(self._is("silent"), 0.0, 1.0),
             "q": np.where(self._is("nan"), np.nan, q),
-            "qd": np.where(self._is("velocity_nan"), np.nan, qd),
+            "qd": np.where(self._is("velocity_nan"), np.nan, qd + 12.0 * self._is("velocity_wild")),
             "effort": effort,
             "error": np.where(self._is("error"), 3.0, 0.0),
             "temperature": np.where(self._is("hot"), 120.0, 40.0),
@@ -200,8 +201,9 @@ class Histories:
     def _change_settings(self) -> None:
         """Change gains, gravity or loads of some arms."""
         rng, places = self.rng, self.layouts.settings.places
+        self.settings = self.settings.copy()  # those of the period before may be stored
         for k in np.flatnonzero(rng.random(self.count) < 5e-4):
-            row = self.settings[k] = self.settings[k].copy()
+            row = self.settings[k]
             row[places["gains"].start] += 1.0
             row[places["scale"]] = rng.uniform(0.8, 1.2)
             row[places["damping"]] *= rng.uniform(0.5, 1.5)
@@ -220,7 +222,7 @@ class Histories:
         before = self.state
         result = self.layouts(before, sample, request, self.settings)
         self.state, self.result = result.state, result
-        self.inputs = sample, request, self.settings.copy()
+        self.inputs = sample, request, self.settings
         self._move(self.layouts.output.unpacked(result.output), request[:, 1])
         layouts = self.layouts
         return Step(

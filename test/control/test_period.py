@@ -25,6 +25,7 @@ invariants.VELOCITY_LIMIT = NUMBER["velocity_limit"]
 invariants.DOUBTS = {
     NUMBER["encoder_jump"]: 3.0,
     NUMBER["motors_apart"]: 3.0,
+    NUMBER["velocity_reading"]: 1.0,
     NUMBER["support"]: 4.0,
     NUMBER["drive_error"]: 5.0,
     NUMBER["tracking"]: 5.0,
@@ -105,8 +106,9 @@ def without_hold(s, p, entered, q, begins, now):
     return s
 
 
-DETECTED_BY_OTHERS = {"latched"}
-"""Checks whose place the table of transitions takes: there is no way from a fault to torques."""
+DETECTED_BY_OTHERS = {"latched", "effort_limit"}
+"""Checks beside which others do the same: there is no way from a fault to torques, and gravity
+overloads a joint whose limit is 0. Their sentences tell users why."""
 
 MUTANTS = {
     **{f"no check {c.kind} {k}": without_check(k) for k, c in enumerate(CHECKS)

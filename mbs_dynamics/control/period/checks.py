@@ -360,7 +360,7 @@ CHECKS = (
     ),
     Check(
         "stale",
-        "no valid frames of {joint} for {value:.3f} s; max_age is {limit:g}",
+        "no valid frame of {joint} for {value:.3f} s; max_age is {limit:g}",
         _stale,
         STATE,
     ),

@@ -46,8 +46,7 @@ def with_hold(s: State, p: Settings, entered: Any, q: Any, begins: Any, now: Any
     positions q (n,) where the arm is then, and go on holding those from before if it is gravity
     that is doubted.
     """
-    engaged, can_hold = is_engaged(s.mode), holds(p.can_hold)
-    elapsed = now - s.since
+    can_hold, elapsed = holds(p.can_hold), now - s.since
     fades = 1.0 - min(1.0, max(elapsed, 0.0) / max(p.hand_over, 1e-9))
     hold = select(equal(s.mode, RAMPING_IN), 1.0 * can_hold, s.hold)
     hold = select(equal(s.mode, ON), select(can_hold, min(s.hold, fades), 0.0), hold)
@@ -58,7 +57,6 @@ def with_hold(s: State, p: Settings, entered: Any, q: Any, begins: Any, now: Any
     unheld = any_unknown(s.held)
     held = select(for_each(grips | unheld, len(q)), q, s.held)
     switched = ~equal(1.0 * less(0.0, hold), 1.0 * less(0.0, s.hold))
-    assert engaged is not None
     return s._replace(hold=hold, held=held, switched_at=select(switched, now, s.switched_at))
 
 

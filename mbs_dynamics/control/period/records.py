@@ -17,8 +17,6 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
 
-from mbs_dynamics.checks import FloatArray
-
 Number = Annotated[Any, ()]
 Vector = Annotated[Any, (3,)]
 PerJoint = Annotated[Any, ("n",)]
@@ -378,8 +376,3 @@ class Layout(Generic[R]):
 def sizes_of(n: int, loads: int, checks: Sequence[Any]) -> dict[str, int]:
     """Return sizes for a model with n joints, of which so many bodies may carry loads."""
     return {"n": n, "b": loads, "checks": len(checks)}
-
-
-def as_floats(vector: Any) -> FloatArray:
-    """Return a vector of numbers and conditions as doubles."""
-    return np.asarray(vector, dtype=float)
