@@ -22,8 +22,9 @@ from mbs_dynamics.identification.estimation import (
 )
 from mbs_dynamics.identification.preparation import Stretch, prepared_all, recorded
 from mbs_dynamics.identification.signals import cutoff_of, filtered
-from mbs_dynamics.identification.torque_checks import Torques, check_torques
+from mbs_dynamics.identification.torque_checks import Torques, check_torques, check_unit
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel, stacked
+from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model, with_drivetrain
 from mbs_dynamics.model.payloads import Payloads
@@ -145,6 +146,7 @@ def identify(
     for count, speed in enumerate(FRICTION_SPEEDS):
         torque_model, known, held = equations_at(speed)
         if not count:
+            check_ranges(torque_model, known + held, stretches + others, cutoff)
             checked = checked_torques(torque_model, known + held, stretches + others)
 
         def done(share: float, count: int = count) -> None:
@@ -250,6 +252,36 @@ def relative_error(equations: Sequence[Equations], x: FloatArray) -> float:
     return float(np.linalg.norm(A @ x - b) / np.linalg.norm(b))
 
 
+def check_ranges(
+    torque_model: TorqueModel,
+    equations: Sequence[Equations],
+    stretches: Sequence[Stretch],
+    cutoff: float,
+) -> None:
+    """Raise TimeSeriesError for positions in per cent of the ranges that were declared as degrees.
+
+    Such positions are within all limits. ``equations`` are those of the positions as declared.
+    """
+    model, places = torque_model.model, torque_model.places
+    low, high = model.lower[places], model.upper[places]
+    turning = all(model.joint(name).turns for name in torque_model.joints)
+    largest = max(float(np.abs(one.series.q).max()) for one in stretches)
+    if not turning or not bounded(low, high).all() or largest > np.radians(100.0):
+        return
+    others = []
+    for one in stretches:
+        q = 0.5 * (low + high) + 0.5 * (high - low) * np.degrees(one.series.q) / 100.0
+        converted = one._replace(series=replace(one.series, q=q, qd=None))
+        others.append(torque_model.equations(filtered(converted, cutoff), cutoff))
+    check_unit(
+        ", ".join(dict.fromkeys(one.series.name for one in stretches)),
+        torques_of(torque_model, equations),
+        torques_of(torque_model, others),
+        "per cent of the ranges of the joints, -100 to 100, that were declared as degrees: convert "
+        "them to rad, as lower + (upper - lower) (p + 100) / 200",
+    )
+
+
 def checked_torques(
     torque_model: TorqueModel, equations: Sequence[Equations], stretches: Sequence[Stretch]
 ) -> list[str]:
@@ -284,6 +316,7 @@ def equations_of(
     torque_model = TorqueModel(model, stretches[0].series.joints, friction_speed)
     equations = [torque_model.equations(filtered(one, cutoff), cutoff) for one in stretches]
     if check:
+        check_ranges(torque_model, equations, stretches, cutoff)
         notes += checked_torques(torque_model, equations, stretches)
     return torque_model, equations, notes
 

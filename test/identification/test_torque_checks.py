@@ -152,10 +152,11 @@ def test_positions_in_per_cent_of_the_ranges_are_rejected():
 def test_positions_in_per_cent_that_are_declared_as_degrees_are_named(reach):
     right = recorded(4, duration=12.0, rate=100.0, reach=reach, velocities=False)
     middle, half = 0.5 * (TRUE.upper + TRUE.lower), 0.5 * (TRUE.upper - TRUE.lower)
-    declared = replace(right, q=np.radians(100.0 * (right.q - middle) / half))
+    percent = 100.0 * (right.q - middle) / half
+    declared = replace(right, q=np.radians(percent), declared=frozenset({"q"}))
     assert (np.abs(declared.q) < TRUE.upper).all()
     refused(declared, "per cent of the ranges", "convert them", model=wrong())
-    with pytest.raises(RecordingError, match="per cent of the ranges"):
+    with pytest.raises(TimeSeriesError, match="per cent of the ranges"):
         identify(TRUE, [declared])
     validate(wrong(), right)
 
@@ -281,7 +282,7 @@ def test_a_load_is_not_found_in_torques_without_the_weight_of_the_arm(mass):
     load = with_load(mass)
     tau = load.tau - mbs.gravity_torques(TRUE, load.q)
     for model in (TRUE, wrong()):
-        with pytest.raises(RecordingError, match=r"weight of the arm.*without gravity"):
+        with pytest.raises(TimeSeriesError, match=r"weight of the arm.*without gravity"):
             identify_payload(model, replace(load, tau=tau), "tool")
 
 
@@ -290,3 +291,18 @@ def test_a_load_is_found_with_a_description_whose_masses_are_wrong():
         found = identify_payload(wrong(seed, share=0.6), with_load(5.0), "tool")
         assert found.better
         assert found.inertia.mass == pytest.approx(5.0, abs=1.0)
+
+
+def test_right_torques_pass_where_the_described_gravity_of_a_joint_is_opposite():
+    forearm = TRUE.bodies[3].inertia
+    com, tensor = np.array([0.0, 0.0, -0.4]), np.asarray(forearm.tensor_at_com)
+    opposite = type(forearm).from_com(4.0 * forearm.mass, com, tensor)
+    bodies = (*TRUE.bodies[:3], replace(TRUE.bodies[3], inertia=opposite), *TRUE.bodies[4:])
+    _, notes = validate(replace(TRUE, bodies=bodies), RIGHT)
+    assert "gravity torques of joint4 have the opposite sign in the description" in notes
+
+
+def test_friction_that_is_most_of_a_torque_is_not_taken_for_that_of_another_motion():
+    base = np.where(ALL == 0, 30.0, 0.0)  # N m of joint1, whose inertial torques are 2 N m
+    stiff = RIGHT.tau + base * np.tanh(RIGHT.qd / 0.1)
+    assert validate(TRUE, replace(RIGHT, tau=stiff))[0].description > 0.1
