@@ -93,6 +93,7 @@ setup(
             "gymnasium",  # small, with MJCF of fourteen robots
             "xacro",
             "matplotlib>=3.7",
+            "pyarrow>=14",
             "scipy>=1.11",
             "rosbags>=0.10",
             "casadi>=3.6",
