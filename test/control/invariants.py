@@ -346,6 +346,14 @@ def positions_are_unwrapped(c: Step) -> Any:
     return _all((~new | (np.abs(off) < 1e-6)) & whole & (~(new & known & turns) | step))
 
 
+def positions_that_torques_follow_do_not_jump(c: Step) -> Any:
+    """No position of an engaged arm is farther from the one before than twice its speed allows."""
+    step = np.abs(c.after.q - c.before.q)
+    elapsed = np.maximum(c.after.stamp - c.before.stamp, 0.0)
+    fine = step <= 0.05 + 2.0 * c.settings.fastest * elapsed + EPS
+    return ~_engaged(c.before) | _all(fine)
+
+
 def nothing_is_commanded_at_the_end(c: Step) -> Any:
     """A disabled arm that no drive holds is given no torque, and is told so."""
     rests = (c.after.mode == OFF) & (c.after.hold == 0.0)
@@ -402,6 +410,7 @@ INVARIANTS: tuple[Callable[[Step], Any], ...] = (
     what_is_set_is_in_force,
     ramps_end,
     positions_are_unwrapped,
+    positions_that_torques_follow_do_not_jump,
     nothing_is_commanded_at_the_end,
     damping_follows_new_states_alone,
 )

@@ -407,7 +407,7 @@ CHECKS = (
         _no_effort,
         forbids=False,
     ),
-    Check("support", "", _support, GRAVITY, forbids=False),
+    Check("support", "", _support, GRAVITY),
     Check("opposed", "", _opposed, stops=False),
     Check(
         "saturated",
