@@ -194,10 +194,9 @@ class GuardedArm:
         self._x: Sample = self._period.sample.unpacked(self._sample)
         self._pack = Struct(f"{len(self._sample)}d").pack_into
         self._ones = [1.0] * model.n
-        floats = self._period.sample.places["floats"].start
         row = self._sample.tolist()
-        self._nothing, self._rest = row[1 : 1 + 8 * model.n], row[1 + 8 * model.n :]
-        self._floats = floats
+        self._unreported, self._rest = row[1 : 1 + 8 * model.n], row[1 + 8 * model.n :]
+        self._floats = self._period.sample.places["floats"].start
         self._following = Following(model, self.joints, self.settings)
         self._collisions: CollisionReaction | None = None
         if self.settings.collision_file:
@@ -338,13 +337,10 @@ class GuardedArm:
             reasons.append(
                 "the description of the robot states no mass: all gravity torques are zero"
             )
+        if self._fault is not None:
+            reasons.append(f"a fault is latched: {self._fault}; clear it first")
         state, verdict = self._tried(t, transitions.ENABLE)
         reasons += problems(verdict, state, self.model.joint_names)
-        if self._fault is not None:
-            reasons[:] = [
-                f"a fault is latched: {self._fault}; clear it first" if "latched" in one else one
-                for one in reasons
-            ]
         if not reasons:
             try:
                 self._following.check(self._model_in_force(), self._resting(t))
@@ -421,9 +417,8 @@ class GuardedArm:
         load = LinkLoad(link, float(mass), (x, y, z), ((0.0,) * 3,) * 3)
         check_load(load)
         loads = replaced(self._loads, load)
-        parameters = self._parameters_of(loads)
         before = self._load_parameters, self._set, self._settings
-        self._load_parameters = parameters
+        self._load_parameters = self._parameters_of(loads)
         self._apply(time)
         over = self._overload() if mass > 0.0 else ""
         if over:
@@ -604,7 +599,7 @@ class GuardedArm:
                 *temperatures, *self._rest,
             )  # fmt: skip
         else:
-            self._pack(self._sample, 0, t, *self._nothing, *self._rest)
+            self._pack(self._sample, 0, t, *self._unreported, *self._rest)
             x, k = self._x, [self.joints[place] for place in measured.joints]
             x.stamp[k] = x.received[k] = measured.stamps
             x.q[k], x.qd[k], x.effort[k] = measured[1:4]

@@ -62,7 +62,7 @@ def time_does_not_run_backwards(c: Step) -> Any:
 LEGAL = {
     (OFF, RAMPING_IN), (RAMPING_IN, ON), (RAMPING_IN, RAMPING_OUT), (RAMPING_IN, STOPPING),
     (ON, RAMPING_OUT), (ON, STOPPING), (RAMPING_OUT, OFF), (STOPPING, FAULT), (FAULT, OFF),
-    (FAULT, RAMPING_OUT),
+    (FAULT, RAMPING_OUT), (RAMPING_OUT, RAMPING_IN),
 }  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def a_fault_stays_until_it_is_cleared(c: Step) -> Any:
 
 
 def _begins(c: Step) -> Any:
-    return (c.before.mode == OFF) & (c.after.mode == RAMPING_IN)
+    return np.isin(c.before.mode, (OFF, RAMPING_OUT)) & (c.after.mode == RAMPING_IN)
 
 
 def torques_begin_by_request(c: Step) -> Any:
@@ -161,6 +161,29 @@ def a_doubt_names_its_part(c: Step) -> Any:
     for number, doubt in DOUBTS.items():
         wrong |= (c.after.fault == number) & (c.after.doubt != doubt)
     return ~(stops & wrong)
+
+
+def a_request_to_clear_clears_everything(c: Step) -> Any:
+    """A disabled arm that is cleared has neither a fault nor evidence against its torques."""
+    asked = (c.request.action == 3) & np.isin(c.before.mode, (OFF, FAULT)) & (c.after.mode == OFF)
+    return ~asked | ((c.after.fault == 0.0) & (c.after.opposed == 0.0))
+
+
+def torques_begin_when_asked(c: Step) -> Any:
+    """A request that no check forbids is not ignored."""
+    asked = (c.request.action == 1) & np.isin(c.before.mode, (OFF, RAMPING_OUT))
+    free = np.isnan(c.verdict.joint[:, FORBIDDING]).all(axis=-1)
+    return ~(asked & free) | (c.after.mode == RAMPING_IN)
+
+
+FORBIDDING: tuple[int, ...] = ()
+"""Places of the checks that forbid to enable torques; set by the test."""
+
+
+def limit_springs_are_numbers(c: Step) -> Any:
+    """Limit springs begin somewhere, whatever is known of the joints."""
+    begins = [c.after.spring_low, c.after.spring_high]
+    return _all(np.isfinite(np.concatenate(begins, axis=-1)))
 
 
 def an_encoder_that_jumped_is_doubted(c: Step) -> Any:
@@ -389,6 +412,9 @@ INVARIANTS: tuple[Callable[[Step], Any], ...] = (
     a_doubted_state_is_doubted,
     a_doubt_names_its_part,
     an_encoder_that_jumped_is_doubted,
+    a_request_to_clear_clears_everything,
+    torques_begin_when_asked,
+    limit_springs_are_numbers,
     a_release_is_obeyed,
     the_arm_has_a_holder,
     drives_hold_after_a_release,

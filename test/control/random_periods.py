@@ -55,7 +55,7 @@ def settings(layouts: Period, **options: Any) -> Settings:
         "drive_damping": np.array([15.0, 5.0, 0.5]), "slip": 0.1 * one, "on_fault": 0.0,
         "ramp_in": 0.1, "ramp_out": 0.5, "hand_over": 0.1, "settle_time": 0.5, "filter": 0.0,
         "gravity": np.array([0.0, 0.0, -9.81]),
-        "loads": np.zeros((len(layouts.model.body_names), 10)), "loads_time": 0.3, "gains": 0.0,
+        "loads": np.zeros((len(layouts.model.body_names), 10)), "loads_time": 0.3,
         "scale": one, "damping": np.array([0.5, 0.3, 0.05]), "friction": 0.1 * one, "zone": 0.1,
     }  # fmt: skip
     return Settings(**(given | options))
@@ -204,7 +204,6 @@ class Histories:
         self.settings = self.settings.copy()  # those of the period before may be stored
         for k in np.flatnonzero(rng.random(self.count) < 5e-4):
             row = self.settings[k]
-            row[places["gains"].start] += 1.0
             row[places["scale"]] = rng.uniform(0.8, 1.2)
             row[places["damping"]] *= rng.uniform(0.5, 1.5)
             if rng.random() < 0.02:

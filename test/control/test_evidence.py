@@ -134,3 +134,15 @@ def test_torques_of_the_wrong_sign_are_found_before_the_drives_let_go(efforts, j
     bench.run(2.0)
     assert bench.arm.state == "fault"
     assert bench.moved < 0.15
+
+
+def test_evidence_against_torques_is_cleared_without_a_fault():
+    bench = Arm(carried=1.0, kp=5.0, braked=True).run(0.1)
+    assert bench.arm.hold(bench.t) == []
+    bench.run(0.004)
+    bench.braked = False
+    bench.run(2.0)
+    assert bench.arm.fault is None
+    assert any("rises" in one or "other efforts" in one for one in bench.arm.problems(bench.t))
+    bench.arm.clear(bench.t)
+    assert not any("rises" in one or "other efforts" in one for one in bench.arm.problems(bench.t))

@@ -327,3 +327,22 @@ def test_drives_that_come_back_do_not_throw_the_arm(reports):
     assert loop.bus.moved < 0.5  # of 5.2 without
     if reports:
         assert any("does not hold it" in event for event in loop.events)
+
+
+# -- requests at once after one another ------------------------------------------------------------
+
+
+def test_an_arm_that_is_disabled_can_be_enabled_at_once():
+    loop = Loop().enabled()
+    loop.arm.disable(loop.now)
+    assert loop.arm.enable(loop.now) == []
+    assert loop.arm.state == "ramping in"
+    loop.run(1.5)
+    assert loop.arm.state == "enabled"
+
+
+def test_limit_springs_act_whatever_was_asked_before_the_first_frame():
+    loop = Loop()
+    loop.arm.clear(loop.now)
+    loop.enabled()
+    assert np.isfinite(loop.arm.state_record.spring_low).all()

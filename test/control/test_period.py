@@ -21,6 +21,7 @@ from mbs_dynamics.control.period.transitions import TRANSITIONS
 NUMBER = {check.kind: k + 1 for k, check in reversed(list(enumerate(CHECKS)))}
 invariants.STALE = (NUMBER["stale"], NUMBER["encoder_jump"])
 invariants.UNTRUSTED = (NUMBER["stale"], NUMBER["frozen"])
+invariants.FORBIDDING = tuple(k for k, check in enumerate(CHECKS) if check.forbids)
 invariants.VELOCITY_LIMIT = NUMBER["velocity_limit"]
 invariants.DOUBTS = {
     NUMBER["encoder_jump"]: 3.0,

@@ -28,6 +28,7 @@ from mbs_dynamics.control.period.measurement import Measured
 from mbs_dynamics.control.period.records import (
     LAG,
     NEVER,
+    SWITCHING,
     Request,
     Sample,
     Settings,
@@ -65,9 +66,6 @@ LEARNED, QUIET = 50.0, 0.3
 
 STOOD = 5.0
 """Number of successive periods in which the time may stand still, or be no number."""
-
-SWITCHING = 0.03
-"""Time in s in which drives that start or stop to control positions may exert no torque."""
 
 DEVIATIONS, SMALL_DEVIATIONS = 5.0, 15.0
 """Number of successive deviations of an effort after which its motor is doubted: beyond the
@@ -367,7 +365,7 @@ CHECKS = (
     Check("refused", "{joint}: the latest report was not used", _refused, stops=False),
     Check(
         "position_limit",
-        "{joint} is at {value:.4g}; valid is up to {limit:.4g}, position_margin included",
+        "{joint} is at {value:.4g}; its limit is {limit:.4g}, position_margin included",
         _position,
     ),
     Check(

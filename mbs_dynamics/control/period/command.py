@@ -97,9 +97,8 @@ def wanted(
     ramp = select(less(elapsed, p.ramp_in), elapsed / max(p.ramp_in, 1e-9), 1.0)
     share = select(equal(s.mode, RAMPING_IN), min(ramp, s.most_share), s.share)
     share = select(equal(s.mode, ON), 1.0, share)
-    share = select(~engaged & equal(s.hold, 1.0), s.most_share, share)
-
     held_by_drives = ~engaged & equal(s.hold, 1.0)
+    share = select(held_by_drives, s.most_share, share)
     g = select(for_each(held_by_drives, n), g_held, t.gravity)
     base = s.start + share * (g - s.start)
 
@@ -170,6 +169,7 @@ def output(s: State, p: Settings, g_held: Any) -> Output:
     fault = ~for_each(engaged, n)
     motor, encoder = at_fault(s, MOTOR) & fault, at_fault(s, ENCODER) & fault
     # a doubted motor holds what its torque would hold, through its position loop
+    motor = motor & less(abs(g_held), NEVER)
     stretched = s.held + select(motor, g_held / max(p.stiffness, 1e-9), 0.0 * s.held)
     position = select(for_each(less(0.0, s.hold), n), stretched, s.q) - s.turned
     active = less(0.0, s.hold) | engaged | less(0.0, sum(abs(s.command)))

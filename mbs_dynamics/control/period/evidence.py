@@ -25,7 +25,8 @@ from mbs_dynamics.control.period.logic import (
     largest,
 )
 from mbs_dynamics.control.period.measurement import Measured
-from mbs_dynamics.control.period.records import Sample, Settings, State
+from mbs_dynamics.control.period.records import SWITCHING, Sample, Settings, State
+from mbs_dynamics.control.period.transitions import ON
 
 RISES, SINKS, DISAGREES = 1.0, 2.0, 3.0
 """What contradicts the torques: the arm rises, it sinks faster and faster under the whole of them,
@@ -125,16 +126,16 @@ def disagreement(effort: Any, needed: Any, p: Settings) -> tuple[Any, Any]:
     )
 
 
-def begun(s: State, q: Any, begins: Any, ends: Any, verified: Any) -> State:
-    """Return a state in which an arm at positions q (n,) is watched anew, or no longer.
+def begun(s: State, q: Any, begins: Any, verified: Any) -> State:
+    """Return a state in which an arm at positions q (n,) is watched anew, if it ``begins`` now.
 
-    ``begins`` and ``ends`` are the conditions for both; ``verified``: nothing need be watched.
+    It is not watched any more where its torques are ``verified``.
     """
     watched = begins & ~verified
     return s._replace(
-        weighing=select(begins, 1.0 * ~verified, select(ends, 0.0, s.weighing)),
+        weighing=select(begins, 1.0 * ~verified, s.weighing),
         proven=select(watched, 0.0, s.proven),
-        most_share=select(begins, 1.0 * verified, select(ends, 1.0, s.most_share)),
+        most_share=select(begins, 1.0 * verified, s.most_share),
         first_q=select(watched, q, s.first_q),
         lowest_q=select(watched, q, s.lowest_q),
         lowest=select(watched, 0.0, s.lowest),
@@ -165,7 +166,7 @@ def weighed(
     lowest, lowest_q = select(lower, mean, s.lowest), select(lower, m.q, s.lowest_q)
     drives_hold, drives_alone = less(0.0, s.hold), equal(s.hold, 1.0)
     sprung = holds(s.sprung) | drives_hold
-    alone = equal(s.hold, 0.0) & less_equal(s.switched_at + 0.03, now)
+    alone = equal(s.hold, 0.0) & less_equal(SWITCHING, now - s.switched_at)
     floats = holds(x.floats)
 
     # it rises, or sinks faster and faster
@@ -221,7 +222,7 @@ def weighed(
     share = select(fails & against, 0.0, select(fails, s.most_share, share))
 
     # whole torques that are not contradicted for some time are right
-    rests = (engaged & equal(s.mode, 2.0) & equal(s.hold, 0.0)) | (
+    rests = (engaged & equal(s.mode, ON) & equal(s.hold, 0.0)) | (
         ~engaged & less(s.whole_at, math.inf)
     )
     alone_since = select(rests & ~fails, min(s.alone_since, now), math.inf)

@@ -133,6 +133,7 @@ def period(
     seen = checks.watched(s, x, p, m, engaged)
     finite = all_of(less(abs(g), NEVER) | isnan(candidate))
     law_fails = ~all_of(less(abs(x.law), NEVER))
+    x = x._replace(law=select(for_each(law_fails, n), 0.0, x.law))
     context = checks.Context(
         s, x, r, p, m, seen, shows, engaged, pause, stood, g, law_fails, finite
     )
@@ -153,7 +154,8 @@ def period(
     entered = ~equal(mode, s.mode)
     stops = entered & equal(mode, transitions.STOPPING)
     enables = entered & equal(mode, transitions.RAMPING_IN)
-    clears = entered & equal(mode, transitions.OFF) & equal(s.mode, transitions.FAULT)
+    clears = entered & equal(mode, transitions.OFF) & ~equal(s.fault, 0.0)
+    clears = clears | (equal(r.action, transitions.CLEAR) & equal(s.mode, transitions.OFF))
     external = stops & equal(code, 0.0)
     usable = ~any_of(less_equal(p.timeout, now - m.received))
     grips = transitions.begins_to_hold(s, r, p.can_hold, usable)
@@ -173,7 +175,8 @@ def period(
     smooth = select(m.new, s.smooth + share * (within - s.smooth), s.smooth)
 
     # the record so far
-    supported = ~at_rest | (equal(s.hold, 1.0) & holds(s.proven))
+    supported = ~at_rest & (holds(s.verified) | holds(s.proven))
+    supported = supported | (equal(s.hold, 1.0) & holds(s.proven))
     measures = less(0.0, p.effort_check) & evidence.shown(m.effort, p)
     supported = supported | (measures & (equal(s.hold, 1.0) | ~evidence.idle(m.effort, p)))
     start = select(for_each(at_rest & holds(p.starts_from_effort), n), m.effort, s.command)
@@ -183,7 +186,7 @@ def period(
         stood=stood,
         mode=mode,
         since=select(entered | grips, now, s.since),
-        fault=select(stops, select(external, -1.0, code), select(clears, 0.0, s.fault)),
+        fault=select(stops, select(external, -1.0, code), select(clears | enables, 0.0, s.fault)),
         fault_joint=select(stops, joint, s.fault_joint),
         fault_value=select(stops, value, s.fault_value),
         fault_limit=select(stops, limit, s.fault_limit),
@@ -206,7 +209,7 @@ def period(
         deviations=select(for_each(enables, n), 0.0, s.deviations),
         opposed=select(clears, 0.0, s.opposed),
     )
-    s = evidence.begun(s, m.q, resets, enables & supported, enables & supported)
+    s = evidence.begun(s, m.q, resets, enables & supported)
     s = ramps.with_springs_at(s, m.q, enables)
 
     # torques, and the command within all limits
@@ -240,7 +243,8 @@ def initial(layouts: Period, p: Settings) -> State:
     low, high = p.spring_low + p.zone, p.spring_high - p.zone
     filled = State(**unknown)._replace(
         gravity=p.gravity, gravity_goal=p.gravity, loads=p.loads, loads_goal=p.loads,
-        scale=p.scale, damping=p.damping, friction=p.friction, zone=p.zone, gains_goal=p.gains,
+        scale=p.scale, damping=p.damping, friction=p.friction, zone=p.zone, zone_goal=p.zone,
+        scale_goal=p.scale, damping_goal=p.damping, friction_goal=p.friction,
         spring_low=low, spring_high=high,
     )  # fmt: skip
     vector = layouts.state.packed(filled).astype(float)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mbs_dynamics.compiler import equal, less, max, min, select
+from mbs_dynamics.compiler import equal, isnan, less, max, min, select
 from mbs_dynamics.control.period.logic import any_of, for_each
 from mbs_dynamics.control.period.records import Settings, State
 
@@ -32,7 +32,11 @@ def with_parameters(s: State, p: Settings, now: Any, dt: Any, at_rest: Any, q: A
     """
     new_gravity = any_of(~equal(p.gravity, s.gravity_goal))
     new_loads = any_of(~equal(p.loads.ravel(), s.loads_goal.ravel())) if p.loads.size else False
-    new_gains = ~equal(p.gains, s.gains_goal)
+    new_gains = ~equal(p.zone, s.zone_goal) | any_of(
+        ~equal(p.scale, s.scale_goal)
+        | ~equal(p.damping, s.damping_goal)
+        | ~equal(p.friction, s.friction_goal)
+    )
     ramp = select(at_rest, 0.0, p.ramp_out)
     gravity_end = select(new_gravity, now + ramp, select(at_rest, now, s.gravity_end))
     loads_end = select(
@@ -44,6 +48,8 @@ def with_parameters(s: State, p: Settings, now: Any, dt: Any, at_rest: Any, q: A
     zone = ramped(s.zone, p.zone, gains_end, now, dt)
     width = min(zone, 0.25 * (p.spring_high - p.spring_low))
     low, high = p.spring_low + width, p.spring_high - width
+    low_q = select(isnan(q), s.spring_low, q)
+    high_q = select(isnan(q), s.spring_high, q)
     return s._replace(
         gravity=ramped(s.gravity, p.gravity, gravity_end, now, dt),
         gravity_goal=p.gravity,
@@ -55,10 +61,13 @@ def with_parameters(s: State, p: Settings, now: Any, dt: Any, at_rest: Any, q: A
         damping=ramped(s.damping, p.damping, gains_end, now, dt),
         friction=ramped(s.friction, p.friction, gains_end, now, dt),
         zone=zone,
-        gains_goal=p.gains,
+        scale_goal=p.scale,
+        damping_goal=p.damping,
+        friction_goal=p.friction,
+        zone_goal=p.zone,
         gains_end=gains_end,
-        spring_low=min(low, max(s.spring_low, q)),
-        spring_high=max(high, min(s.spring_high, q)),
+        spring_low=min(low, max(s.spring_low, low_q)),
+        spring_high=max(high, min(s.spring_high, high_q)),
     )
 
 

@@ -24,6 +24,9 @@ PerLoad = Annotated[Any, ("b", 10)]
 NEVER = 1e12
 """A limit that nothing exceeds. An infinite one would make NaN of zero."""
 
+SWITCHING = 0.03
+"""Time in s in which drives that start or stop to control positions may exert no torque."""
+
 LAG = 4
 """Number of commands of which a measured effort may be that of the oldest."""
 LatestPerJoint = Annotated[Any, (LAG, "n")]
@@ -128,8 +131,10 @@ class State(NamedTuple):
     """Coulomb friction that is compensated, in N m or N, in force."""
     zone: Number
     """Length of the limit springs in force, in rad or m."""
-    gains_goal: Number
-    """Number of the gains that are aimed at."""
+    scale_goal: PerJoint
+    damping_goal: PerJoint
+    friction_goal: PerJoint
+    zone_goal: Number
     gains_end: Number
     settling: Number
     """When the damping of the momentum ends."""
@@ -289,8 +294,6 @@ class Settings(NamedTuple):
     loads: PerLoad
     loads_time: Number
     """Time in which loads change."""
-    gains: Number
-    """A number that differs if any of the gains below does."""
     scale: PerJoint
     damping: PerJoint
     friction: PerJoint

@@ -37,6 +37,9 @@ REFUSED = {
 }
 
 
+FORBIDDING = tuple(check.kind for check in CHECKS if check.forbids and check.kind != "latched")
+
+
 def sentence(
     k: int, joint: float, value: float, limit: float, s: State, names: Sequence[str]
 ) -> str:
@@ -57,14 +60,16 @@ def sentence(
 
 
 def problems(v: Verdict, s: State, names: Sequence[str], kinds: Sequence[str] = ()) -> list[str]:
-    """Return what checks of these kinds have found, by default all that forbid to enable torques.
+    """Return what checks of these kinds have found.
 
+    By default all that forbid to enable torques, but "latched", whose fault the caller can name.
     ``names`` are those of the joints.
     """
+    kinds = kinds or FORBIDDING
     return [
         sentence(k, float(v.joint[k]), float(v.value[k]), float(v.limit[k]), s, names)
         for k, check in enumerate(CHECKS)
-        if (check.kind in kinds if kinds else check.forbids) and not math.isnan(v.joint[k])
+        if check.kind in kinds and not math.isnan(v.joint[k])
     ]
 
 

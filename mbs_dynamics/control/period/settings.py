@@ -63,7 +63,6 @@ def period_settings(
     coulomb = [
         model.joints[k].friction if x < 0.0 else x for x, k in zip(given.friction, own, strict=True)
     ]
-    gains = [given.gravity_scale, given.damping, given.friction, given.friction_scale]
     return Settings(
         commanded=of_commanded(1.0),
         turning=np.array(turning(model), dtype=float),
@@ -100,7 +99,6 @@ def period_settings(
         gravity=gravity,
         loads=loads,
         loads_time=given.ramp_time if loads_time is None else loads_time,
-        gains=float(hash((*gains, given.limit_zone)) % 2**40),
         scale=of_commanded(given.gravity_scale),
         damping=of_commanded(given.damping),
         friction=of_commanded(np.multiply(min(given.friction_scale, LARGEST_SHARE), coulomb)),

@@ -19,8 +19,8 @@ import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler import abs, less, max, min, select, sqrt
-from mbs_dynamics.control.period.logic import all_of, largest
-from mbs_dynamics.control.period.records import NEVER, Sample, Settings, State
+from mbs_dynamics.control.period.logic import largest
+from mbs_dynamics.control.period.records import Sample, Settings, State
 from mbs_dynamics.representation.tree import Tree
 
 FRICTION_SPEED = 0.05
@@ -39,8 +39,6 @@ class Torques(NamedTuple):
     gravity: Any
     damping: Any
     assist: Any
-    law_fails: Any
-    """The condition that a law returned a NaN or an absurd torque."""
 
 
 def gravity_torques(tree: Tree, s: State, q: Any, representation: str) -> Any:
@@ -68,5 +66,4 @@ def torques(
     w = LIMIT_FREQUENCY
     spring = inertia * (w * w * depth + 2.0 * w * share * qd)
     assist = assist - select(less(0.0, s.zone), spring, 0.0 * spring)
-    fine = all_of(less(abs(x.law), NEVER))
-    return Torques(g, damping, assist + select(fine, x.law, 0.0 * g), ~fine)
+    return Torques(g, damping, assist + x.law)

@@ -3,6 +3,7 @@
 """The modes of an arm under guard, and the one table of what leads from one to another.
 
     off -> ramping_in -> on -> ramping_out -> off        ramping_in, on -> stopping -> fault
+    ramping_out -> ramping_in
 
 Holding is no mode: a share, from 0 to 1, of the gains of the drives' position loops.
 """
@@ -55,7 +56,7 @@ TRANSITIONS = (
     Transition(ENGAGED, "fails", STOPPING),
     Transition(ENGAGED, "tripped", STOPPING),
     Transition(ENGAGED, "disabled", RAMPING_OUT),
-    Transition((OFF,), "enabled", RAMPING_IN),
+    Transition((OFF, RAMPING_OUT), "enabled", RAMPING_IN),
     Transition((FAULT,), "cleared while torques act", RAMPING_OUT),
     Transition((FAULT,), "cleared", OFF),
     Transition((RAMPING_IN,), "ramped", ON),
