@@ -83,7 +83,7 @@ def coordinates(model: Tree, joints: Sequence[int | str]) -> tuple[int, ...]:
                 raise UnknownJointError(joint, model.joint_names)
             if model.model.joint(joint).nv > 1:
                 raise ArgumentError(
-                    f"joints: {joint!r} has several velocities, of which one is named by its index"
+                    f"joints: {joint!r} has several velocities; name one by its index"
                 )
             indices.append(model.model.joint(joint).coordinate)
         elif isinstance(joint, (int, np.integer)) and 0 <= joint < model.n:

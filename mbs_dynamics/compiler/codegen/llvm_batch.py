@@ -82,8 +82,8 @@ def driver(lanes: int) -> builder.Function:
 def moves(prototype: Prototype, lanes: int) -> builder.Function:
     """Return ``void mbs.load_tile(port, states, stride)``: from the array to the scratch area.
 
-    Or ``mbs.store_tile``: back. Square blocks are moved, of which each state is a row. The last one
-    of rows that are longer than a vector ends where they do.
+    ``mbs.store_tile`` is the way back. It moves square blocks, in which each row is a state. If
+    rows are longer than a vector, the last block ends where they do.
     """
     f = builder.Function(prototype)
     port, base, stride = f.parameters
@@ -94,7 +94,7 @@ def moves(prototype: Prototype, lanes: int) -> builder.Function:
         rows.append(rows[-1].byte(stride))
 
     def move(first: builder.Operand, mask: builder.Value | None = None) -> None:
-        """Emit the move of a block, of which the first column has this number."""
+        """Emit the move of the block that begins with this column."""
         starts = [row.at(first) for row in rows]
         if prototype is LOAD_TILE:
             column = scratch.to(Pointer(kind)).at(first)

@@ -44,8 +44,8 @@ HALF_PI = (
     float.fromhex("0x1.110b460000000p-26"),
     float.fromhex("0x1.1a62633145c07p-54"),
 )
-"""pi/2 as a sum, of which the first two have 26 bits: their multiples by integers below 2^27 are
-exact."""
+"""pi/2 as a sum of three numbers. The first two have 26 bits, so that their products with integers
+below 2^27 are exact."""
 
 
 def sines(lanes: int) -> builder.Prototype:

@@ -305,7 +305,7 @@ class Graph:
 
     def __init__(self, name: str = "the function") -> None:
         self.name = name
-        """That of what is traced, for messages."""
+        """Name of the traced function, for messages."""
         self.nodes: list[Node] = []
         """Arguments before their users."""
         self.known: dict[tuple[Any, ...], Node] = {}

@@ -26,7 +26,7 @@ OLDEST = (0, 45)
 """The first version of llvmlite whose LLVM reads the IR of this package."""
 
 LEVEL = 1
-"""Of optimisation: as fast as 3 on straight-line code, and compiles far sooner."""
+"""Optimisation level: code as fast as that of level 3 where it is straight, compiled far sooner."""
 
 CODE = (
     {"codemodel": "small", "reloc": "pic"}
