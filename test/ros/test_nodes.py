@@ -28,6 +28,7 @@ from waiting import TIMEOUT
 from mbs_dynamics.control.force_sensor import Calibration
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.dynamics.interface import PUBLISHED
 from mbs_dynamics.ros.entry_points import INTERFACES, interface_of
 from mbs_dynamics.ros.node_base import message_type, profile
 
@@ -121,10 +122,7 @@ def page_of(name):
 
 REQUESTED = {
     "dynamics_node": {
-        **{f"publish_{one}": True for one in ("velocities", "mass_matrix", "energy", "markers")},
-        **{f"publish_{one}": True for one in ("external_torques", "tool_wrench", "center_of_mass")},
-        "publish_desired_torques": True,
-        "estimate_payload": True,
+        "publish": PUBLISHED,
         "joint_wrenches": ["joint4"],
     },
     "gravity_compensation_node": {"use_imu": True},
@@ -275,7 +273,7 @@ def test_callbacks_exclude_one_another_in_several_threads(start):
 
 
 def test_parameters_of_other_nodes_are_ignored_and_named(start, capfd):
-    assert start("dynamics_node", publish_twists=False, ramp_time=1.0)
+    assert start("dynamics_node", max_rate=10.0, ramp_time=1.0)
     assert "no parameters: ramp_time" in capfd.readouterr().err
 
 
@@ -283,11 +281,11 @@ def test_parameters_of_other_nodes_are_ignored_and_named(start, capfd):
     ("name", "values", "said"),
     [
         ("command_watchdog_node", {"timeout": 1.0}, "no parameter 'timeout'"),
-        ("dynamics_node", {"representation": "mixed"}, "publish_twists"),
+        ("dynamics_node", {"representation": "mixed"}, "twists in publish"),
         ("dynamics_node", {"bodies": ["base_link"]}, "base_link"),
         ("dynamics_node", {"gravity": [0.0, -9.81]}, "gravity has shape"),
         ("dynamics_node", {"max_rate": "20"}, "DOUBLE"),
-        ("dynamics_node", {"publish_twist": True}, "did you mean 'publish_twists'"),
+        ("dynamics_node", {"publsh": ["twists"]}, "did you mean 'publish'"),
         ("dynamics_node", {"root": "link1"}, "read-only"),
         ("gravity_compensation_node", {"stale_timeout": 0.0}, "out of range"),
         ("gravity_compensation_node", {"ramp_time": float("nan")}, "ramp_time"),
