@@ -47,6 +47,7 @@ def generate_launch_description():
                 description="Topic of the commands. Empty: as in params_file.",
             ),
             launching.ALGORITHM,
+            launching.UDP,
             OpaqueFunction(function=nodes),
         ]
     )

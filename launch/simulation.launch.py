@@ -138,4 +138,4 @@ def generate_launch_description():
         ("rviz", "false", "Start RViz and robot_state_publisher."),
     ):
         arguments.append(DeclareLaunchArgument(name, default_value=default, description=about))
-    return LaunchDescription([*arguments, OpaqueFunction(function=nodes)])
+    return LaunchDescription([*arguments, launching.UDP, OpaqueFunction(function=nodes)])

@@ -186,12 +186,11 @@ class DynamicsNode(DescribedNode):
             stamp = messages.time_of(reading.stamp)
         display = self._display.passes(begin)
         ready = self._outputs.filled(stamp, results, self._contact, display)
-        computed = self.steady_time()
         for publisher, filled in ready:
             publisher.publish(filled)
         needing = robot.settings.needing_velocity
         why_not = reading.why_no_velocity if needing else ""
-        self._statistics.answered(begin, computed, self.steady_time(), why_not)
+        self._statistics.answered(begin, self.steady_time(), why_not)
         self._missing = self._contact.lacking(robot.settings, results.missing)
         if why_not:
             self.warn("no velocity", f"no {' and '.join(needing)}: {why_not}")

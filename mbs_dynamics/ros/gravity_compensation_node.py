@@ -54,15 +54,11 @@ class GravityCompensationNode(DescribedNode):
     """The gravity compensation node; see docs/reference/nodes."""
 
     interface = GRAVITY_COMPENSATION_NODE
-    quiet_subscriptions = prefers_udp = True
     controls = "gravity compensation"
     """Name of the controlled function in log messages."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        for end in (*self.publishers, *self.subscriptions):  # those of /parameter_events
-            while end.event_handlers:
-                self.remove_waitable(end.event_handlers.pop())
         settings = self._settings
         self._watch_parameters()
         self._core = GravityCompensator(settings)
@@ -240,14 +236,13 @@ class GravityCompensationNode(DescribedNode):
             now=begin,
             clock=self._stamps_now(),
         )
-        computed = time.monotonic()
         self._send(answer.command, stamp)
         if answer.rejected is not None:
             if answer.rejected.kind != "partial":  # else another driver's joints, which were used
                 self._statistics.rejected(answer.rejected)
                 self.warn(answer.rejected.kind, f"joint_states not used: {answer.rejected.reason}")
         elif self._core.arm is not None:
-            self._statistics.answered(begin, computed, time.monotonic(), "")
+            self._statistics.answered(begin, time.monotonic())
         self._finish("joint_states", begin, worked, answer.usual)
 
     def _finish(self, what: str, begin: float, worked: float, usual: bool = False) -> None:

@@ -12,8 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from launch import LaunchContext, SomeSubstitutionsType
-from launch.actions import DeclareLaunchArgument
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution, SubstitutionFailure
+from launch.actions import DeclareLaunchArgument, SetEnvironmentVariable
+from launch.substitutions import (
+    EnvironmentVariable,
+    LaunchConfiguration,
+    PathJoinSubstitution,
+    SubstitutionFailure,
+)
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import ExecutableInPackage, FindPackageShare
@@ -53,6 +58,12 @@ ALGORITHM = DeclareLaunchArgument(
     default_value="",
     description="Representation of the recursions. Empty: as in the parameter files.",
 )
+
+UDP = SetEnvironmentVariable(
+    "FASTDDS_BUILTIN_TRANSPORTS",
+    EnvironmentVariable("FASTDDS_BUILTIN_TRANSPORTS", default_value="UDPv4"),
+)
+"""Over shared memory a publisher may block for 1/3 s as participants come (Fast-DDS#6535)."""
 
 
 def installed(*path: str) -> PathJoinSubstitution:

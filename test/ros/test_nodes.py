@@ -21,7 +21,6 @@ from gravity_bench import JOINTS, REST, Q
 from rclpy.exceptions import ParameterException
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.parameter import Parameter
-from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from waiting import TIMEOUT
 
@@ -143,12 +142,12 @@ def test_topics_services_and_diagnostics_are_declared_and_documented(start, name
     callbacks = {Path(one.topic_name).name: one.callback for one in node.subscriptions}
     if "robot_description" in callbacks:
         callbacks["robot_description"](
-            serialize_message(message_type("std_msgs/msg/String")(data=ARM7.read_text("utf-8")))
+            message_type("std_msgs/msg/String")(data=ARM7.read_text("utf-8"))
         )
         node._on_time() if name.startswith("gravity") else None
         message = JointState(name=JOINTS, position=Q, velocity=REST, effort=REST)
         message.header.stamp = node.get_clock().now().to_msg()
-        callbacks["joint_states"](serialize_message(message))
+        callbacks["joint_states"](message)
     found, entries, due = ends(node), {}, set()
     for one in (*interface.subscribed, *interface.published, *interface.services):
         topic = getattr(node._settings, one.name[1:-1]) if one.name[0] == "<" else one.name
@@ -214,6 +213,7 @@ FILE = {"robot_description_file": str(ARM7)}
         ("dynamics_node", {"representation": "hybird"}, "did you mean 'hybrid'"),
         ("dynamics_node", {"max_rate": -5.0}, "max_rate"),
         ("dynamics_node", {"max_rat": 5.0}, "did you mean 'max_rate'"),
+        ("simulator_node", FILE | {"realtime_fctor": 1.0}, "did you mean 'realtime_factor'"),
         ("dynamics_node", {"max_rate": "5"}, "max_rate"),
         ("dynamics_node", {"robot_description_file": "/no/such.urdf"}, "/no/such.urdf"),
         ("dynamics_node", {"robot_description_file": __file__}, "no XML"),
@@ -229,7 +229,6 @@ FILE = {"robot_description_file": str(ARM7)}
         ("impedance_control_node", {"linear_stiffness": [1.0]}, "linear_stiffness"),
         ("impedance_control_node", {"adds_to_position_control": True}, "adds_to_position_control"),
         ("simulator_node", {"robot_description": "arm.urdf"}, "arm.urdf"),
-        ("simulator_node", FILE | {"integrator": "verlet"}, "verlet"),
         ("simulator_node", FILE | {"joints": ["joint9"]}, "no joint 'joint9'"),
         ("simulator_node", FILE | {"initial_positions": [1.0, 2.0]}, "initial_positions"),
         ("teaching_node", {"other_topics": ["gripper"]}, "'topic: joint ...'"),
@@ -280,22 +279,17 @@ def test_parameters_of_other_nodes_are_ignored_and_named(start, capfd):
 @pytest.mark.parametrize(
     ("name", "values", "said"),
     [
-        ("command_watchdog_node", {"timeout": 1.0}, "no parameter 'timeout'"),
         ("dynamics_node", {"representation": "mixed"}, "twists in publish"),
         ("dynamics_node", {"bodies": ["base_link"]}, "base_link"),
         ("dynamics_node", {"gravity": [0.0, -9.81]}, "gravity has shape"),
         ("dynamics_node", {"max_rate": "20"}, "DOUBLE"),
-        ("dynamics_node", {"publsh": ["twists"]}, "did you mean 'publish'"),
         ("dynamics_node", {"root": "link1"}, "read-only"),
         ("gravity_compensation_node", {"stale_timeout": 0.0}, "out of range"),
         ("gravity_compensation_node", {"ramp_time": float("nan")}, "ramp_time"),
         ("gravity_compensation_node", {"damping__joint2": 91.0}, "out of range"),
-        ("gravity_compensation_node", {"damping__joint9": 1.0}, "damping.joint9"),
         ("gravity_compensation_node", {"command_topic": "/elsewhere"}, "read-only"),
-        ("simulator_node", {"realtime_fctor": 1.0}, "did you mean 'realtime_factor'"),
         ("teaching_node", {"speed": -1.0}, "out of range"),
         ("wrench_compensation_node", {"inertial": True}, "cutoff"),
-        ("wrench_compensation_node", {"tool_inertia": [1.0, 0.0, 0.0, 9.0, 0.0, 1.0]}, "inertia"),
     ],
 )
 def test_bad_values_are_refused_and_change_nothing(running, name, values, said):

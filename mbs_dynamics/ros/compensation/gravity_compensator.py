@@ -43,7 +43,6 @@ from mbs_dynamics.control.references import Target
 from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, MbsError, ModelError, shortened
 from mbs_dynamics.ros.compensation.impedance import MODES, OF_LAWS, ImpedanceControlSettings
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
-from mbs_dynamics.ros.performance import cost_of
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 from mbs_dynamics.settings import parameters_of
 
@@ -433,13 +432,6 @@ class GravityCompensator:
     def ramp_in_time(self) -> float:
         """Time in s in which torques come in whose sign nothing has shown, of an arm at rest."""
         return max(self.limits.ramp_in_time, GROWTH)
-
-    def cost(self) -> dict[str, object]:
-        """Return the cost of the gravity torques at the latest positions; empty without these."""
-        if self.arm is None or not self.arm.q:
-            return {}
-        law = self.arm.law
-        return cost_of(law.kernel, np.array(self.arm.q), *law.goal_inputs())
 
     @property
     def limits(self) -> CommandLimits:

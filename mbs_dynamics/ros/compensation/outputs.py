@@ -176,7 +176,6 @@ def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> Diagn
             "model": arm.model.name,
             "joints": ", ".join(core.settings.joints),
             "algorithm": arm.law.algorithm,
-            **core.cost(),
             "backend": arm.backend,
             "kernels called through": call_mechanism(arm.backend),
             "effort limits": ", ".join(f"{most:.6g}" for most in arm.efforts),

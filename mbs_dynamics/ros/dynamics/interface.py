@@ -210,7 +210,6 @@ DYNAMICS_NODE = Interface(
             TRAJECTORY,
             "Trajectory with the names of its joints.",
             condition=IN_PUBLISH,
-            largest=2**20,
         ),
         Topic(
             "<controller_state>",
