@@ -59,7 +59,7 @@ def enabled():
     made = GravityCompensationNode(namespace="lifecycle_order", parameter_overrides=overrides)
     assert made.trigger_configure() == SUCCESS
     assert made.trigger_activate() == SUCCESS
-    made.create_subscription(Float64MultiArray, "/forward_effort_controller/commands", list, 10)
+    made.create_subscription(Float64MultiArray, "forward_effort_controller/commands", list, 10)
     message = JointState(name=JOINTS, position=[0.3] * 7, velocity=[0.0] * 7)
 
     def hear():
