@@ -14,7 +14,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,7 @@ from mbs_dynamics.ros.robot_description import model_of, read_robot
 from mbs_dynamics.ros.simulator.interface import SimulatorSettings
 from mbs_dynamics.ros.simulator.world import initial_state
 
-TIMEOUT = 30.0
+TIMEOUT = 60.0
 """Longest wait for an event, in s."""
 
 STILL, SEEN = 0.01, 0.05
@@ -85,8 +84,9 @@ class Stage(Node):
         subscribe, publish = self.create_subscription, self.create_publisher
         subscribe(JointState, "joint_states", self._on_state, qos_profile_sensor_data)
         subscribe(Float64MultiArray, COMMANDS, self._on_command, 10)
-        subscribe(Bool, "gravity_compensation_node/enabled", self._on_enabled, LATCHED)
-        subscribe(JointState, "dynamics_node/gravity_torques", self._on_gravity, 10)
+        enabled, torques = "gravity_compensation_node/enabled", "dynamics_node/gravity_torques"
+        subscribe(Bool, enabled, lambda one: setattr(self, "enabled", one.data), LATCHED)
+        subscribe(JointState, torques, lambda one: setattr(self, "gravity", one.effort), 10)
         self._disturbances = publish(WrenchStamped, "simulator_node/disturbance", 10)
         nodes = "simulator_node", "gravity_compensation_node", "dynamics_node"
         self._payloads = {one: publish(InertiaStamped, f"{one}/payload", 10) for one in nodes}
@@ -99,12 +99,6 @@ class Stage(Node):
 
     def _on_command(self, message: Float64MultiArray) -> None:
         self.commands, self.commanded = self.commands + 1, message.data
-
-    def _on_enabled(self, message: Bool) -> None:
-        self.enabled = message.data
-
-    def _on_gravity(self, message: JointState) -> None:
-        self.gravity = np.array(message.effort)
 
     def until(self, what: str, condition: Callable[[], Any]) -> None:
         """Spin until a condition holds; raise MissingError after TIMEOUT."""
@@ -162,7 +156,7 @@ class Stage(Node):
         self.pause(1.5)
         drift = self.moved(before)
         yield f"it floats: moves by {drift:.4f} rad or m", bool(self.enabled) and drift < STILL
-        error = float(np.abs(self.gravity - self.efforts).max())
+        error = float(np.abs(np.subtract(self.gravity, self.efforts)).max())
         good = error < 1e-3 * (1.0 + float(np.abs(self.efforts).max()))
         yield f"dynamics_node: gravity torques are {error:.0e} off the efforts that hold it", good
 
@@ -219,21 +213,12 @@ def plan(model: Model) -> tuple[str, FloatArray, float]:
     return tip, push, float(f"{load:.2g}")
 
 
-@contextmanager
-def _node(name: str, parameters: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a node as a process of its own, and end it in any case."""
+def _started(name: str, *parameters: str) -> subprocess.Popen[bytes]:
+    """Return the process of a node."""
     given = [part for parameter in parameters for part in ("-p", parameter)]
-    command = [sys.executable, "-m", f"mbs_dynamics.ros.{name}", "--ros-args", *given]
-    process = subprocess.Popen(command)
-    try:
-        yield process
-    finally:
-        process.send_signal(signal.SIGCONT)
-        process.terminate()
-        try:
-            process.wait(timeout=5.0)
-        except subprocess.TimeoutExpired:
-            process.kill()
+    return subprocess.Popen(
+        [sys.executable, "-m", f"mbs_dynamics.ros.{name}", "--ros-args", *given]
+    )
 
 
 def main(robot: Path | None) -> int:
@@ -254,15 +239,12 @@ def main(robot: Path | None) -> int:
         f"damping.{joint}:={inertia / DECAY!r}"
         for joint, inertia in zip(model.joint_names, inertias, strict=True)
     ]
-    joints = f"joints:={[*model.joint_names]}"
     verdicts = []
-    with ExitStack() as stack:
-        signals = stack.enter_context(ros_with_signals())
-        simulated = [f"robot_description_file:={path.resolve()}"]
-        simulator = stack.enter_context(_node("simulator_node", simulated))
-        given = [joints, *COMPENSATION, *by_joint]
-        stack.enter_context(_node("gravity_compensation_node", given))
-        stack.enter_context(_node("dynamics_node", []))
+    with ros_with_signals() as signals:
+        joints = f"joints:={[*model.joint_names]}"
+        simulator = _started("simulator_node", f"robot_description_file:={path.resolve()}")
+        compensation = _started("gravity_compensation_node", joints, *COMPENSATION, *by_joint)
+        processes = [simulator, compensation, _started("dynamics_node")]
         stage = Stage(model, signals)
         print(f"{model.name}: {model.n} joints, {stage.tip} is pushed and loaded. Nodes start ...")
         try:
@@ -274,8 +256,12 @@ def main(robot: Path | None) -> int:
             verdicts.append(False)
             print(f"FAILED: {error} did not come", file=sys.stderr)
         except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-            return 1
+            verdicts.append(False)
+        finally:
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                process.wait(TIMEOUT)
     failed = verdicts.count(False)
     print(f"{'FAILED' if failed else 'OK'}: {len(verdicts)} claims, {failed} of them wrong")
     return 1 if failed else 0
