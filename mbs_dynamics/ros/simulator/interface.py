@@ -151,12 +151,7 @@ SIMULATOR_NODE = Interface(
             description="Positions, velocities and efforts, in the order of the model.",
             quality=RELIABLE,
         ),
-        Topic(
-            "robot_description",
-            "std_msgs/msg/String",
-            "The given URDF.",
-            LATCHED,
-        ),
+        Topic("robot_description", "std_msgs/msg/String", "The given URDF.", LATCHED),
         Topic(
             "~/contact",
             "geometry_msgs/msg/WrenchStamped",
