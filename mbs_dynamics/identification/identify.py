@@ -288,7 +288,8 @@ def checked_torques(
     """Return notes on the torques of a motion; raise TimeSeriesError for those of no such arm."""
     name = ", ".join(dict.fromkeys(one.series.name for one in stretches))
     stated = all("tau" in one.series.declared for one in stretches)
-    return check_torques(name, torques_of(torque_model, equations), stated=stated)
+    torques = replace(torques_of(torque_model, equations), joints=stretches[0].series.labels("tau"))
+    return check_torques(name, torques, stated=stated)
 
 
 def torques_of(torque_model: TorqueModel, equations: Sequence[Equations]) -> Torques:
