@@ -124,10 +124,10 @@ def _check_limits(series: TimeSeries, model: Model) -> None:
             likely.append(f"q=[{unit}]")
     raise series.error(
         f"positions in {series.columns_of('q', far)} are outside the limits of the description: "
-        f"those of {series.joints[j]} are {series.q[:, j].min():.4g} to {series.q[:, j].max():.4g}, its "
-        f"limits are {lower[j]:.4g} to {upper[j]:.4g} {'rad' if turning else 'm'}. "
-        f"{_advice(likely, 'q=[rad]' if turning else 'q=[m]')}. Per cent of the ranges and counts "
-        "have no unit: convert them"
+        f"those of {series.joints[j]} are {series.q[:, j].min():.4g} to "
+        f"{series.q[:, j].max():.4g}, its limits are {lower[j]:.4g} to {upper[j]:.4g} "
+        f"{'rad' if turning else 'm'}. {_advice(likely, 'q=[rad]' if turning else 'q=[m]')}. "
+        "Per cent of the ranges and counts have no unit: convert them"
     )
 
 
@@ -160,8 +160,8 @@ def _check_clock(series: TimeSeries, ratios: FloatArray) -> None:
     if not likely and known is not None and LIKELY[0] <= known * period <= LIKELY[1]:
         likely = [f"t=[{known:.4g} s]"]
     raise series.error(
-        f"{series.column('t')!r} has a period of {period:.4g} s and a length of {length:.4g} s; valid are periods of "
-        f"{PERIODS[0]:g} to {PERIODS[1]:g} s"
+        f"{series.column('t')!r} has a period of {period:.4g} s and a length of {length:.4g} s; "
+        f"valid are periods of {PERIODS[0]:g} to {PERIODS[1]:g} s"
         + (f" and lengths from {SHORTEST:g} s" if short else "")
         + f". {_advice(likely, 't=[s]')}"
     )
@@ -182,7 +182,7 @@ def _check_velocities(series: TimeSeries, ratios: FloatArray) -> None:
         found = f"rates in {rates} are not those of the positions"
     else:
         first = int(np.flatnonzero(wrong & np.isfinite(ratios))[0])
-        rho = ratios[first] if common is None else common
+        rho = ratios[first]
         found = f"rates in {rates} are {1.0 / rho:.4g} times those of the positions"
         if common is not None and wrong[np.isfinite(ratios)].all():
             likely = _matching("qd", common) + _matching("q", 1.0 / common)

@@ -206,9 +206,9 @@ def _check_order(name: str, column: str, t: FloatArray) -> None:
     row, length = int(late[0]), float(t[-1] - t[0])
     rate = f"{(len(t) - 1) / length:.4g}" if length > 0.0 else "RATE"
     raise TimeSeriesError(
-        f"{name}: {quoted(column)} does not increase in {len(late)} rows, such as {t[row]:.12g} s, then "
-        f"{t[row + 1]:.12g} s. If the clock is coarser than the rows, which have equal periods, "
-        f"declare it by --columns t=rows/{rate}"
+        f"{name}: {quoted(column)} does not increase in {len(late)} rows, such as "
+        f"{t[row]:.12g} s, then {t[row + 1]:.12g} s. If the clock is coarser than the rows, which "
+        f"have equal periods, declare it by --columns t=rows/{rate}"
     )
 
 

@@ -224,13 +224,21 @@ class TimeSeries:
         chosen = [name for name, one in zip(self.joints, which, strict=True) if one]
         return listed(quoted(self.column(f"{kind}_{name}")) for name in chosen)
 
-    def labels(self, kind: str) -> list[str]:
-        """Return the names of the joints, each with its column in the file if that differs."""
-        return [
-            name if (column := self.column(own)) == own else f"{name} (column {quoted(column)})"
-            for name, own in ((name, f"{kind}_{name}") for name in self.joints)
-        ]
-
     def named(self, which: Iterable[Any], kind: str = "tau") -> str:
-        """Return the :meth:`labels` of the joints of a mask (k,), separated by commas."""
-        return ", ".join(name for name, one in zip(self.labels(kind), which, strict=True) if one)
+        """Return the names of the joints of a mask (k,), with their columns in the file."""
+        columns = [self.column(f"{kind}_{name}") for name in self.joints]
+        return labelled(self.joints, columns, which, kind)
+
+
+def labelled(
+    joints: Sequence[str], columns: Sequence[str], which: Iterable[Any], kind: str = "tau"
+) -> str:
+    """Return the names of the joints of a mask (k,), separated by commas, for messages.
+
+    Columns are stated where their names differ from those of the grammar.
+    """
+    return ", ".join(
+        name if column == f"{kind}_{name}" else f"{name} (column {quoted(column)})"
+        for name, column, one in zip(joints, columns, which, strict=True)
+        if one
+    )

@@ -48,7 +48,10 @@ def test_data_in_si_units_passes():
         ({"qd": 0.0 * RIGHT.qd}, r"qd_joint1.* are zero, .*--columns qd=none"),
         ({"qd": np.cos(3.0 * PHASE)}, r"are not those of the positions.*qd=none"),
         ({"qd": 0.5 * RIGHT.qd}, r"are 0.5 times those of the positions"),
-        ({"qd": np.where(np.arange(7) == 1, -100.0, 1.0) * RIGHT.qd}, "joint2 .*qd_joint2=none"),
+        (
+            {"qd": np.where(np.arange(7) == 1, -100.0, 1.0) * RIGHT.qd},
+            "'qd_joint2' are -100 times .*qd_joint2=none",
+        ),
         ({"t": 1.25 * T}, "are 1.25 times those"),
         ({"q": DEG * RIGHT.q, "qd": None}, r"outside the limits .*Likely is --columns q=\[deg\];"),
         ({"q": DEG * RIGHT.q}, r"Likely is --columns q=\[deg\];"),
