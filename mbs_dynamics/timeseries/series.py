@@ -57,6 +57,9 @@ class TimeSeries:
     """Name of the file, for messages."""
     notes: tuple[str, ...] = ()
     """What was left out when the file was read."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Names of columns in the file by those that they have here, such as ``q_joint1``; for
+    messages."""
     declared: frozenset[str] = frozenset()
     """Quantities, such as ``t`` or ``tau``, of which the unit was declared, and ``angle of
     <joint>`` for joints with a declared unit of an angle."""
@@ -196,14 +199,46 @@ class TimeSeries:
         pairs = matched(self.name, self.joints, model.joint_names)
         for joint, name in pairs.items():
             if f"angle of {name}" in self.declared and not model.joint(joint).turns:
+                column = self.column(f"q_{name}")
                 raise self.error(
-                    f"{joint} slides, but its unit is declared as that of an angle. Declare its "
-                    f"own, as in --columns q_{name}=q_{name}[m]"
+                    f"{joint} slides, but the unit of {column!r} is declared as that of an angle. "
+                    f"Declare its own, as in --columns {column}=q_{joint}[m]"
                 )
-        series = replace(self.of_joints(list(pairs.values())), joints=tuple(pairs), positions=())
+        sources = {"t": self.column("t")} | {
+            f"{kind}_{joint}": self.column(f"{kind}_{name}")
+            for joint, name in pairs.items()
+            for kind in KINDS
+        }
+        series = replace(
+            self.of_joints(list(pairs.values())), joints=tuple(pairs), positions=(), sources=sources
+        )
         check(series, model)
         return series
 
-    def named(self, which: Iterable[Any]) -> str:
-        """Return the names of the joints of a mask (k,), separated by commas."""
-        return ", ".join(name for name, one in zip(self.joints, which, strict=True) if one)
+    def column(self, name: str) -> str:
+        """Return the name in the file of the column that is called ``name`` here."""
+        return self.sources.get(name, name)
+
+    def columns_of(self, kind: str, which: Iterable[Any]) -> str:
+        """Return the names in the file of a quantity of the joints of a mask (k,), for messages."""
+        chosen = [name for name, one in zip(self.joints, which, strict=True) if one]
+        return listed(quoted(self.column(f"{kind}_{name}")) for name in chosen)
+
+    def named(self, which: Iterable[Any], kind: str = "tau") -> str:
+        """Return the names of the joints of a mask (k,), with their columns in the file."""
+        columns = [self.column(f"{kind}_{name}") for name in self.joints]
+        return labelled(self.joints, columns, which, kind)
+
+
+def labelled(
+    joints: Sequence[str], columns: Sequence[str], which: Iterable[Any], kind: str = "tau"
+) -> str:
+    """Return the names of the joints of a mask (k,), separated by commas, for messages.
+
+    Columns are stated where their names differ from those of the grammar.
+    """
+    return ", ".join(
+        name if column == f"{kind}_{name}" else f"{name} (column {quoted(column)})"
+        for name, column, one in zip(joints, columns, which, strict=True)
+        if one
+    )
