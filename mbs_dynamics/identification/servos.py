@@ -280,9 +280,10 @@ def _servo(
     """Return the servo of joint j, and notes."""
     name, source = parts[0].joints[j], parts[0].name
     most = float(model.effort_limits[model.joint_names.index(name)])
-    fits = [_fit(parts, j, float(delay), most, scaled) for delay in DELAYS]
-    best = int(np.argmin([fit.error for fit in fits]))
-    fit, delay = fits[best], float(DELAYS[best])
+    errors = [_fit(parts, j, float(delay), np.inf, scaled).error for delay in DELAYS]
+    best = int(np.argmin(errors))
+    delay = float(DELAYS[best])
+    fit = _fit(parts, j, delay, most, scaled)
     if fit.saturated > MOST_SATURATED:
         raise TimeSeriesError(
             f"{source}: the servo of {name} is likely saturated: {100.0 * fit.saturated:.0f} % of "
