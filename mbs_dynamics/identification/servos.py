@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -233,16 +233,20 @@ def _parts(
 class _Fit(NamedTuple):
     """Solution of the equation of a servo for one delay."""
 
+    delay: float
     x: FloatArray
     deviations: FloatArray
     error: float
-    """Relative error of the distances to the goals; infinite if most samples were left out."""
-    saturated: float
-    """Share of samples that were left out, since the servo may be saturated."""
+    """Relative error of the distances to the goals."""
+    distances: FloatArray
+    """Distances to the goals of all samples, in rad or m."""
 
 
-def _fit(parts: Sequence[_Part], j: int, delay: float, most: float, scaled: bool) -> _Fit:
-    """Return 1/k, c/k, d/k, I/k and o/k, and with ``scaled`` that of the described torques."""
+def _fit(parts: Sequence[_Part], j: int, delay: float, scaled: bool, used: Any = ...) -> _Fit:
+    """Return 1/k, c/k, d/k, I/k and o/k, and with ``scaled`` that of the described torques.
+
+    ``used`` are the samples, by default all.
+    """
     from scipy.optimize import lsq_linear
 
     distances, rows, freedoms = [], [], 0.0
@@ -252,26 +256,20 @@ def _fit(parts: Sequence[_Part], j: int, delay: float, most: float, scaled: bool
         distances.append(low_pass(goal - one.q[:, j], one.rate, part.cutoff))
         torques = (part.load[:, j], part.described[:, j])
         known = torques if scaled else (sum(torques),)
-        own = part.terms[:, j]
-        rows.append(np.column_stack([known[0], own, *known[1:]]))
+        rows.append(np.column_stack([known[0], part.terms[:, j], *known[1:]]))
         freedoms += 2.0 * part.cutoff * (one.t[-1] - one.t[0])
-    b, A = np.concatenate(distances), np.vstack(rows)
+    every = np.concatenate(distances)
+    b, A = every[used], np.vstack(rows)[used]
     scale = np.maximum(np.linalg.norm(A, axis=0) / np.sqrt(len(A)), 1e-12)
     low = np.zeros(A.shape[1])
     low[4] = -np.inf  # the offset
-    used = np.ones(len(b), dtype=bool)
-    for _ in range(3):
-        x = lsq_linear((A / scale)[used], b[used], bounds=(low, np.inf)).x / scale
-        used = np.abs(b) <= SATURATED * most * max(float(x[0]), 1e-12)
-        if used.mean() < 1.0 - MOST_SATURATED:
-            return _Fit(x, np.full(len(x), np.inf), np.inf, 1.0 - float(used.mean()))
-    left = (b - A @ x)[used]
-    freedoms = max(freedoms * float(used.mean()) - len(x), 1.0)
-    variance = float(np.mean(left**2)) * len(left) / freedoms
-    normal = np.linalg.pinv((A / scale)[used].T @ (A / scale)[used])
-    deviations = np.sqrt(variance * np.diag(normal)) / scale
-    error = float(np.sqrt(np.mean(left**2)) / max(float(np.std(b[used])), 1e-9))
-    return _Fit(x, deviations, error, 1.0 - float(used.mean()))
+    x = lsq_linear(A / scale, b, bounds=(low, np.inf)).x / scale
+    left = b - A @ x
+    freedoms = max(freedoms * len(b) / len(every) - len(x), 1.0)
+    variance = float(np.sum(left**2)) / freedoms
+    deviations = np.sqrt(variance * np.diag(np.linalg.pinv((A / scale).T @ (A / scale)))) / scale
+    error = float(np.sqrt(np.mean(left**2)) / max(float(np.std(b)), 1e-9))
+    return _Fit(delay, x, deviations, error, every)
 
 
 def _servo(
@@ -280,17 +278,23 @@ def _servo(
     """Return the servo of joint j, and notes."""
     name, source = parts[0].joints[j], parts[0].name
     most = float(model.effort_limits[model.joint_names.index(name)])
-    errors = [_fit(parts, j, float(delay), np.inf, scaled).error for delay in DELAYS]
-    best = int(np.argmin(errors))
-    delay = float(DELAYS[best])
-    fit = _fit(parts, j, delay, most, scaled)
-    if fit.saturated > MOST_SATURATED:
+
+    def best(used: Any = ...) -> _Fit:
+        fits = [_fit(parts, j, float(delay), scaled, used) for delay in DELAYS]
+        return min(fits, key=lambda fit: fit.error)
+
+    first = best()
+    used = np.abs(first.distances) <= SATURATED * most * max(float(first.x[0]), 1e-12)
+    saturated = 1.0 - float(used.mean())
+    if saturated > MOST_SATURATED:
         raise TimeSeriesError(
-            f"{source}: the servo of {name} is likely saturated: {100.0 * fit.saturated:.0f} % of "
+            f"{source}: the servo of {name} is likely saturated: {100.0 * saturated:.0f} % of "
             f"the samples are beyond {SATURATED:g} times its effort limit of {most:g}. Record "
             "slower motions or a lighter load, or correct the limit in the description"
         )
-    if best == len(DELAYS) - 1:
+    fit = best(used) if saturated else first
+    delay = fit.delay
+    if delay == DELAYS[-1]:
         raise TimeSeriesError(
             f"{source}: {name} follows its goals by {delay:g} s or more: are goals and positions "
             "of one clock?"
@@ -303,8 +307,8 @@ def _servo(
             f"{fit.error:.2g}: are they the goals of this servo, and did nothing else move the arm?"
         )
     notes = []
-    if fit.saturated:
-        notes.append(f"{name}: {100.0 * fit.saturated:.0f} % of the samples are near saturation")
+    if saturated:
+        notes.append(f"{name}: {100.0 * saturated:.0f} % of the samples are near saturation")
     if deviation > KNOWN:
         notes.append(
             f"{name}: the recording does not tell its stiffness from masses and friction (standard "
