@@ -13,10 +13,63 @@ import tempfile
 # Before NumPy is imported: with as many processes as cores, threads of BLAS wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
 from hypothesis import settings
 from ways import evaluate_through
 
 from mbs_dynamics.ros.domain import unused_domain
+
+BEYOND_UNIT = ("dds", "process", "browser", "network", "long", "serial", "slow")
+"""Marks of tests that `pytest --unit` leaves out."""
+
+PROCESSES = ("subprocess.Popen", "os.fork", "os.posix_spawn")
+unit_test_runs = False
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--unit", action="store_true", help="quick tests that need nothing else")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests by fixtures that need DDS or a browser; select those of `--unit`."""
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        for fixture, mark in (("ros", "dds"), ("browser", "browser")):
+            if fixture in fixtures:
+                item.add_marker(mark)
+    if config.option.unit:
+        left_out = [x for x in items if any(x.get_closest_marker(m) for m in BEYOND_UNIT)]
+        items[:] = [x for x in items if x not in {*left_out}]
+        config.hook.pytest_deselected(items=left_out)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.unit:
+        sys.addaudithook(refuse_processes)
+
+
+def refuse_processes(event: str, arguments: tuple[Any, ...]) -> None:
+    """Let a unit test fail that starts a process, or connects to another machine."""
+    elsewhere = event == "socket.connect" and isinstance(arguments[1], tuple)
+    if unit_test_runs and (
+        event in PROCESSES or (elsewhere and arguments[1][0] not in ("127.0.0.1", "::1"))
+    ):
+        raise RuntimeError(f"unit tests start no processes and use no network: {event}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    global unit_test_runs
+    unit_test_runs = item.config.option.unit
+    try:
+        return (yield)
+    finally:
+        unit_test_runs = False
+
 
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))

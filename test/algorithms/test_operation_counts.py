@@ -66,18 +66,6 @@ def test_our_recursions_are_linear_in_the_number_of_joints_and_the_factorization
             assert all(abs(x) < 0.02 * totals[0] for x in second)
 
 
-def test_the_counts_are_those_of_the_kernels():
-    model = slender_chain(5)
-    options = {"method": "articulated_body", "representation": "body_fixed"}
-    kernel = mbs.compile(mbs.forward_dynamics, model, backend="python", **options)
-    assert forward_dynamics_counts([5])["articulated_body, ours"] == [Count.of(kernel.operations)]
-    rows = {row.title: row.operations for row in algorithm_counts(model)}
-    assert len(rows) == len(mbs.ALGORITHMS)
-    kernel = mbs.compile(mbs.mass_matrix, model, representation="hybrid", backend="python")
-    assert rows["mass_matrix"]["hybrid"] == kernel.operations
-    assert list(rows["potential_energy"]) == [""]
-
-
 def test_a_singular_mass_matrix_has_no_counts():
     massless = "<robot name='r'><link name='a'/><link name='b'/><joint name='j' type='continuous'>"
     with pytest.warns(mbs.ModelWarning):
@@ -110,9 +98,3 @@ def test_count_prints_both_tables(capsys):
     kernel = mbs.compile(mbs.gravity_torques, arm, representation="spatial", backend="python")
     multiplications, additions = Count.of(kernel.operations)
     assert f"{multiplications} / {additions}" in capsys.readouterr().out
-
-
-def test_sizes_out_of_range_are_refused(capsys):
-    with pytest.raises(SystemExit):
-        main(["count", "--sizes", "0"])
-    assert "a size must be from 1 to 100; got 0" in capsys.readouterr().err

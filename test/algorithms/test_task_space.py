@@ -118,16 +118,6 @@ def test_identities_hold_for_any_rows_and_trees(name, rows):
         assert_close(Vd[chosen], A @ (F - bias), tolerance)
 
 
-def test_representations_are_seen_from_other_frames(arm):
-    q = arm.random_state(1).q
-    C = mbs.forward_kinematics(arm, q, bodies=["tool"])[0]
-    body_fixed = mbs.operational_space_inertia(arm, q, "tool")
-    for representation in REPRESENTATIONS:
-        D = mbs.convert_twist(np.eye(6), C, source=representation, target="body_fixed").T
-        found = mbs.operational_space_inertia(arm, q, "tool", representation=representation)
-        assert_close(found, D.T @ body_fixed @ D, 1e-11)
-
-
 def test_loads_gravity_and_armature_are_inputs_of_the_kernels(arm):
     q, qd, _ = arm.random_state(1)
     held = arm.with_payload("tool", 3.0, com=(0.1, 0.0, 0.2))
@@ -172,28 +162,6 @@ def test_singular_postures_name_the_damping(function, arm):
     with pytest.raises(mbs.SingularError, match=r"'link4'.*6 rows 4 coordinates.*rows="):
         function(arm, arm.random_state(0).q, *more, "link4")
     function(arm, arm.random_state(0).q, *more, "link4", rows="angular")
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "said"),
-    [
-        ({"damping": -0.1}, mbs.ArgumentError, r"damping.*-0\.1"),
-        ({"damping": np.nan}, mbs.ArgumentError, "damping.*nan"),
-        ({"damping": "little"}, mbs.ArgumentError, "damping"),
-        ({"rows": "lateral"}, mbs.ArgumentError, "rows.*'lateral'"),
-        ({"rows": (0, 6)}, mbs.ArgumentError, r"rows.*\(0, 6\)"),
-        ({"rows": ()}, mbs.ArgumentError, r"rows.*\(\)"),
-        ({"representation": "world"}, mbs.UnknownRepresentationError, "world"),
-        ({"body": "gripper"}, mbs.UnknownBodyError, "gripper"),
-        ({"body": "base_link"}, mbs.ArgumentError, "base_link"),
-    ],
-    ids=str,
-)
-def test_bad_options_are_named(options, error, said, arm):
-    options = {"body": "tool", **options}
-    for function in TASK:
-        with pytest.raises(error, match=said):
-            function(arm, arm.random_state(0).q, **options)
 
 
 def test_a_massless_mechanism_has_no_centre_of_mass():
