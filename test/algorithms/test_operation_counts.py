@@ -5,8 +5,11 @@
 from __future__ import annotations
 
 import pytest
+from cases import mostly_slow
+from robots import robot
 
 import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.algorithms.forward_dynamics import METHODS
 from mbs_dynamics.cli import main
 from mbs_dynamics.operation_counts import (
@@ -85,6 +88,28 @@ def test_body_fixed_recursions_need_the_fewest_operations(robot):
         totals = {name: operations.total for name, operations in row.operations.items()}
         assert min(totals, key=totals.get) == "body_fixed", row.title
     assert 2 * totals["body_fixed"] < totals["spatial"]  # of inverse dynamics
+
+
+@pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
+@pytest.mark.parametrize(
+    "name", mostly_slow(["a1", "allegro_left_hand", "panda", "tiago_no_hand", "z1"], ["panda"])
+)
+def test_auto_is_the_cheapest_representation_and_nearly_the_cheapest_method(name):
+    """Body-fixed is, for all that follows from tau; so that only that one has to be traced."""
+    model = mbs.Model.from_urdf(robot(f"{name}.urdf"))
+    for function in mbs.ALGORITHMS:
+        algorithm = algorithm_of(function)
+        if not (algorithm.joint_space_only and algorithm.invariant):
+            continue
+        if "representation" not in algorithm.options or function is mbs.inverse_dynamics_rates:
+            continue  # the rates are the inverse dynamics in other numbers, and take long to trace
+        auto = algorithm.operations(model, {}).total
+        for representation in ("spatial", "hybrid", "mixed"):
+            other = algorithm.operations(model, {"representation": representation}).total
+            assert auto <= other, f"{function.__name__}: {auto}, {representation} {other}"
+    algorithm = algorithm_of(mbs.forward_dynamics)
+    least = min(algorithm.operations(model, {"method": method}).total for method in METHODS)
+    assert algorithm.operations(model, {}).total <= 1.05 * least
 
 
 def test_count_prints_both_tables(capsys):
