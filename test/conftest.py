@@ -25,6 +25,8 @@ from mbs_dynamics.ros.domain import unused_domain
 
 BEYOND_UNIT = ("dds", "process", "browser", "network", "long", "serial", "slow")
 """Marks of tests that `pytest --unit` leaves out."""
+UNIT_CASES = 4
+"""As many cases of a parametrised test at most are unit tests."""
 
 PROCESSES = ("subprocess.Popen", "os.fork", "os.posix_spawn")
 unit_test_runs = False
@@ -42,9 +44,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if fixture in fixtures:
                 item.add_marker(mark)
     if config.option.unit:
-        left_out = [x for x in items if any(x.get_closest_marker(m) for m in BEYOND_UNIT)]
-        items[:] = [x for x in items if x not in {*left_out}]
-        config.hook.pytest_deselected(items=left_out)
+        quick = [x for x in items if not any(x.get_closest_marker(m) for m in BEYOND_UNIT)]
+        chosen = {case for cases in by_test(quick).values() for case in evenly(cases)}
+        config.hook.pytest_deselected(items=[x for x in items if x not in chosen])
+        items[:] = [x for x in quick if x in chosen]
+
+
+def by_test(items: list[pytest.Item]) -> dict[str, list[pytest.Item]]:
+    """Return the cases of each test, by its name."""
+    found: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        found.setdefault(item.nodeid.split("[")[0], []).append(item)
+    return found
+
+
+def evenly(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Return at most UNIT_CASES cases: the first, the last, and some between them."""
+    if len(cases) <= UNIT_CASES:
+        return cases
+    return [cases[k * (len(cases) - 1) // (UNIT_CASES - 1)] for k in range(UNIT_CASES)]
 
 
 def pytest_configure(config: pytest.Config) -> None:
