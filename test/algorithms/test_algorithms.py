@@ -128,6 +128,7 @@ def test_gravity_and_bias(name, representation, where):
     assert_close(c, mbs.coriolis_matrix(mechanism.model, q, qd) @ qd)
 
 
+@pytest.mark.long
 @every_mechanism
 def test_the_representations_agree_through_D(name):
     mechanism, q, qd, qdd, wrenches, reference = state(name)
@@ -192,6 +193,7 @@ def orders(parents, count, seed=0):
         yield order
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("parents", [TREE, FOREST])
 def test_results_do_not_depend_on_the_numbering(parents):
     mechanism = random_mechanism(11, parents)

@@ -40,6 +40,7 @@ def plain(name):
     return ARM if name == "arm" else tree(name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["arm", "mimics", "mixed1", "chain"])
 def test_armature_is_the_diagonal_of_the_mass_matrix(name, monkeypatch):
     if name == "mixed1":

@@ -96,6 +96,7 @@ def kernels() -> dict[str, Kernel]:
     }
 
 
+@pytest.mark.long
 @every_copy
 @pytest.mark.parametrize("name", ["algorithm", "plain Python", "loops", "together", "own"])
 def test_copies_of_kernels_compute_the_same(name, how):

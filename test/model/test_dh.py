@@ -283,6 +283,7 @@ def test_puma_of_table_2(puma):
     np.testing.assert_allclose(puma.bodies[1].inertia.com, com, atol=1e-15)
 
 
+@pytest.mark.long
 def test_puma_mass_matrix_is_regular_along_the_trajectory(puma_mass_matrices):
     eigenvalues = np.linalg.eigvalsh(puma_mass_matrices)
     assert 2.75e-4 < eigenvalues.min() < 2.85e-4

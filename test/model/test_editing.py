@@ -142,6 +142,7 @@ def test_another_root_has_the_same_relative_motion():
         )
 
 
+@pytest.mark.long
 def test_another_root_of_a_floating_robot_is_the_link_that_floats():
     """Its coordinates are the pose of the link, instead of that of the former root."""
     pelvis = mbs.Model.from_urdf(ARM7, floating_base=True, gravity=(1.0, -2.0, -9.0))
@@ -218,6 +219,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_locked_joint_transmits_what_it_did_when_it_could_move(change):
     whole = CHANGES[change](LOADED)

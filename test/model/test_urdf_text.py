@@ -80,6 +80,7 @@ def test_what_dynamics_does_not_need_is_passed_over(capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.long
 def test_ten_thousand_links_in_a_row():
     n = 10_000
     links = [f'<link name="l{k}"/>' for k in range(n + 1)]

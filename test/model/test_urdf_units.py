@@ -101,6 +101,7 @@ IMPLAUSIBLE = {
 """Public descriptions, and how many of their links are warned of, rightly."""
 
 
+@pytest.mark.long
 def test_robots_are_warned_of_only_where_a_link_is_implausible():
     found = {}
     for path in (*robot_files().values(), robot_path("arm7")):

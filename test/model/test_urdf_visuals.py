@@ -83,6 +83,7 @@ def test_what_cannot_be_understood_is_named_and_left_out(visual, words):
     assert words in problem
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("read", [Model.from_urdf, visuals_of])
 def test_damaged_descriptions_are_refused_or_read(read):
