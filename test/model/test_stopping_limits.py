@@ -42,7 +42,6 @@ STOPPING = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("what", STOPPING)
 def test_limits_that_stop_a_joint_are_named_and_forbid_enabling(what, tmp_path, capsys):
     path = tmp_path / "arm.urdf"
@@ -65,7 +64,6 @@ def test_other_limits_forbid_nothing(text):
     assert not any("joint4" in reason for reason in enabling.problems(guard, 0.0))
 
 
-@pytest.mark.long
 def test_soft_limits_do_not_act_on_a_bus_of_motors():
     model = mbs.Model.from_urdf(STOPPING["soft gain 0"])
     rows = {
