@@ -132,7 +132,7 @@ def live_view(
                     _report(f"the robot description is invalid: {error}")
                     continue
                 if live is not None:
-                    page["port"] = live.page.server.get_port()
+                    page["port"] = live.page.port
                     live.page.close()
                 opened = open_page(model, shown, report=_report, **page)
                 opened.page.choose(chosen)
