@@ -104,12 +104,12 @@ class Torques:
 
     def part(self, rows: Any, joints: Sequence[int]) -> Torques:
         """Return the torques of some samples and joints."""
-        measured, described, gravity, own, masses = (
-            None if x is None else x[rows][:, joints]
-            for x in (self.measured, self.described, self.gravity, self.own, self.masses)
+        measured, described, gravity = (
+            x[rows][:, joints] for x in (self.measured, self.described, self.gravity)
         )
-        names = ([each[j] for j in joints] for each in (self.joints, self.columns))
-        return Torques(*names, measured, described, gravity, own, masses)  # type: ignore[arg-type]
+        own, masses = (None if x is None else x[rows][:, joints] for x in (self.own, self.masses))
+        names, columns = ([each[j] for j in joints] for each in (self.joints, self.columns))
+        return Torques(names, columns, measured, described, gravity, own, masses)
 
     def driven(self) -> Torques:
         """Return at most SAMPLES samples of the joints that do not swing freely, evenly spread."""

@@ -27,7 +27,7 @@ from mbs_dynamics.ros.interface import (
 )
 from mbs_dynamics.settings import names_setting, number, option
 
-NOT_NEGATIVE = ("joint_damping", "joint_friction", "joint_armature", "stribeck", "load_friction")
+NOT_NEGATIVE = ("joint_damping", "joint_friction", "joint_armature")
 
 
 def of_joints(unit: str = "", *, signed: bool = False, **declared: Any) -> Callable[..., Any]:
@@ -82,16 +82,6 @@ class SimulatorSettings(RobotSettings):
     drive_damping: float = number(0.2, 0.0, 10.0, read_only=True)(
         "Share of its effort limit that a joint's damping exerts at its velocity limit, as in a "
         "geared drive, where the description states less damping. 0: that of the description."
-    )
-    stribeck: tuple[float, ...] = of_joints()(
-        "Share by which static friction exceeds Coulomb friction. Empty: 0."
-    )
-    stribeck_speed: float = number(0.05, 1e-4, 10.0, "rad/s or m/s")(
-        "Speed at which half of this share is left."
-    )
-    load_friction: tuple[float, ...] = of_joints()(
-        "Friction over the torque of gravity and disturbances, which adds to Coulomb friction. "
-        "Empty: 0."
     )
     joint_stops: bool = option(True, read_only=True)(
         "Simulate stiff stops at the position limits of the description."

@@ -378,9 +378,6 @@ def joint_forces(model: Model, settings: SimulatorSettings) -> JointForces:
         model,
         damping=damping,
         friction=for_each("joint_friction", settings.joint_friction, model.n),
-        stribeck=for_each("stribeck", settings.stribeck, model.n),
-        stribeck_speed=settings.stribeck_speed,
-        load_friction=for_each("load_friction", settings.load_friction, model.n),
         stops=settings.joint_stops,
         stop_time=settings.stop_time,
     )
