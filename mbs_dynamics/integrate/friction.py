@@ -27,7 +27,7 @@ HOLD = 1e10
 SLACK = 1e-9
 """Relative tolerance on the bounds of friction."""
 
-PROJECTIONS, FEW, LARGE = 8, 2, 32
+PROJECTIONS, FEW, LARGE = 8, 1, 32
 """Projections of the directions in a step; and of models with more than so many joints, whose
 equations are long. Directions that do not fit yet dissipate energy as well, for one step."""
 

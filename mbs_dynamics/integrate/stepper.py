@@ -41,6 +41,7 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
 from mbs_dynamics.algorithms import displaced, inverse_mass_matrix, mass_matrix
+from mbs_dynamics.algorithms.factorization import factorize, solve
 from mbs_dynamics.algorithms.forward_dynamics import accelerations_of
 from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
 from mbs_dynamics.algorithms.newton_euler import Loads, newton_euler
@@ -90,10 +91,26 @@ class Step:
             return
         assert self.joints is not None
         signs = select(less(0.0, v), 1.0, select(less(v, 0.0), -1.0, 0.0))
-        self.friction = Friction(v, signs, self.joints[1], self._inertia(), h)
-        for _ in range(PROJECTIONS if self.model.n <= LARGE else FEW):
-            ahead = v + h * self.acceleration(q, v, forces)
-            self.friction = self.friction.projected(ahead)
+        friction = Friction(v, signs, self.joints[1], self._inertia(), h)
+        model, wrenches = self.model, Loads(self.wrenches)
+        M = np.asarray(mass_matrix(model, q, representation="body_fixed"))
+        bias = newton_euler(model, q, v, np.zeros(model.n), "body_fixed", wrenches)
+        tau, armature = self.actuation(v, forces)
+        for _ in range(PROJECTIONS if model.n <= LARGE else FEW):
+            factors = factorize(model, M + np.diag(armature + friction.hold))
+            ahead = v + h * solve(*factors, tau - bias + friction.torque)
+            friction = friction.projected(ahead)
+        self.friction = friction
+
+    def actuation(self, v: Array, forces: Forces) -> tuple[Array, Array]:
+        """Return the torques of motors and joints (n,) without friction, and their armature."""
+        tau, armature = self.effort, np.zeros(self.model.n)
+        damping, implicit = forces
+        if damping is not None:
+            tau = tau - damping * v
+        if implicit is not None:
+            tau, armature = tau - implicit[0], implicit[1]
+        return tau, armature
 
     def _inertia(self) -> Array:
         """Return the inertia (n,) that each joint moves in the reference configuration."""
@@ -105,18 +122,12 @@ class Step:
 
     def acceleration(self, q: Array, v: Array, forces: Forces = (None, None)) -> Array:
         """Return qdd (n,) under motors, wrenches, gravity and the forces of the joints."""
-        tau, armature = self.effort, None
-        damping, implicit = forces
-        if damping is not None:
-            tau = tau - damping * v
-        if implicit is not None:
-            tau, armature = tau - implicit[0], implicit[1]
+        tau, armature = self.actuation(v, forces)
         if self.friction is not None:
-            hold = self.friction.hold
-            tau = tau + self.friction.torque
-            armature = hold if armature is None else armature + hold
+            tau, armature = tau + self.friction.torque, armature + self.friction.hold
         loads = Loads(self.wrenches_at(q))
-        return accelerations_of(self.model, q, v, tau, loads, self.solver, self.algorithm, armature)
+        added = None if forces[1] is None and self.friction is None else armature
+        return accelerations_of(self.model, q, v, tau, loads, self.solver, self.algorithm, added)
 
     def velocity(self, v: Array) -> Array:
         """Return the rate of q for the rates v of a stage."""
