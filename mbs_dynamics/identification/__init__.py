@@ -8,6 +8,7 @@ Needs SciPy, and rosbags for bags: the extra ``identify`` of this package.
 from mbs_dynamics.identification.description import (
     identified_urdf,
     node_parameters,
+    with_identified_joints,
 )
 from mbs_dynamics.identification.estimation import BaseEstimate
 from mbs_dynamics.identification.excitation import (
@@ -49,4 +50,5 @@ __all__ = [
     "report",
     "validate",
     "with_gains",
+    "with_identified_joints",
 ]

@@ -5,17 +5,20 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.errors import MbsError
+from mbs_dynamics import checks
+from mbs_dynamics.errors import ArgumentError, MbsError, UnknownJointError
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.identify import Identification
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.model import Model, with_drivetrain
 from mbs_dynamics.model.urdf import link_inertias
-from mbs_dynamics.yaml_files import yaml_text
+from mbs_dynamics.yaml_files import read_yaml_file, yaml_text
 
 TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 
@@ -153,10 +156,43 @@ def node_parameters(result: Identification) -> str:
     nodes = {"gravity_compensation_node": compensated, "simulator_node": simulated}
     head = (
         "# Friction (N m or N; damping N m s/rad or N s/m) and inertias of motors (kg m^2 or kg)\n"
-        "# that were identified, for the nodes. The share of the friction that is compensated is\n"
-        "# friction_scale. No parameter takes the offsets of the torque sensors [N m or N]:\n"
+        "# that were identified, for the nodes and for with_identified_joints. The share of the\n"
+        "# friction that is compensated is friction_scale. No parameter takes the offsets of the\n"
+        "# torque sensors [N m or N]:\n"
     )
     offsets = yaml_text(by_name("offset"), flow=True)
     return f"{head}# {offsets}" + yaml_text(
         {f"/**/{node}": {"ros__parameters": given} for node, given in nodes.items()}
     )
+
+
+def with_identified_joints(model: Model, source: str | os.PathLike[str]) -> Model:
+    """Return a model with the armature, damping and friction of a file of :func:`node_parameters`.
+
+    ``mbs-dynamics identify`` writes ``source``, a .yaml, beside the URDF. Joints that were not
+    recorded keep theirs. Raises ArgumentError for a file that cannot be read or is none of these,
+    and if its joints are not those of the model in the same order; UnknownJointError for a name
+    that the model does not have.
+    """
+    given = read_yaml_file(Path(source))
+    try:
+        parts = [
+            given[f"/**/{node}"]["ros__parameters"]
+            for node in ("gravity_compensation_node", "simulator_node")
+        ]
+        named = dict(parts[0]["friction"])
+        rows = [parts[1][name] for name in ("joint_armature", "joint_damping", "joint_friction")]
+    except (KeyError, TypeError, ValueError):
+        raise ArgumentError(f"{source}: is no parameter file of mbs-dynamics identify") from None
+    values = checks.numbers(f"the parameters in {source}", rows, (3, model.n)).T
+    order = list(model.joint_names)
+    by_joint = {}
+    for name, friction in named.items():
+        if name not in order:
+            raise UnknownJointError(name, order)
+        own = values[order.index(name)].tolist()
+        identified = dict(zip(("armature", "damping", "friction"), own, strict=True))
+        if not np.isclose(identified["friction"], friction, rtol=1e-5, atol=1e-12):
+            raise ArgumentError(f"{source}: joint {name!r} is at another place than in the model")
+        by_joint[name] = identified
+    return with_drivetrain(model, by_joint)
