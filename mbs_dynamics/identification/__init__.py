@@ -5,9 +5,17 @@
 Needs SciPy, and rosbags for bags: the extra ``identify`` of this package.
 """
 
+from mbs_dynamics.identification.calibration import (
+    Calibration,
+    calibrate_hold,
+    calibrate_poses,
+    calibrate_touches,
+)
 from mbs_dynamics.identification.description import (
+    calibrated_urdf,
     identified_urdf,
     node_parameters,
+    servo_urdf,
     with_identified_joints,
 )
 from mbs_dynamics.identification.estimation import BaseEstimate
@@ -28,26 +36,39 @@ from mbs_dynamics.identification.identify import (
 )
 from mbs_dynamics.identification.payload import PayloadEstimate, identify_payload
 from mbs_dynamics.identification.report import report
+from mbs_dynamics.identification.servo_files import servo_mjcf, servo_yaml
+from mbs_dynamics.identification.servos import Servo, ServoIdentification, identify_servos
 from mbs_dynamics.identification.static import StaticIdentification, identify_static
 
 __all__ = [
     "BaseEstimate",
     "Box",
+    "Calibration",
     "Errors",
     "Excitation",
     "Identification",
     "MotionLimits",
     "PayloadEstimate",
+    "Servo",
+    "ServoIdentification",
     "StaticIdentification",
     "box_of",
+    "calibrate_hold",
+    "calibrate_poses",
+    "calibrate_touches",
+    "calibrated_urdf",
     "fitted_gains",
     "identified_urdf",
     "identify",
     "identify_payload",
+    "identify_servos",
     "identify_static",
     "node_parameters",
     "plan_excitation",
     "report",
+    "servo_mjcf",
+    "servo_urdf",
+    "servo_yaml",
     "validate",
     "with_gains",
     "with_identified_joints",

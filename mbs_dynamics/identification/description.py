@@ -4,20 +4,27 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError, UnknownJointError
+from mbs_dynamics.identification.calibration import Calibration
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.identify import Identification
+from mbs_dynamics.identification.servos import ServoIdentification
+from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model, with_drivetrain
 from mbs_dynamics.model.urdf import link_inertias
+from mbs_dynamics.model.urdf_elements import read
 from mbs_dynamics.yaml_files import read_yaml_file, yaml_text
 
 TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
@@ -35,27 +42,97 @@ def identified_urdf(
     link that the joint moves gets the remainder; if that is inconsistent, it gets all, and the
     others none. Raises MbsError without lxml.
     """
+    joints = {
+        joint: (parameters["viscous"], parameters["coulomb"])
+        for joint, parameters in result.joint_parameters.items()
+    }
+    return _changed_urdf(source, result, joints if friction else {})
+
+
+def servo_urdf(source: str | os.PathLike[str], result: ServoIdentification) -> bytes:
+    """Return a URDF file with the damping and friction of servos, unchanged elsewhere.
+
+    Inertias are those that were identified, if there was a known load. Raises MbsError without
+    lxml.
+    """
+    joints = {name: (servo.damping, servo.friction) for name, servo in result.servos.items()}
+    return _changed_urdf(source, result.identification, joints)
+
+
+def _changed_urdf(
+    source: str | os.PathLike[str],
+    result: Identification | None,
+    joints: Mapping[str, tuple[float, float]],
+) -> bytes:
+    """Return a URDF file with identified inertias, and damping and friction of some joints."""
+    etree, tree, children = _parsed(source)
+    changes = {} if result is None else link_changes(source, result)
+    for link, inertia in changes.items():
+        parent = children["link", link]
+        new = None if inertia is None else _inertial(etree, parent, inertia)
+        _put(etree, parent, "inertial", new)
+    for joint, (damping, friction) in joints.items():
+        parent = children["joint", joint]
+        dynamics = _child(etree, parent, "dynamics")
+        if dynamics is None:
+            dynamics = _element(etree, parent, "dynamics")
+            _put(etree, parent, "dynamics", dynamics)
+        dynamics.set("damping", repr(float(damping)))
+        dynamics.set("friction", repr(float(friction)))
+    return _written(etree, tree)
+
+
+def calibrated_urdf(source: str | os.PathLike[str], result: Calibration) -> bytes:
+    """Return a URDF file with calibrated origins of joints, unchanged elsewhere.
+
+    Position limits are shifted by the zeros, so that they stay where they are on the arm. Raises
+    MbsError without lxml.
+    """
+    etree, tree, children = _parsed(source)
+    by_body = {body.name: body.joint.name for body in result.model.bodies}
+    origins = {joint.name: joint.origin.pose() for joint in read(source)[1].joints}
+    for body, xi in result.twists.items():
+        if not xi.any():
+            continue
+        name = by_body[body]
+        joint = children["joint", name]
+        pose = origins[name] @ se3.exp(xi)
+        origin = _element(etree, joint, "origin")
+        origin.set("xyz", " ".join(map(repr, pose[:3, 3].tolist())))
+        origin.set("rpy", " ".join(map(repr, _angles(pose[:3, :3]))))
+        _put(etree, joint, "origin", origin)
+        limits = [x for x in (_child(etree, joint, "limit"),) if x is not None]
+        limits += [x for x in (_child(etree, joint, "safety_controller"),) if x is not None]
+        for limit in limits:
+            for end in ("lower", "upper", "soft_lower_limit", "soft_upper_limit"):
+                if limit.get(end) is not None and joint.get("type") != "continuous":
+                    limit.set(end, repr(float(limit.get(end)) - result.zeros[name]))
+    return _written(etree, tree)
+
+
+def _angles(R: FloatArray) -> list[float]:
+    """Return roll, pitch, yaw of a rotation: R = Rz(yaw) Ry(pitch) Rx(roll)."""
+    across = math.hypot(R[0, 0], R[1, 0])
+    pitch = math.atan2(-R[2, 0], across)
+    if across < 1e-9:  # the axes of roll and yaw coincide
+        return [math.atan2(-R[1, 2], R[1, 1]), pitch, 0.0]
+    return [math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])]
+
+
+def _parsed(source: str | os.PathLike[str]) -> tuple[Any, Any, dict[tuple[str, str], Any]]:
+    """Return lxml, the document, and links and joints by tag and name."""
     try:
         from lxml import etree
     except ImportError as error:
         raise MbsError(f"URDF files are written with lxml ({error}): install it") from error
     parser = etree.XMLParser(resolve_entities=False, no_network=True)
     tree = etree.parse(os.fspath(source), parser)
-    children = {
-        (etree.QName(x).localname, x.get("name", "")): x for x in tree.getroot().iterchildren("*")
-    }
-    for link, inertia in link_changes(source, result).items():
-        parent = children["link", link]
-        new = None if inertia is None else _inertial(etree, parent, inertia)
-        _put(etree, parent, "inertial", new)
-    for joint, parameters in result.joint_parameters.items() if friction else ():
-        parent = children["joint", joint]
-        dynamics = _child(etree, parent, "dynamics")
-        if dynamics is None:
-            dynamics = _element(etree, parent, "dynamics")
-            _put(etree, parent, "dynamics", dynamics)
-        dynamics.set("damping", repr(float(parameters["viscous"])))
-        dynamics.set("friction", repr(float(parameters["coulomb"])))
+    elements = tree.getroot().iterchildren("*")
+    return etree, tree, {(etree.QName(x).localname, x.get("name", "")): x for x in elements}
+
+
+def _written(etree: Any, tree: Any) -> bytes:
+    """Return the file of a document, with what stands before and after its root."""
     root = tree.getroot()
     top = [*reversed([*root.itersiblings(preceding=True)]), root, *root.itersiblings()]
     head = ['<?xml version="1.0" encoding="utf-8"?>', tree.docinfo.doctype]

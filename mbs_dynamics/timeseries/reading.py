@@ -88,7 +88,7 @@ def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -
         for of_joint in given.values():
             of_joint.pop(name, None)
     for kind, called in columns.unstated.items():
-        if given[kind] and kind not in units:
+        if given[kind] and kind not in units and kind != "goal":
             example = "deg" if kind == "q" else next(iter(UNITS[kind]))
             raise TimeSeriesError(
                 f"{columns.name}: info.json states no unit of {called}; declare it, as in "
@@ -128,13 +128,16 @@ def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -
 
 
 def _names(
-    columns: Columns, given: Mapping[str, Mapping[str, FloatArray]]
+    columns: Columns, given: dict[str, dict[str, FloatArray]]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of the positions, and those of the joints, which have the rates.
 
     They differ where joints have several coordinates, such as ``base[0]`` to ``base[6]``.
     """
     positions = tuple(given["q"])
+    for name in [name for name in given["goal"] if name not in positions]:
+        columns.notes.append(f"the goals of {name}, which has no position, were left out")
+        del given["goal"][name]
     rates = tuple(dict.fromkeys(name for kind in KINDS[1:] for name in given[kind]))
     several = [x for x in positions if x not in rates and f"{x.split('[')[0]}[0]" in given["qd"]]
     others = set(rates) == set(given["qd"]) and not set(rates) <= set(positions)

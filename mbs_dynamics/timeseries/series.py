@@ -17,7 +17,7 @@ from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed, quoted
 from mbs_dynamics.model.coordinates import position_names, velocity_names
 from mbs_dynamics.model.model import Model
 
-KINDS = ("q", "qd", "qdd", "tau")
+KINDS = ("q", "qd", "qdd", "tau", "goal")
 """Arrays with a column for each joint, in the order in which they are written."""
 
 
@@ -27,9 +27,9 @@ class TimeSeriesError(ArgumentError):
 
 @dataclass(frozen=True, eq=False)
 class TimeSeries:
-    """Times, and positions, rates, accelerations and torques of joints, in SI units.
+    """Times, and positions, rates, accelerations, torques and goals of joints, in SI units.
 
-    All arrays are finite and read-only. A column of ``qd``, ``qdd`` or ``tau`` may be NaN
+    All arrays are finite and read-only. A column of those but ``q`` may be NaN
     throughout: that of a joint of which the quantity was not measured.
 
     Raises TimeSeriesError, which names the array, for wrong shapes, values that are not finite, or
@@ -48,6 +48,8 @@ class TimeSeries:
     """(N, k) accelerations in rad/s^2 or m/s^2."""
     tau: FloatArray | None = None
     """(N, k) torques in N m or forces in N."""
+    goal: FloatArray | None = None
+    """(N, k) positions in rad or m that drives were told to go to."""
     columns: Mapping[str, FloatArray] = field(default_factory=dict)
     """Further columns (N,) by name, such as energies or readings of a drive."""
     positions: tuple[str, ...] = ()
@@ -154,9 +156,9 @@ class TimeSeries:
         """Write a file .csv or .npz, which ``read`` reads.
 
         A CSV file has the columns ``t``, ``q_<joint>``, ``qd_<joint>``, ``qdd_<joint>``,
-        ``tau_<joint>`` and the further ones, without those that were not measured. A .npz file has
-        the arrays by their names here, and ``joints``. Raises TimeSeriesError for another ending,
-        or a file that cannot be written.
+        ``tau_<joint>``, ``goal_<joint>`` and the further ones, without those that were not
+        measured. A .npz file has the arrays by their names here, and ``joints``. Raises
+        TimeSeriesError for another ending, or a file that cannot be written.
         """
         from mbs_dynamics.timeseries.tables import write
 
