@@ -10,6 +10,7 @@ from mbs_dynamics.control import laws
 from mbs_dynamics.control.bring_up import BringUp
 from mbs_dynamics.control.guarded_arm import Command, GuardedArm, linked
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
+from mbs_dynamics.control.position_arm import PositionArm
 from mbs_dynamics.control.references import JointTarget, PoseTarget
 from mbs_dynamics.control.trajectory import Trajectory
 
@@ -22,6 +23,7 @@ __all__ = [
     "MotorCommand",
     "Motors",
     "PoseTarget",
+    "PositionArm",
     "Trajectory",
     "laws",
     "linked",

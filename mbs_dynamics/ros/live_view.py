@@ -357,7 +357,7 @@ class Viewer:
             return
         before = self.live
         if before is not None:
-            self._arguments["port"] = before.page.server.get_port()
+            self._arguments["port"] = before.page.port
             before.page.close()
         opened = open_page(model, description, report=self._report, **self._arguments)
         opened.page.choose(self._chosen)

@@ -191,14 +191,14 @@ def test_a_new_description_opens_a_new_page_at_the_same_address(ros):
     with viewed("") as (viewer, robot, _, said):
         robot.description.publish(String(data=TEXT))
         assert until(lambda: viewer.live is not None)
-        first, port = viewer.live.page, viewer.live.page.server.get_port()
+        first, port = viewer.live.page, viewer.live.page.port
         robot.description.publish(String(data="<robot"))
         assert until(lambda: any("is invalid" in x for x in said))
         assert "is invalid" in first._status.content
         robot.description.publish(String(data=TEXT.replace('name="arm7"', 'name="other"')))
         assert until(lambda: viewer.live.page is not first and viewer.live is not None)
         assert viewer.live.page.name == "other"
-        assert viewer.live.page.server.get_port() == port
+        assert viewer.live.page.port == port
         foreign = Request(viewer.live.page.address, headers={"Origin": "http://evil.example"})
         with pytest.raises(HTTPError, match="403"):
             urlopen(foreign)

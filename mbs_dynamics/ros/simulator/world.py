@@ -277,8 +277,7 @@ class World:
     def cost(self) -> dict[str, object]:
         """Return the cost of one step of the integrator."""
         constants = self._stepper.parameters
-        begun = self._stepper.begun(self.state)
-        inputs = begun, self.efforts, self._step, self._wrenches, *constants
+        inputs = self.state, self.efforts, self._step, self._wrenches, *constants
         return cost_of(self._stepper.kernel, *inputs)
 
     def saturated(self) -> list[str]:
