@@ -54,6 +54,7 @@ def words(figure):
     return [sorted(each) if "limit" in each[0] else each for each in names]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "cut"), [(1, True), (20, False)])
 def test_a_spike_does_not_set_the_scale_and_is_stated(tmp_path, drawn, width, cut):
     arm = mbs.Model.from_urdf(robot_path("arm7"))
