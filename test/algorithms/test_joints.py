@@ -155,6 +155,7 @@ def test_derivatives_of_pinocchio(t):
         assert_close(found, expected, 1e-10 if np.linalg.cond(ours.dqdd_dtau) < 1e7 else 1e-7)
 
 
+@pytest.mark.long
 @every_robot
 def test_dynamics_under_wrenches_of_pinocchio(t):
     t = twin(t)
@@ -248,6 +249,7 @@ def columns(function, model, q):
     return np.stack([along(function, model, q, e) for e in np.eye(model.n)], axis=-1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", mostly_slow(range(3), [0]))
 def test_derivatives_along_the_groups(seed):
     m = mixed(seed).model
@@ -277,6 +279,7 @@ def test_derivatives_along_the_groups(seed):
             assert_close(second, along(dJ, m, q, np.eye(m.n)[j]), 1e-12, (rep, k, j))
 
 
+@pytest.mark.long
 def test_rates_of_torques_and_jerks():
     m = mixed(1).model
     q, v, a = m.random_state(1)

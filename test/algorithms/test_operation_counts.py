@@ -112,6 +112,7 @@ def test_auto_is_the_cheapest_representation_and_nearly_the_cheapest_method(name
     assert algorithm.operations(model, {}).total <= 1.05 * least
 
 
+@pytest.mark.long
 def test_count_prints_both_tables(capsys):
     assert main(["count", "--sizes", "7", "6"]) == 0
     out = capsys.readouterr().out

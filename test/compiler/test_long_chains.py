@@ -90,6 +90,7 @@ def test_large_trees_beside_pinocchio(name):
     check(mbs.inverse_dynamics_derivatives, (q, qd, qdd), by[0], by[1], M)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", mostly_slow(PARENTS, list(PARENTS)[:1]))
 def test_solutions_of_large_trees(name):
     pair = Pair(name)

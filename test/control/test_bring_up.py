@@ -21,6 +21,7 @@ def brought_up(loop):
     return check
 
 
+@pytest.mark.long
 def test_an_arm_as_in_its_table_has_no_problem_and_hardly_moves():
     loop = Loop(made=table(kp=2000.0, kd=40.0), friction=1.0)
     check = brought_up(loop)
@@ -37,6 +38,7 @@ def test_an_arm_as_in_its_table_has_no_problem_and_hardly_moves():
     assert "joint7: command" in str(check)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -70,6 +70,7 @@ def files(tmp_path_factory):
     return recording, thresholds
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", mostly_slow(["stop", "float", "yield"], ["stop", "yield"]))
 def test_a_contact_of_10_newton_is_detected_in_20_ms_and_free_motion_is_not(files, how):
     loop = moving({"collision_file": str(files[1]), "on_collision": how}, seed=5).run(2.0, FAST)
@@ -103,6 +104,7 @@ def test_a_contact_of_10_newton_is_detected_in_20_ms_and_free_motion_is_not(file
     assert loop.arm.law is swing
 
 
+@pytest.mark.long
 def test_an_arm_that_yields_gives_way_further_than_one_that_floats(files):
     fallen = {}
     for how in ("float", "yield"):
@@ -168,6 +170,7 @@ def test_rotors_gravity_and_loads_in_force_cause_no_external_torques():
     assert largest[1] > 1.0
 
 
+@pytest.mark.long
 def test_a_load_that_is_announced_is_no_collision(files):
     loop = moving({"collision_file": str(files[1])}).run(1.0, FAST)
     loop.bus.load("tool", 1.0)

@@ -95,6 +95,7 @@ class States:
         return t, stamps, q, qd, tau
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("frozen_timeout", [0.0, 0.03])
 def test_a_guard_answers_messages_as_its_checks_and_its_policy_would(frozen_timeout):
     spared = []

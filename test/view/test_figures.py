@@ -81,6 +81,7 @@ def test_figure_of_joints_shows_positions_rates_torques_and_energies(tmp_path, d
     ]
 
 
+@pytest.mark.long
 def test_figure_of_a_floating_mechanism_shows_all_positions(tmp_path, drawn):
     M = mbs.spatial_inertia(2.0, (0.1, 0.0, 0.2), np.eye(3))
     base = Connection(name="float", joint=joint("free"), body="base", M_body=M)
@@ -103,6 +104,7 @@ def test_figure_of_a_floating_mechanism_shows_all_positions(tmp_path, drawn):
     assert len(drawn[1].axes[0].lines) == 1  # no line to the base
 
 
+@pytest.mark.long
 def test_animation_draws_links_between_the_origins_of_bodies_in_real_time(tmp_path, drawn):
     arm = mbs.Model.from_urdf(robot_path("arm7"))
     motion = simulate(arm, np.full(7, 0.5), duration=0.2, step=0.01)
