@@ -354,7 +354,7 @@ def ramps_end(c: Step) -> Any:
     """No ramp of gravity, loads or gains ends later than its time from now."""
     s, p = c.after, c.settings
     left = np.stack([s.gravity_end, s.loads_end, s.gains_end], axis=-1) - _now(c)[:, None]
-    most = np.stack([p.ramp_out, p.loads_time, p.ramp_out], axis=-1)
+    most = np.stack([p.gravity_time, p.loads_time, p.ramp_out], axis=-1)
     return _all((left <= most + EPS) | ~np.isfinite(left))
 
 

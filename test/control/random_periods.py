@@ -54,7 +54,7 @@ def settings(layouts: Period, **options: Any) -> Settings:
         "watches_efforts": 0.0, "can_hold": 1.0, "stiffness": np.array([300.0, 150.0, 20.0]),
         "drive_damping": np.array([15.0, 5.0, 0.5]), "slip": 0.1 * one, "on_fault": 0.0,
         "ramp_in": 0.1, "ramp_out": 0.5, "hand_over": 0.1, "settle_time": 0.5, "filter": 0.0,
-        "gravity": np.array([0.0, 0.0, -9.81]),
+        "gravity": np.array([0.0, 0.0, -9.81]), "gravity_time": 0.5,
         "loads": np.zeros((len(layouts.model.body_names), 10)), "loads_time": 0.3,
         "scale": one, "damping": np.array([0.5, 0.3, 0.05]), "friction": 0.1 * one, "zone": 0.1,
     }  # fmt: skip

@@ -291,6 +291,8 @@ class Settings(NamedTuple):
     filter: Number
     """Time constant of velocities for damping."""
     gravity: Vector
+    gravity_time: Number
+    """Time in which gravity changes."""
     loads: PerLoad
     loads_time: Number
     """Time in which loads change."""

@@ -27,6 +27,7 @@ def period_settings(
     gravity: FloatArray,
     loads: FloatArray,
     *,
+    gravity_time: float | None = None,
     loads_time: float | None = None,
     stiffness: Sequence[float] = (),
     damping: Sequence[float] = (),
@@ -40,7 +41,8 @@ def period_settings(
 
     ``joints`` are the coordinates of ``given.joints``; ``gravity`` (3,) in m/s^2 and the parameters
     ``loads`` (nb, 10) of all bodies are those that are aimed at. ``stiffness``, ``damping`` and
-    ``slip`` (m,) are those of the drives. ``loads_time`` in s: by default ``ramp_time``.
+    ``slip`` (m,) are those of the drives. ``gravity_time`` and ``loads_time`` in s: by default
+    ``ramp_time``.
     """
     n, own = model.n, list(joints)
 
@@ -97,6 +99,7 @@ def period_settings(
         settle_time=given.settle_time,
         filter=given.velocity_filter,
         gravity=gravity,
+        gravity_time=given.ramp_time if gravity_time is None else gravity_time,
         loads=loads,
         loads_time=given.ramp_time if loads_time is None else loads_time,
         scale=of_commanded(given.gravity_scale),
