@@ -121,6 +121,8 @@ class Guard:
         self._unknown_since = places["unknown_since"].start
         self._changed: list[float] = self._state[self._changes].tolist()
         """The latest values of what is reported when it changes."""
+        self._holder = (False, False)
+        """Whether another controller is to hold the arm once torques are released, and does so."""
         self._quiet = self._request_vector(transitions.NONE, sends=True)
         self._sample = self._period.sample.packed(_nothing(model.n)).astype(float)
         self.sample: Sample = self._period.sample.unpacked(self._sample)
@@ -614,7 +616,9 @@ class Guard:
     def _request_vector(
         self, action: float, *, sends: bool = False, settle: bool = False, doubt: int = 0
     ) -> FloatArray:
-        request = Request(action, float(sends), float(settle), float(doubt))
+        request = Request(
+            action, float(sends), float(settle), float(doubt), *map(float, self._holder)
+        )
         return np.asarray(self._period.request.packed(request), dtype=float)
 
     def _request(self, t: float, action: float, *, settle: bool = False, doubt: int = 0) -> None:

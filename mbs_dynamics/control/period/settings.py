@@ -36,6 +36,8 @@ def period_settings(
     hottest: float = math.inf,
     longest_pause: float = math.inf,
     hand_over: float = 0.0,
+    release: float = 0.0,
+    watches_efforts: bool = False,
 ) -> Settings:
     """Return the settings of the period of an arm.
 
@@ -87,7 +89,7 @@ def period_settings(
         effort_tolerance=given.effort_tolerance,
         starts_from_effort=float(given.start_from == "effort"),
         collides=float(bool(given.collision_file)),
-        watches_efforts=0.0,
+        watches_efforts=float(watches_efforts),
         can_hold=float(can_hold),
         stiffness=of_commanded(stiffness) if len(stiffness) else np.zeros(n),
         drive_damping=of_commanded(damping) if len(damping) else np.zeros(n),
@@ -96,6 +98,7 @@ def period_settings(
         ramp_in=given.ramp_in_time,
         ramp_out=given.ramp_time,
         hand_over=hand_over,
+        release=release,
         settle_time=given.settle_time,
         filter=given.velocity_filter,
         gravity=gravity,
