@@ -14,7 +14,6 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.collision import CollisionDetector
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.following import FLOATING, Followed, Following
-from mbs_dynamics.control.input_checks import JointStates
 from mbs_dynamics.control.settings import YIELDING
 from mbs_dynamics.model.model import Model
 
@@ -59,21 +58,22 @@ class CollisionReaction:
     def update(
         self,
         model: Model,
-        state: JointStates,
+        stamp: int,
         q: FloatArray,
-        efforts: list[float],
+        rates: FloatArray,
+        efforts: FloatArray,
         reaction: str,
         now: float,
     ) -> bool:
         """React to a collision that begins with this state; return whether the arm floats now.
 
-        ``model`` is the one with the gravity and loads in force, ``reaction`` stop, float or yield.
+        ``model`` is the one with the gravity and loads in force, ``stamp`` in ns; positions,
+        velocities and measured efforts are (n,) each; ``reaction`` is stop, float or yield.
         """
-        rates = np.array(state.rates)
-        self.detector.update(state.stamp, q, rates, np.array(efforts), model)
+        self.detector.update(stamp, q, rates, efforts, model)
         if not self._policy.engaged:
             return False
-        collision = self.detector.detect(state.stamp, q, rates)
+        collision = self.detector.detect(stamp, q, rates)
         if collision is None:
             return False
         if reaction == "stop":

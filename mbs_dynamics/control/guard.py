@@ -29,13 +29,13 @@ from mbs_dynamics.control.environment import (
 )
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.following import Followed, Following
-from mbs_dynamics.control.input_checks import JointStates
-from mbs_dynamics.control.joint_input import fixed_coordinates
+from mbs_dynamics.control.joint_states import fixed_coordinates
 from mbs_dynamics.control.laws.cartesian_impedance import CartesianImpedance
 from mbs_dynamics.control.laws.joint_impedance import JointImpedance
 from mbs_dynamics.control.laws.law import Law, LawState
 from mbs_dynamics.control.motor_table import coordinate_of
 from mbs_dynamics.control.period import transitions
+from mbs_dynamics.control.period.evidence import EFFORT_FLOOR
 from mbs_dynamics.control.period.function import Period, initial
 from mbs_dynamics.control.period.history import History, Replay, replayed
 from mbs_dynamics.control.period.records import Request, Result, Sample, State, Verdict
@@ -77,13 +77,14 @@ class Guard:
     """An arm under guard.
 
     Parameters: ``settings`` name the commanded joints; ``gravity`` (3,) in m/s^2 is that in the
-    axes of the root, by default that of the model; ``drives`` are arguments of
-    :func:`~mbs_dynamics.control.period.settings.period_settings` about drives; ``source`` is what
-    the states come from, for messages. Loads are those of the model.
+    axes of the root, by default that of the model; ``options`` are further arguments of
+    :func:`~mbs_dynamics.control.period.settings.period_settings`, as about drives; ``source`` is
+    what the states come from, for messages. Loads are those of the model.
 
     Fill :attr:`sample` and call :meth:`advance` for each period. Raises UnknownJointError if a
     joint to be commanded or a fixed one is not in the model, ArgumentError if a joint to be
-    commanded mimics another one, ModelError if no joint moves.
+    commanded mimics another one, ModelError if no joint moves, BackendError if compiled code
+    differs from the equations.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Guard:
         settings: ArmSettings,
         *,
         gravity: FloatArray | None = None,
-        drives: Mapping[str, Any] = {},
+        options: Mapping[str, Any] = {},
         source: str = "frames",
     ) -> None:
         if model.n == 0:
@@ -100,7 +101,7 @@ class Guard:
         self.model, self.settings, self.source = model, settings, source
         self.joints = [coordinate_of(model, name) for name in settings.joints]
         fixed = fixed_coordinates(model.joint_names, settings.fixed)
-        self._drives = drives
+        self._options = options
         self._gravity = np.asarray(model.gravity if gravity is None else gravity)
         self._gravity_time: float | None = None
         self._loads = link_loads(model)
@@ -108,6 +109,7 @@ class Guard:
         self._loads_time: float | None = None
         self._period = Period(model, settings.algorithm)
         self._apply()
+        self._period.verify(self._settings)
         start = initial(self._period, self._set)
         self._state = self._period.state.packed(start).astype(float)
         self._record: State | None = None
@@ -118,6 +120,8 @@ class Guard:
             [places[name].start for name in ("mode", "fault", "hold", "slipped", "opposed")]
         )
         self._stamps = places["stamp"]
+        self._behind, self._saturated = places["behind"].start, places["saturated_since"]
+        self._refused = places["refused"]
         self._unknown_since = places["unknown_since"].start
         self._changed: list[float] = self._state[self._changes].tolist()
         """The latest values of what is reported when it changes."""
@@ -146,6 +150,9 @@ class Guard:
         self._external: Fault | None = None
         self._fault: Fault | None = None
         self._remarks: list[str] = []
+        self._warnings: list[str] = []
+        self.trouble = ""
+        """Why the latest message about the arm was not used; empty if it was."""
         self._collision: Collision | None = None
         self._linked: list[Guard] = []
         self._in_force: tuple[Any, ...] = ()
@@ -160,7 +167,7 @@ class Guard:
             self._load_parameters,
             gravity_time=self._gravity_time,
             loads_time=self._loads_time,
-            **self._drives,
+            **self._options,
         )
         self._settings = self._period.settings.packed(self._set).astype(float)
 
@@ -206,6 +213,32 @@ class Guard:
         return self._mode in transitions.ENGAGED
 
     @property
+    def moving(self) -> bool:
+        """Whether torques follow the arm, or change towards those that a stop leads to."""
+        return self._mode not in transitions.RELEASED
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether drives hold the arm, or nothing is commanded."""
+        return bool(transitions.is_at_rest(self.state_record))
+
+    @property
+    def torques_are_in(self) -> bool:
+        """Whether torques are enabled and have ramped in."""
+        return self._mode == transitions.ON and not self.behind
+
+    @property
+    def behind(self) -> bool:
+        """Whether the rate limit keeps the command from the torques that are wanted."""
+        return bool(self._state[self._behind])
+
+    @property
+    def saturated(self) -> list[int]:
+        """Coordinates of the joints whose command is at its effort limit."""
+        since = self._state[self._saturated]
+        return np.flatnonzero(since < math.inf).tolist()  # type: ignore[no-any-return]
+
+    @property
     def fault(self) -> Fault | None:
         """The fault that stopped the arm, until it is cleared; None if there is none."""
         return self._fault
@@ -236,6 +269,45 @@ class Guard:
         s = self.state_record
         torques = self._gravity_at(np.array(s.held)) * s.scale
         return [float(torques[k]) for k in self.joints]
+
+    @property
+    def gravity(self) -> FloatArray:
+        """(3,) the gravity in m/s^2 that is in force, or moved to, in the axes of the root."""
+        return self._gravity
+
+    @property
+    def effort_limits(self) -> list[float]:
+        """(m,) largest torques in N m or N."""
+        return [float(self._set.effort[k]) for k in self.joints]
+
+    @property
+    def without_speed_limit(self) -> list[str]:
+        """Names of the commanded joints whose speed is not watched."""
+        fastest, names = self.model.velocity_limits, self.model.joint_names
+        return [names[k] for k in self.joints if fastest[k] == math.inf]
+
+    @property
+    def motors_hold(self) -> bool:
+        """Whether measured efforts show that motors hold the arm."""
+        efforts, limits = self.efforts, self._set.effort[self.joints]
+        known = bool(np.isfinite(efforts).all())
+        return known and bool((abs(efforts) > EFFORT_FLOOR * limits).any())
+
+    @property
+    def state_stamps(self) -> FloatArray:
+        """(n,) the stamps of the latest accepted states."""
+        return np.asarray(self._state[self._stamps])
+
+    @property
+    def refused(self) -> FloatArray:
+        """(n,) why the latest report of each joint was not used; 0: it was."""
+        return np.asarray(self._state[self._refused])
+
+    def cost_arguments(self) -> tuple[Any, ...]:
+        """Return the kernel of a period, and its arguments as of the latest one."""
+        period, quiet = self._period, self._quiet
+        vectors = self._state, self._sample, quiet, self._settings
+        return (period.kernel, *vectors, *period.model_inputs)
 
     @property
     def weighing(self) -> bool:
@@ -402,10 +474,36 @@ class Guard:
         if over:
             raise ModelError(f"the arm could not be held: {over}")
 
-    @property
-    def at_rest(self) -> bool:
-        """Whether drives hold the arm, or nothing is commanded."""
-        return bool(transitions.is_at_rest(self.state_record))
+    # -- settings ----------------------------------------------------------------------------------
+
+    def check(self, settings: ArmSettings) -> None:
+        """Compile what other settings need. Raises BackendError if that cannot be relied on."""
+        if settings.algorithm != self.settings.algorithm:
+            Period(self.model, settings.algorithm).verify(self._settings)
+
+    def change(self, settings: ArmSettings, options: Mapping[str, Any]) -> None:
+        """Apply other settings for the same joints; ``options`` as for the class.
+
+        Gravity and loads stay. Raises what :meth:`check` raises.
+        """
+        if settings.algorithm != self.settings.algorithm:
+            self._period = Period(self.model, settings.algorithm)
+        self.settings, self._options = settings, options
+        self._following.apply(_motion(settings))
+        self._apply()
+
+    def set_holder(self, *, exists: bool, holds: bool) -> None:
+        """Say whether another controller is to hold the arm after a release, and holds it now."""
+        self._holder = exists, holds
+        self._quiet = self._request_vector(transitions.NONE, sends=True)
+
+    def latch(self, fault: Fault) -> None:
+        """Begin with a fault that another guard has latched, of an arm at rest."""
+        places, state = self._period.state.places, self._state.copy()
+        state[places["mode"]], state[places["fault"]] = transitions.FAULT, -1.0
+        self._state, self._record, self._external = state, None, fault
+        self._changed = state[self._changes].tolist()
+        self._fault = fault
 
     # -- the history -------------------------------------------------------------------------------
 
@@ -544,8 +642,13 @@ class Guard:
         row: list[float] = self._result.output.tolist()
         return row
 
+    def warnings(self) -> list[str]:
+        """Return what is to be looked after since the last call, in words."""
+        said, self._warnings = self._warnings, []
+        return said
+
     def remarks(self) -> list[str]:
-        """Return what has happened since the last call, in words."""
+        """Return what else has happened since the last call, in words."""
         said, self._remarks = self._remarks, []
         if not self._following.idle and (remark := self._following.remark()):
             said.append(remark)
@@ -597,12 +700,12 @@ class Guard:
         if not self.new.any():
             return
         stamp = int(1e9 * float(np.max(s.stamp[self.joints])))
-        states = JointStates(s.trusted.tolist(), s.smooth.tolist(), stamp, ())
         floats = self._collisions.update(
             self._model_in_force(),
-            states,
+            stamp,
             np.array(s.trusted),
-            s.effort.tolist(),
+            np.array(s.smooth),
+            np.array(s.effort),
             self.settings.on_collision,
             t,
         )
@@ -650,12 +753,12 @@ class Guard:
             before, self._changed = self._changed, changed
             self._tell(before, t)
         if not self._state_period.known or not self.engaged:
-            stamps = (1e9 * self.state_record.stamp[self.joints]).tolist()
+            stamps = (1e9 * state[self._stamps][self.joints]).tolist()
             if all(map(math.isfinite, stamps)) and self.new.any():
                 self._state_period.note([int(x) for x in stamps])
         if not self._inactive and self.engaged and state[self._unknown_since] < math.inf:
             self._inactive = True
-            self._remarks += self._inactive_checks()
+            self._warnings += self.inactive_checks()
 
     @property
     def new(self) -> Any:
@@ -678,12 +781,13 @@ class Guard:
         if opposed and not before[4] and not self.engaged and fault == 0.0:
             self._remarks += problems(self.verdict, self.state_record, names, kinds=("support",))
 
-    def _inactive_checks(self) -> list[str]:
+    def inactive_checks(self) -> list[str]:
         """Return which checks are inactive without the efforts that are unknown."""
         names = self.model.joint_names
-        unknown = {k for k in self.joints if math.isnan(self.state_record.effort[k])}
+        effort = self.state_record.effort
+        unknown = {k for k in range(self.model.n) if math.isnan(effort[k])}
         reasons = []
-        if self.settings.tracking_tolerance and unknown:
+        if self.settings.tracking_tolerance and unknown.intersection(self.joints):
             reasons.append("they are not compared with commands (tracking_tolerance)")
         places = [] if self._collisions is None else self._collisions.detector.thresholds.places
         if unknown.intersection(places):
@@ -699,6 +803,8 @@ class Guard:
         if self._fault is not None:
             return
         found = fault_of(self.state_record, self.model.joint_names, self.joints)
+        if found is not None and found.kind == "stale" and self.trouble:
+            found = found._replace(reason=f"{self.trouble}; {found.reason}")
         self._fault = found or self._external
         for other in self._linked:
             message = f"the arm it is linked with stopped: {self._fault}"

@@ -233,9 +233,10 @@ def torques_stay_whole_until_another_holds(c: Step) -> Any:
     new = (_now(c) - s.received.max(axis=-1) < 0.003) & (_now(c) - s.since < p.release)
     new = new & (c.request.sends > 0.5) & (s.behind < 0.5)
     whole = s.start + s.share[:, None] * (s.g - s.start)
-    off = np.abs(s.command - np.clip(whole, -p.effort, p.effort)) / p.effort
-    still = (np.abs(s.smooth) < 0.02).all(axis=-1)
-    return ~(_waits(c) & new & still) | _all(off < 0.03)
+    off = np.abs(s.command - np.clip(whole, -p.effort, p.effort))
+    damped = s.damping * np.abs(s.smooth) + 0.03 * p.effort
+    settled = s.settling <= _now(c)
+    return ~(_waits(c) & new & settled) | _all(off <= damped)
 
 
 def torques_end_when_another_holds(c: Step) -> Any:

@@ -358,7 +358,7 @@ CHECKS = (
     ),
     Check(
         "stale",
-        "no valid frame of {joint} for {value:.3f} s; max_age is {limit:g}",
+        "no valid state of {joint} for {value:.3f} s; valid is less than {limit:g}",
         _stale,
         STATE,
     ),
@@ -437,7 +437,7 @@ CHECKS = (
     Check(
         "mismatch",
         "the measured efforts do not agree with gravity: {joint} measures {value:.4g}, and "
-        "{limit:.4g} would hold it against gravity; see effort_tolerance. Does the driver "
+        "{limit:.4g} would hold it against gravity. Does the driver "
         "compensate gravity itself, is the arm mounted otherwise, is a mass wrong?",
         _mismatch,
         stops=False,

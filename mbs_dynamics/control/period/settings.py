@@ -17,6 +17,16 @@ from mbs_dynamics.control.turns import turning
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
 
+SATURATION = 1.0
+"""Time in s at its effort limit after which a joint is a fault: pushes of a hand are shorter."""
+
+EFFORT_TOLERANCE = 0.5
+"""Largest accepted difference of measured efforts from gravity torques, as a share of the largest
+of them: half a wrong mass passes, a wrong sign or a missing one does not."""
+
+SETTLE_TIME = 1.0
+"""Time in s after enabling in which the momentum of the arm is damped."""
+
 REACTIONS = {"ramp_down": RAMP_DOWN, "hold": HOLD_TORQUE, "zero": ZERO}
 
 
@@ -38,6 +48,8 @@ def period_settings(
     hand_over: float = 0.0,
     release: float = 0.0,
     watches_efforts: bool = False,
+    settle_time: float = SETTLE_TIME,
+    ramp_in: float | None = None,
 ) -> Settings:
     """Return the settings of the period of an arm.
 
@@ -59,7 +71,6 @@ def period_settings(
     stated = np.where(np.isfinite(model.effort_limits), model.effort_limits, 0.0)[own]
     limits = np.asarray(given.effort_limits)
     efforts = given.effort_scale * np.where(limits > 0.0, limits, stated)
-    rates = [given.effort_rate_limit or RATE_SHARE * x for x in efforts]
     timeout = np.full(n, given.other_joints_timeout)
     timeout[own] = given.stale_timeout
     for name in given.fixed:
@@ -76,7 +87,7 @@ def period_settings(
         spring_high=high,
         fastest=np.minimum(model.velocity_limits, NEVER),
         effort=of_commanded(efforts),
-        rate=of_commanded(rates),
+        rate=of_commanded(RATE_SHARE * efforts),
         timeout=timeout,
         ahead=given.stale_timeout,
         longest_pause=longest_pause,
@@ -84,9 +95,9 @@ def period_settings(
         frozen_timeout=given.frozen_timeout,
         tolerance=given.tracking_tolerance,
         hottest=hottest,
-        saturation=given.saturation_timeout,
+        saturation=SATURATION,
         effort_check=float(("off", "auto", "always").index(given.effort_check)),
-        effort_tolerance=given.effort_tolerance,
+        effort_tolerance=EFFORT_TOLERANCE,
         starts_from_effort=float(given.start_from == "effort"),
         collides=float(bool(given.collision_file)),
         watches_efforts=float(watches_efforts),
@@ -95,11 +106,11 @@ def period_settings(
         drive_damping=of_commanded(damping) if len(damping) else np.zeros(n),
         slip=of_commanded(slip, NEVER) if len(slip) else np.full(n, NEVER),
         on_fault=REACTIONS[given.on_fault],
-        ramp_in=given.ramp_in_time,
+        ramp_in=given.ramp_in_time if ramp_in is None else ramp_in,
         ramp_out=given.ramp_time,
         hand_over=hand_over,
         release=release,
-        settle_time=given.settle_time,
+        settle_time=settle_time,
         filter=given.velocity_filter,
         gravity=gravity,
         gravity_time=given.ramp_time if gravity_time is None else gravity_time,

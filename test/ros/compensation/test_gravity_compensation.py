@@ -22,10 +22,10 @@ def until_stale(send):
     """Return the function that sends bad messages, and no good one, until the input is stale."""
 
     def again(bench):
-        while bench.state != "fault" and bench.core.policy.engaged:
+        while bench.state != "fault" and bench.core.engaged:
             send(bench)
             bench.now += PERIOD
-        if not bench.core.policy.engaged and bench.fault is None:
+        if not bench.core.engaged and bench.fault is None:
             send(bench)
 
     return again
@@ -74,7 +74,7 @@ def test_stops_on(kind, on_fault):
         STOPS[kind](bench)
         assert (bench.state, bench.fault) == ("fault", kind)
         return
-    before, count = bench.core.policy.latest, len(bench.commands)
+    before, count = bench.core.latest, len(bench.commands)
     begin = bench.now
     bench.now += PERIOD
     STOPS[kind](bench)
@@ -89,7 +89,7 @@ def test_stops_on(kind, on_fault):
     if on_fault == "hold":
         assert not (times > stopped).any()
         np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
-        assert not bench.core.policy.at_rest
+        assert not bench.core.at_rest
     else:
         # only ever less, down to zero, and then silence
         assert (np.diff(np.abs(np.vstack([before, after])), axis=0) <= 1e-12).all()
@@ -97,7 +97,7 @@ def test_stops_on(kind, on_fault):
         assert len(after) == 1 or after[-2].any()
         last = 0.05 if on_fault == "zero" else 1.0
         assert times[-1] - begin <= last + 0.2 + 3 * PERIOD
-        assert bench.core.policy.at_rest
+        assert bench.core.at_rest
     if kind == "new_description" and on_fault == "hold":
         assert "disable first" in bench.core.enable(bench.now)
         return
@@ -130,11 +130,11 @@ def test_torques_that_a_controller_holds_ramp_out_after_the_fault_is_cleared():
     bench.run(0.5)
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
     assert bench.state == "disabled"
-    assert not bench.core.policy.at_rest
+    assert not bench.core.at_rest
     bench.core.disable(bench.now)
     bench.silence(1.1)
     assert bench.state == "disabled"
-    assert bench.core.policy.at_rest
+    assert bench.core.at_rest
     assert not bench.torques[-1].any()
 
 
@@ -214,12 +214,12 @@ def test_enabling_while_it_ramps_out_goes_on_from_there():
 def test_disabling_after_a_fault_that_holds_lets_the_torques_go():
     bench = Bench(on_fault="hold").enabled()
     bench.silence(0.5)
-    assert not bench.core.policy.at_rest
+    assert not bench.core.at_rest
     bench.core.disable(bench.now)
     assert "the stop after a fault is not over" in bench.core.enable(bench.now)
     bench.silence(1.1)
     assert bench.state == "fault"
-    assert bench.core.policy.at_rest
+    assert bench.core.at_rest
     assert not bench.torques[-1].any()
 
 
@@ -264,7 +264,7 @@ def test_effort_limits_hold_and_are_said():
     assert 1 in bench.core.policy.limited.effort
     bench.run(1.6)
     assert bench.fault == "saturated"
-    assert "joint4 has been at its effort limit of 5.5 for 2.0" in bench.core.policy.fault.reason
+    assert "joint4 has been at its effort limit of 5.5 for 2.0" in bench.core.fault.reason
 
 
 def test_the_rate_limit_holds():
@@ -384,7 +384,7 @@ def test_a_clock_that_is_reset_stops_it_and_is_followed_after_a_pause():
         bench.send(stamp=5 * 10**8 + k * 10**7)
     assert bench.fault == "time_backwards"
     bench.silence(1.5)
-    assert bench.core.policy.at_rest
+    assert bench.core.at_rest
     for k in range(3):  # the robot is elsewhere after the reset
         bench.now += PERIOD
         assert bench.send(0.5 * Q, stamp=2 * 10**9 + k * 10**7).rejected is None

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from test_compensation_diagnostics import TRAFFIC
 from test_handover import EFFORTS, POSITIONS, Scene, pair
 
-from mbs_dynamics.control.policy import ON_FAULT
+from mbs_dynamics.control.settings import ON_FAULT
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.ros.compensation.controller_list import ControllerList
 from mbs_dynamics.ros.compensation.outputs import command_status
@@ -182,12 +182,12 @@ def test_the_answer_says_what_is_checked_and_nobody_is_switched(holder):
     scene.run(0.6)
     scene.disable()
     scene.run(1.5)
-    assert scene.core.policy.at_rest
+    assert scene.core.at_rest
     scene.enabled().run(1.1)
     scene.silent_until = scene.world.now + 1.5
     scene.run(1.5)
     assert scene.bench.fault == "stale"
-    assert scene.core.policy.at_rest
+    assert scene.core.at_rest
     assert scene.controllers.requests == []
     assert not scene.handover.owed
 
@@ -259,4 +259,4 @@ def test_whatever_happens_nobody_is_switched_and_torques_are_a_share_of_gravity(
     assert (np.abs(np.diff(shares)) <= gone + 1e-9).all()  # no step, whatever happens
     scene.disable()
     scene.run(1.1)
-    assert scene.core.policy.at_rest
+    assert scene.core.at_rest
