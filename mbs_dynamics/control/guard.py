@@ -151,8 +151,8 @@ class Guard:
         self._fault: Fault | None = None
         self._remarks: list[str] = []
         self._warnings: list[str] = []
-        self.trouble = ""
-        """Why the latest message about the arm was not used; empty if it was."""
+        self.trouble: Fault | None = None
+        """Why the latest message about the arm was not used; None if it was."""
         self._collision: Collision | None = None
         self._linked: list[Guard] = []
         self._in_force: tuple[Any, ...] = ()
@@ -803,8 +803,9 @@ class Guard:
         if self._fault is not None:
             return
         found = fault_of(self.state_record, self.model.joint_names, self.joints)
-        if found is not None and found.kind == "stale" and self.trouble:
-            found = found._replace(reason=f"{self.trouble}; {found.reason}")
+        if found is not None and found.kind in ("stale", "encoder_jump") and self.trouble:
+            trouble = self.trouble  # messages come, and cannot be used
+            found = found._replace(kind=trouble.kind, reason=f"{trouble.reason}; {found.reason}")
         self._fault = found or self._external
         for other in self._linked:
             message = f"the arm it is linked with stopped: {self._fault}"

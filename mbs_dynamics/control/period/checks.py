@@ -214,7 +214,9 @@ def _apart(c: Context) -> tuple[Any, Any, Any]:
 
 def _old(c: Context) -> tuple[Any, Any]:
     age = c.x.now - c.m.received
-    return less_equal(c.p.timeout, age), age
+    gap = c.m.received - c.s.received
+    late = less_equal(c.p.timeout, gap) & c.m.new & for_each(c.engaged, len(gap))
+    return less_equal(c.p.timeout, age) | late, select(late, gap, age)
 
 
 def _encoder_jump(c: Context) -> tuple[Any, Any, Any]:

@@ -188,7 +188,9 @@ def period(
 
     # which state torques follow
     rests = at_rest & ~enables
-    doubted = (holds(s.doubted) | (stops & equal(doubt, checks.STATE))) & ~rests & ~enables
+    jumps = equal(doubt, checks.ENCODER) & ~holds(p.can_hold)  # torques would follow it
+    doubted = holds(s.doubted) | (stops & (equal(doubt, checks.STATE) | jumps))
+    doubted = doubted & ~rests & ~enables
     rates_doubted = holds(s.rates_doubted) | (stops & equal(doubt, checks.VELOCITY))
     rates_doubted = rates_doubted & ~rests & ~enables
     known = ~command.any_unknown(m.q)

@@ -71,7 +71,7 @@ UNANSWERED = ("no_joints", "too_many_names", "partial", "repeated_stamp")
 LATEST_STATE = 0.1
 """Age in s of the latest state up to which a release is known to hold the arm."""
 
-REFUSALS = {NOT_FINITE: "not_finite", BACKWARDS: "time_backwards", JUMP: "jump"}
+REFUSALS = {NOT_FINITE: "not_finite", BACKWARDS: "time_backwards", JUMP: "position_jump"}
 """Kinds of rejections by the numbers of the period."""
 
 
@@ -496,10 +496,11 @@ class GravityCompensator:
         if rejection is None:
             if self._unused:
                 self._returns.append(now)
-            self._unused, self.arm.trouble = False, ""
+            self._unused, self.arm.trouble = False, None
         elif rejection.kind not in UNANSWERED:
             self._unused = True
-            self.arm.trouble = f"joint_states rejected: {rejection.reason}"
+            reason = f"joint_states rejected: {rejection.reason}"
+            self.arm.trouble = Fault(rejection.kind, reason)
 
     def in_turn(self, now: float) -> str:
         """Return the message that two sources report the arm in turn; empty if none do."""
@@ -615,8 +616,7 @@ class GravityCompensator:
             if 0 < len(never) < arm.model.n:
                 names = listed(arm.model.joint_names[k] for k in never)
                 problems.append(f"if no driver reports {names}, list them in fixed_joints")
-            troubles = self.in_turn(now), arm.trouble, self._imu_stale(now), self._imu_trouble
-            problems += filter(None, troubles)
+            problems += filter(None, self._troubles(now))
         if self.fault is not None and self.stopping:
             problems.append("the stop after a fault is not over")
         return [shortened(one, LONGEST_MESSAGE) for one in problems]
@@ -625,8 +625,13 @@ class GravityCompensator:
         """Return the problem with the input; empty if there is none."""
         if self.arm is None:
             return ""
-        parts = self.in_turn(now), self.arm.input_problem(now), self.arm.trouble
-        return "; ".join(filter(None, (*parts, self._imu_stale(now), self._imu_trouble)))
+        return "; ".join(filter(None, (self.arm.input_problem(now), *self._troubles(now))))
+
+    def _troubles(self, now: float) -> tuple[str, ...]:
+        """Return what is wrong with messages, each part empty if it is right."""
+        trouble = None if self.arm is None else self.arm.trouble
+        reason = "" if trouble is None else trouble.reason
+        return self.in_turn(now), reason, self._imu_stale(now), self._imu_trouble
 
     def supported(self) -> bool:
         """Return whether measured efforts show that motors hold the arm."""
