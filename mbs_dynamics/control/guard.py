@@ -39,7 +39,7 @@ from mbs_dynamics.control.period.evidence import EFFORT_FLOOR
 from mbs_dynamics.control.period.function import Period, initial
 from mbs_dynamics.control.period.history import History, Replay, replayed
 from mbs_dynamics.control.period.records import Request, Result, Sample, State, Verdict
-from mbs_dynamics.control.period.sentences import DOUBTS, fault_of, problems
+from mbs_dynamics.control.period.sentences import DOUBTS, FORBIDDING, fault_of, problems
 from mbs_dynamics.control.period.settings import period_settings
 from mbs_dynamics.control.references import Target
 from mbs_dynamics.control.settings import ArmSettings, MotionSettings
@@ -61,6 +61,9 @@ LARGEST_TURN = math.radians(60.0)
 
 GAP_MEMORY = 0.3
 """Time in s in which a long time between two states is forgotten."""
+
+AT_REST = ("effort_limit", "overload", "no_efforts", "mismatch")
+"""Checks of an arm of which torques are not enabled."""
 
 MODES = {
     transitions.OFF: "disabled",
@@ -332,7 +335,8 @@ class Guard:
         if self._fault is not None:
             reasons.append(f"a fault is latched: {self._fault}; clear it first")
         state, verdict = self._tried(t, transitions.ENABLE)
-        reasons += problems(verdict, state, self.model.joint_names)
+        kinds = [kind for kind in FORBIDDING if not (self.engaged and kind in AT_REST)]
+        reasons += problems(verdict, state, self.model.joint_names, kinds)
         if not reasons:
             try:
                 self._following.check(self._model_in_force(), self._resting(t))

@@ -35,7 +35,7 @@ from mbs_dynamics.control.period.records import (
     State,
     Verdict,
 )
-from mbs_dynamics.control.period.transitions import FAULT, STOPPING
+from mbs_dynamics.control.period.transitions import FAULT, RELEASED, STOPPING
 
 NOTHING, VELOCITY, STATE, ENCODER, GRAVITY, MOTOR = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
 """Doubts. NOTHING: the arm is where it is measured. VELOCITY: nothing is damped. STATE: torques
@@ -331,6 +331,7 @@ def _mismatch(c: Context) -> tuple[Any, Any, Any]:
     surely = surely | equal(p.effort_check, 2.0)
     gathered = holds(c.s.proven) | holds(c.s.weighing)
     counts = known & less(0.0, p.effort_check) & (surely | ~idle(effort, p))
+    counts = counts & (is_one_of(c.s.mode, RELEASED) | equal(c.s.hold, 1.0))
     counts = counts & (shown(effort, p) | ~gathered)
     return less(bound, apart) & counts & holds(p.commanded), effort, c.g
 

@@ -205,7 +205,8 @@ def weighed(
         RISES,
         select(~isnan(k_run), SINKS, select(disagrees, DISAGREES, 0.0)),
     )
-    found = select(watching & m.heard, found, 0.0)
+    released = ~engaged & less(s.hold, 1.0)  # others may move it
+    found = select(watching & m.heard & ~released, found, 0.0)
     fails = less(0.0, found)
     joint = select(equal(found, RISES), k_rise, select(equal(found, SINKS), k_run, -1.0))
     value = select(equal(found, RISES), by_rise, select(equal(found, SINKS), by_run, 0.0))
@@ -233,7 +234,6 @@ def weighed(
     rests = (engaged & equal(s.mode, ON) & ~drives_hold) | (~engaged & less(s.whole_at, math.inf))
     alone_since = select(rests & ~fails, min(s.alone_since, now), math.inf)
     proven = less_equal(WATCHED, now - alone_since)
-    released = ~engaged & less(s.hold, 1.0)
 
     acts = watching & m.heard
     ends = acts & (fails | proven | released)

@@ -197,11 +197,13 @@ def period(
     follows = known & ~doubted
     q = select(for_each(follows, n), m.q, s.trusted)
     g = select(for_each(follows | holds(s.doubted), n), g, s.g)
-    share = select(less(0.0, p.filter), dt / (p.filter + dt), 1.0)
+    step = max(m.elapsed, 0.0)
+    share = select(for_each(less(0.0, p.filter), n) & ~m.restarts, step / (p.filter + step), 1.0)
     within = clipped(m.qd, -p.fastest, p.fastest)
     smooth = select(m.new, s.smooth + share * (within - s.smooth), s.smooth)
 
     # the record so far
+    damped = select(less(0.0, p.settle_time), p.ramp_out, 0.0)
     supported = ~at_rest & (holds(s.verified) | holds(s.proven))
     supported = supported | (equal(s.hold, 1.0) & holds(s.proven))
     measures = less(0.0, p.effort_check) & evidence.shown(m.effort, p)
@@ -235,7 +237,11 @@ def period(
         share=select(resets | lets_go, 0.0, s.share),
         lets_go=select(lets_go, 1.0, select(enables | clears | stops, 0.0, s.lets_go)),
         asked_count=select(enables, 0.0, s.asked_count),
-        settling=select(enables | holds(r.settle), now + p.settle_time, s.settling),
+        settling=select(
+            enables | holds(r.settle),
+            now + p.settle_time,
+            select(stops & equal(doubt, checks.GRAVITY), now + damped, s.settling),
+        ),
     )
     s = s._replace(
         deviations=select(for_each(enables, n), 0.0, s.deviations),

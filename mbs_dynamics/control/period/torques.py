@@ -53,7 +53,8 @@ def torques(
     M = mbs.mass_matrix(tree, q, representation=representation)
 
     longest = max(SETTLING, PERIODS * largest(s.interval))
-    left = select(less(x.now, s.settling), (s.settling - x.now) / p.settle_time, 0.0)
+    left = min(1.0, (s.settling - x.now) / p.settle_time)
+    left = select(less(x.now, s.settling), left, 0.0)
     settling = left / longest
     damping = -s.damping * qd - settling * (M @ qd)
 

@@ -327,7 +327,9 @@ class GravityCompensator:
         stamps now, 0 if it is not checked. The same stamp again is no new measurement. A
         bad one is a fault; it raises MbsError as well.
         """
-        if self.arm is None or (stamp and stamp == self._imu_stamp):
+        if self.arm is None or not self.settings.use_imu:
+            return
+        if stamp and stamp == self._imu_stamp:
             return
         try:
             if not stamp:

@@ -106,10 +106,7 @@ class Enabled:
             "use_imu": True,
             "ramp_time": 0.05,
             "ramp_in_time": 0.0,
-            "settle_time": 0.0,
-            "effort_rate_limit": 1e6,
             "stale_timeout": 10.0,
-            "callback_timeout": 10.0,
         }
         given = [Parameter(name, value=value) for name, value in values.items()]
         self.node = GravityCompensationNode(namespace="hostile", parameter_overrides=given)
@@ -131,7 +128,8 @@ class Enabled:
             level.header.stamp = stated().header.stamp
             self.receive("imu", level)
             self.receive("joint_states", stated())
-            self.core.policy.clear()
+            if self.core.fault is not None and self.core.at_rest:
+                self.core.clear(time.monotonic())
             self.core.enable(time.monotonic())
         self.receive("joint_states", stated())
 
