@@ -89,7 +89,9 @@ class CartesianImpedance:
                     f"{name} stiffness has shape {part.shape}; valid is one value, or (3,)"
                 )
             parts.append(np.broadcast_to(part, (3,)))
-        self._root = np.sqrt(np.concatenate(parts))
+        self.gains: FloatArray = np.concatenate(parts)
+        """(6,) stiffness about and along the axes, in N m/rad and N/m."""
+        self._root = np.sqrt(self.gains)
         self._turned = np.zeros(3)
         """(3,) latest rotation vector of the error: near half a turn, it decides the direction."""
         self.slowed = False

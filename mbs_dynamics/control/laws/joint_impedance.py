@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,10 @@ class JointImpedance:
         They follow from the stiffness and the inertia of the latest state."""
         self._of: tuple[Any, ...] = ()
         self._model: Model | None = None
+
+    def stiffness_of(self, names: Sequence[str]) -> FloatArray:
+        """Return the stiffness (m,) of joints; raise UnknownJointError or ArgumentError."""
+        return by_joint(self.stiffness, names, "stiffness")
 
     def _prepare(self, model: Model, state: LawState) -> tuple[FloatArray, FloatArray]:
         """Return M (n, n), and the inverse (m, m) of the inertia of the commanded joints."""

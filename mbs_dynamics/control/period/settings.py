@@ -10,12 +10,23 @@ from collections.abc import Sequence
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.laws.cartesian_impedance import CartesianImpedance
+from mbs_dynamics.control.laws.impedance import fastest_mode
+from mbs_dynamics.control.laws.joint_impedance import JointImpedance
 from mbs_dynamics.control.period.command import HOLD_TORQUE, RAMP_DOWN, ZERO
+from mbs_dynamics.control.period.laws import LEADS
 from mbs_dynamics.control.period.records import NEVER, Settings
-from mbs_dynamics.control.settings import LARGEST_SHARE, RATE_SHARE, ArmSettings
-from mbs_dynamics.control.turns import turning
+from mbs_dynamics.control.settings import LARGEST_SHARE, RATE_SHARE, MotionSettings
+from mbs_dynamics.control.turns import sliding, turning
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
+
+LEAD = 0.2
+"""Largest distance by which a reference leads a joint under a law that is called first, in rad or
+m."""
+
+NO_JOINT_LAW, NO_LINK_LAW = JointImpedance(0.0), CartesianImpedance("", 0.0, 0.0)
+"""Laws that exert nothing."""
 
 REACTIONS = {"ramp_down": RAMP_DOWN, "hold": HOLD_TORQUE, "zero": ZERO}
 
@@ -23,7 +34,7 @@ REACTIONS = {"ramp_down": RAMP_DOWN, "hold": HOLD_TORQUE, "zero": ZERO}
 def period_settings(
     model: Model,
     joints: Sequence[int],
-    given: ArmSettings,
+    given: MotionSettings,
     gravity: FloatArray,
     loads: FloatArray,
     *,
@@ -35,12 +46,17 @@ def period_settings(
     hottest: float = math.inf,
     longest_pause: float = math.inf,
     hand_over: float = 0.0,
+    joint_law: JointImpedance = NO_JOINT_LAW,
+    link_law: CartesianImpedance = NO_LINK_LAW,
+    state_period: float = 0.0,
 ) -> Settings:
     """Return the settings of the period of an arm.
 
     ``joints`` are the coordinates of ``given.joints``; ``gravity`` (3,) in m/s^2 and the parameters
     ``loads`` (nb, 10) of all bodies are those that are aimed at. ``stiffness``, ``damping`` and
     ``slip`` (m,) are those of the drives. ``loads_time`` in s: by default ``ramp_time``.
+    ``joint_law`` and ``link_law`` are the impedances of joints and of a link, and ``state_period``
+    in s is the time between two states for which their stiffness must be stable.
     """
     n, own = model.n, list(joints)
 
@@ -103,4 +119,26 @@ def period_settings(
         damping=of_commanded(given.damping),
         friction=of_commanded(np.multiply(min(given.friction_scale, LARGEST_SHARE), coulomb)),
         zone=given.limit_zone,
+        state_period=state_period,
+        switch_time=given.switch_time,
+        linear=np.array(sliding(model), dtype=float),
+        joint_stiffness=of_commanded(joint_law.stiffness_of(given.joints)),
+        joint_ratio=joint_law.damping_ratio,
+        joint_fastest=fastest_mode(joint_law.damping_ratio),
+        link_stiffness=link_law.gains,
+        link_ratio=link_law.damping_ratio,
+        link_fastest=fastest_mode(link_law.damping_ratio),
+        link_axes=float(link_law.axes == "target"),
+        posture_frequency=link_law.posture_frequency,
+        own_lead=of_commanded(LEAD, NEVER),
+        own_link_lead=np.array([LEADS[0]] * 3 + [LEADS[1]] * 3),
+        reference_velocity=np.minimum(
+            of_commanded(given.reference_velocity, 1.0), np.minimum(model.velocity_limits, NEVER)
+        ),
+        reference_acceleration=of_commanded(given.reference_acceleration, 1.0),
+        reference_timeout=given.reference_timeout,
+        pose_velocity=np.array([given.reference_angular_velocity, given.reference_linear_velocity]),
+        pose_acceleration=np.array(
+            [given.reference_angular_acceleration, given.reference_linear_acceleration]
+        ),
     )
