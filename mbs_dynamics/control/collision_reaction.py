@@ -12,9 +12,9 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.collision import CollisionDetector
+from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.following import FLOATING, Followed, Following
 from mbs_dynamics.control.input_checks import JointStates
-from mbs_dynamics.control.policy import Fault
 from mbs_dynamics.control.settings import YIELDING
 from mbs_dynamics.model.model import Model
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mbs_dynamics.control.evidence import disagreement
 from mbs_dynamics.control.gravity_and_loads import overload
-from mbs_dynamics.control.guard import Guard
+from mbs_dynamics.control.old_guard import Guard
 from mbs_dynamics.control.policy import GuardState
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.diagnostics import stopping_effort, stopping_speed

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from mbs_dynamics.control.faults import Doubt, Fault
 from mbs_dynamics.control.period.evidence import (
     CATCH_UP,
     DELAY,
@@ -26,7 +27,6 @@ from mbs_dynamics.control.period.evidence import (
     SUNK,
     WATCHED,
 )
-from mbs_dynamics.control.policy import Doubt, Fault
 from mbs_dynamics.control.settings import ArmSettings
 
 UNVERIFIED = (

@@ -11,7 +11,7 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.environment import LinkLoad, payload_parameters, with_load
-from mbs_dynamics.control.guard import Guard
+from mbs_dynamics.control.old_guard import Guard
 from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.model.model import without_payloads
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from mbs_dynamics.compiler import less, select
-from mbs_dynamics.control.policy import Doubt, Fault
+from mbs_dynamics.control.faults import Doubt, Fault
 from mbs_dynamics.model.model import Model
 
 SLACK = 0.05

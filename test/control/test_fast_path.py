@@ -10,7 +10,7 @@ from guarded_bench import MODEL, Q, table
 
 from mbs_dynamics.control import Motors
 from mbs_dynamics.control.enabling import problems
-from mbs_dynamics.control.guard import Guard
+from mbs_dynamics.control.old_guard import Guard
 from mbs_dynamics.control.policy import CommandPolicy
 from mbs_dynamics.control.settings import ArmSettings
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.input_checks import (
     Continuity,
     Envelope,
@@ -17,7 +18,6 @@ from mbs_dynamics.control.input_checks import (
     Speeds,
     Tracking,
 )
-from mbs_dynamics.control.policy import Fault
 
 pytestmark = pytest.mark.backend_independent
 

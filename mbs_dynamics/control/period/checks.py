@@ -131,8 +131,8 @@ class Check(NamedTuple):
     """Whether it forbids to enable torques."""
 
 
-def watched(s: State, x: Sample, p: Settings, m: Measured, engaged: Any) -> Watched:
-    """Return the averages and counts after a report."""
+def watched(s: State, x: Sample, p: Settings, m: Measured, engaged: Any, elsewhere: Any) -> Watched:
+    """Return the averages and counts after a report; ``elsewhere``: another controller holds."""
     share = m.elapsed / (WINDOW + m.elapsed)
     fresh = m.new & ~m.restarts
     slow = select(m.restarts, m.q, select(fresh, s.slow_q + share * (m.q - s.slow_q), s.slow_q))
@@ -169,7 +169,7 @@ def watched(s: State, x: Sample, p: Settings, m: Measured, engaged: Any) -> Watc
     step = select(far, SMALL_DEVIATIONS, DEVIATIONS)
     counted = select(far | small, s.deviations + step, 0.0 * s.deviations)
     compares = engaged & less_equal(float(LAG), s.asked_count) & less(0.0, p.tolerance)
-    compares = compares & less_equal(SWITCHING, x.now - s.switched_at)
+    compares = compares & less_equal(SWITCHING, x.now - s.switched_at) & ~elsewhere
     compared = m.new & holds(p.commanded) & for_each(compares, len(counted))
 
     unknown = any_of(isnan(m.effort) & holds(p.commanded))

@@ -132,6 +132,7 @@ def period(
     dt = select(sends, pause, 0.0)
     stood = select(sends, logic.count_if(equal(pause, 0.0) & ~isnan(s.now), s.stood), s.stood)
     engaged, at_rest = transitions.is_engaged(s.mode), transitions.is_at_rest(s)
+    elsewhere = holds(r.holds)
 
     # reports, and what is in force
     m = measurement.measured(s, x, p, engaged)
@@ -146,8 +147,8 @@ def period(
         m.effort,
         command.expected(s, p, s.command, m.q, m.qd),
     )
-    shows = evidence.weighed(s, x, p, m, g, exerted, engaged, dt)
-    seen = checks.watched(s, x, p, m, engaged)
+    shows = evidence.weighed(s, x, p, m, g, exerted, engaged, elsewhere, dt)
+    seen = checks.watched(s, x, p, m, engaged, elsewhere)
     finite = all_of(less(abs(g), NEVER) | isnan(candidate))
     law_fails = ~all_of(less(abs(x.law), NEVER))
     x = x._replace(law=select(for_each(law_fails, n), 0.0, x.law))
@@ -170,7 +171,8 @@ def period(
     )
     mode = transitions.moved(s.mode, events)
     entered = ~equal(mode, s.mode)
-    stops = entered & equal(mode, transitions.STOPPING)
+    stops = entered & engaged & equal(mode, transitions.STOPPING)
+    lets_go = entered & ~engaged & equal(mode, transitions.STOPPING)
     enables = entered & equal(mode, transitions.RAMPING_IN)
     clears = entered & equal(mode, transitions.OFF) & ~equal(s.fault, 0.0)
     clears = clears | (equal(r.action, transitions.CLEAR) & equal(s.mode, transitions.OFF))
@@ -218,8 +220,13 @@ def period(
         g=g,
         smooth=smooth,
         verified=select(enables, 1.0 * supported, s.verified),
-        start=select(for_each(enables, n), start, select(for_each(grips, n), 0.0, s.start)),
-        share=select(resets, 0.0, s.share),
+        start=select(
+            for_each(enables, n),
+            start,
+            select(for_each(grips, n), 0.0, select(for_each(lets_go, n), s.command, s.start)),
+        ),
+        share=select(resets | lets_go, 0.0, s.share),
+        lets_go=select(lets_go, 1.0, select(enables | clears | stops, 0.0, s.lets_go)),
         asked_count=select(enables, 0.0, s.asked_count),
         settling=select(enables | holds(r.settle), now + p.settle_time, s.settling),
     )
@@ -237,15 +244,16 @@ def period(
     s, law = added(s, x, r, p, followed, traced, begins, moves, now, dt)
 
     # torques, and the command within all limits
-    s = command.with_hold(s, p, entered, q, grips, now)
+    s = command.with_hold(s, r, p, entered, q, grips, now)
     s = command.with_slip(s, x, p, q, entered | grips)
     t = torques(s, x, p, M, q, smooth, g, law)
     g_held = gravity_torques(arm, s, s.held, representation)
     acts = less(now - s.received, 2.0 * s.interval + 1e-9) | equal(s.interval, 0.0)
-    torque, share, released, ends = command.wanted(s, x, p, t, g_held, acts)
+    torque, share, released, ends = command.wanted(s, x, r, p, t, g_held, acts)
     limited = command.limited(s, p, torque, now)
     arrived = ends & all_of(less_equal(abs(limited - released), ROUNDING * p.effort))
-    s = command.remembered(s._replace(share=share), r, p, limited, arrived, now)
+    behind = any_of(less(ROUNDING * p.effort, abs(limited - torque)))
+    s = command.remembered(s._replace(share=share), r, p, limited, arrived, behind, now)
     fresh_for = least(p.timeout - (now - s.received))
     return s, command.output(s, p, g_held), checks.verdict(rows, max(fresh_for, 0.0))
 

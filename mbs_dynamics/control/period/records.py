@@ -163,7 +163,13 @@ class State(NamedTuple):
     slipped: Number
     """A joint whose drive does not hold it; -1: none."""
     switched_at: Number
-    """When the drives began or ended to control positions."""
+    """When the drives, or another controller, began or ended to control positions."""
+    held_elsewhere: Number
+    """Whether another controller holds the arm."""
+    lets_go: Number
+    """Whether torques that a fault has kept are to ramp out."""
+    behind: Number
+    """Whether the rate limit keeps the command from the torques that are wanted."""
     arrived: Number
     """Whether the command has reached the torques that a stop or a release leads to."""
 
@@ -301,6 +307,10 @@ class Request(NamedTuple):
     """Whether the momentum of the arm is to be damped from now on."""
     doubt: Number
     """Of an external reason to stop."""
+    holder: Number
+    """Whether another controller is to hold the arm once torques are released."""
+    holds: Number
+    """Whether another controller holds the arm now."""
 
     law: Number
     """Law that is to be in force, one of the laws in ``laws.py``."""
@@ -385,10 +395,14 @@ class Settings(NamedTuple):
     ramp_out: Number
     hand_over: Number
     """Time in which drives let go of an arm that torques hold."""
+    release: Number
+    """Longest time in which whole torques wait for another holder after a release."""
     settle_time: Number
     filter: Number
     """Time constant of velocities for damping."""
     gravity: Vector
+    gravity_time: Number
+    """Time in which gravity changes."""
     loads: PerLoad
     loads_time: Number
     """Time in which loads change."""

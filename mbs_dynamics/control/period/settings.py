@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from mbs_dynamics.control.laws.joint_impedance import JointImpedance
 from mbs_dynamics.control.period.command import HOLD_TORQUE, RAMP_DOWN, ZERO
 from mbs_dynamics.control.period.laws import LEADS
 from mbs_dynamics.control.period.records import NEVER, Settings
-from mbs_dynamics.control.settings import LARGEST_SHARE, RATE_SHARE, MotionSettings
+from mbs_dynamics.control.settings import LARGEST_SHARE, RATE_SHARE, ArmSettings, MotionSettings
 from mbs_dynamics.control.turns import sliding, turning
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
@@ -34,10 +35,11 @@ REACTIONS = {"ramp_down": RAMP_DOWN, "hold": HOLD_TORQUE, "zero": ZERO}
 def period_settings(
     model: Model,
     joints: Sequence[int],
-    given: MotionSettings,
+    given: ArmSettings,
     gravity: FloatArray,
     loads: FloatArray,
     *,
+    gravity_time: float | None = None,
     loads_time: float | None = None,
     stiffness: Sequence[float] = (),
     damping: Sequence[float] = (),
@@ -46,19 +48,25 @@ def period_settings(
     hottest: float = math.inf,
     longest_pause: float = math.inf,
     hand_over: float = 0.0,
+    release: float = 0.0,
+    watches_efforts: bool = False,
     joint_law: JointImpedance = NO_JOINT_LAW,
     link_law: CartesianImpedance = NO_LINK_LAW,
+    own_lead: Any = None,
     state_period: float = 0.0,
 ) -> Settings:
     """Return the settings of the period of an arm.
 
     ``joints`` are the coordinates of ``given.joints``; ``gravity`` (3,) in m/s^2 and the parameters
     ``loads`` (nb, 10) of all bodies are those that are aimed at. ``stiffness``, ``damping`` and
-    ``slip`` (m,) are those of the drives. ``loads_time`` in s: by default ``ramp_time``.
-    ``joint_law`` and ``link_law`` are the impedances of joints and of a link, and ``state_period``
-    in s is the time between two states for which their stiffness must be stable.
+    ``slip`` (m,) are those of the drives. ``gravity_time`` and ``loads_time`` in s: by default
+    ``ramp_time``. ``joint_law`` and ``link_law`` are the impedances of joints and of a link,
+    ``own_lead`` (m,) or (6,) is the ``lead`` of a law that is called first, and ``state_period`` in
+    s the time between two states for which stiffness must be stable.
     """
     n, own = model.n, list(joints)
+    motion = given if isinstance(given, MotionSettings) else MotionSettings(joints=given.joints)
+    lead = np.asarray([] if own_lead is None else own_lead, dtype=float)
 
     def of_commanded(values: object, otherwise: float = 0.0) -> FloatArray:
         row = np.full(n, otherwise)
@@ -101,7 +109,7 @@ def period_settings(
         effort_tolerance=given.effort_tolerance,
         starts_from_effort=float(given.start_from == "effort"),
         collides=float(bool(given.collision_file)),
-        watches_efforts=0.0,
+        watches_efforts=float(watches_efforts),
         can_hold=float(can_hold),
         stiffness=of_commanded(stiffness) if len(stiffness) else np.zeros(n),
         drive_damping=of_commanded(damping) if len(damping) else np.zeros(n),
@@ -110,9 +118,11 @@ def period_settings(
         ramp_in=given.ramp_in_time,
         ramp_out=given.ramp_time,
         hand_over=hand_over,
+        release=release,
         settle_time=given.settle_time,
         filter=given.velocity_filter,
         gravity=gravity,
+        gravity_time=given.ramp_time if gravity_time is None else gravity_time,
         loads=loads,
         loads_time=given.ramp_time if loads_time is None else loads_time,
         scale=of_commanded(given.gravity_scale),
@@ -120,7 +130,7 @@ def period_settings(
         friction=of_commanded(np.multiply(min(given.friction_scale, LARGEST_SHARE), coulomb)),
         zone=given.limit_zone,
         state_period=state_period,
-        switch_time=given.switch_time,
+        switch_time=motion.switch_time,
         linear=np.array(sliding(model), dtype=float),
         joint_stiffness=of_commanded(joint_law.stiffness_of(given.joints)),
         joint_ratio=joint_law.damping_ratio,
@@ -130,15 +140,17 @@ def period_settings(
         link_fastest=fastest_mode(link_law.damping_ratio),
         link_axes=float(link_law.axes == "target"),
         posture_frequency=link_law.posture_frequency,
-        own_lead=of_commanded(LEAD, NEVER),
-        own_link_lead=np.array([LEADS[0]] * 3 + [LEADS[1]] * 3),
+        own_lead=of_commanded(lead if lead.shape == (len(own),) else LEAD, NEVER),
+        own_link_lead=np.minimum(lead, NEVER) if lead.shape == (6,) else np.repeat(LEADS, 3),
         reference_velocity=np.minimum(
-            of_commanded(given.reference_velocity, 1.0), np.minimum(model.velocity_limits, NEVER)
+            of_commanded(motion.reference_velocity, 1.0), np.minimum(model.velocity_limits, NEVER)
         ),
-        reference_acceleration=of_commanded(given.reference_acceleration, 1.0),
-        reference_timeout=given.reference_timeout,
-        pose_velocity=np.array([given.reference_angular_velocity, given.reference_linear_velocity]),
+        reference_acceleration=of_commanded(motion.reference_acceleration, 1.0),
+        reference_timeout=motion.reference_timeout,
+        pose_velocity=np.array(
+            [motion.reference_angular_velocity, motion.reference_linear_velocity]
+        ),
         pose_acceleration=np.array(
-            [given.reference_angular_acceleration, given.reference_linear_acceleration]
+            [motion.reference_angular_acceleration, motion.reference_linear_acceleration]
         ),
     )

@@ -34,9 +34,9 @@ from mbs_dynamics.control.gravity_and_loads import (
     check_gravity,
     loads_goal,
 )
-from mbs_dynamics.control.guard import IDLE_PERIOD, Answer, Guard
 from mbs_dynamics.control.input_checks import Freshness
 from mbs_dynamics.control.motors import Motors
+from mbs_dynamics.control.old_guard import IDLE_PERIOD, Answer, Guard
 from mbs_dynamics.control.period.evidence import GROWTH
 from mbs_dynamics.control.policy import CommandLimits, CommandPolicy, Fault, GuardState
 from mbs_dynamics.control.references import Target

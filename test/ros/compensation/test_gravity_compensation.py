@@ -9,7 +9,7 @@ import pytest
 from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.policy import Fault
+from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.errors import ArgumentError
 
 OTHER = ARM7.replace('effort="180"', 'effort="170"', 1)

@@ -15,8 +15,8 @@ from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q, settin
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
+from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.laws.gravity import Springs
-from mbs_dynamics.control.policy import Fault
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 
 NO_INERTIA = ((0.0,) * 3,) * 3

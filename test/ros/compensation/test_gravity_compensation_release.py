@@ -23,7 +23,7 @@ pytest.importorskip("mujoco")
 import mbs_dynamics as mbs
 from benchmarks import mujoco_arm as mujoco
 from mbs_dynamics.control.environment import LinkLoad
-from mbs_dynamics.control.policy import Fault
+from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.resources import robot_path
 
 BARE = mujoco.bare(robot_path("arm7"))

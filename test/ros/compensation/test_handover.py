@@ -13,7 +13,7 @@ from gravity_bench import JOINTS, PERIOD, Bench, G
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mbs_dynamics.control.policy import Fault
+from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.errors import ControllerError
 from mbs_dynamics.ros.compensation.controller_list import ControllerList, Switch
 from mbs_dynamics.ros.compensation.handover import Handover
