@@ -222,7 +222,7 @@ class GuardedArm(Guard):
         if event != self._shown:
             self._shown = event
         else:
-            event = "; ".join(self.remarks()) if self._remarks or not self._following.idle else ""
+            event = "; ".join(self.remarks()) if self._remarks else ""
         n = self.model.n
         columns = [row[k : k + n] for k in range(0, 4 * n, n)]
         if n != len(self.joints):

@@ -120,6 +120,7 @@ def with_law(
     longest = max(elapsed, s.gap * max(1.0 - elapsed / GAP_MEMORY, 0.0))
     begins = ~acts | (changes & ~equal(_kind(wanted), _kind(s.law)))
     moves = ~equal(r.motion, s.motion)
+    leads = less(0.0, r.follows) | holds(r.prefers)
     each = for_each(fades, len(s.q))
     after = s._replace(
         law=select(changes, wanted, s.law),
@@ -133,7 +134,7 @@ def with_law(
         fading_qd=select(each, s.reference_qd, s.fading_qd),
         motion=select(less(abs(r.motion), NEVER), r.motion, s.motion),
         motion_at=select(moves, now, s.motion_at),
-        obeys=select(moves, 1.0, select(begins, 0.0, s.obeys)),
+        obeys=select(acts, select(moves & leads, 1.0, select(begins, 0.0, s.obeys)), 0.0),
         played=select(moves | begins, math.nan, s.played),
         pace=select(moves | begins, 1.0, s.pace),
         ended=select(moves | begins, 0.0, s.ended),
@@ -141,6 +142,15 @@ def with_law(
         link_waits_since=select(moves | begins, math.inf, s.link_waits_since),
     )
     return after, begins, moves
+
+
+def floats(s: State, x: Sample, p: Settings, now: Any) -> Any:
+    """Return the condition that no law moves the arm, so that its motion is evidence.
+
+    Springs whose reference rests only hold it.
+    """
+    blends = less(now - s.law_at, p.switch_time)
+    return holds(x.floats) & ~blends & (equal(s.law, laws.FLOAT) | ~holds(s.obeys))
 
 
 def _kind(law: Any) -> Any:

@@ -36,6 +36,7 @@ from mbs_dynamics.control.period.following import (
     Followed,
     Traced,
     added,
+    floats,
     is_sound,
     with_law,
 )
@@ -147,6 +148,7 @@ def period(
         m.effort,
         command.expected(s, p, s.command, m.q, m.qd),
     )
+    x = x._replace(floats=1.0 * floats(s, x, p, now))
     shows = evidence.weighed(s, x, p, m, g, exerted, engaged, elsewhere, dt)
     seen = checks.watched(s, x, p, m, engaged, elsewhere)
     finite = all_of(less(abs(g), NEVER) | isnan(candidate))
