@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import mbs_dynamics as mbs
-from mbs_dynamics.compiler import abs, equal, isnan, less, max, min, select
+from mbs_dynamics.compiler import abs, equal, less, max, min, select
 from mbs_dynamics.control.period import laws, references
 from mbs_dynamics.control.period.logic import (
     any_of,
@@ -112,10 +112,7 @@ def with_law(
     gains = {name: ramped(getattr(s, name), getattr(p, name), end, now, dt) for name in GAINS}
     goals = {f"{name}_goal": getattr(p, name) for name in GAINS}
 
-    stamps = [
-        largest(select(holds(p.commanded) & ~isnan(x), x, -math.inf)) for x in (s.stamp, m.stamp)
-    ]
-    elapsed = stamps[1] - stamps[0]
+    elapsed = m.advance
     regular = less(0.0, elapsed) & less(elapsed, p.ahead)
     longest = max(elapsed, s.gap * max(1.0 - elapsed / GAP_MEMORY, 0.0))
     begins = ~acts | (changes & ~equal(_kind(wanted), _kind(s.law)))
@@ -197,7 +194,7 @@ def added(
     of_link = is_one_of(s.law, laws.OF_LINKS)
     follows = select(obeys, select(of_link, select(holds(r.prefers), 1.0, 0.0), r.follows), 0.0)
     s = _with_joints(s, r._replace(follows=follows), p, arm, begins, now, dt)
-    softened = False
+    softened, lead = False, p.own_lead
     if traced.joints:
         held = is_one_of(s.law, (laws.JOINT,))
         each = for_each(held, n)
@@ -216,14 +213,14 @@ def added(
         )
         weight = _weight(s, (laws.JOINT,), share)
         torques = torques + _weighted(weight, result.torques)
-        s = s._replace(lead=select(each, result.lead, p.own_lead))
+        lead = select(each, result.lead, lead)
         softened = softened | (result.softened & less(0.0, weight))
     if traced.link:
         s, torques, soft = _with_link(
             s, x, r, p, arm, traced.link, obeys, begins, moves, torques, share, gap, now, dt
         )
         softened = softened | soft
-    return s._replace(softened=1.0 * softened), torques
+    return s._replace(softened=1.0 * softened, lead=lead), torques
 
 
 def _weight(s: State, of: tuple[float, ...], share: Any) -> Any:
@@ -255,7 +252,10 @@ def _with_joints(
     rate = select(for_each(begin, n), clipped(arm.qd, -p.reference_velocity, p.reference_velocity),
                   0.0 * arm.qd)  # fmt: skip
     waits = select(tracks, 0.0, 1.0 * after.waits)
-    fading_qd = references.braked(s.fading_qd, p.reference_acceleration * dt)
+    column = (n, 1)
+    fading_qd = references.braked(
+        s.fading_qd.reshape(column), p.reference_acceleration.reshape(column), dt
+    )[:, 0]
     return s._replace(
         reference=select(tracks, arm.q, after.q),
         reference_qd=select(tracks, rate, after.qd),

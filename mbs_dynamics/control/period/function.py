@@ -280,7 +280,8 @@ def initial(layouts: Period, p: Settings) -> State:
     low, high = p.spring_low + p.zone, p.spring_high - p.zone
     gains = {name: getattr(p, name) for name in GAINS}
     filled = State(**unknown)._replace(
-        **gains, **{f"{name}_goal": gain for name, gain in gains.items()}, pace=1.0,
+        **gains, **{f"{name}_goal": gain for name, gain in gains.items()},
+        pace=1.0, lead=p.own_lead, link_lead=p.own_link_lead,
         gravity=p.gravity, gravity_goal=p.gravity, loads=p.loads, loads_goal=p.loads,
         scale=p.scale, damping=p.damping, friction=p.friction, zone=p.zone, zone_goal=p.zone,
         scale_goal=p.scale, damping_goal=p.damping, friction_goal=p.friction,

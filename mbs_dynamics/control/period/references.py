@@ -45,6 +45,9 @@ HALT_TIME, AT_REST = 1.0, 0.01
 UNLIMITED = 1e6
 """Leads beyond this are those of errors without stiffness."""
 
+STANDS = 1e-5
+"""Velocity in rad/s or m/s below which a reference that brakes stands still."""
+
 LEAST_TIME = 1e-9
 """Smallest period in s; in a shorter one a reference stays where it is."""
 
@@ -109,9 +112,12 @@ def slowed_by(ahead: Any, lead: Any) -> Any:
     return clipped(4.0 * (1.0 - ahead / lead), 0.0, 1.0)
 
 
-def braked(v: Any, most: Any) -> Any:
-    """Return velocities (n,) that are less by at most so much."""
-    return v - clipped(v, -most, most)
+def braked(v: Any, acceleration: Any, dt: Any) -> Any:
+    """Return velocities (k, d) after a period of braking, which ends smoothly."""
+    size = length_of(v)
+    change = min(acceleration * dt, min(GAIN * dt, 0.3) * size)
+    left = select(less(size, STANDS), 0.0, 1.0 - change / max(size, STANDS))
+    return v * left
 
 
 def _sign(x: Any) -> Any:
@@ -141,7 +147,8 @@ def joints_after(s: State, r: Request, p: Settings, q: Any, lead: Any, now: Any,
         e.reshape(column), v.reshape(column), rate.reshape(column),
         p.reference_velocity.reshape(column), a.reshape(column), h,
     )  # fmt: skip
-    u, met = select(goes, u[:, 0], braked(v, a * h)), met[:, 0] & goes
+    rests = braked(v.reshape(column), a.reshape(column), h)
+    u, met = select(goes, u[:, 0], rests[:, 0]), met[:, 0] & goes
     most = p.reference_velocity * slowed_by(off * _sign(u), lead)
     slower = less(most, abs(u))
     u, met = clipped(u, -most, most), met & ~slower
@@ -236,8 +243,7 @@ def pose_after(
     v = s.twist.reshape(2, 3)
     e = pose_error(s.pose, r.target_pose)
     u, met = approached(e, v, 0.0 * e, fastest, a, h)
-    brakes = max(1.0 - a * h / max(length_of(v), 1e-12), 0.0)
-    u = select(np.full((2, 3), goes, dtype=object), u, v * brakes)
+    u = select(np.full((2, 3), goes, dtype=object), u, braked(v, a, h))
     met = met & for_each(goes, 2)[:, None]
 
     off = pose_error(C, s.pose)
