@@ -10,7 +10,7 @@ has changed. Every call has the time as an argument, in s of one steady clock.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from struct import Struct
 from typing import Any
@@ -21,7 +21,6 @@ import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.called_laws import CalledLaws, called, name_of, reference_of
 from mbs_dynamics.control.collision import Collision, CollisionDetector, Thresholds
-from mbs_dynamics.control.collision_reaction import YIELDING_SHARE
 from mbs_dynamics.control.environment import (
     LinkLoad,
     in_force,
@@ -30,13 +29,14 @@ from mbs_dynamics.control.environment import (
     with_load,
 )
 from mbs_dynamics.control.faults import Fault
-from mbs_dynamics.control.joint_input import fixed_coordinates
+from mbs_dynamics.control.joint_states import fixed_coordinates
 from mbs_dynamics.control.laws.cartesian_impedance import CartesianImpedance
 from mbs_dynamics.control.laws.joint_impedance import JointImpedance
 from mbs_dynamics.control.laws.law import Law, LawState
 from mbs_dynamics.control.motion import Motion, Remarks
 from mbs_dynamics.control.motor_table import coordinate_of
 from mbs_dynamics.control.period import laws, transitions
+from mbs_dynamics.control.period.evidence import EFFORT_FLOOR
 from mbs_dynamics.control.period.following import GRAVITY_ALONE, Traced
 from mbs_dynamics.control.period.function import Period, initial
 from mbs_dynamics.control.period.history import History, Replay, replayed
@@ -63,6 +63,12 @@ ROUNDING = 1e-9
 LARGEST_TURN = math.radians(60.0)
 """Largest turn of gravity at once while torques are commanded; an inverted sign exceeds it."""
 
+YIELDING_SHARE = 0.25
+"""Share of the velocity limits up to which an arm that yields goes along with a contact."""
+
+OF_PERIOD = (JointImpedance, CartesianImpedance)
+"""Laws that the period computes."""
+
 MODES = {
     transitions.OFF: "disabled",
     transitions.RAMPING_IN: "ramping in",
@@ -78,13 +84,15 @@ class Guard:
     """An arm under guard.
 
     Parameters: ``settings`` name the commanded joints; ``gravity`` (3,) in m/s^2 is that in the
-    axes of the root, by default that of the model; ``drives`` are arguments of
-    :func:`~mbs_dynamics.control.period.settings.period_settings` about drives; ``source`` is what
-    the states come from, for messages. Loads are those of the model.
+    axes of the root, by default that of the model; ``options`` are further arguments of
+    :func:`~mbs_dynamics.control.period.settings.period_settings`, as about drives; ``source`` is
+    what the states come from, for messages; ``used`` are laws that will be in force, for which the
+    period is compiled at once. Loads are those of the model.
 
     Fill :attr:`sample` and call :meth:`advance` for each period. Raises UnknownJointError if a
     joint to be commanded or a fixed one is not in the model, ArgumentError if a joint to be
-    commanded mimics another one, ModelError if no joint moves.
+    commanded mimics another one, ModelError if no joint moves, BackendError if compiled code
+    differs from the equations.
     """
 
     def __init__(
@@ -93,22 +101,23 @@ class Guard:
         settings: ArmSettings,
         *,
         gravity: FloatArray | None = None,
-        drives: Mapping[str, Any] = {},
+        options: Mapping[str, Any] = {},
         source: str = "frames",
+        used: Iterable[Law | None] = (),
     ) -> None:
         if model.n == 0:
             raise ModelError(f"robot {model.name!r} has no joint that moves")
         self.model, self.settings, self.source = model, settings, source
         self.joints = [coordinate_of(model, name) for name in settings.joints]
         fixed = fixed_coordinates(model.joint_names, settings.fixed)
-        self._drives = drives
+        self._options = options
         self._gravity = np.asarray(model.gravity if gravity is None else gravity)
         self._gravity_time: float | None = None
         self._loads = link_loads(model)
         self._load_parameters = payload_parameters(model)
         self._loads_time: float | None = None
-        self._period = Period(model, settings.algorithm, GRAVITY_ALONE)
         self._motion = Motion(model, self.joints, settings.joints)
+        self._period = Period(model, settings.algorithm, self._traced(GRAVITY_ALONE, used))
         self._joint_law, self._link_law = NO_JOINT_LAW, NO_LINK_LAW
         self._law: Law | None = None
         self._next: tuple[Law | None] | None = None
@@ -118,6 +127,7 @@ class Guard:
         self._called = CalledLaws()
         self._state_period = StatePeriod()
         self._apply()
+        self._period.verify(self._settings)
         start = initial(self._period, self._set)
         self._state = self._period.state.packed(start).astype(float)
         self._record: State | None = None
@@ -128,6 +138,8 @@ class Guard:
             [places[name].start for name in ("mode", "fault", "hold", "slipped", "opposed")]
         )
         self._stamps = places["stamp"]
+        self._behind, self._saturated = places["behind"].start, places["saturated_since"]
+        self._refused = places["refused"]
         self._unknown_since = places["unknown_since"].start
         self._changed: list[float] = self._state[self._changes].tolist()
         """The latest values of what is reported when it changes."""
@@ -159,6 +171,9 @@ class Guard:
         self._external: Fault | None = None
         self._fault: Fault | None = None
         self._remarks: list[str] = []
+        self._warnings: list[str] = []
+        self.trouble: Fault | None = None
+        """Why the latest message about the arm was not used; None if it was."""
         self._linked: list[Guard] = []
         self._in_force: tuple[Any, ...] = ()
 
@@ -176,7 +191,7 @@ class Guard:
             link_law=self._link_law,
             own_lead=getattr(self._called.law, "lead", None),
             state_period=self.period,
-            **self._drives,
+            **self._options,
         )
         self._settings = self._period.settings.packed(self._set).astype(float)
 
@@ -222,6 +237,32 @@ class Guard:
         return self._mode in transitions.ENGAGED
 
     @property
+    def moving(self) -> bool:
+        """Whether torques follow the arm, or change towards those that a stop leads to."""
+        return self._mode not in transitions.RELEASED
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether drives hold the arm, or nothing is commanded."""
+        return bool(transitions.is_at_rest(self.state_record))
+
+    @property
+    def torques_are_in(self) -> bool:
+        """Whether torques are enabled and have ramped in."""
+        return self._mode == transitions.ON and not self.behind
+
+    @property
+    def behind(self) -> bool:
+        """Whether the rate limit keeps the command from the torques that are wanted."""
+        return bool(self._state[self._behind])
+
+    @property
+    def saturated(self) -> list[int]:
+        """Coordinates of the joints whose command is at its effort limit."""
+        since = self._state[self._saturated]
+        return np.flatnonzero(since < math.inf).tolist()  # type: ignore[no-any-return]
+
+    @property
     def fault(self) -> Fault | None:
         """The fault that stopped the arm, until it is cleared; None if there is none."""
         return self._fault
@@ -254,6 +295,45 @@ class Guard:
         return [float(torques[k]) for k in self.joints]
 
     @property
+    def gravity(self) -> FloatArray:
+        """(3,) the gravity in m/s^2 that is in force, or moved to, in the axes of the root."""
+        return self._gravity
+
+    @property
+    def effort_limits(self) -> list[float]:
+        """(m,) largest torques in N m or N."""
+        return [float(self._set.effort[k]) for k in self.joints]
+
+    @property
+    def without_speed_limit(self) -> list[str]:
+        """Names of the commanded joints whose speed is not watched."""
+        fastest, names = self.model.velocity_limits, self.model.joint_names
+        return [names[k] for k in self.joints if fastest[k] == math.inf]
+
+    @property
+    def motors_hold(self) -> bool:
+        """Whether measured efforts show that motors hold the arm."""
+        efforts, limits = self.efforts, self._set.effort[self.joints]
+        known = bool(np.isfinite(efforts).all())
+        return known and bool((abs(efforts) > EFFORT_FLOOR * limits).any())
+
+    @property
+    def state_stamps(self) -> FloatArray:
+        """(n,) the stamps of the latest accepted states."""
+        return np.asarray(self._state[self._stamps])
+
+    @property
+    def refused(self) -> FloatArray:
+        """(n,) why the latest report of each joint was not used; 0: it was."""
+        return np.asarray(self._state[self._refused])
+
+    def cost_arguments(self) -> tuple[Any, ...]:
+        """Return the kernel of a period, and its arguments as of the latest one."""
+        period, quiet = self._period, self._quiet
+        vectors = self._state, self._sample, quiet, self._settings
+        return (period.kernel, *vectors, *period.model_inputs)
+
+    @property
     def weighing(self) -> bool:
         """Whether the arm is watched for evidence that its torques are right."""
         return bool(self.state_record.weighing)
@@ -279,7 +359,7 @@ class Guard:
         reasons += problems(verdict, state, self.model.joint_names)
         if not reasons:
             try:
-                self._check(self.law, self._resting(t))
+                self._check(t)
             except ArgumentError as error:
                 reasons.append(str(error))
         return reasons
@@ -424,10 +504,35 @@ class Guard:
         if over:
             raise ModelError(f"the arm could not be held: {over}")
 
-    @property
-    def at_rest(self) -> bool:
-        """Whether drives hold the arm, or nothing is commanded."""
-        return bool(transitions.is_at_rest(self.state_record))
+    # -- settings ----------------------------------------------------------------------------------
+
+    def check(self, settings: ArmSettings) -> None:
+        """Compile what other settings need. Raises BackendError if that cannot be relied on."""
+        if settings.algorithm != self.settings.algorithm:
+            Period(self.model, settings.algorithm, self._period.traced).verify(self._settings)
+
+    def change(self, settings: ArmSettings, options: Mapping[str, Any]) -> None:
+        """Apply other settings for the same joints; ``options`` as for the class.
+
+        Gravity and loads stay. Raises what :meth:`check` raises.
+        """
+        if settings.algorithm != self.settings.algorithm:
+            self._period = Period(self.model, settings.algorithm, self._period.traced)
+        self.settings, self._options = settings, options
+        self._apply()
+
+    def set_holder(self, *, exists: bool, holds: bool) -> None:
+        """Say whether another controller is to hold the arm after a release, and holds it now."""
+        self._holder = exists, holds
+        self._quiet = self._request_vector(transitions.NONE, sends=True)
+
+    def latch(self, fault: Fault) -> None:
+        """Begin with a fault that another guard has latched, of an arm at rest."""
+        places, state = self._period.state.places, self._state.copy()
+        state[places["mode"]], state[places["fault"]] = transitions.FAULT, -1.0
+        self._state, self._record, self._external = state, None, fault
+        self._changed = state[self._changes].tolist()
+        self._fault = fault
 
     # -- the history -------------------------------------------------------------------------------
 
@@ -462,38 +567,58 @@ class Guard:
         if not self.engaged or t >= self._taken_over:
             self._begin(t, law)
 
-    def prepare(self, t: float, law: Law | None) -> None:
-        """Compile what a law needs, and call it once. Raises what :meth:`switch` raises."""
-        if law is None:
-            return
-        if not callable(law):
+    def prepare(self, t: float, *every: Law | None) -> None:
+        """Compile what laws need, and call each once. Raises what :meth:`switch` raises."""
+        for law in every:
+            if not (law is None or isinstance(law, OF_PERIOD) or callable(law)):
+                raise ArgumentError(
+                    f"the law is a {type(law).__name__}; valid is a function of model, state and "
+                    "reference"
+                )
+        before = self._period.traced
+        traced = self._traced(before, every)
+        if before.link not in ("", traced.link) and self._moves_link:
             raise ArgumentError(
-                f"the law is a {type(law).__name__}; valid is a function of model, state and "
-                "reference"
+                f"the law moves link {traced.link!r} while torques hold {before.link!r}; valid is "
+                "to let the arm float before"
             )
-        link, state = self._link_of(law), self._resting(t)
-        if link and link != self._period.traced.link and self._moves_link:
-            raise ArgumentError(
-                f"the law moves link {link!r} while torques of another one hold "
-                f"{self._period.traced.link!r}; valid is to let the arm float before"
-            )
-        self._check(law, state)
-        self._trace(link)
-        if not isinstance(law, (JointImpedance, CartesianImpedance)):
-            s = self.state_record._replace(
-                reference=state.q, reference_qd=state.qd, reference_qdd=state.qd,
-                pose=np.eye(4)[:3], twist=np.zeros(6),
-            )  # fmt: skip
-            if link:
-                C = mbs.forward_kinematics(self.model, state.q, bodies=[link])[0]
-                s = s._replace(pose=C[:3])
-            called(law, self._model_in_force(), state, reference_of(law, s))
+        state = self._resting(t)
+        for law in every:
+            check = getattr(law, "check", None)
+            if check is not None:
+                check(self._model_in_force(), state)
+        if traced != before:
+            self._period = Period(self.model, self.settings.algorithm, traced)
+            self._history = History(self._period, self._state)
+        for law in every:
+            if law is not None and not isinstance(law, OF_PERIOD):
+                self._try(law, state)
 
-    def _check(self, law: Any, state: LawState) -> None:
-        """Raise ArgumentError if the arm cannot bear a law at a state."""
-        check = getattr(law, "check", None)
+    def _try(self, law: Law, state: LawState) -> None:
+        """Call a law once at a state, with the reference there."""
+        C, link = np.eye(4), self._link_of(law)
+        if link:
+            C = mbs.forward_kinematics(self.model, state.q, bodies=[link])[0]
+        s = self.state_record._replace(
+            pose=C[:3], twist=np.zeros(6),
+            reference=state.q, reference_qd=state.qd, reference_qdd=state.qd,
+        )  # fmt: skip
+        called(law, self._model_in_force(), state, reference_of(law, s))
+
+    def _traced(self, before: Traced, every: Iterable[Law | None]) -> Traced:
+        """Return what a period computes in which these laws can be in force as well."""
+        joints, link = before
+        for law in every:
+            if law is not None and (isinstance(law, OF_PERIOD) or callable(law)):
+                moved = self._link_of(law)
+                joints, link = joints or not moved, moved or link
+        return Traced(joints, link)
+
+    def _check(self, t: float) -> None:
+        """Raise ArgumentError if the arm cannot bear the law at its present state."""
+        check = getattr(self.law, "check", None)
         if check is not None:
-            check(self._model_in_force(), state)
+            check(self._model_in_force(), self._resting(t))
 
     def _link_of(self, law: Any) -> str:
         """Return the link that a law moves, by default the tool; empty for a law of joints."""
@@ -509,18 +634,10 @@ class Guard:
             s.law in laws.OF_LINKS or (s.law_before in laws.OF_LINKS and blends)
         )
 
-    def _trace(self, link: str) -> None:
-        """Let the period compute the laws of a link, or of the joints, as well."""
-        before = self._period.traced
-        traced = Traced(before.joints or not link, link or before.link)
-        if traced != before:
-            self._period = Period(self.model, self.settings.algorithm, traced)
-            self._history = History(self._period, self._state)
-
     def _begin(self, t: float, law: Law | None) -> None:
         """Let a law take over now."""
-        of_period = isinstance(law, (JointImpedance, CartesianImpedance))
-        fades = isinstance(self._law, (JointImpedance, CartesianImpedance)) or of_period
+        of_period = isinstance(law, OF_PERIOD)
+        fades = isinstance(self._law, OF_PERIOD) or of_period
         time = self._set.switch_time if self.engaged else 0.0
         if isinstance(law, JointImpedance):
             self._joint_law = law
@@ -652,8 +769,13 @@ class Guard:
         row: list[float] = self._result.output.tolist()
         return row
 
+    def warnings(self) -> list[str]:
+        """Return what is to be looked after since the last call, in words."""
+        said, self._warnings = self._warnings, []
+        return said
+
     def remarks(self) -> list[str]:
-        """Return what has happened since the last call, in words."""
+        """Return what else has happened since the last call, in words."""
         said, self._remarks = self._remarks, []
         return said
 
@@ -786,12 +908,12 @@ class Guard:
             before, self._changed = self._changed, changed
             self._tell(before, t)
         if not self._state_period.known or not self.engaged:
-            stamps = (1e9 * self.state_record.stamp[self.joints]).tolist()
+            stamps = (1e9 * state[self._stamps][self.joints]).tolist()
             if all(map(math.isfinite, stamps)) and self.new.any():
                 self._state_period.note([int(x) for x in stamps])
         if not self._inactive and self.engaged and state[self._unknown_since] < math.inf:
             self._inactive = True
-            self._remarks += self._inactive_checks()
+            self._warnings += self.inactive_checks()
 
     @property
     def new(self) -> Any:
@@ -814,12 +936,13 @@ class Guard:
         if opposed and not before[4] and not self.engaged and fault == 0.0:
             self._remarks += problems(self.verdict, self.state_record, names, kinds=("support",))
 
-    def _inactive_checks(self) -> list[str]:
+    def inactive_checks(self) -> list[str]:
         """Return which checks are inactive without the efforts that are unknown."""
         names = self.model.joint_names
-        unknown = {k for k in self.joints if math.isnan(self.state_record.effort[k])}
+        effort = self.state_record.effort
+        unknown = {k for k in range(self.model.n) if math.isnan(effort[k])}
         reasons = []
-        if self.settings.tracking_tolerance and unknown:
+        if self.settings.tracking_tolerance and unknown.intersection(self.joints):
             reasons.append("they are not compared with commands (tracking_tolerance)")
         places = [] if self._detector is None else self._detector.thresholds.places
         if unknown.intersection(places):
@@ -835,6 +958,9 @@ class Guard:
         if self._fault is not None:
             return
         found = fault_of(self.state_record, self.model.joint_names, self.joints)
+        if found is not None and found.kind in ("stale", "encoder_jump") and self.trouble:
+            trouble = self.trouble  # messages come, and cannot be used
+            found = found._replace(kind=trouble.kind, reason=f"{trouble.reason}; {found.reason}")
         self._fault = found or self._external
         for other in self._linked:
             message = f"the arm it is linked with stopped: {self._fault}"

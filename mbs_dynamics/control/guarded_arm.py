@@ -39,7 +39,6 @@ from mbs_dynamics.control.period import transitions
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.settings import parameters_of
 
 DEFAULTS: dict[str, Any] = {
     "frozen_timeout": 0.05,
@@ -49,12 +48,6 @@ DEFAULTS: dict[str, Any] = {
     "tracking_tolerance": 0.05,
 }
 """Settings that differ from those of nodes: frames are those of this arm, and fast."""
-
-OF_NODES = (
-    "stribeck", "stribeck_speed", "load_friction", "breakaway", "dither", "dither_frequency",
-    "friction_speed", "limit_frequency",
-)  # fmt: skip
-"""Settings that nodes alone have. Coulomb friction and springs of one frequency are compensated."""
 
 HAND_OVER = 0.2
 """Time in s in which the gains of the drives fade once torques hold the arm."""
@@ -114,10 +107,6 @@ class GuardedArm(Guard):
             **(law.options if isinstance(law, Gravity) else {}),
             **limits,
         }
-        unknown = [name for name in options if name in OF_NODES]
-        if unknown:
-            valid = [one.name for one in parameters_of(MotionSettings) if one.name not in OF_NODES]
-            raise ArgumentError(f"there is no setting {unknown[0]!r}; valid are {listed(valid)}")
         without = [name for name in model.joint_names if name not in (*motors.joint_names, *fixed)]
         if without:
             raise ArgumentError(
@@ -129,7 +118,7 @@ class GuardedArm(Guard):
         if "gravity" in options:
             gravity = root_gravity(model, LinkGravity("", settings.gravity))
         pairs = zip(motors.limits, motors.stiffness, strict=True)
-        drives = {
+        drives: dict[str, Any] = {
             "stiffness": motors.stiffness,
             "damping": motors.damping,
             "slip": [max(SLIP, SLIP_SHARE * most / K) if K else math.inf for most, K in pairs],
@@ -138,7 +127,8 @@ class GuardedArm(Guard):
             "longest_pause": motors.max_age,
             "hand_over": HAND_OVER,
         }
-        super().__init__(model, settings, gravity=gravity, drives=drives)
+        used = () if isinstance(law, Gravity) else (law,)
+        super().__init__(model, settings, gravity=gravity, options=drives, used=used)
         self.motors = motors
         self.nudge: Sequence[float] = ()
         """(m,) torques in addition while the drives hold the arm; empty: none."""
@@ -222,7 +212,9 @@ class GuardedArm(Guard):
         if event != self._shown:
             self._shown = event
         else:
-            event = "; ".join(self.remarks()) if self._remarks else ""
+            event = ""
+            if self._remarks or self._warnings:
+                event = "; ".join([*self.warnings(), *self.remarks()])
         n = self.model.n
         columns = [row[k : k + n] for k in range(0, 4 * n, n)]
         if n != len(self.joints):

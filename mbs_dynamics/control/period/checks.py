@@ -216,7 +216,9 @@ def _apart(c: Context) -> tuple[Any, Any, Any]:
 
 def _old(c: Context) -> tuple[Any, Any]:
     age = c.x.now - c.m.received
-    return less_equal(c.p.timeout, age), age
+    gap = c.m.received - c.s.received
+    late = less_equal(c.p.timeout, gap) & c.m.new & for_each(c.engaged, len(gap))
+    return less_equal(c.p.timeout, age) | late, select(late, gap, age)
 
 
 def _encoder_jump(c: Context) -> tuple[Any, Any, Any]:
@@ -364,7 +366,7 @@ CHECKS = (
     ),
     Check(
         "stale",
-        "no valid frame of {joint} for {value:.3f} s; max_age is {limit:g}",
+        "no valid state of {joint} for {value:.3f} s; valid is less than {limit:g}",
         _stale,
         STATE,
     ),
@@ -451,7 +453,7 @@ CHECKS = (
     Check(
         "mismatch",
         "the measured efforts do not agree with gravity: {joint} measures {value:.4g}, and "
-        "{limit:.4g} would hold it against gravity; see effort_tolerance. Does the driver "
+        "{limit:.4g} would hold it against gravity. Does the driver "
         "compensate gravity itself, is the arm mounted otherwise, is a mass wrong?",
         _mismatch,
         stops=False,

@@ -19,6 +19,7 @@ import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
+from mbs_dynamics.algorithms.verification import verify
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, abs, equal, isnan, less, less_equal, max, select
 from mbs_dynamics.control.period import (
@@ -55,6 +56,7 @@ from mbs_dynamics.control.period.records import (
     sizes_of,
 )
 from mbs_dynamics.control.period.torques import gravity_torques, torques
+from mbs_dynamics.errors import BackendError
 from mbs_dynamics.model.model import Model, without_payloads
 from mbs_dynamics.representation import AUTO
 from mbs_dynamics.representation.tree import Tree
@@ -99,6 +101,27 @@ class Period:
             q, *[np.ascontiguousarray(given[name]) for name in names if name in given]
         )
         return torques
+
+    def verify(self, settings: FloatArray) -> None:
+        """Raise BackendError if gravity torques of compiled code differ from the equations."""
+        verify(self._torques, mbs.gravity_torques, self.model)
+        p, n, rng = self.settings.unpacked(settings), self.model.n, np.random.default_rng(0)
+        state = self.state.packed(initial(self, p)).astype(float)
+        zero, one = np.zeros(n), np.ones(n)
+        for _ in range(3):
+            q = rng.uniform(-1.0, 1.0, n)
+            sample = Sample(1.0, one, one, one, q, zero, zero, zero, zero, zero, zero, 1.0, zero)
+            x = np.asarray(self.sample.packed(sample), dtype=float)
+            r = np.zeros(self.request.size)
+            r[self.request.places["sends"]] = 1.0
+            result = self(state, x, r, settings)
+            computed = self.state.unpacked(result.state).g
+            expected = p.scale * self.gravity(q, p.gravity, p.loads)
+            if not np.allclose(computed, expected, rtol=1e-9, atol=1e-9):
+                raise BackendError(
+                    "period: the gravity torques of the compiled code differ from the equations. "
+                    "Delete the cache of compiled code (MBS_CACHE_DIR), or set MBS_BACKEND=python"
+                )
 
     def __call__(self, state: Any, sample: Any, request: Any, settings: Any) -> Result:
         """Return the result of a period, from vectors, or from batches of them."""
@@ -185,7 +208,9 @@ def period(
 
     # which state torques follow
     rests = at_rest & ~enables
-    doubted = (holds(s.doubted) | (stops & equal(doubt, checks.STATE))) & ~rests & ~enables
+    jumps = equal(doubt, checks.ENCODER) & ~holds(p.can_hold)  # torques would follow it
+    doubted = holds(s.doubted) | (stops & (equal(doubt, checks.STATE) | jumps))
+    doubted = doubted & ~rests & ~enables
     rates_doubted = holds(s.rates_doubted) | (stops & equal(doubt, checks.VELOCITY))
     rates_doubted = rates_doubted & ~rests & ~enables
     known = ~command.any_unknown(m.q)

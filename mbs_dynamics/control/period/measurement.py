@@ -75,10 +75,14 @@ def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
     qd = select(isnan(x.qd) & holds(p.differentiates), select(first, 0.0, difference), x.qd)
 
     silent = less_equal(p.timeout, x.now - s.received)
-    jumped = ~first & jumps(moved, elapsed, p.fastest)
+    apart = q - s.suspect
+    apart = apart - whole_turns(apart, p.turning)
+    stays = less(abs(apart), abs(moved))  # it could have moved as far by now, but has jumped
+    jumped = ~first & (jumps(moved, elapsed, p.fastest) | stays)
     harmless = ~engaged & (less_equal(p.timeout, elapsed) | silent)  # nothing moves by it
     refused = select(jumped & ~harmless, JUMP, 0.0)
-    refused = select(first | silent | less(s.stamp, x.stamp), refused, BACKWARDS)
+    restarted = silent & ~engaged
+    refused = select(first | restarted | less(s.stamp, x.stamp), refused, BACKWARDS)
     refused = select(less_equal(x.stamp, x.now + p.ahead), refused, LATE)
     refused = select(less(abs(q) + abs(qd), LARGEST), refused, NOT_FINITE)
     by = select(equal(refused, JUMP), moved, select(equal(refused, LATE), x.stamp - x.now, elapsed))
@@ -86,8 +90,6 @@ def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
     reported = holds(x.reported) & ~equal(x.stamp, s.stamp)
     new = reported & equal(refused, 0.0)
     suspicious = reported & equal(refused, JUMP)
-    apart = q - s.suspect
-    apart = apart - whole_turns(apart, p.turning)
     agrees = isnan(s.suspect) | ~jumps(apart, x.stamp - s.suspect_stamp, p.fastest)
     suspect = select(suspicious & agrees, q, select(suspicious | new, math.nan, s.suspect))
 

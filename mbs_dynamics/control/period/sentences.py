@@ -55,7 +55,7 @@ def sentence(
     if check.kind == "refused":
         return f"{name}: " + REFUSED[value].format(value=limit)
     if check.kind == "stale" and math.isinf(value):
-        return f"no valid frame so far of {name}"
+        return f"no valid state so far of {name}"
     return check.sentence.format(joint=name, value=value, limit=limit)
 
 

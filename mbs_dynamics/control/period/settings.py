@@ -28,6 +28,15 @@ m."""
 
 NO_JOINT_LAW, NO_LINK_LAW = JointImpedance(0.0), CartesianImpedance("", 0.0, 0.0)
 """Laws that exert nothing."""
+SATURATION = 1.0
+"""Time in s at its effort limit after which a joint is a fault: pushes of a hand are shorter."""
+
+EFFORT_TOLERANCE = 0.5
+"""Largest accepted difference of measured efforts from gravity torques, as a share of the largest
+of them: half a wrong mass passes, a wrong sign or a missing one does not."""
+
+SETTLE_TIME = 1.0
+"""Time in s after enabling in which the momentum of the arm is damped."""
 
 REACTIONS = {"ramp_down": RAMP_DOWN, "hold": HOLD_TORQUE, "zero": ZERO}
 
@@ -54,6 +63,8 @@ def period_settings(
     link_law: CartesianImpedance = NO_LINK_LAW,
     own_lead: Any = None,
     state_period: float = 0.0,
+    settle_time: float = SETTLE_TIME,
+    ramp_in: float | None = None,
 ) -> Settings:
     """Return the settings of the period of an arm.
 
@@ -79,7 +90,6 @@ def period_settings(
     stated = np.where(np.isfinite(model.effort_limits), model.effort_limits, 0.0)[own]
     limits = np.asarray(given.effort_limits)
     efforts = given.effort_scale * np.where(limits > 0.0, limits, stated)
-    rates = [given.effort_rate_limit or RATE_SHARE * x for x in efforts]
     timeout = np.full(n, given.other_joints_timeout)
     timeout[own] = given.stale_timeout
     for name in given.fixed:
@@ -96,7 +106,7 @@ def period_settings(
         spring_high=high,
         fastest=np.minimum(model.velocity_limits, NEVER),
         effort=of_commanded(efforts),
-        rate=of_commanded(rates),
+        rate=of_commanded(RATE_SHARE * efforts),
         timeout=timeout,
         ahead=given.stale_timeout,
         longest_pause=longest_pause,
@@ -104,9 +114,9 @@ def period_settings(
         frozen_timeout=given.frozen_timeout,
         tolerance=given.tracking_tolerance,
         hottest=hottest,
-        saturation=given.saturation_timeout,
+        saturation=SATURATION,
         effort_check=float(("off", "auto", "always").index(given.effort_check)),
-        effort_tolerance=given.effort_tolerance,
+        effort_tolerance=EFFORT_TOLERANCE,
         starts_from_effort=float(given.start_from == "effort"),
         collides=float(bool(given.collision_file)),
         watches_efforts=float(watches_efforts),
@@ -115,11 +125,11 @@ def period_settings(
         drive_damping=of_commanded(damping) if len(damping) else np.zeros(n),
         slip=of_commanded(slip, NEVER) if len(slip) else np.full(n, NEVER),
         on_fault=REACTIONS[given.on_fault],
-        ramp_in=given.ramp_in_time,
+        ramp_in=given.ramp_in_time if ramp_in is None else ramp_in,
         ramp_out=given.ramp_time,
         hand_over=hand_over,
         release=release,
-        settle_time=given.settle_time,
+        settle_time=settle_time,
         filter=given.velocity_filter,
         gravity=gravity,
         gravity_time=given.ramp_time if gravity_time is None else gravity_time,

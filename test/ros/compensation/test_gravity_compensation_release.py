@@ -230,7 +230,7 @@ def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
     loop.run(0.02 + moment)
     if bench.state != "enabled":
         return
-    before, drive = arm.qd.copy(), np.array(bench.core.policy.latest) - loop.recent[-1]
+    before, drive = arm.qd.copy(), np.array(bench.core.latest) - loop.recent[-1]
     loop.release()
     fault(loop)
     loop.settle()
