@@ -10,16 +10,17 @@ has changed. Every call has the time as an argument, in s of one steady clock.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from struct import Struct
 from typing import Any
 
 import numpy as np
 
+import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.called_laws import CalledLaws, called, name_of, reference_of
 from mbs_dynamics.control.collision import Collision, CollisionDetector, Thresholds
-from mbs_dynamics.control.collision_reaction import CollisionReaction
 from mbs_dynamics.control.environment import (
     LinkLoad,
     in_force,
@@ -28,26 +29,29 @@ from mbs_dynamics.control.environment import (
     with_load,
 )
 from mbs_dynamics.control.faults import Fault
-from mbs_dynamics.control.following import Followed, Following
 from mbs_dynamics.control.joint_states import fixed_coordinates
 from mbs_dynamics.control.laws.cartesian_impedance import CartesianImpedance
 from mbs_dynamics.control.laws.joint_impedance import JointImpedance
 from mbs_dynamics.control.laws.law import Law, LawState
+from mbs_dynamics.control.motion import Motion, Remarks
 from mbs_dynamics.control.motor_table import coordinate_of
-from mbs_dynamics.control.period import transitions
+from mbs_dynamics.control.period import laws, transitions
 from mbs_dynamics.control.period.evidence import EFFORT_FLOOR
+from mbs_dynamics.control.period.following import GRAVITY_ALONE, Traced
 from mbs_dynamics.control.period.function import Period, initial
 from mbs_dynamics.control.period.history import History, Replay, replayed
-from mbs_dynamics.control.period.records import Request, Result, Sample, State, Verdict
+from mbs_dynamics.control.period.records import Result, Sample, State, Verdict
 from mbs_dynamics.control.period.sentences import DOUBTS, FORBIDDING, fault_of, problems
-from mbs_dynamics.control.period.settings import period_settings
-from mbs_dynamics.control.references import Target
-from mbs_dynamics.control.settings import ArmSettings, MotionSettings
+from mbs_dynamics.control.period.settings import NO_JOINT_LAW, NO_LINK_LAW, period_settings
+from mbs_dynamics.control.references import JointReference, PoseReference, Target
+from mbs_dynamics.control.settings import YIELDING, ArmSettings
 from mbs_dynamics.control.state_period import StatePeriod
 from mbs_dynamics.control.trajectory import Trajectory
+from mbs_dynamics.control.turns import sliding
 from mbs_dynamics.errors import ArgumentError, ModelError, listed
 from mbs_dynamics.model.diagnostics import stopping_speed
 from mbs_dynamics.model.model import Model, without_payloads
+from mbs_dynamics.model.orders import tools
 
 UNVERIFIED = (
     "nothing has shown yet that the torques are right: they grow slowly while the arm stays still"
@@ -59,8 +63,11 @@ ROUNDING = 1e-9
 LARGEST_TURN = math.radians(60.0)
 """Largest turn of gravity at once while torques are commanded; an inverted sign exceeds it."""
 
-GAP_MEMORY = 0.3
-"""Time in s in which a long time between two states is forgotten."""
+YIELDING_SHARE = 0.25
+"""Share of the velocity limits up to which an arm that yields goes along with a contact."""
+
+OF_PERIOD = (JointImpedance, CartesianImpedance)
+"""Laws that the period computes."""
 
 AT_REST = ("effort_limit", "overload", "no_efforts", "mismatch")
 """Checks of an arm of which torques are not enabled."""
@@ -82,7 +89,8 @@ class Guard:
     Parameters: ``settings`` name the commanded joints; ``gravity`` (3,) in m/s^2 is that in the
     axes of the root, by default that of the model; ``options`` are further arguments of
     :func:`~mbs_dynamics.control.period.settings.period_settings`, as about drives; ``source`` is
-    what the states come from, for messages. Loads are those of the model.
+    what the states come from, for messages; ``used`` are laws that will be in force, for which the
+    period is compiled at once. Loads are those of the model.
 
     Fill :attr:`sample` and call :meth:`advance` for each period. Raises UnknownJointError if a
     joint to be commanded or a fixed one is not in the model, ArgumentError if a joint to be
@@ -98,6 +106,7 @@ class Guard:
         gravity: FloatArray | None = None,
         options: Mapping[str, Any] = {},
         source: str = "frames",
+        used: Iterable[Law | None] = (),
     ) -> None:
         if model.n == 0:
             raise ModelError(f"robot {model.name!r} has no joint that moves")
@@ -110,7 +119,16 @@ class Guard:
         self._loads = link_loads(model)
         self._load_parameters = payload_parameters(model)
         self._loads_time: float | None = None
-        self._period = Period(model, settings.algorithm)
+        self._motion = Motion(model, self.joints, settings.joints)
+        self._period = Period(model, settings.algorithm, self._traced(GRAVITY_ALONE, used))
+        self._joint_law, self._link_law = NO_JOINT_LAW, NO_LINK_LAW
+        self._law: Law | None = None
+        self._next: tuple[Law | None] | None = None
+        """A law that takes over once the one in force has done so."""
+        self._taken_over = -math.inf
+        """When the law in force has taken over."""
+        self._called = CalledLaws()
+        self._state_period = StatePeriod()
         self._apply()
         self._period.verify(self._settings)
         start = initial(self._period, self._set)
@@ -138,25 +156,27 @@ class Guard:
         row = self._sample.tolist()
         self._unreported, self._rest = row[1 : 1 + 8 * model.n], row[1 + 8 * model.n :]
         self._floats = self._period.sample.places["floats"].start
-        self._following = Following(model, self.joints, _motion(settings))
-        self._collisions: CollisionReaction | None = None
+        self._numbers = np.array([places[name].start for name in ("ended", "played", "softened")])
+        slides = sliding(model)
+        units = ["m" if slides[k] else "rad" for k in self.joints]
+        self._lags, self._softened = Remarks(self._motion, units), False
+        self._detector: CollisionDetector | None = None
+        self._interrupted: tuple[Law | None] | None = None
+        """The law in place of which the arm floats since a collision."""
+        self._yields_until = -math.inf
         if settings.collision_file:
             thresholds = Thresholds.read(settings.collision_file, model)
-            detector = CollisionDetector(model, thresholds)
-            self._collisions = CollisionReaction(detector, self, self._following)
+            self._detector = CollisionDetector(model, thresholds)
         self._history = History(self._period, self._state)
         self._result: Result | None = None
         self._before = self._state
-        self._state_period = StatePeriod()
-        self._gap, self._evaluated_at = 0.0, -math.inf
-        self._aimed = self._inactive = False
+        self._inactive = False
         self._external: Fault | None = None
         self._fault: Fault | None = None
         self._remarks: list[str] = []
         self._warnings: list[str] = []
         self.trouble: Fault | None = None
         """Why the latest message about the arm was not used; None if it was."""
-        self._collision: Collision | None = None
         self._linked: list[Guard] = []
         self._in_force: tuple[Any, ...] = ()
 
@@ -170,6 +190,10 @@ class Guard:
             self._load_parameters,
             gravity_time=self._gravity_time,
             loads_time=self._loads_time,
+            joint_law=self._joint_law,
+            link_law=self._link_law,
+            own_lead=getattr(self._called.law, "lead", None),
+            state_period=self.period,
             **self._options,
         )
         self._settings = self._period.settings.packed(self._set).astype(float)
@@ -249,7 +273,7 @@ class Guard:
     @property
     def collision(self) -> Collision | None:
         """The latest collision since torques were enabled, or since :meth:`switch`; else None."""
-        return None if self._collisions is None else self._collisions.detector.latest
+        return None if self._detector is None else self._detector.latest
 
     @property
     def positions(self) -> FloatArray:
@@ -339,7 +363,7 @@ class Guard:
         reasons += problems(verdict, state, self.model.joint_names, kinds)
         if not reasons:
             try:
-                self._following.check(self._model_in_force(), self._resting(t))
+                self._check(t)
             except ArgumentError as error:
                 reasons.append(str(error))
         return reasons
@@ -360,11 +384,17 @@ class Guard:
             return []
         reasons = self.problems(t)
         if not reasons:
-            self._aimed = self._inactive = False
-            if self._collisions is not None:
-                self._collisions.resume(t)
-            self._following.restart()
+            self._inactive = self._softened = False
+            if self._interrupted is not None:
+                self._next = self._interrupted
+            self._forget_collision()
+            self._called.restart()
+            if self._next is not None:
+                self._begin(t, *self._next)
+            self._motion.stop()
+            self._apply()
             self._request(t, transitions.ENABLE)
+            self._renew()
             if not self.state_record.verified:
                 self._remarks.append(UNVERIFIED)
         return reasons
@@ -437,8 +467,8 @@ class Guard:
             self._check_hold(self._gravity, parameters)
         self._loads, self._load_parameters, self._loads_time = list(loads), parameters, time
         self._apply()
-        if self._collisions is not None:
-            self._collisions.detector.restart()
+        if self._detector is not None:
+            self._detector.restart()
         if self.engaged:
             self._request(float(self.state_record.now), transitions.NONE, settle=True)
 
@@ -483,7 +513,7 @@ class Guard:
     def check(self, settings: ArmSettings) -> None:
         """Compile what other settings need. Raises BackendError if that cannot be relied on."""
         if settings.algorithm != self.settings.algorithm:
-            Period(self.model, settings.algorithm).verify(self._settings)
+            Period(self.model, settings.algorithm, self._period.traced).verify(self._settings)
 
     def change(self, settings: ArmSettings, options: Mapping[str, Any]) -> None:
         """Apply other settings for the same joints; ``options`` as for the class.
@@ -491,9 +521,8 @@ class Guard:
         Gravity and loads stay. Raises what :meth:`check` raises.
         """
         if settings.algorithm != self.settings.algorithm:
-            self._period = Period(self.model, settings.algorithm)
+            self._period = Period(self.model, settings.algorithm, self._period.traced)
         self.settings, self._options = settings, options
-        self._following.apply(_motion(settings))
         self._apply()
 
     def set_holder(self, *, exists: bool, holds: bool) -> None:
@@ -536,15 +565,103 @@ class Guard:
         to it once before torques are enabled. Raises MbsError, and changes nothing, for a law that
         fails, or of a stiffness that the period of the loop cannot bear.
         """
-        to = self.prepared(t, law)
-        if self._collisions is not None:
-            self._collisions.restart()
-        self._following.switch(to, t, self.engaged)
-        self._evaluated_at = -math.inf  # the time without a law is no gap
+        self.prepare(t, law)
+        self._forget_collision()
+        self._next = (law,)
+        if not self.engaged or t >= self._taken_over:
+            self._begin(t, law)
 
-    def prepared(self, t: float, law: Law | None) -> Followed:
-        """Compile what a law needs, and call it once. Raises what :meth:`switch` raises."""
-        return self._following.prepared(law, self._model_in_force(), self._resting(t))
+    def prepare(self, t: float, *every: Law | None) -> None:
+        """Compile what laws need, and call each once. Raises what :meth:`switch` raises."""
+        for law in every:
+            if not (law is None or isinstance(law, OF_PERIOD) or callable(law)):
+                raise ArgumentError(
+                    f"the law is a {type(law).__name__}; valid is a function of model, state and "
+                    "reference"
+                )
+        before = self._period.traced
+        traced = self._traced(before, every)
+        if before.link not in ("", traced.link) and self._moves_link:
+            raise ArgumentError(
+                f"the law moves link {traced.link!r} while torques hold {before.link!r}; valid is "
+                "to let the arm float before"
+            )
+        state = self._resting(t)
+        for law in every:
+            check = getattr(law, "check", None)
+            if check is not None:
+                check(self._model_in_force(), state)
+        if traced != before:
+            self._period = Period(self.model, self.settings.algorithm, traced)
+            self._history = History(self._period, self._state)
+        for law in every:
+            if law is not None and not isinstance(law, OF_PERIOD):
+                self._try(law, state)
+
+    def _try(self, law: Law, state: LawState) -> None:
+        """Call a law once at a state, with the reference there."""
+        C, link = np.eye(4), self._link_of(law)
+        if link:
+            C = mbs.forward_kinematics(self.model, state.q, bodies=[link])[0]
+        s = self.state_record._replace(
+            pose=C[:3], twist=np.zeros(6),
+            reference=state.q, reference_qd=state.qd, reference_qdd=state.qd,
+        )  # fmt: skip
+        called(law, self._model_in_force(), state, reference_of(law, s))
+
+    def _traced(self, before: Traced, every: Iterable[Law | None]) -> Traced:
+        """Return what a period computes in which these laws can be in force as well."""
+        joints, link = before
+        for law in every:
+            if law is not None and (isinstance(law, OF_PERIOD) or callable(law)):
+                moved = self._link_of(law)
+                joints, link = joints or not moved, moved or link
+        return Traced(joints, link)
+
+    def _check(self, t: float) -> None:
+        """Raise ArgumentError if the arm cannot bear the law at its present state."""
+        check = getattr(self.law, "check", None)
+        if check is not None:
+            check(self._model_in_force(), self._resting(t))
+
+    def _link_of(self, law: Any) -> str:
+        """Return the link that a law moves, by default the tool; empty for a law of joints."""
+        link = getattr(law, "link", None)
+        return "" if link is None else self._motion.link_of(link or tools(self.model)[0])
+
+    @property
+    def _moves_link(self) -> bool:
+        """Whether torques of a law move a link."""
+        s = self.state_record
+        blends = s.now - s.law_at < self._set.switch_time
+        return self.engaged and bool(
+            s.law in laws.OF_LINKS or (s.law_before in laws.OF_LINKS and blends)
+        )
+
+    def _begin(self, t: float, law: Law | None) -> None:
+        """Let a law take over now."""
+        of_period = isinstance(law, OF_PERIOD)
+        fades = isinstance(self._law, OF_PERIOD) or of_period
+        time = self._set.switch_time if self.engaged else 0.0
+        if isinstance(law, JointImpedance):
+            self._joint_law = law
+        elif isinstance(law, CartesianImpedance):
+            self._link_law = law
+        own = None if of_period else law
+        if own is not self._called.law or fades:
+            self._called.switch(own, t, time, fades=fades)
+        self._law, self._next = law, None
+        link = self._link_of(law)
+        if law is None:
+            self._motion.use(laws.FLOAT)
+        elif link:
+            self._motion.use(laws.LINK if of_period else laws.OWN_LINK, link)
+        else:
+            self._motion.use(laws.JOINT if of_period else laws.OWN_JOINT)
+        self._taken_over = t + time
+        self._apply()
+        self._request(t, transitions.NONE)
+        self._renew()
 
     def aim(self, t: float, reference: Target | None) -> None:
         """Let the law follow another reference from time ``t`` on; None: come to rest.
@@ -558,42 +675,47 @@ class Guard:
             raise ArgumentError(
                 f"the state is {self.state!r}; valid are references while torques are enabled"
             )
-        self._following.aim(reference, np.array(self.state_record.trusted), t)
-        self._aimed = True
+        self._motion.aim(reference, self.state_record, self._set)
+        self._request(t, transitions.NONE)
+        self._renew()
 
     @property
-    def follower(self) -> Any:
-        """The reference of the law in force; None where the arm floats."""
-        return self._following.follower
+    def reference(self) -> JointReference | PoseReference:
+        """The reference of the law in force."""
+        return reference_of(self._law, self.state_record)
 
     @property
     def law(self) -> Law | None:
         """The law in force, or about to be; None where the arm floats."""
-        return self._following.law
+        return self._law if self._next is None else self._next[0]
 
     @property
     def trajectory(self) -> Trajectory | None:
         """The trajectory that is approached or played; None if there is none."""
-        joints = self._following.joints
-        return None if joints is None else joints.trajectory
+        return self._motion.trajectory
 
     @property
     def elapsed(self) -> float | None:
         """Its time in s since its first point; None while that is approached, or without one."""
-        joints = self._following.joints
-        return None if joints is None else joints.elapsed
+        played = float(self.state_record.played)
+        return None if math.isnan(played) or self.trajectory is None else played
 
     def pace(self, rate: float) -> None:
         """Play the trajectory at a share of its speed along the same path; 0: pause, 1: go on.
 
         Raises ArgumentError unless it is from 0 to 1, and without a trajectory.
         """
-        self._following.pace(rate)
+        if not 0.0 <= rate <= 1.0:
+            raise ArgumentError(f"the pace is {rate:g}; valid is 0 to 1")
+        if self.trajectory is None:
+            raise ArgumentError("no trajectory is approached or played")
+        self._motion.pace = rate
+        self._renew()
 
     @property
     def period(self) -> float:
         """Time in s between two states, by which a stiffness is accepted; 0: not known yet."""
-        return self._following.settings.period or self._state_period.median
+        return getattr(self.settings, "period", 0.0) or self._state_period.median
 
     def _model_in_force(self) -> Model:
         """Return the model under the gravity and with the loads of the latest period."""
@@ -608,7 +730,7 @@ class Guard:
         period = self.period
         return LawState(
             q, qd, np.array(s.effort), t, self.joints, self._gravity_at(q), period,
-            max(self._gap, period),
+            max(float(s.gap), period),
         )  # fmt: skip
 
     def _gravity_at(self, q: FloatArray) -> FloatArray:
@@ -635,13 +757,18 @@ class Guard:
 
         Its fields are those of :class:`~mbs_dynamics.control.period.records.Output`.
         """
-        following = self._following
-        if following.law is not None or self._collisions is not None or not following.idle:
+        if self._next is not None and t >= self._taken_over:
+            self._begin(t, *self._next)
+        if not self._called.idle or self._detector is not None:
             self._call_law(t)
+        if self._motion.trajectory is not None:
+            self._feed(t)
         self._history.note(self._state, self._sample, self._quiet, self._settings)
         self._take(self._period(self._state, self._sample, self._quiet, self._settings), t)
-        if self._collisions is not None:
+        if self._detector is not None:
             self._watch_collisions(t)
+        if self._law is not None and self.engaged:
+            self._remarks += self._followed()
         assert self._result is not None
         row: list[float] = self._result.output.tolist()
         return row
@@ -654,23 +781,41 @@ class Guard:
     def remarks(self) -> list[str]:
         """Return what else has happened since the last call, in words."""
         said, self._remarks = self._remarks, []
-        if not self._following.idle and (remark := self._following.remark()):
-            said.append(remark)
         return said
 
-    @property
-    def _stays(self) -> bool:
-        """Whether springs hold the arm where it was enabled, so that its motion is evidence."""
-        law = self._following.law
-        return isinstance(law, (JointImpedance, CartesianImpedance)) and not self._aimed
+    def _feed(self, t: float) -> None:
+        """Provide the segment of the trajectory that is played at time ``t``."""
+        _, played, _ = self._state[self._numbers].tolist()
+        s = self.state_record
+        if math.isfinite(played):
+            self._motion.feed(played + float(s.pace) * max(0.0, t - float(s.now)))
+            self._renew()
+
+    def _followed(self) -> list[str]:
+        """Return what has happened to the reference with this period, in words."""
+        ended, _, softened = self._state[self._numbers].tolist()
+        said = self._lags.of(self.state_record, self._set)
+        if self._motion.trajectory is not None and ended:
+            self._motion.end()
+            self._renew()
+            said.append("the trajectory has ended, and its last point is held")
+        if softened and not self._softened:
+            self._softened = True
+            gap = max(float(self.state_record.gap), self.period)
+            said.append(
+                f"law {name_of(self._law)!r} is softer than set for some time: with up to "
+                f"{1e3 * gap:.3g} ms between two states its stiffness would be unstable at this "
+                "posture; this is reported once"
+            )
+        return said
 
     def _call_law(self, t: float) -> None:
-        """Put the torques of the law into the sample, in addition to those of gravity.
+        """Put the torques of a law that is called into the sample, beside those of gravity.
 
         The period is tried first, so that the law is called with the state that it trusts.
         """
-        self._sample[self._floats] = self._following.idle or self._stays
-        if not self.engaged:
+        self._sample[self._floats] = self._called.idle
+        if not self.engaged or (self._called.idle and t >= self._yields_until):
             return
         s = self._period.state.unpacked(
             self._period(self._state, self._sample, self._quiet, self._settings).state
@@ -679,54 +824,64 @@ class Guard:
             return
         q, qd = np.array(s.trusted), np.array(s.smooth)
         added = np.zeros(len(self.joints))
-        stamp = float(np.max(s.stamp[self.joints]))
-        if not self._following.idle:
-            gap = stamp - self._evaluated_at
-            self._evaluated_at = stamp
-            if 0.0 < gap < self.settings.stale_timeout:
-                self._gap = max(gap, self._gap * math.exp(-gap / GAP_MEMORY))
+        if not self._called.idle:
             state = self._law_state(t, s, q, qd)
             scaled = (state.gravity * s.scale)[self.joints].tolist()
             try:
-                added += self._following.added(self._model_in_force(), state, scaled)
+                added += self._called.added(self._model_in_force(), state, s, scaled)
             except ArgumentError as error:
                 self.trip(t, Fault("law", str(error)))
                 return
-        if self._collisions is not None and self._collisions.yields(t):
-            along = self._collisions.along(qd.tolist(), self.model.velocity_limits.tolist())
-            added += np.array(along)[self.joints]
+        if self._detector is not None and t < self._yields_until:
+            most = YIELDING_SHARE * self.model.velocity_limits
+            along = np.clip(1.0 - np.abs(qd) / most, 0.0, 1.0) * self._detector.beyond
+            added += along[self.joints]
         self.sample.law[self.joints] = added
 
+    def _forget_collision(self) -> None:
+        self._interrupted, self._yields_until = None, -math.inf
+        if self._detector is not None:
+            self._detector.restart()
+
     def _watch_collisions(self, t: float) -> None:
-        """React to a collision that begins with this state."""
-        assert self._collisions is not None
+        """React to a collision that begins with this state: stop, float or yield."""
+        assert self._detector is not None
         s = self.state_record
         if not self.new.any():
             return
         stamp = int(1e9 * float(np.max(s.stamp[self.joints])))
-        floats = self._collisions.update(
-            self._model_in_force(),
-            stamp,
-            np.array(s.trusted),
-            np.array(s.smooth),
-            np.array(s.effort),
-            self.settings.on_collision,
-            t,
-        )
-        if floats:
-            self._request(t, transitions.NONE, settle=True)
-        if self.collision is not self._collision:
-            self._collision = self.collision
-            if self._collision is not None:
-                self._remarks.append(f"collision: {self._collision}; the arm floats")
+        q, qd = np.array(s.trusted), np.array(s.smooth)
+        self._detector.update(stamp, q, qd, np.array(s.effort), self._model_in_force())
+        if not self.engaged:
+            return
+        found = self._detector.detect(stamp, q, qd)
+        if found is None:
+            return
+        if self.settings.on_collision == "stop":
+            self.trip(t, Fault("collision", str(found)))
+            return
+        self._interrupted, self._law = (self.law,), None
+        self._next, self._taken_over = None, t
+        self._called.switch(None, t, 0.0, fades=False)
+        self._motion.use(laws.FLOAT)
+        self._motion.at_once = 1.0
+        if self.settings.on_collision == "yield":
+            self._yields_until = t + YIELDING
+        self._request(t, transitions.NONE, settle=True)
+        self._renew()
+        self._remarks.append(f"collision: {found}; the arm floats")
 
     def _request_vector(
         self, action: float, *, sends: bool = False, settle: bool = False, doubt: int = 0
     ) -> FloatArray:
-        request = Request(
+        request = self._motion.request(
             action, float(sends), float(settle), float(doubt), *map(float, self._holder)
         )
         return np.asarray(self._period.request.packed(request), dtype=float)
+
+    def _renew(self) -> None:
+        """Let the next periods follow what is requested now."""
+        self._quiet = self._request_vector(transitions.NONE, sends=True)
 
     def _request(self, t: float, action: float, *, settle: bool = False, doubt: int = 0) -> None:
         """Apply a request at once; the command stays until the next period."""
@@ -793,7 +948,7 @@ class Guard:
         reasons = []
         if self.settings.tracking_tolerance and unknown.intersection(self.joints):
             reasons.append("they are not compared with commands (tracking_tolerance)")
-        places = [] if self._collisions is None else self._collisions.detector.thresholds.places
+        places = [] if self._detector is None else self._detector.thresholds.places
         if unknown.intersection(places):
             reasons.append("no collision is detected (collision_file)")
         without = f"{self.source} hold no efforts of {listed([names[k] for k in sorted(unknown)])}"
@@ -814,13 +969,6 @@ class Guard:
         for other in self._linked:
             message = f"the arm it is linked with stopped: {self._fault}"
             other.trip(t, Fault("linked", message))
-
-
-def _motion(settings: ArmSettings) -> MotionSettings:
-    """Return the settings of references; the defaults for an arm that follows none."""
-    return (
-        settings if isinstance(settings, MotionSettings) else MotionSettings(joints=settings.joints)
-    )
 
 
 def _nothing(n: int, t: float = math.nan) -> Sample:

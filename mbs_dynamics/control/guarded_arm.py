@@ -127,7 +127,8 @@ class GuardedArm(Guard):
             "longest_pause": motors.max_age,
             "hand_over": HAND_OVER,
         }
-        super().__init__(model, settings, gravity=gravity, options=drives)
+        used = () if isinstance(law, Gravity) else (law,)
+        super().__init__(model, settings, gravity=gravity, options=drives, used=used)
         self.motors = motors
         self.nudge: Sequence[float] = ()
         """(m,) torques in addition while the drives hold the arm; empty: none."""
@@ -212,7 +213,7 @@ class GuardedArm(Guard):
             self._shown = event
         else:
             event = ""
-            if self._remarks or self._warnings or not self._following.idle:
+            if self._remarks or self._warnings:
                 event = "; ".join([*self.warnings(), *self.remarks()])
         n = self.model.n
         columns = [row[k : k + n] for k in range(0, 4 * n, n)]

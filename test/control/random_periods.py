@@ -59,6 +59,13 @@ def settings(layouts: Period, **options: Any) -> Settings:
         "gravity": np.array([0.0, 0.0, -9.81]), "gravity_time": 0.5,
         "loads": np.zeros((len(layouts.model.body_names), 10)), "loads_time": 0.3,
         "scale": one, "damping": np.array([0.5, 0.3, 0.05]), "friction": 0.1 * one, "zone": 0.1,
+        "state_period": PERIOD, "switch_time": 0.3, "linear": 0.0 * one,
+        "joint_stiffness": np.array([60.0, 30.0, 3.0]), "joint_ratio": 1.0, "joint_fastest": 0.22,
+        "link_stiffness": np.array([5.0, 5.0, 5.0, 200.0, 200.0, 200.0]), "link_ratio": 1.0,
+        "link_fastest": 0.22, "link_axes": 0.0, "posture_frequency": 2.0, "own_lead": 0.2 * one,
+        "own_link_lead": np.array([0.2, 0.2, 0.2, 0.1, 0.1, 0.1]), "reference_velocity": 0.5 * one,
+        "reference_acceleration": 2.0 * one, "reference_timeout": 0.2,
+        "pose_velocity": np.array([1.0, 0.25]), "pose_acceleration": np.array([4.0, 1.0]),
     }  # fmt: skip
     return Settings(**(given | options))
 

@@ -112,6 +112,8 @@ class Context(NamedTuple):
     law_fails: Any
     finite: Any
     """The condition that all computed torques are finite."""
+    sound: Any
+    """The condition that the requested motion is described by numbers."""
 
 
 class Check(NamedTuple):
@@ -298,6 +300,10 @@ def _torque(c: Context) -> tuple[Any, Any, Any]:
     return ~c.finite, 0.0, 0.0
 
 
+def _reference(c: Context) -> tuple[Any, Any, Any]:
+    return less(0.0, c.r.follows) & ~c.sound, 0.0, 0.0
+
+
 def _latched(c: Context) -> tuple[Any, Any, Any]:
     return is_one_of(c.s.mode, (STOPPING, FAULT)), c.s.fault, 0.0
 
@@ -418,6 +424,14 @@ CHECKS = (
     ),
     Check("law", "the law returned a torque that is not finite", _law),
     Check("torque_not_finite", "a computed torque is NaN or infinite", _torque),
+    Check(
+        "reference",
+        "the requested motion holds numbers that are not finite, or a matrix that is no rotation; "
+        "the arm comes to rest",
+        _reference,
+        stops=False,
+        forbids=False,
+    ),
     Check("latched", "a fault is latched; clear it first", _latched, stops=False),
     Check(
         "effort_limit",

@@ -31,6 +31,17 @@ from mbs_dynamics.control.period import (
     ramps,
     transitions,
 )
+from mbs_dynamics.control.period.following import (
+    GAINS,
+    GRAVITY_ALONE,
+    Followed,
+    Traced,
+    added,
+    floats,
+    is_sound,
+    with_law,
+)
+from mbs_dynamics.control.period.laws import Inertia
 from mbs_dynamics.control.period.logic import all_of, any_of, clipped, for_each, holds, least
 from mbs_dynamics.control.period.records import (
     NEVER,
@@ -57,15 +68,16 @@ ROUNDING = 1e-9
 class Period:
     """The period of the arms of a model: layouts of the records, and the compiled function.
 
-    Its gravity and loads are inputs, so that other ones compile nothing.
+    Its gravity and loads are inputs, so that other ones compile nothing. ``traced`` are the laws
+    that it computes; records are the same for all.
     """
 
-    def __init__(self, model: Model, algorithm: str = AUTO) -> None:
+    def __init__(self, model: Model, algorithm: str = AUTO, traced: Traced = GRAVITY_ALONE) -> None:
         representation = "body_fixed" if algorithm == AUTO else algorithm
         carrying = without_payloads(model)
         for body in carrying.body_names:
             carrying = carrying.with_payload(body, 0.0)
-        self.model, self._representation = carrying, representation
+        self.model, self.traced, self._representation = carrying, traced, representation
         sizes = sizes_of(model.n, len(carrying.body_names), checks.CHECKS)
         self.state = Layout(State, sizes)
         self.sample = Layout(Sample, sizes)
@@ -75,7 +87,7 @@ class Period:
         self.verdict = Layout(Verdict, sizes)
         names = ("state", "sample", "request", "settings")
         shapes = {name: (getattr(self, name).size,) for name in names}
-        key = ("period", representation)
+        key = ("period", representation, traced)
         self.kernel: Kernel = compiled_on(carrying, key, self.equations, shapes, name="period")
         self.model_inputs = model_inputs(carrying, self.kernel)
 
@@ -99,9 +111,9 @@ class Period:
         for _ in range(3):
             q = rng.uniform(-1.0, 1.0, n)
             sample = Sample(1.0, one, one, one, q, zero, zero, zero, zero, zero, zero, 1.0, zero)
-            request = Request(0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
             x = np.asarray(self.sample.packed(sample), dtype=float)
-            r = np.asarray(self.request.packed(request), dtype=float)
+            r = np.zeros(self.request.size)
+            r[self.request.places["sends"]] = 1.0
             result = self(state, x, r, settings)
             computed = self.state.unpacked(result.state).g
             expected = p.scale * self.gravity(q, p.gravity, p.loads)
@@ -120,14 +132,20 @@ class Period:
         """Return the result of a period, from vectors of numbers or symbols."""
         s, x = self.state.unpacked(state), self.sample.unpacked(sample)
         r, p = self.request.unpacked(request), self.settings.unpacked(settings)
-        after, output, verdict = period(tree, s, x, r, p, self._representation)
+        after, output, verdict = period(tree, s, x, r, p, self._representation, self.traced)
         return Result(
             self.state.packed(after), self.output.packed(output), self.verdict.packed(verdict)
         )
 
 
 def period(
-    tree: Tree, s: State, x: Sample, r: Request, p: Settings, representation: str
+    tree: Tree,
+    s: State,
+    x: Sample,
+    r: Request,
+    p: Settings,
+    representation: str,
+    traced: Traced = GRAVITY_ALONE,
 ) -> tuple[State, Output, Verdict]:
     """Return state, output and verdict of a period; see the module and ``records.py``."""
     n, sends = len(s.q), holds(r.sends)
@@ -153,13 +171,15 @@ def period(
         m.effort,
         command.expected(s, p, s.command, m.q, m.qd),
     )
+    x = x._replace(floats=1.0 * floats(s, x, p, now))
     shows = evidence.weighed(s, x, p, m, g, exerted, engaged, elsewhere, dt)
     seen = checks.watched(s, x, p, m, engaged, elsewhere)
     finite = all_of(less(abs(g), NEVER) | isnan(candidate))
     law_fails = ~all_of(less(abs(x.law), NEVER))
     x = x._replace(law=select(for_each(law_fails, n), 0.0, x.law))
+    sound = is_sound(s.law, r, traced)
     context = checks.Context(
-        s, x, r, p, m, seen, shows, engaged, pause, stood, g, law_fails, finite
+        s, x, r, p, m, seen, shows, engaged, pause, stood, g, law_fails, finite, sound
     )
     fails, rows = checks.judged(context, n)
     code, joint, value, limit, doubt = checks.first_failing(fails, rows)
@@ -250,10 +270,16 @@ def period(
     s = evidence.begun(s, m.q, resets, enables & supported)
     s = ramps.with_springs_at(s, m.q, enables)
 
+    # the law in force, and what it follows
+    s, begins, moves = with_law(s, r, p, m, traced, engaged, transitions.is_engaged(mode), now, dt)
+    M = mbs.mass_matrix(arm, q, representation=representation)
+    followed = Followed(arm, Inertia.of(M, p.commanded), q, smooth, representation)
+    s, law = added(s, x, r, p, followed, traced, begins, moves, now, dt)
+
     # torques, and the command within all limits
     s = command.with_hold(s, r, p, entered, q, grips, now)
     s = command.with_slip(s, x, p, q, entered | grips)
-    t = torques(arm, s, x, p, q, smooth, g, representation)
+    t = torques(s, x, p, M, q, smooth, g, law)
     g_held = gravity_torques(arm, s, s.held, representation)
     acts = less(now - s.received, 2.0 * s.interval + 1e-9) | equal(s.interval, 0.0)
     torque, share, released, ends = command.wanted(s, x, r, p, t, g_held, acts)
@@ -272,15 +298,21 @@ def initial(layouts: Period, p: Settings) -> State:
     nan = (
         "now", "fault_joint", "fault_value", "fault_limit", "stamp", "q", "qd", "effort",
         "suspect", "suspect_stamp", "trusted", "g", "commanded_at", "held", "change", "change_qd",
+        "played",
     )  # fmt: skip
     unknown |= dict.fromkeys(nan, math.nan)
     unknown |= dict.fromkeys(("received", "switched_at", "gravity_end"), -math.inf)
-    unknown |= dict.fromkeys(("loads_end", "gains_end", "settling"), -math.inf)
+    past = ("loads_end", "gains_end", "settling", "springs_end", "halting", "law_at")
+    unknown |= dict.fromkeys(past, -math.inf)
     forever = ("unknown_since", "saturated_since", "whole_at", "disagree_since", "alone_since")
+    forever += ("waits_since", "link_waits_since")
     unknown |= dict.fromkeys(forever, math.inf)
     unknown |= {"most_share": 1.0, "slipped": -1.0}
     low, high = p.spring_low + p.zone, p.spring_high - p.zone
+    gains = {name: getattr(p, name) for name in GAINS}
     filled = State(**unknown)._replace(
+        **gains, **{f"{name}_goal": gain for name, gain in gains.items()},
+        pace=1.0, lead=p.own_lead, link_lead=p.own_link_lead,
         gravity=p.gravity, gravity_goal=p.gravity, loads=p.loads, loads_goal=p.loads,
         scale=p.scale, damping=p.damping, friction=p.friction, zone=p.zone, zone_goal=p.zone,
         scale_goal=p.scale, damping_goal=p.damping, friction_goal=p.friction,

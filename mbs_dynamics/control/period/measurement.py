@@ -12,7 +12,7 @@ import math
 from typing import Any, NamedTuple
 
 from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min, round, select
-from mbs_dynamics.control.period.logic import any_of, holds
+from mbs_dynamics.control.period.logic import any_of, holds, largest
 from mbs_dynamics.control.period.records import Sample, Settings, State
 
 NOT_FINITE, LATE, BACKWARDS, JUMP = 1.0, 2.0, 3.0, 4.0
@@ -37,6 +37,8 @@ class Measured(NamedTuple):
     """The condition that one of a commanded joint was."""
     elapsed: Any
     """(n,) time since the report before, by stamps."""
+    advance: Any
+    """Time between the newest states of commanded joints, before and now; NaN before the first."""
     stamp: Any
     received: Any
     interval: Any
@@ -95,11 +97,17 @@ def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
     regular = new & less(0.0, gap) & less(gap, p.timeout)
     before = select(less(0.0, s.interval), s.interval, gap)
     interval = before + 0.1 * (min(gap, 3.0 * before) - before)  # limits the influence of a pause
+    stamp = select(new, x.stamp, s.stamp)
+    newest = [
+        largest(select(holds(p.commanded), one, -math.inf + 0.0 * p.commanded))
+        for one in (s.stamp, stamp)
+    ]
     return Measured(
         new=new,
         heard=any_of(new & holds(p.commanded)),
         elapsed=elapsed,
-        stamp=select(new, x.stamp, s.stamp),
+        advance=newest[1] - newest[0],
+        stamp=stamp,
         received=select(new, x.received, s.received),
         interval=select(regular, interval, s.interval),
         q=select(new, q, s.q),

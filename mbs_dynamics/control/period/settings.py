@@ -6,17 +6,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.laws.cartesian_impedance import CartesianImpedance
+from mbs_dynamics.control.laws.impedance import fastest_mode
+from mbs_dynamics.control.laws.joint_impedance import JointImpedance
 from mbs_dynamics.control.period.command import HOLD_TORQUE, RAMP_DOWN, ZERO
+from mbs_dynamics.control.period.laws import LEADS
 from mbs_dynamics.control.period.records import NEVER, Settings
-from mbs_dynamics.control.settings import LARGEST_SHARE, RATE_SHARE, ArmSettings
-from mbs_dynamics.control.turns import turning
+from mbs_dynamics.control.settings import LARGEST_SHARE, RATE_SHARE, ArmSettings, MotionSettings
+from mbs_dynamics.control.turns import sliding, turning
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
 
+LEAD = 0.2
+"""Largest distance by which a reference leads a joint under a law that is called first, in rad or
+m."""
+
+NO_JOINT_LAW, NO_LINK_LAW = JointImpedance(0.0), CartesianImpedance("", 0.0, 0.0)
+"""Laws that exert nothing."""
 SATURATION = 1.0
 """Time in s at its effort limit after which a joint is a fault: pushes of a hand are shorter."""
 
@@ -48,6 +59,10 @@ def period_settings(
     hand_over: float = 0.0,
     release: float = 0.0,
     watches_efforts: bool = False,
+    joint_law: JointImpedance = NO_JOINT_LAW,
+    link_law: CartesianImpedance = NO_LINK_LAW,
+    own_lead: Any = None,
+    state_period: float = 0.0,
     settle_time: float = SETTLE_TIME,
     ramp_in: float | None = None,
 ) -> Settings:
@@ -56,9 +71,13 @@ def period_settings(
     ``joints`` are the coordinates of ``given.joints``; ``gravity`` (3,) in m/s^2 and the parameters
     ``loads`` (nb, 10) of all bodies are those that are aimed at. ``stiffness``, ``damping`` and
     ``slip`` (m,) are those of the drives. ``gravity_time`` and ``loads_time`` in s: by default
-    ``ramp_time``.
+    ``ramp_time``. ``joint_law`` and ``link_law`` are the impedances of joints and of a link,
+    ``own_lead`` (m,) or (6,) is the ``lead`` of a law that is called first, and ``state_period`` in
+    s the time between two states for which stiffness must be stable.
     """
     n, own = model.n, list(joints)
+    motion = given if isinstance(given, MotionSettings) else MotionSettings(joints=given.joints)
+    lead = np.asarray([] if own_lead is None else own_lead, dtype=float)
 
     def of_commanded(values: object, otherwise: float = 0.0) -> FloatArray:
         row = np.full(n, otherwise)
@@ -120,4 +139,28 @@ def period_settings(
         damping=of_commanded(given.damping),
         friction=of_commanded(np.multiply(min(given.friction_scale, LARGEST_SHARE), coulomb)),
         zone=given.limit_zone,
+        state_period=state_period,
+        switch_time=motion.switch_time,
+        linear=np.array(sliding(model), dtype=float),
+        joint_stiffness=of_commanded(joint_law.stiffness_of(given.joints)),
+        joint_ratio=joint_law.damping_ratio,
+        joint_fastest=fastest_mode(joint_law.damping_ratio),
+        link_stiffness=link_law.gains,
+        link_ratio=link_law.damping_ratio,
+        link_fastest=fastest_mode(link_law.damping_ratio),
+        link_axes=float(link_law.axes == "target"),
+        posture_frequency=link_law.posture_frequency,
+        own_lead=of_commanded(lead if lead.shape == (len(own),) else LEAD, NEVER),
+        own_link_lead=np.minimum(lead, NEVER) if lead.shape == (6,) else np.repeat(LEADS, 3),
+        reference_velocity=np.minimum(
+            of_commanded(motion.reference_velocity, 1.0), np.minimum(model.velocity_limits, NEVER)
+        ),
+        reference_acceleration=of_commanded(motion.reference_acceleration, 1.0),
+        reference_timeout=motion.reference_timeout,
+        pose_velocity=np.array(
+            [motion.reference_angular_velocity, motion.reference_linear_velocity]
+        ),
+        pose_acceleration=np.array(
+            [motion.reference_angular_acceleration, motion.reference_linear_acceleration]
+        ),
     )

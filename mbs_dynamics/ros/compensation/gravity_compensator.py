@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mbs_dynamics.compiler import default_backend
+from mbs_dynamics.control.called_laws import name_of
 from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.environment import (
     LinkGravity,
@@ -29,9 +30,9 @@ from mbs_dynamics.control.environment import (
     root_gravity,
 )
 from mbs_dynamics.control.faults import Fault
-from mbs_dynamics.control.following import name_of
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.joint_states import JointStateReader, Rejection, States
+from mbs_dynamics.control.laws.law import Law
 from mbs_dynamics.control.period.evidence import GROWTH
 from mbs_dynamics.control.period.measurement import BACKWARDS, JUMP, NOT_FINITE
 from mbs_dynamics.control.period.sentences import problems
@@ -82,6 +83,13 @@ class Answer(NamedTuple):
     """Torques in the order of ``joints``; None: no command."""
     rejected: Rejection | None = None
     """Why the message was not used, or not in all; None if it was."""
+
+
+def laws_of(settings: GravityCompensationSettings) -> list[Law | None]:
+    """Return the laws of all modes."""
+    if not isinstance(settings, ImpedanceControlSettings):
+        return []
+    return [settings.law_of(mode) for mode in MODES if mode != "law" or settings.law]
 
 
 def plain(text: str) -> str:
@@ -229,8 +237,10 @@ class GravityCompensator:
             if isinstance(settings, ImpedanceControlSettings):
                 rotors = dict(zip(settings.joints, settings.armature, strict=True))
                 model = model.with_armature(rotors)
-            arm = Guard(model, settings, options=self._options, source="joint_states")
-            self._follow(arm, settings, now, every=True)
+            used = laws_of(settings)
+            arm = Guard(model, settings, options=self._options, source="joint_states", used=used)
+            arm.prepare(now, *used)
+            self._follow(arm, settings, now)
             initial = LinkGravity("", settings.gravity)
             gravity, loads, dropped = carried_over(
                 model, self.gravity, initial, self.loads, arm.parameters_of
@@ -265,16 +275,10 @@ class GravityCompensator:
             options |= {"ramp_in": max(given.ramp_in_time, given.ramp_time), "settle_time": 0.0}
         return options
 
-    def _follow(
-        self, arm: Guard, settings: GravityCompensationSettings, now: float, *, every: bool = False
-    ) -> None:
-        """Let an arm follow the law of the mode; ``every``: compile those of all modes before."""
-        if not isinstance(settings, ImpedanceControlSettings):
-            return
-        for mode in MODES if every else ():
-            if mode != "law" or settings.law:
-                arm.prepared(now, settings.law_of(mode))
-        arm.switch(now, settings.law_of(settings.mode))
+    def _follow(self, arm: Guard, settings: GravityCompensationSettings, now: float) -> None:
+        """Let an arm follow the law of the mode."""
+        if isinstance(settings, ImpedanceControlSettings):
+            arm.switch(now, settings.law_of(settings.mode))
 
     def aim(self, target: Target | None, now: float, *, stamp: int = 0, clock: int = 0) -> None:
         """Let the law follow another reference. Raises MbsError, and changes nothing, if invalid.
@@ -382,7 +386,7 @@ class GravityCompensator:
         if self.arm is not None:
             self.arm.check(settings)
             if isinstance(settings, ImpedanceControlSettings) and self._law_differs(settings):
-                self.arm.prepared(now, settings.law_of(settings.mode))
+                self.arm.prepare(now, settings.law_of(settings.mode))
         if settings.gravity != self.settings.gravity:
             if settings.use_imu:
                 raise ArgumentError("use_imu is true: gravity comes from the imu alone")
