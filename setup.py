@@ -70,7 +70,6 @@ setup(
             "ros-jazzy-rosgraph-msgs",
             "ros-jazzy-nav-msgs",
             "ros-jazzy-trajectory-msgs",
-            "ros-jazzy-visualization-msgs",
             "pyyaml",
             "scipy>=1.11",  # teaching_node
         ],

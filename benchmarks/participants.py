@@ -41,7 +41,6 @@ from std_srvs.srv import SetBool
 from benchmarks.gravity_compensation import SETTINGS, states
 from mbs_dynamics.ros import gravity_compensation_node
 from mbs_dynamics.ros.domain import unused_domain
-from mbs_dynamics.ros.process import prefer_udp
 
 ENABLE = "/gravity_compensation_node/enable"
 ENABLED = "/gravity_compensation_node/enabled"
@@ -163,8 +162,6 @@ class Driver:
 
 def run_driver(path: Path, rate: float) -> int:
     """Run the driver until SIGTERM, with the default transport unless its environment says more."""
-    if os.environ.get("FASTDDS_BUILTIN_TRANSPORTS") == "UDPv4":
-        prefer_udp(os.environ)
     asked: list[int] = []
     signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)

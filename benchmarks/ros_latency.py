@@ -110,7 +110,7 @@ def kernels(robot: str) -> None:
     os.environ["MBS_CACHE"] = "0"
     more = ("mass_matrix", "energy", "external_torques", "tool_wrench")
     for asked in ((), more):
-        settings = DynamicsSettings(**{f"publish_{name}": True for name in asked})
+        settings = DynamicsSettings(publish=(*DynamicsSettings().publish, *asked))
         model, other = (mbs.Model.from_urdf(robot) for _ in range(2))
         mbs.compile(mbs.momenta, other)  # the first compilation also starts the compiler
         begin = time.thread_time()

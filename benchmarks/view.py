@@ -43,7 +43,6 @@ def view() -> Iterator[Table]:
     yield _start()
     yield _refresh()
     yield _slider()
-    yield _live()
 
 
 def _start() -> Table:
@@ -161,77 +160,3 @@ def _slid(name: str) -> list[float]:
     thread.join()
     opened.page.close()
     return taken
-
-
-def _live() -> Table:
-    """Return the processor time that the live view costs dynamics_node."""
-    os.environ.setdefault("ROS_DOMAIN_ID", "77")  # before ROS is imported
-    import rclpy
-
-    from mbs_dynamics.ros.process import prefer_udp
-
-    prefer_udp(os.environ)
-    rclpy.init()
-    contact = ["-p", "publish_external_torques:=true", "-p", "publish_tool_wrench:=true"]
-    rows = []
-    for published, parameters in (
-        ("gravity torques (default)", []),
-        ("gravity torques, external torques, tool wrench", contact),
-    ):
-        alone, viewed = _shares(parameters)
-        cells = [median(alone), median(viewed), median(np.subtract(viewed, alone).tolist())]
-        rows.append([published, *(f"{100.0 * each:.1f} %" for each in cells)])
-    rclpy.shutdown()
-    head = ["topics published to the view", "alone", "viewed", "difference"]
-    note = (
-        f"Processor time of dynamics_node as a share of a core, at {RATE} joint states per second; "
-        f"medians of {ROUNDS} seconds each, in turn."
-    )
-    return Table("Cost of the live view to a node", head, rows, note)
-
-
-def _shares(parameters: list[str]) -> tuple[list[float], list[float]]:
-    """Return the shares of a core that the node takes, without the live view and with it."""
-    import rclpy
-    from rclpy.executors import SingleThreadedExecutor
-
-    from benchmarks.gravity_compensation import SETTINGS, Driver
-    from benchmarks.relays import cpu
-    from mbs_dynamics.ros.live_view import LiveView
-
-    namespace = f"view_{os.getpid()}"
-    command = [sys.executable, "-m", "mbs_dynamics.ros.dynamics_node", "--ros-args"]
-    command += ["-r", f"__ns:=/{namespace}", *parameters]
-    command += ["-p", f"robot_description_file:={SETTINGS['robot_description_file']}"]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    executor = SingleThreadedExecutor()
-    driver = Driver(rclpy.create_node("driver", namespace=namespace), executor, namespace)
-    driver.message.effort = [1.0] * len(driver.message.name)
-    spinning = threading.Thread(target=executor.spin, daemon=True)
-    spinning.start()
-
-    def share() -> float:
-        begun, begin = cpu(process.pid), time.perf_counter()
-        for k in range(RATE):
-            driver.send()
-            time.sleep(max(0.0, begin + k / RATE - time.perf_counter()))
-        return cpu(process.pid) - begun
-
-    for _ in range(5):  # until it has compiled
-        share()
-    alone, viewed = [], []
-    for _ in range(ROUNDS):
-        alone.append(share())
-        view = LiveView(namespace)
-        executor.add_node(view)
-        time.sleep(1.0)
-        viewed.append(share())
-        executor.remove_node(view)
-        view.destroy_node()
-        time.sleep(0.2)
-    process.terminate()
-    process.wait()
-    executor.shutdown()
-    spinning.join()
-    driver.node.destroy_node()
-    return alone, viewed

@@ -7,34 +7,33 @@ Run it on the computer of the controller manager, and not in the launch file of 
 ros2 launch mbs_dynamics command_watchdog.launch.py position_controller:=arm_controller
 """
 
-from __future__ import annotations
-
 from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument
+from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
 
-from mbs_dynamics.ros import launching
 from mbs_dynamics.ros.compensation.interface import COMMAND_WATCHDOG_NODE
 
-PARAMETERS = COMMAND_WATCHDOG_NODE.parameters
+TYPES = {"bool": bool, "double": float, "string": str}
 
 
-def nodes(given: launching.Given) -> list[Node]:
-    parameters: dict[str, object] = {
-        one.name: given.on(one.name) if one.type == "bool" else given[one.name]
-        for one in PARAMETERS
-    }
-    parameters |= given.number("command_timeout")
-    return [given.started(COMMAND_WATCHDOG_NODE.node, [], parameters)]
-
-
-def generate_launch_description() -> LaunchDescription:
-    arguments = []
-    for one in PARAMETERS:
+def generate_launch_description():
+    arguments, parameters = [], {}
+    for one in COMMAND_WATCHDOG_NODE.parameters:
         about = f"{one.description}{one.unit and f' In {one.unit}.'}"
-        if one.type == "bool":
-            default = "true" if one.default else "false"
-            arguments.append(launching.BooleanArgument(one.name, about, default))
-        else:
-            arguments.append(launching.argument(one.name, str(one.default))(about))
-    namespace = "Namespace of the node and of a controller manager with a relative name."
-    return launching.launch_file(__file__, namespace, arguments, nodes)
+        arguments.append(
+            DeclareLaunchArgument(one.name, default_value=str(one.default), description=about)
+        )
+        value = LaunchConfiguration(one.name)
+        parameters[one.name] = ParameterValue(value, value_type=TYPES[one.type])
+    about = "Namespace of the node and of a controller manager with a relative name."
+    arguments.append(DeclareLaunchArgument("namespace", default_value="", description=about))
+    node = Node(
+        package="mbs_dynamics",
+        executable="command_watchdog_node",
+        namespace=LaunchConfiguration("namespace"),
+        parameters=[parameters],
+        output="screen",
+    )
+    return LaunchDescription([*arguments, node])

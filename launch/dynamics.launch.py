@@ -5,27 +5,48 @@
 ros2 launch mbs_dynamics dynamics.launch.py urdf:=arm.urdf.xacro xacro_args:="dof:=7"
 """
 
-from __future__ import annotations
-
 from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from mbs_dynamics.ros import launching
 
 
-def nodes(given: launching.Given) -> list[Node]:
-    return launching.described_node(given, "dynamics_node", "representation", "algorithm")
-
-
-def generate_launch_description() -> LaunchDescription:
-    arguments = [
-        *launching.parameter_arguments("dynamics_node", default="dynamics.yaml"),
-        launching.argument(
-            "representation", choices=["", "body_fixed", "spatial", "hybrid", "mixed", "auto"]
-        )("Representation of twists and Jacobians. Empty: as in params_file."),
-        launching.algorithm_argument(),
-        *launching.urdf_arguments(),
-        launching.time_argument(),
+def nodes(context):
+    urdf = launching.description(context)
+    given = launching.parameters(context, "representation", "algorithm", "use_sim_time")
+    started = [
+        Node(
+            package="mbs_dynamics",
+            executable="dynamics_node",
+            namespace=LaunchConfiguration("namespace"),
+            parameters=[*given, *launching.described(urdf)],
+            output="screen",
+        )
     ]
-    namespace = "Namespace of the node and of the topics robot_description and joint_states."
-    return launching.launch_file(__file__, namespace, arguments, nodes)
+    if launching.asked(context, "robot_state_publisher"):
+        started.append(launching.state_publisher(context, urdf))
+    return launching.checked(context, started)
+
+
+def generate_launch_description():
+    default = launching.installed("config", "dynamics.yaml")
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument(
+                "namespace",
+                default_value="",
+                description="Namespace of the node, robot_description and joint_states.",
+            ),
+            *launching.parameter_arguments("dynamics_node", default=default),
+            *launching.ROBOT_ARGUMENTS,
+            DeclareLaunchArgument(
+                "representation",
+                default_value="",
+                description="Representation of twists and Jacobians. Empty: as in params_file.",
+            ),
+            launching.ALGORITHM,
+            OpaqueFunction(function=nodes),
+        ]
+    )

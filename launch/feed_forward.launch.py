@@ -7,40 +7,60 @@ It adds the torques of each point as effort. The controller must command positio
 ros2 launch mbs_dynamics feed_forward.launch.py controller:=arm_controller
 """
 
-from __future__ import annotations
-
 from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from mbs_dynamics.ros import launching
 
 
-def nodes(given: launching.Given) -> list[Node]:
-    return launching.described_node(
-        given,
-        "dynamics_node",
-        "algorithm",
-        fixed={"publish_desired_torques": True},
-        remapped={
-            "~/desired_trajectory": given["trajectories"],
-            "~/desired_trajectory_torques": f"{given['controller']}/joint_trajectory",
-        },
-    )
-
-
-def generate_launch_description() -> LaunchDescription:
-    arguments = [
-        launching.argument("trajectories", "planned_trajectory")(
-            "Topic of trajectories without efforts; without a slash in front it is in "
-            "the namespace."
-        ),
-        launching.argument("controller", "joint_trajectory_controller")(
-            "Controller that receives them with efforts, on its topic ~/joint_trajectory."
-        ),
-        *launching.parameter_arguments("dynamics_node", default="dynamics.yaml"),
-        launching.algorithm_argument(),
-        *launching.urdf_arguments(),
-        launching.time_argument(),
+def nodes(context):
+    urdf = launching.description(context)
+    given = launching.parameters(context, "algorithm", "use_sim_time")
+    started = [
+        Node(
+            package="mbs_dynamics",
+            executable="dynamics_node",
+            namespace=LaunchConfiguration("namespace"),
+            parameters=[*given, {"publish": ["desired_torques"]}, *launching.described(urdf)],
+            remappings=[
+                ("~/desired_trajectory", LaunchConfiguration("trajectories")),
+                (
+                    "~/desired_trajectory_torques",
+                    [LaunchConfiguration("controller"), "/joint_trajectory"],
+                ),
+            ],
+            output="screen",
+        )
     ]
-    namespace = "Namespace of the node, of the controller and of the topics."
-    return launching.launch_file(__file__, namespace, arguments, nodes)
+    if launching.asked(context, "robot_state_publisher"):
+        started.append(launching.state_publisher(context, urdf))
+    return launching.checked(context, started)
+
+
+def generate_launch_description():
+    default = launching.installed("config", "dynamics.yaml")
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument(
+                "namespace",
+                default_value="",
+                description="Namespace of the node, of the controller and of the topics.",
+            ),
+            *launching.parameter_arguments("dynamics_node", default=default),
+            *launching.ROBOT_ARGUMENTS,
+            DeclareLaunchArgument(
+                "trajectories",
+                default_value="planned_trajectory",
+                description="Topic of trajectories without efforts.",
+            ),
+            DeclareLaunchArgument(
+                "controller",
+                default_value="joint_trajectory_controller",
+                description="Controller that receives them with efforts.",
+            ),
+            launching.ALGORITHM,
+            OpaqueFunction(function=nodes),
+        ]
+    )

@@ -5,24 +5,49 @@
 ros2 launch mbs_dynamics gravity_compensation.launch.py params_file:=/path/to/my_arm.yaml
 """
 
-from __future__ import annotations
-
 from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from mbs_dynamics.ros import launching
 
 
-def nodes(given: launching.Given) -> list[Node]:
-    return launching.described_node(
-        given, "gravity_compensation_node", "command_topic", "algorithm"
-    )
-
-
-def generate_launch_description() -> LaunchDescription:
-    arguments = [
-        *launching.arm_arguments("gravity_compensation_node", "gravity_compensation.yaml"),
-        launching.time_argument(),
+def nodes(context):
+    urdf = launching.description(context)
+    given = launching.parameters(context, "command_topic", "algorithm", "use_sim_time")
+    started = [
+        Node(
+            package="mbs_dynamics",
+            executable="gravity_compensation_node",
+            namespace=LaunchConfiguration("namespace"),
+            parameters=[*given, *launching.described(urdf)],
+            output="screen",
+        )
     ]
-    namespace = "Namespace of the node and of robot_description, joint_states and imu."
-    return launching.launch_file(__file__, namespace, arguments, nodes)
+    if launching.asked(context, "robot_state_publisher"):
+        started.append(launching.state_publisher(context, urdf))
+    return launching.checked(context, started)
+
+
+def generate_launch_description():
+    default = launching.installed("config", "gravity_compensation.yaml")
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument(
+                "namespace",
+                default_value="",
+                description="Namespace of the node, robot_description and joint_states.",
+            ),
+            *launching.parameter_arguments("gravity_compensation_node", default=default),
+            *launching.ROBOT_ARGUMENTS,
+            DeclareLaunchArgument(
+                "command_topic",
+                default_value="",
+                description="Topic of the commands. Empty: as in params_file.",
+            ),
+            launching.ALGORITHM,
+            launching.UDP,
+            OpaqueFunction(function=nodes),
+        ]
+    )

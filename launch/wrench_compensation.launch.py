@@ -5,33 +5,53 @@
 ros2 launch mbs_dynamics wrench_compensation.launch.py sensor_frame:=tool0
 """
 
-from __future__ import annotations
-
 from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from mbs_dynamics.ros import launching
 
 
-def nodes(given: launching.Given) -> list[Node]:
-    return launching.described_node(
-        given, "wrench_compensation_node", "sensor_frame", "calibration_file"
-    )
-
-
-def generate_launch_description() -> LaunchDescription:
-    arguments = [
-        *launching.parameter_arguments(
-            "wrench_compensation_node", default="wrench_compensation.yaml"
-        ),
-        launching.argument("sensor_frame")(
-            "Link of the force-torque sensor. Empty: as in params_file."
-        ),
-        launching.argument("calibration_file")(
-            "JSON file that keeps bias and tool. Empty: as in params_file."
-        ),
-        *launching.urdf_arguments(),
-        launching.time_argument(),
+def nodes(context):
+    urdf = launching.description(context)
+    names = "sensor_frame", "calibration_file", "use_sim_time"
+    given = launching.parameters(context, *names)
+    started = [
+        Node(
+            package="mbs_dynamics",
+            executable="wrench_compensation_node",
+            namespace=LaunchConfiguration("namespace"),
+            parameters=[*given, *launching.described(urdf)],
+            output="screen",
+        )
     ]
-    namespace = "Namespace of the node and of robot_description, joint_states, wrench and imu."
-    return launching.launch_file(__file__, namespace, arguments, nodes)
+    if launching.asked(context, "robot_state_publisher"):
+        started.append(launching.state_publisher(context, urdf))
+    return launching.checked(context, started)
+
+
+def generate_launch_description():
+    default = launching.installed("config", "wrench_compensation.yaml")
+    return LaunchDescription(
+        [
+            DeclareLaunchArgument(
+                "namespace",
+                default_value="",
+                description="Namespace of the node and of all its topics.",
+            ),
+            *launching.parameter_arguments("wrench_compensation_node", default=default),
+            *launching.ROBOT_ARGUMENTS,
+            DeclareLaunchArgument(
+                "sensor_frame",
+                default_value="",
+                description="Link of the force-torque sensor. Empty: as in params_file.",
+            ),
+            DeclareLaunchArgument(
+                "calibration_file",
+                default_value="",
+                description="JSON file of bias and tool. Empty: as in params_file.",
+            ),
+            OpaqueFunction(function=nodes),
+        ]
+    )

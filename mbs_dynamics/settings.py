@@ -55,7 +55,8 @@ class Parameter(NamedTuple):
     @property
     def remarks(self) -> str:
         """Constraints on the value, as sentences."""
-        choices = f"One of {', '.join(self.choices)}." if self.choices else ""
+        several = "Some of" if self.type.endswith("array") else "One of"
+        choices = f"{several} {', '.join(self.choices)}." if self.choices else ""
         resting = "Changes only while disabled." if self.at_rest_only else ""
         once = f"Names of {self.once}s, each at most once." if self.once else ""
         return " ".join(filter(None, [choices, resting, self.constraints or once]))
@@ -66,10 +67,12 @@ class Parameter(NamedTuple):
             low, high = self.range
             if not low <= checks.number(name, value) <= high:
                 raise ArgumentError(f"{name} is {value:g}; valid is {low:g} to {high:g}")
-        if self.choices and value not in self.choices:
-            raise ArgumentError(
-                f"{name} is {quoted(value)}; valid is one of {', '.join(self.choices)}"
-            )
+        for one in value if isinstance(value, tuple) else (value,):
+            if self.choices and one not in self.choices:
+                verb, one_of = ("has", "are") if isinstance(value, tuple) else ("is", "is one of")
+                raise ArgumentError(
+                    f"{name} {verb} {quoted(one)}; valid {one_of} {', '.join(self.choices)}"
+                )
 
 
 TYPES = {bool: "bool", float: "double", str: "string"}

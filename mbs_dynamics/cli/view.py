@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from mbs_dynamics.cli.options import (
     MOTION_DATA,
     Command,
-    by_name,
     initial_state,
     model_code,
     recording_in,
@@ -46,8 +45,6 @@ def add_commands(commands: Any) -> None:
     view.file("--write", "write the page as one .html file, and exit")
     view.flag("--ros", "show the live robot of robot_description and joint_states")
     view.add("--namespace", "ROS namespace of the robot, with --ros", default="")
-    text = "other topics, with --ros: enabled, target_pose, tool_wrench, contact"
-    view.pairs("--topics", text, str, "NAME=TOPIC", named=True)
 
 
 def _names(text: str) -> list[str]:
@@ -127,7 +124,6 @@ def _live(options: argparse.Namespace) -> int:
         ) from error
     return live_view(
         options.namespace,
-        by_name("--topics", options.topics),
         packages=options.package_path,
         port=options.port,
         browse=not options.no_browser,

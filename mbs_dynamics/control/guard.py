@@ -330,12 +330,6 @@ class Guard:
         """(n,) why the latest report of each joint was not used; 0: it was."""
         return np.asarray(self._state[self._refused])
 
-    def cost_arguments(self) -> tuple[Any, ...]:
-        """Return the kernel of a period, and its arguments as of the latest one."""
-        period, quiet = self._period, self._quiet
-        vectors = self._state, self._sample, quiet, self._settings
-        return (period.kernel, *vectors, *period.model_inputs)
-
     @property
     def weighing(self) -> bool:
         """Whether the arm is watched for evidence that its torques are right."""

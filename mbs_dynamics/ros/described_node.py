@@ -13,7 +13,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros import messages
-from mbs_dynamics.ros.node_base import BaseNode
+from mbs_dynamics.ros.node_base import LOG_PERIOD, BaseNode
 from mbs_dynamics.ros.performance import InputStatistics
 from mbs_dynamics.ros.robot_description import read_robot
 
@@ -127,12 +127,12 @@ class DescribedNode(BaseNode, LifecycleNode):
     def _on_gravity(self, message: Any) -> None:
         gravity = messages.gravity_of(message, self._settings.frame_prefix)
         if self._try("gravity", lambda: self._set_gravity(gravity)):
-            self._inform("gravity accepted", messages.gravity_line(gravity))
+            self.get_logger().info(messages.gravity_line(gravity), throttle_duration_sec=LOG_PERIOD)
 
     def _on_payload(self, message: Any) -> None:
         load = messages.load_of(message, self._settings.frame_prefix)
         if self._try("payload", lambda: self._set_load(load)):
-            self._inform("payload accepted", messages.payload_line(load))
+            self.get_logger().info(messages.payload_line(load), throttle_duration_sec=LOG_PERIOD)
 
     def _waiting_for(self, refused: str) -> str:
         """Return what the node waits for before it can publish; empty if nothing is missing.

@@ -21,13 +21,12 @@ from mbs_dynamics.control.joint_input import JointInput, Rejection
 from mbs_dynamics.errors import MbsError, listed, quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.described_node import DescribedNode
-from mbs_dynamics.ros.dynamics import outputs
+from mbs_dynamics.ros.dynamics import publishers
 from mbs_dynamics.ros.dynamics.base import BaseInput
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.feed_forward import FeedForward, check_feed_forward
 from mbs_dynamics.ros.dynamics.gravity_share import GravityShare
 from mbs_dynamics.ros.dynamics.interface import DISPLAY_RATE, DYNAMICS_NODE, DynamicsSettings
-from mbs_dynamics.ros.dynamics.payload_estimation import PayloadEstimation
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Robot
 from mbs_dynamics.ros.performance import RateLimit
 from mbs_dynamics.ros.process import run
@@ -43,7 +42,7 @@ class DynamicsNode(DescribedNode):
         check_feed_forward(self._settings)
         self._watch_parameters()
         self._manager = ModelManager(self._settings)
-        self._outputs = outputs.Outputs(self)
+        self._outputs = publishers.Outputs(self)
         self._input: JointInput | None = None
         self._base: BaseInput | None = None
         self._contact = Contact()
@@ -52,7 +51,6 @@ class DynamicsNode(DescribedNode):
         """Which topics lack efforts, and why; empty if none does."""
         self._feed_forward = FeedForward(self, lambda: self._manager.robot, self._fresh_positions)
         self._measured: Any = None
-        self._payload = PayloadEstimation(self, lambda: self._manager.robot)
         self._limit = RateLimit(self._settings.max_rate)
         self._display = RateLimit(DISPLAY_RATE)
         self._stale = False
@@ -90,9 +88,8 @@ class DynamicsNode(DescribedNode):
         self._listen()
 
     def _listen(self) -> None:
-        """Offer the topics and services on request that state and settings ask for."""
+        """Offer the topics on request that state and settings ask for."""
         self._feed_forward.listen(self._settings, self._lifecycle == "active")
-        self._payload.listen(self._settings, self._lifecycle == "active")
 
     # -- the robot ---------------------------------------------------------------------------------
 
@@ -164,8 +161,6 @@ class DynamicsNode(DescribedNode):
             self._statistics.repeated()
             return
         self._measured = reading.q.copy()
-        if self._payload.listens:
-            self._payload.note(begin, reading)
         base = None
         if self._base is not None:
             base = self._base.state(begin, self._settings.stale_timeout)
@@ -191,14 +186,11 @@ class DynamicsNode(DescribedNode):
             stamp = messages.time_of(reading.stamp)
         display = self._display.passes(begin)
         ready = self._outputs.filled(stamp, results, self._contact, display)
-        computed = self.steady_time()
         for publisher, filled in ready:
             publisher.publish(filled)
-        if display:
-            self._outputs.draw(stamp, reading, self._contact)
         needing = robot.settings.needing_velocity
         why_not = reading.why_no_velocity if needing else ""
-        self._statistics.answered(begin, computed, self.steady_time(), why_not)
+        self._statistics.answered(begin, self.steady_time(), why_not)
         self._missing = self._contact.lacking(robot.settings, results.missing)
         if why_not:
             self.warn("no velocity", f"no {' and '.join(needing)}: {why_not}")
@@ -265,20 +257,18 @@ class DynamicsNode(DescribedNode):
         status = messages.input_status(
             self._lifecycle, report, stale_for, stale_joints, missing=missing, counts=skipped
         )
-        robot, cost = self._manager.robot, dict[str, object]()
-        if robot is not None and self._measured is not None and self._lifecycle == "active":
-            cost = robot.cost(self._measured)
-        statuses = [outputs.model_status(self._manager, self._refusals, cost), status]
+        robot = self._manager.robot
+        statuses = [publishers.model_status(self._manager, self._refusals), status]
         if settings.needs_effort and self._lifecycle == "active":
             answered, problem = statistics.total_answered, self._missing
             if robot is not None and settings.observed and not settings.floating_base:
                 unheld = self._gravity_share.problem(robot.model)
                 self._remind("gravity in efforts", unheld)
                 problem = problem or unheld
-            status = outputs.effort_status(settings, self._contact, problem, answered)
+            status = publishers.effort_status(settings, self._contact, problem, answered)
             statuses.append(status)
         if self._feed_forward.torques is not None:
-            statuses.append(outputs.desired_status(self._feed_forward.torques))
+            statuses.append(publishers.desired_status(self._feed_forward.torques))
         self._report(statuses, robot.model.name if robot is not None else "")
 
     # -- parameters --------------------------------------------------------------------------------

@@ -51,7 +51,6 @@ class GravityCompensationNode(DescribedNode):
     """The gravity compensation node; see docs/reference/nodes."""
 
     interface = GRAVITY_COMPENSATION_NODE
-    quiet_subscriptions = prefers_udp = True
     controls = "gravity compensation"
     """Name of the controlled function in log messages."""
 
@@ -230,14 +229,13 @@ class GravityCompensationNode(DescribedNode):
             now=begin,
             clock=self._stamps_now(),
         )
-        computed = time.monotonic()
         self._send(answer.command, stamp)
         if answer.rejected is not None:
             if answer.rejected.kind != "partial":  # else another driver's joints, which were used
                 self._statistics.rejected(answer.rejected)
                 self.warn(answer.rejected.kind, f"joint_states not used: {answer.rejected.reason}")
         elif self._core.arm is not None:
-            self._statistics.answered(begin, computed, time.monotonic(), "")
+            self._statistics.answered(begin, time.monotonic())
         self._settle()
 
     def _on_time(self) -> None:

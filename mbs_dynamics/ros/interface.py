@@ -46,12 +46,6 @@ LATEST = Quality("reliable", "volatile", 1)
 LATCHED = Quality("reliable", "transient_local", 1)
 SENSOR_DATA = Quality("best_effort", "volatile", 5)
 
-LARGEST_MESSAGE = 2**16
-"""Bytes of the largest message that is read: more takes longer than commands may be delayed."""
-
-LARGEST_DESCRIPTION = 2**22
-"""Bytes of the largest message on robot_description that is read."""
-
 
 class Topic(NamedTuple):
     """A topic that a node publishes or subscribes to."""
@@ -64,8 +58,6 @@ class Topic(NamedTuple):
     quality: Quality = RELIABLE
     condition: str = ""
     """The parameter that asks for the topic, or a condition in words; empty: always present."""
-    largest: int = LARGEST_MESSAGE
-    """Bytes of the largest message that is read. Larger ones are logged and ignored."""
 
 
 class Service(NamedTuple):
@@ -104,7 +96,6 @@ DESCRIPTION = Topic(
     "std_msgs/msg/String",
     "URDF of the robot. A new one replaces the robot without a restart.",
     LATCHED,
-    largest=LARGEST_DESCRIPTION,
     condition="unless robot_description or robot_description_file is set",
 )
 JOINT_STATES = Topic(
@@ -128,8 +119,19 @@ PAYLOAD = Topic(
 
 
 @dataclass(frozen=True)
-class RobotSettings(Settings):
-    """Parameters of every node that computes with a robot."""
+class FrameSettings(Settings):
+    """Parameters of every node that reads names of links."""
+
+    frame_prefix: str = parameter(
+        "",
+        "Prefix of link names in header.frame_id, as frame_prefix of robot_state_publisher.",
+        read_only=True,
+    )
+
+
+@dataclass(frozen=True)
+class RobotSettings(FrameSettings):
+    """Parameters of a node that computes with the masses of a robot."""
 
     loads: tuple[tuple[str, tuple[float, ...]], ...] = parameter(
         (),
@@ -139,11 +141,6 @@ class RobotSettings(Settings):
         type="double_array",
         read_only=True,
         per="link",
-    )
-    frame_prefix: str = parameter(
-        "",
-        "Prefix of link names in header.frame_id, as frame_prefix of robot_state_publisher.",
-        read_only=True,
     )
 
     def __post_init__(self) -> None:
@@ -157,17 +154,9 @@ class RobotSettings(Settings):
 
 
 @dataclass(frozen=True)
-class DescribedSettings(RobotSettings, InputSettings):
+class DescriptionSettings(FrameSettings, InputSettings):
     """Parameters of a node that subscribes to the description and the state of a robot."""
 
-    root: str = parameter(
-        "",
-        "Link to start from in place of the URDF's root. Empty: the URDF's root.",
-        read_only=True,
-    )
-    tip: str = parameter(
-        "", "Last link of the chain to take out of the URDF. Empty: the whole tree.", read_only=True
-    )
     robot_description: str = parameter(
         "", "Text of a URDF. Empty: robot_description_file or the topic is used.", read_only=True
     )
@@ -188,6 +177,20 @@ class DescribedSettings(RobotSettings, InputSettings):
             raise ArgumentError(
                 "robot_description and robot_description_file are both given; valid is one of them"
             )
+
+
+@dataclass(frozen=True)
+class DescribedSettings(DescriptionSettings, RobotSettings):
+    """Parameters of such a node that computes with masses."""
+
+    root: str = parameter(
+        "",
+        "Link to start from in place of the URDF's root. Empty: the URDF's root.",
+        read_only=True,
+    )
+    tip: str = parameter(
+        "", "Last link of the chain to take out of the URDF. Empty: the whole tree.", read_only=True
+    )
 
 
 @dataclass(frozen=True)

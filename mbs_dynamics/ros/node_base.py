@@ -1,39 +1,33 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The base class of the nodes: topics, services and parameters from tables; throttled log lines."""
+"""The base class of the nodes: topics, services and parameters from tables; log lines."""
 
 from __future__ import annotations
 
 import importlib
-import re
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from threading import Lock
 from typing import Any, ClassVar
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rcl_interfaces.msg import FloatingPointRange, SetParametersResult
-from rclpy.callback_groups import CallbackGroup
 from rclpy.clock import Clock, ClockType
-from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
-from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
-from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, MbsError, shortened
+from mbs_dynamics.errors import LONGEST_MESSAGE, MbsError, shortened
 from mbs_dynamics.ros import interface, parameters
-from mbs_dynamics.ros.interface import Interface, Quality, Service, Topic, UnknownParameterError
-from mbs_dynamics.ros.performance import Throttle
+from mbs_dynamics.ros.interface import Interface, Quality, Service, Topic
 
 LOG_PERIOD = 5.0
-"""Shortest time in s between two log lines about the same kind of bad message and reason."""
+"""Shortest time in s between two log lines about the same kind of bad message."""
 
 REMARKS = 20
 """Remarks about a robot that are logged."""
@@ -43,19 +37,14 @@ REMINDER_PERIOD = 10.0
 
 CLOCK = "/clock"
 
-OVERRIDABLE = QoSOverridingOptions(
-    (
-        QoSPolicyKind.HISTORY,
-        QoSPolicyKind.DEPTH,
-        QoSPolicyKind.RELIABILITY,
-        QoSPolicyKind.DURABILITY,
-    )
+
+OVERRIDABLE = (
+    QoSPolicyKind.HISTORY,
+    QoSPolicyKind.DEPTH,
+    QoSPolicyKind.RELIABILITY,
+    QoSPolicyKind.DURABILITY,
 )
 """Policies that ``qos_overrides.<topic>.<publisher or subscription>.<policy>`` can change."""
-
-# rclpy builds its wait set anew for each message: each event handler costs 2 to 3 % of a message
-QUIET_PUBLISHER = PublisherEventCallbacks(use_default_callbacks=False)
-QUIET_SUBSCRIPTION = SubscriptionEventCallbacks(use_default_callbacks=False)
 
 
 def message_type(name: str) -> Any:
@@ -84,61 +73,24 @@ def _find(table: Sequence[Any], name: str) -> Any:
     return next(one for one in table if one.name == name)
 
 
-class ExclusiveGroup(CallbackGroup):
-    """Runs one callback at a time, as rclpy's group does, and is asked in a sixth of the time.
-
-    An executor asks the group about each topic, service and timer, twice per message.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._running = Lock()
-
-    def can_execute(self, entity: object) -> bool:
-        """Return whether no callback runs."""
-        return not self._running.locked()
-
-    def beginning_execution(self, entity: object) -> bool:
-        """Return whether the callback may run, and exclude others until it ends."""
-        return self._running.acquire(blocking=False)
-
-    def ending_execution(self, entity: object) -> None:
-        """Admit the next callback."""
-        self._running.release()
-
-
 class BaseNode(Node):
-    """A node with the parameters, topics and services that its :attr:`interface` declares.
-
-    Parameters can override the QoS of its topics; parameters that do not exist are refused. Log
-    lines of one kind are throttled.
-    """
+    """A node with the parameters, topics and services that its :attr:`interface` declares."""
 
     interface: ClassVar[Interface]
-    quiet_subscriptions: ClassVar[bool] = False
-    """Whether nothing is logged about publishers with an incompatible QoS, which saves time."""
-    prefers_udp: ClassVar[bool] = False
-    """Whether its process does without shared memory, see :func:`process.prefer_udp`."""
 
     def __init__(self, **options: Any) -> None:
         self._shutting_down = False
-        self._initialised = False  # rclpy creates topics of its own, before parameters
-        self._exclusive = ExclusiveGroup()
-        super().__init__(self.interface.node, **options)
-        self._initialised = True
+        super().__init__(
+            self.interface.node, automatically_declare_parameters_from_overrides=True, **options
+        )
         self._latest_answer = ""
         """The latest answer of a service."""
-        self._throttle = Throttle(LOG_PERIOD)
-        self._reminders = Throttle(REMINDER_PERIOD)
+        self._logged: dict[str, float] = {}
+        """Time of the latest log line by kind."""
         self._refusals: dict[str, str] = {}
         """Why the latest payload, gravity and so on was refused, until one is accepted."""
         self._settings: Any = parameters.declare(self, self.interface.settings)
         self._diagnostics = self.advertise("/diagnostics")
-
-    @property
-    def default_callback_group(self) -> CallbackGroup:
-        """The group of all callbacks that are given no other."""
-        return self._exclusive
 
     # -- start and end -----------------------------------------------------------------------------
 
@@ -164,56 +116,28 @@ class BaseNode(Node):
 
     # -- topics and services -----------------------------------------------------------------------
 
-    def create_publisher(self, kind: Any, topic: str, qos: Any, **options: Any) -> Publisher:
-        """Create a publisher whose QoS can be overridden by parameters."""
-        # rclpy writes what overrides into the profile that it is given
-        options = {**self._overriding(topic, "publisher"), **options}
-        return super().create_publisher(kind, topic, copy(qos), **options)
-
-    def create_subscription(
-        self, kind: Any, topic: str, callback: Any, qos: Any, **options: Any
-    ) -> Subscription:
-        """Create a subscription whose QoS can be overridden by parameters."""
-        options = {**self._overriding(topic, "subscription"), **options}
-        return super().create_subscription(kind, topic, callback, copy(qos), **options)
-
-    def _overriding(self, topic: str, end: str) -> dict[str, Any]:
-        """Return the option to declare the overrides of a topic, if any were given."""
-        prefix = f"qos_overrides.{self.resolve_topic_name(topic)}.{end}."
-        given = self._initialised and any(
-            name.startswith(prefix) for name in parameters.overrides(self)
-        )
-        return {"qos_overriding_options": OVERRIDABLE} if given else {}
-
     def advertise(self, declared: str, name: str = "") -> Publisher:
         """Create the publisher of a declared topic; ``name`` replaces a name with placeholders."""
         topic: Topic = _find(self.interface.published, declared)
         kind, qos = message_type(topic.type), profile(topic.quality)
-        return self.create_publisher(kind, name or declared, qos, event_callbacks=QUIET_PUBLISHER)
+        options = self._overrides(name or declared)
+        return self.create_publisher(kind, name or declared, qos, qos_overriding_options=options)
 
     def subscribe(
         self, declared: str, callback: Callable[[Any], object], name: str = ""
     ) -> Subscription:
-        """Create the subscription of a declared topic; ``name`` as for publishers.
-
-        A message that is too large or malformed is logged and ignored. Its size is checked before
-        rclpy converts it, which takes most of the time.
-        """
+        """Create the subscription of a declared topic; ``name`` as for publishers."""
         topic: Topic = _find(self.interface.subscribed, declared)
-        options = {"event_callbacks": QUIET_SUBSCRIPTION} if self.quiet_subscriptions else {}
-        kind, qos, largest = message_type(topic.type), profile(topic.quality), topic.largest
+        kind, qos = message_type(topic.type), profile(topic.quality)
+        options = self._overrides(name or declared)
+        return self.create_subscription(
+            kind, name or declared, callback, qos, qos_overriding_options=options
+        )
 
-        def take(data: bytes) -> None:
-            try:
-                if len(data) > largest:
-                    raise ArgumentError(f"it has {len(data)} bytes; valid is at most {largest}")
-                message = deserialize_message(data, kind)
-            except (ArgumentError, RuntimeError) as error:  # the latter of malformed data
-                self.warn(f"unread {declared}", f"{declared}: a message is ignored: {error}")
-            else:
-                callback(message)
-
-        return self.create_subscription(kind, name or declared, take, qos, raw=True, **options)
+    def _overrides(self, topic: str) -> QoSOverridingOptions:
+        """Return the policies of a topic that parameters override: none unless they are given."""
+        given = self.get_parameters_by_prefix(f"qos_overrides.{self.resolve_topic_name(topic)}")
+        return QoSOverridingOptions(OVERRIDABLE if given else ())
 
     def serve(self, declared: str, callback: Callable[..., Any], **options: Any) -> Any:
         """Create a declared service."""
@@ -247,11 +171,7 @@ class BaseNode(Node):
         return self.get_clock().now().to_msg()
 
     def _report(self, statuses: Sequence[DiagnosticStatus], hardware: str = "") -> None:
-        """Publish diagnostics, and log refusals that were withheld, once a second.
-
-        ``hardware`` is the name of the robot.
-        """
-        self._log_repeated_refusals()
+        """Publish diagnostics, once a second. ``hardware`` is the name of the robot."""
         name = self.get_fully_qualified_name().lstrip("/")
         array = DiagnosticArray()
         array.header.stamp = self.stamp_now()
@@ -268,6 +188,7 @@ class BaseNode(Node):
 
     def _watch_parameters(self) -> None:
         """Begin to check and apply parameters that are set."""
+        self.add_pre_set_parameters_callback(lambda given: parameters.converted(self, given))
         self.add_on_set_parameters_callback(self._on_parameters_given)
         self.add_post_set_parameters_callback(self._on_parameters_set)
 
@@ -308,39 +229,24 @@ class BaseNode(Node):
         By default nothing but to store them is to be done.
         """
 
-    def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
-        """Set parameters, integers as doubles where those are declared, or refuse them all."""
-        for parameter in parameter_list:
-            if not self.has_parameter(parameter.name):
-                own = self.get_parameters_by_prefix("")
-                known = [name for name in own if not name.startswith(parameters.FOREIGN)]
-                reason = str(UnknownParameterError(parameter.name, known))
-                return SetParametersResult(successful=False, reason=reason)
-        return super().set_parameters_atomically(parameters.converted(self, parameter_list))
-
     # -- log lines ---------------------------------------------------------------------------------
 
     def warn(self, kind: str, message: str, *, error: bool = False) -> None:
-        """Log a warning, or an error, unless one of its kind and reason was logged within 5 s."""
-        line = self._throttled(kind, message)
-        if line and error:  # each level has its own line: rclpy tells calls apart by theirs
-            self.get_logger().error(line)
-        elif line:
-            self.get_logger().warning(line)
+        """Log a warning, or an error, unless one of its kind was logged within 5 s."""
+        if not self._is_due(kind, LOG_PERIOD):
+            return
+        if error:  # rclpy tells calls apart by their lines, and each has one level
+            self.get_logger().error(shortened(message, LONGEST_MESSAGE))
+        else:
+            self.get_logger().warning(shortened(message, LONGEST_MESSAGE))
 
-    def _inform(self, kind: str, message: str) -> None:
-        """Log accepted input, unless the same was logged within 5 s."""
-        line = self._throttled(kind, message)
-        if line:
-            self.get_logger().info(line)
-
-    def _throttled(self, kind: str, message: str) -> str:
-        message = shortened(message, LONGEST_MESSAGE)
-        withheld = self._throttle.due(kind, time.monotonic(), _reason(message))
-        if withheld is None:
-            return ""
-        more = f" ({withheld} more of this kind since the last line)"
-        return message + more * bool(withheld)
+    def _is_due(self, kind: str, period: float) -> bool:
+        """Return whether nothing of this kind was logged within a period in s."""
+        now = time.monotonic()
+        if now - self._logged.get(kind, -period) < period:
+            return False
+        self._logged[kind] = now
+        return True
 
     def _try(self, what: str, action: Callable[[], object]) -> bool:
         """Apply what a message asks for; False, and a log line, if it is refused."""
@@ -348,30 +254,14 @@ class BaseNode(Node):
             action()
         except MbsError as error:
             self._refusals[what] = str(error)
-            self._refuse(what, f"{what} refused: {error}")
+            self.warn(what, f"{what} refused: {error}")
             return False
         if self._refusals.pop(what, None) is not None:
-            self._throttle.restart(what)  # the next refusal is news again
+            self._logged.pop(what, None)  # the next refusal is news again
         return True
-
-    def _log_repeated_refusals(self) -> None:
-        """Log the latest refusal of each kind that was withheld, once its period has passed."""
-        for what, why in self._refusals.items():
-            line = shortened(f"{what} refused: {why}", LONGEST_MESSAGE)
-            times = self._throttle.released(what, time.monotonic(), _reason(line))
-            if times:
-                more = f" ({times} more of this kind since the last line)"
-                self.get_logger().warning(line + more)
-
-    def _refuse(self, kind: str, message: str) -> None:
-        """Log that input was refused."""
-        self.warn(kind, message)
 
     def _log_model(self, line: str, remarks: Sequence[str] = ()) -> None:
         """Log a robot that has come into force, and the remarks about it."""
-        now = time.monotonic()
-        if self._throttle.due("model", now, str(now)) is None:  # each is another one
-            return
         for remark in remarks[:REMARKS]:
             self.get_logger().warning(shortened(remark, LONGEST_MESSAGE))
         if len(remarks) > REMARKS:
@@ -384,11 +274,10 @@ class BaseNode(Node):
 
         To be called once a second.
         """
-        missing = shortened(missing, LONGEST_MESSAGE)
         if not missing:
-            self._reminders.restart(kind)
-        elif self._reminders.due(kind, time.monotonic(), _reason(missing)) is not None:
-            self.get_logger().warning(missing)
+            self._logged.pop(kind, None)
+        elif self._is_due(kind, REMINDER_PERIOD):
+            self.get_logger().warning(shortened(missing, LONGEST_MESSAGE))
 
     def _remind_of_clock(self, publishes: bool = False) -> None:
         """Log that the node's clock has no publisher, or more than one."""
@@ -404,8 +293,3 @@ class BaseNode(Node):
         elif publishers == 0:
             problem = f"waiting for {topic}, as use_sim_time is true: it has no publisher"
         self._remind("clock", problem)
-
-
-def _reason(message: str) -> str:
-    """Return a message without its numbers: other ones are no other reason."""
-    return re.sub(r"\d[\d.]*", "#", message)

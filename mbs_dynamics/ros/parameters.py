@@ -33,6 +33,8 @@ MISSPELT = 0.85
 FOREIGN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 """Parameters, or prefixes of them, that rclpy itself declares."""
 
+ARRAYS = (Parameter.Type.DOUBLE_ARRAY, Parameter.Type.STRING_ARRAY)
+
 DOUBLES = {
     Parameter.Type.INTEGER: Parameter.Type.DOUBLE,
     Parameter.Type.INTEGER_ARRAY: Parameter.Type.DOUBLE_ARRAY,
@@ -54,7 +56,7 @@ def declare(node: Node, kind: type[S]) -> S:
     wrong type or out of range, and MbsError for values that contradict each other and for names
     that are misspelt. Other names that do not exist are logged, since nodes may share a file.
     """
-    given = overrides(node)
+    given = [name for name in _names(node) if not name.startswith(FOREIGN)]
     declared = parameters_of(kind)
     for one in declared:
         if not one.per:
@@ -71,7 +73,7 @@ def declare(node: Node, kind: type[S]) -> S:
             known += named
         for owner in each:
             _declare(node, f"{one.name}.{owner}", one)
-    _check_names(node, known)
+    _ignore_others(node, [name for name in given if name not in known], known)
     values = _values(kind, [node.get_parameter_or(name) for name in known], joints)
     if by_joint:
         values["joints"] = tuple(joints)
@@ -117,20 +119,22 @@ def misdirected_files(node: Node, args: Sequence[str]) -> list[str]:
     return problems
 
 
-def _check_names(node: Node, known: Sequence[str]) -> None:
-    given = [name for name in overrides(node) if not name.startswith(FOREIGN)]
-    others = [name for name in given if name not in known]
+def _ignore_others(node: Node, others: Sequence[str], known: Sequence[str]) -> None:
+    """Remove values that were given for parameters that do not exist, and log them."""
     for name in others:
         if difflib.get_close_matches(name, known, n=1, cutoff=MISSPELT) and "." not in name:
             raise UnknownParameterError(name, known)
+        node.undeclare_parameter(name)
     if others:
-        node.get_logger().warning(f"ignored, as they are no parameters: {listed(others)}")
+        node.get_logger().warning(
+            f"ignored, as they are no parameters: {listed(others)}; docs/reference/"
+            "removed_parameters.md tells what replaces those of earlier versions"
+        )
 
 
-def overrides(node: Node) -> dict[str, Parameter]:
-    """Return the values from files and the command line."""
-    given: dict[str, Parameter] = getattr(node, "_parameter_overrides", {})  # has no public name
-    return given
+def _names(node: Node) -> list[str]:
+    """Return the names of all parameters of a node. At first those are the ones that were given."""
+    return list(node.get_parameters_by_prefix(""))
 
 
 def _converted(parameter: Parameter, declared: Parameter.Type) -> Parameter:
@@ -149,20 +153,22 @@ def _declare(node: Node, name: str, declared: Declared) -> None:
     if declared.range is not None:
         low, high = declared.range
         about.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
-    kind, default = Parameter.Type[declared.type.upper()], declared.default
-    given = overrides(node)
-    if name in given:
-        given[name] = _converted(given[name], kind)
-    if default is None or declared.per == "link":
+    kind, value = Parameter.Type[declared.type.upper()], declared.default
+    if node.has_parameter(name):  # a value was given: rclpy has declared it, undescribed
+        given = _converted(node.get_parameter(name), kind)
+        node.undeclare_parameter(name)
+        if given.type_ is not kind and given.value != []:
+            node.declare_parameter(name, kind, about)  # raises, since the value has another type
+        value = tuple(given.value) if kind in ARRAYS else given.value
+    if value is None:
         node.declare_parameter(name, kind, about)
-    elif default != ():
-        value = list(default) if isinstance(default, tuple) else default
-        node.declare_parameter(name, value, about)
+    elif value != ():
+        value = list(value) if isinstance(value, tuple) else value
+        node.declare_parameter(name, value, about, ignore_override=True)
     else:  # rclpy takes an empty list for an array of bytes
         about.type, about.read_only = kind.value, False
-        node.declare_parameter(name, kind, about)
-        if node.get_parameter_or(name).value is None:
-            node.set_parameters([Parameter(name, kind, [])])
+        node.declare_parameter(name, kind, about, ignore_override=True)
+        node.set_parameters([Parameter(name, kind, [])])
         if declared.read_only:  # only now: an empty list could not have been set before
             fixed = copy(about)
             fixed.name, fixed.read_only = name, True

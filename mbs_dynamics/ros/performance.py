@@ -1,38 +1,17 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Counts, rates, latencies and costs that diagnostics show, and rate limits. No ROS is needed."""
+"""Rate, latency and drops of an input, and rate limits. No ROS is needed."""
 
 from __future__ import annotations
 
 import statistics
-import time
 from collections import Counter, deque
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.control.joint_input import Rejection
 
 KEPT_DURATIONS = 1024
 """Latencies are those of at most this many latest messages."""
-
-REASONS = 4
-"""Lines of one kind that are logged within a period, if their reasons differ."""
-
-RUNS = 5
-"""Number of timed evaluations; the shortest counts, without what other processes add."""
-
-
-def cost_of(kernel: Kernel, *arguments: Any) -> dict[str, object]:
-    """Return operations and time of one evaluation of a kernel, as diagnostics show them."""
-    shortest = float("inf")
-    for _ in range(RUNS):
-        begin = time.perf_counter()
-        kernel(*arguments)
-        shortest = min(shortest, time.perf_counter() - begin)
-    return {
-        "operations": str(kernel.operations),
-        "evaluation time [us]": f"{1e6 * shortest:.2f}",
-    }
 
 
 class Report(NamedTuple):
@@ -63,17 +42,17 @@ class InputStatistics:
         """Why the latest message had no velocities; empty if it had."""
         self.last_valid: float | None = None
         self._waiting_since: float | None = None
-        self._latencies: deque[tuple[float, float]] = deque(maxlen=KEPT_DURATIONS)
-        """Times in s from the entry of a callback until results are computed, and published."""
+        self._latencies: deque[float] = deque(maxlen=KEPT_DURATIONS)
+        """Times in s from the entry of a callback until the answer is published."""
         self._since = now
         self._before = (0, 0)
 
-    def answered(self, begin: float, computed: float, published: float, why_not: str) -> None:
+    def answered(self, begin: float, published: float, why_not: str = "") -> None:
         """Count a message that was answered; ``why_not`` says why it has no velocities."""
         self.total_answered += 1
         self.last_valid = begin
         self.without_velocity = why_not
-        self._latencies.append((computed - begin, published - begin))
+        self._latencies.append(published - begin)
 
     def rejected(self, rejection: Rejection) -> None:
         """Count a message that was rejected."""
@@ -112,54 +91,14 @@ class InputStatistics:
         }
         for kind, count in sorted(self.total_rejected.items()):
             values[f"rejected: {kind}"] = count
-        for what, latencies in zip(
-            ("computed", "published"), zip(*self._latencies, strict=True), strict=False
-        ):
-            values[f"latency {what} median [ms]"] = f"{1e3 * statistics.median(latencies):.4f}"
-            values[f"latency {what} max [ms]"] = f"{1e3 * max(latencies):.4f}"
+        if self._latencies:
+            values["latency median [ms]"] = f"{1e3 * statistics.median(self._latencies):.4f}"
+            values["latency max [ms]"] = f"{1e3 * max(self._latencies):.4f}"
         if self.last_valid is not None:
             values["since last valid message [s]"] = f"{now - self.last_valid:.3f}"
         self._latencies.clear()
         self._since, self._before = now, totals
         return Report(rate, rejected, self.last_rejection, totals[0], self.total_repeated, values)
-
-
-class Throttle:
-    """Limits how often something of one kind is logged, and counts what is withheld.
-
-    Each reason is due once in a period, so that one does not hide another, but only REASONS of
-    them, so that a stream of different ones does not fill the log.
-    """
-
-    def __init__(self, period: float) -> None:
-        self.period = period
-        self._logged: dict[str, dict[str, float]] = {}
-        self._withheld: Counter[str] = Counter()
-
-    def due(self, kind: str, now: float, reason: str = "") -> int | None:
-        """Return how many were withheld since the last that was due; None to withhold this one."""
-        logged = self._logged.get(kind, {})
-        recent = {one: at for one, at in logged.items() if now - at < self.period}
-        if reason in recent or len(recent) >= REASONS:
-            self._withheld[kind] += 1
-            return None
-        self._logged[kind] = {**recent, reason: now}
-        return self._withheld.pop(kind, 0)
-
-    def released(self, kind: str, now: float, reason: str = "") -> int:
-        """Return how many of a kind were withheld, once nothing of it was due for a period.
-
-        The line about them then counts as one of this reason.
-        """
-        logged = self._logged.get(kind, {})
-        if not self._withheld[kind] or any(now - at < self.period for at in logged.values()):
-            return 0
-        self._logged[kind] = {reason: now}
-        return self._withheld.pop(kind)
-
-    def restart(self, kind: str) -> None:
-        """Let the next of a kind be due."""
-        self._logged.pop(kind, None)
 
 
 class RateLimit:

@@ -1,18 +1,17 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A process that takes part in ROS: its transport, its start, and the signals that end it."""
+"""A process that takes part in ROS: its start, and the signals that end it."""
 
 from __future__ import annotations
 
 import atexit
 import faulthandler
-import os
 import re
 import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,8 +32,6 @@ LAST_MOMENTS = 10.0
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """Signals that end a process: Ctrl-C, kill, the end of its terminal or ssh session, and Ctrl-\\."""
 
-LOCALHOST_UDP = Path(__file__).with_name("localhost_udp.xml")
-
 
 def run(kind: type[BaseNode]) -> int:
     """Create a node and spin it until a signal or a shutdown of ROS; return the exit code.
@@ -42,8 +39,6 @@ def run(kind: type[BaseNode]) -> int:
     The signals are :data:`ENDING`. The node ends once :attr:`BaseNode.shutdown_complete`. Errors
     that a user can correct are logged in one line, and the exit code is 1.
     """
-    if kind.prefers_udp:
-        prefer_udp(os.environ)
     with _exit_code_kept(), ros_with_signals() as signals:
         node = _made(kind)
         if node is None:
@@ -177,28 +172,3 @@ def ros_with_signals(args: list[str] | None = None) -> Iterator[EndingSignals]:
         yield signals
     finally:
         shut_down()
-
-
-def prefer_udp(environment: MutableMapping[str, str]) -> None:
-    """Disable shared memory in Fast DDS, unless ``environment`` selects a transport.
-
-    To be called before ROS is initialised. Over shared memory a publisher opens a port of each new
-    participant, and waits for 1/3 s and more where the listener at that port is
-    idle (eProsima/Fast-DDS#6535); rclpy holds the interpreter's lock meanwhile, so that no thread
-    runs. Participants with shared memory are reached over UDP as before. For the range LOCALHOST
-    rmw_fastrtps always adds shared memory, so a profile of the same range replaces it.
-    Other middleware does not read these variables, and keeps its range.
-    """
-    if environment.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4") != "UDPv4":
-        return
-    if environment.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp") != "rmw_fastrtps_cpp":
-        return
-    localhost = (
-        environment.get("ROS_LOCALHOST_ONLY") == "1"
-        or environment.get("ROS_AUTOMATIC_DISCOVERY_RANGE") == "LOCALHOST"
-    )
-    others = ("FASTRTPS_DEFAULT_PROFILES_FILE", "ROS_STATIC_PEERS")
-    if localhost and not any(environment.get(name) for name in others):
-        environment["FASTRTPS_DEFAULT_PROFILES_FILE"] = str(LOCALHOST_UDP)
-        environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
-        environment.pop("ROS_LOCALHOST_ONLY", None)

@@ -43,11 +43,17 @@ from mbs_dynamics.output_files import check_writable
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.described_node import DescribedNode
 from mbs_dynamics.ros.process import run
-from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
+from mbs_dynamics.ros.robot_description import model_of, remarks_about
 from mbs_dynamics.ros.wrench_compensation.interface import (
     WRENCH_COMPENSATION_NODE,
     WrenchCompensationSettings,
 )
+
+STALE_TIMEOUT = 0.5
+"""Time in s without valid messages after which input is stale: many periods of any driver."""
+
+MAX_STAMP_DIFFERENCE = 0.1
+"""Largest difference in s of the stamps of wrenches and joint_states: an arm moves little in it."""
 
 
 class WrenchCompensationNode(DescribedNode):
@@ -64,7 +70,7 @@ class WrenchCompensationNode(DescribedNode):
         self._input: JointInput | None = None
         self._gravity, self._loads = LinkGravity("", settings.gravity), list[LinkLoad]()
         self._text, self._refused, self._file_problem = "", "", ""
-        self._sensor = ForceSensor()
+        self._sensor = ForceSensor(stale_timeout=STALE_TIMEOUT, max_difference=MAX_STAMP_DIFFERENCE)
         self._configure(time.monotonic())
         self._path = Path(settings.calibration_file) if settings.calibration_file else None
         if self._path is not None:
@@ -126,7 +132,7 @@ class WrenchCompensationNode(DescribedNode):
             self._refused = ""
             return True
         try:
-            model = model_of(text, settings.root, settings.tip)
+            model = model_of(text)
             mounting = Mounting(model, settings.sensor_frame, settings.tool_frame)
             gravity, loads, remarks = carried_over(
                 model,
@@ -156,9 +162,9 @@ class WrenchCompensationNode(DescribedNode):
         return True
 
     def _borne(self, mounting: Mounting, loads: Sequence[LinkLoad]) -> Inertia:
-        """Return the loads of the parameters and of messages that the sensor bears."""
+        """Return the loads that the sensor bears."""
         total = Inertia.zero()
-        for load in (*loads_of(self._settings.loads), *loads):
+        for load in loads:
             check_load(load)
             inertia = Inertia.from_com(load.mass, load.com, load.inertia_at_com)
             total += mounting.load(load.link, inertia)
@@ -220,13 +226,12 @@ class WrenchCompensationNode(DescribedNode):
                 self.warn(answer.kind, f"wrench rejected: {answer.reason}")
             return
         W, motion = answer
-        computed = time.monotonic()
         when = message.header.stamp if stamp else self.stamp_now()
         each = (W, mounting.to_tool(W), moved(W, motion.pose))
         for (publisher, outgoing), wrench in zip(self._topics, each, strict=True):
             if publisher.get_subscription_count():
                 publisher.publish(outgoing.fill(when, wrench))
-        self._statistics.answered(begin, computed, time.monotonic(), "")
+        self._statistics.answered(begin, time.monotonic())
 
     def _compensated(
         self, mounting: Mounting, message: Any, stamp: int, now: float
@@ -274,7 +279,7 @@ class WrenchCompensationNode(DescribedNode):
         self._remind("waiting", self._waiting_for(self._refused))
         self._remind_of_clock()
         report = self._statistics.report(now)
-        stale_for = self._statistics.stale_for(now, self._settings.stale_timeout)
+        stale_for = self._statistics.stale_for(now, STALE_TIMEOUT)
         stale = self._input.stale(now) if self._input is not None else []
         status = messages.input_status(self._lifecycle, report, stale_for, stale, "wrenches")
         statuses = [status, self._sensor_status()]
@@ -308,14 +313,9 @@ class WrenchCompensationNode(DescribedNode):
 
     def _configure(self, now: float) -> None:
         settings: WrenchCompensationSettings = self._settings
-        sensor, timeout = self._sensor, settings.stale_timeout
-        sensor.limits, sensor.cutoff = settings.wrench_limits, settings.cutoff
-        sensor.stale_timeout, sensor.zero_time = timeout, settings.zero_time
-        sensor.max_difference = settings.max_stamp_difference
-        sensor.change(now, lambda: setattr(sensor, "inertia_at_com", settings.inertia_at_com))
+        self._sensor.limits, self._sensor.cutoff = settings.wrench_limits, settings.cutoff
         if self._mounting is not None and self._input is not None:
             self._mounting.inertial, self._mounting.use_imu = settings.inertial, settings.use_imu
-            self._mounting.timeout = self._input.stale_timeout = timeout
             self._input.velocity_from_position = settings.velocity_from_position
 
     def _apply(self, before: WrenchCompensationSettings, given: Sequence[str]) -> None:

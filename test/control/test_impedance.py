@@ -205,9 +205,7 @@ def test_no_switch_is_a_jump_of_torque():
 def test_references_that_jump_are_approached_within_limits_and_held():
     loop = Loop(MODES["joint"], **IDEAL).enabled()
     loop.arm.aim(loop.now, JointTarget(["joint2"], [1.0]))
-    way = recorded(loop, 2.5, 0.004, lambda loop: loop.arm.reference)[
-        :, :, 1
-    ]
+    way = recorded(loop, 2.5, 0.004, lambda loop: loop.arm.reference)[:, :, 1]
     assert abs(way[:, 1]).max() <= 0.5 + 1e-9
     assert abs(np.diff(way[:, 1])).max() <= 2.0 * 0.004 + 1e-9
     assert way[-1, 0] == 1.0

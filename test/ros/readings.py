@@ -7,6 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from mbs_dynamics.control.joint_input import NO_EFFORTS, Efforts, Reading
+from mbs_dynamics.ros.dynamics.contact import Contact
+from mbs_dynamics.ros.dynamics.outputs import OUTPUTS
 
 
 def reading(q, qd, efforts=None, stamp=0):
@@ -16,3 +18,8 @@ def reading(q, qd, efforts=None, stamp=0):
     elif not isinstance(efforts, Efforts):
         efforts = Efforts(efforts)
     return Reading(q, qd, "" if qd is not None else "none sent", efforts, stamp, False)
+
+
+def formed(results, name, k=0):
+    """Return what a message of an output of dynamics_node is filled with."""
+    return {one.name: one for one in OUTPUTS}[name].value(results, Contact(), k)

@@ -4,6 +4,10 @@
 
 from __future__ import annotations
 
+import re
+import tempfile
+from pathlib import Path
+
 import numpy as np
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
@@ -18,7 +22,11 @@ from mbs_dynamics.ros.messages import stamp_of
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
-DAMPED = {"joint_friction": "[0.0]", "joint_damping": [5.0] * 4 + [0.2] * 3}
+SMOOTH = Path(tempfile.mkdtemp()) / "arm7.urdf"
+"""The shipped arm without friction."""
+SMOOTH.write_text(re.sub(r'friction="[^"]*"', 'friction="0"', robot_path("arm7").read_text()))
+
+DAMPED = {"robot_description_file": SMOOTH, "joint_damping": [5.0] * 4 + [0.2] * 3}
 """An arm whose joints are damped so much that torques of a busy machine may be late."""
 
 

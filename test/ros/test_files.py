@@ -139,8 +139,10 @@ def test_the_parameters_of_a_file_are_those_that_rclpy_finds(tmp_path, text, nam
     context = rclpy.Context()
     rclpy.init(args=["--ros-args", "--params-file", str(path)], context=context)
     try:
-        node = rclpy.create_node("arm", namespace=namespace, context=context)
-        expected = {name: p.value for name, p in node._parameter_overrides.items()}
+        given = {"automatically_declare_parameters_from_overrides": True}
+        node = rclpy.create_node("arm", namespace=namespace, context=context, **given)
+        given = node.get_parameters_by_prefix("")
+        expected = {name: p.value for name, p in given.items() if name[0] in "ab"}
         node.destroy_node()
     finally:
         rclpy.shutdown(context=context)

@@ -18,6 +18,15 @@ from mbs_dynamics.ros.parameters import changed, converted, declare
 pytestmark = pytest.mark.backend_independent
 
 
+def declaring(given):
+    """Return a node with these values, as BaseNode makes it."""
+    return Node(
+        "declares",
+        parameter_overrides=given,
+        automatically_declare_parameters_from_overrides=True,
+    )
+
+
 def given(**values):
     return [SimpleNamespace(name=name.replace("__", "."), value=x) for name, x in values.items()]
 
@@ -44,7 +53,7 @@ def test_values_by_joint_replace_those_of_that_joint_alone():
 def test_declare_takes_an_empty_text_for_no_joint(ros):
     """An empty list of texts cannot be written in YAML, so that users write one empty text."""
     given = [Parameter("joints", value=["", "elbow"]), Parameter("damping.elbow", value=3.0)]
-    node = Node("declares", parameter_overrides=given)
+    node = declaring(given)
     try:
         declared = declare(node, GravityCompensationSettings)
         assert (declared.joints, declared.damping) == (("elbow",), (3.0,))
@@ -63,7 +72,7 @@ def test_integers_are_taken_for_doubles(ros):
         Parameter("fixed_joints", value=["finger"]),
         Parameter("fixed_positions", value=[1]),
     ]
-    node = Node("declares", parameter_overrides=given)
+    node = declaring(given)
     try:
         declared = declare(node, GravityCompensationSettings)
         assert (declared.ramp_time, declared.damping) == (2.0, (3.0,))

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -21,9 +20,7 @@ from waiting import TIMEOUT
 from mbs_dynamics.ros.parameters import misdirected_files
 from mbs_dynamics.ros.process import (
     ENDING,
-    LOCALHOST_UDP,
     EndingSignals,
-    prefer_udp,
     spin_until_shutdown,
 )
 
@@ -161,66 +158,6 @@ def test_a_file_for_another_node_is_said(ros, tmp_path):
         assert "has none at all" in misdirected_files(node, ["--params-file", str(file)])[0]
     finally:
         node.destroy_node()
-
-
-# -- the transport ---------------------------------------------------------------------------------
-
-LOCAL = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
-UDP = {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4"}
-LOCAL_UDP = UDP | {
-    "ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT",
-    "FASTRTPS_DEFAULT_PROFILES_FILE": str(LOCALHOST_UDP),
-}
-
-
-@pytest.mark.parametrize(
-    ("given", "changed"),
-    [
-        ({"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"}, UDP),
-        ({"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}, LOCAL_UDP),
-        ({"ROS_LOCALHOST_ONLY": "1"}, LOCAL_UDP),
-        (LOCAL | {"FASTDDS_BUILTIN_TRANSPORTS": "DEFAULT"}, {}),
-        (LOCAL | {"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp"}, UDP),
-        (LOCAL | {"FASTRTPS_DEFAULT_PROFILES_FILE": "mine.xml"}, UDP),
-        (LOCAL | {"ROS_STATIC_PEERS": "192.168.0.2"}, UDP),
-    ],
-)
-def test_prefer_udp_keeps_the_range_and_other_choices(given, changed):
-    environment = dict(given)
-    prefer_udp(environment)
-    given = {} if given == {"ROS_LOCALHOST_ONLY": "1"} else given
-    assert environment == given | changed
-    assert "<address>127.0.0.1</address>" in LOCALHOST_UDP.read_text(encoding="utf-8")
-
-
-@pytest.mark.slow
-def test_no_fault_and_no_blocked_publisher_as_participants_come_and_go():
-    # the visitors use shared memory; the driver takes the advice of the documentation
-    arguments = ["--comings", "30", "--driver-env", "FASTDDS_BUILTIN_TRANSPORTS=UDPv4"]
-    settings = ["--set", "stale_timeout:=0.5", "--set", "callback_timeout:=5.0"]
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.participants", *arguments, *settings],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-    )
-    assert "0 faults while 30 participants came and went" in done.stdout, done.stdout + done.stderr
-    assert done.returncode == 0
-
-
-def test_processes_over_udp_open_no_shared_memory():
-    program = (
-        "import os, rclpy; from mbs_dynamics.ros.process import prefer_udp\n"
-        "prefer_udp(os.environ); rclpy.init(); rclpy.create_node('quiet')\n"
-        "print('/dev/shm/fastrtps_' in open('/proc/self/maps').read()); os._exit(0)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-u", "-c", program],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout.strip() == "False", done.stdout + done.stderr
 
 
 # -- spinning and signals --------------------------------------------------------------------------

@@ -51,9 +51,11 @@ def test_the_parameters_of_a_recipe_load(page, tmp_path):
     rclpy.init(args=["--ros-args", "--params-file", str(file)], context=context)
     try:
         for name in found:
-            node = rclpy.create_node(name, context=context)
+            node = rclpy.create_node(
+                name, context=context, automatically_declare_parameters_from_overrides=True
+            )
+            given = set(node.get_parameters_by_prefix("")) - {"start_type_description_service"}
             settings = declare(node, SETTINGS[name])  # raises for a bad value
-            given = set(node._parameter_overrides)
             known = names(SETTINGS[name], getattr(settings, "joints", ()))
             assert given <= {*known, "use_sim_time"}
             assert len(given) > 0

@@ -52,7 +52,13 @@ class SensorProcess(NodeProcess):
 
     def __init__(self, **parameters):
         given = {"robot_description_file": robot_path("arm7"), "sensor_frame": "flange"}
-        super().__init__(**given | {"tool_frame": "tool", "zero_time": 0.0} | parameters)
+        super().__init__(
+            **given
+            | {
+                "tool_frame": "tool",
+            }
+            | parameters
+        )
 
 
 class Sensor(Probe):
@@ -146,7 +152,6 @@ def test_from_still_poses_to_contact_and_zero(tmp_path):
         left = probe.left(q, -reading(q, push=PUSH))
         np.testing.assert_allclose(left["tool_wrench"], PUSH, atol=1e-8)
         assert "cutoff" in probe.set(inertial=True)
-        assert "tool_inertia" in probe.set(tool_inertia=[1.0, 0.0, 0.0, 9.0, 0.0, 1.0])
         assert probe.set(inertial=True, cutoff=20.0) == ""
         probe.until(
             lambda: "joint velocities" in probe.said("input"), again=lambda: probe.read(q, BIAS)
@@ -202,9 +207,7 @@ def test_a_bad_file_is_named_and_the_node_goes_on(tmp_path):
         ({"inertial": True}, "cutoff"),
         ({"limits": (1.0,) * 5}, "limits has shape (5,)"),
         ({"limits": (1.0, 1.0, 0.0, 1.0, 1.0, 1.0)}, "limits must be positive"),
-        ({"tool_inertia": (1.0, 0.0, 0.0, 9.0, 0.0, 1.0)}, "tool_inertia is [1.0"),
         ({"gravity": (0.0, 0.0, math.nan)}, "gravity must be finite"),
-        ({"zero_time": -1.0}, "zero_time is -1"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(change, said):

@@ -49,7 +49,6 @@ from mbs_dynamics.errors import (
 from mbs_dynamics.model.diagnostics import stopping_effort
 from mbs_dynamics.ros.compensation.impedance import MODES, OF_LAWS, ImpedanceControlSettings
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
-from mbs_dynamics.ros.performance import cost_of
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 from mbs_dynamics.settings import parameters_of
 
@@ -652,10 +651,6 @@ class GravityCompensator:
     def longest_release(self) -> float:
         """Longest time in s from a release until torques are out."""
         return float(self._options["release"]) + self.settings.ramp_time
-
-    def cost(self) -> dict[str, object]:
-        """Return the cost of a period; empty without a robot."""
-        return {} if self.arm is None else cost_of(*self.arm.cost_arguments())
 
     @property
     def backend(self) -> str:

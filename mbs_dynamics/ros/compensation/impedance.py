@@ -20,7 +20,7 @@ from mbs_dynamics.ros.compensation.interface import (
     GRAVITY_COMPENSATION_NODE,
     GravityCompensationSettings,
 )
-from mbs_dynamics.ros.interface import LARGEST_DESCRIPTION, Service, Topic
+from mbs_dynamics.ros.interface import Service, Topic
 from mbs_dynamics.settings import parameter, parameters_of
 
 MODES = ("floating", "joint", "cartesian", "law")
@@ -155,7 +155,6 @@ IMPEDANCE_CONTROL_NODE = GRAVITY_COMPENSATION_NODE._replace(
             "trajectory_msgs/msg/JointTrajectory",
             "Motion of all joints, played once its first point is reached and due. Without points: "
             "come to rest.",
-            largest=LARGEST_DESCRIPTION,
         ),
     ),
     services=(

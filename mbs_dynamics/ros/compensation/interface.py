@@ -28,7 +28,7 @@ from mbs_dynamics.ros.interface import (
 )
 from mbs_dynamics.settings import Settings, parameter, parameters_of
 
-COMMANDS = "/forward_effort_controller/commands"
+COMMANDS = "forward_effort_controller/commands"
 
 BESIDE_GRAVITY = (
     "start_from",

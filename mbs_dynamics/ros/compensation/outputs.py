@@ -175,7 +175,6 @@ def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> Diagn
             "model": arm.model.name,
             "joints": ", ".join(core.settings.joints),
             "algorithm": core.settings.algorithm,
-            **core.cost(),
             "backend": core.backend,
             "kernels called through": call_mechanism(core.backend),
             "effort limits": ", ".join(f"{most:.6g}" for most in arm.effort_limits),

@@ -10,7 +10,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.contact import JUST_STARTED, MomentumObserver, ToolWrench, tool_wrench
 from mbs_dynamics.control.joint_input import Reading
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
-from mbs_dynamics.ros.dynamics.robot import Results, Robot
+from mbs_dynamics.ros.dynamics.robot import WRENCH_DAMPING, Results, Robot
 
 
 class Contact:
@@ -82,8 +82,8 @@ class Contact:
             self.torques = residual[known]
         if not self.joints:
             self._clear()
-        elif results.tool_jacobian is not None:
-            self._external = results.tool_jacobian, residual, robot.settings.wrench_damping
+        elif results["tool_jacobian"] is not None:
+            self._external = results["tool_jacobian"], residual, WRENCH_DAMPING
 
     def _observer_of(self, robot: Robot) -> MomentumObserver:
         """Return the observer, which continues if only a load or a setting has changed."""

@@ -15,7 +15,7 @@ from builtin_interfaces.msg import Time
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.joint_input import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.errors import ArgumentError, listed, quoted
-from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
+from mbs_dynamics.ros.dynamics.interface import DESIRED, DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.ros.messages import KnownEffortsMessage
 from mbs_dynamics.ros.node_base import message_type
@@ -126,7 +126,7 @@ class DesiredTorques:
 
 def check_feed_forward(settings: DynamicsSettings) -> None:
     """Raise ArgumentError for settings that need a package that is not installed."""
-    if settings.publish_desired_torques and settings.controller_state:
+    if settings.asks(DESIRED) and settings.controller_state:
         try:
             message_type("control_msgs/msg/JointTrajectoryControllerState")
         except ImportError:
@@ -159,12 +159,12 @@ class FeedForward:
 
     def adopt(self, robot: Robot | None) -> None:
         """Compute for another robot, or for none."""
-        wanted = robot is not None and robot.settings.publish_desired_torques
+        wanted = robot is not None and robot.settings.asks(DESIRED)
         self.torques = DesiredTorques(robot) if wanted and robot is not None else None
 
     def listen(self, settings: DynamicsSettings, active: bool) -> None:
         """Create the topics that the settings ask for in an active node, or destroy them."""
-        asked = settings.controller_state, active and settings.publish_desired_torques
+        asked = settings.controller_state, active and settings.asks(DESIRED)
         if asked == self._asked:
             return
         while self._subscriptions:

@@ -4,25 +4,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from mbs_dynamics.control.settings import algorithm_setting
-from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError
+from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError, listed
 from mbs_dynamics.representation import REPRESENTATIONS
-from mbs_dynamics.ros.dynamics.results import EFFORTS, OUTPUTS, Output
+from mbs_dynamics.ros.dynamics.outputs import EFFORTS, OUTPUTS, Output
 from mbs_dynamics.ros.interface import (
     DESCRIPTION,
     DIAGNOSTICS,
     GRAVITY,
     JOINT_STATES,
-    LATEST,
     PAYLOAD,
     SENSOR_DATA,
     Interface,
     SensedSettings,
-    Service,
     Topic,
 )
 from mbs_dynamics.settings import parameter
@@ -30,43 +27,28 @@ from mbs_dynamics.settings import parameter
 CHOICES = (*REPRESENTATIONS, "auto")
 """Valid values of ``representation``."""
 
-OF_FIXED_BASES = (
-    "publish_external_torques",
-    "publish_tool_wrench",
-    "publish_desired_torques",
-    "publish_markers",
-    "estimate_payload",
-)
-"""Parameters that must be false with a floating base."""
+DESIRED = "desired_torques"
+"""Torques of desired motions, which ``publish`` lists as well."""
 
-if TYPE_CHECKING:
-    Switches = SensedSettings
-else:
-    Switches = make_dataclass(
-        "Switches",
-        [
-            (
-                one.asked_by,
-                bool,
-                parameter(one.default, f"Publish ~/{one.topic}. {one.about}".rstrip()),
-            )
-            for one in OUTPUTS
-            if not one.parameter
-        ],
-        bases=(SensedSettings,),
-        frozen=True,
-    )
+PUBLISHED = (*(one.name for one in OUTPUTS if one.condition.endswith("publish")), DESIRED)
+"""Valid entries of ``publish``."""
 
 
 @dataclass(frozen=True)
-class DynamicsSettings(Switches):
+class DynamicsSettings(SensedSettings):
     """Values of the parameters of dynamics_node. Raises ArgumentError for invalid values."""
 
+    publish: tuple[str, ...] = parameter(
+        tuple(one.name for one in OUTPUTS if one.default),
+        "Results to publish, on the topics of these names. desired_torques answers each point on "
+        "~/desired with its inverse dynamics, and each trajectory on ~/desired_trajectory.",
+        choices=PUBLISHED,
+    )
     representation: str = parameter(
         "hybrid",
         "Representation of the published twists and Jacobians. Torques do not depend on it.",
-        constraints=f"One of {', '.join(CHOICES)}; auto publishes body_fixed; mixed needs "
-        "publish_twists false.",
+        constraints=f"One of {', '.join(CHOICES)}; auto publishes body_fixed; mixed does "
+        "not go with twists in publish.",
     )
     algorithm: str = algorithm_setting(
         "torques, mass matrix, energy and the momentum of the observer"
@@ -83,29 +65,13 @@ class DynamicsSettings(Switches):
         "Move the root link by a free joint. Its pose and twist come on odom, or orientation and "
         "angular rate on imu.",
         read_only=True,
-        constraints="Not with external torques, tool wrench, desired torques, markers and payload "
-        "estimation.",
+        constraints="Not with external_torques, tool_wrench and desired_torques in publish.",
     )
     odom_frame: str = parameter(
         "odom",
         "Frame in which odometry states the pose of a floating base. Hybrid twists and gravity are "
         "resolved in its axes.",
         read_only=True,
-    )
-    publish_desired_torques: bool = parameter(
-        False,
-        "Answer each point on ~/desired with its inverse dynamics on ~/desired_torques, and each "
-        "trajectory on ~/desired_trajectory likewise.",
-    )
-    publish_markers: bool = parameter(
-        False,
-        "Publish ~/markers for RViz: inertias, centre of mass, gravity torques as discs, the screw "
-        "axis of the tool's twist, and the tool wrench.",
-    )
-    estimate_payload: bool = parameter(
-        False,
-        "Offer services that estimate the load on tool_body from efforts in still poses, and "
-        "publish it on ~/payload_estimate. It is not applied.",
     )
     joint_wrenches: tuple[str, ...] = parameter(
         (),
@@ -126,24 +92,10 @@ class DynamicsSettings(Switches):
         "Subtract the damping and friction of the robot_description from the efforts before "
         "external torques are computed from them.",
     )
-    friction_speed: float = parameter(
-        0.05,
-        "Speed at which Coulomb friction reaches 76 % of its value; it is smooth at zero.",
-        unit="rad/s or m/s",
-        low=1e-4,
-        high=10.0,
-    )
     tool_body: str = parameter(
         "",
         "Link on which the tool wrench acts, in its origin. Empty: the first of bodies.",
         constraints="Name of a moving link.",
-    )
-    wrench_damping: float = parameter(
-        0.05,
-        "Smaller singular values of the Jacobian (lengths in m) are damped in ~/tool_wrench, so "
-        "that it stays finite where the arm is singular.",
-        low=0.0,
-        high=10.0,
     )
     controller_state: str = parameter(
         "",
@@ -173,11 +125,12 @@ class DynamicsSettings(Switches):
             raise ArgumentError(
                 "representation mixed resolves angular velocity in the body's frame and linear "
                 "velocity in the root's, but a TwistStamped has one frame: valid is another "
-                "representation, or mixed with publish_twists false"
+                "representation, or mixed without twists in publish"
             )
-        for name in OF_FIXED_BASES:
-            if self.floating_base and getattr(self, name):
-                raise ArgumentError(f"floating_base does not go with {name}")
+        fixed_only = [DESIRED, *(one.name for one in OUTPUTS if one.fixed_base_only)]
+        wrong = [name for name in self.publish if name in fixed_only]
+        if self.floating_base and wrong:
+            raise ArgumentError(f"floating_base does not go with {listed(wrong)} in publish")
 
     @property
     def body_representation(self) -> str:
@@ -187,16 +140,16 @@ class DynamicsSettings(Switches):
     @cached_property
     def asked(self) -> tuple[Output, ...]:
         """The results that are published."""
-        return tuple(one for one in OUTPUTS if getattr(self, one.asked_by))
+        return tuple(one for one in OUTPUTS if one.asked(self))
 
     def asks(self, name: str) -> bool:
         """Return whether a result is published."""
-        return any(one.name == name for one in self.asked)
+        return name in self.publish
 
     @cached_property
     def needing_velocity(self) -> tuple[str, ...]:
         """The published results that need velocities, in words."""
-        return tuple(one.name.replace("_", " ") for one in self.asked if one.velocity)
+        return tuple(one.name.replace("_", " ") for one in self.asked if one.needs_velocity)
 
     @cached_property
     def observed(self) -> tuple[str, ...]:
@@ -205,8 +158,8 @@ class DynamicsSettings(Switches):
 
     @cached_property
     def needing_effort(self) -> tuple[str, ...]:
-        """The other published topics that need efforts, in words."""
-        return ("the power on ~/energy",) if self.asks("energy") else ()
+        """The other published results that need efforts, in words."""
+        return tuple(one.needs_effort for one in self.asked if one.needs_effort)
 
     @cached_property
     def needs_effort(self) -> bool:
@@ -214,7 +167,7 @@ class DynamicsSettings(Switches):
         return bool(self.observed or self.needing_effort)
 
 
-DESIRED, ESTIMATE = "publish_desired_torques", "estimate_payload"
+IN_PUBLISH = f"{DESIRED} in publish"
 TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
 
 THROTTLE = "_throttle"
@@ -250,78 +203,50 @@ DYNAMICS_NODE = Interface(
             "~/desired",
             "trajectory_msgs/msg/JointTrajectoryPoint",
             "Point of a trajectory, for the joints desired_joints.",
-            condition=DESIRED,
+            condition=IN_PUBLISH,
         ),
         Topic(
             "~/desired_trajectory",
             TRAJECTORY,
             "Trajectory with the names of its joints.",
-            condition=DESIRED,
-            largest=2**20,
+            condition=IN_PUBLISH,
         ),
         Topic(
             "<controller_state>",
             "control_msgs/msg/JointTrajectoryControllerState",
             "Reference of a joint_trajectory_controller.",
             SENSOR_DATA,
-            condition="publish_desired_torques, with controller_state",
+            condition="desired_torques in publish, and controller_state",
         ),
     ),
     published=(
         *(
-            Topic(f"~/{one.topic}", one.type, one.description, condition=one.asked_by)
+            Topic(f"~/{one.topic}", one.type, one.description, condition=one.condition)
             for one in OUTPUTS
-        ),
-        Topic(
-            "~/markers",
-            "visualization_msgs/msg/MarkerArray",
-            f"Markers for RViz, at most {DISPLAY_RATE:.0f} messages per second.",
-            condition="publish_markers",
         ),
         *(
             Topic(
                 f"~/{one.topic}{THROTTLE}",
                 one.type,
                 f"~/{one.topic}, at most {DISPLAY_RATE:.0f} messages per second, for displays.",
-                condition=one.asked_by,
+                condition=one.condition,
             )
             for one in OUTPUTS
             if one.displayed
         ),
         Topic(
-            "~/payload_estimate",
-            "geometry_msgs/msg/InertiaStamped",
-            "Load that the still poses show, in the form that ~/payload takes.",
-            LATEST,
-            condition=ESTIMATE,
-        ),
-        Topic(
             "~/desired_torques",
             EFFORTS,
             "Torques in N m or N of the point on ~/desired, by inverse dynamics.",
-            condition=DESIRED,
+            condition=IN_PUBLISH,
         ),
         Topic(
             "~/desired_trajectory_torques",
             TRAJECTORY,
             "The trajectory on ~/desired_trajectory, with the effort of each point.",
-            condition=DESIRED,
+            condition=IN_PUBLISH,
         ),
         DIAGNOSTICS,
-    ),
-    services=(
-        Service(
-            "~/payload_estimate/take",
-            "std_srvs/srv/Trigger",
-            "Take the present pose, in which the arm stands still, and publish the estimate.",
-            condition=ESTIMATE,
-        ),
-        Service(
-            "~/payload_estimate/restart",
-            "std_srvs/srv/Trigger",
-            "Discard all poses.",
-            condition=ESTIMATE,
-        ),
     ),
     lifecycle=True,
 )

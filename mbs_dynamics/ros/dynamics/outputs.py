@@ -1,188 +1,370 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Publishers of dynamics_node: results of the robot and diagnostics."""
+"""The results that dynamics_node publishes for each state of a robot, one class for each.
+
+A class carries all facts of its output. The choices of the parameter ``publish``, topics, pages,
+kernel, publishers and diagnostics follow from :data:`OUTPUTS`. No ROS is needed, except by
+``message``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.publisher import Publisher
+import numpy as np
 
-from mbs_dynamics.compiler import call_mechanism
-from mbs_dynamics.control.joint_input import Reading
-from mbs_dynamics.errors import quoted
-from mbs_dynamics.ros import messages
-from mbs_dynamics.ros.dynamics.contact import Contact
-from mbs_dynamics.ros.dynamics.feed_forward import DesiredTorques
-from mbs_dynamics.ros.dynamics.interface import THROTTLE, DynamicsSettings
-from mbs_dynamics.ros.dynamics.results import Output
-from mbs_dynamics.ros.dynamics.robot import ModelManager, Results, Robot
+import mbs_dynamics as mbs
+from mbs_dynamics.model.coordinates import velocity_names
 
 if TYPE_CHECKING:
-    from mbs_dynamics.ros.dynamics.markers import Markers
+    from mbs_dynamics.ros.dynamics.contact import Contact
+    from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
+    from mbs_dynamics.ros.dynamics.robot import Results, Robot
 
-MARKERS = "~/markers"
+EFFORTS, ARRAY = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray"
+WRENCH = "geometry_msgs/msg/WrenchStamped"
 
-
-class Channel(NamedTuple):
-    """A topic of results, and the message that is filled for it."""
-
-    output: Output
-    row: int | None
-    """Number of the body or joint in the result; None if there is one for all."""
-    message: Any
-    publishers: list[Publisher]
-    """Of the topic, and of the one for displays if there is one."""
-
-    def value(self, results: Results, contact: Contact) -> Any:
-        """Return what the message holds; None if there is nothing to publish."""
-        if self.output.name == "external_torques":
-            return None if contact.torques is None else (contact.joints, contact.torques)
-        if self.output.name == "tool_wrench":
-            return None if contact.wrench is None else contact.wrench.W
-        result = results[self.output.name]
-        return result if result is None or self.row is None else result[self.row]
+Algorithms = Mapping[str, Any]
+"""Algorithms, or pairs of an algorithm and its options, by the names of their results."""
 
 
-class Outputs:
-    """The publishers of one node. A change of robot keeps those that it does not affect."""
+class Output(ABC):
+    """A result that topics offer."""
 
-    def __init__(self, node: Any) -> None:
-        self._node = node
-        self._publishers: dict[str, Publisher] = {}
+    name: ClassVar[str]
+    """As the parameter ``publish`` lists it."""
+    topic: ClassVar[str]
+    """Name of the topic in ``~/``, with ``<body>`` or ``<joint>`` where there is one for each."""
+    type: ClassVar[str]
+    description: ClassVar[str]
+    default: ClassVar[bool] = False
+    """Whether it is published by default."""
+    fixed_base_only: ClassVar[bool] = False
+    needs_velocity: ClassVar[bool] = False
+    observed: ClassVar[bool] = False
+    """Whether the momentum observer estimates it, which needs efforts."""
+    needs_effort: ClassVar[str] = ""
+    """The part of it that needs efforts without the observer, in words."""
+    displayed: ClassVar[bool] = False
+    """Whether it is offered at a low rate as well, for displays."""
 
-    def arrange(self, robot: Robot) -> None:
-        """Create the publishers and messages for this robot and its settings."""
-        wanted = {name: one for one, k, name in _topics(robot)}
-        declared = {name: f"~/{one.topic}" for name, one in wanted.items()}
-        declared |= {f"{x}{THROTTLE}": f"{x}{THROTTLE}" for x in wanted if wanted[x].displayed}
-        declared |= {MARKERS: MARKERS} if robot.settings.publish_markers else {}
-        for name in set(self._publishers) - set(declared):
-            self._node.destroy_publisher(self._publishers.pop(name))
-        for name, topic in declared.items():
-            if name not in self._publishers:
-                self._publishers[name] = self._node.advertise(topic, name)
-        self._channels = []
-        for one, k, name in _topics(robot):
-            names = [name, f"{name}{THROTTLE}"] if one.displayed else [name]
-            publishers = [self._publishers[each] for each in names]
-            message = one.message(messages, robot, k or 0)
-            self._channels.append(Channel(one, k, message, publishers))
-        self._markers: Markers | None = None
-        if MARKERS in declared:
-            from mbs_dynamics.ros.dynamics.markers import Markers  # rarely needed, and not small
+    @property
+    def condition(self) -> str:
+        """The parameter that asks for it, in words."""
+        return f"{self.name} in publish"
 
-            self._markers = Markers(robot)
+    def asked(self, settings: DynamicsSettings) -> bool:
+        """Return whether the settings ask for it."""
+        return self.name in settings.publish
 
-    def filled(
-        self, stamp: Time, results: Results, contact: Contact, display: bool = False
-    ) -> list[tuple[Publisher, Any]]:
-        """Return publishers with the messages to publish, for topics with subscribers.
+    @abstractmethod
+    def algorithms(self, robot: Robot) -> Algorithms:
+        """Return what the kernel of a robot must compute for it."""
 
-        ``display`` includes the topics for displays.
-        """
-        ready: list[tuple[Publisher, Any]] = []
-        for channel in self._channels:
-            due = channel.publishers if display else channel.publishers[:1]
-            subscribed = [one for one in due if one.get_subscription_count()]
-            value = channel.value(results, contact) if subscribed else None
-            if value is not None:
-                message = channel.message.fill(stamp, value)
-                ready += [(one, message) for one in subscribed]
-        return ready
+    @abstractmethod
+    def message(self, robot: Robot, k: int) -> Any:
+        """Return the message to fill, for the body or joint number ``k``."""
 
-    def draw(self, stamp: Time, reading: Reading, contact: Contact) -> None:
-        """Publish markers, if the topic has subscribers."""
-        if self._markers is not None and self._publishers[MARKERS].get_subscription_count():
-            drawn = self._markers.message(stamp, reading.q, reading.qd, contact.wrench)
-            self._publishers[MARKERS].publish(drawn)
-
-    def clear(self) -> None:
-        """Destroy all publishers."""
-        while self._publishers:
-            self._node.destroy_publisher(self._publishers.popitem()[1])
+    @abstractmethod
+    def value(self, results: Results, contact: Contact, k: int) -> Any:
+        """Return what the message is filled with; None if there is nothing to publish."""
 
 
-def _topics(robot: Robot) -> Iterator[tuple[Output, int | None, str]]:
-    """Yield the outputs that are asked for, the number of the body or joint, and the topic."""
-    owners = {
-        "<body>": messages.topic_names(robot.bodies).values(),
-        "<joint>": messages.topic_names(robot.settings.joint_wrenches, "joint").values(),
-    }
-    for one in robot.settings.asked:
-        group, _, placeholder = one.topic.partition("/")
-        if not placeholder:
-            yield one, None, f"~/{group}"
-        for k, name in enumerate(owners.get(placeholder, ())):
-            yield one, k, f"~/{group}/{name}"
+def _recursion(function: Any, robot: Robot) -> Any:
+    """Return an algorithm with its options, in the representation of ``algorithm``."""
+    return function, {"representation": robot.settings.algorithm}
 
 
-# -- diagnostics -----------------------------------------------------------------------------------
+class GravityTorques(Output):
+    """Gravity torques of the joints."""
+
+    name = topic = "gravity_torques"
+    type = EFFORTS
+    description = "Torques in N m or N that hold the robot against gravity."
+    default = True
+    displayed = True
+
+    def algorithms(self, robot: Robot) -> Algorithms:
+        return {self.name: _recursion(mbs.gravity_torques, robot)}
+
+    def message(self, robot: Robot, k: int) -> Any:
+        from mbs_dynamics.ros.messages import JointMessage
+
+        return JointMessage(robot.joint_names, "effort", frame_id=robot.frame())
+
+    def value(self, results: Results, contact: Contact, k: int) -> Any:
+        tau = results[self.name]
+        return None if tau is None else tau[results.base_freedoms :]
 
 
-def model_status(
-    manager: ModelManager, refusals: Mapping[str, str], cost: Mapping[str, object] = {}
-) -> DiagnosticStatus:
-    """Return the state of the model, why the latest payload was refused, and the cost."""
-    robot, summary, error = manager.robot, "", ""
-    values: dict[str, object] = {}
-    if robot is not None:
-        summary = f"model {quoted(robot.model.name)} in force"
-        values = {
-            "model": robot.model.name,
-            "joints": len(robot.joint_names),
-            "joint names": ", ".join(robot.joint_names),
-            "bodies": ", ".join(robot.bodies),
-            "representation": robot.settings.representation,
-            "algorithm": robot.settings.algorithm,
-            **cost,
-            "backend": robot.backend,
-            "kernels called through": call_mechanism(robot.backend),
-            **messages.environment_values(robot.model.gravity, manager.loads),
+class BiasTorques(GravityTorques):
+    """Bias torques of the joints."""
+
+    name = topic = "bias_torques"
+    description = (
+        "Gravity, Coriolis and centrifugal torques in N m or N: those that keep the velocities "
+        "constant."
+    )
+    needs_velocity = True
+    displayed = False
+
+    def algorithms(self, robot: Robot) -> Algorithms:
+        return {self.name: _recursion(mbs.bias_torques, robot)}
+
+
+class BaseWrench(Output):
+    """Wrench on a floating base, the first rows of the bias or gravity torques."""
+
+    name = topic = "base_wrench"
+    type = WRENCH
+    description = (
+        "Wrench on a floating base that goes with ~/bias_torques, or without velocities "
+        "~/gravity_torques, in N and N m."
+    )
+    condition = "floating_base"
+
+    def asked(self, settings: DynamicsSettings) -> bool:
+        return settings.floating_base
+
+    def algorithms(self, robot: Robot) -> Algorithms:
+        return {}
+
+    def message(self, robot: Robot, k: int) -> Any:
+        from mbs_dynamics.ros.messages import wrench_message
+
+        return wrench_message(robot.frame(robot.model.body_names[0]))
+
+    def value(self, results: Results, contact: Contact, k: int) -> Any:
+        bias = results["bias_torques"]
+        tau = results["gravity_torques"] if bias is None else bias
+        return None if tau is None else tau[:6]
+
+
+class Twists(Output):
+    """Twists of the bodies."""
+
+    name = "twists"
+    topic = "twist/<body>"
+    type = "geometry_msgs/msg/TwistStamped"
+    description = "Twist of the body in rad/s and m/s, resolved in the axes of header.frame_id."
+    default = True
+    needs_velocity = True
+
+    def algorithms(self, robot: Robot) -> Algorithms:
+        rep = robot.settings.body_representation
+        return {self.name: (mbs.twists, {"bodies": robot.bodies, "representation": rep})}
+
+    def message(self, robot: Robot, k: int) -> Any:
+        from mbs_dynamics.ros.messages import twist_message
+
+        return twist_message(robot.frame(robot.twist_frame(robot.bodies[k])))
+
+    def value(self, results: Results, contact: Contact, k: int) -> Any:
+        twists = results[self.name]
+        return None if twists is None else twists[k]
+
+
+class Velocities(Twists):
+    """Twists of the bodies with their frames."""
+
+    name = "velocities"
+    topic = "velocity/<body>"
+    type = "geometry_msgs/msg/VelocityStamped"
+    description = (
+        "Twist of the body with its frames, measured at the origin of header.frame_id and resolved "
+        "in its axes. tf2 can transform it."
+    )
+    default = False
+
+    def algorithms(self, robot: Robot) -> Algorithms:
+        spatial = robot.settings.body_representation == "spatial"
+        rep = "spatial" if spatial else "body_fixed"
+        return {self.name: (mbs.twists, {"bodies": robot.bodies, "representation": rep})}
+
+    def message(self, robot: Robot, k: int) -> Any:
+        from mbs_dynamics.ros.messages import velocity_message
+
+        return velocity_message(*robot.velocity_frames(robot.bodies[k]))
+
+
+class Jacobians(Output):
+    """Jacobians of the bodies."""
+
+    name = "jacobians"
+    topic = "jacobian/<body>"
+    type = ARRAY
+    description = "Jacobian J (6, n) row by row, linear part first: twist = J qd."
+    default = True
+
+    def algorithms(self, robot: Robot) -> Algorithms:
+        rep = robot.settings.body_representation
+        return {
+            f"jacobian_{k}": (mbs.jacobian, {"body": body, "representation": rep})
+            for k, body in enumerate(robot.bodies)
         }
-    if manager.refused:
-        kept = "the model before it stays in force" if robot else "there is no model"
-        error = f"robot_description refused, {kept}: {manager.refused}"
-    missing = "" if robot else "no robot_description yet"
-    return messages.status(
-        "model", summary, values, warning=missing, error=error, refusals=refusals
+
+    def message(self, robot: Robot, k: int) -> Any:
+        from mbs_dynamics.ros.messages import JacobianMessage
+
+        names, rep = velocity_names(robot.model.joints), robot.settings.body_representation
+        return JacobianMessage(names, robot.bodies[k], rep)
+
+    def value(self, results: Results, contact: Contact, k: int) -> Any:
+        return results[f"jacobian_{k}"]
+
+
+class MassMatrix(Output):
+    """Mass matrix of the robot."""
+
+    name = topic = "mass_matrix"
+    type = ARRAY
+    description = "Mass matrix (n, n) row by row, in kg m^2, kg m or kg."
+
+    def algorithms(self, robot: Robot) -> Algorithms:
+        return {self.name: _recursion(mbs.mass_matrix, robot)}
+
+    def message(self, robot: Robot, k: int) -> Any:
+        from mbs_dynamics.ros.messages import matrix_message
+
+        return matrix_message(velocity_names(robot.model.joints))
+
+    def value(self, results: Results, contact: Contact, k: int) -> Any:
+        return results[self.name]
+
+
+class CenterOfMass(Output):
+    """Centre of mass of the robot."""
+
+    name = topic = "center_of_mass"
+    type = "geometry_msgs/msg/PointStamped"
+    description = "Centre of mass of all moving bodies in m, in the frame of the root link."
+
+    def algorithms(self, robot: Robot) -> Algorithms:
+        return {self.name: mbs.center_of_mass}
+
+    def message(self, robot: Robot, k: int) -> Any:
+        from mbs_dynamics.ros.messages import PointMessage
+
+        return PointMessage(robot.frame())
+
+    def value(self, results: Results, contact: Contact, k: int) -> Any:
+        return results[self.name]
+
+
+class Energy(Output):
+    """Energies of the robot, and the power of its efforts."""
+
+    name = topic = "energy"
+    type = ARRAY
+    description = "Kinetic and potential energy in J, and the power of the efforts in W."
+    needs_velocity = True
+    needs_effort = "the power on ~/energy"
+
+    def algorithms(self, robot: Robot) -> Algorithms:
+        kinetic = _recursion(mbs.kinetic_energy, robot)
+        return {"kinetic_energy": kinetic, "potential_energy": mbs.potential_energy}
+
+    def message(self, robot: Robot, k: int) -> Any:
+        from mbs_dynamics.ros.messages import EnergyMessage
+
+        return EnergyMessage()
+
+    def value(self, results: Results, contact: Contact, k: int) -> Any:
+        if results["kinetic_energy"] is None:
+            return None
+        power = [] if results.power is None else [results.power]
+        return np.array([results["kinetic_energy"], results["potential_energy"], *power], float)
+
+
+class JointWrenches(Output):
+    """Wrenches that joints transmit."""
+
+    name = "joint_wrenches"
+    topic = "joint_wrench/<joint>"
+    type = WRENCH
+    description = "Wrench that the joint transmits to the link beyond it, in N and N m."
+    condition = "joint_wrenches"
+    needs_velocity = True
+
+    def asked(self, settings: DynamicsSettings) -> bool:
+        return bool(settings.joint_wrenches)
+
+    def algorithms(self, robot: Robot) -> Algorithms:
+        options = {"joints": robot.settings.joint_wrenches, "representation": "body_fixed"}
+        return {self.name: (mbs.joint_wrenches, options)}
+
+    def message(self, robot: Robot, k: int) -> Any:
+        from mbs_dynamics.ros.messages import wrench_message
+
+        return wrench_message(robot.frame(robot.wrench_links[k]))
+
+    def value(self, results: Results, contact: Contact, k: int) -> Any:
+        wrenches = results[self.name]
+        return None if wrenches is None else wrenches[k]
+
+
+class ExternalTorques(Output):
+    """External torques, by the momentum observer."""
+
+    name = topic = "external_torques"
+    type = EFFORTS
+    description = (
+        "Torques in N m or N that the surroundings exert on the joints. A momentum observer "
+        "estimates them from the efforts in joint_states."
+    )
+    fixed_base_only = True
+    needs_velocity = True
+    observed = True
+    displayed = True
+
+    def algorithms(self, robot: Robot) -> Algorithms:
+        return {"momentum": _recursion(mbs.generalized_momentum, robot)}
+
+    def message(self, robot: Robot, k: int) -> Any:
+        from mbs_dynamics.ros.messages import KnownEffortsMessage
+
+        return KnownEffortsMessage(robot.frame())
+
+    def value(self, results: Results, contact: Contact, k: int) -> Any:
+        return None if contact.torques is None else (contact.joints, contact.torques)
+
+
+class ToolWrench(ExternalTorques):
+    """Wrench on the tool that explains the external torques."""
+
+    name = topic = "tool_wrench"
+    type = WRENCH
+    description = (
+        "Wrench on tool_body that explains the external torques, in N and N m. It needs efforts in "
+        "joint_states."
     )
 
+    def algorithms(self, robot: Robot) -> Algorithms:
+        options = {"body": robot.tool_body, "representation": "body_fixed"}
+        return {**super().algorithms(robot), "tool_jacobian": (mbs.jacobian, options)}
 
-def effort_status(
-    settings: DynamicsSettings, contact: Contact, missing: str, answered: int
-) -> DiagnosticStatus:
-    """Return the state of what depends on efforts; ``missing`` says why something is missing."""
-    summary = "efforts of all joints" if answered else "nothing received yet"
-    values: dict[str, object] = {}
-    if settings.observed:
-        values["external torques of"] = ", ".join(contact.joints) or "none"
-        if contact.torques is not None:
-            values["largest external torque [N m]"] = f"{abs(contact.torques).max():.6g}"
-    wrench = contact.wrench
-    if wrench is not None:
-        values["wrench directions observed"] = f"{wrench.observed} of 6"
-        values["smallest singular value"] = f"{wrench.weakest:.3g}"
-        if wrench.observed < 6:
-            missing = missing or (
-                f"the joint torques show {wrench.observed} of 6 directions of the tool wrench: it "
-                "is partial"
-            )
-    return messages.status("effort", summary, values, warning=missing)
+    def message(self, robot: Robot, k: int) -> Any:
+        from mbs_dynamics.ros.messages import wrench_message
+
+        return wrench_message(robot.frame(robot.tool_body))
+
+    def value(self, results: Results, contact: Contact, k: int) -> Any:
+        return None if contact.wrench is None else contact.wrench.W
 
 
-def desired_status(desired: DesiredTorques) -> DiagnosticStatus:
-    """Return how many desired points were answered or rejected."""
-    rejected, warning = desired.rejected_since_report(), ""
-    if rejected:
-        warning = f"{rejected} desired points rejected: {desired.last_rejection}"
-    values = {
-        "answered": desired.answered,
-        "rejected": desired.rejected,
-        "last rejection": desired.last_rejection or "none",
-    }
-    answered = f"{desired.answered} desired points answered"
-    return messages.status("desired", answered, values, warning=warning)
+OUTPUTS: tuple[Output, ...] = (
+    GravityTorques(),
+    BiasTorques(),
+    BaseWrench(),
+    Twists(),
+    Velocities(),
+    Jacobians(),
+    MassMatrix(),
+    CenterOfMass(),
+    Energy(),
+    JointWrenches(),
+    ExternalTorques(),
+    ToolWrench(),
+)

@@ -36,8 +36,7 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.model.separation import separated
 from mbs_dynamics.ros.dynamics.base import BaseState
-from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
-from mbs_dynamics.ros.performance import cost_of
+from mbs_dynamics.ros.dynamics.interface import DESIRED, DynamicsSettings
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 
 if TYPE_CHECKING:
@@ -47,21 +46,33 @@ COMPARED = {"gravity_torques", "bias_torques", "mass_matrix"}
 """Results that may become commands: their code is compared with the equations."""
 
 
+WRENCH_DAMPING = 0.05
+"""Smaller singular values of the Jacobian (lengths in m) are damped in the tool wrench, so that it
+stays finite where the arm is singular."""
+
+
 @dataclass(slots=True)
 class Results:
     """Results computed from one reading."""
 
     values: dict[str, Any]
-    """Those that are asked for and known, by name of the output or of the kernel's result."""
-    momentum: GeneralizedMomentum | None = None
-    """For the momentum observer; None if it does not run, or without velocities."""
-    tool_jacobian: FloatArray | None = None
-    """(6, n) of ``tool_body``, body-fixed, angular part first; None if no tool wrench is asked."""
+    """The outputs of the kernel by name; without velocities those that need none."""
+    base_freedoms: int = 0
+    """Degrees of freedom of the base, which come first."""
+    power: float | None = None
+    """Power of the efforts in W; None without the efforts of all joints or without velocities."""
     missing: str = ""
     """Why results that need efforts are missing."""
 
     def __getitem__(self, name: str) -> Any:
         return self.values.get(name)
+
+    @property
+    def momentum(self) -> GeneralizedMomentum | None:
+        """The momentum for the observer; None if it does not run, or without velocities."""
+        if "momentum_p" not in self.values:
+            return None
+        return GeneralizedMomentum(self.values["momentum_p"], self.values["momentum_rate"])
 
 
 class Robot:
@@ -95,7 +106,7 @@ class Robot:
         if settings.joint_friction and settings.observed:
             from mbs_dynamics.integrate import JointForces  # slow to import, and rarely needed
 
-            self.friction = JointForces.of(model, friction_speed=settings.friction_speed)
+            self.friction = JointForces.of(model)
         self.backend = default_backend()
         self._rest = np.zeros(model.n)
         self._compile()
@@ -104,7 +115,7 @@ class Robot:
         base = BaseState(model.neutral()[:7], np.zeros(6)) if settings.floating_base else None
         reading = Reading(rest, rest, "", Efforts(rest), 0, False)
         self.evaluate(reading, base)  # compiles what remains
-        if settings.publish_desired_torques:
+        if settings.asks(DESIRED):
             self.torques_for(rest, rest, rest)
 
     def _compile(self) -> None:
@@ -122,8 +133,8 @@ class Robot:
                 verify(self._kernel, getattr(mbs, name), self._model_of_kernel, name)
         self._inputs = [port.name for port in self._kernel.inputs] if self._kernel else []
         self._outputs = [port.name for port in self._kernel.outputs] if self._kernel else []
-        self._jacobians = [x for x in self._outputs if x.startswith("jacobian_")]
-        still = {x for one in self.settings.asked if not one.velocity for x in one.algorithms(self)}
+        resting = [one for one in self.settings.asked if not one.needs_velocity]
+        still = {name for one in resting for name in one.algorithms(self)}
         self._moving = set(self._outputs) - still
         # acceleration inputs imply velocity inputs, and these imply positions
         self._takes = sum(name in self._inputs for name in ("q", "qd", "qdd"))
@@ -196,39 +207,21 @@ class Robot:
         values = self._computed(q, rest if qd is None else qd, rest)
         if qd is None:
             values = {name: x for name, x in values.items() if name not in self._moving}
-        results = Results(values, None, values.get("tool_jacobian"), missing)
-        if "momentum_p" in values:
-            results.momentum = GeneralizedMomentum(values["momentum_p"], values["momentum_rate"])
-        if self._jacobians:
-            values["jacobians"] = tuple(values[name] for name in self._jacobians)
-        if "kinetic_energy" in values and qd is not None:
-            power = [efforts.tau @ qd[len(qd) - len(reading.q) :]] if efforts.complete else []
-            energies = [values["kinetic_energy"], values["potential_energy"], *power]
-            values["energy"] = np.array(energies, dtype=float)
-        if base is not None:
-            torques = {k: values[k] for k in ("bias_torques", "gravity_torques") if k in values}
-            values["base_wrench"] = next((tau[:6] for tau in torques.values()), None)
-            values.update({name: tau[6:] for name, tau in torques.items()})
-        return results
+        power = None
+        if reading.qd is not None and efforts.complete and self.settings.needing_effort:
+            power = float(efforts.tau @ reading.qd)
+        return Results(values, 6 * self.settings.floating_base, power, missing)
 
     def momentum(self, q: FloatArray, qd: FloatArray) -> GeneralizedMomentum:
         """Return the momentum in a state; only if the observer runs."""
-        values = self._computed(q, qd, self._rest)
-        return GeneralizedMomentum(values["momentum_p"], values["momentum_rate"])
+        momentum = Results(self._computed(q, qd, self._rest)).momentum
+        assert momentum is not None
+        return momentum
 
     def torques_for(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> FloatArray:
         """Return the torques (n,) of a motion, by inverse dynamics, without friction."""
         by = self.settings.algorithm
         return mbs.inverse_dynamics(self.model, q, qd, qdd, representation=by)
-
-    def cost(self, q: FloatArray) -> dict[str, object]:
-        """Return the cost of one answer at q, of the joints; empty if nothing is published."""
-        if self._kernel is None:
-            return {}
-        if self.settings.floating_base:
-            q = np.concatenate([self.model.neutral()[:7], q])
-        arguments = (q, self._rest, self._rest)[: self._takes]
-        return cost_of(self._kernel, *arguments, *self._of_model)
 
     def _computed(self, q: FloatArray, qd: FloatArray, qdd: FloatArray) -> dict[str, Any]:
         """Return the outputs of the kernel by name."""

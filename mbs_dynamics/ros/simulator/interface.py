@@ -11,7 +11,6 @@ from mbs_dynamics import checks
 from mbs_dynamics.control.environment import check_gravity
 from mbs_dynamics.control.settings import algorithm_setting
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.integrate.stepper import STEPS
 from mbs_dynamics.ros.interface import (
     DIAGNOSTICS,
     JOINT_STATES,
@@ -25,8 +24,6 @@ from mbs_dynamics.ros.interface import (
     Topic,
 )
 from mbs_dynamics.settings import parameter
-
-NOT_NEGATIVE = ("joint_damping", "joint_friction", "joint_armature", "stribeck", "load_friction")
 
 
 def joint_numbers(
@@ -56,13 +53,15 @@ class SimulatorSettings(RobotSettings):
     )
     joints: tuple[str, ...] = parameter(
         (),
-        "Order of the efforts on command_topic. Empty: all joints, in the order of the model.",
+        "Joints with a motor, in the order of the efforts on command_topic; others are held. "
+        "Empty: all joints, in the order of the model.",
         once="joint",
         read_only=True,
     )
     command_topic: str = parameter(
-        "/forward_effort_controller/commands",
-        "Topic of efforts in the order of joints, as forward_command_controller takes them.",
+        "forward_effort_controller/commands",
+        "Topic of efforts in the order of joints, as forward_command_controller takes them; "
+        "without a leading slash it is in the namespace of the node.",
         read_only=True,
     )
     rate: float = parameter(
@@ -72,18 +71,6 @@ class SimulatorSettings(RobotSettings):
         low=1.0,
         high=10000.0,
         read_only=True,
-    )
-    step: float = parameter(
-        0.001,
-        "Largest step of the integrator; the time between two joint states is divided into equal "
-        "steps no longer than this.",
-        unit="s",
-        low=1e-5,
-        high=0.1,
-        read_only=True,
-    )
-    integrator: str = parameter(
-        "semi_implicit_euler", "Integration scheme of a step.", choices=tuple(STEPS), read_only=True
     )
     algorithm: str = algorithm_setting("accelerations")
     realtime_factor: float = parameter(
@@ -96,41 +83,9 @@ class SimulatorSettings(RobotSettings):
         constraints="Three finite numbers, a length of at most 100.",
     )
     joint_damping: tuple[float, ...] = joint_numbers(
-        "Viscous damping. Empty: that of the description, or that of geared drives, see "
-        "drive_damping.",
+        "Viscous damping. Empty: that of the description, or of geared drives where that is more: "
+        "a fifth of the effort limit at the velocity limit.",
         unit="N m s/rad or N s/m",
-    )
-    joint_friction: tuple[float, ...] = joint_numbers(
-        "Coulomb friction. Empty: that of the description.", unit="N m or N"
-    )
-    joint_armature: tuple[float, ...] = joint_numbers(
-        "Rotor inertia of each motor times its gear ratio squared. Empty: 0.",
-        unit="kg m^2 or kg",
-        read_only=True,
-    )
-    drive_damping: float = parameter(
-        0.2,
-        "Share of its effort limit that a joint's damping exerts at its velocity limit, as in a "
-        "geared drive, where the description states less damping. 0: that of the description.",
-        low=0.0,
-        high=10.0,
-        read_only=True,
-    )
-    stribeck: tuple[float, ...] = joint_numbers(
-        "Share by which static friction exceeds Coulomb friction. Empty: 0."
-    )
-    stribeck_speed: float = parameter(
-        0.05, "Speed at which half of this share is left.", unit="rad/s or m/s", low=1e-4, high=10.0
-    )
-    load_friction: tuple[float, ...] = joint_numbers(
-        "Friction over the torque of gravity and disturbances, which adds to Coulomb friction. "
-        "Empty: 0."
-    )
-    joint_stops: bool = parameter(
-        True, "Simulate stiff stops at the position limits of the description.", read_only=True
-    )
-    stop_time: float = parameter(
-        0.01, "Time constant of the joint stops.", unit="s", low=1e-3, high=1.0, read_only=True
     )
     contact_planes: tuple[float, ...] = parameter(
         (),
@@ -141,21 +96,6 @@ class SimulatorSettings(RobotSettings):
         read_only=True,
         constraints="Four finite numbers for each plane; no normal is zero.",
     )
-    contact_stiffness: float = parameter(
-        1e4, "Stiffness of the planes.", unit="N/m", low=1.0, high=1e7, read_only=True
-    )
-    contact_damping: float = parameter(
-        100.0, "Damping of the planes.", unit="N s/m", low=0.0, high=1e5, read_only=True
-    )
-    contact_links: tuple[str, ...] = parameter(
-        (),
-        "Links whose origins touch the planes. Empty: the tool or hand of each branch.",
-        once="link",
-        read_only=True,
-    )
-    limit_efforts: bool = parameter(
-        True, "Limit the efforts of motors to the effort limits of the description.", read_only=True
-    )
     initial_positions: tuple[float, ...] = joint_numbers(
         "Positions at the start and after ~/reset. Empty: bent, half a radian from the middle of "
         "each range, at most a quarter of the range.",
@@ -163,39 +103,15 @@ class SimulatorSettings(RobotSettings):
         signed=True,
         read_only=True,
     )
-    initial_velocities: tuple[float, ...] = joint_numbers(
-        "Velocities at the start and after ~/reset. Empty: zero.",
-        unit="rad/s or m/s",
-        signed=True,
-        read_only=True,
-    )
     brakes: bool = parameter(
         True,
-        "Brakes hold the robot at the start and after ~/reset, unless it has initial_velocities, "
-        "until the commands carry it or ~/brakes releases it.",
-    )
-    command_timeout: float = parameter(
-        0.0,
-        "Simulated time without a valid command after which all efforts are zero. 0: the last "
-        "command holds indefinitely, as that of a forward_command_controller does.",
-        unit="s",
-        low=0.0,
-        high=3600.0,
-    )
-    disturbance_duration: float = parameter(
-        0.2,
-        "Simulated time for which a wrench on ~/disturbance acts, unless another replaces it.",
-        unit="s",
-        low=1e-3,
-        high=3600.0,
+        "Brakes hold the robot at the start and after ~/reset, until the commands carry it or "
+        "~/brakes releases it.",
     )
     publish_clock: bool = parameter(
         False,
         "Publish simulated time on /clock, from zero, and stamp joint states with it.",
         read_only=True,
-    )
-    publish_description: bool = parameter(
-        True, "Publish the URDF on robot_description, latched.", read_only=True
     )
 
     def __post_init__(self) -> None:
@@ -207,8 +123,7 @@ class SimulatorSettings(RobotSettings):
                 f"be given, and not both; {given}"
             )
         check_gravity("gravity", self.gravity)
-        for name in NOT_NEGATIVE:
-            checks.not_negative(name, getattr(self, name))
+        checks.not_negative("joint_damping", self.joint_damping)
 
 
 def for_each(name: str, values: tuple[float, ...], n: int) -> checks.FloatArray | None:
@@ -250,7 +165,6 @@ SIMULATOR_NODE = Interface(
             "std_msgs/msg/String",
             "The given URDF.",
             LATCHED,
-            condition="publish_description",
         ),
         Topic(
             "~/contact",

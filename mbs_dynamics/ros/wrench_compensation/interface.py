@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.environment import LARGEST_GRAVITY, check_gravity
 from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.ros.interface import (
     DESCRIPTION,
     DIAGNOSTICS,
@@ -18,8 +18,8 @@ from mbs_dynamics.ros.interface import (
     JOINT_STATES,
     PAYLOAD,
     SENSOR_DATA,
+    DescriptionSettings,
     Interface,
-    SensedSettings,
     Service,
     Topic,
 )
@@ -27,7 +27,7 @@ from mbs_dynamics.settings import parameter
 
 
 @dataclass(frozen=True)
-class WrenchCompensationSettings(SensedSettings):
+class WrenchCompensationSettings(DescriptionSettings):
     """Values of the parameters of wrench_compensation_node. Raises ArgumentError."""
 
     sensor_frame: str = parameter(
@@ -56,6 +56,13 @@ class WrenchCompensationSettings(SensedSettings):
         "written by ~/fit. Empty: none.",
         read_only=True,
     )
+    gravity: tuple[float, float, float] = parameter(
+        (0.0, 0.0, -9.81),
+        "Free-fall acceleration in the axes of the URDF's root link. ~/gravity replaces it; the "
+        "latest setting wins.",
+        unit="m/s^2",
+        constraints=f"Three finite numbers, a length of at most {LARGEST_GRAVITY:g}.",
+    )
     use_imu: bool = parameter(
         False,
         "Take gravity from the topic imu in place of the parameter gravity. An imu on the sensor "
@@ -67,14 +74,6 @@ class WrenchCompensationSettings(SensedSettings):
         "Subtract the inertial forces of the tool as well. Accelerations are differences of joint "
         "velocities; without velocities nothing is published.",
         constraints="Needs cutoff above 0.",
-    )
-    tool_inertia: tuple[float, ...] = parameter(
-        (),
-        "ixx, ixy, ixz, iyy, iyz, izz of the tool about its centre of mass, in the axes of the "
-        "sensor, for inertial. Empty: zero.",
-        unit="kg m^2",
-        type="double_array",
-        constraints="Empty, or six numbers of a physically possible inertia.",
     )
     cutoff: float = parameter(
         0.0,
@@ -91,21 +90,6 @@ class WrenchCompensationSettings(SensedSettings):
         type="double_array",
         constraints="No number, or six positive ones.",
     )
-    zero_time: float = parameter(
-        1.0,
-        "Time over which the output goes linearly to its new value after ~/zero, ~/fit and a new "
-        "payload.",
-        unit="s",
-        low=0.0,
-        high=60.0,
-    )
-    max_stamp_difference: float = parameter(
-        0.1,
-        "Largest difference of the time stamps of wrenches and joint_states. 0: not checked.",
-        unit="s",
-        low=0.0,
-        high=10.0,
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -113,7 +97,8 @@ class WrenchCompensationSettings(SensedSettings):
             raise ArgumentError("sensor_frame is not set; valid is the link of the sensor")
         if self.inertial and self.cutoff == 0.0:
             raise ArgumentError("inertial needs cutoff above 0, such as 20 Hz; got 0")
-        _ = self.wrench_limits, self.inertia_at_com  # or an error
+        check_gravity("gravity", self.gravity)
+        _ = self.wrench_limits  # or an error
 
     @property
     def wrench_limits(self) -> FloatArray:
@@ -124,17 +109,6 @@ class WrenchCompensationSettings(SensedSettings):
         if (limits <= 0.0).any():
             raise ArgumentError(f"limits must be positive; got {limits.tolist()}")
         return limits[[3, 4, 5, 0, 1, 2]]
-
-    @property
-    def inertia_at_com(self) -> FloatArray:
-        """The tensor (3, 3) of the tool about its centre of mass in kg m^2."""
-        given = self.tool_inertia or (0.0,) * 6
-        xx, xy, xz, yy, yz, zz = checks.numbers("tool_inertia", given, (6,)).tolist()
-        inertia = Inertia.from_com(1.0, (0, 0, 0), [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        violations = inertia.violations()
-        if violations:
-            raise ArgumentError(f"tool_inertia is {list(given)}: {violations[0]}")
-        return inertia.tensor_at_com
 
 
 WRENCH, TRIGGER = "geometry_msgs/msg/WrenchStamped", "std_srvs/srv/Trigger"

@@ -18,9 +18,7 @@ ARM = mbs.Model.from_urdf(robot_path("arm7"))
 HEAVY = ARM.with_payload("tool", 2.0, (0.0, 0.0, 0.05))
 Q = np.array([0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4])
 EXTERNAL = np.linspace(-2.0, 3.0, 7)
-SETTINGS = DynamicsSettings(
-    publish_external_torques=True, publish_tool_wrench=True, observer_gain=50.0
-)
+SETTINGS = DynamicsSettings(publish=("external_torques", "tool_wrench"), observer_gain=50.0)
 
 
 def heard(contact, robot, efforts, messages, start):
@@ -71,7 +69,7 @@ def test_joints_without_effort_are_left_out():
 
 def test_the_wrench_is_computed_for_those_who_ask():
     contact = Contact()
-    asked = SETTINGS.changed({"publish_tool_wrench": False})
+    asked = SETTINGS.changed({"publish": ("external_torques",)})
     heard(contact, Robot(ARM, asked), held(ARM), 3, 10**9)
     assert contact.torques is not None
     assert contact.wrench is None

@@ -16,14 +16,14 @@ from mbs_dynamics.control.joint_input import Rejection
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros import messages
-from mbs_dynamics.ros.dynamics import outputs
+from mbs_dynamics.ros.dynamics import publishers
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import ModelManager
 from mbs_dynamics.ros.performance import InputStatistics
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 ARM7 = robot_path("arm7").read_text(encoding="utf-8")
-OBSERVING = DynamicsSettings(publish_external_torques=True)
+OBSERVING = DynamicsSettings(publish=("external_torques",))
 
 
 def parts(status):
@@ -61,16 +61,16 @@ def test_input_that_is_good_stale_rejected_inactive_or_without_velocities(
 
 def test_models_that_are_missing_in_force_or_refused():
     manager = ModelManager(DynamicsSettings())
-    level, message, values = parts(outputs.model_status(manager, {}))
+    level, message, values = parts(publishers.model_status(manager, {}))
     assert (level, values) == (WARN, {})
     assert manager.describe(ARM7)
-    level, message, values = parts(outputs.model_status(manager, {}))
+    level, message, values = parts(publishers.model_status(manager, {}))
     assert level == OK
     assert "'arm7'" in message
     assert (values["joints"], values["payloads"]) == ("7", "none")
     with pytest.raises(MbsError):
         manager.describe("<robot/>")
-    level, message, values = parts(outputs.model_status(manager, {}))
+    level, message, values = parts(publishers.model_status(manager, {}))
     assert level == ERROR
     assert values["model"] == "arm7"
 
@@ -80,7 +80,7 @@ def test_efforts_show_external_torques_and_how_much_of_the_wrench_is_observed(ob
     wrench = ToolWrench(np.ones(6), observed, 0.25)
     torques = np.array([2.0, -3.5])
     contact = SimpleNamespace(joints=("joint1", "joint3"), torques=torques, wrench=wrench)
-    found, _, values = parts(outputs.effort_status(OBSERVING, contact, "", 1))
+    found, _, values = parts(publishers.effort_status(OBSERVING, contact, "", 1))
     assert found == level
     assert values == {
         "external torques of": "joint1, joint3",
@@ -89,6 +89,8 @@ def test_efforts_show_external_torques_and_how_much_of_the_wrench_is_observed(ob
         "smallest singular value": "0.25",
     }
     contact = SimpleNamespace(joints=(), torques=None, wrench=None)
-    found, message, values = parts(outputs.effort_status(OBSERVING, contact, "no effort of a", 1))
+    found, message, values = parts(
+        publishers.effort_status(OBSERVING, contact, "no effort of a", 1)
+    )
     assert (found, message) == (WARN, "no effort of a")
     assert values == {"external torques of": "none"}

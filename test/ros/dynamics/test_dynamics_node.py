@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import signal
-from functools import partial
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from rcl_interfaces.srv import ListParameters
 from robots import robot
 from ros_bench import NodeProcess, Probe, about, jacobian_of, twist_of
 from ros_reference import Reference
-from std_srvs.srv import Trigger
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
@@ -85,7 +83,10 @@ def test_outputs_equal_pinocchio_in_all_representations(own):
 
 
 @started_with(
-    **{"frame_prefix": "left/", "publish_velocities": True, "publish_center_of_mass": True},
+    **{
+        "frame_prefix": "left/",
+        "publish": ["gravity_torques", "twists", "jacobians", "velocities", "center_of_mass"],
+    },
     **{"bodies": "[tool]", "loads.tool": "[1.5, 0.0, 0.02, 0.05]"},
 )
 def test_messages_say_what_they_are(own):
@@ -201,43 +202,8 @@ def test_gravity_and_outputs_change_at_run_time(own):
     assert own.set(gravity=[0.0, 0.0, -9.81]) == ""
     np.testing.assert_allclose(torques(), mbs.gravity_torques(MODEL, Q), **CLOSE)
     own.until(lambda: publishers() == [1, 1, 1, 1, 0])
-    assert own.set(publish_bias_torques=False, publish_jacobians=False, bodies=["link7"]) == ""
+    assert own.set(publish=["gravity_torques", "twists"], bodies=["link7"]) == ""
     own.until(lambda: publishers() == [1, 0, 0, 0, 1])
-
-
-# -- outputs on request ----------------------------------------------------------------------------
-
-
-@started_with(robot_description_file=FILE, estimate_payload=True, tool_body="tool")
-def test_a_load_is_estimated_from_still_poses_and_not_applied(own):
-    own.hear("payload_estimate", "gravity_torques")
-    loaded = MODEL.with_payload("tool", 1.5, (0.01, -0.02, 0.06))
-
-    def take(once=True):  # asked again, it would take a pose twice
-        return own.call(Trigger, "payload_estimate/take", Trigger.Request(), once=once)
-
-    own.send(JOINTS, Q, QD)
-    own.until(lambda: "stand still for 0.5 s" in take(once=False).message)
-    rng = np.random.default_rng(1)
-    for q in 0.5 * rng.uniform(MODEL.lower, MODEL.upper, (4, 7)):
-        own.answer(["gravity_torques"], JOINTS, q, QD)  # a motion ends the pose before
-        tau, said = mbs.gravity_torques(loaded, q), []
-
-        def taken(said=said):
-            said.append(take())
-            return said[-1].success
-
-        still = partial(own.send, JOINTS, q, np.zeros(7), efforts=tau)
-        own.until(taken, again=still, every=0.02)
-    assert "4 pose(s) taken: 1.500" in said[-1].message
-    own.until(lambda: "payload_estimate" in own.latest)
-    load = own.latest["payload_estimate"]
-    assert load.header.frame_id == "tool"
-    com = [load.inertia.com.x, load.inertia.com.y, load.inertia.com.z]
-    np.testing.assert_allclose([load.inertia.m, *com], [1.5, 0.01, -0.02, 0.06], atol=1e-6)
-    (tau,) = own.answer(["gravity_torques"], JOINTS, Q)
-    np.testing.assert_allclose(tau.effort, mbs.gravity_torques(MODEL, Q), rtol=1e-10)
-    assert own.call(Trigger, "payload_estimate/restart", Trigger.Request()).success
 
 
 # -- lifecycle and end -----------------------------------------------------------------------------

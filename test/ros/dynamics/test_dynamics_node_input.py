@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages that the dynamics node answers, rejects or warns of.
 
-Its time, publishers and subscriptions are replaced, as for a recorded bag; no message is sent.
+Its time, publishers and subscriptions are replaced; no message is sent.
 """
 
 from __future__ import annotations
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +16,6 @@ pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.parameter import Parameter
-from rclpy.serialization import serialize_message
 from ros_bench import NodeProcess, Probe, wrench_of
 from sensor_msgs.msg import Imu, JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -22,8 +23,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 import mbs_dynamics as mbs
 from mbs_dynamics.compiler import BACKENDS, call_mechanism
 from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.dynamics_node import DynamicsNode
 from mbs_dynamics.ros.messages import stamp_of, time_of
-from mbs_dynamics.ros.replay import ReplayNode
 
 pytestmark = pytest.mark.usefixtures("ros")
 
@@ -35,6 +36,34 @@ QD = np.array([0.5, -0.2, 0.8, -1.0, 1.5, -0.7, 0.3])
 SECOND = 10**9
 
 
+class IsolatedNode(DynamicsNode):
+    """The node with callbacks in place of topics, and a clock that the test advances."""
+
+    def __init__(self, write, **options):
+        self.now, self.callbacks, self.write = 100 * SECOND, {}, write
+        super().__init__(**options)
+
+    def steady_time(self):
+        return 1e-9 * self.now
+
+    def stamp_now(self):
+        return time_of(self.now)
+
+    def advertise(self, declared, name=""):
+        topic = name or declared
+        return SimpleNamespace(
+            publish=lambda one: self.write(self.resolve_topic_name(topic), one),
+            get_subscription_count=lambda: 1,
+        )
+
+    def subscribe(self, declared, callback, name=""):
+        self.callbacks[self.resolve_topic_name(name or declared)] = callback
+        return super().subscribe(declared, callback, name)
+
+    def destroy_publisher(self, publisher):
+        return isinstance(publisher, SimpleNamespace) or super().destroy_publisher(publisher)
+
+
 class Bench:
     """The node, what it publishes, and a clock that a message advances by 10 ms."""
 
@@ -42,16 +71,15 @@ class Bench:
         self.published = {}
         given = {"robot_description_file": str(robot_path("arm7"))} | values
         overrides = [Parameter(name, value=value) for name, value in given.items()]
-        self.node = ReplayNode(self.write, namespace="input", parameter_overrides=overrides)
-        self.node.now = 100 * SECOND
+        self.node = IsolatedNode(self.write, namespace="input", parameter_overrides=overrides)
         assert self.node.start()
 
-    def write(self, topic, kind, message, when):
+    def write(self, topic, message):
         short = topic.removeprefix("/input/").removeprefix("dynamics_node/")
         self.published.setdefault(short, []).append(message)
 
     def receive(self, topic, message):
-        self.node.callbacks[f"/input/{topic}"](serialize_message(message))
+        self.node.callbacks[f"/input/{topic}"](message)
 
     def send(self, q=Q, qd=QD, names=JOINTS, stamp=None, pause=SECOND // 100, efforts=()):
         """Send a state; return the topics on which it was answered."""
@@ -61,7 +89,7 @@ class Bench:
         message.effort = list(efforts)
         message.header.stamp = time_of(self.node.now if stamp is None else stamp)
         self.receive("joint_states", message)
-        return set(self.published)
+        return {name for name in self.published if not name.endswith("_throttle")}
 
     def status(self, part):
         """Return level, message and values of the diagnostics."""
@@ -168,12 +196,15 @@ def test_absent_velocities_are_not_taken_for_zero(bench, velocities):
     np.testing.assert_allclose(bench.torques("bias_torques"), expected, rtol=1e-9)
 
 
-def test_rates_of_answers_and_of_markers_are_limited(asked):
-    bench = asked(max_rate=20.0, publish_markers=True)
+def test_rates_of_answers_and_of_displays_are_limited(asked):
+    bench = asked(max_rate=20.0)
     answered, drawn = 0, 0
     for _ in range(100):  # a second
         bench.send()
-        answered, drawn = answered + bool(bench.published), drawn + ("markers" in bench.published)
+        answered, drawn = (
+            answered + bool(bench.published),
+            drawn + ("gravity_torques_throttle" in bench.published),
+        )
     assert answered == pytest.approx(20, abs=1)
     assert drawn == pytest.approx(20, abs=1)
     assert bench.status("input")[2]["skipped by max_rate"] == str(100 - answered)
@@ -181,7 +212,7 @@ def test_rates_of_answers_and_of_markers_are_limited(asked):
     drawn = 0
     for _ in range(100):
         assert bench.send() >= ALL
-        drawn += "markers" in bench.published
+        drawn += "gravity_torques_throttle" in bench.published
     assert drawn == pytest.approx(30, abs=1)
 
 
@@ -189,7 +220,7 @@ def test_rates_of_answers_and_of_markers_are_limited(asked):
 
 
 def test_a_push_shows_and_joints_without_effort_are_said(asked):
-    wanted = {"publish_external_torques": True, "publish_tool_wrench": True, "tool_body": "tool"}
+    wanted = {"publish": ["external_torques", "tool_wrench"], "tool_body": "tool"}
     bench, push = asked(observer_gain=100.0, **wanted), np.array([0.3, -0.2, 0.5, 10.0, -6.0, 4.0])
     external = mbs.jacobian(MODEL, Q, "tool", representation="body_fixed").T @ push
     held = mbs.gravity_torques(MODEL, Q) - external  # what the drives exert in equilibrium
@@ -207,7 +238,7 @@ def test_a_push_shows_and_joints_without_effort_are_said(asked):
 
 
 def test_desired_points_and_trajectories_are_answered_and_malformed_ones_refused(asked):
-    bench, qdd = asked(publish_desired_torques=True), np.linspace(1.0, -1.0, 7)
+    bench, qdd = asked(publish=["desired_torques"]), np.linspace(1.0, -1.0, 7)
 
     def point(q=Q, qd=QD, qdd=qdd):
         values = {"positions": q, "velocities": qd, "accelerations": qdd}

@@ -17,7 +17,9 @@ pytestmark = pytest.mark.backend_independent
     ("changes", "named"),
     [
         ({"representation": "hybird"}, "'hybird'.*'hybrid'"),
-        ({"representation": "mixed"}, "publish_twists"),
+        ({"representation": "mixed"}, "twists in publish"),
+        ({"publish": ("twist",)}, "publish has 'twist'.*valid are gravity_torques"),
+        ({"publish": ("tool_wrench",), "floating_base": True}, "floating_base.*tool_wrench"),
         ({"bodies": ("a", "b", "a")}, "bodies.*: a"),
         ({"gravity": (0.0, 0.0)}, "gravity has shape"),
         ({"gravity": (0.0, 0.0, np.nan)}, "gravity must be finite"),
@@ -40,7 +42,7 @@ def test_bad_settings_are_refused_by_name(changes, named):
 
 def test_mixed_is_for_jacobians_only_and_auto_publishes_body_fixed():
     assert DynamicsSettings().body_representation == "hybrid"
-    mixed = DynamicsSettings(representation="mixed", publish_twists=False)
+    mixed = DynamicsSettings(representation="mixed", publish=("jacobians",))
     assert mixed.body_representation == "mixed"
     assert DynamicsSettings(representation="auto").body_representation == "body_fixed"
 
@@ -48,10 +50,10 @@ def test_mixed_is_for_jacobians_only_and_auto_publishes_body_fixed():
 def test_results_that_need_velocities_and_efforts():
     plain = DynamicsSettings()
     assert plain.needing_velocity == ("bias torques", "twists")
-    assert plain.changed({"publish_bias_torques": False}).needing_velocity == ("twists",)
+    assert plain.changed({"publish": ("twists",)}).needing_velocity == ("twists",)
     assert (plain.needs_effort, plain.observed) == (False, ())
-    assert plain.changed({"publish_energy": True}).needs_effort
-    assert plain.changed({"publish_tool_wrench": True}).observed
+    assert plain.changed({"publish": ("energy",)}).needs_effort
+    assert plain.changed({"publish": ("tool_wrench",)}).observed
     assert not plain.changed({"joint_wrenches": ("a",)}).needs_effort
 
 

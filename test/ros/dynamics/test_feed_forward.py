@@ -74,7 +74,7 @@ def test_without_a_measurement_of_the_other_joints_a_point_is_refused():
 
 def test_the_answer_is_the_inverse_dynamics_of_the_desired_joints():
     model = mbs.Model.from_urdf(robot_path("arm7"))
-    settings = DynamicsSettings(publish_desired_torques=True, desired_joints=("joint4", "joint2"))
+    settings = DynamicsSettings(publish=("desired_torques",), desired_joints=("joint4", "joint2"))
     desired = DesiredTorques(Robot(model, settings))
     measured = np.linspace(-1.0, 1.0, 7)
     q, qd, qdd = measured.copy(), np.zeros(7), np.zeros(7)
@@ -100,7 +100,7 @@ def test_the_answer_is_the_inverse_dynamics_of_the_desired_joints():
 )
 def test_bad_trajectories_are_refused_as_a_whole(names, points, kind, said):
     model = mbs.Model.from_urdf(robot_path("arm7"))
-    desired = DesiredTorques(Robot(model, DynamicsSettings(publish_desired_torques=True)))
+    desired = DesiredTorques(Robot(model, DynamicsSettings(publish=("desired_torques",))))
     rejection = desired.answers(names, points, np.zeros(7))
     assert rejection.kind == kind
     assert said in rejection.reason
@@ -109,10 +109,10 @@ def test_bad_trajectories_are_refused_as_a_whole(names, points, kind, said):
 
 def test_controller_states_need_their_messages(monkeypatch):
     monkeypatch.setitem(sys.modules, "control_msgs.msg", None)  # as if it were not installed
-    asked = DynamicsSettings(publish_desired_torques=True, controller_state="jtc/controller_state")
+    asked = DynamicsSettings(publish=("desired_torques",), controller_state="jtc/controller_state")
     with pytest.raises(ArgumentError, match="control_msgs"):
         check_feed_forward(asked)
-    check_feed_forward(asked.changed({"publish_desired_torques": False}))
+    check_feed_forward(asked.changed({"publish": ()}))
 
 
 def test_controller_states_are_answered_with_their_joints_and_stamp(monkeypatch):
@@ -126,7 +126,7 @@ def test_controller_states_are_answered_with_their_joints_and_stamp(monkeypatch)
         subscribe=lambda declared, hear, name="": topics.update({name or declared: hear}),
         warn=lambda *line: warned.append(line),
     )
-    asked = DynamicsSettings(publish_desired_torques=True, controller_state="jtc/controller_state")
+    asked = DynamicsSettings(publish=("desired_torques",), controller_state="jtc/controller_state")
     model = mbs.Model.from_urdf(robot_path("arm7"))
     robot = Robot(model, asked)
     feed = FeedForward(node, lambda: robot, lambda: Q)

@@ -20,9 +20,9 @@ from waiting import TIMEOUT
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.contact import Contact
-from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
-from mbs_dynamics.ros.dynamics.outputs import Outputs
-from mbs_dynamics.ros.dynamics.results import OUTPUTS
+from mbs_dynamics.ros.dynamics.interface import PUBLISHED, DynamicsSettings
+from mbs_dynamics.ros.dynamics.outputs import OUTPUTS
+from mbs_dynamics.ros.dynamics.publishers import Outputs
 from mbs_dynamics.ros.dynamics.robot import Robot
 from mbs_dynamics.ros.dynamics_node import DynamicsNode
 from mbs_dynamics.ros.node_base import message_type
@@ -31,10 +31,10 @@ pytestmark = pytest.mark.usefixtures("ros")
 
 MODEL = mbs.Model.from_urdf(robot_path("arm7"))
 Q, QD = np.full(7, 0.3), np.full(7, 0.2)
-NOTHING = {one.asked_by: False for one in OUTPUTS if one.default}
+NOTHING = {"publish": ()}
 NAMED = {"bodies": ("link7", "tool"), "tool_body": "tool"}
 EACH = {one.name: one for one in OUTPUTS}
-ASKED = {one.asked_by: True for one in OUTPUTS if not one.parameter}
+ASKED = {"publish": PUBLISHED}
 
 
 class PublishersOnly:
@@ -65,7 +65,8 @@ def arranged(**asked):
 )  # which needs a floating base
 def test_an_output_alone_has_its_topics_and_messages_of_its_type(name):
     one = EACH[name]
-    asked = {one.asked_by: ("joint6", "flange_joint") if name == "joint_wrenches" else True}
+    joints = {"joint_wrenches": ("joint6", "flange_joint")}
+    asked = joints if name == "joint_wrenches" else {"publish": (name,)}
     robot, outputs, node = arranged(**asked)
     owners = {"<body>": ("link7", "tool"), "<joint>": ("joint6", "flange_joint")}
     group, _, placeholder = one.topic.partition("/")
@@ -75,7 +76,7 @@ def test_an_output_alone_has_its_topics_and_messages_of_its_type(name):
     contact = SimpleNamespace(
         joints=("joint2", "joint5"), torques=np.ones(2), wrench=SimpleNamespace(W=np.arange(6.0))
     )
-    for qd, known in ((QD, True), (None, one.observed or not one.velocity)):
+    for qd, known in ((QD, True), (None, one.observed or not one.needs_velocity)):
         ready = outputs.filled(Time(sec=1), robot.evaluate(reading(Q, qd)), contact, display=True)
         assert {publisher.topic for publisher, _ in ready} == (set(topics) if known else set())
         assert {type(message) for _, message in ready} <= {message_type(one.type)}

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from readings import reading
+from readings import formed, reading
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
@@ -57,27 +57,23 @@ def kept_by(made):
 @pytest.mark.parametrize("algorithm", mbs.REPRESENTATIONS)
 def test_the_algorithm_changes_the_recursions_and_no_result(algorithm):
     """Every result that takes the algorithm is asked for."""
-    asked = {"publish_mass_matrix": True, "publish_energy": True, "publish_external_torques": True}
+    asked = {"publish": (*DynamicsSettings().publish, "mass_matrix", "energy", "external_torques")}
     plain, other = manager(**asked), manager(algorithm=algorithm, **asked)
     q, qd, tau = np.random.default_rng(1).uniform(-1.0, 1.0, (3, 7))
     at = reading(q, qd, tau)
     found, expected = other.robot.evaluate(at), plain.robot.evaluate(at)
     for name in ("gravity_torques", "bias_torques", "mass_matrix", "energy", "twists"):
-        x, y = found[name], expected[name]
+        x, y = formed(found, name), formed(expected, name)
         np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-11, err_msg=name)
     for x, y in zip(found.momentum, expected.momentum, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-11)
     qdd = np.ones(7)
     torques = plain.robot.torques_for(q, qd, qdd)
     np.testing.assert_allclose(other.robot.torques_for(q, qd, qdd), torques, rtol=1e-11)
-    cost, auto = other.robot.cost(q), plain.robot.cost(q)
-    assert (cost["operations"] == auto["operations"]) == (algorithm == "body_fixed")
-    assert float(cost["evaluation time [us]"]) > 0.0
 
 
 EXTRAS = {
-    "publish_mass_matrix": True,
-    "publish_energy": True,
+    "publish": (*DynamicsSettings().publish, "mass_matrix", "energy"),
     "joint_wrenches": ("joint2", "flange_joint", "joint6"),
 }
 
@@ -88,11 +84,11 @@ def test_without_efforts_there_is_no_power():
     lacking = Efforts(np.where(np.arange(7) == 2, np.nan, 0.0), "no effort of joint3")
     for efforts, said in ((lacking, "no effort of joint3"), (None, "holds no efforts")):
         found = made.robot.evaluate(reading(q, q, efforts))
-        assert len(found["energy"]) == 2
+        assert len(formed(found, "energy")) == 2
         assert said in found.missing
     found = made.robot.evaluate(reading(q, None))
     assert found["mass_matrix"] is not None
-    assert found["energy"] is None
+    assert formed(found, "energy") is None
     assert found["joint_wrenches"] is None
 
 
@@ -149,7 +145,7 @@ def test_code_that_differs_from_the_equations_leaves_the_robot_in_force(monkeypa
 def test_the_comparison_with_the_equations_takes_no_negative_masses():
     """The center of mass, in the same kernel, cannot be computed with them."""
     light = PENDULUM.replace('<mass value="2"/>', '<mass value="0.001"/>')
-    made = manager(light, publish_center_of_mass=True)
+    made = manager(light, publish=("center_of_mass",))
     made.set_load(LinkLoad("rod", 1.0, (0.0, 0.0, -0.5), NO_INERTIA))
     assert made.robot.model.total_mass == pytest.approx(1.001)
     found = results(made)["center_of_mass"]
@@ -188,8 +184,7 @@ def test_gravity_is_in_the_axes_of_the_description_whatever_the_root(gravity):
 
 ALL = {
     **EXTRAS,
-    "publish_external_torques": True,
-    "publish_tool_wrench": True,
+    "publish": (*EXTRAS["publish"], "external_torques", "tool_wrench"),
     "bodies": ("link4", "tool"),
     "tool_body": "link6",
 }
@@ -198,7 +193,8 @@ ALL = {
 @pytest.mark.parametrize("representation", [*mbs.REPRESENTATIONS, "auto"])
 def test_one_kernel_gives_what_separate_ones_give(representation):
     twists = representation != "mixed"
-    made = manager(**ALL, representation=representation, publish_twists=twists)
+    published = [one for one in ALL["publish"] if twists or one != "twists"]
+    made = manager(**ALL | {"representation": representation, "publish": tuple(published)})
     made.set_gravity(LinkGravity("", (1.0, 2.0, -9.0)))
     made.set_load(LinkLoad("tool", 2.0, (0.0, 0.1, 0.05), NO_INERTIA))
     model = mbs.Model.from_urdf(ARM7).with_gravity((1.0, 2.0, -9.0))
@@ -208,24 +204,24 @@ def test_one_kernel_gives_what_separate_ones_give(representation):
     rep = "body_fixed" if representation == "auto" else representation
     g, M = mbs.gravity_torques(model, q), mbs.mass_matrix(model, q)
     close = partial(np.testing.assert_allclose, rtol=1e-12, atol=1e-12)
-    close(found["gravity_torques"], g)
-    close(found["bias_torques"], mbs.bias_torques(model, q, qd))
+    close(formed(found, "gravity_torques"), g)
+    close(formed(found, "bias_torques"), mbs.bias_torques(model, q, qd))
     for k, body in enumerate(ALL["bodies"]):
         J = mbs.jacobian(model, q, body, representation=rep)
-        close(found["jacobians"][k], J)
+        close(found[f"jacobian_{k}"], J)
         if twists:
             close(found["twists"][k], J @ qd)
     assert (found["twists"] is not None) == twists
     close(found["mass_matrix"], M)
     energies = mbs.kinetic_energy(model, q, qd), mbs.potential_energy(model, q), tau @ qd
-    close(found["energy"], energies)
+    close(formed(found, "energy"), energies)
     W = mbs.joint_wrenches(model, q, qd, np.zeros(7), representation="body_fixed")
     close(found["joint_wrenches"][[0, 2]], W[[1, 5]])
     at_sensor = mbs.joint_wrenches(model, q, qd, np.zeros(7), joints=["flange_joint"])
     close(found["joint_wrenches"][1], at_sensor[0])
     close(found.momentum.p, M @ qd)
     close(found.momentum.rate, mbs.coriolis_matrix(model, q, qd).T @ qd - g)
-    close(found.tool_jacobian, mbs.jacobian(model, q, "link6", representation="body_fixed"))
+    close(found["tool_jacobian"], mbs.jacobian(model, q, "link6", representation="body_fixed"))
 
 
 def test_all_that_a_message_takes_is_one_kernel():
@@ -266,7 +262,7 @@ def test_gravity_and_load_wait_for_a_robot_and_survive_a_new_one():
         made.describe(text)
         found = results(made, q=0.0, qd=0.0)
         np.testing.assert_allclose(
-            found["gravity_torques"], [-2.0 * (2 * 0.5 + 3 * 1.0)], rtol=1e-12
+            formed(found, "gravity_torques"), [-2.0 * (2 * 0.5 + 3 * 1.0)], rtol=1e-12
         )
         assert made.remarks == []
 
@@ -306,10 +302,10 @@ def test_what_a_new_robot_cannot_keep_is_said():
 )
 def test_bad_loads_are_refused(load, said):
     made = manager(PENDULUM)
-    before = results(made)["gravity_torques"]
+    before = formed(results(made), "gravity_torques")
     with pytest.raises(MbsError, match=said):
         made.set_load(load)
-    np.testing.assert_array_equal(results(made)["gravity_torques"], before)
+    np.testing.assert_array_equal(formed(results(made), "gravity_torques"), before)
 
 
 def test_other_settings_act_on_the_robot_in_force():
@@ -319,7 +315,7 @@ def test_other_settings_act_on_the_robot_in_force():
     assert made.robot.model is model
     assert made.robot.bodies == ("link6", "tool")
     found = results(made)
-    assert len(found["jacobians"]) == 2
+    assert found["jacobian_1"] is not None
     made.check(made.settings)
     with pytest.raises(UnknownBodyError):
         made.check(made.settings.changed({"bodies": ("elbow",)}))

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from robots import robot
@@ -16,10 +18,11 @@ from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.simulator.interface import SimulatorSettings
 from mbs_dynamics.ros.simulator.world import World, damping_of_drives
 
-ARM = mbs.Model.from_urdf(robot_path("arm7"))
+TEXT = robot_path("arm7").read_text(encoding="utf-8")
+ARM = mbs.Model.from_urdf(re.sub(r'friction="[^"]*"', 'friction="0"', TEXT))
 N = ARM.n
 START = (0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4)
-FREE = {"joint_damping": (0.0,), "joint_friction": (0.0,), "joint_stops": False}
+FREE = {"joint_damping": (0.0,)}
 PENDULUM = """<robot name="pendulum"><link name="ceiling"/>
   <link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>
     <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
@@ -32,7 +35,7 @@ PENDULUM = """<robot name="pendulum"><link name="ceiling"/>
 
 
 def settings(**changes):
-    given = {"brakes": False, "drive_damping": 0.0} | changes
+    given = {"brakes": False} | changes
     return SimulatorSettings(robot_description="<robot/>", **given)
 
 
@@ -56,9 +59,8 @@ def test_gravity_torques_hold_the_robot_where_it_is():
     assert simulated.periods == 1000
 
 
-@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "rk4"])
-def test_it_comes_to_rest_on_its_stops(integrator):
-    simulated = world(integrator=integrator)
+def test_it_comes_to_rest_on_its_stops():
+    simulated = world()
     q, qd = run(simulated, 8.0)
     upper = np.array([joint.limits.upper for joint in ARM.joints])
     lower = np.array([joint.limits.lower for joint in ARM.joints])
@@ -72,8 +74,7 @@ def test_it_starts_where_it_is_told_and_bent_within_the_limits_otherwise():
     assert world(model).state.tolist() == [[1.75], [0.0]]
     endless = mbs.Model.from_urdf(PENDULUM.replace('"revolute"', '"continuous"'))
     assert world(endless).state.tolist() == [[0.5], [0.0]]
-    told = world(model, initial_positions=(0.3,), initial_velocities=(-2.0,))
-    assert told.state.tolist() == [[0.3], [-2.0]]
+    assert world(model, initial_positions=(0.3,)).state.tolist() == [[0.3], [0.0]]
 
 
 @pytest.mark.parametrize("name", ["arm7", "ur5_robot.urdf", "panda.urdf"])
@@ -98,10 +99,7 @@ def test_brakes_hold_a_robot_until_commands_carry_it(name):
     q, _ = run(simulated, 0.5, lambda state: mbs.gravity_torques(model, state[0]))
     np.testing.assert_allclose(q, start, atol=1e-9)
     # a load that the commands do not know of
-    simulated.hang(
-        LinkLoad(tools(model)[0], 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3))),
-        simulated.loaded(LinkLoad(tools(model)[0], 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3)))),
-    )
+    simulated.hang(LinkLoad(tools(model)[0], 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3))))
     assert not simulated.carried(mbs.gravity_torques(model, q))
     simulated.brake(True)
     np.testing.assert_array_equal(simulated.state[1], 0.0)
@@ -111,73 +109,36 @@ def test_brakes_hold_a_robot_until_commands_carry_it(name):
     np.testing.assert_array_equal(simulated.state[0], start)
 
 
-def test_brakes_of_joints_that_nobody_commands_go_on_holding_them():
+def test_joints_that_nobody_commands_are_held():
     model = mbs.Model.from_urdf(robot("tiago_no_hand.urdf"))
     joints = tuple(name for name in model.joint_names if name.startswith("arm_"))
-    simulated = World(model, SimulatorSettings(robot_description="<robot/>", joints=joints))
+    simulated = world(model, joints=joints)
     start = simulated.state[0].copy()
     rows = [model.joint_names.index(name) for name in joints]
     others = [k for k in range(model.n) if k not in rows]
-
-    def commands(state):
-        tau = np.zeros(model.n)
-        tau[rows] = mbs.gravity_torques(model, state[0])[rows]
-        return tau
-
+    tau = np.zeros(model.n)
+    tau[rows] = mbs.gravity_torques(model, start)[rows]
     assert np.abs(mbs.gravity_torques(model, start)[others]).max() > 50.0  # the torso would fall
-    assert not simulated.carried(commands(simulated.state))
-    assert not simulated.carried(np.zeros(model.n), joints)
-    assert simulated.carried(commands(simulated.state), joints)
-    simulated.release(joints)
-    q, _ = run(simulated, 1.0, commands)
-    np.testing.assert_allclose(q, start, atol=1e-6)
-    pushed = mbs.gravity_torques(model, start)
-    pushed[rows[0]] += 5.0
-    q, _ = run(simulated, 0.3, lambda _: pushed)
-    # A joint that is released moves by 0.11 rad against the damping of its drive.
+    assert simulated.carried(tau)
+    assert not simulated.carried(np.zeros(model.n))
+    tau[rows[0]] += 5.0
+    q, _ = run(simulated, 0.3, lambda _: tau)
     assert abs(q[rows[0]] - start[rows[0]]) > 0.05
     np.testing.assert_allclose(q[others], start[others], atol=1e-6)
-    assert not simulated.can_release(joints)
-    assert simulated.can_release(model.joint_names)
-    simulated.brake(False)
-    q, _ = run(simulated, 0.3, lambda _: np.zeros(model.n))
-    # The torso sinks by 8 mm against the damping of its drive.
-    assert np.abs(q[others] - start[others]).max() > 0.005
-    simulated.reset()
-    assert simulated.braked
-    assert simulated.carried(commands(simulated.state), joints)
-
-
-def test_a_robot_in_motion_has_no_brakes_and_one_in_balance_is_carried_by_nothing():
-    model = mbs.Model.from_urdf(PENDULUM)
-    given = {"robot_description": "<robot/>", "initial_velocities": (1.0,)}
-    moving = World(model, SimulatorSettings(**given))
-    assert not moving.braked
-    moving.reset()
-    assert not moving.braked
-    given = {"robot_description": "<robot/>", "initial_positions": (0.0,)}
-    hanging = World(model, SimulatorSettings(**given))
-    assert hanging.braked
-    assert hanging.carried(np.zeros(1))
 
 
 def test_drives_have_damping_where_the_description_states_less():
     ur5 = mbs.Model.from_urdf(robot("ur5_robot.urdf"))
-    given = SimulatorSettings(robot_description="<robot/>", drive_damping=0.5)
-    found = damping_of_drives(ur5, given)
-    assert found["wrist_1_joint"] == pytest.approx(0.5 * 28.0 / 3.2)
+    found = damping_of_drives(ur5)
+    assert found["wrist_1_joint"] == pytest.approx(0.2 * 28.0 / 3.2)
     assert list(found) == list(ur5.joint_names)
-    np.testing.assert_allclose(World(ur5, given).forces.damping, list(found.values()))
-    assert damping_of_drives(ur5, given.changed({"drive_damping": 0.0})) == {}
-    assert damping_of_drives(ur5, given.changed({"joint_damping": (1.0,)})) == {}
+    np.testing.assert_allclose(world(ur5).forces.damping, list(found.values()))
     # what the description states counts where it is more
-    for stated, damping in (("0.2", 0.2), ("0.1", 0.5 * 3.0 / 9.0)):
-        text = PENDULUM.replace('damping="0.4"', f'damping="{stated}"')
-        pendulum = mbs.Model.from_urdf(text)
-        assert World(pendulum, given).forces.damping == pytest.approx(damping)
-        assert bool(damping_of_drives(pendulum, given)) == (damping != 0.2)
+    for stated, damping in (("0.2", 0.2), ("0.01", 0.2 * 3.0 / 9.0)):
+        pendulum = mbs.Model.from_urdf(PENDULUM.replace('damping="0.4"', f'damping="{stated}"'))
+        assert world(pendulum).forces.damping == pytest.approx(damping)
     endless = mbs.Model.from_urdf(PENDULUM.replace('effort="3"', 'effort="0"'))
-    assert damping_of_drives(endless, given) == {}
+    assert damping_of_drives(endless) == {}
 
 
 def test_motors_exert_no_more_than_their_limit_and_say_so():
@@ -186,11 +147,6 @@ def test_motors_exert_no_more_than_their_limit_and_say_so():
     limited.advance(np.array([50.0]))
     assert limited.efforts.tolist() == [3.0]
     assert limited.saturated() == ["hinge"]
-    unlimited = world(model, limit_efforts=False)
-    unlimited.advance(np.array([50.0]))
-    assert unlimited.efforts.tolist() == [50.0]
-    assert unlimited.saturated() == []
-    assert unlimited.state[1, 0] > 5.0 * limited.state[1, 0]
 
 
 def test_the_algorithm_changes_while_it_runs_and_the_motion_does_not():
@@ -199,25 +155,26 @@ def test_the_algorithm_changes_while_it_runs_and_the_motion_does_not():
     for algorithm in ("auto", "spatial", "hybrid", "mixed"):
         simulated = world(initial_positions=START)
         simulated.push("tool", np.array([0.0, 0.5, 0.0, 3.0, -2.0, 1.0]))
-        before = simulated.cost()["operations"]
+        before = simulated._stepper.kernel.operations
         run(simulated, 0.1)
         simulated.change(settings(initial_positions=START, algorithm=algorithm))
-        assert (simulated.cost()["operations"] == before) == (algorithm == "auto")
+        assert (simulated._stepper.kernel.operations == before) == (algorithm == "auto")
         ends.append(run(simulated, 0.1))
     for end in ends[1:]:
         np.testing.assert_allclose(end, ends[0], rtol=0, atol=1e-9)
 
 
 def test_a_push_acts_in_the_frame_of_its_link_for_its_duration():
-    model = mbs.Model.from_urdf(PENDULUM).with_gravity((0.0, 0.0, 0.0))
-    simulated = World(model, settings(**FREE, disturbance_duration=0.1))
+    model = mbs.Model.from_urdf(PENDULUM.replace('friction="0.3"', ""))
+    simulated = World(model.with_gravity((0.0, 0.0, 0.0)), settings(**FREE))
     # the tip's axes are turned by 90 degrees about z, 1 m below the hinge: its y is the rod's -x
     force = 1.0
     simulated.push("tip", np.array([0.0, 0.0, 0.0, 0.0, force, 0.0]))
-    run(simulated, 0.1)
+    simulated.state[0] = -0.1  # away from the stops
+    run(simulated, 0.2)
     inertia = 0.1 + 2.0 * 0.25
     speed = simulated.state[1, 0]
-    assert speed == pytest.approx(force * 1.0 * 0.1 / inertia, rel=0.01)
+    assert speed == pytest.approx(force * 1.0 * 0.2 / inertia, rel=0.01)
     run(simulated, 0.1)
     assert simulated.state[1, 0] == pytest.approx(speed, rel=1e-9)
 
@@ -240,32 +197,28 @@ def test_a_push_that_cannot_be_is_refused(link, W, error, said):
     assert not simulated._wrenches.any()
 
 
-def hang(simulated, load):
-    simulated.hang(load, simulated.loaded(load))
-
-
 def test_a_load_weighs_until_it_is_taken_off():
     no_inertia = ((0.0,) * 3,) * 3
     simulated = world(**FREE, initial_positions=START)
     before = simulated._stepper.kernel
     for mass in (2.0, 3.0):
-        hang(simulated, LinkLoad("tool", mass, (0.0, 0.0, 0.05), no_inertia))
+        simulated.hang(LinkLoad("tool", mass, (0.0, 0.0, 0.05), no_inertia))
         heavy = ARM.with_payload("tool", mass, (0.0, 0.0, 0.05))
         assert [load.mass for load in simulated.loads] == [mass]
         q = simulated.state[0].copy()
         run(simulated, 0.5, lambda state, heavy=heavy: mbs.gravity_torques(heavy, state[0]))
         np.testing.assert_allclose(simulated.state[0], q, atol=1e-9)
-    hang(simulated, LinkLoad("tool", 0.0, (0.0, 0.0, 0.0), no_inertia))
+    simulated.hang(LinkLoad("tool", 0.0, (0.0, 0.0, 0.0), no_inertia))
     assert simulated.loads == []
     run(simulated, 0.5, lambda state: mbs.gravity_torques(ARM, state[0]))
     np.testing.assert_allclose(simulated.state[0], START, atol=1e-9)
     assert simulated._stepper.kernel is before  # at the last link nothing is compiled
-    hang(simulated, LinkLoad("link3", 1.0, (0.0, 0.0, 0.1), no_inertia))
+    simulated.hang(LinkLoad("link3", 1.0, (0.0, 0.0, 0.1), no_inertia))
     heavy = ARM.with_payload("link3", 1.0, (0.0, 0.0, 0.1))
     run(simulated, 0.5, lambda state: mbs.gravity_torques(heavy, state[0]))
     np.testing.assert_allclose(simulated.state[0], START, atol=1e-9)
     with pytest.raises(MbsError, match="no body 'rope'"):
-        simulated.loaded(LinkLoad("rope", 1.0, (0.0, 0.0, 0.0), no_inertia))
+        simulated.hang(LinkLoad("rope", 1.0, (0.0, 0.0, 0.0), no_inertia))
 
 
 def test_reset_goes_back_but_time_does_not():
@@ -283,7 +236,7 @@ def test_reset_goes_back_but_time_does_not():
 
 
 def test_a_simulation_gone_wrong_halts_until_it_is_reset():
-    simulated = world(mbs.Model.from_urdf(PENDULUM), limit_efforts=False, joint_stops=False)
+    simulated = world(mbs.Model.from_urdf(PENDULUM.replace('effort="3"', 'effort="0"')))
     for _ in range(1000):
         if not simulated.advance(np.array([1e9])):
             break
@@ -314,13 +267,12 @@ def test_gravity_changes_while_it_runs_with_loads_and_algorithms():
     wall = (9.81, 0.0, 0.0)
     simulated = world(**FREE, initial_positions=START)
     load = LinkLoad("tool", 2.0, (0.0, 0.0, 0.1), np.zeros((3, 3)))
-    prepared = simulated.loaded(load)
     kernel = simulated._stepper.kernel
     simulated.change(settings(**FREE, initial_positions=START, gravity=wall))
     assert simulated._stepper.kernel is kernel
     at_wall = ARM.with_gravity(wall)
     run(simulated, 0.5, lambda state: mbs.gravity_torques(at_wall, state[0]))
-    simulated.hang(load, prepared)
+    simulated.hang(load)
     changed = settings(**FREE, initial_positions=START, gravity=wall, algorithm="spatial")
     simulated.change(changed)
     loaded = at_wall.with_payload("tool", 2.0, (0.0, 0.0, 0.1))
@@ -371,8 +323,6 @@ def test_a_robot_leans_on_a_table_with_what_its_springs_exert():
     [
         ({"contact_planes": (0.0, 0.0, 1.0)}, "3 numbers"),
         ({"contact_planes": (0.0, 0.0, 0.0, 1.0)}, "normal"),
-        ({"contact_planes": (0.0, 0.0, 1.0, 0.0), "contact_stiffness": 9e6}, "9e.06"),
-        ({"contact_planes": (0.0, 0.0, 1.0, 0.0), "contact_links": ("nail",)}, "nail"),
     ],
 )
 def test_planes_that_do_not_fit_are_refused(given, said):

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("rclpy")
 
 from rosgraph_msgs.msg import Clock
-from simulator_bench import SimulatorProcess, Watcher
+from simulator_bench import SMOOTH, SimulatorProcess, Watcher
 from std_srvs.srv import SetBool
 
 import mbs_dynamics as mbs
@@ -21,10 +21,10 @@ from mbs_dynamics.resources import robot_path
 pytestmark = pytest.mark.usefixtures("ros")
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
-TEXT = robot_path("arm7").read_text(encoding="utf-8")
+TEXT = SMOOTH.read_text(encoding="utf-8")
 START = [0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4]
 EXACT = {
-    "joint_friction": "[0.0]",
+    "robot_description_file": SMOOTH,
     "joint_damping": "[0.0]",
     "initial_positions": str(START),
     "brakes": False,
