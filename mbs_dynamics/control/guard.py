@@ -153,7 +153,8 @@ class Guard:
         row = self._sample.tolist()
         self._unreported, self._rest = row[1 : 1 + 8 * model.n], row[1 + 8 * model.n :]
         self._floats = self._period.sample.places["floats"].start
-        self._numbers = np.array([places[name].start for name in ("ended", "played", "softened")])
+        numbers = ("ended", "played", "softened", "waits_since", "link_waits_since", "obeys")
+        self._numbers = np.array([places[name].start for name in numbers])
         slides = sliding(model)
         units = ["m" if slides[k] else "rad" for k in self.joints]
         self._lags, self._softened = Remarks(self._motion, units), False
@@ -781,7 +782,7 @@ class Guard:
 
     def _feed(self, t: float) -> None:
         """Provide the segment of the trajectory that is played at time ``t``."""
-        _, played, _ = self._state[self._numbers].tolist()
+        played = self._state[self._numbers].tolist()[1]
         s = self.state_record
         if math.isfinite(played):
             self._motion.feed(played + float(s.pace) * max(0.0, t - float(s.now)))
@@ -789,8 +790,10 @@ class Guard:
 
     def _followed(self) -> list[str]:
         """Return what has happened to the reference with this period, in words."""
-        ended, _, softened = self._state[self._numbers].tolist()
-        said = self._lags.of(self.state_record, self._set)
+        ended, _, softened, *waits, obeys = self._state[self._numbers].tolist()
+        said = []
+        if min(waits) < math.inf or self._lags.waited or (obeys and self._motion.may_be_off):
+            said = self._lags.of(self.state_record, self._set)
         if self._motion.trajectory is not None and ended:
             self._motion.end()
             self._renew()
@@ -871,7 +874,7 @@ class Guard:
         self, action: float, *, sends: bool = False, settle: bool = False, doubt: int = 0
     ) -> FloatArray:
         request = self._motion.request(
-            action, float(sends), float(settle), float(doubt), *map(float, self._holder)
+            action, sends=sends, settle=settle, doubt=doubt, holder=self._holder
         )
         return np.asarray(self._period.request.packed(request), dtype=float)
 

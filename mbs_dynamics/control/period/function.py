@@ -93,6 +93,12 @@ class Period:
 
         self._torques = mbs.compile(mbs.gravity_torques, carrying, representation=representation)
 
+    def tracing(self, traced: Traced) -> Period:
+        """Return the period that computes other laws."""
+        if traced == self.traced:
+            return self
+        return Period(self.model, self._representation, traced)
+
     def gravity(self, q: FloatArray, gravity: FloatArray, loads: FloatArray) -> FloatArray:
         """Return the gravity torques (n,) at q (n,) under a gravity (3,), with loads (nb, 10)."""
         given = {"gravity": gravity, "payload": loads}
