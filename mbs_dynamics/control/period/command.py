@@ -138,7 +138,8 @@ def wanted(
     left = select(stops & equal(s.doubt, GRAVITY), 0.0, left)
     left = select(is_one_of(s.mode, RELEASED), 0.0, left)
     left = select(held_by_drives, 1.0, left)
-    released = left * clipped(base, -p.effort, p.effort)
+    clear = for_each(less(0.0, left), n)  # nothing, whatever gravity is
+    released = select(clear, left * clipped(base, -p.effort, p.effort), 0.0)
     keeps = stops & equal(p.on_fault, HOLD_TORQUE) & ~can_hold & ~equal(s.doubt, GRAVITY)
     keeps = keeps & ~holds(s.lets_go) & ~holds(r.holds)
     released = select(for_each(keeps, n), s.command, released)

@@ -304,8 +304,10 @@ def initial(layouts: Period, p: Settings) -> State:
     unknown |= dict.fromkeys(("received", "switched_at", "gravity_end"), -math.inf)
     past = ("loads_end", "gains_end", "settling", "springs_end", "halting", "law_at")
     unknown |= dict.fromkeys(past, -math.inf)
-    forever = ("unknown_since", "saturated_since", "whole_at", "disagree_since", "alone_since")
-    forever += ("waits_since", "link_waits_since")
+    forever = (
+        "unknown_since", "saturated_since", "whole_at", "disagree_since", "alone_since",
+        "waits_since", "link_waits_since",
+    )  # fmt: skip
     unknown |= dict.fromkeys(forever, math.inf)
     unknown |= {"most_share": 1.0, "slipped": -1.0}
     low, high = p.spring_low + p.zone, p.spring_high - p.zone
