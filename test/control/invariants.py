@@ -236,7 +236,7 @@ def torques_stay_whole_until_another_holds(c: Step) -> Any:
     off = np.abs(s.command - np.clip(whole, -p.effort, p.effort))
     damped = s.damping * np.abs(s.smooth) + 0.03 * p.effort
     settled = s.settling <= _now(c)
-    return ~(_waits(c) & new & settled) | _all(off <= damped)
+    return ~(_waits(c) & new & settled) | _all((off <= damped) | ~np.isfinite(whole))
 
 
 def torques_end_when_another_holds(c: Step) -> Any:
