@@ -58,13 +58,22 @@ class Motion:
         """The trajectory that is approached or played."""
         self._kinematics: Kernel | None = None
 
-    def request(self, *first: float) -> Request:
-        """Return a request, of which the fields before ``law`` are given."""
+    def request(
+        self, action: float, *, sends: bool, settle: bool, doubt: int, holder: tuple[bool, bool]
+    ) -> Request:
+        """Return a request; ``holder`` tells whether another one is to hold the arm, and does."""
         return Request(
-            *first, self.law, self.at_once, self.motion, self.follows, self.prefers, self.target,
+            action, float(sends), float(settle), float(doubt), float(holder[0]), float(holder[1]),
+            self.law, self.at_once, self.motion, self.follows, self.prefers, self.target,
             self.target_qd, self.target_pose, self.segment, self.segment_at, self.duration,
             self.delay, self.pace,
         )  # fmt: skip
+
+    @property
+    def may_be_off(self) -> bool:
+        """Whether a target may be given up: a pose that limits keep off, or one that is old."""
+        of_link = self.law in laws.OF_LINKS
+        return self.follows == references.TARGET and (of_link or bool(self.target_qd.any()))
 
     def link_of(self, name: str) -> str:
         """Return a link that joints move. Raises UnknownBodyError for others."""
@@ -267,16 +276,16 @@ class Lag:
     """Reports once that an arm has lagged behind for some time."""
 
     def __init__(self) -> None:
-        self._since = math.inf
+        self.since = math.inf
         self._reported = False
 
     def due(self, lags: bool, now: float) -> bool:
         """Return whether a lag is to be reported now."""
         if not lags:
-            self._since, self._reported = math.inf, False
+            self.since, self._reported = math.inf, False
             return False
-        self._since = min(self._since, now)
-        due = not self._reported and now - self._since >= REPORTED_AFTER
+        self.since = min(self.since, now)
+        due = not self._reported and now - self.since >= REPORTED_AFTER
         self._reported = self._reported or due
         return due
 
@@ -289,6 +298,11 @@ class Remarks:
         self._joints, self._link, self._target = Lag(), Lag(), Lag()
         self._old = 0.0
         """The latest motion of which an old target was reported."""
+
+    @property
+    def waited(self) -> bool:
+        """Whether a lag was found in the period before."""
+        return any(lag.since < math.inf for lag in (self._joints, self._link, self._target))
 
     def of(self, s: State, p: Settings) -> list[str]:
         """Return what is to be said after a period in which the arm is engaged."""

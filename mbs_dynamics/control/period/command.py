@@ -139,8 +139,9 @@ def wanted(
     left = select(stops & equal(p.on_fault, ZERO) & ~holds(s.lets_go) & ~wrong, 0.0, left)
     left = select(is_one_of(s.mode, RELEASED), 0.0, left)
     left = select(held_by_drives, 1.0, left)
-    released = left * clipped(base, -p.effort, p.effort)
-    released = select(for_each(wrong & ~held_by_drives, n), 0.0 * released, released)
+    # nothing once it is over, or where something else carries the arm, whatever gravity is
+    goes_on = for_each(less(0.0, left) & (held_by_drives | ~wrong), n)
+    released = select(goes_on, left * clipped(base, -p.effort, p.effort), 0.0)
     keeps = stops & equal(p.on_fault, HOLD_TORQUE) & ~can_hold & ~equal(s.doubt, GRAVITY)
     keeps = keeps & ~holds(s.lets_go) & ~holds(r.holds)
     released = select(for_each(keeps, n), s.command, released)

@@ -154,7 +154,7 @@ def joints_after(s: State, r: Request, p: Settings, q: Any, lead: Any, now: Any,
     u, met = clipped(u, -most, most), met & ~slower
     after = select(met, rate, u)
     approach = Joints(
-        q=select(met, target, clipped(x + u * h, p.spring_low, p.spring_high)),
+        q=select(met, target, clipped(x + u * h, min(p.spring_low, x), max(p.spring_high, x))),
         qd=after,
         qdd=select(slower, 0.0 * v, (after - v) / h),
         waits=goes & less(most, 0.1 * p.reference_velocity) & less(ARRIVED, abs(e)),
