@@ -110,8 +110,8 @@ class GravityCompensationNode(DescribedNode):
         if self._acts():
             self.get_logger().warning("torques ramp out: deactivate again once they are out")
             return TransitionCallbackReturn.FAILURE
-        self._unsubscribe()
         self._enter("inactive")
+        self._unsubscribe()
         return TransitionCallbackReturn.SUCCESS
 
     def _acts(self) -> bool:

@@ -28,7 +28,8 @@ from mbs_dynamics.ros.gravity_compensation_node import GravityCompensationNode
 
 pytestmark = [pytest.mark.usefixtures("ros"), pytest.mark.backend_independent]
 
-SUCCESS, ERROR = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.ERROR
+SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
+ERROR = TransitionCallbackReturn.ERROR
 GIVEN = {"robot_description_file": str(robot_path("arm7")), "autostart": False}
 JOINTS = mbs.Model.from_urdf(robot_path("arm7")).joint_names
 
@@ -52,13 +53,12 @@ def ask(node):
 def enabled():
     """Make a node of gravity compensation that commands torques, without a robot."""
     own = {"joints": list(JOINTS), "compensates_itself": False, "ramp_time": 0.2}
-    own |= {"stale_timeout": 10.0, "callback_timeout": 10.0, "max_age": 0.0}  # if it is busy here
-    own |= {"effort_rate_limit": 1e4}
+    own |= {"stale_timeout": 10.0, "max_age": 0.0}  # if it is busy here
     overrides = [Parameter(name, value=value) for name, value in (GIVEN | own).items()]
     made = GravityCompensationNode(namespace="lifecycle_order", parameter_overrides=overrides)
     assert made.trigger_configure() == SUCCESS
     assert made.trigger_activate() == SUCCESS
-    made.create_subscription(Float64MultiArray, "/forward_effort_controller/commands", list, 10)
+    made.create_subscription(Float64MultiArray, "forward_effort_controller/commands", list, 10)
     message = JointState(name=JOINTS, position=[0.3] * 7, velocity=[0.0] * 7)
 
     def hear():
@@ -76,14 +76,14 @@ def enabled():
     made.destroy_node()
 
 
-def test_deactivation_returns_at_once_and_ramps_out_with_the_states(enabled, monkeypatch):
+def test_deactivation_fails_and_ramps_out_until_torques_are_out(enabled, monkeypatch):
     events, now = [], time.monotonic()
     monkeypatch.setattr(gravity_compensation_node.time, "monotonic", lambda: now)
     send, publish = enabled._outputs.send, enabled._enabled.publish
 
-    def sends(command, *more):
+    def sends(command, **more):
         events.append(command)
-        send(command, *more)
+        send(command, **more)
 
     def publishes(message):
         events.append(message.data)
@@ -91,12 +91,9 @@ def test_deactivation_returns_at_once_and_ramps_out_with_the_states(enabled, mon
 
     monkeypatch.setattr(enabled._outputs, "send", sends)
     monkeypatch.setattr(enabled._enabled, "publish", publishes)
-    assert enabled.trigger_deactivate() == SUCCESS
+    assert enabled.trigger_deactivate() == FAILURE
     assert events == [False]
     assert "joint_states" in heard(enabled)
-    assert not ask(enabled).success
-    assert enabled.trigger_cleanup() == SUCCESS
-    assert enabled.trigger_configure() != SUCCESS  # torques still ramp out
     while not enabled._core.at_rest:
         now += 0.01
         enabled._on_time()
@@ -105,7 +102,12 @@ def test_deactivation_returns_at_once_and_ramps_out_with_the_states(enabled, mon
     assert sizes[0] > 1.0
     assert sizes[-1] == 0.0
     assert (np.diff(sizes) <= 0.0).all()
+    assert enabled.trigger_deactivate() == SUCCESS
     assert "joint_states" not in heard(enabled)
+    assert not ask(enabled).success
+    assert enabled.trigger_cleanup() == SUCCESS
+    assert enabled._core.arm is None
+    assert enabled.trigger_configure() == SUCCESS
 
 
 def heard(node):
