@@ -255,7 +255,7 @@ def test_a_clock_that_stands_still_does_not_stop_the_watchdog(ros):
 
 
 def test_the_imu_gives_gravity(ros):
-    with GravityProcess(use_imu="true", imu_time_constant=0.0) as process, Driver(process) as arm:
+    with GravityProcess(use_imu="true") as process, Driver(process) as arm:
         felt = np.array([0.0, 3.0, 9.0])
 
         def well():

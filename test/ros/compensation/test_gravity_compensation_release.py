@@ -205,8 +205,7 @@ def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
         ramp_in_time=0.0,
         stale_timeout=STALE,
         max_age=0.0,
-        limit_frequency=0.0,
-        saturation_timeout=100.0,
+        limit_zone=0.0,
         on_fault=on_fault,
     )
     load = LinkLoad("link7", mass, (0.0, 0.0, 0.0), ((0.0,) * 3,) * 3) if mass else None
@@ -264,7 +263,6 @@ def test_a_joint_on_a_vertical_axis_never_turns_back(
         ramp_time=RAMP,
         ramp_in_time=0.0,
         stale_timeout=STALE,
-        saturation_timeout=100.0,
         on_fault=on_fault,
     )
     arm = Own(bench.core.arm.model)
