@@ -19,7 +19,6 @@ from mbs_dynamics.control.period import laws, references
 from mbs_dynamics.control.period.records import Request, Settings, State
 from mbs_dynamics.control.references import JointTarget, PoseTarget
 from mbs_dynamics.control.trajectory import Trajectory
-from mbs_dynamics.control.turns import nearest, turning
 from mbs_dynamics.errors import ArgumentError, UnknownBodyError, listed, quoted
 from mbs_dynamics.lie import so3
 from mbs_dynamics.model.body import GROUND
@@ -41,7 +40,6 @@ class Motion:
 
     def __init__(self, model: Model, joints: Sequence[int], names: Sequence[str]) -> None:
         self._model, self.columns, self.names = model, list(joints), list(names)
-        self._turning = np.array(turning(model))[self.columns]
         low, high = model.lower[self.columns], model.upper[self.columns]
         self._low = np.where(low < high, low, -np.inf)
         self._high = np.where(low < high, high, np.inf)
@@ -98,9 +96,7 @@ class Motion:
     def aim(self, target: Any, s: State, p: Settings) -> None:
         """Go to a target, or play a trajectory, from a state; None: come to rest.
 
-        Targets of joints without limits are shifted by whole turns to the nearest equivalents of
-        the measured positions, a trajectory as a whole by its first point. Raises MbsError for one
-        that is invalid; nothing changes then.
+        Raises MbsError for a target that is invalid; nothing changes then.
         """
         of_link = self.law in laws.OF_LINKS
         if self.law == laws.FLOAT:
@@ -114,7 +110,7 @@ class Motion:
             self.follows, self.target_pose = references.TARGET, pose[:3]
             self.motion += 1.0
         elif isinstance(target, Trajectory) and not of_link:
-            self._aim_trajectory(target, s)
+            self._aim_trajectory(target)
         else:
             valid = (
                 "a law that moves a link are PoseTarget, and JointTarget for its posture"
@@ -128,9 +124,7 @@ class Motion:
         rows = [self._row(name) for name in names]
         if not rows or len(set(rows)) != len(rows):
             raise ArgumentError(f"the target names joints {listed(names)}; valid is each once")
-        q = np.asarray(s.trusted)[self.columns]
         at = checks.numbers("positions of the target", positions, (len(rows),))
-        at = nearest(at, q[rows], self._turning[rows])
         rates = np.zeros(len(rows))
         if len(velocities):
             rates = checks.numbers("velocities of the target", velocities, (len(rows),))
@@ -174,13 +168,11 @@ class Motion:
             )
         return self.names.index(name)
 
-    def _aim_trajectory(self, target: Trajectory, s: State) -> None:
+    def _aim_trajectory(self, target: Trajectory) -> None:
         trajectory = target.ordered(self.names)
         trajectory.check(self._model)
-        first = trajectory.positions[0]
-        here = nearest(first, np.asarray(s.trusted)[self.columns], self._turning)
         self.stop()
-        self.trajectory = trajectory = trajectory.shifted(here - first)
+        self.trajectory = trajectory
         self.follows = references.TRAJECTORY
         self.target, self.target_qd = np.zeros((2, self._model.n))
         self.target[self.columns] = trajectory.positions[0]

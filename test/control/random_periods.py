@@ -221,7 +221,7 @@ class Histories:
     def _change_motions(self) -> None:
         """Request another law or motion of some arms, and feed them segments of trajectories."""
         rng, places = self.rng, self.layouts.request.places
-        for k in np.flatnonzero(rng.random(self.count) < 0.01):
+        for k in np.flatnonzero(rng.random(self.count) < 0.004):
             row = self.motions[k]
             if rng.random() < 0.3:
                 row[places["law"]] = rng.choice([0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 4.0, 7.0])
@@ -230,17 +230,19 @@ class Histories:
             row[places["follows"]] = rng.integers(3)
             row[places["prefers"]] = rng.integers(2)
             away = rng.choice([0.02, 0.5]) * rng.uniform(-1.0, 1.0, N)
-            row[places["target"]] = self.q[k] + away
+            here = np.nan_to_num(self.state[k, self.layouts.state.places["q"]])
+            here[2] += 2.0 * np.pi * rng.integers(-1, 2)
+            row[places["target"]] = here + away
             row[places["target_qd"]] = rng.uniform(-0.5, 0.5, N) * (rng.random() < 0.3)
             pose = np.hstack([np.eye(3), rng.uniform(-0.6, 0.6, (3, 1))])
             angle = rng.uniform(-np.pi, np.pi)
             pose[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
             row[places["target_pose"]] = pose.ravel()
-            # q + 3 d x^2 - 2 d x^3, from rest to rest in 1 s
+            # q + 3 d (x / T)^2 - 2 d (x / T)^3, from rest to rest in T
             segment = np.zeros((6, N))
-            segment[0], segment[2], segment[3] = self.q[k] + away, 0.9 * away, -0.6 * away
+            segment[0], segment[2], segment[3] = here + away, 5.0 * away, -8.0 * away
             row[places["segment"]] = segment.ravel()
-            row[places["duration"]], row[places["delay"]] = 1.0, 0.1
+            row[places["duration"]], row[places["delay"]] = 0.4, 0.1
             row[places["pace"]] = rng.choice([1.0, 1.0, 0.5, 0.0])
             if rng.random() < 0.05:  # what is no number, or no rotation
                 name = rng.choice(["target", "target_pose", "segment", "pace", "target_qd"])
