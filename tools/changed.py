@@ -4,7 +4,9 @@
 
 What changed is what is not committed; where all is committed, the last commit. A change in a room
 of the package stands for the tests of that room, in `ros` for those that import the file, a change
-of a test or of a helper for the tests that it is part of, a change elsewhere for the core alone.
+of a test or of a helper for the tests that it is part of. A change in `ros`, `config` or `docs`
+stands for the tests of declarations, parameter files and tables, and a page for its examples and
+links. A change elsewhere stands for the core alone.
 Tests of ROS that start processes are left out, unless they change themselves.
 """
 
@@ -34,6 +36,17 @@ ROOMS = {
     "cli": ("test_cli.py", "test_simulate_cli.py"),
 }
 """Tests of parts of the package that bear another name than the part."""
+TABLES = (
+    "test/ros/test_interface.py",
+    "test/test_documentation.py::test_tables_of_the_pages_are_those_of_the_code",
+)
+"""Tests of what nodes declare: parameter files and pages follow from it."""
+OF_PAGES = (
+    "test/test_documentation.py::test_examples_of_a_page_print_what_it_says",
+    "test/test_documentation.py::test_links_of_a_page_lead_to_files",
+    "test/test_documented_commands.py::test_files_and_benchmarks_that_a_page_names_exist",
+)
+"""Tests that take a page as their parameter."""
 LONG = (
     "test_back_ends.py",
     "test_joints.py",
@@ -91,11 +104,22 @@ def tests_of(path: Path) -> set[Path]:
     return {file for file in found if not starts_processes(file)}
 
 
+def tests_of_declarations(paths: list[Path]) -> list[str]:
+    """Return the tests of declarations, tables and pages that these changes need."""
+    told = [path for path in paths if {"config", "docs"} & {*path.parts[:1]}]
+    told += [path for path in paths if path.parts[:2] == ("mbs_dynamics", "ros")]
+    pages = [path for path in paths if path.suffix == ".md" and (ROOT / path).exists()]
+    pages = [path for path in pages if path.parts[0] == "docs" or len(path.parts) == 1]
+    return [*(TABLES if told else ()), *(f"{test}[{path}]" for path in pages for test in OF_PAGES)]
+
+
 def main() -> None:
     core = [TEST / name for name in CORE]
     files = {file for one in core for file in ([one] if one.is_file() else one.rglob("test_*.py"))}
-    files = files.union(*map(tests_of, changed()))
-    print(*sorted(str(file.relative_to(ROOT)) for file in files), sep="\n")
+    paths = changed()
+    files = files.union(*map(tests_of, paths))
+    names = {str(file.relative_to(ROOT)) for file in files}
+    print(*sorted(names.union(tests_of_declarations(paths))), sep="\n")
 
 
 if __name__ == "__main__":

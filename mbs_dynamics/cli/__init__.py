@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import (
+    calibrate,
     count,
     export,
     identify,
@@ -22,7 +23,7 @@ from mbs_dynamics.cli import (
     view,
 )
 
-TOPICS = (info, count, export, nodes, simulate, identify, motors, teaching, view)
+TOPICS = (info, count, export, nodes, simulate, identify, calibrate, motors, teaching, view)
 """The files of commands, in the order of the help text."""
 
 

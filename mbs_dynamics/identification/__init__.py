@@ -5,7 +5,14 @@
 Needs SciPy, and rosbags for bags: the extra ``identify`` of this package.
 """
 
+from mbs_dynamics.identification.calibration import (
+    Calibration,
+    calibrate_hold,
+    calibrate_poses,
+    calibrate_touches,
+)
 from mbs_dynamics.identification.description import (
+    calibrated_urdf,
     identified_urdf,
     node_parameters,
     with_identified_joints,
@@ -33,6 +40,7 @@ from mbs_dynamics.identification.static import StaticIdentification, identify_st
 __all__ = [
     "BaseEstimate",
     "Box",
+    "Calibration",
     "Errors",
     "Excitation",
     "Identification",
@@ -40,6 +48,10 @@ __all__ = [
     "PayloadEstimate",
     "StaticIdentification",
     "box_of",
+    "calibrate_hold",
+    "calibrate_poses",
+    "calibrate_touches",
+    "calibrated_urdf",
     "fitted_gains",
     "identified_urdf",
     "identify",

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,17 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, MbsError, UnknownJointError
+from mbs_dynamics.identification.calibration import Calibration
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.identify import Identification
+from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model, with_drivetrain
 from mbs_dynamics.model.urdf import link_inertias
+from mbs_dynamics.model.urdf_elements import read
 from mbs_dynamics.yaml_files import read_yaml_file, yaml_text
 
 TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
@@ -35,15 +40,7 @@ def identified_urdf(
     link that the joint moves gets the remainder; if that is inconsistent, it gets all, and the
     others none. Raises MbsError without lxml.
     """
-    try:
-        from lxml import etree
-    except ImportError as error:
-        raise MbsError(f"URDF files are written with lxml ({error}): install it") from error
-    parser = etree.XMLParser(resolve_entities=False, no_network=True)
-    tree = etree.parse(os.fspath(source), parser)
-    children = {
-        (etree.QName(x).localname, x.get("name", "")): x for x in tree.getroot().iterchildren("*")
-    }
+    etree, tree, children = _parsed(source)
     for link, inertia in link_changes(source, result).items():
         parent = children["link", link]
         new = None if inertia is None else _inertial(etree, parent, inertia)
@@ -56,6 +53,60 @@ def identified_urdf(
             _put(etree, parent, "dynamics", dynamics)
         dynamics.set("damping", repr(float(parameters["viscous"])))
         dynamics.set("friction", repr(float(parameters["coulomb"])))
+    return _written(etree, tree)
+
+
+def calibrated_urdf(source: str | os.PathLike[str], result: Calibration) -> bytes:
+    """Return a URDF file with calibrated origins of joints, unchanged elsewhere.
+
+    Position limits are shifted by the zeros, so that they stay where they are on the arm. Raises
+    MbsError without lxml.
+    """
+    etree, tree, children = _parsed(source)
+    by_body = {body.name: body.joint.name for body in result.model.bodies}
+    origins = {joint.name: joint.origin.pose() for joint in read(source)[1].joints}
+    for body, xi in result.twists.items():
+        if not xi.any():
+            continue
+        name = by_body[body]
+        joint = children["joint", name]
+        pose = origins[name] @ se3.exp(xi)
+        origin = _element(etree, joint, "origin")
+        origin.set("xyz", " ".join(map(repr, pose[:3, 3].tolist())))
+        origin.set("rpy", " ".join(map(repr, _angles(pose[:3, :3]))))
+        _put(etree, joint, "origin", origin)
+        limits = [x for x in (_child(etree, joint, "limit"),) if x is not None]
+        limits += [x for x in (_child(etree, joint, "safety_controller"),) if x is not None]
+        for limit in limits:
+            for end in ("lower", "upper", "soft_lower_limit", "soft_upper_limit"):
+                if limit.get(end) is not None and joint.get("type") != "continuous":
+                    limit.set(end, repr(float(limit.get(end)) - result.zeros[name]))
+    return _written(etree, tree)
+
+
+def _angles(R: FloatArray) -> list[float]:
+    """Return roll, pitch, yaw of a rotation: R = Rz(yaw) Ry(pitch) Rx(roll)."""
+    across = math.hypot(R[0, 0], R[1, 0])
+    pitch = math.atan2(-R[2, 0], across)
+    if across < 1e-9:  # the axes of roll and yaw coincide
+        return [math.atan2(-R[1, 2], R[1, 1]), pitch, 0.0]
+    return [math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])]
+
+
+def _parsed(source: str | os.PathLike[str]) -> tuple[Any, Any, dict[tuple[str, str], Any]]:
+    """Return lxml, the document, and links and joints by tag and name."""
+    try:
+        from lxml import etree
+    except ImportError as error:
+        raise MbsError(f"URDF files are written with lxml ({error}): install it") from error
+    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+    tree = etree.parse(os.fspath(source), parser)
+    elements = tree.getroot().iterchildren("*")
+    return etree, tree, {(etree.QName(x).localname, x.get("name", "")): x for x in elements}
+
+
+def _written(etree: Any, tree: Any) -> bytes:
+    """Return the file of a document, with what stands before and after its root."""
     root = tree.getroot()
     top = [*reversed([*root.itersiblings(preceding=True)]), root, *root.itersiblings()]
     head = ['<?xml version="1.0" encoding="utf-8"?>', tree.docinfo.doctype]

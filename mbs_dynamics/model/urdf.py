@@ -28,6 +28,7 @@ from mbs_dynamics.model.urdf_joint import (
     motion,
     origin_warnings,
 )
+from mbs_dynamics.model.urdf_slips import tensor_slip, twin_slips
 from mbs_dynamics.model.urdf_tree import LinkTree, Part, part_of, tree_of
 
 FLOATING_BASE = "floating_base"
@@ -118,6 +119,7 @@ class _Assembly:
             else:
                 self.add(joint.child, parent, pose, self.joint(joint))
         self.report_left_out_links()
+        self.diagnostics += twin_slips(tree.links, self.inertias)
         known = {  # of the links already, before they were merged
             Diagnostic(f"link {body.name!r}", message)
             for body in self.bodies
@@ -247,7 +249,8 @@ def _length(tree: LinkTree) -> float:
         step = 0.0 if mounted else math.hypot(*joint.origin.xyz)
         along[joint.child] = along[joint.parent] + step
         count += joint.type in ("revolute", "continuous", "prismatic")
-    return min(max(along.values()), MAX_LENGTH) if count >= 3 else MAX_LENGTH
+    length = max(along.values())
+    return min(length, MAX_LENGTH) if length and count >= 3 else MAX_LENGTH
 
 
 def _link_warnings(link: Link, inertia: Inertia, length: float) -> Iterator[str]:
@@ -255,7 +258,10 @@ def _link_warnings(link: Link, inertia: Inertia, length: float) -> Iterator[str]
     inertial, m = link.inertial, inertia.mass
     if inertial is None:
         return
-    yield from inertia.violations()
+    violations = inertia.violations()
+    yield from violations
+    if violations and inertial.inertia is not None and (slip := tensor_slip(inertial.inertia)):
+        yield slip
     yield from origin_warnings(inertial.origin, "inertial")
     if inertial.mass is None:
         yield "has an <inertial> without a mass; taken to be 0 kg"

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ends torques whose commands have stopped, through ros2_control.
 
-Behaviour: docs/reference/nodes. :class:`CommandWatchdog` decides and uses
-no ROS; the callbacks of the node convert, call and publish.
+Behaviour: docs/reference/nodes. :class:`CommandWatchdog` decides and uses no ROS.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticStatus
 from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.errors import ControllerError
@@ -33,9 +31,8 @@ RETRY_PERIOD = 0.1
 """Time in s from a failure to the next attempt."""
 
 SUCCESSOR_TIMEOUT = 2.0
-"""Time in s in which the position controller must have been activated.
-
-Then the effort controller is deactivated alone, since its torques no longer fit the arm."""
+"""Time in s in which the position controller must have been activated. Then the effort controller
+is deactivated alone, since its torques no longer fit the arm."""
 
 ZEROS, ZERO_PERIOD = 12, 0.025
 """Number of commands of zero, and their period in s: a new publisher is discovered late."""
@@ -45,42 +42,27 @@ INSPECTIONS = 5
 
 
 class Watch(Enum):
-    """State of the watchdog."""
+    """State of the watchdog; see the page of the node."""
 
     IDLE = "idle"
-    """No torque was commanded so far, or the last command was zero."""
     WATCHING = "watching"
-    """Torques are commanded."""
     DEACTIVATING = "deactivating"
-    """Commands have stopped, and the controller must be deactivated if it is active."""
     DEACTIVATED = "deactivated"
-    """The controller is inactive, until the next command."""
 
 
 class CommandWatchdog:
     """Decides whether commands have stopped under torque. Times are of one steady clock, in s."""
 
     def __init__(self, settings: CommandWatchdogSettings, now: float) -> None:
-        self.settings = settings
-        self.state = Watch.IDLE
-        self.commands = 0
-        """Number of received commands."""
-        self.deactivations = 0
-        """Number of times that a controller had to be switched."""
-        self.attempts = 0
-        """Number of failed calls of the controller manager since the last deactivation."""
-        self.reason = ""
-        """Reason of the latest deactivation."""
-        self.failure = ""
-        """Reason of the latest failure."""
-        self.misfit = ""
-        """Message about a controller that cannot be used; empty if both can."""
-        self._silence = 0.0
-        self._looked = now
-        self.received: float | None = None
-        """Time of the last command; None if there was none."""
-        self._next = self._begun = 0.0
-        self._leaps, self._alarmed = "", False
+        self.settings, self.state = settings, Watch.IDLE
+        self.commands = self.deactivations = self.attempts = 0
+        """Received commands, silences with a switch, and failed calls in the latest of them."""
+        self.reason = self.failure = ""
+        """Reasons of the latest deactivation, and of the latest failure in it."""
+        self.misfit = self._leaps = ""
+        """Why a controller cannot be used, and why the position controller would leap."""
+        self._silence, self._looked, self._next, self._begun = 0.0, now, 0.0, 0.0
+        self._alarmed = False
 
     @property
     def period(self) -> float:
@@ -90,28 +72,26 @@ class CommandWatchdog:
     def on_command(self, efforts: Iterable[float], now: float) -> None:
         """Process a command: efforts in N m or N."""
         self.commands += 1
-        self.received, self._silence = now, 0.0
+        self._silence = 0.0
         self.state = Watch.WATCHING if any(efforts) else Watch.IDLE
 
     def look(self, publishers: int, now: float) -> bool:
         """Return whether to deactivate now; ``publishers`` counts those of the topic.
 
-        To be called every :attr:`period`. A pause of this process itself counts as two periods,
-        as the commands that arrived meanwhile are yet to be read.
+        A pause of this process itself counts as two periods, as the commands that arrived meanwhile
+        are yet to be read.
         """
         self._silence += min(now - self._looked, 2.0 * self.period)
         self._looked = now
-        timeout = self.settings.command_timeout
-        if self.state is Watch.WATCHING:
-            if self._silence > timeout:
-                self._begin(f"no command for {timeout:g} s, the last one was not zero", now)
-            elif not publishers and self._silence > 3.0 * self.period:
-                self._begin("the command topic has lost its publisher under torque", now)
+        timeout, reason = self.settings.command_timeout, ""
+        if self._silence > timeout:
+            reason = f"no command for {timeout:g} s, the last one was not zero"
+        elif not publishers and self._silence > 3.0 * self.period:
+            reason = "the command topic has lost its publisher under torque"
+        if self.state is Watch.WATCHING and reason:
+            self.state, self.reason, self.failure = Watch.DEACTIVATING, reason, ""
+            self.attempts, self._next, self._begun, self._alarmed = 0, now, now, False
         return self.state is Watch.DEACTIVATING and now >= self._next
-
-    def _begin(self, reason: str, now: float) -> None:
-        self.state, self.reason, self.failure = Watch.DEACTIVATING, reason, ""
-        self.attempts, self._next, self._begun, self._alarmed = 0, now, now, False
 
     def list(self, controllers: Sequence[Controller], manager: str) -> ControllerList:
         """Return the controllers that are listed by the manager of that full name."""
@@ -149,16 +129,15 @@ class CommandWatchdog:
 
     def inspect(self, seen: ControllerList, starts_from_command: bool | None) -> None:
         """Record whether the controllers can be used, before they are needed."""
-        position, self._leaps, self.misfit = self.settings.position_controller, "", ""
+        self._leaps = self.misfit = ""
         try:
             seen.find(self.settings.controller)
-            if position:
+            if self.settings.position_controller:
                 seen.chain()
+                if not self.settings.resets_position_command:
+                    self.misfit = self._leaps = seen.leap(starts_from_command)
         except ControllerError as error:
             self.misfit = str(error)
-            return
-        if position and not self.settings.resets_position_command:
-            self.misfit = self._leaps = seen.leap(starts_from_command)
 
 
 class CommandWatchdogNode(BaseNode):
@@ -177,29 +156,19 @@ class CommandWatchdogNode(BaseNode):
         if not self._manager.installed:
             raise ControllerError(NOT_INSTALLED)
         self._asking = self._ending = False
-        self._length = 0
-        """Number of joints of the latest command."""
-        self._seconds = 0
-        topic = "<command_topic>"
+        self._length = self._seconds = 0
         # reliable: the zero at the end of a ramp must not be lost
-        self._commands = self.subscribe(topic, self._on_command, settings.command_topic)
+        topic = settings.command_topic
+        self._commands = self.subscribe("<command_topic>", self._on_command, topic)
         self._timer = self._steady_timer(self._core.period, self._look)
         self._steady_timer(1.0, self._publish_diagnostics)
         self._watch_parameters()
-        holder = settings.position_controller
-        self.get_logger().info(
-            f"deactivates {settings.controller!r} of {self._manager.name}"
-            f"{f', and activates {holder!r},' if holder else ''} {settings.command_timeout:g} s "
-            f"after the last command on {self._commands.topic_name}, unless that is zero"
-        )
 
     def _on_command(self, message: Float64MultiArray) -> None:
         if self._ending and not any(message.data):
             return  # of this node
-        before, self._length = self._core.state, len(message.data)
+        self._length = len(message.data)
         self._core.on_command(message.data, time.monotonic())
-        if before is Watch.DEACTIVATING:
-            self.get_logger().warning("commands resumed before the controller was inactive")
 
     def _look(self) -> None:
         publishers = self.count_publishers(self._commands.topic_name)
@@ -227,7 +196,11 @@ class CommandWatchdogNode(BaseNode):
                 if core.state is not Watch.DEACTIVATING:
                     return  # commands have resumed
                 await self._manager.switch(step.activate, step.deactivate)
-                self._log_switch(step, seen.position_acts)
+                done = [f"deactivated {name!r}" for name in step.deactivate]
+                done += [f"activated {name!r}" for name in step.activate]
+                if not (step.activate or seen.position_acts):
+                    done.append("the arm has no support but brakes")
+                self.get_logger().error(", ".join(done))
             core.succeed(needed or core.attempts > 0)
         except ControllerError as error:
             core.alarm()
@@ -249,16 +222,6 @@ class CommandWatchdogNode(BaseNode):
         finally:
             self.destroy_publisher(publisher)
 
-    def _log_switch(self, asked: Switch, held: bool) -> None:
-        done = [f"deactivated {name!r}" for name in asked.deactivate]
-        message = ", ".join(done + [f"activated {name!r}" for name in asked.activate])
-        wanted = self._core.settings.position_controller
-        if held:
-            message += f"; {wanted!r} goes on holding the arm"
-        elif wanted and not asked.activate and asked.deactivate:
-            message += f"; {wanted!r} could not be activated: the arm may be without support"
-        self.get_logger().error(message)
-
     async def _inspect(self) -> None:
         core, position = self._core, self._core.settings.position_controller
         try:
@@ -269,46 +232,33 @@ class CommandWatchdogNode(BaseNode):
             core.misfit = str(error)
         finally:
             self._asking = False
-        if core.misfit:
-            self.warn(core.misfit, core.misfit)
 
     def _publish_diagnostics(self) -> None:
-        due = self._seconds % INSPECTIONS == 0 or self._core.misfit
-        if due and self._manager.present():
+        core, settings = self._core, self._core.settings
+        present, name = self._manager.present(), self._manager.name
+        if present and (self._seconds % INSPECTIONS == 0 or core.misfit):
             self._ask(self._inspect)
         self._seconds += 1
-        self._report([self._status()])
-
-    def _status(self) -> DiagnosticStatus:
-        core, settings = self._core, self._core.settings
-        publishers = self.count_publishers(self._commands.topic_name)
-        present, age = self._manager.present(), "none"
-        if core.received is not None:
-            age = f"{time.monotonic() - core.received:.3f}"
         values: dict[str, object] = {
             "state": core.state.value,
             "command topic": self._commands.topic_name,
-            "publishers": publishers,
             "commands": core.commands,
-            "since last command [s]": age,
             "effort controller": settings.controller,
             "position controller": settings.position_controller or "none",
-            "controller manager": self._manager.name,
+            "controller manager": name,
             "deactivations": core.deactivations,
             "last deactivation": core.reason or "none",
             "failed attempts": core.attempts,
-            "last failure": core.failure or "none",
         }
-        warning = error = ""
+        error = f"cannot hand the arm over: {core.misfit}" if core.misfit else ""
+        error = error if present else f"there is no controller manager {name}: can do nothing"
+        self._remind("misfit", error)
+        warning = ""
         if core.state is Watch.DEACTIVATING:
             error = f"{core.reason}: torques may still be held; {core.failure or 'asking'}"
-        elif not present:
-            error = f"there is no controller manager {self._manager.name}: can do nothing"
-        elif core.misfit:
-            error = f"cannot hand the arm over: {core.misfit}"
         elif core.state is Watch.DEACTIVATED:
             warning = f"deactivated {settings.controller}: {core.reason}"
-        return status("watchdog", core.state.value, values, warning=warning, error=error)
+        self._report([status("watchdog", core.state.value, values, warning=warning, error=error)])
 
     def _apply(self, before: CommandWatchdogSettings, given: Sequence[str]) -> None:
         self._core.settings = self._settings

@@ -104,11 +104,7 @@ class Live:
 
 
 def live_view(
-    namespace: str = "",
-    *,
-    browse: bool = False,
-    chosen: Sequence[str] | None = None,
-    **page: Any,
+    namespace: str = "", *, browse: bool = False, chosen: Sequence[str] | None = None, **page: Any
 ) -> int:
     """Show the robot of a namespace until SIGINT; return the exit code.
 

@@ -22,6 +22,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
+from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.errors import LONGEST_MESSAGE, MbsError, shortened
 from mbs_dynamics.ros import interface, parameters
 from mbs_dynamics.ros.interface import Interface, Quality, Service, Topic
@@ -262,6 +263,11 @@ class BaseNode(Node):
 
     def _log_model(self, line: str, remarks: Sequence[str] = ()) -> None:
         """Log a robot that has come into force, and the remarks about it."""
+        if default_backend() == "python":
+            self.get_logger().warning(
+                "llvmlite is missing: kernels are plain Python, some 50 times as slow; to install "
+                "it: python3 -m pip install --user --break-system-packages llvmlite"
+            )
         for remark in remarks[:REMARKS]:
             self.get_logger().warning(shortened(remark, LONGEST_MESSAGE))
         if len(remarks) > REMARKS:

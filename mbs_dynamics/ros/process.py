@@ -8,10 +8,8 @@ import atexit
 import faulthandler
 import re
 import signal
-import socket
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -109,53 +107,39 @@ def _end_soon() -> None:
 
 
 class EndingSignals:
-    """Waits in a thread for the signals that end a process.
+    """Records the signals that end a process. To be created in the main thread.
 
     No exception is raised in the middle of other code, and ROS stays up until the process shuts it
-    down. Signals after the first have no effect. SIGHUP stays ignored where it was, as under
-    nohup. To be created in the main thread.
+    down. Signals after the first have no effect. SIGHUP stays ignored where it was, as under nohup.
     """
 
     def __init__(self) -> None:
-        self._asked = threading.Event()
-        self._listeners: list[Callable[[], None]] = []
-        # a handler in Python waits until the main thread leaves the wait for messages; the socket
-        # is written at once, in any thread that receives the signal
-        self._reading, self._writing = socket.socketpair()
-        self._writing.setblocking(False)
-        signal.set_wakeup_fd(self._writing.fileno(), warn_on_full_buffer=False)
+        self.asked = False
+        """Whether a signal was received."""
         for number in ENDING:
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, lambda *_: None)
-        threading.Thread(target=self._wait, daemon=True).start()
+                signal.signal(number, self._receive)
 
-    @property
-    def asked(self) -> bool:
-        """Whether a signal was received."""
-        return self._asked.is_set()
-
-    def listen(self, listener: Callable[[], None]) -> None:
-        """Register a function that is called in that thread at the signal."""
-        self._listeners.append(listener)
-        if self.asked:
-            listener()
-
-    def _wait(self) -> None:
-        while not set(self._reading.recv(1)) & set(ENDING):
-            pass
-        self._asked.set()
-        for listener in self._listeners:
-            listener()
+    def _receive(self, *_: object) -> None:
+        self.asked = True
 
 
 def spin_until_shutdown(node: BaseNode, signals: EndingSignals) -> None:
-    """Spin a node until it has shut down after a signal. Errors do not end it."""
+    """Spin a node until it has shut down after a signal. Errors do not end it.
+
+    Python handles a signal once the executor wakes up: at the next message, or at the diagnostics
+    of the node, within a second.
+    """
     executor = SingleThreadedExecutor()
     executor.add_node(node)
-    signals.listen(lambda: executor.create_task(node.begin_shutdown))
+    begun = False
     while not node.shutdown_complete:
         try:
-            executor.spin_once()
+            if signals.asked and not begun:
+                begun = True
+                node.begin_shutdown()
+            else:
+                executor.spin_once()
         except ExternalShutdownException:
             return
         except Exception as error:

@@ -14,13 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from mbs_dynamics.control.environment import LinkLoad, with_load
-from mbs_dynamics.errors import (
-    ArgumentError,
-    ModelWarning,
-    UnknownNameError,
-    UrdfError,
-    quoted,
-)
+from mbs_dynamics.errors import ArgumentError, ModelWarning, UnknownNameError, UrdfError, quoted
 from mbs_dynamics.model.coordinates import check_single
 from mbs_dynamics.model.model import Model, warnings_about
 from mbs_dynamics.model.urdf_xml import BLANK, text_of

@@ -78,7 +78,7 @@ RQT = text("mbs_dynamics.perspective")
 @pytest.mark.parametrize("shown", [rviz, plotjuggler, foxglove, rqt])
 def test_topics_are_published_and_their_fields_are_numbers(shown):
     found = list(shown())
-    assert len(found) > 2
+    assert len(found) >= 2
     for topic, fields in found:
         names = (re.sub(r"\[\d\]$", "", field) for field in fields)
         value = reduce(getattr, names, message(topic))

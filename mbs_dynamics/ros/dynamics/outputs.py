@@ -67,9 +67,13 @@ class Output(ABC):
     def message(self, robot: Robot, k: int) -> Any:
         """Return the message to fill, for the body or joint number ``k``."""
 
-    @abstractmethod
     def value(self, results: Results, contact: Contact, k: int) -> Any:
-        """Return what the message is filled with; None if there is nothing to publish."""
+        """Return what the message is filled with; None if there is nothing to publish.
+
+        By default it is the result of the same name, or its row k where each body has a topic.
+        """
+        result = results[self.name]
+        return result if result is None or "<" not in self.topic else result[k]
 
 
 def _recursion(function: Any, robot: Robot) -> Any:
@@ -161,10 +165,6 @@ class Twists(Output):
 
         return twist_message(robot.frame(robot.twist_frame(robot.bodies[k])))
 
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
-        twists = results[self.name]
-        return None if twists is None else twists[k]
-
 
 class Velocities(Twists):
     """Twists of the bodies with their frames."""
@@ -230,9 +230,6 @@ class MassMatrix(Output):
 
         return matrix_message(velocity_names(robot.model.joints))
 
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
-        return results[self.name]
-
 
 class CenterOfMass(Output):
     """Centre of mass of the robot."""
@@ -248,9 +245,6 @@ class CenterOfMass(Output):
         from mbs_dynamics.ros.messages import PointMessage
 
         return PointMessage(robot.frame())
-
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
-        return results[self.name]
 
 
 class Energy(Output):
@@ -299,10 +293,6 @@ class JointWrenches(Output):
         from mbs_dynamics.ros.messages import wrench_message
 
         return wrench_message(robot.frame(robot.wrench_links[k]))
-
-    def value(self, results: Results, contact: Contact, k: int) -> Any:
-        wrenches = results[self.name]
-        return None if wrenches is None else wrenches[k]
 
 
 class ExternalTorques(Output):

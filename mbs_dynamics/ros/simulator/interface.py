@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from mbs_dynamics import checks
 from mbs_dynamics.control.environment import check_gravity
@@ -25,20 +24,7 @@ from mbs_dynamics.ros.interface import (
 )
 from mbs_dynamics.settings import parameter
 
-
-def joint_numbers(
-    description: str, *, unit: str = "", signed: bool = False, read_only: bool = False
-) -> Any:
-    """Return the field of a setting that is empty, one number for all joints, or one for each."""
-    return parameter(
-        (),
-        description,
-        unit=unit,
-        type="double_array",
-        constraints="No number, one for all joints, or one for each in the order of the model."
-        + ("" if signed else " None is negative."),
-        read_only=read_only,
-    )
+FOR_EACH = "No number, one for all joints, or one for each in the order of the model."
 
 
 @dataclass(frozen=True)
@@ -82,10 +68,13 @@ class SimulatorSettings(RobotSettings):
         unit="m/s^2",
         constraints="Three finite numbers, a length of at most 100.",
     )
-    joint_damping: tuple[float, ...] = joint_numbers(
+    joint_damping: tuple[float, ...] = parameter(
+        (),
         "Viscous damping. Empty: that of the description, or of geared drives where that is more: "
         "a fifth of the effort limit at the velocity limit.",
         unit="N m s/rad or N s/m",
+        type="double_array",
+        constraints=f"{FOR_EACH} None is negative.",
     )
     contact_planes: tuple[float, ...] = parameter(
         (),
@@ -96,11 +85,13 @@ class SimulatorSettings(RobotSettings):
         read_only=True,
         constraints="Four finite numbers for each plane; no normal is zero.",
     )
-    initial_positions: tuple[float, ...] = joint_numbers(
+    initial_positions: tuple[float, ...] = parameter(
+        (),
         "Positions at the start and after ~/reset. Empty: bent, half a radian from the middle of "
         "each range, at most a quarter of the range.",
         unit="rad or m",
-        signed=True,
+        type="double_array",
+        constraints=FOR_EACH,
         read_only=True,
     )
     brakes: bool = parameter(
@@ -160,12 +151,7 @@ SIMULATOR_NODE = Interface(
             description="Positions, velocities and efforts, in the order of the model.",
             quality=RELIABLE,
         ),
-        Topic(
-            "robot_description",
-            "std_msgs/msg/String",
-            "The given URDF.",
-            LATCHED,
-        ),
+        Topic("robot_description", "std_msgs/msg/String", "The given URDF.", LATCHED),
         Topic(
             "~/contact",
             "geometry_msgs/msg/WrenchStamped",
