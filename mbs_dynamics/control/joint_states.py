@@ -110,21 +110,16 @@ class JointStateReader:
         if not math.hypot(*q, *qd) < LARGEST:  # nor is it for NaN
             known = [x if x == x else 0.0 for x in qd]
             if not math.hypot(*q) < LARGEST:
-                return self._wild("position", layout.joints, q)
+                return wild_numbers("position", self._named(layout), q)
             if not math.hypot(*known) < LARGEST:
-                return self._wild("velocity", layout.joints, known)
+                return wild_numbers("velocity", self._named(layout), known)
         tau = layout.pick(efforts) if len(efforts) == length else unknown
         if not math.hypot(*tau) < LARGEST:
             tau = tuple([x if abs(x) < LARGEST else math.nan for x in tau])
         return States(layout.joints, q, qd, tau)
 
-    def _wild(self, what: str, joints: Sequence[int], values: Sequence[float]) -> Rejection:
-        pairs = [(self.joint_names[k], x) for k, x in zip(joints, values, strict=True)]
-        bad = [f"{name} = {x}" for name, x in pairs if not math.isfinite(x)]
-        if bad:
-            return Rejection("not_finite", f"{what} is not finite: {listed(bad)}")
-        name, x = max(pairs, key=lambda pair: abs(pair[1]))
-        return Rejection("too_large", f"{what} is too large to be true: {name} = {x:g}")
+    def _named(self, layout: _Layout) -> list[str]:
+        return [self.joint_names[k] for k in layout.joints]
 
     def _learned(self, given: tuple[str, ...]) -> _Layout:
         """Return a new layout of messages with these names, or the problem with them."""
@@ -145,6 +140,16 @@ class JointStateReader:
             return _Layout(names, Rejection("partial", message))
         places = [names.index(own[k]) for k in joints]
         return _Layout(names, None, joints, _picker(places))
+
+
+def wild_numbers(what: str, names: Sequence[str], values: Sequence[float]) -> Rejection:
+    """Return why numbers of these joints are rejected: not finite, or else too large."""
+    pairs = list(zip(names, values, strict=True))
+    bad = [f"{name} = {x}" for name, x in pairs if not math.isfinite(x)]
+    if bad:
+        return Rejection("not_finite", f"{what} is not finite: {listed(bad)}")
+    name, x = max(pairs, key=lambda pair: abs(pair[1]))
+    return Rejection("too_large", f"{what} is too large to be true: {name} = {x:g}")
 
 
 def _picker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
