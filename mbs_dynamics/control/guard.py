@@ -159,6 +159,7 @@ class Guard:
         self._pack = Struct(f"{len(self._sample)}d").pack_into
         row = self._sample.tolist()
         self._unreported, self._rest = row[1 : 1 + 8 * model.n], row[1 + 8 * model.n :]
+        self._zeros, self._nan = [0.0] * model.n, [math.nan] * model.n
         self._floats = self._period.sample.places["floats"].start
         numbers = ("ended", "played", "softened", "waits_since", "link_waits_since", "obeys")
         self._numbers = np.array([places[name].start for name in numbers])
@@ -326,9 +327,9 @@ class Guard:
         return known and bool((abs(efforts) > EFFORT_FLOOR * limits).any())
 
     @property
-    def state_stamps(self) -> FloatArray:
-        """(n,) the stamps of the latest accepted states."""
-        return np.asarray(self._state[self._stamps])
+    def stamps(self) -> list[float]:
+        """(n,) the stamps in s of the latest accepted states, NaN before the first."""
+        return self._state[self._stamps].tolist()  # type: ignore[no-any-return]
 
     @property
     def refused(self) -> FloatArray:
@@ -752,6 +753,32 @@ class Guard:
     def clear_sample(self, t: float) -> None:
         """Begin the sample of a period at time ``t``: nothing is reported so far."""
         self._pack(self._sample, 0, t, *self._unreported, *self._rest)
+
+    def report(
+        self,
+        t: float,
+        joints: Sequence[int],
+        stamp: float,
+        q: Sequence[float],
+        qd: Sequence[float],
+        efforts: Sequence[float],
+    ) -> None:
+        """Begin the sample of a period at time ``t`` with the states of some joints, each (k,).
+
+        ``joints`` are their coordinates, ascending; ``stamp`` in s is that of their measurement.
+        """
+        n = self.model.n
+        if len(joints) == n:
+            zeros, unknown = self._zeros, self._nan
+            self._pack(
+                self._sample, 0, t, *[stamp] * n, *[t] * n, *[1.0] * n, *q, *qd, *efforts, *zeros,
+                *unknown, *self._rest,
+            )  # fmt: skip
+            return
+        self.clear_sample(t)
+        x, k = self.sample, list(joints)
+        x.stamp[k], x.received[k], x.reported[k] = stamp, t, 1.0
+        x.q[k], x.qd[k], x.effort[k] = q, qd, efforts
 
     def advance(self, t: float) -> list[float]:
         """Process :attr:`sample`, and return the output of the period at time ``t`` as a row.

@@ -125,8 +125,9 @@ class GravityCompensator:
         """Stamps of states count from here, in ns: a double has 16 digits."""
         self._unused = False
         self._returns: deque[float] = deque(maxlen=RETURNS)
-        self._other: Any = ()
-        """Coordinates of the joints that are reported, but not commanded."""
+        self._commanded: frozenset[int] = frozenset()
+        self._other: list[int] = []
+        """Coordinates of the joints that are commanded, and of others that are reported."""
         self._other_stale = False
         self._forget_imu()
 
@@ -256,7 +257,8 @@ class GravityCompensator:
         self.remarks = [*remarks_about(model), *dropped]
         fixed = [model.joint_names.index(name) for name in settings.fixed]
         self._reader = JointStateReader(model.joint_names, fixed)
-        self._other = np.array([k for k in range(model.n) if k not in {*arm.joints, *fixed}], int)
+        self._commanded = frozenset(arm.joints)
+        self._other = [k for k in range(model.n) if k not in {*arm.joints, *fixed}]
         self._unused, self._epoch = False, 0
         self._returns.clear()
         self._forget_imu()
@@ -433,20 +435,21 @@ class GravityCompensator:
             return Answer(None)
         states = self._reader.read(names, positions, velocities, efforts)
         rejection = states if isinstance(states, Rejection) else None
-        arm.clear_sample(now)
         if isinstance(states, States):
             rejection = self._unusable(arm, states, stamp, clock)
-            if rejection is None:
-                self._fill(arm, states, stamp, now)
-        if rejection is not None:
+        if rejection is not None or isinstance(states, Rejection):
             self._note(rejection, now)
-            return Answer(self._advance(now), rejection)
-        assert isinstance(states, States)
-        before = arm.state_stamps
+            return Answer(self.tick(now), rejection)
+        self._report(arm, states, stamp, now)
+        before = arm.stamps
         row = self._period(now)
-        rejection = self._not_used(arm, states, before)
+        after = arm.stamps
+        new = [k for k in states.joints if after[k] != before[k]]
+        rejection = None
+        if len(new) < len(states.joints) or not self._commanded.issuperset(new):
+            rejection = self._not_used(arm, states, new)
         self._note(rejection, now)
-        heard = bool(arm.new[arm.joints].any())
+        heard = not self._commanded.isdisjoint(new)
         return Answer(self._due(row, answers=heard), rejection)
 
     def _unusable(self, arm: Guard, states: States, stamp: int, clock: int) -> Rejection | None:
@@ -468,18 +471,16 @@ class GravityCompensator:
                 )
         return None
 
-    def _fill(self, arm: Guard, states: States, stamp: int, now: float) -> None:
+    def _report(self, arm: Guard, states: States, stamp: int, now: float) -> None:
         """Put the states of a message into the sample."""
         self._epoch = self._epoch or stamp
-        x, k = arm.sample, list(states.joints)
-        x.stamp[k], x.received[k], x.reported[k] = 1e-9 * (stamp - self._epoch), now, 1.0
-        x.q[k], x.qd[k], x.effort[k] = states.q, states.qd, states.efforts
-        if len(self._other) and not self.settings.velocity_from_position:
-            rates = x.qd[self._other]
-            x.qd[self._other] = np.where(np.isnan(rates), 0.0, rates)  # nothing damps these joints
+        arm.report(now, states.joints, 1e-9 * (stamp - self._epoch), *states[1:])
+        if self._other and not self.settings.velocity_from_position:
+            rates = arm.sample.qd[self._other]
+            arm.sample.qd[self._other] = np.where(np.isnan(rates), 0.0, rates)  # not damped
 
-    def _not_used(self, arm: Guard, states: States, before: Any) -> Rejection | None:
-        """Return why some states of the latest message were not used; None if all were."""
+    def _not_used(self, arm: Guard, states: States, new: Sequence[int]) -> Rejection | None:
+        """Return why not all states of a message were used and answered; ``new`` were used."""
         joints = list(states.joints)
         refused = arm.refused[joints]
         if refused.any():
@@ -487,7 +488,7 @@ class GravityCompensator:
             names = arm.model.joint_names
             said = problems(arm.verdict, arm.state_record, names, kinds=("refused",))
             return Rejection(kind, said[0] if said else kind)
-        if np.array_equal(arm.state_stamps[joints], before[joints]):
+        if not new:
             return Rejection("repeated_stamp", "the time stamp did not advance")
         if not any(k in arm.joints for k in joints):
             own = listed(arm.model.joint_names[k] for k in joints)
@@ -569,7 +570,7 @@ class GravityCompensator:
         if arm is None:
             return []
         said = arm.warnings()
-        if len(self._other) and arm.engaged:
+        if self._other and arm.engaged:
             timeout, s = self.settings.stale_timeout, arm.state_record
             old = [k for k in self._other if now - s.received[k] >= timeout]
             if old and not self._other_stale:
