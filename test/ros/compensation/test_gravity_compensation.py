@@ -379,7 +379,7 @@ def test_enabling_is_refused_while_others_command():
     bench = Bench()
     bench.send()
     assert bench.core.enable(bench.now, rivals=2) == (
-        "2 other publisher(s) on /forward_effort_controller/commands"
+        "2 other publisher(s) on forward_effort_controller/commands"
     )
     assert bench.core.enable(bench.now) == ""
     assert bench.core.enable(bench.now, rivals=1) == ""  # it is enabled already
