@@ -24,7 +24,7 @@ FIND_ROS := import importlib.util, platform, sys; \
 .DELETE_ON_ERROR:
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help demo check test test-all test-bridges backends mutants flakes platforms dist arm bench docs linkcheck lint clean
+.PHONY: help demo unit test test-all test-bridges backends mutants load platforms dist bench docs linkcheck lint clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -33,26 +33,25 @@ help:  ## list the targets
 demo: $(VENV)/.run  ## what it can do, on a robot of its own or on ROBOT=path/to/robot.urdf
 	@$(BIN)/mbs-dynamics demo $(if $(ROBOT),--robot "$(ROBOT)")
 
-check: $(VENV)/.test  ## while editing: ruff, mypy, and the tests of the core and of what changed, no processes of ROS: 90 s
+unit: $(VENV)/.test  ## while editing: ruff, and quick tests without processes, network, DDS and browser: under two minutes
 	@$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --check --quiet
-	$(BIN)/mypy
-	$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow and not serial" $$($(BIN)/python tools/changed.py)
+	$(BIN)/python -m pytest -q $(PARALLEL) --unit
 
-test: lint  ## the linters and the tests: some minutes on two cores
+test: lint  ## before a change is merged, and in CI: linters, unit tests, nodes over DDS, examples, packaging: under eight minutes
 	@echo "== Tests"
 	$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow and not serial"
 	echo "== Tests that need a quiet machine, one after the other"
 	$(BIN)/python -m pytest -q -m "serial and not slow"
-	echo "== Smoke test on other Pythons that are here"
-	$(PLATFORMS) --at-hand
+	echo "== Smoke test"
+	$(BIN)/python test/smoke --expect native
 
-test-all: lint  ## every test, the slow cases too, then `make backends`: up to two hours
+test-all: lint  ## every test, with the coverage of the core, other back ends and mutants: up to three hours
 	@echo "== All tests"
-	$(BIN)/python -m pytest -q $(PARALLEL) -m "not serial"
+	$(BIN)/python -m pytest -q $(PARALLEL) --cov --cov-report=term -m "not serial"
 	echo "== Tests that need a quiet machine, one after the other"
 	$(BIN)/python -m pytest -q -m serial
-	$(MAKE) --no-print-directory backends
+	$(MAKE) --no-print-directory backends mutants
 
 test-bridges: $(VENV)/.test  ## the bridges to PyTorch and JAX, which it installs: up to 3 GB
 	@$(INSTALL) --editable ".[torch,jax]" | $(PROGRESS)
@@ -68,11 +67,17 @@ backends: $(VENV)/.test  ## the tests that evaluate kernels, through every other
 	done
 	[ -z "$$failed" ] || { echo "make: tests failed through$$failed" >&2; exit 1; }
 
-mutants: $(VENV)/.test  ## mutation testing of the quick suite, on a sample (COUNT=, SEED=): an hour
-	@$(BIN)/python tools/mutants.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
+mutants: $(VENV)/.test  ## thirty wrong equations and decisions, each of which a test has to find
+	@$(BIN)/python tools/mutants.py
 
-flakes: $(VENV)/.test  ## what may depend on load, fifty times (ROUNDS=) beside two busy loops: a night
-	@$(BIN)/python tools/flakes.py $(if $(ROUNDS),--rounds $(ROUNDS))
+ROUNDS ?= 10
+load: $(VENV)/.test  ## the tests of `make test` beside two busy loops, ROUNDS=10 times: load must decide nothing
+	@for k in 1 2; do while :; do :; done & done
+	trap 'kill $$(jobs -p)' EXIT
+	for k in $$(seq $(ROUNDS)); do
+	    echo "== Round $$k"
+	    $(BIN)/python -m pytest -q $(PARALLEL) -m "not slow and not serial"
+	done
 
 bench: $(VENV)/.bench  ## measure speed: an hour
 	@$(BIN)/python -m benchmarks
@@ -85,20 +90,14 @@ docs: $(VENV)/.docs  ## build this documentation as a web site in build/docs: tw
 linkcheck: $(VENV)/.docs  ## follow the links of the documentation to other sites
 	@$(SPHINX) -b linkcheck build/linkcheck
 
-PLATFORMS = "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
-	|| { echo "make: $(PYTHON) is no Python >= 3.10; name one by PYTHON=..." >&2; exit 1; }; \
-	"$(PYTHON)" tools/platforms/run.py
-platforms:  ## the smoke test on every Python, NumPy, llvmlite and ROS 2 that is supported, or ROWS="3.14 kilted"
-	@$(PLATFORMS) $(ROWS)
+platforms: $(VENV)/.platforms  ## the smoke test on every supported Python, NumPy, llvmlite and ROS 2, or SESSIONS="smoke-3.14 lowest"
+	@$(BIN)/nox $(if $(SESSIONS),--sessions $(SESSIONS))
 
-dist: $(VENV)/.dist  ## build dist/*.tar.gz and dist/*.whl, and try the wheel on every supported Python without the checkout
+dist: $(VENV)/.dist $(VENV)/.platforms  ## build dist/*.tar.gz and dist/*.whl, and try the wheel on every supported Python
 	@rm -rf dist
 	$(BIN)/python -m build --outdir dist >/dev/null
 	$(BIN)/twine check --strict dist/*
-	"$(PYTHON)" tools/platforms/run.py --wheel dist/*.whl 3.10 3.11 3.12 3.13 3.14
-
-arm:  ## the smoke test and tests of kernels on 64-bit ARM, in emulation: a quarter of an hour
-	@$(PLATFORMS) --arm
+	$(BIN)/nox --sessions smoke -- dist/*.whl
 
 lint: $(VENV)/.test  ## ruff, mypy --strict, and the layers with import-linter
 	@echo "== Linters"
@@ -109,7 +108,7 @@ lint: $(VENV)/.test  ## ruff, mypy --strict, and the layers with import-linter
 
 clean:  ## delete all that make, pip and colcon made here, .venv too
 	@rm -rf $(VENV) build dist install log *.egg-info
-	rm -rf .mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .nox .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # A ROS 2 that is sourced is used, through the system's site-packages. Otherwise its wheels are
@@ -132,7 +131,7 @@ $(BIN)/python:
 	# The pip that old Pythons bring cannot resolve the test tools.
 	$(INSTALL) --quiet --upgrade pip
 
-$(VENV)/.run: setup.py Makefile | $(BIN)/python
+$(VENV)/.run: pyproject.toml setup.py Makefile | $(BIN)/python
 	@ros=$$($(BIN)/python -c '$(FIND_ROS)')
 	case $$ros in
 	    sourced) extras=fast; echo "== Installing the package beside the ROS 2 that is sourced: about half a minute" ;;
@@ -154,6 +153,10 @@ $(VENV)/.docs: $(VENV)/.run
 
 $(VENV)/.dist: $(VENV)/.run
 	@$(INSTALL) --quiet --editable ".[dist]"
+	touch $@
+
+$(VENV)/.platforms: $(VENV)/.run
+	@$(INSTALL) --quiet --editable ".[platforms]"
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test

@@ -6,7 +6,7 @@ The node runs as users run it. MuJoCo simulates the arm in a separate process, w
 transport of the middleware. Each event comes several times; a trial that a pause of the machine
 spoils is repeated. Tables give medians, with extremes where they differ.
 
-    python -m benchmarks.gravity_motion [--only guided ...] [--repetitions 5] [--seed 0]
+    python -m benchmarks.gravity_motion [--only guided ...] [--repetitions 5]
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from benchmarks.mechanisms import urdf
-from benchmarks.mujoco_arm import POSTURES, FloatArray, Load, Statics, bare, compiled, released
+from benchmarks.mujoco_arm import POSTURES, FloatArray, Statics, bare, compiled, released
 from benchmarks.mujoco_over_dds import Motion, Rig
 from benchmarks.report import Table
 from mbs_dynamics.ros.domain import unused_domain
@@ -34,8 +34,6 @@ NAN = float("nan")
 ATTEMPTS = 20
 """How often a trial is repeated that a pause of the machine spoils."""
 
-TIPS = {"arm7": "link7", "Panda": "panda_link7", "UR5": "wrist_3_link"}
-"""Links that carry loads."""
 
 Calls = Sequence[tuple[Any, ...]]
 
@@ -254,94 +252,6 @@ def unsupported(rig: Rig, posture: Sequence[float], seconds: float = 5.0) -> Mot
     return undisturbed(trial)
 
 
-# -- faults at random ------------------------------------------------------------------------------
-
-
-class Case(NamedTuple):
-    """A random arm, and its node's gains."""
-
-    name: str
-    load: Load | None
-    friction: FloatArray
-    """(n,) true Coulomb friction, N m."""
-    damping: FloatArray
-    """(n,) gains of the node, N m s/rad."""
-    friction_scale: float
-
-    def rig(self, **parameters: Any) -> Rig:
-        text = bare(urdf(self.name))
-        arm = {"load": self.load, "friction": self.friction.tolist()}
-        names = Rig.joints(text)
-        given = by_joint("damping", names, self.damping)
-        given |= by_joint("friction", names, self.friction)
-        given |= {"friction_scale": self.friction_scale, "ramp_time": RAMP}
-        return Rig(text, arm, **(given | parameters))
-
-    @property
-    def compensated(self) -> FloatArray:
-        """(n,) friction that the node compensates, N m."""
-        return self.friction_scale * self.friction
-
-
-def random_case(rng: np.random.Generator) -> Case:
-    """Return a random arm, load, friction and gains."""
-    name = str(rng.choice(list(POSTURES)))
-    n = len(POSTURES[name])
-    load = Load(TIPS[name], float(rng.uniform(0.2, 2.0))) if rng.random() < 0.5 else None
-    rough = rng.random() < 0.5
-    friction = rng.uniform(0.0, 1.0, n) if rough else np.zeros(n)
-    damping = strongest(name) * rng.random(n)
-    return Case(name, load, friction, damping, float(rng.uniform(0.0, 0.9)))
-
-
-STREAMING = ("stamp back", "~/enable false", "deactivate", "SIGTERM")
-"""Random events after which valid states go on coming."""
-
-
-def faults(rng: np.random.Generator, n: int) -> dict[str, Calls]:
-    """Return events after which a node stops, by name, at random joints of n."""
-    k = int(rng.integers(n))
-    return {
-        "silence": [("inject", "silence")],
-        "repeated stamp": [("inject", "stamp_repeated")],
-        "stamp back": [("inject", "stamp_back", float(rng.uniform(0.01, 5.0)))],
-        "no stamp": [("inject", "stamp_zero")],
-        "missing joint": [("inject", "missing", k)],
-        "NaN position": [("inject", "position", k, NAN)],
-        "NaN velocity": [("inject", "velocity", k, NAN)],
-        "no velocities": [("inject", "no_velocity")],
-        "~/enable false": [("enable", False)],
-        "deactivate": [("transition", "deactivate")],
-        "SIGTERM": [("end", signal.SIGTERM)],
-    }
-
-
-def random_of(rng: np.random.Generator, found: dict[str, Calls]) -> tuple[str, Calls]:
-    """Return one event at random, with its name."""
-    name = str(rng.choice(list(found)))
-    return name, found[name]
-
-
-def random_trial(
-    rig: Rig, case: Case, calls: Calls, rng: np.random.Generator, seconds: float = 1.0
-) -> Motion:
-    """Move all joints in a random posture, let go, push, and let something happen."""
-    bent = np.array(POSTURES[case.name])
-
-    def trial() -> Motion:
-        posture = bent + rng.uniform(-0.3, 0.3, len(bent))
-        rig.ready(posture)
-        speeds = rng.uniform(-0.8, 0.8, len(bent))
-        rig.ask("motion", "guide", dict(enumerate(speeds.tolist())))
-        time.sleep(0.25)
-        force = rng.uniform(-15.0, 15.0, 3).tolist()
-        rig.do(("motion", "let_go"), ("motion", "push", TIPS[case.name], force, 0.1))
-        time.sleep(float(rng.uniform(0.0, 0.1)))
-        return happen(rig, calls, seconds)
-
-    return undisturbed(trial)
-
-
 # -- tables ----------------------------------------------------------------------------------------
 
 
@@ -541,30 +451,6 @@ def unsupported_table(repetitions: int, **parameters: Any) -> Iterator[Table]:
     yield table
 
 
-def random_table(trials: int, seed: int) -> Iterator[Table]:
-    """Random faults of random arms in random motion."""
-    columns = ("fault", "trials", "energy put in, J", "that may be, J", "too much in")
-    table = Table(f"Random faults in random motion, seed {seed}", columns)
-    found: dict[str, list[tuple[float, float]]] = {}
-    rng = np.random.default_rng(seed)
-    for _ in range(trials // 3):
-        case = random_case(rng)
-        with case.rig() as rig:
-            for _ in range(3):
-                what, calls = random_of(rng, faults(rng, len(case.damping)))
-                motion = random_trial(rig, case, calls, rng)
-                show(f"{case.name}, {what}", [motion])
-                record = motion.record
-                streaming = what in STREAMING
-                may = record.may_put_in(case.damping, case.compensated, streaming=streaming)
-                found.setdefault(what, []).append((record.put_in, may))
-    for what, pairs in sorted(found.items()):
-        put_in, may = zip(*pairs, strict=True)
-        beyond = sum(x > most for x, most in pairs)
-        table.rows.append([what, len(pairs), spread(put_in, 4), spread(may, 4), beyond])
-    yield table
-
-
 def main() -> None:
     """Print the tables that the command line names."""
     tables: dict[str, Callable[[argparse.Namespace], Iterator[Table]]] = {
@@ -573,7 +459,6 @@ def main() -> None:
         "impedance": lambda o: impedance_table(o.repetitions),
         "handover": lambda o: handover_table(o.repetitions, **given(o)),
         "unsupported": lambda o: unsupported_table(o.repetitions, **given(o)),
-        "random": lambda o: random_table(o.trials, o.seed),
     }
 
     def given(options: argparse.Namespace) -> dict[str, str]:
@@ -582,8 +467,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=tables, default=list(tables))
     parser.add_argument("--repetitions", type=int, default=5, help="of each event")
-    parser.add_argument("--trials", type=int, default=60, help="of random faults")
-    parser.add_argument("--seed", type=int, default=0, help="of random faults")
     parser.add_argument(
         "--parameter",
         action="append",

@@ -317,30 +317,6 @@ class Record:
         """
         return self._energy(np.maximum(0.0, self.excess * self.qd).sum(axis=1))
 
-    def may_put_in(
-        self, damping: ArrayLike, friction: ArrayLike = 0.0, *, streaming: bool
-    ) -> float:
-        """Return the energy that rate terms may give to the arm after the event, in J.
-
-        Parameters: gains of each joint, N m s/rad, and compensated friction, N m; ``streaming``
-        says whether valid states went on coming. Damping computed from a velocity that is at most
-        DELAY samples old gives energy only where the joint has turned within those. Compensated
-        friction always does. Without states both have to end DELAY samples after the event, and
-        friction also with them. Whatever comes after that, or after the torques, is rounding.
-        """
-        k = np.arange(self.at + 1, len(self.t))
-        now = self.qd[k]
-        power = np.zeros(len(k))
-        for delay in range(1, DELAY + 1):
-            against = np.maximum(0.0, -self.qd[np.maximum(0, k - delay)] * now)
-            power = np.maximum(power, (damping * against).sum(axis=1))
-        if not streaming:
-            power[DELAY:] = 0.0
-        power[:DELAY] += (friction * np.abs(now[:DELAY])).sum(axis=1)
-        power[~self.tau[k].any(axis=1)] = 0.0
-        power += ROUNDING * np.abs(now).sum(axis=1)
-        return self._energy(np.concatenate([np.zeros(self.at + 1), power]))
-
     def _energy(self, power: FloatArray) -> float:
         return float(np.sum(power[1:] * np.diff(self.simulated)))
 

@@ -171,7 +171,7 @@ def _without_coordinates() -> Table:
         "quadruped, rk4, control law": (one, SINGLE_STEPS, law),
         **{
             f"quadruped, {method}": (one, SINGLE_STEPS, {"method": method})
-            for method in ("runge_kutta", "dormand_prince", "implicit_midpoint")
+            for method in ("dormand_prince", "implicit_midpoint")
         },
         "body, rk4": ((body, base[0], V), SINGLE_STEPS, {}),
         "1000 bodies, rk4": ((body, base, V), BATCH_STEPS, {}),

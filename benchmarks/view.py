@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -116,8 +115,7 @@ def _slider() -> Table:
 
 
 def _slid(name: str) -> list[float]:
-    from playwright.sync_api import sync_playwright
-
+    from docs.browser import chromium
     from mbs_dynamics.view.opening import open_page
     from mbs_dynamics.view.posing import Posing
 
@@ -134,11 +132,7 @@ def _slid(name: str) -> list[float]:
         websocket.on("framesent", lambda _: sent.append(time.perf_counter()))
         websocket.on("framereceived", lambda _: answered.append(time.perf_counter()))
 
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=shutil.which("chromium") or shutil.which("google-chrome"),
-            args=["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"],
-        )
+    with chromium() as started:
         page = started.new_page(viewport={"width": 400, "height": 300})
         page.on("websocket", listen)
         page.goto(opened.page.address)
@@ -155,7 +149,6 @@ def _slid(name: str) -> list[float]:
             page.wait_for_timeout(400)
             later = [t for t in answered if sent and t > sent[0]]
             taken += [t - sent[0] for t in later[:1]]
-        started.close()
     over.set()
     thread.join()
     opened.page.close()

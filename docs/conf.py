@@ -24,8 +24,6 @@ extensions = [
     "accessible",
     "code_blocks",
     "drawing",
-    "formulas",
-    "line_breaks",
     "mathml",
 ]
 exclude_patterns = ["_build"]

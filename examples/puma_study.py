@@ -233,7 +233,7 @@ def print_deviations() -> None:
         "ode45, atol 1e-6": {},
         "ode45, atol 1e-8": {"atol": 1e-8},
         "ode45, rtol, atol 1e-12": {"rtol": 1e-12, "atol": 1e-12},
-        "RK4, 1 ms": {"method": "runge_kutta"},
+        "RK4, torques held for 1 ms": {"method": "rk4"},
     }
     for label, given in runs.items():
         for name, solver in SOLVERS.items():
@@ -252,7 +252,7 @@ def print_steps() -> None:
     print("First deviation of any joint, in s, by step size")
     for step in (0.1, 0.01, 0.001, 0.0001):
         found = {}
-        for method in ("dormand_prince", "runge_kutta"):
+        for method in ("dormand_prince", "rk4"):
             try:
                 motion = forced(puma(), "udut", step=step, method=method)
             except SimulationError as error:  # so far off that the numbers overflow

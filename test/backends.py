@@ -28,7 +28,13 @@ LLVM = pytest.param(
 )
 
 COMPILER = shutil.which("cc")
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler named cc")
+WITHOUT_COMPILER = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler named cc")
+
+
+def needs_compiler(test: Any) -> Any:
+    """Mark a test that runs a C compiler."""
+    return pytest.mark.process(WITHOUT_COMPILER(test))
+
 
 BACKENDS = (LLVM, "python")
 
@@ -40,7 +46,7 @@ def compiled(
     return Kernel(trace(function, inputs, name="traced"), backend=backend)
 
 
-EVALUATORS = (*BACKENDS, pytest.param("exported", marks=needs_compiler))
+EVALUATORS = (*BACKENDS, pytest.param("exported", marks=(WITHOUT_COMPILER, pytest.mark.process)))
 """The back ends, and the C that :func:`c_function` compiles with all warnings."""
 
 STRICT = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC")

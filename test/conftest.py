@@ -13,10 +13,81 @@ import tempfile
 # Before NumPy is imported: with as many processes as cores, threads of BLAS wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
 from hypothesis import settings
 from ways import evaluate_through
 
 from mbs_dynamics.ros.domain import unused_domain
+
+BEYOND_UNIT = ("dds", "process", "browser", "network", "long", "serial", "slow")
+"""Marks of tests that `pytest --unit` leaves out."""
+UNIT_CASES = 4
+"""As many cases of a parametrised test at most are unit tests."""
+
+PROCESSES = ("subprocess.Popen", "os.fork", "os.posix_spawn")
+unit_test_runs = False
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--unit", action="store_true", help="quick tests that need nothing else")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests by fixtures that need DDS or a browser; select those of `--unit`."""
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        for fixture, mark in (("ros", "dds"), ("browser", "browser")):
+            if fixture in fixtures:
+                item.add_marker(mark)
+    if config.option.unit:
+        quick = [x for x in items if not any(x.get_closest_marker(m) for m in BEYOND_UNIT)]
+        chosen = {case for cases in by_test(quick).values() for case in evenly(cases)}
+        config.hook.pytest_deselected(items=[x for x in items if x not in chosen])
+        items[:] = [x for x in quick if x in chosen]
+
+
+def by_test(items: list[pytest.Item]) -> dict[str, list[pytest.Item]]:
+    """Return the cases of each test, by its name."""
+    found: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        found.setdefault(item.nodeid.split("[")[0], []).append(item)
+    return found
+
+
+def evenly(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Return at most UNIT_CASES cases: the first, the last, and some between them."""
+    if len(cases) <= UNIT_CASES:
+        return cases
+    return [cases[k * (len(cases) - 1) // (UNIT_CASES - 1)] for k in range(UNIT_CASES)]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.unit:
+        sys.addaudithook(refuse_processes)
+
+
+def refuse_processes(event: str, arguments: tuple[Any, ...]) -> None:
+    """Let a unit test fail that starts a process, or connects to another machine."""
+    elsewhere = event == "socket.connect" and isinstance(arguments[1], tuple)
+    if unit_test_runs and (
+        event in PROCESSES or (elsewhere and arguments[1][0] not in ("127.0.0.1", "::1"))
+    ):
+        raise RuntimeError(f"unit tests start no processes and use no network: {event}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    global unit_test_runs
+    unit_test_runs = item.config.option.unit
+    try:
+        return (yield)
+    finally:
+        unit_test_runs = False
+
 
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))

@@ -1,374 +1,307 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong arguments of the public functions raise at once and say what came and what is valid."""
+"""Wrong arguments of public functions raise an error of this package that names the argument."""
 
 from __future__ import annotations
 
 import inspect
 import os
-import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from mechanisms import TREE, random_mechanism
+from urdf_reference import tree
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import (
-    ArgumentError,
-    BackendError,
-    MbsError,
-    UnknownAlgorithmError,
-    UnknownBackendError,
-    UnknownBodyError,
-    UnknownRepresentationError,
-)
+from mbs_dynamics.algorithms import algorithm_of
+from mbs_dynamics.errors import ArgumentError, BackendError, MbsError, ModelError
+from mbs_dynamics.model.dh import DHTable
+from mbs_dynamics.model.inertia import Inertia
+from mbs_dynamics.model.joints import Connection, joint
+from mbs_dynamics.resources import robot_path
 
 MODEL = random_mechanism(31, TREE).model
+ARM = mbs.Model.from_urdf(robot_path("arm7"))
 q, qd, qdd = MODEL.random_state(0)
-BODIES = ", ".join(MODEL.body_names)
-REPRESENTATIONS = "body_fixed, spatial, hybrid, mixed, auto"
 
-CALLS = {
-    "forward_kinematics": (q,),
-    "twists": (q, qd),
-    "jacobian": (q, "body3"),
-    "inverse_dynamics": (q, qd, qdd),
-    "gravity_torques": (q,),
-    "bias_torques": (q, qd),
-    "coriolis_torques": (q, qd),
-    "generalized_momentum": (q, qd),
+OPTIONS = {
+    "body": ("body3", ["boddy3", "", 3, ["body3"]]),
+    "bodies": (["body3"], [["body3", "boddy"], "body3", 3]),
+    "joints": (["joint2"], [["nose"], "joint2"]),
+    "order": (2, [-1, 1.5, "2"]),
+    "representation": ("hybrid", ["hybird", "body-fixed", "", None]),
+    "method": ("udut", ["udu", None]),
+    "rows": ("linear", ["lateral", (0, 6), (), None]),
+    **dict.fromkeys(("relative_to", "measured_at", "resolved_in"), ("body1", ["nose", 3])),
 }
-every_function = pytest.mark.parametrize("name", CALLS)
+"""A valid value of each option of algorithms, and wrong ones."""
+
 every_algorithm = pytest.mark.parametrize("function", mbs.ALGORITHMS, ids=lambda f: f.__name__)
 
 
 def required(function):
-    """Something for every argument of a function that has no default."""
-    parameters = list(inspect.signature(function).parameters.values())[1:]
-    return [q for p in parameters if p.default is p.empty and p.kind is not p.KEYWORD_ONLY]
+    """Return arrays and options without defaults, by name, all valid."""
+    found = algorithm_of(function)
+    options = {k: OPTIONS[k][0] for k, v in found.options.items() if v is inspect.Parameter.empty}
+    shapes = {x: found.shape(x, MODEL, {**found.options, **options}) for x in found.required}
+    given = {name: np.full(shape, 0.1) for name, shape in shapes.items()}
+    damping = {"damping": 1.0} if "damping" in found.arrays else {}
+    return given | options | damping
 
 
-def call(name, *args, model=MODEL, **options):
-    return getattr(mbs, name)(model, *(args or CALLS[name]), **options)
+def fails(call, name, value, error=MbsError):
+    """Demand an error that names the argument, and quotes the value if it is short."""
+    with pytest.raises(error) as raised:
+        call()
+    said = str(raised.value)
+    assert name in said or (isinstance(value, str | int | float) and repr(value) in said)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ("tool", rf"'tool'.* {BODIES}$"),
-        ("Body3", rf"'Body3'.*'body3'.* {BODIES}$"),
-        ("", "''"),
-        (None, "None"),
-        (3, "3"),
-        (["body3", "body4"], r"\('body3', 'body4'\)"),
-    ],
-)
-def test_unknown_body(given, said, compiled):
-    if compiled:
-        with pytest.raises(UnknownBodyError, match=said):
-            mbs.compile(mbs.jacobian, MODEL, body=given)
-    else:
-        for call_it in (mbs.jacobian, lambda m, q, body: mbs.jacobian(m, q, body=body)):
-            with pytest.raises(UnknownBodyError, match=said):
-                call_it(MODEL, q, given)
+@every_algorithm
+def test_wrong_arrays_of_algorithms_are_named(function):
+    given = required(function)
+    assert function(MODEL, **given) is not None
+    for name in algorithm_of(function).required:
+        shape = np.shape(given[name])
+        wrong = [np.zeros((*shape[:-1], shape[-1] + 1)), np.zeros(shape) + 0j]
+        for value in [*wrong, np.full(shape, "0"), np.full(shape, None), None]:
+            with pytest.raises(ArgumentError, match=rf"{function.__name__}.*\b{name}\b"):
+                function(MODEL, **given | {name: value})
+        rest = {key: x for key, x in given.items() if key != name}
+        with pytest.raises(ArgumentError, match=rf"{function.__name__}.*'{name}'"):
+            function(MODEL, **rest)
 
 
-@pytest.mark.parametrize("name", ["forward_kinematics", "twists"])
-@pytest.mark.parametrize(
-    ("bodies", "error", "said"),
-    [
-        (["body3", "boddy4"], UnknownBodyError, "'boddy4'.*'body4'"),
-        (("tool",), UnknownBodyError, "'tool'.* body1, .*, body7"),
-        ([None], UnknownBodyError, "None"),
-        ([3], UnknownBodyError, "3"),
-        ("body3", ArgumentError, "bodies.*'body3'"),
-        (3, ArgumentError, "bodies.*3"),
-        ([["body3"]], ArgumentError, r"bodies.*\['body3'\]"),
-    ],
-)
-def test_unknown_bodies(name, bodies, error, said):
-    with pytest.raises(error, match=said):
-        call(name, bodies=bodies)
-    with pytest.raises(error, match=said):
-        mbs.compile(getattr(mbs, name), MODEL, bodies=bodies)
+@every_algorithm
+def test_wrong_options_of_algorithms_are_named(function):
+    given = required(function)
+    for option in algorithm_of(function).options:
+        for value in OPTIONS[option][1]:
+            if value is None and option in ("rows", "body") and option not in given:
+                continue
+            fails(lambda o=option, v=value: function(MODEL, **given | {o: v}), option, value)
+    fails(lambda: function(MODEL, **given, gravity=None), "'gravity'", ())
+    fails(lambda: mbs.compile(function, MODEL, colour=1), "'colour'", ())
+    for wrong in (None, "panda.urdf", mbs.Model):
+        fails(lambda w=wrong: function(w, **given), "model", (), ArgumentError)
 
 
-@pytest.mark.parametrize("name", [name for name in CALLS if name != "forward_kinematics"])
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ("hybird", rf"'hybird'.*'hybrid'.*{REPRESENTATIONS}$"),
-        ("Spatial", "'Spatial'.*'spatial'"),
-        ("body-fixed", "'body-fixed'.*'body_fixed'"),
-        ("", "''"),
-        (None, "None"),
-        (["hybrid"], r"\['hybrid'\]"),
-    ],
-)
-def test_unknown_representation(name, given, said):
-    with pytest.raises(UnknownRepresentationError, match=said):
-        call(name, representation=given)
-    body = {"body": "body1"} if name == "jacobian" else {}
-    with pytest.raises(UnknownRepresentationError, match=said):
-        mbs.compile(getattr(mbs, name), MODEL, representation=given, **body)
+def test_calls_that_do_not_fit_the_signature():
+    for call, name in (
+        (lambda: mbs.gravity_torques(MODEL, q, q=q), "'q'"),
+        (lambda: mbs.jacobian(MODEL, q, "body3", body="body3"), "'body'"),
+        (lambda: mbs.gravity_torques(MODEL, q, "spatial"), "'spatial'"),
+        (lambda: mbs.forward_kinematics(MODEL, q, "body3"), "'body3'"),
+        (lambda: mbs.bias_torques(MODEL, np.zeros((3, 7)), np.zeros((4, 7))), "qd (4, 7)"),
+        (lambda: mbs.compile(np.sin, MODEL), "'sin'"),
+        (lambda: mbs.compile("gravity_torque", MODEL), "'gravity_torques'"),
+        (lambda: mbs.compile(mbs.bias_torques, MODEL, wrenches=True), "'wrenches'"),
+        (lambda: mbs.compile(mbs.gravity_torques, MODEL, backend="lvm"), "'lvm'"),
+    ):
+        fails(call, name, ())
+    before = mbs.gravity_torques(MODEL, q)  # a wrong call leaves the right one as it was
+    fails(lambda: mbs.gravity_torques(MODEL, q[:3]), "q", ())
+    np.testing.assert_array_equal(mbs.gravity_torques(MODEL, q), before)
 
 
-def test_conversions_know_no_auto():
-    """There, a representation cannot be left to choice."""
-    C, V = np.eye(4), np.zeros(6)
-    for convert in (mbs.convert_twist, mbs.convert_wrench):
-        for names in ({"source": "auto", "target": "hybrid"}, {"source": "hybrid", "target": "xy"}):
-            with pytest.raises(UnknownRepresentationError, match=r"are: \w+, \w+, \w+, mixed$"):
-                convert(V, C, **names)
+EYE, TURNED = np.eye(4), np.diag([1.0, 1.0, -1.0, 1.0])
+M = mbs.spatial_inertia(1.0, (0.1, 0.0, 0.0), np.eye(3))
+SCREWS = dict(
+    parents=[-1, 0], homes=[EYE] * 2, screws=[[0, 0, 1, 0, 0, 0.0]] * 2, M_body=[M] * 2,
+)  # fmt: skip
+FRAMES = {"parents": [-1], "S_parent": [EYE], "S_body": [EYE], "Z": SCREWS["screws"][:1]}
+ROW = {"a": 0.1, "d": 0.2, "alpha": 0.3, "mass": 1.0}
+AXLE = joint("revolute")
+LINK = Connection(name="j", joint=AXLE, body="b", M_body=M)
+IN = {"model": ARM, "body": "link7"}
+POINTS = {"q": np.zeros(7), **IN}
 
+WRONG = [
+    # builders
+    (mbs.Model.from_screws, SCREWS | {"frame": "body_fixed"}, {
+        "frame": ["spatail"], "parents": [3, [-1, None], [-1, 1], []], "gravity": [9.81, (0, 0)],
+        "homes": [EYE, "here", [EYE, TURNED]], "M_body": [np.eye(6), [M, -M]],
+        "screws": [np.eye(6), [[0, 0, 2, 0, 0, 0]] * 2, np.zeros((2, 6))],
+        "body_names": [["a"], "ab"], "joint_names": [["a", ""]],
+    }),
+    (mbs.Model.from_joint_frames, FRAMES | {"M_body": [M]}, {
+        "S_parent": [np.zeros((1, 4, 4))], "S_body": [EYE], "Z": [np.zeros((1, 6))],
+    }),
+    (mbs.Model.from_dh, {"table": [ROW]}, {
+        "table": [7, [7], [{"a": 1.0}], [ROW | {"d": "long"}], [ROW | {"kind": "Revolute"}],
+                  [ROW | {"mass": -1.0}], [ROW | {"gear_ratio": 0}], [ROW | {"weight": 1.0}],
+                  [ROW | {"position_limits": (2, 1)}], [ROW | {"effort_limit": -5}]],
+        "gravity": [(0, 9.81)],
+    }),
+    (mbs.Model.from_joints, {"connections": [LINK]}, {
+        "connections": [None, [{"name": "j"}], [replace(LINK, joint="free")],
+                        [replace(LINK, name="")], [replace(LINK, parent=-1)]],
+        "gravity": [(0, 1)],
+    }),
+    (mbs.Model.from_mjcf, {"source": "<mujoco><worldbody><body><joint/><geom size='.1'/></body>"
+                                     "</worldbody></mujoco>"}, {
+        "source": [7], "leave_out": [["contact"], "tendons"], "gravity": [(0, 1)],
+    }),
+    (mbs.Model.from_urdf, {"source": tree()}, {
+        "source": [None, 7, ["<robot/>"]], "gravity": [(9.81,)], "tip": ["elbow", 3],
+        "root": ["elbow", ""],
+    }),
+    (joint, {"kind": "planar"}, {
+        "kind": ["ball", 3], "axis": [[0, 0, 2], [0, 0, 0], [0, 1], [0, 0, np.nan]], "pitch": [0.1],
+    }),
+    (joint, {"kind": "screw", "pitch": 0.1}, {"pitch": [np.inf, "fine"]}),
+    (joint, {"kind": "translation"}, {"axes": [[[1, 0, 0], [0, 1, 0], [0.6, 0.8, 0]]]}),
+    (mbs.spatial_inertia, {"mass": 1.0, "com": (0, 0, 0), "inertia_at_com": np.eye(3)}, {
+        "mass": ["heavy", [1.0], np.nan, -0.5], "com": [(0, 0), (0, 0, np.inf)],
+        "inertia_at_com": [np.eye(6), np.nan * np.eye(3), np.triu(np.ones((3, 3))), -np.eye(3)],
+    }),
+    (Inertia.from_matrix, {"M_body": M}, {
+        "M_body": [np.eye(3), np.nan * M, M + np.eye(6, k=3), M - 9.0 * np.eye(6)],
+    }),
+    # changes of models
+    (ARM.with_payload, {"link": "tool", "mass": 1.0}, {
+        "link": ["tol", "base_link"], "mass": [-1.0, np.nan, None, [1.0]], "com": [(0, 0)],
+        "inertia_at_com": [np.triu(np.ones((3, 3)))],
+    }),
+    (ARM.with_gravity, {"gravity": (0, 0, 0)}, {"gravity": [(0, 0), 9.81, (0, 0, np.inf), "down"]}),
+    (ARM.with_armature, {"by_joint": {"joint1": 0.1}}, {
+        "by_joint": [[0.1] * 7], "joint1": [{"joint1": -0.1}, {"joint1": np.nan}],
+        "joint9": [{"joint9": 0.1}],
+    }),
+    (ARM.with_placements, {"poses": {"tool": EYE}}, {
+        "poses": [[EYE]], "nose": [{"nose": EYE}], "link2": [{"link2": 2 * EYE}],
+    }),
+    (ARM.with_frame, {"name": "tcp", "parent": "tool", "pose": EYE}, {
+        "parent": ["tol"], "pose": [np.ones((4, 4)), np.eye(3)], "name": ["", "link2"],
+    }),
+    (ARM.locked, {"positions": {"joint1": 0.0}}, {
+        "positions": [["joint1"]], "joint9": [{"joint9": 0.0}], "joint1": [{"joint1": np.nan}],
+    }),
+    (ARM.rerooted, {"link": "tool"}, {"link": ["base_link", "nose"]}),
+    (ARM.attached, {"tool": MODEL, "to": "tool"}, {"to": ["tol"], "placement": [np.eye(3)]}),
+    (ARM.vector, {"values": {"joint1": 0.0}}, {
+        "values": [[1.0, 2.0]], "joint9": [{"joint9": 1.0}], "joint1": [{"joint1": np.nan}],
+    }),
+    (ARM.joint, {"name": "joint1"}, {"name": ["jiont1", 3]}),
+    (ARM.screws, {}, {"frame": ["body"]}),
+    # functions of models
+    (mbs.inverse_kinematics, {"target": EYE, **IN}, {
+        "target": [np.zeros(7), 1.0, None, "home", 1j * EYE, TURNED, np.nan * EYE],
+        "q0": [np.zeros(6), np.full(7, np.nan)], "starts": [0, 1.5, True], "seed": [-1],
+        "max_iterations": [0], "angular_tolerance": [0.0, np.nan], "linear_tolerance": [-1e-3],
+        "weights": [(1, 1, 1), (1, 1, -1, 1, 1, 1), np.zeros(6)], "body": ["hand", None],
+        "point": [(0, 1)],
+    }),
+    (mbs.inverse_differential_kinematics, {"V": np.zeros(6), "damping": 0.1, **POINTS}, {
+        "q": [[0.0] * 6, [np.nan] * 7], "V": [[0.0] * 5, "fast"], "damping": [-0.1, np.nan],
+        "twist_weights": [[1.0] * 5, [-1.0] * 6], "joint_weights": [[0.0] * 7],
+        "null_space_velocity": [[0.0] * 6], "body": ["hand"], "representation": ["world"],
+    }),
+    *((f, POINTS, {
+        "q": [np.zeros(3), [np.nan] * 7, None], "body": ["hand", "base_link"], "model": [()],
+        "rows": ["none", (0, 6), (0, 0), ()],
+    }) for f in (mbs.manipulability, mbs.manipulability_gradient, mbs.singular_values,
+                 mbs.inverse_condition_number)),
+    *((f, {name: np.zeros((6, 6)), "C": EYE, "source": "hybrid", "target": "mixed"}, {
+        "source": ["auto", "world"], "target": ["xy"], name: [np.zeros(5)], "C": [np.eye(3)],
+    }) for f, name in ((mbs.convert_twist, "V"), (mbs.convert_wrench, "W"),
+                       (mbs.convert_jacobian, "J"))),
+    (mbs.twist_from_rate, {"C": EYE, "Cd": EYE, "representation": "hybrid"}, {
+        "representation": ["auto"], "Cd": [np.zeros(4)],
+    }),
+    (mbs.change_of_body_frame, {"C": EYE, "S": EYE, "representation": "hybrid"}, {
+        "C": [np.eye(3)], "S": [np.eye(6)], "representation": ["auto"],
+    }),
+    (mbs.inverse_dynamics, {"model": MODEL, "q": q, "qd": qd, "qdd": qdd}, {
+        "wrenches": [np.zeros((6, 6)), np.zeros(42)], "base_twist": [np.zeros(3)],
+        "base_acceleration": [np.zeros((2, 3))], "body9": [{"body9": np.zeros(6)}],
+    }),
+    (mbs.operational_space_inertia, {"model": ARM, "q": np.full(7, 0.3), "body": "tool"}, {
+        "damping": [-0.1, np.nan, "little"], "body": ["base_link"],
+    }),
+]  # fmt: skip
+"""Functions, valid arguments, and wrong values by argument, or by the key that is wrong in one."""
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ("lvm", "'lvm'.*'llvm'.* llvm, python$"),
-        ("gpu", "'gpu'.* llvm, python$"),
-        ("", "''"),
-        (["llvm"], r"\['llvm'\]"),
-    ],
-)
-def test_unknown_backend(given, said):
-    with pytest.raises(UnknownBackendError, match=said):
-        mbs.compile(mbs.gravity_torques, MODEL, backend=given)
-
-
-@every_function
-def test_a_misspelled_backend_in_the_environment(name, monkeypatch):
-    model = random_mechanism(32, [-1, 0, 1]).model
-    args = [x[:3] if isinstance(x, np.ndarray) else x for x in CALLS[name]]
-    monkeypatch.setenv("MBS_BACKEND", "pyhton")
-    with pytest.raises(UnknownBackendError, match=r"'pyhton'.*'python'"):
-        call(name, *args, model=model)
-    for backend in ("python", ""):
-        monkeypatch.setenv("MBS_BACKEND", backend)  # as the name says, and as if it were not set
-        assert np.asarray(call(name, *args, model=model)).dtype == np.float64
-
-
-WRONG_ARRAYS = [
-    (np.zeros(6), r"\(6,\).*\(7,\).*\(\.\.\., 7\)"),
-    (np.zeros((7, 1)), r"\(7, 1\).*\(7,\)"),
-    (np.zeros((3, 8)), r"\(3, 8\).*\(7,\)"),
-    (0.0, r"\(\).*\(7,\)"),
-    ([], r"\(0,\).*\(7,\)"),
-    (q + 0j, "complex128"),
-    (["0"] * 7, "<U1"),
-    ("zero", "<U4"),
-    ([True] * 7, "bool"),
-    ([None] * 7, "object"),
-    (dict.fromkeys(range(7), 0.0), "object"),
-    ([[0.0] * 7, [0.0] * 6], ""),
-    (np.zeros(7, dtype="datetime64[s]"), "datetime64"),
+ROWS = [
+    pytest.param(f, good, name, value, id=f"{f.__name__}-{name}-{k}")
+    for f, good, wrong in WRONG
+    for name, values in wrong.items()
+    for k, value in enumerate(values)
 ]
 
 
-@every_function
-@pytest.mark.parametrize(("wrong", "said"), WRONG_ARRAYS)
-def test_wrong_positions(name, wrong, said):
-    with pytest.raises(ArgumentError, match=rf"{name}.*\bq\b.*{said}"):
-        call(name, wrong, *CALLS[name][1:])
+@pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
+@pytest.mark.parametrize(("function", "good", "name", "value"), ROWS)
+def test_wrong_arguments_are_named(function, good, name, value):
+    parameters = inspect.signature(function).parameters
+    argument = name if name in parameters else next(
+        x for x in (*parameters, "by_joint") if x in ("by_joint", "poses", "positions", "values",
+                                                      "wrenches", "matrix", "M")
+    )  # fmt: skip
+    fails(lambda: function(**good | {argument: value}), name, value)
 
 
-@pytest.mark.parametrize("position", [1, 2, 3])
-def test_each_argument_is_named(position):
-    arrays = [q, qd, qdd, np.zeros((7, 6))]
-    arrays[position] = np.zeros(5)
-    argument, shape = [("qd", 7), ("qdd", 7), ("wrenches", "7, 6")][position - 1]
-    with pytest.raises(ArgumentError, match=rf"\b{argument} .*\(5,\).*\({shape},?\)"):
-        mbs.inverse_dynamics(MODEL, *arrays)
-
-
-@pytest.mark.parametrize("shape", [(6, 6), (7, 3), (42,), (2, 6, 6)])
-def test_wrong_wrenches(shape):
-    with pytest.raises(ArgumentError, match=rf"wrenches.*{re.escape(str(shape))}.*\(7, 6\)"):
-        mbs.inverse_dynamics(MODEL, q, qd, qdd, np.zeros(shape))
-
-
-def test_batches_that_do_not_broadcast():
-    with pytest.raises(ArgumentError, match=r"bias_torques.*q \(3, 7\), qd \(4, 7\)"):
-        mbs.bias_torques(MODEL, np.zeros((3, 7)), np.zeros((4, 7)))
-    with pytest.raises(ArgumentError, match=r"wrenches \(2, 7, 6\)"):
-        mbs.inverse_dynamics(MODEL, np.zeros((3, 7)), qd, qdd, np.zeros((2, 7, 6)))
-
-
-@every_function
-def test_missing_arrays(name):
-    names = ["q", "qd", "qdd"]
-    count = sum(isinstance(x, np.ndarray) for x in CALLS[name])
-    body = {"body": "body3"} if name == "jacobian" else {}
-    for k in range(count):
-        with pytest.raises(ArgumentError, match=rf"{name}.*{names[k]!r}"):
-            getattr(mbs, name)(MODEL, *CALLS[name][:k], **body)
-        arrays = [None if j == k else x for j, x in enumerate(CALLS[name])]
-        with pytest.raises(ArgumentError, match=rf"{name}.*\b{names[k]}\b.*None"):
-            getattr(mbs, name)(MODEL, *arrays)
-
-
-def test_missing_option():
-    for call_it in (lambda: mbs.jacobian(MODEL, q), lambda: mbs.compile(mbs.jacobian, MODEL)):
-        with pytest.raises(ArgumentError, match=r"jacobian.*'body'"):
-            call_it()
-
-
-@every_function
-def test_too_many_arguments(name):
-    parameters = list(inspect.signature(getattr(mbs, name)).parameters.values())[1:]
-    left_out = [None for p in parameters[len(CALLS[name]) :] if p.kind is not p.KEYWORD_ONLY]
-    with pytest.raises(ArgumentError, match=rf"{name}.*'spatial'.*model, q"):
-        getattr(mbs, name)(MODEL, *CALLS[name], *left_out, "spatial")
-
-
-@every_algorithm
-@pytest.mark.parametrize("option", ["rep", "backend", "out", "gravity", "Q"])
-def test_unknown_options(function, option):
-    with pytest.raises(ArgumentError, match=rf"{function.__name__}.*'{option}'.*model, "):
-        function(MODEL, *required(function), **{option: None})
-    with pytest.raises(ArgumentError, match=rf"{function.__name__}.*'{option}2'"):
-        mbs.compile(function, MODEL, **{f"{option}2": None})
-
-
-@pytest.mark.parametrize("name", ["gravity_torques", "forward_kinematics"])
-def test_two_values_for_one_argument(name):
-    with pytest.raises(ArgumentError, match=rf"{name}.*'q'"):
-        call(name, q=q)
-    with pytest.raises(ArgumentError, match=r"jacobian.*'body'"):
-        mbs.jacobian(MODEL, q, "body3", body="body3")
-
-
-def test_options_that_compile_does_not_know():
-    with pytest.raises(ArgumentError, match=r"gravity_torques.*'body'.* representation$"):
-        mbs.compile(mbs.gravity_torques, MODEL, body="body3")
-    with pytest.raises(ArgumentError, match=r"bias_torques.*'wrenches'"):
-        mbs.compile(mbs.bias_torques, MODEL, wrenches=True)
-
-
-@every_algorithm
-@pytest.mark.parametrize("wrong", [None, "panda.urdf", np.zeros(7), mbs.Model, 3])
-def test_no_model(function, wrong):
-    said = f"{function.__name__}.*model.*{type(wrong).__name__}"
-    with pytest.raises(ArgumentError, match=said):
-        function(wrong, *required(function))
-    with pytest.raises(ArgumentError, match=said):
-        mbs.compile(function, wrong)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "shown"),
-    [
-        (np.sin, "'sin'"),
-        (mbs.spatial_inertia, "'spatial_inertia'"),
-        (None, "'NoneType'"),
-        (MODEL, "'Model'"),
-    ],
-)
-def test_no_algorithm(wrong, shown):
-    with pytest.raises(ArgumentError, match=rf"^{shown}"):
-        mbs.compile(wrong, MODEL)
-
-
-def test_algorithms_by_name():
-    assert mbs.compile("gravity_torques", MODEL) is mbs.compile(mbs.gravity_torques, MODEL)
-    both = mbs.compile_together(["gravity_torques", ("jacobian", {"body": "body3"})], MODEL)
-    np.testing.assert_array_equal(both(q).jacobian, mbs.jacobian(MODEL, q, "body3"))
-    with pytest.raises(UnknownAlgorithmError, match="'gravity_torques'"):
-        mbs.compile("gravity_torque", MODEL)
-
-
-def test_options_that_need_a_name_are_said():
-    with pytest.raises(ArgumentError, match=r"'body3'.*bodies=\.\.\."):
-        mbs.forward_kinematics(MODEL, q, "body3")
-
-
-def test_a_star_import_leaves_the_builtin_compile_alone():
-    assert "compile" not in mbs.__all__
-    assert mbs.integrate.simulate
-    with pytest.raises(AttributeError, match="integral"):
-        mbs.integral  # noqa: B018
-
-
-def test_signatures_are_those_of_users():
-    first = next(iter(inspect.signature(mbs.mass_matrix).parameters.values()))
-    assert (first.name, first.annotation) == ("model", "Model")
+def test_names_of_a_model_are_unique_and_tables_are_whole():
+    for call, said in (
+        (lambda: mbs.Model.from_screws(**SCREWS, frame="spatial", body_names=["a", "a"]), "'a'"),
+        (lambda: mbs.Model.from_joints([LINK, replace(LINK, body="c")]), "joint names"),
+        (lambda: mbs.Model.from_dh(DHTable((ROW,), body_names=("a", "b"))), "body_names"),
+        (lambda: mbs.Model.from_dh(DHTable((ROW,), convention="craig")), "'craig'"),
+        (lambda: ARM.attached(ARM, "tool"), "base_link"),
+        (lambda: mbs.Model.from_dh([]), "body that moves"),
+    ):
+        with pytest.raises(MbsError, match=said):
+            call()
 
 
 def test_errors_are_of_this_package_and_of_the_kind_that_callers_expect():
-    for error, builtin in [
+    for error, builtin in (
         (ArgumentError, ValueError),
-        (UnknownBodyError, LookupError),
-        (UnknownRepresentationError, ValueError),
-        (UnknownBackendError, ValueError),
+        (ModelError, ValueError),
+        (mbs.UnknownBodyError, LookupError),
+        (mbs.UnknownRepresentationError, ValueError),
+        (mbs.UnknownBackendError, ValueError),
         (BackendError, RuntimeError),
-    ]:
+    ):
         assert issubclass(error, MbsError)
         assert issubclass(error, builtin)
 
 
-@every_function
-def test_a_wrong_call_leaves_the_right_one_as_it_was(name):
-    before = call(name)
-    with pytest.raises(MbsError):
-        call(name, np.zeros(3), *CALLS[name][1:])
-    np.testing.assert_array_equal(call(name), before)
+def test_a_misspelled_backend_in_the_environment(monkeypatch):
+    model = random_mechanism(32, [-1, 0, 1]).model
+    monkeypatch.setenv("MBS_BACKEND", "pyhton")
+    with pytest.raises(mbs.UnknownBackendError, match=r"'pyhton'.*'python'"):
+        mbs.gravity_torques(model, np.zeros(3))
 
 
 WITHOUT_LLVMLITE = """
 import sys
 sys.modules["llvmlite"] = None  # every import of it fails from now on
-import numpy as np
 import mbs_dynamics as mbs
-M = mbs.spatial_inertia(2.0, (0.5, 0.0, 0.0), np.zeros((3, 3)))
-axis = [0.0, -1.0, 0.0, 0.0, 0.0, 0.0]
-model = mbs.Model.from_screws([-1], [np.eye(4)], [axis], [M], frame="body_fixed")
-assert mbs.compile(mbs.gravity_torques, model).backend == "python"
-assert abs(mbs.gravity_torques(model, [0.0])[0] - 2.0 * 9.81 * 0.5) < 1e-14
-for call in (
-    lambda: mbs.compile(mbs.gravity_torques, model, backend="llvm"),
-    lambda: mbs.compile(mbs.bias_torques, model, backend="llvm"),
-):
-    try:
-        call()
-    except mbs.BackendError as error:
-        print(error)
-"""
-
-
-def run(script, **environment):
-    """Return the output of a script in a fresh interpreter."""
-    known = {key: value for key, value in os.environ.items() if key != "MBS_BACKEND"}
-    path = {"PYTHONPATH": str(Path(mbs.__file__).parents[1])}
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**known, **path, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
-
-
-def test_all_works_without_llvmlite_but_the_llvm_backend():
-    said = run(WITHOUT_LLVMLITE)
-    assert len(said) == 2
-    for line in said:
-        assert line.startswith("the llvm backend needs llvmlite, which is not installed")
-        assert "backend='python'" in line
-
-
-def test_llvm_in_the_environment_without_llvmlite():
-    lines = WITHOUT_LLVMLITE.splitlines()
-    until_model = "\n".join(lines[: next(k for k, x in enumerate(lines) if x[:6] == "assert")])
-    script = f"""{until_model}
+from mbs_dynamics.resources import robot_path
+model = mbs.Model.from_urdf(robot_path("arm7"))
 try:
-    mbs.gravity_torques(model, [0.0])
+    print(mbs.compile(mbs.gravity_torques, model, **{options}).backend)
 except mbs.BackendError as error:
     print(error)
 """
-    assert "llvmlite, which is not installed" in run(script, MBS_BACKEND="llvm")[0]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("options", "named", "said"),
+    [({}, "", "python"), ({"backend": "llvm"}, "", "llvmlite"), ({}, "llvm", "llvmlite")],
+)
+def test_without_llvmlite_plain_python_is_chosen_and_llvm_is_refused(options, named, said):
+    environment = os.environ | {"PYTHONPATH": str(Path(mbs.__file__).parents[1])}
+    code = WITHOUT_LLVMLITE.replace("{options}", repr(options))
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, env=environment | {"MBS_BACKEND": named}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout

@@ -17,14 +17,16 @@ from waiting import TIMEOUT
 
 pytest.importorskip("colcon_ros")
 
-pytestmark = pytest.mark.backend_independent
+pytestmark = [pytest.mark.backend_independent, pytest.mark.process]
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("config", "launch", "mbs_dynamics", "resource", "urdf")
 FILES = ("LICENSE", "README.md", "package.xml", "pyproject.toml", "setup.cfg", "setup.py")
 
 
-@pytest.fixture(scope="module", params=["copied", "symlinked"])
+@pytest.fixture(
+    scope="module", params=["copied", pytest.param("symlinked", marks=pytest.mark.slow)]
+)
 def prefix(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build a copy of the sources and return the prefix the package is installed in."""
     workspace = tmp_path_factory.mktemp("workspace")

@@ -7,18 +7,11 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Mapping
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-import entered
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -176,47 +169,3 @@ def node_of(name):
 @pytest.mark.backend_independent
 def test_every_test_exists():
     assert all(map(node_of, named(row.tests for row in ROWS)))
-
-
-def places(thing):
-    """Return the places ``file:line`` of the functions that a thing consists of."""
-    parts = vars(thing) if isinstance(thing, type) else thing
-    if isinstance(parts, Mapping):
-        return {place for part in parts.values() for place in places(part)}
-    for attribute in ("__func__", "fget", "func", "equations", "__wrapped__"):
-        thing = getattr(thing, attribute, thing)
-    code = getattr(thing, "__code__", None)
-    ours = code and code.co_filename.startswith(str(ROOT))  # none of a dataclass
-    return {entered.place(code)} if ours else set()
-
-
-@pytest.mark.backend_independent
-def test_tests_enter_the_functions_whose_equations_they_check(tmp_path):
-    """Each function of a row is entered by a test of that row, and each test enters one of them."""
-    demands = {}
-    for row in ROWS:
-        names, tests = {*named([row.functions])}, named([row.tests])
-        defined = {name: sorted(places(found(name))) for name in names}
-        assert all(defined.values()), defined
-        label = f"{row.paper} {row.equation}:"
-        for name in defined:
-            demands[f"{label} {name} by {row.tests}"] = defined[name], [*map(node_of, tests)]
-        for test in tests if names else []:
-            demands[f"{label} {test}"] = [*chain(*defined.values())], [node_of(test)]
-    file = tmp_path / "wanted.json"
-    file.write_text(json.dumps(list(demands.values())))
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "entered", "-p", "no:cacheprovider"]
-    command += [
-        "--wanted",
-        str(file),
-        *(f"test/{node_of(test)}" for test in named(r.tests for r in ROWS)),
-    ]
-    path = os.pathsep.join([str(ROOT / "test"), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
-    )
-    assert done.returncode in (0, pytest.ExitCode.NO_TESTS_COLLECTED), done.stdout + done.stderr
-    unmet, failed = json.loads(file.read_text())
-    assert not failed, "\n".join(failed)
-    labels = list(demands)
-    assert not unmet, "\n".join(labels[k] for k in unmet)

@@ -63,15 +63,12 @@ def test_exceptions_survive_pickling(cls):
     assert vars(copy) == vars(error)
 
 
-def test_every_error_of_the_package_is_tried():
-    assert {mbs.MbsError, mbs.UnknownBodyError, SimulationError} <= set(exceptions())
-
-
 def _pose_of_unknown_body(name: str) -> object:
     model = mbs.Model.from_urdf(robot_path("arm7"))
     return mbs.forward_kinematics(model, model.neutral(), bodies=[name])
 
 
+@pytest.mark.process
 def test_an_error_in_a_process_pool_reaches_the_caller():
     with (
         ProcessPoolExecutor(1) as pool,

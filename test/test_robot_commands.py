@@ -128,14 +128,6 @@ def test_commands_take_free_bodies_with_few_joints(name, command, tmp_path, monk
     assert capsys.readouterr().err == ""
 
 
-def test_algorithms_that_do_not_apply_are_listed_with_the_reason(tmp_path, capsys):
-    path = tmp_path / "free.urdf"
-    path.write_text(tree(("floating",)))
-    assert main(["count", str(path)]) == 0
-    (line,) = [x for x in capsys.readouterr().out.splitlines() if "twist_derivatives" in x]
-    assert "'j0' is free" in line
-
-
 @pytest.mark.parametrize("unit", [1.0, float(np.degrees(1.0))])
 @pytest.mark.parametrize("x", [0.3490658503988659, 0.820304748437, 5.46288055874, 0.7, 0.0, 1e-9])
 def test_ends_of_sliders_contain_the_limits(x, unit):

@@ -112,6 +112,7 @@ def command(*arguments):
         process.communicate()
 
 
+@pytest.mark.process
 def test_the_page_is_served_to_this_machine_until_ctrl_c():
     with command("view", "arm7", "--port", 0) as (process, address):
         with urllib.request.urlopen(address) as answer:
@@ -130,6 +131,7 @@ def test_the_page_is_served_to_this_machine_until_ctrl_c():
         assert process.stderr.read() == ""
 
 
+@pytest.mark.process
 def test_a_simulation_is_shown_and_then_played(tmp_path):
     file = tmp_path / "motion.npz"
     given = ("simulate", "arm7", "--q", "joint2=1", "--duration", 0.2, "--out", file)
@@ -148,6 +150,7 @@ def test_a_simulation_is_shown_and_then_played(tmp_path):
     np.testing.assert_allclose(TimeSeries.read(file).q, expected.q, atol=1e-12)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("missing", "arguments", "words"),
     [
@@ -165,6 +168,7 @@ def test_what_is_not_installed_is_named(missing, arguments, words):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [(["--namespace", "a-b"], "invalid namespace 'a-b'"), (["--port", "-5"], "the port must be")],

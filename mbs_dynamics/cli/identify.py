@@ -23,7 +23,7 @@ from mbs_dynamics.cli.options import (
     recording_in,
     robot_file,
 )
-from mbs_dynamics.errors import MbsError
+from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.output_files import check_writable
 from mbs_dynamics.progress import Progress
 from mbs_dynamics.timeseries.tables import WRITTEN
@@ -45,6 +45,13 @@ def add_commands(commands: Any) -> None:
     text = "use the gains with which the currents best fit the masses of the description"
     command.flag("--fit-gains", text)
     command.flag("--force", "write the result even if it is no better")
+    text = "position servos: recording with the load of --mass at --com on --link, for true masses"
+    command.file("--loaded", text, metavar="RECORDING")
+    command.add("--link", "link that carries the load")
+    command.add("--mass", "of the load, kg", type=float, default=0.0)
+    text = "centre of mass of the load in the frame of the link, m (default: its origin)"
+    command.add("--com", text, type=float, nargs=3, default=[0.0] * 3, metavar=("X", "Y", "Z"))
+    command.file("--mjcf", "position servos: MJCF to write")
 
     purpose = "compare the torques of a description with measured ones"
     _command(commands, "validate", _validate, purpose).file("recording", MOTION_DATA)
@@ -115,7 +122,7 @@ class _Job:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options, self.room = options, _identification()
-        for name in ("out", "report", "json", "trajectory"):
+        for name in ("out", "report", "json", "trajectory", "mjcf"):
             if (path := getattr(options, name, None)) is not None:
                 check_writable(f"--{name}", path)
         self.path = robot_file(options.robot)
@@ -167,6 +174,8 @@ def _identify(options: argparse.Namespace) -> int:
         job.note([f"gains by the masses of the description: {listed}"])
         gains = fitted | gains
     recordings = [read(file) for file in options.recordings]
+    if all(one.tau is None and one.goal is not None for one in recordings):
+        return _identify_servos(job, recordings)
     validation = None if options.validate is None else read(options.validate)
     with closing(Progress(100.0, what="identifying ", unit="%")) as progress:
         result = room.identify(
@@ -206,6 +215,50 @@ def _identify(options: argparse.Namespace) -> int:
         parameters = options.out.with_suffix(".yaml")
         parameters.write_text(room.node_parameters(result), encoding="utf-8")
         print(f"wrote {options.out} and {parameters}")
+    return 0
+
+
+def _identify_servos(job: _Job, recordings: Sequence[Any]) -> int:
+    """Identify position servos, which report goals and no torques."""
+    options, room = job.options, job.room
+    loaded = None if options.loaded is None else job.read(options.loaded)
+    if (loaded is None) != (options.link is None) or (loaded is None) != (options.mass == 0.0):
+        raise ArgumentError("--loaded, --link and --mass must be given together")
+    result = room.identify_servos(
+        job.model, recordings, loaded, link=options.link or "", mass=options.mass, com=options.com
+    )
+    job.note(result.notes)
+    terms = {"stiffness": "stiffness", "deviation": "+- %", "damping": "damping",
+             "friction": "friction", "delay": "delay s", "error": "error %"}  # fmt: skip
+    print(f"{'servo':24}" + "".join(f"{title:>12}" for title in terms.values()))
+    for joint, servo in result.servos.items():
+        percent = {"deviation": 100.0 * servo.deviation, "error": 100.0 * servo.error}
+        row = {term: percent.get(term, getattr(servo, term)) for term in terms}
+        print(f"{joint:24}" + "".join(f"{value:12.4g}" for value in row.values()))
+    estimate = result.identification
+    if estimate is None:
+        print("the scale is that of the masses of the description; --loaded finds the true one")
+    else:
+        _print_errors(estimate.errors)
+    job.figures(
+        {
+            "servos": {joint: servo._asdict() for joint, servo in result.servos.items()},
+            "masses": None if estimate is None else _masses(estimate),
+            "notes": list(result.notes),
+        }
+    )
+    if estimate is not None and job.refused(estimate):
+        return 1
+    if options.out is not None:
+        options.out.write_bytes(room.servo_urdf(job.path, result))
+        servos = options.out.with_suffix(".yaml")
+        servos.write_text(room.servo_yaml(result), encoding="utf-8")
+        print(f"wrote {options.out} and {servos}")
+    if options.mjcf is not None:
+        source = options.out if options.out is not None else job.path
+        text = room.servo_mjcf(source.read_text(encoding="utf-8"), job.model, result)
+        options.mjcf.write_text(text, encoding="utf-8")
+        print(f"wrote {options.mjcf}")
     return 0
 
 

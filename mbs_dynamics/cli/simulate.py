@@ -238,7 +238,7 @@ def _torques_in(
     table = columns_of(path, options.topic)
     own = {name: f"tau_{name}" for name in table.values if name in joint_names}
     declarations = Declarations({**own, **declared})
-    t, given, _ = quantities(table, declarations.meanings(table.values))
+    t, given, *_ = quantities(table, declarations.meanings(table.values))
     if declarations.rate is not None:
         t = np.arange(len(table)) / declarations.rate
     torques = given["tau"]

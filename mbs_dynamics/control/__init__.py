@@ -11,6 +11,7 @@ from mbs_dynamics.control.bring_up import BringUp
 from mbs_dynamics.control.guard import linked
 from mbs_dynamics.control.guarded_arm import Command, GuardedArm
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
+from mbs_dynamics.control.position_arm import PositionArm
 from mbs_dynamics.control.references import JointTarget, PoseTarget
 from mbs_dynamics.control.trajectory import Trajectory
 
@@ -23,6 +24,7 @@ __all__ = [
     "MotorCommand",
     "Motors",
     "PoseTarget",
+    "PositionArm",
     "Trajectory",
     "laws",
     "linked",

@@ -15,6 +15,7 @@ from mbs_dynamics.identification.description import (
     calibrated_urdf,
     identified_urdf,
     node_parameters,
+    servo_urdf,
     with_identified_joints,
 )
 from mbs_dynamics.identification.estimation import BaseEstimate
@@ -35,6 +36,8 @@ from mbs_dynamics.identification.identify import (
 )
 from mbs_dynamics.identification.payload import PayloadEstimate, identify_payload
 from mbs_dynamics.identification.report import report
+from mbs_dynamics.identification.servo_files import servo_mjcf, servo_yaml
+from mbs_dynamics.identification.servos import Servo, ServoIdentification, identify_servos
 from mbs_dynamics.identification.static import StaticIdentification, identify_static
 
 __all__ = [
@@ -46,6 +49,8 @@ __all__ = [
     "Identification",
     "MotionLimits",
     "PayloadEstimate",
+    "Servo",
+    "ServoIdentification",
     "StaticIdentification",
     "box_of",
     "calibrate_hold",
@@ -56,10 +61,14 @@ __all__ = [
     "identified_urdf",
     "identify",
     "identify_payload",
+    "identify_servos",
     "identify_static",
     "node_parameters",
     "plan_excitation",
     "report",
+    "servo_mjcf",
+    "servo_urdf",
+    "servo_yaml",
     "validate",
     "with_gains",
     "with_identified_joints",

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from mbs_dynamics.errors import ArgumentError, MbsError, UnknownJointError
 from mbs_dynamics.identification.calibration import Calibration
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.identify import Identification
+from mbs_dynamics.identification.servos import ServoIdentification
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
@@ -40,19 +42,43 @@ def identified_urdf(
     link that the joint moves gets the remainder; if that is inconsistent, it gets all, and the
     others none. Raises MbsError without lxml.
     """
+    joints = {
+        joint: (parameters["viscous"], parameters["coulomb"])
+        for joint, parameters in result.joint_parameters.items()
+    }
+    return _changed_urdf(source, result, joints if friction else {})
+
+
+def servo_urdf(source: str | os.PathLike[str], result: ServoIdentification) -> bytes:
+    """Return a URDF file with the damping and friction of servos, unchanged elsewhere.
+
+    Inertias are those that were identified, if there was a known load. Raises MbsError without
+    lxml.
+    """
+    joints = {name: (servo.damping, servo.friction) for name, servo in result.servos.items()}
+    return _changed_urdf(source, result.identification, joints)
+
+
+def _changed_urdf(
+    source: str | os.PathLike[str],
+    result: Identification | None,
+    joints: Mapping[str, tuple[float, float]],
+) -> bytes:
+    """Return a URDF file with identified inertias, and damping and friction of some joints."""
     etree, tree, children = _parsed(source)
-    for link, inertia in link_changes(source, result).items():
+    changes = {} if result is None else link_changes(source, result)
+    for link, inertia in changes.items():
         parent = children["link", link]
         new = None if inertia is None else _inertial(etree, parent, inertia)
         _put(etree, parent, "inertial", new)
-    for joint, parameters in result.joint_parameters.items() if friction else ():
+    for joint, (damping, friction) in joints.items():
         parent = children["joint", joint]
         dynamics = _child(etree, parent, "dynamics")
         if dynamics is None:
             dynamics = _element(etree, parent, "dynamics")
             _put(etree, parent, "dynamics", dynamics)
-        dynamics.set("damping", repr(float(parameters["viscous"])))
-        dynamics.set("friction", repr(float(parameters["coulomb"])))
+        dynamics.set("damping", repr(float(damping)))
+        dynamics.set("friction", repr(float(friction)))
     return _written(etree, tree)
 
 

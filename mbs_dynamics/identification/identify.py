@@ -19,6 +19,7 @@ from mbs_dynamics.identification.estimation import (
     base_estimate,
     correlated,
     friction_estimate,
+    least_squares_residual,
 )
 from mbs_dynamics.identification.preparation import Stretch, prepared_all, recorded
 from mbs_dynamics.identification.signals import cutoff_of, filtered
@@ -132,41 +133,43 @@ def identify(
     if others and others[0].series.joints != joints:
         raise others[0].series.error("its joints are not those of the training")
     cutoff = cutoff_of(stretches)
-    signals = [filtered(stretch, cutoff) for stretch in stretches]
-    unseen = [filtered(stretch, cutoff) for stretch in others]
+    torque_model = TorqueModel(model, joints, FRICTION_SPEEDS[0])
+    known, unseen = (
+        [torque_model.equations(filtered(one, cutoff), cutoff) for one in each]
+        for each in (stretches, others)
+    )
+    check_ranges(torque_model, known + unseen, stretches + others, cutoff)
+    notes += [*remarks, *checked_torques(torque_model, known + unseen, stretches + others)]
 
-    def equations_at(speed: float) -> tuple[TorqueModel, list[Equations], list[Equations]]:
-        torque_model = TorqueModel(model, joints, speed)
-        known = [torque_model.equations(one, cutoff) for one in signals]
-        held = [torque_model.equations(one, cutoff) for one in unseen]
-        return (torque_model, known, held) if held else (torque_model, *_held_out(known))
+    speed = min(FRICTION_SPEEDS, key=lambda v: _misfit(torque_model, known, v, cutoff))
+    torque_model = replace(torque_model, friction_speed=speed)
+    known, unseen = (
+        [torque_model.at_speed(speed, one, cutoff) for one in each] for each in (known, unseen)
+    )
+    held = unseen
+    if not held:
+        known, held = _held_out(known)
+    estimate = ConsistentEstimate(torque_model, known, progress)
+    choice = estimate.cross_validated()
+    x = estimate.estimate(choice.weight)
 
-    candidates = []
-    checked: list[str] = []
-    for count, speed in enumerate(FRICTION_SPEEDS):
-        torque_model, known, held = equations_at(speed)
-        if not count:
-            check_ranges(torque_model, known + held, stretches + others, cutoff)
-            checked = checked_torques(torque_model, known + held, stretches + others)
-
-        def done(share: float, count: int = count) -> None:
-            progress((count + share) / len(FRICTION_SPEEDS))
-
-        estimate = ConsistentEstimate(torque_model, known, done)
-        candidates.append((estimate.cross_validated(), estimate, known, held))
-    choice, estimate, known, held = min(candidates, key=lambda one: one[0].best)
-    torque_model, x = estimate.torque_model, estimate.estimate(choice.weight)
     errors = Errors(
         relative_error(held, torque_model.described()),
         relative_error(held, friction_estimate(torque_model, known)),
         relative_error(held, x),
     )
     names = tuple(dict.fromkeys(one.series.name for one in stretches))
-    every = dict.fromkeys((*notes, *remarks, *checked, *_remarks(model, validation)))
+    every = tuple(dict.fromkeys((*notes, *_remarks(model, validation))))
     base = base_estimate(torque_model, known)
-    return Identification(
-        torque_model, x, cutoff, errors, choice, base, tuple(held), tuple(every), names
-    )
+    return Identification(torque_model, x, cutoff, errors, choice, base, tuple(held), every, names)
+
+
+def _misfit(
+    torque_model: TorqueModel, equations: Sequence[Equations], speed: float, cutoff: float
+) -> float:
+    """Return the residual of plain least squares with this speed of Coulomb friction."""
+    A, b = stacked([torque_model.at_speed(speed, one, cutoff) for one in equations])
+    return float(np.linalg.norm(least_squares_residual(A, b)))
 
 
 def _remarks(model: Model, validation: TimeSeries | None) -> list[str]:
@@ -275,8 +278,8 @@ def check_ranges(
         others.append(torque_model.equations(filtered(converted, cutoff), cutoff))
     check_unit(
         ", ".join(dict.fromkeys(one.series.name for one in stretches)),
-        torques_of(torque_model, equations),
-        torques_of(torque_model, others),
+        torques_of(torque_model, equations, stretches[0].series),
+        torques_of(torque_model, others, stretches[0].series),
         "per cent of the ranges of the joints, -100 to 100, that were declared as degrees: convert "
         "them to rad, as lower + (upper - lower) (p + 100) / 200",
     )
@@ -288,19 +291,23 @@ def checked_torques(
     """Return notes on the torques of a motion; raise TimeSeriesError for those of no such arm."""
     name = ", ".join(dict.fromkeys(one.series.name for one in stretches))
     stated = all("tau" in one.series.declared for one in stretches)
-    return check_torques(name, torques_of(torque_model, equations), stated=stated)
+    torques = torques_of(torque_model, equations, stretches[0].series)
+    return check_torques(name, torques, stated=stated)
 
 
-def torques_of(torque_model: TorqueModel, equations: Sequence[Equations]) -> Torques:
-    """Return the torques of a motion, to be checked."""
+def torques_of(
+    torque_model: TorqueModel, equations: Sequence[Equations], series: TimeSeries
+) -> Torques:
+    """Return the torques of a motion, to be checked; ``series`` is the recording."""
     A, b = stacked(equations)
     k, rigid = len(torque_model.joints), torque_model.rigid
     own = A[..., rigid:].reshape(len(A), k, k, len(JOINT_TERMS))[:, range(k), range(k)]
-    columns = [place for place in torque_model.independent().columns if place < rigid]
+    masses = [place for place in torque_model.independent().columns if place < rigid]
     gravity = np.concatenate([one.gravity for one in equations])
     described = A @ torque_model.described()
     own = own[..., : JOINT_TERMS.index("offset")]
-    return Torques(torque_model.joints, b, described, gravity, own, A[..., columns])
+    columns = [series.column(f"tau_{joint}") for joint in torque_model.joints]
+    return Torques(torque_model.joints, columns, b, described, gravity, own, A[..., masses])
 
 
 def equations_of(

@@ -78,6 +78,16 @@ def prepared(series: TimeSeries, model: Model) -> tuple[list[Stretch], list[str]
     if 0.0 < idle.mean() < 0.5:
         notes.append(f"{int(idle.sum())} samples without any torque were left out")
         series = series.rows(~idle)
+    stretches, remarks = stretches_of(series, model)
+    return [one._replace(rest=rest) for one in stretches], notes + remarks
+
+
+def stretches_of(series: TimeSeries, model: Model) -> tuple[list[Stretch], list[str]]:
+    """Return the stretches of a recording without gaps in time and jumps, and notes.
+
+    Raises TimeSeriesError for a recording that is too short, or in which no joint moves.
+    """
+    notes: list[str] = []
     if len(series) < SHORTEST:
         raise series.error(
             f"has {len(series)} samples; at least {SHORTEST} are needed, and some ten seconds"
@@ -103,7 +113,7 @@ def prepared(series: TimeSeries, model: Model) -> tuple[list[Stretch], list[str]
         raise series.error(
             f"no stretch without gaps and jumps has {SHORTEST} samples; {'; '.join(notes)}"
         )
-    return [Stretch(part, rest) for part in parts], notes
+    return [Stretch(part) for part in parts], notes
 
 
 def prepared_all(recordings: Sequence[TimeSeries], model: Model) -> tuple[list[Stretch], list[str]]:
@@ -145,5 +155,5 @@ def _uniform(series: TimeSeries, period: float) -> TimeSeries:
         return None if x is None else np.column_stack([np.interp(times, t, y) for y in x.T])
 
     q = np.column_stack([np.interp(times, t, y) for y in series.q.T])
-    qd, tau = sampled(series.qd), sampled(series.tau)
-    return replace(series, t=times - t[0], q=q, qd=qd, qdd=None, tau=tau, columns={})
+    qd, tau, goal = sampled(series.qd), sampled(series.tau), sampled(series.goal)
+    return replace(series, t=times - t[0], q=q, qd=qd, qdd=None, tau=tau, goal=goal, columns={})

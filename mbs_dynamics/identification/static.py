@@ -96,7 +96,9 @@ def identify_static(model: Model, recording: TimeSeries) -> StaticIdentification
     free = ~stopped.any(axis=1)
     masses = [k for k in independent.columns if k < torque_model.rigid]
     gravity = equations.gravity[free]
-    given = Torques(own.joints, tau[free], gravity, gravity, masses=equations.A[free][..., masses])
+    columns = [own.column(f"tau_{name}") for name in own.joints]
+    masses_A = equations.A[free][..., masses]
+    given = Torques(own.joints, columns, tau[free], gravity, gravity, masses=masses_A)
     notes += check_torques(recording.name, given, stated="tau" in own.declared)
     equations = _without(equations, stopped)
     _check_weight(recording.name, torque_model, equations)

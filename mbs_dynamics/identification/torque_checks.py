@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.timeseries import TimeSeriesError
 from mbs_dynamics.timeseries.columns import UNITS
+from mbs_dynamics.timeseries.series import labelled
 
 MATTERS, LARGE = 0.05, 0.2
 """Shares of the largest gravity torque above which the ratio of a joint to the description is
@@ -88,6 +89,8 @@ class Torques:
     """Torques of k joints at N instants or still poses, all in N m or N."""
 
     joints: Sequence[str]
+    columns: Sequence[str]
+    """Names of their columns in the file."""
     measured: FloatArray
     """(N, k)."""
     described: FloatArray
@@ -99,35 +102,36 @@ class Torques:
     masses: FloatArray | None = None
     """(N, k, p) columns of independent parameters of the bodies."""
 
-    def thinned(self) -> Torques:
-        """Return at most SAMPLES of the samples, evenly spread."""
-        step = slice(None, None, -(-len(self.measured) // SAMPLES))
-        measured, described, gravity = self.measured[step], self.described[step], self.gravity[step]
-        own, masses = (None if x is None else x[step] for x in (self.own, self.masses))
-        return Torques(self.joints, measured, described, gravity, own, masses)
+    def part(self, rows: Any, joints: Sequence[int]) -> Torques:
+        """Return the torques of some samples and joints."""
+        measured, described, gravity, own, masses = (
+            None if x is None else x[rows][:, joints]
+            for x in (self.measured, self.described, self.gravity, self.own, self.masses)
+        )
+        names = ([each[j] for j in joints] for each in (self.joints, self.columns))
+        return Torques(*names, measured, described, gravity, own, masses)  # type: ignore[arg-type]
 
     def driven(self) -> Torques:
-        """Return the torques of the joints that do not swing freely."""
-        places = [j for j in range(len(self.joints)) if not swings_freely(self, j)]
-        joints = [self.joints[j] for j in places]
-        measured, described = self.measured[:, places], self.described[:, places]
-        own, masses = (None if x is None else x[:, places] for x in (self.own, self.masses))
-        return Torques(joints, measured, described, self.gravity[:, places], own, masses)
+        """Return at most SAMPLES samples of the joints that do not swing freely, evenly spread."""
+        step = slice(None, None, -(-len(self.measured) // SAMPLES))
+        thinned = self.part(step, range(len(self.joints)))
+        free = [swings_freely(thinned, j) for j in range(len(self.joints))]
+        return thinned.part(slice(None), [j for j, one in enumerate(free) if not one])
 
-    def columns(self, j: int) -> FloatArray:
+    def terms(self, j: int) -> FloatArray:
         """Return the own columns (N, m) of a joint, with that of an offset, of length 1."""
         offset = np.ones((len(self.measured), 1))
         return _scaled(offset if self.own is None else np.column_stack([offset, self.own[:, j]]))
 
     def rest(self, j: int, *others: FloatArray) -> list[FloatArray]:
         """Return columns (N,) without what the own columns of a joint explain."""
-        own = self.columns(j)
+        own = self.terms(j)
         given = np.stack(others, axis=1)
         return list((given - own @ np.linalg.lstsq(own, given, rcond=1e-9)[0]).T)
 
     def named(self, which: Any) -> str:
-        """Return the names of the joints of a mask (k,), separated by commas."""
-        return ", ".join(name for name, one in zip(self.joints, which, strict=True) if one)
+        """Return the names of the joints of a mask (k,), with their columns in the file."""
+        return labelled(self.joints, self.columns, which)
 
 
 def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[str]:
@@ -137,7 +141,7 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
     joints have is not refused.
     """
     check_measured(name, torques)
-    torques = torques.thinned().driven()
+    torques = torques.driven()
     seen, fit = gravity_in(torques), _fit(torques)
     notes = check_signs(name, torques, seen, fit)
     absent = np.abs(seen.ratios) < LACKING
@@ -354,7 +358,8 @@ def check_single_factors(name: str, torques: Torques, seen: Gravity, fit: _Fit) 
         f"{name}: no masses explain the torques of all joints. They would with torques of "
         f"{torques.named(other)} divided by a factor, beside those of the others: "
         f"{_listed(torques, 1.0 / g, other)}. Are these in another unit, or currents? State the "
-        "unit, as in --columns tau_joint1=[mN m], or give factors by --gains"
+        f"unit, as in --columns {torques.columns[int(np.argmax(other))]}=[mN m], or give factors "
+        "by --gains"
     )
 
 
@@ -381,7 +386,7 @@ def check_unit(name: str, declared: Torques, other: Torques, unit: str) -> None:
 
     ``declared`` and ``other`` are the torques by the positions as declared, and in this ``unit``.
     """
-    fit, better = (_fit(torques.thinned().driven()) for torques in (declared, other))
+    fit, better = (_fit(torques.driven()) for torques in (declared, other))
     if fit is None or better is None or len(fit.d) != len(better.d):
         return
     g = np.ones(len(fit.d))
@@ -470,7 +475,7 @@ def _fit(torques: Torques) -> _Fit | None:
     if torques.masses is None:
         return None
     tau, (count, k) = torques.measured, torques.measured.shape
-    own = [torques.columns(j) for j in range(k)]
+    own = [torques.terms(j) for j in range(k)]
     if 2 * (torques.masses.shape[2] + sum(x.shape[1] for x in own)) > tau.size:
         return None
     parts = []

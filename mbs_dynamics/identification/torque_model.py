@@ -106,6 +106,14 @@ class TorqueModel:
         start = float(signals.t[0])
         return Equations(A, b, v, a, g, rate, name=signals.name, start=start)
 
+    def at_speed(self, speed: float, one: Equations, cutoff: float) -> Equations:
+        """Return the equations of a motion with another speed of Coulomb friction."""
+        A, each = one.A.copy(), len(JOINT_TERMS)
+        signs = low_pass(np.tanh(one.qd / speed), one.rate, cutoff)
+        for j in range(len(self.joints)):
+            A[:, j, self.rigid + each * j] = signs[:, j]
+        return one._replace(A=A)
+
     def regressor(
         self,
         q: FloatArray,

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.algorithms.configurations import displaced, increment_rates
-from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.integrate.runge_kutta import VECTORS, Chart
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.coordinates import single_coordinates
@@ -49,14 +48,6 @@ class Arrangement:
             return [x[..., k, :] for k in range(x.shape[-2])]
         begin = self.nq if first is None else first
         return np.split(x, np.arange(begin, x.shape[-1], self.n), axis=-1)
-
-    def first(self, x: Array) -> FloatArray:
-        """Return the array of q and qd from one of more parts."""
-        return np.asarray(x[..., : self.nq + self.n] if self.flat else x[..., :2, :])
-
-    def last(self) -> Any:
-        """Return the index of the last part."""
-        return np.s_[..., -self.n :] if self.flat else np.s_[..., -1, :]
 
 
 class JointChart(Chart):

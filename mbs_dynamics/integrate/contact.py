@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contact of links with planes, as wrenches of a simulation.
 
-    table = ContactPlanes(arm, [Plane((0.0, 0.0, 1.0), 0.2)])
-    motion = simulate(arm, q, duration=1.0, wrenches=table, method="runge_kutta")
+    table = ContactPlanes(arm, [Plane((0.0, 0.0, 1.0), 0.2)], step=1e-3)
+    motion = simulate(arm, q, duration=1.0, step=1e-3, wrenches=table)
 
 A point at the depth d under a plane is pushed back along the normal by max(0, k d + c dd/dt). The
 plane never pulls, has no friction, and returns at most the energy stored in its spring.
@@ -44,21 +44,21 @@ class Plane:
         normal = checks.numbers("normal", self.normal, (3,))
         length = float(np.linalg.norm(normal))
         if not length > 0.0:
-            raise ArgumentError(f"normal is {normal.tolist()}; valid is a direction")
+            raise ArgumentError(f"normal must not be zero; got {normal.tolist()}")
         object.__setattr__(self, "normal", tuple((normal / length).tolist()))
         checks.number("offset", self.offset)
         checks.positive("stiffness", self.stiffness)
         if checks.number("damping", self.damping) < 0.0:
-            raise ArgumentError(f"damping is {self.damping:g}; valid is >= 0")
+            raise ArgumentError(f"damping must be >= 0; got {self.damping:g}")
 
 
 class ContactPlanes:
     """A function of t, q (..., n) and qd that returns the wrenches (..., nb, 6) of planes on links.
 
     ``links`` are the links whose origins touch the planes, by default the tools or hands. ``step``
-    in s is that of methods that hold forces over a step, as ``rk4`` does: the depth is then the one
-    expected at its end, so that a step takes energy rather than adds some. It is 0 for methods that
-    evaluate laws at every stage. Raises UnknownBodyError for an unknown link, ModelError for one
+    in s is that of methods that hold forces over a step: the depth is then the one expected at its
+    end, so that a step takes energy rather than adds some. It is 0 for ``dormand_prince``, which
+    evaluates laws at every stage. Raises UnknownBodyError for an unknown link, ModelError for one
     that does not move.
     """
 

@@ -20,8 +20,8 @@ applied wrenches alone, Mueller (dynamics), eq. (79).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,9 +39,8 @@ from mbs_dynamics.algorithms.configurations import displaced, momentum_rates, tr
 from mbs_dynamics.algorithms.factorization import factorize, solve
 from mbs_dynamics.algorithms.newton_euler import Wrenches
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import less, select
 from mbs_dynamics.errors import ArgumentError, SingularError, UnknownMethodError
-from mbs_dynamics.integrate.charts import Arrangement, by_velocity, chart_of
+from mbs_dynamics.integrate.charts import Arrangement, by_velocity
 from mbs_dynamics.integrate.driver import Record, Run, TimeSteps
 from mbs_dynamics.integrate.events import EventFunction, between
 from mbs_dynamics.integrate.forces import (
@@ -54,126 +53,72 @@ from mbs_dynamics.integrate.forces import (
     passive_torques,
     weight_of_end,
 )
-from mbs_dynamics.integrate.friction import BLOCK, SLACK, outcome, revised
 from mbs_dynamics.integrate.results import Motion
 from mbs_dynamics.integrate.schemes import (
+    INSTANT,
     Adaptive,
-    ExplicitRungeKutta,
-    Field,
     FixedStep,
     ImplicitMidpoint,
     Problem,
     Scheme,
-    field_of,
-    instant,
+    StepKernel,
     tolerances,
 )
-from mbs_dynamics.integrate.stepper import (
-    STEPS,
-    Step,
-    Stepper,
-    static_torques,
-    steps_per_decay,
-)
+from mbs_dynamics.integrate.stepper import STEPS, Step, static_torques, steps_per_decay
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.coordinates import checked_positions, position_names, velocity_names
 from mbs_dynamics.model.model import Model, body_wrenches
 from mbs_dynamics.representation.tree import Tree
 
-METHODS = (*STEPS, "runge_kutta", "dormand_prince", "implicit_midpoint")
+METHODS = (*STEPS, "dormand_prince", "implicit_midpoint")
 """The integrators of :func:`simulate`."""
 
 
-def state_rate(problem: Problem) -> Field:
-    """Return the field of :class:`Adaptive`: the rate (qd, qdd) of a state under all forces."""
-    states, features, n = problem.states, problem.features, problem.model.n
+def state_rate(problem: Problem) -> StepKernel:
+    """Return the kernel of the rate (qd, qdd) of a state under all forces."""
+    states, features = problem.states, problem.features
 
     def equations(
-        model: Tree, state: Array, effort: Array, h: Any, *, wrenches: Any = None,
-        joints: Any = None, signs: Any = None, count: Any = None,
-    ) -> Array:  # fmt: skip
+        model: Tree, state: Array, effort: Array, h: Any, wrenches: Any = None, joints: Any = None
+    ) -> Array:
         q, qd = states.parts(state)
         if joints is not None:
             effort = effort + passive_torques(joints, features, by_velocity(model, q), qd)
         step = Step(model, features, effort, wrenches, joints, solver=problem.solver)
-        if not features.friction:
-            return states.joined(qd, step.acceleration(q, qd))
-        slide = step.slide(q, qd, signs, 1.0, at_rest=True)
-        a, single = step.acceleration(q, qd), less(BLOCK - 0.5, count[()])
-        ahead, limit = select(less(0.0, qd * qd), qd, a), (1.0 + SLACK) * slide.bound
-        ways, _ = revised(signs, ahead, -slide.hold * a, limit, single)
-        return states.joined(qd, np.asarray(select(less(0.0, slide.hold), 0.0, a)), ways)
+        step.find_friction(q, qd, h[()])
+        return states.joined(qd, step.velocity(step.acceleration(q, qd)))
 
-    inputs: dict[str, tuple[int, ...]] = {"state": states.shape()}
-    if features.friction:
-        inputs |= {"signs": (n,), "count": ()}
-    return field_of(*problem.kernel("state_rate", equations, inputs, (features, problem.solver)))
-
-
-def stages(problem: Problem) -> tuple[Field, Field | None]:
-    """Return the rate of q and qd in a stage of a Runge-Kutta step, and the end of a step.
-
-    The latter is None without friction. See :class:`Step`.
-    """
-    states, features = problem.states, problem.features
-
-    def step_of(
-        model: Tree, begun: Array, h: Any, effort: Array, wrenches: Any = None, joints: Any = None
-    ) -> Step:
-        step = Step(model, features, effort, wrenches, joints, solver=problem.solver)
-        q, qd, *more = states.parts(begun)
-        if more:
-            step.slide(q, qd, more[0], h[()])
-        return step
-
-    def stage(model: Tree, state: Array, begun: Array, h: Any, **given: Any) -> Array:
-        step = step_of(model, begun, h, **given)
-        (q0, qd0, *_), (q, qd) = states.parts(begun), states.parts(state)
-        a = step.acceleration(q, qd, step.held(q0, qd0, h[()]))
-        return states.joined(step.velocity(qd), a)
-
-    def finished(model: Tree, begun: Array, state: Array, h: Any, **given: Any) -> Array:
-        slide = step_of(model, begun, h, **given).sliding
-        assert slide is not None
-        return states.joined(*outcome(states.parts(begun), states.parts(state), slide))
-
-    shapes = {"state": states.shape(), "begun": states.shape(4 if features.friction else 2)}
     key = features, problem.solver
-    rate = field_of(*problem.kernel("stage_rate", stage, shapes, key))
-    if not features.friction:
-        return rate, None
-    shapes = dict(reversed(shapes.items()))
-    return rate, field_of(*problem.kernel("stage_end", finished, shapes, key))
+    return StepKernel(problem, "state_rate", equations, {"state": states.shape()}, key)
 
 
 def joint_scheme(method: str, problem: Problem, tolerances: tuple[float, float]) -> Scheme:
     """Return the integrator of one of :data:`METHODS` from q and qd on."""
-    states = problem.states
     if method in STEPS:
-        stepper = Stepper(
-            problem.model,
-            method=method,
-            forces=problem.forces,
-            wrenches=len(problem.inputs.drives) > 1,
-            backend=problem.backend,
-        )
-        return FixedStep(problem, stepper.kernel, problem.arguments(stepper.kernel))
+        return FixedStep(problem, method)
+    if problem.features.friction:
+        raise ArgumentError(f"{method} takes no dry friction; take semi_implicit_euler or rk4")
     if method == "implicit_midpoint":
-        if problem.features.friction or problem.features.stops:
+        if problem.features.stops:
             raise ArgumentError(
-                "implicit_midpoint takes damping, but neither friction nor joint stops; take "
-                "semi_implicit_euler or rk4"
+                "implicit_midpoint takes no joint stops; take semi_implicit_euler or rk4"
             )
-        inputs = {"x": states.shape(4), "v": (problem.model.n,)}
-        rates, step = (
-            problem.kernel(f"midpoint_{name}", partial(_midpoint, finished=finished), inputs)
-            for name, finished in (("rates", False), ("step", True))
+        inputs = {"x": problem.states.shape(4), "v": (problem.model.n,)}
+        improved = StepKernel(problem, "midpoint_rates", _midpoint_rates, inputs)
+        return ImplicitMidpoint(
+            problem, improved, StepKernel(problem, "midpoint_step", _midpoint_step, inputs)
         )
-        return ImplicitMidpoint(problem, (rates, step), states.last())
-    chart = chart_of(problem.model, states)
-    if method == "runge_kutta":
-        return ExplicitRungeKutta(problem, *stages(problem), chart)
-    return Adaptive(problem, state_rate(problem), tolerances, chart)
+    return Adaptive(problem, state_rate(problem), tolerances)
+
+
+def _midpoint_rates(model: Tree, x: Array, v: Array, *given: Any, **more: Any) -> Array:
+    """Return the next iterate of v."""
+    return _midpoint(model, x, v, *given, **more, finished=False)
+
+
+def _midpoint_step(model: Tree, x: Array, v: Array, *given: Any, **more: Any) -> Array:
+    """Return q, qd, p and v at the end of the step, for the final v."""
+    return _midpoint(model, x, v, *given, **more, finished=True)
 
 
 def _midpoint(
@@ -249,19 +194,15 @@ def simulate(
 
     Methods, with their orders:
 
-    - ``semi_implicit_euler`` (1), ``rk4`` (4): one kernel per step; motor
-      torques are held over the step, as by a digital controller. Without a control law and events
-      the loop is machine code.
-    - ``runge_kutta`` (4): the scheme of ``rk4``; control laws are evaluated at every stage.
+    - ``semi_implicit_euler`` (1), ``rk4`` (4): one kernel per step; motor torques are held over
+      the step, as by a digital controller. Without a control law and events the loop is machine
+      code. Stable for any damping, friction and stops, see :mod:`mbs_dynamics.integrate.stepper`.
+      Joints that dry friction holds stand still, see :mod:`mbs_dynamics.integrate.friction`.
     - ``dormand_prince`` (5): the step size follows from ``rtol`` and ``atol``, with states every
-      ``step`` by interpolation of order 4; control laws are evaluated at every stage.
+      ``step`` by interpolation of order 4; control laws are evaluated at every stage. It resolves
+      damping and stops, which may take many steps, and takes no dry friction.
     - ``implicit_midpoint`` (2): variational; the energy error is bounded, and momenta of symmetries
-      are conserved. It takes neither friction nor stops; torques are held.
-
-    Schemes with a fixed step are stable for any damping, friction and stops, see
-    :mod:`mbs_dynamics.integrate.stepper`; ``dormand_prince`` resolves damping and stops, which may
-    take many steps. Joints that friction holds stand still, see
-    :mod:`mbs_dynamics.integrate.friction`.
+      are conserved. It takes neither dry friction nor stops; torques are held.
 
     :param q: positions in rad or m; leading axes are a batch of simulations.
     :param qd: rates in rad/s or m/s; None means zero.
@@ -276,7 +217,7 @@ def simulate(
         are recorded as events, separately for each simulation of a batch.
     :param stop: such a function; the simulation ends where its sign changes. In a batch a stopped
         simulation keeps its state, and the batch ends when all have stopped.
-    :param solver: how ``runge_kutta`` and ``dormand_prince`` solve the equations of motion; see
+    :param solver: how ``dormand_prince`` solves the equations of motion; see
         :func:`mbs_dynamics.forward_dynamics`.
     :param progress: whether to print progress to stderr; None means for long runs on a terminal.
     :raises ArgumentError: for a wrong shape or value, such as a step that is not positive.
@@ -350,28 +291,20 @@ def _motion(problem: Problem, record: Record, method: str) -> Motion:
 def _accelerations(problem: Problem, record: Record) -> FloatArray:
     """Return qdd at all states; NaN at those where the mass matrix is singular."""
     states, qd = problem.states.joined(*record.state), record.state[1]
-    sliding = problem.features.friction
     try:
         field = state_rate(problem)
     except SingularError:  # whatever the state
         return np.full(qd.shape, np.nan)
 
     def rate(x: FloatArray, values: Arrays) -> FloatArray:
-        rates = instant(field, problem.states, x, values) if sliding else field(x, values=values)
+        rates = field(x, values=values, h=INSTANT)
         return np.asarray(problem.states.parts(rates, problem.model.n)[1])
 
     try:
         return rate(states, record.acted)
     except SingularError:
-        flat: Any = [states.reshape(-1, *problem.states.shape())]
-        flat += [
-            x.reshape(-1, *drive.shape)
-            for x, drive in zip(record.acted, problem.inputs.drives, strict=True)
-        ]
-        qdd = np.full((len(flat[0]), problem.model.n), np.nan)
-        for k, (state, *values) in enumerate(zip(*flat, strict=True)):
-            try:
-                qdd[k] = rate(state, tuple(values))
-            except SingularError:
-                continue
-        return qdd.reshape(qd.shape)
+        qdd = np.full(qd.shape, np.nan)
+        for k, x in enumerate(states):
+            with contextlib.suppress(SingularError):
+                qdd[k] = rate(x, tuple(rows[k] for rows in record.acted))
+        return qdd

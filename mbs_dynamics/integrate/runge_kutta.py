@@ -143,16 +143,10 @@ class DormandPrince:
         self.h = self._first_step()
         self._before = t, 0.0, y, np.zeros((4, *self._rate.shape))
 
-    @property
-    def begun(self) -> float:
-        """The time at which the last step began."""
-        return self._before[0]
-
-    def at(self, t: float, advanced: Callable[[], None] | None = None) -> FloatArray:
+    def at(self, t: float) -> FloatArray:
         """Return the state at t, not before the start of the last step; advances if needed.
 
-        ``advanced`` is called after each step, which it may shorten by :meth:`renew`. Raises
-        SimulationError if the tolerance requires steps that are too small.
+        Raises SimulationError if the tolerance requires steps that are too small.
         """
         last = self.steps + MOST_STEPS
         while self.t < t:
@@ -164,8 +158,6 @@ class DormandPrince:
                     time=self.t,
                 )
             self.advance()
-            if advanced is not None:
-                advanced()
         return self.between(t)
 
     def between(self, t: float) -> FloatArray:
@@ -176,9 +168,8 @@ class DormandPrince:
         powers = ((t - t0) / h) ** np.arange(1, 5)
         return self.chart.moved(y0, h * np.tensordot(powers, Q, 1))
 
-    def renew(self, y: FloatArray, t: float | None = None) -> None:
-        """Continue from another state, with another right-hand side, at t in the last step."""
-        self.t = self.t if t is None else t
+    def renew(self, y: FloatArray) -> None:
+        """Continue from another state at the end of the last step."""
         self.y, self._rate = y, self.rate(self.t, y)
 
     def advance(self) -> None:

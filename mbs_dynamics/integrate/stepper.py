@@ -27,8 +27,7 @@ The sum q + u is :func:`mbs_dynamics.displaced`, and rk4 of Munthe-Kaas: see
 While stops act, or friction depends on speed or load, rk4 is of order 1. While joints slide under
 Coulomb friction its order is 4; where they start, stop or reverse, an error of h^2 remains. Viscous
 damping acts at each stage, so that the order remains 4, if the step resolves it; else it acts
-between the middle and the end of the step, so that rates decay without a change of sign. The same
-holds for ``runge_kutta`` of ``simulate``.
+between the middle and the end of the step, so that rates decay without a change of sign.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ from mbs_dynamics.integrate.forces import (
     stop_forces,
     weight_of_end,
 )
-from mbs_dynamics.integrate.friction import HOLD, Sliding, iterated, outcome, packed, settled
+from mbs_dynamics.integrate.friction import PROJECTIONS, Friction
 from mbs_dynamics.integrate.runge_kutta import CLASSICAL, runge_kutta_step
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.compiled import compiled, variables
@@ -69,7 +68,7 @@ from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import BodyFixed, checked, convert_wrench
 from mbs_dynamics.representation.tree import Tree
 
-Held = tuple[Array | None, Implicit | None]
+Forces = tuple[Array | None, Implicit | None]
 """Forces of the joints in a step: damping (n,) at the rates of each stage, and implicit ones."""
 
 
@@ -84,21 +83,20 @@ class Step:
     joints: Array | None
     algorithm: str = "body_fixed"
     solver: str = "auto"
-    sliding: Sliding | None = None
+    friction: Friction | None = None
 
-    def slide(self, q: Array, v: Array, signs: Array, h: Any, *, at_rest: bool = False) -> Sliding:
-        """Let joints slide in these directions, or stand, in the step from q, v.
+    def find_friction(self, q: Array, v: Array, h: Any, forces: Forces = (None, None)) -> None:
+        """Find the dry friction of a step of h from q, v, with these forces of the joints."""
+        if not self.features.friction:
+            return
+        signs = select(less(0.0, v), 1.0, select(less(v, 0.0), -1.0, 0.0))
+        self.friction = Friction(v, signs, self._friction_bound(q, v), self._inertia(), h)
+        for _ in range(PROJECTIONS):
+            ahead = v + h * self.acceleration(q, v, forces)
+            self.friction = self.friction.projected(ahead)
 
-        With ``at_rest`` those that stand have no rate.
-        """
-        bound, inertia = self.friction(q, v), self._inertia()
-        held = select(less(0.0, bound), HOLD * inertia, 0.0)
-        hold = select(less(0.0, signs * signs), 0.0, held)
-        self.sliding = Sliding(np.zeros(len(v)) if at_rest else v, signs, bound, hold, h)
-        return self.sliding
-
-    def friction(self, q: Array, v: Array) -> Array:
-        """Return the bounds (n,) of dry friction."""
+    def _friction_bound(self, q: Array, v: Array) -> Array:
+        """Return the largest torques (n,) of dry friction."""
         assert self.joints is not None
         torque: Any = 0.0
         if self.features.load:
@@ -115,26 +113,28 @@ class Step:
         least = np.where(diagonal > 0.0, diagonal, diagonal.max() or 1.0)
         return np.asarray(least + self.model.armature if self.model.has_armature else least)
 
-    def acceleration(self, q: Array, v: Array, held: Held = (None, None)) -> Array:
+    def acceleration(self, q: Array, v: Array, forces: Forces = (None, None)) -> Array:
         """Return qdd (n,) under motors, wrenches, gravity and the forces of the joints."""
         tau, armature = self.effort, None
-        damping, implicit = held
+        damping, implicit = forces
         if damping is not None:
             tau = tau - damping * v
         if implicit is not None:
             tau, armature = tau - implicit[0], implicit[1]
-        if (slide := self.sliding) is not None:
-            tau = tau - slide.signs * slide.bound - (1.0 / slide.h) * slide.hold * slide.v
-            armature = slide.hold if armature is None else armature + slide.hold
+        if self.friction is not None:
+            hold = self.friction.hold
+            tau = tau + self.friction.torque
+            armature = hold if armature is None else armature + hold
         loads = Loads(self.wrenches_at(q))
         return accelerations_of(self.model, q, v, tau, loads, self.solver, self.algorithm, armature)
 
     def velocity(self, v: Array) -> Array:
-        """Return the rate of q: rates v, but zero without rounding if joints go on standing."""
-        if (slide := self.sliding) is None:
-            return v
-        stand = select(less(0.0, slide.v * slide.v), v, 0.0)
-        return np.asarray(select(less(0.0, slide.hold), stand, v))
+        """Return the rate of q for the rates v of a stage."""
+        return v if self.friction is None else self.friction.velocity(v)
+
+    def stopped(self, v: Array) -> Array:
+        """Return the rates after the step, where it ends with the rates v without a stop."""
+        return v if self.friction is None else self.friction.stopped(v)
 
     def wrenches_at(self, q: Array) -> Array | None:
         """Return the wrenches on the bodies at q, in the representation of the recursions."""
@@ -145,7 +145,7 @@ class Step:
             [convert_wrench(W, rep.C(i), **frames) for i, W in enumerate(self.wrenches)]
         )
 
-    def held(self, q: Array, v: Array, h: Any, *, order: int = 4) -> Held:
+    def joint_forces(self, q: Array, v: Array, h: Any, *, order: int = 4) -> Forces:
         """Return the joint forces in all stages of a step of a scheme of order 1 or 4."""
         if self.joints is None:
             return None, None
@@ -176,21 +176,24 @@ def steps_per_decay(model: Tree, q: Array, damping: Array, h: Any) -> Array:
 
 def semi_implicit_euler(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
     """Return q and qd after a step with the rates of its end; symplectic if M is constant."""
-    v_new = v + h * step.acceleration(q, v, step.held(q, v, h, order=1))
-    return displaced(step.model, q, h * step.velocity(v_new)), v_new
+    forces = step.joint_forces(q, v, h, order=1)
+    step.find_friction(q, v, h, forces)
+    v = step.stopped(v + h * step.acceleration(q, v, forces))
+    return displaced(step.model, q, h * v), v
 
 
 def rk4(step: Step, q: Array, v: Array, h: Any) -> tuple[Array, Array]:
     """Return q and qd after a step of the classical Runge-Kutta scheme."""
-    held, states = step.held(q, v, h), Arrangement(step.model.model)
+    forces, states = step.joint_forces(q, v, h), Arrangement(step.model.model)
+    step.find_friction(q, v, h, forces)
 
     def rate(_t: float, x: Array) -> Array:
         q, v = states.parts(x)
-        return states.joined(step.velocity(v), step.acceleration(q, v, held))
+        return states.joined(step.velocity(v), step.acceleration(q, v, forces))
 
     chart = chart_of(step.model, states)
     q, v = states.parts(runge_kutta_step(CLASSICAL, rate, 0.0, states.joined(q, v), h, chart))
-    return q, v
+    return q, step.stopped(v)
 
 
 STEPS: dict[str, Callable[[Step, Array, Array, Any], tuple[Array, Array]]] = {
@@ -260,14 +263,12 @@ class Stepper:
         self._features = Features() if forces is None else forces.features
         key = method, self._features, self.takes_wrenches, self.algorithm
         states = Arrangement(model)
-        inputs = {"state": states.shape(4 if self._features.friction else 2)}
+        inputs = {"state": states.shape()}
         inputs |= inputs_of_step(model, self._features, self.takes_wrenches)
         self.kernel = compiled_on(
             model, key, self._equations, inputs, name=f"{method}_step", backend=backend
         )
-        """``kernel(state, effort, h, [wrenches], *stepper.parameters)`` -> state; with friction of
-        an array of four parts, see :mod:`mbs_dynamics.integrate.friction`."""
-        self._states = states
+        """``kernel(state, effort, h, [wrenches], *stepper.parameters)`` -> state."""
         self.parameters = parameters_of(self._model, self._forces, self.kernel)
         """Last inputs of the kernel: joint parameters, then those of the model that it takes."""
 
@@ -326,19 +327,8 @@ class Stepper:
         """
         held = np.asarray(h, dtype=float)  # the fast way into the kernel takes arrays only
         loads = self._loads(wrenches) if self.takes_wrenches or wrenches is not None else ()
-        kernel, states, constants = self.kernel, self._states, self.parameters
-        if self._features.friction:
-            begun = self.begun(state)
-            return states.first(settled(kernel, begun, states, effort, held, *loads, *constants))
-        advanced: FloatArray = kernel(state, effort, held, *loads, *constants)
+        advanced: FloatArray = self.kernel(state, effort, held, *loads, *self.parameters)
         return advanced
-
-    def begun(self, state: ArrayLike) -> FloatArray:
-        """Return the first input of the kernel for a state."""
-        if not self._features.friction:
-            return np.asarray(state, dtype=float)
-        x = checks.numbers("state", state, self._states.shape(), batch=True)
-        return packed(self._states, x)
 
     def run(
         self,
@@ -357,10 +347,7 @@ class Stepper:
         """
         count = checks.count("steps", steps)
         inputs = [effort, checks.positive("h", h), *self._loads(wrenches), *self.parameters]
-        if not self._features.friction:
-            return self.kernel.iterate(state, *inputs, steps=count)
-        arrays = iterated(self.kernel, self.begun(state), inputs, count, self._states)
-        return self._states.first(arrays)
+        return self.kernel.iterate(state, *inputs, steps=count)
 
     def _loads(self, wrenches: ArrayLike | None) -> tuple[ArrayLike, ...]:
         if self.takes_wrenches:
@@ -379,10 +366,6 @@ class Stepper:
         joints: Array | None = None,
     ) -> Array:
         step = Step(model, self._features, effort, wrenches, joints, algorithm=self.algorithm)
-        states, h = Arrangement(model.model), h[()]
-        q, qd, *rest = begun = states.parts(state)
-        if not rest:
-            return states.joined(*STEPS[self.method](step, q, qd, h))
-        slide = step.slide(q, qd, rest[0], h)
-        moved = STEPS[self.method](step, q, qd, h)
-        return states.joined(*outcome(begun, moved, slide))
+        states = Arrangement(model.model)
+        q, qd = states.parts(state)
+        return states.joined(*STEPS[self.method](step, q, qd, h[()]))

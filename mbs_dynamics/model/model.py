@@ -714,6 +714,8 @@ class Model(Value):
 
     def loaded(self) -> Model:
         """Return the model with its loads merged into the bodies that carry them."""
+        if not self.payloads.bodies:
+            return self
         loads = zip(self.payloads.bodies, self.payloads.parameters, strict=True)
         frames = dict(self.frames)
         for load in self.payloads:

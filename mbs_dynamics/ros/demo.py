@@ -232,6 +232,7 @@ def main(robot: Path | None) -> int:
         raise ModelError(f"robot {model.name!r} has no joint that moves: there is nothing to show")
     os.environ["ROS_DOMAIN_ID"] = str(unused_domain())
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")  # see docs/how_to/real_time.md
     q, _ = initial_state(model, SimulatorSettings(robot_description="<robot/>"))
     inertias = np.diag(mbs.mass_matrix(model, q)).tolist()
     by_joint = [

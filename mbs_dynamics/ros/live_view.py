@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from rclpy.exceptions import InvalidNamespaceException
@@ -28,7 +27,7 @@ from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.messages import stamp_of
 from mbs_dynamics.ros.node_base import LATCHED
-from mbs_dynamics.ros.process import LAST_MOMENTS, EndingSignals, ros_with_signals
+from mbs_dynamics.ros.process import LAST_MOMENTS, ros_with_signals
 from mbs_dynamics.ros.robot_description import model_of
 from mbs_dynamics.view.opening import Opened, announce, open_page
 from mbs_dynamics.view.page import REFRESH
@@ -45,16 +44,13 @@ class LiveView(Node):
     def __init__(self, namespace: str) -> None:
         quiet: dict[str, Any] = {"start_parameter_services": False, "enable_rosout": False}
         super().__init__("mbs_dynamics_view", namespace=namespace, **quiet)
-        self.description = ""
-        """The latest robot description."""
-        self.model: Model | None = None
-        """The model of the page."""
+        self.description = self.fault = ""
+        """The latest description, and why the latest state was rejected; empty if it was not."""
         self.state: tuple[FloatArray, FloatArray | None] | None = None
         """Positions and rates (n,); None before the first message."""
         self.received = time.monotonic()
         """Time of the state."""
-        self.fault = ""
-        """Why the latest message was rejected; empty if it was accepted."""
+        self._input: JointInput | None = None
         self.create_subscription(String, "robot_description", self._on_description, LATCHED)
         states = self._on_state
         self.create_subscription(JointState, "joint_states", states, qos_profile_sensor_data)
@@ -63,13 +59,12 @@ class LiveView(Node):
         """Read the states of another robot."""
         self._input = JointInput.of_model(model, stale_timeout=STALE, velocity_from_position=False)
         self.state, self.fault, self.received = None, "", time.monotonic()
-        self.model = model
 
     def _on_description(self, message: String) -> None:
         self.description = message.data
 
     def _on_state(self, message: JointState) -> None:
-        if self.model is None:
+        if self._input is None:
             return
         now, stamp = time.monotonic(), stamp_of(message.header.stamp)
         read = self._input.read(
@@ -125,8 +120,7 @@ def live_view(
         spinning.start()
         live: Live | None = None
         shown = ""
-        topic = node.resolve_topic_name("robot_description")
-        _report(f"waiting for a robot description on {topic}")
+        _report(f"waiting for {node.resolve_topic_name('robot_description')}")
         try:
             while not signals.asked:
                 if node.description == shown:
@@ -139,7 +133,7 @@ def live_view(
                     _report(f"the robot description is invalid: {error}")
                     continue
                 if live is not None:
-                    page["port"] = live.page.server.get_port()
+                    page["port"] = live.page.port
                     live.page.close()
                 opened = open_page(model, shown, report=_report, **page)
                 opened.page.choose(chosen)
@@ -147,7 +141,11 @@ def live_view(
                 first, live = live is None, Live(opened, node)
                 if first:
                     announce(opened.page, browse)
-                live.page.run(live, partial(_outdated, node, shown, signals))
+
+                def outdated(old: str = shown) -> bool:
+                    return signals.asked or node.description != old
+
+                live.page.run(live, outdated)
         finally:
             if live is not None:
                 live.page.close()
@@ -155,10 +153,6 @@ def live_view(
             spinning.join(LAST_MOMENTS)
             node.destroy_node()
     return 0
-
-
-def _outdated(node: LiveView, shown: str, signals: EndingSignals) -> bool:
-    return signals.asked or node.description != shown
 
 
 def _report(text: str) -> None:

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of columns, units, and how both are declared.
 
-A column is called ``t``, ``q_<joint>``, ``qd_<joint>``, ``qdd_<joint>`` or ``tau_<joint>``, and its
-values are in SI units. A unit in brackets behind the name, as in ``t [ms]``, is a declaration in
-the file; all others are given by the user.
+A column is called ``t``, ``q_<joint>``, ``qd_<joint>``, ``qdd_<joint>``, ``tau_<joint>`` or
+``goal_<joint>``, and its values are in SI units. A unit in brackets behind the name, as in
+``t [ms]``, is a declaration in the file; all others are given by the user. That of positions is the
+one of goals as well.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from math import pi
 from typing import NamedTuple
 
 from mbs_dynamics.errors import UnknownNameError, listed, quoted
-from mbs_dynamics.timeseries.series import KINDS, TimeSeriesError
+from mbs_dynamics.timeseries.series import TimeSeriesError
 
 WORDS = {
     "t": ("t", "time", "times", "timestamp", "timestamps"),
@@ -23,6 +24,7 @@ WORDS = {
     "qd": ("qd", "vel", "velocity", "velocities"),
     "qdd": ("qdd", "acc", "acceleration", "accelerations"),
     "tau": ("tau", "torque", "torques", "effort", "efforts"),
+    "goal": ("goal", "goals"),
 }
 """Words for the quantities, in lower case; the first is the one that is written."""
 
@@ -44,6 +46,7 @@ UNITS = {
         "oz in": _INCH * _POUND * _G / 16.0,
     },
 }
+UNITS["goal"] = UNITS["q"]
 """Factors to SI units, of a force for a prismatic joint."""
 
 SPELLINGS = {
@@ -143,7 +146,7 @@ def _factor(name: str, kind: str, unit: str) -> float:
 
 def _declared_unit(name: str, kind: str, unit: str) -> tuple[float, bool, bool]:
     """Return factor, declared and angle of a Meaning."""
-    angle = kind in KINDS[:2] and re.search("rad|deg|°|rev|turn|rpm", unit, re.IGNORECASE)
+    angle = kind in ("q", "qd", "goal") and re.search("rad|deg|°|rev|turn|rpm", unit, re.IGNORECASE)
     return _factor(name, kind, unit), True, bool(angle)
 
 
@@ -195,8 +198,9 @@ class Declarations:
             meaning = parsed(name) if one is None else self._declared(name, one)
             used |= set() if one is None else {one}
             by_user = one is not None and meaning.declared
-            if meaning.kind in self._given and meaning.kind not in used and not by_user:
-                meaning = self._whole(meaning)
+            as_kind = "q" if meaning.kind == "goal" and "goal" not in self._given else meaning.kind
+            if as_kind in self._given and meaning.kind not in used and not by_user:
+                meaning = self._whole(meaning, as_kind)
             if meaning.kind != IGNORED:
                 found[name] = meaning
         for name in self._given:
@@ -230,15 +234,14 @@ class Declarations:
             stated = stated._replace(joint=name[len(one) :].strip("_.[] /"))
         return stated
 
-    def _whole(self, meaning: Meaning) -> Meaning:
-        """Return the meaning of a column by the declaration of its quantity."""
-        text = self._given[meaning.kind]
+    def _whole(self, meaning: Meaning, kind: str) -> Meaning:
+        """Return the meaning of a column by the declaration of a quantity."""
+        text = self._given[kind]
         if text == IGNORED or text.startswith("rows"):
             return Meaning(IGNORED)
         if not text.startswith("["):
             return meaning
-        unit = _declared_unit(meaning.kind, meaning.kind, text[1:-1])
-        return Meaning(meaning.kind, meaning.joint, *unit)
+        return Meaning(meaning.kind, meaning.joint, *_declared_unit(kind, kind, text[1:-1]))
 
 
 def _check(name: str, text: str) -> None:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Episodes of LeRobot datasets: Parquet files, described by ``meta/info.json``.
 
-The features ``observation.state``, ``observation.velocity`` and ``observation.effort`` are arrays
-with a value for each name in info.json. Time is the number of the frame over ``fps``.
+The features ``observation.state``, ``observation.velocity``, ``observation.effort`` and ``action``
+are arrays with a value for each name in info.json. Time is the number of the frame over ``fps``.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ FEATURES = {
     "observation.state": "q",
     "observation.velocity": "qd",
     "observation.effort": "tau",
+    "action": "goal",
 }
 """Features of measured values, and their quantities."""
 
@@ -41,7 +42,8 @@ def is_dataset(path: Path) -> bool:
 
 
 def read_lerobot(path: Path, episode: str = "") -> Columns:
-    """Return an episode of a dataset as columns ``t``, ``q_<joint>``, ``qd_...``, ``tau_...``.
+    """Return an episode of a dataset as columns ``t``, ``q_<joint>``, ``qd_...``, ``tau_...``,
+    ``goal_...``.
 
     ``path`` is the folder of the dataset or one of its Parquet files. ``episode`` is the number of
     the episode, which is needed if there are several. Raises TimeSeriesError for a dataset that
@@ -105,8 +107,10 @@ def _add(columns: Columns, feature: str, array: Any, description: dict[str, Any]
     for k, name in enumerate(map(str, names)):
         kind = FEATURES[feature]
         ending = next((x for x in ENDINGS if name.endswith(x)), "")
-        if ending and feature == "observation.state":
-            kind = ENDINGS[ending]
+        if ending and feature in ("observation.state", "action"):
+            if feature == "action" and ENDINGS[ending] != "q":
+                continue  # a rate or torque that was asked for
+            kind = kind if feature == "action" else ENDINGS[ending]
         own = unit[k] if isinstance(unit, list) and len(unit) == len(names) else unit
         stated = f" [{own}]" if isinstance(own, str) else ""
         columns.values[column_name(kind, name.removesuffix(ending)) + stated] = array[:, k]

@@ -123,11 +123,11 @@ def _check_limits(series: TimeSeries, model: Model) -> None:
         if _inside(q, lower[same], upper[same]).all() and used.max() > USED:
             likely.append(f"q=[{unit}]")
     raise series.error(
-        f"positions of {series.named(far)} are outside the limits of the description: those of "
-        f"{series.joints[j]} are {series.q[:, j].min():.4g} to {series.q[:, j].max():.4g}, its "
-        f"limits are {lower[j]:.4g} to {upper[j]:.4g} {'rad' if turning else 'm'}. "
-        f"{_advice(likely, 'q=[rad]' if turning else 'q=[m]')}. Per cent of the ranges and counts "
-        "have no unit: convert them"
+        f"positions in {series.columns_of('q', far)} are outside the limits of the description: "
+        f"those of {series.joints[j]} are {series.q[:, j].min():.4g} to "
+        f"{series.q[:, j].max():.4g}, its limits are {lower[j]:.4g} to {upper[j]:.4g} "
+        f"{'rad' if turning else 'm'}. {_advice(likely, 'q=[rad]' if turning else 'q=[m]')}. "
+        "Per cent of the ranges and counts have no unit: convert them"
     )
 
 
@@ -160,8 +160,8 @@ def _check_clock(series: TimeSeries, ratios: FloatArray) -> None:
     if not likely and known is not None and LIKELY[0] <= known * period <= LIKELY[1]:
         likely = [f"t=[{known:.4g} s]"]
     raise series.error(
-        f"t has a period of {period:.4g} s and a length of {length:.4g} s; valid are periods of "
-        f"{PERIODS[0]:g} to {PERIODS[1]:g} s"
+        f"{series.column('t')!r} has a period of {period:.4g} s and a length of {length:.4g} s; "
+        f"valid are periods of {PERIODS[0]:g} to {PERIODS[1]:g} s"
         + (f" and lengths from {SHORTEST:g} s" if short else "")
         + f". {_advice(likely, 't=[s]')}"
     )
@@ -173,17 +173,17 @@ def _check_velocities(series: TimeSeries, ratios: FloatArray) -> None:
     wrong = ~(np.isnan(ratios) | (np.abs(ratios - 1.0) <= AGREE))
     if not wrong.any():
         return
-    common, joints = _common(ratios), series.named(wrong)
+    common, rates = _common(ratios), series.columns_of("qd", wrong)
     likely: list[str] = []
     zero = bool((ratios[wrong] == 0.0).all())
     if zero:
-        found = f"qd of {joints} is zero, although these joints move"
+        found = f"rates in {rates} are zero, although these joints move"
     elif np.isinf(ratios[wrong]).all():
-        found = f"qd of {joints} are not the rates of the positions"
+        found = f"rates in {rates} are not those of the positions"
     else:
         first = int(np.flatnonzero(wrong & np.isfinite(ratios))[0])
-        rho = ratios[first] if common is None else common
-        found = f"qd of {joints} is {1.0 / rho:.4g} times the rate of the positions"
+        rho = ratios[first]
+        found = f"rates in {rates} are {1.0 / rho:.4g} times those of the positions"
         if common is not None and wrong[np.isfinite(ratios)].all():
             likely = _matching("qd", common) + _matching("q", 1.0 / common)
             likely += _matching("t", common)
@@ -219,6 +219,7 @@ def _check_speeds(series: TimeSeries, model: Model, q: FloatArray) -> None:
     ]
     likely += ["q=[deg]"] if "q" not in series.declared and ratios[j] < 60.0 * FAST else []
     raise series.error(
+        f"by {series.column(f'q_{series.joints[j]}')!r} over {series.column('t')!r} "
         f"{series.joints[j]} moves at {speeds[j]:.4g} rad/s or m/s, {ratios[j]:.3g} times its "
         f"velocity limit. {_advice(likely, 't=[s] q=[rad]')}"
     )

@@ -78,7 +78,7 @@ def merged(
 def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -> TimeSeries:
     """Return the time series of columns, by the meanings that their names and the user state."""
     meanings = declared.meanings(columns.values)
-    t, given, units = quantities(columns, meanings)
+    t, given, units, sources = quantities(columns, meanings)
     if declared.rate is not None:
         t, units = np.arange(len(columns)) / declared.rate, units | {"t"}
     elif not timed:
@@ -88,7 +88,7 @@ def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -
         for of_joint in given.values():
             of_joint.pop(name, None)
     for kind, called in columns.unstated.items():
-        if given[kind] and kind not in units:
+        if given[kind] and kind not in units and kind != "goal":
             example = "deg" if kind == "q" else next(iter(UNITS[kind]))
             raise TimeSeriesError(
                 f"{columns.name}: info.json states no unit of {called}; declare it, as in "
@@ -113,7 +113,7 @@ def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -
         for name, one in meanings.items()
         if _further(columns, name, one)
     }
-    keep, notes = _complete(columns.name, t, given)
+    keep, notes = _complete(columns.name, t, given, sources)
     return TimeSeries(
         t[keep],
         joints,
@@ -122,18 +122,22 @@ def assembled(columns: Columns, declared: Declarations, *, timed: bool = True) -
         name=Path(columns.name).name,
         notes=(*columns.notes, *notes),
         declared=frozenset(units),
+        sources=sources,
         **{kind: x[keep] for kind, x in arrays.items()},
     )
 
 
 def _names(
-    columns: Columns, given: Mapping[str, Mapping[str, FloatArray]]
+    columns: Columns, given: dict[str, dict[str, FloatArray]]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of the positions, and those of the joints, which have the rates.
 
     They differ where joints have several coordinates, such as ``base[0]`` to ``base[6]``.
     """
     positions = tuple(given["q"])
+    for name in [name for name in given["goal"] if name not in positions]:
+        columns.notes.append(f"the goals of {name}, which has no position, were left out")
+        del given["goal"][name]
     rates = tuple(dict.fromkeys(name for kind in KINDS[1:] for name in given[kind]))
     several = [x for x in positions if x not in rates and f"{x.split('[')[0]}[0]" in given["qd"]]
     others = set(rates) == set(given["qd"]) and not set(rates) <= set(positions)
@@ -163,19 +167,20 @@ def _further(columns: Columns, name: str, meaning: Meaning) -> bool:
 
 def quantities(
     columns: Columns, meanings: Mapping[str, Meaning]
-) -> tuple[FloatArray | None, dict[str, dict[str, FloatArray]], set[str]]:
+) -> tuple[FloatArray | None, dict[str, dict[str, FloatArray]], set[str], dict[str, str]]:
     """Return times (N,), columns by quantity and joint in SI units, and declared quantities.
 
-    Raises TimeSeriesError if two columns have the same meaning.
+    Also the names of the columns in the file, by ``t`` and those of :func:`column_name`. Raises
+    TimeSeriesError if two columns have the same meaning.
     """
     given: dict[str, dict[str, FloatArray]] = {kind: {} for kind in KINDS}
-    sources: dict[tuple[str, str], str] = {}
+    sources: dict[str, str] = {}
     stated: dict[str, bool] = {}
     t = None
     for name, one in meanings.items():
         if not one.kind:
             continue
-        key = (one.kind, one.joint)
+        key = column_name(one.kind, one.joint) if one.joint else one.kind
         if key in sources:
             what = one.kind if one.kind == "t" else f"{one.kind} of {one.joint}"
             raise TimeSeriesError(
@@ -193,10 +198,10 @@ def quantities(
             given[one.kind][one.joint] = values
     declared = {kind for kind, every in stated.items() if every}
     declared |= {f"angle of {one.joint}" for one in meanings.values() if one.angle}
-    return t, given, declared
+    return t, given, declared, sources
 
 
-def _check_order(name: str, t: FloatArray) -> None:
+def _check_order(name: str, column: str, t: FloatArray) -> None:
     """Raise TimeSeriesError for times that do not increase, as of a clock that is too coarse."""
     late = np.flatnonzero(np.diff(t) <= 0.0)
     if not len(late):
@@ -204,25 +209,29 @@ def _check_order(name: str, t: FloatArray) -> None:
     row, length = int(late[0]), float(t[-1] - t[0])
     rate = f"{(len(t) - 1) / length:.4g}" if length > 0.0 else "RATE"
     raise TimeSeriesError(
-        f"{name}: t does not increase in {len(late)} rows, such as {t[row]:.12g} s, then "
-        f"{t[row + 1]:.12g} s. If the clock is coarser than the rows, which have equal periods, "
-        f"declare it by --columns t=rows/{rate}"
+        f"{name}: {quoted(column)} does not increase in {len(late)} rows, such as "
+        f"{t[row]:.12g} s, then {t[row + 1]:.12g} s. If the clock is coarser than the rows, which "
+        f"have equal periods, declare it by --columns t=rows/{rate}"
     )
 
 
 def _complete(
-    name: str, t: FloatArray, arrays: Mapping[str, Mapping[str, FloatArray]]
+    name: str,
+    t: FloatArray,
+    arrays: Mapping[str, Mapping[str, FloatArray]],
+    sources: Mapping[str, str],
 ) -> tuple[NDArray[np.bool_], list[str]]:
     """Return the rows (N,) in which no value is missing, and a note on the others."""
-    given = {"t": t} | {
-        column_name(kind, joint): x
+    time = sources.get("t", "t")
+    given = {time: t} | {
+        sources[column_name(kind, joint)]: x
         for kind, by_joint in arrays.items()
         for joint, x in by_joint.items()
         if not np.isnan(x).all()
     }
     keep: NDArray[np.bool_] = np.isfinite(np.array(list(given.values()))).all(axis=0)
     left_out = len(t) - int(keep.sum())
-    _check_order(name, t[keep])
+    _check_order(name, time, t[keep])
     if not left_out:
         return keep, []
     rows = []

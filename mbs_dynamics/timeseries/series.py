@@ -17,7 +17,7 @@ from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed, quoted
 from mbs_dynamics.model.coordinates import position_names, velocity_names
 from mbs_dynamics.model.model import Model
 
-KINDS = ("q", "qd", "qdd", "tau")
+KINDS = ("q", "qd", "qdd", "tau", "goal")
 """Arrays with a column for each joint, in the order in which they are written."""
 
 
@@ -27,9 +27,9 @@ class TimeSeriesError(ArgumentError):
 
 @dataclass(frozen=True, eq=False)
 class TimeSeries:
-    """Times, and positions, rates, accelerations and torques of joints, in SI units.
+    """Times, and positions, rates, accelerations, torques and goals of joints, in SI units.
 
-    All arrays are finite and read-only. A column of ``qd``, ``qdd`` or ``tau`` may be NaN
+    All arrays are finite and read-only. A column of those but ``q`` may be NaN
     throughout: that of a joint of which the quantity was not measured.
 
     Raises TimeSeriesError, which names the array, for wrong shapes, values that are not finite, or
@@ -48,6 +48,8 @@ class TimeSeries:
     """(N, k) accelerations in rad/s^2 or m/s^2."""
     tau: FloatArray | None = None
     """(N, k) torques in N m or forces in N."""
+    goal: FloatArray | None = None
+    """(N, k) positions in rad or m that drives were told to go to."""
     columns: Mapping[str, FloatArray] = field(default_factory=dict)
     """Further columns (N,) by name, such as energies or readings of a drive."""
     positions: tuple[str, ...] = ()
@@ -57,6 +59,9 @@ class TimeSeries:
     """Name of the file, for messages."""
     notes: tuple[str, ...] = ()
     """What was left out when the file was read."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Names of columns in the file by those that they have here, such as ``q_joint1``; for
+    messages."""
     declared: frozenset[str] = frozenset()
     """Quantities, such as ``t`` or ``tau``, of which the unit was declared, and ``angle of
     <joint>`` for joints with a declared unit of an angle."""
@@ -151,9 +156,9 @@ class TimeSeries:
         """Write a file .csv or .npz, which ``read`` reads.
 
         A CSV file has the columns ``t``, ``q_<joint>``, ``qd_<joint>``, ``qdd_<joint>``,
-        ``tau_<joint>`` and the further ones, without those that were not measured. A .npz file has
-        the arrays by their names here, and ``joints``. Raises TimeSeriesError for another ending,
-        or a file that cannot be written.
+        ``tau_<joint>``, ``goal_<joint>`` and the further ones, without those that were not
+        measured. A .npz file has the arrays by their names here, and ``joints``. Raises
+        TimeSeriesError for another ending, or a file that cannot be written.
         """
         from mbs_dynamics.timeseries.tables import write
 
@@ -196,14 +201,46 @@ class TimeSeries:
         pairs = matched(self.name, self.joints, model.joint_names)
         for joint, name in pairs.items():
             if f"angle of {name}" in self.declared and not model.joint(joint).turns:
+                column = self.column(f"q_{name}")
                 raise self.error(
-                    f"{joint} slides, but its unit is declared as that of an angle. Declare its "
-                    f"own, as in --columns q_{name}=q_{name}[m]"
+                    f"{joint} slides, but the unit of {column!r} is declared as that of an angle. "
+                    f"Declare its own, as in --columns {column}=q_{joint}[m]"
                 )
-        series = replace(self.of_joints(list(pairs.values())), joints=tuple(pairs), positions=())
+        sources = {"t": self.column("t")} | {
+            f"{kind}_{joint}": self.column(f"{kind}_{name}")
+            for joint, name in pairs.items()
+            for kind in KINDS
+        }
+        series = replace(
+            self.of_joints(list(pairs.values())), joints=tuple(pairs), positions=(), sources=sources
+        )
         check(series, model)
         return series
 
-    def named(self, which: Iterable[Any]) -> str:
-        """Return the names of the joints of a mask (k,), separated by commas."""
-        return ", ".join(name for name, one in zip(self.joints, which, strict=True) if one)
+    def column(self, name: str) -> str:
+        """Return the name in the file of the column that is called ``name`` here."""
+        return self.sources.get(name, name)
+
+    def columns_of(self, kind: str, which: Iterable[Any]) -> str:
+        """Return the names in the file of a quantity of the joints of a mask (k,), for messages."""
+        chosen = [name for name, one in zip(self.joints, which, strict=True) if one]
+        return listed(quoted(self.column(f"{kind}_{name}")) for name in chosen)
+
+    def named(self, which: Iterable[Any], kind: str = "tau") -> str:
+        """Return the names of the joints of a mask (k,), with their columns in the file."""
+        columns = [self.column(f"{kind}_{name}") for name in self.joints]
+        return labelled(self.joints, columns, which, kind)
+
+
+def labelled(
+    joints: Sequence[str], columns: Sequence[str], which: Iterable[Any], kind: str = "tau"
+) -> str:
+    """Return the names of the joints of a mask (k,), separated by commas, for messages.
+
+    Columns are stated where their names differ from those of the grammar.
+    """
+    return ", ".join(
+        name if column == f"{kind}_{name}" else f"{name} (column {quoted(column)})"
+        for name, column, one in zip(joints, columns, which, strict=True)
+        if one
+    )

@@ -26,7 +26,7 @@ from mbs_dynamics.view.layers import LAYERS, Layer
 from mbs_dynamics.view.meshes import Appearance, Part, shaded, warnings_by_size
 from mbs_dynamics.view.numbers import as_html, as_python
 from mbs_dynamics.view.scene import Scene
-from mbs_dynamics.view.server import HOST, quietly, serve
+from mbs_dynamics.view.server import HOST, Server
 
 try:
     import trimesh
@@ -95,8 +95,9 @@ class Page:
         """
         self.name = model.name
         self.changed = threading.Event()
-        self.server = serve(port, model.name)
-        self.address = f"http://{HOST}:{self.server.get_port()}"
+        self._served = Server(port, model.name)
+        self.server, self.port = self._served.viser, self._served.port
+        self.address = f"http://{HOST}:{self.port}"
         self.report: Callable[[str], None] = lambda text: None
         """Writes a message to the terminal."""
         self._model_code, self._size = model_code, size
@@ -330,8 +331,7 @@ class Page:
     def close(self) -> None:
         """Stop the server."""
         self.report = lambda text: None
-        with quietly():
-            self.server.stop()
+        self._served.close()
 
 
 _MESSAGE = (

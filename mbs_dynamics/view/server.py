@@ -4,20 +4,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import http.client
 import io
 import re
+import secrets
 import socket
 import threading
 from collections.abc import Iterator
-from http import HTTPStatus
-from typing import Any
+from email.message import Message
 
 from mbs_dynamics.errors import ArgumentError, BackendError, quoted
 
 try:
     import viser
-    import websockets.asyncio.server
 except ImportError as error:
     raise BackendError(
         "the viewer needs viser and trimesh: install the extra 'view' of this package"
@@ -37,60 +38,83 @@ def check_port(port: int | None) -> None:
     """Raise ArgumentError for a port that is invalid or taken; None and 0 are neither."""
     if port is not None and not 0 <= port <= 65535:
         raise ArgumentError(f"the port must be 0 to 65535; got {port}")
-    if port and not _is_free(port):
+    if port and not _is_free(HOST, port):
         raise ArgumentError(f"port {port} is taken; --port 0 chooses a free one")
 
 
-def serve(port: int | None, label: str) -> viser.ViserServer:
-    """Return a server at a port, None for the first free one of PORTS, 0 for any free one.
+class Server:
+    """A viser server behind a check of each connection.
 
-    Raises ArgumentError if the port is invalid or taken.
+    Pages of other sites can send requests to this machine, and those whose names resolve to its
+    address can read the answers (DNS rebinding). Connections whose request has another Host or
+    Origin are therefore refused, and the others are passed on to viser, which has no option for it.
+    Viser itself has a random address of this machine, which such pages would have to guess.
     """
-    check_port(port)
-    if port is None:
-        port = next(filter(_is_free, PORTS), 0)
-    with quietly(), _refusing_foreign_pages():
-        return viser.ViserServer(host=HOST, port=port or _any_port(), label=label, verbose=False)
 
+    def __init__(self, port: int | None, label: str) -> None:
+        """Serve at a port: None is the first free one of PORTS, 0 any free one.
 
-_starting = threading.Lock()
+        Raises ArgumentError if the port is invalid or taken.
+        """
+        check_port(port)
+        if port is None:
+            port = next((each for each in PORTS if _is_free(HOST, each)), 0)
+        inner = ".".join(str(part) for part in (127, *secrets.token_bytes(2), 2))
+        inner = inner if _is_free(inner, 0) else HOST  # macOS has one address only
+        with quietly():
+            self.viser = viser.ViserServer(host=inner, port=0, label=label, verbose=False)
+        self._inner = inner, self.viser.get_port()
+        self._socket = socket.create_server((HOST, port))
+        self.port: int = self._socket.getsockname()[1]
+        ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(ready)), daemon=True)
+        self._thread.start()
+        ready.wait()
 
+    def close(self) -> None:
+        """Stop both servers."""
+        self._loop.call_soon_threadsafe(self._closing.set)
+        self._thread.join()
+        with quietly():
+            self.viser.stop()
 
-@contextlib.contextmanager
-def _refusing_foreign_pages() -> Iterator[None]:
-    """Let servers that are started meanwhile refuse requests of the pages of other sites.
+    async def _serve(self, ready: threading.Event) -> None:
+        self._loop, self._closing = asyncio.get_running_loop(), asyncio.Event()
+        server = await asyncio.start_server(self._answer, sock=self._socket)
+        ready.set()
+        await self._closing.wait()
+        server.close()  # and the end of the loop cancels open connections
 
-    viser has no option for it. Other sites can send requests to this machine, and those whose names
-    resolve to its address can read the answers (DNS rebinding).
-    """
-    checked = []
-
-    def checking(*args: Any, process_request: Any = None, **options: Any) -> Any:
-        def process(connection: Any, request: Any) -> Any:
-            problem = _foreign(request.headers)
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Check the first request of a connection, and pass all on to viser or refuse it."""
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            head = await reader.readuntil(b"\r\n\r\n")
+            problem = foreign(http.client.parse_headers(io.BytesIO(head.partition(b"\r\n")[2])))
             if problem:
-                return connection.respond(HTTPStatus.FORBIDDEN, f"refused: {problem}\n")
-            return process_request(connection, request) if process_request else None
-
-        checked.append(True)
-        return unchecked(*args, process_request=process, **options)
-
-    with _starting:
-        unchecked = websockets.asyncio.server.serve
-        websockets.asyncio.server.serve = checking  # type: ignore[assignment, misc]
-        try:
-            yield
-        finally:
-            websockets.asyncio.server.serve = unchecked  # type: ignore[misc]
-    if not checked:
-        raise BackendError(
-            f"the viewer cannot check requests with viser {viser.__version__}; install viser 1.1"
-        )
+                text = f"refused: {problem}\n".encode()
+                writer.write(b"HTTP/1.1 403 Forbidden\r\nConnection: close\r\n")
+                writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(text), text))
+                await writer.drain()
+            else:
+                answers, requests = await asyncio.open_connection(*self._inner)
+                requests.write(head)
+                await asyncio.gather(_copy(reader, requests), _copy(answers, writer))
+        writer.close()
 
 
-def _foreign(headers: Any) -> str:
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Pass on all that is read, until the end."""
+    try:
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+            await writer.drain()
+    finally:
+        writer.close()
+
+
+def foreign(headers: Message) -> str:
     """Return why HTTP headers are not those of a page of this server; empty if they are."""
-    host, origins = ", ".join(headers.get_all("Host")), headers.get_all("Origin")
+    host, origins = ", ".join(headers.get_all("Host", [])), headers.get_all("Origin", [])
     if not OWN_HOST.fullmatch(host):
         return f"Host is {quoted(host)}; valid are 127.0.0.1, localhost and [::1], with a port"
     if origins and origins != [f"http://{host}"]:
@@ -98,20 +122,14 @@ def _foreign(headers: Any) -> str:
     return ""
 
 
-def _is_free(port: int) -> bool:
+def _is_free(host: str, port: int) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((HOST, port))
+            probe.bind((host, port))
         except OSError:
             return False
     return True
-
-
-def _any_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager

@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-import gc
 from functools import lru_cache
 from itertools import permutations
 from math import cos, sin
 
 import numpy as np
 import pytest
-from mechanisms import CHAIN, FOREST, MECHANISMS, POSITIONS, TREE, random_mechanism, with_mimics
+from mechanisms import FOREST, MECHANISMS, POSITIONS, TREE, random_mechanism, with_mimics
 from reference import Reference, assert_close, twist
 
 import mbs_dynamics as mbs
@@ -129,28 +128,7 @@ def test_gravity_and_bias(name, representation, where):
     assert_close(c, mbs.coriolis_matrix(mechanism.model, q, qd) @ qd)
 
 
-@every_mechanism
-def test_auto_is_the_cheapest_for_energies_and_body_fixed_for_bodies(name):
-    mechanism, q, qd, qdd, wrenches, reference = state(name)
-    model = mechanism.model
-    costs = [
-        mbs.compile(mbs.kinetic_energy, model, representation=representation).operations.total
-        for representation in REPRESENTATIONS
-    ]
-    assert mbs.compile(mbs.kinetic_energy, model).operations.total == min(costs)
-    tau = mbs.inverse_dynamics(model, q, qd, qdd)
-    assert_close(tau, reference.inverse_dynamics(qd, qdd))
-    pairs = [
-        (mbs.inverse_dynamics, (q, qd, qdd, wrenches), {}),
-        (mbs.twists, (q, qd), {}),
-        (mbs.jacobian, (q,), {"body": "body1"}),
-    ]
-    for algorithm, arrays, options in pairs:
-        auto = algorithm(model, *arrays, representation="auto", **options)
-        expected = algorithm(model, *arrays, representation="body_fixed", **options)
-        np.testing.assert_array_equal(auto, expected)
-
-
+@pytest.mark.long
 @every_mechanism
 def test_the_representations_agree_through_D(name):
     mechanism, q, qd, qdd, wrenches, reference = state(name)
@@ -215,6 +193,7 @@ def orders(parents, count, seed=0):
         yield order
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("parents", [TREE, FOREST])
 def test_results_do_not_depend_on_the_numbering(parents):
     mechanism = random_mechanism(11, parents)
@@ -235,25 +214,3 @@ def test_results_do_not_depend_on_the_numbering(parents):
             assert_close(mbs.jacobian(other, args[0], body, **same), J[:, order])
         C = mbs.forward_kinematics(mechanism.model, q)
         assert_close(mbs.forward_kinematics(other, args[0]), C[order])
-
-
-def test_bodies_may_be_asked_for_in_any_order_and_more_than_once():
-    mechanism, q, qd, *_ = state("forest")
-    chosen = ["body5", "body1", "body5"]
-    C, V = mbs.forward_kinematics(mechanism.model, q), mbs.twists(mechanism.model, q, qd)
-    some_C = mbs.forward_kinematics(mechanism.model, q, bodies=chosen)
-    some_V = mbs.twists(mechanism.model, q, qd, bodies=tuple(chosen))
-    assert_close(some_C, C[[4, 0, 4]], 1e-15)
-    assert_close(some_V, V[[4, 0, 4]], 1e-15)
-    assert mbs.forward_kinematics(mechanism.model, q, bodies=[]).shape == (0, 4, 4)
-    assert mbs.twists(mechanism.model, q, qd, bodies=[]).shape == (0, 6)
-
-
-def test_models_can_be_discarded():
-    """Compiled code goes with its model, and compiling goes on."""
-    for seed in range(3):
-        model = random_mechanism(seed, CHAIN).model
-        q = np.ones(model.n)
-        assert_close(mbs.gravity_torques(model, q), mbs.inverse_dynamics(model, q, 0 * q, 0 * q))
-        del model
-        gc.collect()

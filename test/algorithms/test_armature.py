@@ -16,9 +16,8 @@ from robots import all_files, robot
 from twins import TO_PIN, Twin, floating, mixed, tree
 
 import mbs_dynamics as mbs
-from mbs_dynamics.algorithms import base_parameters, inertial_parameters
-from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
-from mbs_dynamics.integrate import JointForces, simulate
+from mbs_dynamics.algorithms import inertial_parameters
+from mbs_dynamics.integrate import simulate
 from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.resources import robot_path
 
@@ -41,6 +40,7 @@ def plain(name):
     return ARM if name == "arm" else tree(name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["arm", "mimics", "mixed1", "chain"])
 def test_armature_is_the_diagonal_of_the_mass_matrix(name, monkeypatch):
     if name == "mixed1":
@@ -76,16 +76,6 @@ def test_armature_is_the_diagonal_of_the_mass_matrix(name, monkeypatch):
     assert_close(B[m.n :], inverse, 1e-9)
     Y = mbs.inverse_dynamics_regressor(m, q, v, a)
     assert_close(Y @ inertial_parameters(m), tau, 1e-12)
-
-
-def test_rates_and_batches():
-    m = armed(ARM)
-    rng = np.random.default_rng(0)
-    motion = rng.uniform(-1.0, 1.0, (5, 4, m.n))
-    found, bare = (mbs.inverse_dynamics_rates(x, *motion) for x in (m, ARM))
-    assert_close(found.taud, bare.taud + m.armature * motion[3], 1e-12)
-    assert_close(found.taudd, bare.taudd + m.armature * motion[4], 1e-12)
-    assert len(base_parameters(m).columns) == len(base_parameters(ARM).columns) + 5
 
 
 @pytest.mark.parametrize("name", ["mixed0", "mixed2", "solo12.urdf", "tiago_no_hand.urdf"])
@@ -136,15 +126,6 @@ def test_a_motion_of_mujoco():
     assert np.ptp(energy) < 1e-4 * np.ptp(kept.kinetic)
 
 
-def test_joints_with_large_rotors_stand_under_friction():
-    """Friction holds whatever the armature, also with kernels compiled for a small one."""
-    q = ARM.neutral(within_limits=True)
-    holding = JointForces.of(ARM, friction=2.0 * np.abs(mbs.gravity_torques(ARM, q)) + 1.0)
-    for inertia in (1e-3, 1e4):
-        m = ARM.with_armature(dict.fromkeys(ARM.joint_names, inertia))
-        assert_close(simulate(m, q, duration=0.05, forces=holding).q[-1], q, 1e-12)
-
-
 def test_another_armature_compiles_nothing():
     m = armed(ARM)
     before = mbs.compile(mbs.forward_dynamics, m)
@@ -161,19 +142,3 @@ def test_another_armature_compiles_nothing():
     assert m.with_armature(dict.fromkeys(m.joint_names, 0.0)) == ARM
     assert other.armature[0] == 3.0
     assert other.joints[0].armature == other.joint("joint1").armature == 3.0
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "said"),
-    [
-        ({"joint1": -0.1}, ModelError, "joint1.*-0.1"),
-        ({"joint9": 0.1}, UnknownJointError, "joint9"),
-        ({"joint1": [0.1, 0.2]}, ArgumentError, "joint1"),
-        ({"joint1": np.nan}, ArgumentError, "joint1"),
-        ({"joint1": "heavy"}, ArgumentError, "joint1"),
-        ([0.1] * 7, ArgumentError, "by_joint"),
-    ],
-)
-def test_wrong_armature(given, error, said):
-    with pytest.raises(error, match=said):
-        ARM.with_armature(given)

@@ -1,60 +1,93 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Machine code and plain Python agree on the large robots, in every representation.
+"""Every algorithm, through every back end, on robots of all kinds, is its equations on floats.
 
-test_pinocchio.py holds plain Python against Pinocchio for every robot in every representation, and
-machine code for all of that up to 20 bodies; here is machine code for the larger ones.
+The reference is the traced program, evaluated by the interpreter: NumPy operations on numbers, one
+after the other. That the equations are right is tested against Pinocchio and definitions.
 """
 
 from __future__ import annotations
 
-import re
+import inspect
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
-from backends import LLVM
+from backends import EVALUATORS, c_function
 from cases import mostly_slow
 from reference import assert_close
-from robots import robot_files
+from robots import robot
+from twins import mixed, tree
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.compiler import Kernel
+from mbs_dynamics.compiler.ir.interpreter import evaluate
 from mbs_dynamics.model.orders import leaves
+from mbs_dynamics.resources import robot_path
 
-pytestmark = [pytest.mark.backend_independent, *LLVM.marks]
+pytestmark = pytest.mark.backend_independent  # the back ends are named here
 
-MOVING = re.compile(r"""<joint[^>]*type\s*=\s*["'](?:revolute|continuous|prismatic)["']""")
-REPRESENTATIVE = ("talos_data/robots/talos_full_v2.urdf",)
-LARGE = [name for name, path in robot_files().items() if len(MOVING.findall(path.read_text())) > 20]
-
-FUNCTIONS = {
-    mbs.inverse_dynamics: ("q", "qd", "qdd", "wrenches"),
-    mbs.gravity_torques: ("q",),
-    mbs.bias_torques: ("q", "qd"),
-    mbs.coriolis_torques: ("q", "qd"),
-    mbs.generalized_momentum: ("q", "qd"),
-    mbs.twists: ("q", "qd"),
-    mbs.jacobian: ("q",),
-}
+ROBOTS = ("arm7", "mimics", "mixed", "solo12.urdf", "talos_full_v2.urdf")
+"""An arm with a payload and rotors, a tree with mimic joints, one of all kinds of joints, and two
+legged robots on floating bases."""
 
 
-@pytest.mark.parametrize("name", mostly_slow(LARGE, REPRESENTATIVE))
-def test_machine_code_is_what_plain_python_is(name):
+@cache
+def model_of(name):
+    if name == "arm7":
+        arm = mbs.Model.from_urdf(robot_path(name)).with_payload("tool", 2.0, (0.0, 0.1, 0.2))
+        return arm.with_armature({"joint2": 0.3})
+    if not name.endswith("urdf"):
+        return tree("mimics") if name == "mimics" else mixed(1).model
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mbs.ModelWarning)
-        model = mbs.Model.from_urdf(robot_files()[name])
-    values = dict(zip(("q", "qd", "qdd"), model.random_state(2), strict=True))
-    values["wrenches"] = np.random.default_rng(1).normal(size=(model.nb, 6))
-    defaults = {"gravity": model.gravity}
-    for function, arrays in FUNCTIONS.items():
-        algorithm = algorithm_of(function)
-        options = {"body": leaves(model)[-1]} if function is mbs.jacobian else {}
-        for representation in mbs.REPRESENTATIONS:
-            chosen = {**algorithm.options, **options, "representation": representation}
-            program = algorithm.program(model, arrays, chosen)
-            given = [values[array] for array in arrays]
-            plain = Kernel(program, backend="python", defaults=defaults)(*given)
-            found = Kernel(program, backend="llvm", defaults=defaults)(*given)
-            assert_close(found, plain, 1e-13, what=(algorithm.name, representation))
+        return mbs.Model.from_urdf(robot(name), floating_base=True)
+
+
+def values(model):
+    """Return arguments of all algorithms by name."""
+    rng, (q, qd, qdd) = np.random.default_rng(0), model.random_state(2)
+    single = [joint.name for joint in model.joints if joint.nv == 1]
+    rates = dict(zip(("v", "tau", "qddd", "qdddd"), rng.normal(size=(4, model.n)), strict=True))
+    return {
+        **{"q": q, "q2": model.random_state(3).q, "qd": qd, "qdd": qdd, **rates, "order": 2},
+        **{"body": leaves(model)[-1], "joints": tuple(single[:2]), "point": (0.1, 0.2, 0.3)},
+        **{"screws": rng.normal(size=(2, 6)), "motion": rng.normal(size=(4, model.n))},
+        **{"wrenches": rng.normal(size=(model.nb, 6)), "damping": 0.1},
+        **{"base_twist": rng.normal(size=6), "base_acceleration": rng.normal(size=6)},
+    }
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+@pytest.mark.parametrize("name", mostly_slow(ROBOTS, ROBOTS[:2]))
+@pytest.mark.parametrize("function", mbs.ALGORITHMS, ids=lambda f: f.__name__)
+def test_every_back_end_evaluates_every_algorithm(function, name, evaluator, tmp_path):
+    model, found = model_of(name), algorithm_of(function)
+    given = values(model)
+    needed = [k for k, v in found.options.items() if v is inspect.Parameter.empty]
+    if name in ROBOTS[2:] and function is mbs.twist_derivatives:
+        pytest.skip("takes joints of one degree of freedom")
+    damped = ["damping"] if "damping" in found.arrays else []
+    options = found.complete({key: given[key] for key in needed})
+    program = found.program(model, (*found.required, *damped), options)
+    constants = {"gravity": model.gravity, "payload": model.payloads.parameters}
+    constants["armature"] = model.armature
+    arrays = {
+        port.name: np.asarray(given.get(port.name, constants.get(port.name)), dtype=float)
+        for port in program.inputs
+    }
+    expected, status = evaluate(program.module, arrays)
+    assert status == 0
+    if evaluator == "exported":
+        status, results = c_function(program, tmp_path)(*arrays.values())
+        assert status == 0
+    else:
+        kernel = Kernel(program, backend=evaluator)
+        several = kernel(*[np.stack([x] * 3) for x in arrays.values()])
+        several = several if isinstance(several, tuple) else (several,)
+        results = [x[1] for x in several]
+    for port, result in zip(program.outputs, results, strict=True):
+        scale = 1e-11 * max(1.0, np.abs(expected[port.name]).max(initial=0.0))
+        assert_close(result.reshape(port.shape), expected[port.name].reshape(port.shape), scale)

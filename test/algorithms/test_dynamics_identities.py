@@ -20,8 +20,6 @@ import numpy as np
 import pytest
 from mechanisms import TREE, mechanisms_of_their_own, random_mechanism
 from reference import Reference, assert_close
-from robots import robot
-from urdf_reference import load
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.factorization import factorize, solve
@@ -140,13 +138,6 @@ def test_forward_dynamics_undoes_inverse_dynamics(name, representation):
         assert_close(found, qdd, 1e-10, method)
         back = mbs.inverse_dynamics(model, q, qd, found, wrenches, **same)
         assert_close(back, tau, 1e-10, method)
-
-
-@pytest.mark.parametrize(("name", "count"), [("forest", 3), ("mimics", 1)])
-def test_each_method_has_a_program_of_its_own_where_joints_are_free(name, count):
-    model = MECHANISMS[name].model
-    programs = {mbs.compile(mbs.forward_dynamics, model, method=m).to_python() for m in METHODS}
-    assert len(programs) == count
 
 
 @with_auto
@@ -276,23 +267,3 @@ def test_a_payload_is_inertia_and_a_payload_and_gravity_are_inputs():
         found, expected = function(model, *arrays), function(heavy, *arrays)
         assert_close(found, expected, 1e-10, function.__name__)
     assert set(compiled(model).kernels) == kernels
-
-
-def test_a_model_without_joints():
-    model = load(robot("quadrotor_base.urdf"))
-    nothing = np.zeros(0)
-    assert mbs.mass_matrix(model, nothing).shape == (0, 0)
-    assert mbs.inverse_mass_matrix(model, nothing).shape == (0, 0)
-    assert mbs.coriolis_matrix(model, nothing, nothing).shape == (0, 0)
-    assert mbs.christoffel_symbols(model, nothing).shape == (0, 0, 0)
-    assert mbs.forward_dynamics(model, nothing, nothing, nothing).shape == (0,)
-    for function in (mbs.inverse_dynamics_derivatives, mbs.forward_dynamics_derivatives):
-        assert [x.shape for x in function(model, nothing, nothing, nothing)] == 3 * [(0, 0)]
-    assert mbs.inverse_dynamics_regressor(model, nothing, nothing, nothing).shape == (0, 0)
-    assert mbs.joint_reactions(model, nothing, nothing, nothing).shape == (0, 6)
-    assert mbs.kinetic_energy(model, nothing, nothing) == 0.0
-    assert mbs.potential_energy(model, nothing) == 0.0
-    with pytest.raises(mbs.SingularError, match="mass"):
-        mbs.center_of_mass(model, nothing)
-    with pytest.raises(mbs.SingularError, match="mass"):
-        mbs.centroidal_momentum(model, nothing, nothing)

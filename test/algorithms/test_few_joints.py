@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import pytest
 from cases import mostly_slow
@@ -13,7 +11,6 @@ from urdf_reference import load
 
 import mbs_dynamics as mbs
 from mbs_dynamics import closed_form
-from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.model.joints import Connection, joint
 
 M_BODY = mbs.spatial_inertia(2.0, (0.1, -0.05, 0.2), np.diag((0.02, 0.03, 0.04)))
@@ -109,30 +106,6 @@ def test_every_algorithm_takes_the_model_or_says_why_not(name, batch):
             assert np.shape(array)[: len(batch)] == batch, function.__name__
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name != "no joint"])
-def test_joint_rates_of_a_twist_are_found_on_any_base(name):
-    model, rng = MODELS[name], np.random.default_rng(1)
-    given = values(model, rng, (4,))
-    q, body = given["q"], given["body"]
-    V = (mbs.jacobian(model, q, body) @ given["qd"][..., None])[..., 0]
-    qd = mbs.inverse_differential_kinematics(model, q, V, body, damping=0.0)
-    assert qd.shape == (4, model.n)
-    np.testing.assert_allclose((mbs.jacobian(model, q, body) @ qd[..., None])[..., 0], V, atol=1e-9)
-
-
-@pytest.mark.parametrize("order", [0, 1, 2])
-@pytest.mark.parametrize("name", ["planar", "cylindrical", "screws", "gantry"])
-def test_derivatives_of_twists_of_any_order_are_the_named_ones(name, order):
-    model, rng = MODELS[name], np.random.default_rng(2)
-    motion = rng.normal(size=(order + 2, model.n))
-    shape = algorithm_of(mbs.twist_derivatives).shape("motion", model, {"order": order})
-    assert shape == motion.shape
-    named = (mbs.twists, mbs.accelerations, mbs.jerks)[order]
-    np.testing.assert_allclose(
-        mbs.twist_derivatives(model, motion, order), named(model, *motion), atol=1e-12
-    )
-
-
 @pytest.mark.parametrize("damping", [None, 0.1])
 def test_the_operational_space_inertia_of_a_gantry_is_its_masses(damping):
     """Each axis carries itself and all after it, 6, 4 and 2 kg; no symbol is left of q."""
@@ -165,35 +138,6 @@ def test_derivatives_of_a_free_body_are_finite_differences():
     A, B = mbs.linearize(model, q, qd, tau)
     np.testing.assert_array_equal(A[6:], np.hstack([by_q, by_qd]))
     np.testing.assert_array_equal(B[6:], by_tau)
-
-
-class Named(Mapping):
-    """A mapping that is no dict."""
-
-    def __init__(self, **values):
-        self._values = values
-
-    def __getitem__(self, name):
-        return self._values[name]
-
-    def __iter__(self):
-        return iter(self._values)
-
-    def __len__(self):
-        return len(self._values)
-
-
-@pytest.mark.parametrize("representation", ["auto", "spatial"])
-def test_wrenches_may_be_any_mapping(representation):
-    model, rng = MODELS["free body with a joint"], np.random.default_rng(4)
-    given = values(model, rng, ())
-    state = given["q"], given["qd"], given["qdd"]
-    W = rng.normal(size=6)
-    expected = mbs.inverse_dynamics(model, *state, {"b1": W}, representation=representation)
-    found = mbs.inverse_dynamics(model, *state, Named(b1=W), representation=representation)
-    np.testing.assert_array_equal(found, expected)
-    with pytest.raises(mbs.UnknownBodyError, match="'b2'"):
-        mbs.inverse_dynamics(model, *state, Named(b2=W))
 
 
 def test_closed_forms_of_a_model_without_joints_are_refused():

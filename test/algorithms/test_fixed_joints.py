@@ -17,10 +17,7 @@ import pytest
 from robots import robot
 
 import mbs_dynamics as mbs
-from mbs_dynamics.bridges._programs import kernel_for
-from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model.separation import separated
 from mbs_dynamics.resources import robot_path
 
 
@@ -138,23 +135,6 @@ def test_a_wrench_counts_beyond_the_nearest_of_the_named_joints():
     same((W - free)[2], -tool)
 
 
-def test_kernels_of_several_algorithms_tell_loads_beyond_a_fixed_joint_from_others():
-    arm = mbs.Model.from_urdf(robot_path("arm7")).with_payload("link7", 1.0)
-    held = arm.with_payload("tool", 0.5, (0.0, 0.0, 0.1)).with_payload("link3", 2.0)
-    q, *_ = motion = held.random_state(1)
-    parts = {
-        "g": mbs.gravity_torques,
-        "C": mbs.forward_kinematics,
-        "flange": (mbs.joint_wrenches, {"joints": ["flange_joint"]}),
-        "tool": (mbs.joint_wrenches, {"joints": ["tool_joint", "joint7"]}),
-    }
-    found = mbs.compile_together(parts, held)(*motion)
-    same(found.g, mbs.gravity_torques(held, q))
-    same(found.C, mbs.forward_kinematics(held, q))
-    same(found.flange, mbs.joint_wrenches(held, *motion, joints=["flange_joint"]))
-    same(found.tool, mbs.joint_wrenches(held, *motion, joints=["tool_joint", "joint7"]))
-
-
 def test_a_placed_link_keeps_its_mass_where_it_was():
     arm = mbs.Model.from_urdf(robot_path("arm7")).with_payload("tool", 0.5, (0.0, 0.0, 0.1))
     motion, joints = arm.random_state(1), ["flange_joint"]
@@ -165,30 +145,6 @@ def test_a_placed_link_keeps_its_mass_where_it_was():
     after = in_all_representations(moved, motion, joints=joints)[0]
     between = np.linalg.inv(shifted) @ pose  # the same wrench at another point, in other axes
     same(after, np.linalg.inv(se3.Ad(between)).T @ before)
-
-
-def test_a_wrench_on_the_base_counts_in_a_sensor_below_it():
-    model = mbs.Model.from_mjcf(MJCF % "")
-    motion = model.random_state(1)
-    free = mbs.joint_wrenches(model, *motion, joints=["plate"])
-    pushed = mbs.joint_wrenches(model, *motion, {"at_plate": np.ones(6)}, joints=["plate"])
-    assert np.linalg.norm(pushed - free) > 1.0
-
-
-@pytest.mark.parametrize(
-    ("joints", "error", "said"),
-    [
-        (["elbow"], UnknownJointError, "elbow.*tool_joint"),
-        ("joint1", ArgumentError, "joint1"),
-        (7, ArgumentError, "7"),
-        (["joint1", "joint1"], ArgumentError, "joint1"),
-    ],
-)
-def test_joints_that_are_not_there_are_refused_by_name(joints, error, said):
-    arm = mbs.Model.from_urdf(robot_path("arm7"))
-    for wrenches in (None, {"tool": np.ones(6)}):
-        with pytest.raises(error, match=said):
-            mbs.joint_wrenches(arm, *arm.random_state(), wrenches, joints=joints)
 
 
 def test_a_link_that_names_its_body_may_be_beyond_the_fixed_joint():
@@ -208,14 +164,3 @@ def test_a_link_that_names_its_body_may_be_beyond_the_fixed_joint():
     found = mbs.joint_wrenches(fixed, q[rest], qd[rest], qdd[rest], loads, joints=["joint4"])
     expected = mbs.joint_wrenches(whole, *motion, loads, joints=["joint4"])
     same(found, expected)
-
-
-def test_a_model_with_separate_fixed_joints_is_not_separated_again():
-    arm = mbs.Model.from_urdf(robot_path("arm7")).with_payload("tool", 1.0)
-    motion, joints = arm.random_state(1), ["flange_joint"]
-    kernel = kernel_for(mbs.joint_wrenches, arm, {"joints": joints, "inertial_parameters": True})
-    same(kernel(*motion), mbs.joint_wrenches(arm, *motion, joints=joints))
-    apart = separated(arm, joints)
-    assert separated(apart, joints) is apart
-    for function in (mbs.gravity_torques, mbs.mass_matrix):
-        same(function(apart, motion.q), function(arm, motion.q))

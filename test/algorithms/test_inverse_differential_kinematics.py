@@ -7,10 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from arms import ARMS, LOCAL, Pinocchio, every_arm, model_of
-from mechanisms import MECHANISMS
-from reference import Reference, assert_close
+from reference import assert_close
 
-import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.inverse_kinematics import inverse_differential_kinematics
 
 
@@ -57,22 +55,6 @@ def test_weights_weigh_the_squares(name):
     assert_close(gradient, np.zeros(model.n), 1e-13)
 
 
-@every_arm
-def test_a_weight_of_zero_leaves_a_direction_free(name):
-    q, V, _ = state(name)
-    J = Pinocchio(name).jacobian(q, "hybrid")[3:]
-    found = inverse_differential_kinematics(
-        model_of(name),
-        q,
-        V,
-        ARMS[name],
-        damping=0.0,
-        representation="hybrid",
-        twist_weights=[0, 0, 0, 1, 1, 1],
-    )
-    assert_close(found, np.linalg.lstsq(J, V[3:], rcond=None)[0], 1e-12)
-
-
 @pytest.mark.parametrize("damping", [0.0, 0.3])
 @pytest.mark.parametrize("name", ["panda", "arm7"])
 def test_motion_in_the_null_space(name, damping):
@@ -113,25 +95,6 @@ def test_singular_configurations(joint):
     assert_close(Vt[5] @ (found - qd), 0.0, 1e-11)
 
 
-def test_any_mechanism_and_body():
-    for name, mechanism in MECHANISMS.items():
-        model, rng = mechanism.model, np.random.default_rng(len(name))
-        q, V = rng.uniform(-2.0, 2.0, model.n), rng.uniform(-1.0, 1.0, 6)
-        i = mechanism.nb - 1
-        J = Reference(mechanism, q).jacobian(i, "body_fixed")
-        found = inverse_differential_kinematics(model, q, V, model.body_names[i], damping=0.1)
-        expected = J.T @ np.linalg.solve(J @ J.T + 0.01 * np.eye(6), V)
-        assert_close(found, expected, 1e-10)
-
-
-def test_a_body_that_no_joint_moves_needs_no_rates():
-    model = model_of("panda")
-    found = inverse_differential_kinematics(
-        model, np.zeros(model.n), np.ones(6), "panda_link0", damping=0.0
-    )
-    assert np.array_equal(found, np.zeros(model.n))
-
-
 def test_a_batch_is_a_loop():
     model, rng = model_of("panda"), np.random.default_rng(5)
     q, V = rng.uniform(-2.0, 2.0, (4, 1, model.n)), rng.uniform(-1.0, 1.0, (3, 6))
@@ -150,38 +113,3 @@ def test_a_batch_is_a_loop():
             null_space_velocity=qd[i, k],
         )
         assert_close(found[i, k], one, 1e-12)
-
-
-BAD = {
-    "q": ([0.0] * 6, [np.nan] * 7, None),
-    "V": ([0.0] * 5, [np.inf] * 6, None, "fast"),
-    "damping": (-0.1, [0.1, -0.1], np.nan, None, "some"),
-    "twist_weights": ([1.0] * 5, [-1.0] + [1.0] * 5, [np.nan] * 6, 1.0),
-    "joint_weights": ([1.0] * 6, [0.0] + [1.0] * 6, [-1.0] * 7, [np.inf] * 7),
-    "null_space_velocity": ([0.0] * 6, [np.nan] * 7, "slow"),
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [(k, value) for k, values in BAD.items() for value in values]
-)
-def test_bad_numbers(name, value):
-    arguments = {"q": np.zeros(7), "V": np.zeros(6), "damping": 0.1, name: value}
-    with pytest.raises(mbs.ArgumentError, match=name):
-        inverse_differential_kinematics(model_of("arm7"), body="link7", **arguments)
-
-
-def test_bad_names_and_batches():
-    model = model_of("arm7")
-    with pytest.raises(mbs.UnknownBodyError, match="'hand'"):
-        inverse_differential_kinematics(model, np.zeros(7), np.zeros(6), "hand", damping=0.1)
-    with pytest.raises(mbs.UnknownRepresentationError, match="world"):
-        inverse_differential_kinematics(
-            model, np.zeros(7), np.zeros(6), "link7", damping=0.1, representation="world"
-        )
-    with pytest.raises(mbs.ArgumentError, match=r"q \(2,\), V \(3,\)"):
-        inverse_differential_kinematics(
-            model, np.zeros((2, 7)), np.zeros((3, 6)), "link7", damping=0.1
-        )
-    with pytest.raises(mbs.ArgumentError, match=r"model.*None"):
-        inverse_differential_kinematics(None, np.zeros(7), np.zeros(6), "link7", damping=0.1)

@@ -117,29 +117,3 @@ def test_a_reachable_pose_is_reached_with_the_position_first():
     assert not found.success
     assert found.linear_error > 0.5
     assert "not converged" in found.reason
-
-
-@pytest.mark.parametrize(
-    ("target", "options", "said"),
-    [
-        (np.eye(4), {"weights": (1, 1, 1)}, r"weights.*\(3,\)"),
-        (np.eye(4), {"weights": (1, 1, -1, 1, 1, 1)}, r"weights.*-1\.0"),
-        (np.eye(4), {"weights": np.zeros(6)}, r"weights.*0\.0"),
-        (np.eye(4), {"weights": "z"}, "weights"),
-        (np.zeros(3), {"weights": np.ones(6)}, "weights"),
-        (np.zeros(3), {"position_first": True}, "position_first"),
-    ],
-)
-def test_bad_axes_are_named(target, options, said):
-    with pytest.raises(mbs.ArgumentError, match=said):
-        inverse_kinematics(model_of("arm7"), target, "tool", **options)
-
-
-def test_a_pose_is_that_of_one_body_by_name():
-    model = model_of("arm7")
-    q = np.stack([model.random_state(k).q for k in range(3)])
-    assert_close(
-        mbs.pose(model, q, "tool"), mbs.forward_kinematics(model, q, bodies=["tool"])[:, 0]
-    )
-    with pytest.raises(mbs.UnknownBodyError, match="toool"):
-        mbs.pose(model, q, "toool")

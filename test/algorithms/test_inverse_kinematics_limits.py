@@ -22,14 +22,11 @@ from arms import (
 )
 from mechanisms import MECHANISMS
 from reference import assert_close
-from urdf_reference import chain, load
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.inverse_kinematics import inverse_kinematics
 from mbs_dynamics.algorithms.inverse_kinematics.descent import Task, _step
 from mbs_dynamics.model.joint import Limits
-
-JOINT = '<axis xyz="0 0 1"/><limit lower="-3" upper="3" velocity="1" effort="1"/>'
 
 
 @every_arm
@@ -70,13 +67,6 @@ def test_the_nearest_pose_of_a_planar_arm():
         assert "2.1 m" in found.reason
 
 
-def test_out_of_the_plane():
-    model = planar(0.5, 0.4)
-    found = inverse_kinematics(model, [0.5, 0.3, 0.2], tip_of(model))
-    assert not found.success
-    assert found.linear_error == pytest.approx(0.2, abs=1e-9)
-
-
 def test_the_nearest_pose_within_limits():
     """One joint, limited to +-0.5: the target at 2 rad is nearest from 0.5."""
     model = planar(0.7, lower="-0.5", upper="0.5")
@@ -101,29 +91,6 @@ def test_limits_are_named_as_the_reason():
     assert_within(model, found.q)
 
 
-def test_a_body_that_cannot_move_towards_the_target():
-    """Its origin is on its only axis, so that the derivative is zero; no NaN."""
-    found = inverse_kinematics(planar(0.7), [0.3, 0.0, 0.0], "b")
-    assert not found.success
-    assert found.linear_error == pytest.approx(0.3)
-    assert np.isfinite(found.q).all()
-
-
-def test_a_locked_joint_stays():
-    locked = '<axis xyz="0 0 1"/><limit lower="0.2" upper="0.2" velocity="1" effort="1"/>'
-    offset = '<origin xyz="0.5 0 0"/>'
-    model = load(
-        chain(
-            ("a1", "revolute", locked), ("a2", "revolute", offset + JOINT), ("t", "fixed", offset)
-        )
-    )
-    target = mbs.forward_kinematics(model, [0.2, 0.9], bodies=["d"])[0]
-    found = inverse_kinematics(model, target, "d")
-    assert found.success
-    assert found.q[0] == 0.2
-    assert_close(found.q, [0.2, 0.9], 1e-7)
-
-
 def test_limits_of_mimic_joints_are_respected():
     """Joint 5 is at 0.5 q[1] and joint 4 at 0.3 - 2 q[1]: joint 4 is the one that limits q[1]."""
     model = MECHANISMS["mimics"].model
@@ -139,77 +106,6 @@ def test_limits_of_mimic_joints_are_respected():
     contradiction = with_limits(model, {"joint4": Limits(-0.7, 0.9), "joint1": Limits(1.0, 1.5)})
     with pytest.raises(mbs.ModelError, match="'joint1'"):
         inverse_kinematics(contradiction, targets, "body5")
-
-
-def changed(row, column, value):
-    C = np.eye(4)
-    C[row, column] = value
-    return C
-
-
-BAD_TARGETS = {
-    "nan": (changed(0, 3, np.nan), "target"),
-    "infinite": (changed(0, 3, np.inf), "target"),
-    "far": (changed(0, 3, 1e200), "target"),
-    "no rotation": (changed(0, 0, 1.1), "target"),
-    "mirrored": (changed(0, 0, -1.0), "target"),
-    "zero": (np.zeros((4, 4)), "target"),
-    "last row": (changed(3, 0, 0.1), "target"),
-    "one of a batch": (np.array([np.eye(4), changed(1, 1, 2.0)]), r"target\[1\]"),
-    "no last row": (np.eye(4)[:3], r"target.*\(3, 4\)"),
-    "quaternion": (np.zeros(7), r"target.*\(7,\)"),
-    "scalar": (1.0, r"target.*\(\)"),
-    "None": (None, "None"),
-    "text": ("home", "target"),
-    "complex": (1j * np.eye(4), "target"),
-    "ragged": ([[1.0], [2.0, 3.0]], "target"),
-    "position nan": ([0.1, np.nan, 0.2], "target"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_TARGETS)
-def test_bad_targets(case):
-    target, said = BAD_TARGETS[case]
-    with pytest.raises(mbs.ArgumentError, match=said):
-        inverse_kinematics(model_of("arm7"), target, "link7")
-
-
-BAD_OPTIONS = {
-    "starts": (0, -1, 1.5, True, None, "many"),
-    "seed": (-1, 0.5, None),
-    "max_iterations": (0, -3, 2.0, None),
-    "angular_tolerance": (0.0, -1e-3, np.nan, np.inf, None, "small"),
-    "linear_tolerance": (0.0, -1e-3, np.nan, np.inf, None, [1e-3, 1e-3]),
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [(name, value) for name, values in BAD_OPTIONS.items() for value in values]
-)
-def test_bad_options(name, value):
-    with pytest.raises(mbs.ArgumentError, match=f"^{name} "):
-        inverse_kinematics(model_of("arm7"), np.eye(4), "link7", **{name: value})
-
-
-def test_bad_starts_and_bodies():
-    model = model_of("arm7")
-    for q0, said in (
-        (np.zeros(6), r"q0.*\(6,\).*\(7,\), or \(\.\.\., 7\)"),
-        (np.full(7, np.nan), "q0"),
-        (["a"] * 7, "q0"),
-    ):
-        with pytest.raises(mbs.ArgumentError, match=said):
-            inverse_kinematics(model, np.eye(4), "link7", q0=q0)
-    with pytest.raises(mbs.ArgumentError, match=r"target \(2,\), q0 \(3,\)"):
-        inverse_kinematics(model, np.tile(np.eye(4), (2, 1, 1)), "link7", q0=np.zeros((3, 7)))
-    with pytest.raises(mbs.UnknownBodyError, match="'hand'"):
-        inverse_kinematics(model, np.eye(4), "hand")
-    with pytest.raises(mbs.UnknownBodyError):
-        inverse_kinematics(model, np.eye(4), None)
-    with pytest.raises(mbs.ArgumentError, match="'panda_link0'"):
-        inverse_kinematics(model_of("panda"), np.eye(4), "panda_link0")
-    with pytest.raises(mbs.ArgumentError, match=r"model.*str"):
-        inverse_kinematics("arm7", np.eye(4), "link7")
 
 
 def least_squares(lower, upper):

@@ -8,8 +8,6 @@ test_dynamics_identities.py.
 
 from __future__ import annotations
 
-from itertools import permutations
-
 import numpy as np
 import pytest
 from mechanisms import MECHANISMS, most_mechanisms_slow
@@ -18,7 +16,6 @@ from reference import Reference, assert_close
 import mbs_dynamics as mbs
 
 every_representation = pytest.mark.parametrize("representation", mbs.REPRESENTATIONS)
-both = pytest.mark.parametrize("function", [mbs.joint_wrenches, mbs.joint_reactions])
 
 G = 9.81
 
@@ -70,28 +67,6 @@ def test_a_cantilever(representation):
     assert_close(hybrid(mbs.joint_reactions(model, *rest, load, **same)), expected, 1e-14)
 
 
-def test_a_slide():
-    """The rail of a crane, along x: it bears weight and moments, and not the drive."""
-    model = single([0, 0, 0, 1, 0, 0])
-    W = mbs.joint_wrenches(model, [0.3], [1.0], [4.0])
-    expected = [2 * G * 0.1, -2 * G * 0.5 + 8.0 * 0.2, -8.0 * 0.1, 8.0, 0.0, 2 * G]
-    assert_close(W, [expected], 1e-14)
-    expected[3] = 0.0
-    assert_close(mbs.joint_reactions(model, [0.3], [1.0], [4.0]), [expected], 1e-14)
-
-
-def test_a_turning_rod():
-    """The bearing bears the centripetal force, the motor the angular acceleration."""
-    model = single([0, 0, 1, 0, 0, 0], com=(0.5, 0.0, 0.0), gravity=(0.0, 0.0, 0.0))
-    rate, acceleration = 3.0, 2.0
-    W = mbs.joint_wrenches(model, [1.0], [rate], [acceleration])
-    moment = (0.5 + 2.0 * 0.25) * acceleration
-    expected = [0, 0, moment, -2.0 * 0.5 * rate**2, 2.0 * 0.5 * acceleration, 0]
-    assert_close(W, [expected], 1e-14)
-    expected[2] = 0.0
-    assert_close(mbs.joint_reactions(model, [1.0], [rate], [acceleration]), [expected], 1e-14)
-
-
 def test_a_nut_on_a_spindle():
     """The motor turns the nut; the thread, a part of the bearing, lifts it and pushes it round."""
     pitch = 0.02
@@ -121,32 +96,3 @@ def test_reactions_do_no_work_and_torques_are_the_rest(name, representation):
             assert_close(S @ reaction[i], 0.0)
             tau[body.joint.coordinate] += body.joint.ratio * (S @ W[i])
         assert_close(tau, reference.inverse_dynamics(*motion[1:], wrenches, representation))
-
-
-@both
-@most_mechanisms_slow
-def test_representations_agree(name, function):
-    mechanism, motion, loads = state(name)
-    poses = Reference(mechanism, motion[0]).C[:-1]
-    found = {}
-    for target in mbs.REPRESENTATIONS:
-        given = mbs.convert_wrench(loads, poses, source="hybrid", target=target)
-        found[target] = function(mechanism.model, *motion, given, representation=target)
-    for source, target in permutations(mbs.REPRESENTATIONS, 2):
-        converted = mbs.convert_wrench(found[source], poses, source=source, target=target)
-        assert_close(converted, found[target])
-    auto = function(mechanism.model, *motion, representation="auto")
-    np.testing.assert_array_equal(auto, function(mechanism.model, *motion))
-
-
-@most_mechanisms_slow
-def test_actuators_exert_a_couple_or_a_force_along_the_axis(name):
-    mechanism, motion, _ = state(name)
-    W = mbs.joint_wrenches(mechanism.model, *motion)
-    reaction = mbs.joint_reactions(mechanism.model, *motion)
-    for i, X in enumerate(mechanism.screws):
-        moment, force = (W[i] - reaction[i])[:3], (W[i] - reaction[i])[3:]
-        along, none = (moment, force) if X[:3].any() else (force, moment)
-        e = X[:3] if X[:3].any() else X[3:]
-        assert_close(none, np.zeros(3))
-        assert_close(along, (X @ W[i]) * e)

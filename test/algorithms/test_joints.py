@@ -26,13 +26,9 @@ from mbs_dynamics.algorithms.kernels import traced_on
 from mbs_dynamics.closed_form import DynamicSystem
 from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.compiler.codegen.python import emit_python
-from mbs_dynamics.identification.preparation import prepared
-from mbs_dynamics.identification.still_payload import StillPoses
-from mbs_dynamics.identification.torque_model import TorqueModel
 from mbs_dynamics.model.coordinates import checked_positions
 from mbs_dynamics.model.joints import Connection, joint
 from mbs_dynamics.representation.tree import Tree
-from mbs_dynamics.timeseries import TimeSeries
 
 pytestmark = pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
 REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
@@ -365,19 +361,6 @@ def test_sensitivities_are_those_of_joints_in_place_of_parameters():
         assert_close(dJ, found, 1e-7, rep)
 
 
-def test_a_locked_base_leaves_the_fixed_robot():
-    path = robot("ur5_robot.urdf")
-    fixed, free = mbs.Model.from_urdf(path), mbs.Model.from_urdf(path, floating_base=True)
-    q, v, a = fixed.random_state(1)
-    zero = np.zeros(6)
-    x, w, b = np.concatenate([free.neutral()[:7], q]), np.r_[zero, v], np.r_[zero, a]
-    assert_close(mbs.inverse_dynamics(free, x, w, b)[6:], mbs.inverse_dynamics(fixed, q, v, a))
-    assert_close(mbs.mass_matrix(free, x)[6:, 6:], mbs.mass_matrix(fixed, q))
-    assert_close(mbs.coriolis_matrix(free, x, w)[6:, 6:], mbs.coriolis_matrix(fixed, q, v))
-    J = mbs.jacobian(free, x, "tool0", representation="spatial")
-    assert_close(J[:, 6:], mbs.jacobian(fixed, q, "tool0", representation="spatial"))
-
-
 @pytest.mark.parametrize("kind", ["schoenflies", "planar_screw", "planar_translation", "planar"])
 def test_other_subgroups_of_table_1(kind):
     """Torques are the rate of the momentum; displacements follow velocities."""
@@ -425,16 +408,6 @@ def test_other_subgroups_of_table_1(kind):
         assert_close(body.joint.screws.T @ reaction, np.zeros(body.joint.nv), 1e-11)
 
 
-def test_pitch_of_90_degrees_is_nothing_special():
-    m = mixed(0, ("free", "revolute")).model
-    q, v, a = m.random_state()
-    at = m.positions(next(j.name for j in m.joints if j.kind == "free"))
-    q[at] = [1, 2, 3, 0, np.sqrt(0.5), 0, np.sqrt(0.5)]
-    tau = mbs.inverse_dynamics(m, q, v, a)
-    for method in METHODS:
-        assert_close(mbs.forward_dynamics(m, q, v, tau, method=method), a, 1e-11)
-
-
 def test_quaternions_need_no_unit_length_but_some():
     m = mixed(0, MIXED).model
     q, v, a = m.random_state()
@@ -471,24 +444,3 @@ def test_closed_forms():
         assert_close(getattr(system, f"V_{letter}"), V.reshape(-1), 1e-12, rep)
         assert_close(getattr(system, f"Vd_{letter}"), Vd.reshape(-1), 1e-12, rep)
         assert_close(system.rates_from_twists(V.reshape(-1), rep), v, 1e-10, rep)
-
-
-def test_refusals_name_the_function_the_joint_and_what_to_use_instead():
-    m = mixed(0, ("free", "revolute")).model
-    name = next(joint.name for joint in m.joints if joint.nv > 1)
-    system = DynamicSystem(m, *m.random_state())
-    still = np.zeros((3, m.n))
-    recording = TimeSeries(np.arange(3.0), ("joint1",), still[:, :1])
-    for what, instead, function in (
-        ("screw_body", "screws_body", lambda: system.screw_body),
-        ("C_from_lagrange", "coriolis_matrix", lambda: system.C_from_lagrange),
-        ("kinetic_energy_gradient", "momentum", lambda: system.kinetic_energy_gradient),
-        ("christoffel_symbols", "christoffel_symbols", lambda: system.christoffel_symbols),
-        ("torques_by_component", "C_christoffel", lambda: system.torques_by_component),
-        ("twist_derivatives", "jerks", lambda: mbs.twist_derivatives(m, still, order=1)),
-        ("recordings", "fixed base", lambda: prepared(recording, m)),
-        ("identification", "fixed base", lambda: TorqueModel(m, ("joint1",), 0.1)),
-        ("StillPoses", "fixed base", lambda: StillPoses(m, m.body_names[-1])),
-    ):
-        with pytest.raises(mbs.ModelError, match=rf"{what}.*'{name}'.*use.*{instead}"):
-            function()

@@ -106,14 +106,6 @@ def assert_gradient(model, q, body, rows, tolerance=1e-7):
     np.testing.assert_allclose(found, (ahead - behind) / (2 * h), 0.0, tolerance * (1 + scale))
 
 
-@every_selection
-@every_arm
-def test_gradient_of_robots(name, rows):
-    model = model_of(name)
-    for q in random_q(model, 5):
-        assert_gradient(model, q, ARMS[name], rows)
-
-
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_gradient_of_mechanisms(name):
     model = MECHANISMS[name].model
@@ -144,25 +136,6 @@ def test_close_to_a_singular_configuration(angle):
     assert gradient[1] == pytest.approx(0.15 * np.sign(angle), rel=1e-3)
 
 
-def test_singular_elements_of_a_batch():
-    model = two_links()
-    q = np.array([[0.3, 0.0], [0.3, 1.0], [-2.0, 0.0]])
-    w = manipulability(model, q, "tip", rows=(3, 4))
-    assert list(w > 0.0) == [False, True, False]
-    gradient = manipulability_gradient(model, q, "tip", rows=(3, 4))
-    assert list(np.abs(gradient).max(-1) > 0.0) == [False, True, False]
-
-
-def test_rows_that_no_joint_serves():
-    """Prismatic joints turn nothing: all singular values of the angular rows are zero."""
-    model = MECHANISMS["prismatic chain"].model
-    q, body = random_q(model), model.body_names[-1]
-    assert manipulability(model, q, body, rows="angular") == 0.0
-    assert not np.any(manipulability_gradient(model, q, body, rows="angular"))
-    assert not np.any(singular_values(model, q, body, rows="angular"))
-    assert inverse_condition_number(model, q, body, rows="angular") == 0.0
-
-
 @every_selection
 @every_arm
 def test_singular_values_are_those_of_pinocchios_jacobian(name, rows):
@@ -186,51 +159,3 @@ def test_the_characteristic_length_takes_the_unit_out():
     found = inverse_condition_number(large, q, "tip", rows=(2, 3, 4), length=800.0)
     assert_close(found, expected, 1e-13)
     assert np.abs(inverse_condition_number(small, q, "tip", rows=(2, 3)) - expected).max() > 0.01
-
-
-@pytest.mark.parametrize(
-    "function",
-    [manipulability, manipulability_gradient, singular_values, inverse_condition_number],
-)
-def test_a_batch_is_a_loop(function):
-    model = model_of("panda")
-    q = random_q(model, 6).reshape(3, 2, model.n)
-    found = function(model, q, "panda_hand")
-    for k in np.ndindex(3, 2):
-        assert_close(found[k], function(model, q[k], "panda_hand"), 1e-13)
-    assert function(model, np.zeros((0, model.n)), "panda_hand").shape[0] == 0
-    assert found.shape[2:] == np.shape(function(model, q[0, 0], "panda_hand"))
-
-
-BAD_ROWS = ["none", "", (), (0, 6), (-1,), (0, 0), (0.5,), 3, None, "allall"]
-
-
-@pytest.mark.parametrize(
-    "function",
-    [manipulability, manipulability_gradient, singular_values, inverse_condition_number],
-)
-class TestBadInput:
-    def test_positions(self, function):
-        model = two_links()
-        with pytest.raises(mbs.ArgumentError, match=r"q has shape \(3,\)"):
-            function(model, np.zeros(3), "tip")
-        with pytest.raises(mbs.ArgumentError, match="q"):
-            function(model, [0.0, np.nan], "tip")
-        with pytest.raises(mbs.ArgumentError, match="q"):
-            function(model, [[0.0, 0.1], [np.inf, 0.0]], "tip")
-        with pytest.raises(mbs.ArgumentError, match="None"):
-            function(model, None, "tip")
-
-    def test_bodies(self, function):
-        with pytest.raises(mbs.UnknownBodyError, match="'hand'"):
-            function(two_links(), np.zeros(2), "hand")
-        panda = model_of("panda")
-        with pytest.raises(mbs.ArgumentError, match="'panda_link0'"):
-            function(panda, np.zeros(panda.n), "panda_link0")
-        with pytest.raises(mbs.ArgumentError, match=r"model.*None"):
-            function(None, np.zeros(2), "tip")
-
-    @pytest.mark.parametrize("rows", BAD_ROWS, ids=repr)
-    def test_rows(self, function, rows):
-        with pytest.raises(mbs.ArgumentError, match="rows"):
-            function(two_links(), np.zeros(2), "tip", rows=rows)

@@ -87,23 +87,6 @@ def test_forward_dynamics_on_a_flying_base(name, representation, method):
     assert_close(M @ found, M @ qdd)
 
 
-@pytest.mark.parametrize("representation", mbs.REPRESENTATIONS)
-def test_a_base_that_only_accelerates_or_only_turns(representation):
-    """Each of the two may be left out; it is then zero. Zero is the same as none."""
-    model, (q, qd, qdd), twist, rate, *_ = flying("ur5_robot.urdf")
-    zero, same = np.zeros(6), {"representation": representation}
-    for function in (mbs.inverse_dynamics, mbs.forward_dynamics):
-        still = function(model, q, qd, qdd, **same)
-        assert_close(function(model, q, qd, qdd, None, zero, zero, **same), still)
-        assert_close(function(model, q, qd, qdd, base_twist=zero, **same), still)
-        assert_close(function(model, q, qd, qdd, base_acceleration=zero, **same), still)
-        turning = function(model, q, qd, qdd, base_twist=twist, **same)
-        assert_close(turning, function(model, q, qd, qdd, None, twist, zero, **same))
-        pushed = function(model, q, qd, qdd, base_acceleration=rate, **same)
-        assert_close(pushed, function(model, q, qd, qdd, None, zero, rate, **same))
-        assert np.abs(turning - still).max() > 0.1 < np.abs(pushed - still).max()
-
-
 def test_an_accelerated_base_is_gravity_and_falls_weightless():
     model, (q, qd, qdd), *_ = flying("ur5_robot.urdf")
     up = np.array([1.0, 2.0, 3.0])
@@ -149,17 +132,3 @@ def test_a_tree_on_a_body_of_another_tree(representation):
             part.model, *motion[:2], tau, None, twist, kinematic, method=method, **same
         )
         assert_close(back, motion[2])
-
-
-def test_batches_of_base_motions_and_bad_ones():
-    model, (q, qd, qdd), twist, rate, *_ = flying("double_pendulum_continuous.urdf")
-    twists = np.outer([0.0, 1.0, -2.0], twist)
-    batch = mbs.inverse_dynamics(model, q, qd, qdd, None, twists, rate)
-    for k in range(3):
-        one = mbs.inverse_dynamics(model, q, qd, qdd, None, twists[k], rate)
-        assert_close(batch[k], one, 1e-13)
-    with pytest.raises(mbs.ArgumentError, match=r"base_twist.*\(3,\).*\(6,\)"):
-        mbs.inverse_dynamics(model, q, qd, qdd, None, twist[:3], rate)
-    said = r"base_acceleration.*\(2, 3\).*\(6,\)"
-    with pytest.raises(mbs.ArgumentError, match=said):
-        mbs.forward_dynamics(model, q, qd, qdd, None, twist, rate.reshape(2, 3))

@@ -5,8 +5,11 @@
 from __future__ import annotations
 
 import pytest
+from cases import mostly_slow
+from robots import robot
 
 import mbs_dynamics as mbs
+from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.algorithms.forward_dynamics import METHODS
 from mbs_dynamics.cli import main
 from mbs_dynamics.operation_counts import (
@@ -66,18 +69,6 @@ def test_our_recursions_are_linear_in_the_number_of_joints_and_the_factorization
             assert all(abs(x) < 0.02 * totals[0] for x in second)
 
 
-def test_the_counts_are_those_of_the_kernels():
-    model = slender_chain(5)
-    options = {"method": "articulated_body", "representation": "body_fixed"}
-    kernel = mbs.compile(mbs.forward_dynamics, model, backend="python", **options)
-    assert forward_dynamics_counts([5])["articulated_body, ours"] == [Count.of(kernel.operations)]
-    rows = {row.title: row.operations for row in algorithm_counts(model)}
-    assert len(rows) == len(mbs.ALGORITHMS)
-    kernel = mbs.compile(mbs.mass_matrix, model, representation="hybrid", backend="python")
-    assert rows["mass_matrix"]["hybrid"] == kernel.operations
-    assert list(rows["potential_energy"]) == [""]
-
-
 def test_a_singular_mass_matrix_has_no_counts():
     massless = "<robot name='r'><link name='a'/><link name='b'/><joint name='j' type='continuous'>"
     with pytest.warns(mbs.ModelWarning):
@@ -99,6 +90,28 @@ def test_body_fixed_recursions_need_the_fewest_operations(robot):
     assert 2 * totals["body_fixed"] < totals["spatial"]  # of inverse dynamics
 
 
+@pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
+@pytest.mark.parametrize(
+    "name", mostly_slow(["a1", "allegro_left_hand", "panda", "tiago_no_hand", "z1"], ["panda"])
+)
+def test_auto_is_the_cheapest_representation_and_nearly_the_cheapest_method(name):
+    """Body-fixed is, for all that follows from tau; so that only that one has to be traced."""
+    model = mbs.Model.from_urdf(robot(f"{name}.urdf"))
+    for function in mbs.ALGORITHMS:
+        algorithm = algorithm_of(function)
+        if not (algorithm.joint_space_only and algorithm.invariant):
+            continue
+        if "representation" not in algorithm.options or function is mbs.inverse_dynamics_rates:
+            continue  # the rates are the inverse dynamics in other numbers, and take long to trace
+        auto = algorithm.operations(model, {}).total
+        for representation in ("spatial", "hybrid", "mixed"):
+            other = algorithm.operations(model, {"representation": representation}).total
+            assert auto <= other, f"{function.__name__}: {auto}, {representation} {other}"
+    algorithm = algorithm_of(mbs.forward_dynamics)
+    least = min(algorithm.operations(model, {"method": method}).total for method in METHODS)
+    assert algorithm.operations(model, {}).total <= 1.05 * least
+
+
 def test_count_prints_both_tables(capsys):
     assert main(["count", "--sizes", "7", "6"]) == 0
     out = capsys.readouterr().out
@@ -110,9 +123,3 @@ def test_count_prints_both_tables(capsys):
     kernel = mbs.compile(mbs.gravity_torques, arm, representation="spatial", backend="python")
     multiplications, additions = Count.of(kernel.operations)
     assert f"{multiplications} / {additions}" in capsys.readouterr().out
-
-
-def test_sizes_out_of_range_are_refused(capsys):
-    with pytest.raises(SystemExit):
-        main(["count", "--sizes", "0"])
-    assert "a size must be from 1 to 100; got 0" in capsys.readouterr().err

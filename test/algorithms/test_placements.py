@@ -16,11 +16,10 @@ from twins import tree
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms._algorithm import NAMED
-from mbs_dynamics.errors import ArgumentError, UnknownBodyError
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate import Stepper
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model.compiled import compiled, placed_links, placements
-from mbs_dynamics.model.dh import DHRow
+from mbs_dynamics.model.compiled import placed_links
 from mbs_dynamics.resources import robot_path
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
@@ -88,50 +87,6 @@ def test_all_algorithms_are_those_of_a_model_that_was_made_so(algorithm, name, m
             assert_close(a, b, 1e-10 * max(1.0, np.abs(b).max(initial=0.0)), representation)
 
 
-ROWS = [
-    DHRow(a=0.0, d=0.089, alpha=np.pi / 2, mass=4.0),
-    DHRow(a=-0.425, d=0.0, alpha=0.0, mass=8.0),
-    DHRow(a=-0.392, d=0.0, alpha=0.0, mass=2.0),
-    DHRow(a=0.0, d=0.109, alpha=np.pi / 2, mass=1.0),
-    DHRow(a=0.0, d=0.095, alpha=-np.pi / 2, mass=1.0),
-    DHRow(a=0.1, d=0.082, alpha=0.0, mass=0.2),
-]
-
-
-def test_a_calibration_finds_the_tool_and_compiles_once():
-    """Gauss-Newton steps by numerical derivatives, 39 candidates in one call."""
-    nominal = mbs.Model.from_dh(ROWS)
-    links = (*nominal.body_names, "tool")
-    true = displaced(nominal, links, 1, 0.01)
-    rng = np.random.default_rng(2)
-    q, new = rng.uniform(-3.0, 3.0, (2, 100, 6))
-    measured = mbs.pose(true, q, "tool")[:, :3, 3]
-    model = displaced(nominal, links, size=0.0)
-    kernel = mbs.compile(mbs.forward_kinematics, model, bodies=["tool"])
-    count = len(compiled(nominal).kernels)
-    steps = 1e-6 * np.eye(42)
-    for _ in range(5):
-        C = np.array([model.placement(link) for link in links])
-        tried = np.array([C @ se3.exp(x) for x in (*steps.reshape(-1, 7, 6), np.zeros((7, 6)))])
-        r = kernel(q, placements=tried[:, None, :, :3])[..., 0, :3, 3].reshape(43, -1)
-        J = (r[:-1] - r[-1]).T / 1e-6
-        x = np.linalg.lstsq(J, measured.ravel() - r[-1], rcond=1e-6)[0].reshape(7, 6)
-        by = {link: C[k] @ se3.exp(x[k]) for k, link in enumerate(links)}
-        model = model.with_placements(by)
-        assert mbs.compile(mbs.forward_kinematics, model, bodies=["tool"]) is not kernel
-    assert len(compiled(model).kernels) == count
-    assert compiled(model).kernels is compiled(nominal).kernels
-    far = np.abs(mbs.pose(nominal, new, "tool") - mbs.pose(true, new, "tool"))[:, :3, 3].max()
-    found = np.abs(mbs.pose(model, new, "tool") - mbs.pose(true, new, "tool"))[:, :3, 3].max()
-    assert far > 0.01
-    assert found < 1e-9
-    axes = []
-    for arm in (model, true):  # where each joint has its axis does not depend on the parameters
-        J = mbs.jacobian(arm, np.zeros(6), "tool", representation="spatial")
-        axes.append(J)
-    assert_close(axes[0], axes[1], 1e-7)
-
-
 def test_models_that_share_kernels_keep_their_placements():
     first = displaced(ARM, ["link2"], 1)
     second = displaced(first, ["tool"], 2)
@@ -156,29 +111,3 @@ def test_models_that_share_kernels_keep_their_placements():
     assert_close(stepper.step(*step), Stepper(replace(other, _placed=())).step(*step), 1e-12)
     with pytest.raises(ArgumentError, match="model"):
         stepper.model = second
-
-
-@pytest.mark.parametrize(
-    ("poses", "error", "said"),
-    [
-        ({"nose": np.eye(4)}, UnknownBodyError, "nose"),
-        ({"link2": 2 * np.eye(4)}, ArgumentError, "link2"),
-        ({"link2": np.eye(3)}, ArgumentError, "link2.*(3, 3)"),
-        ({"tool": np.full((4, 4), np.nan)}, ArgumentError, "tool"),
-        ([np.eye(4)], ArgumentError, "poses"),
-    ],
-)
-def test_placements_that_are_none(poses, error, said):
-    with pytest.raises(error, match=said):
-        ARM.with_placements(poses)
-
-
-def test_other_systems_take_placements_or_constants():
-    casadi = pytest.importorskip("mbs_dynamics.bridges.casadi")
-    model, other = (displaced(ARM, ["link3", "tool"], seed) for seed in (1, 2))
-    state = ARM.random_state(1)
-    tau = [mbs.inverse_dynamics(replace(x, _placed=()), *state) for x in (model, other)]
-    constant = casadi.to_casadi(mbs.inverse_dynamics, model)
-    assert_close(np.ravel(constant(*state)), tau[0], 1e-12)
-    asked = casadi.to_casadi(mbs.inverse_dynamics, model, placements=True)
-    assert_close(np.ravel(asked(*state, placements(other).reshape(-1, 4))), tau[1], 1e-12)

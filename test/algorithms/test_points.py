@@ -18,7 +18,6 @@ from mbs_dynamics.algorithms.points import (
     point_jacobian,
     point_velocity,
 )
-from mbs_dynamics.model.compiled import compiled
 
 REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
 every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
@@ -92,36 +91,3 @@ def test_offset_frames_are_pinocchios(name):
     J = pinocchio.jacobian(q, "hybrid")[3:]
     assert_close(point_jacobian(model, q, point, body), J, 1e-12)
     assert_close(point_velocity(model, q, qd, point, body), J @ qd, 1e-12)
-
-
-@every_representation
-def test_at_the_origin_they_are_those_of_the_body(representation):
-    model, (q, qd, _) = MECHANISMS["tree"].model, state(MECHANISMS["tree"].n)
-    options, origin = {"representation": representation}, np.zeros(3)
-    for i, body in enumerate(model.body_names):
-        J = frame_jacobian(model, q, origin, body, **options)
-        assert_close(J, mbs.jacobian(model, q, body, **options), 1e-14)
-        V = frame_twist(model, q, qd, origin, body, **options)
-        assert_close(V, mbs.twists(model, q, qd, **options)[i], 1e-14)
-
-
-def test_a_point_is_an_input_of_the_kernel():
-    model = MECHANISMS["tree"].model
-    q, qd, point = state(model.n)
-    kernel = mbs.compile(frame_jacobian, model, body="body5")
-    assert [port.name for port in kernel.inputs] == ["q", "point"]
-    functions = ((point_jacobian, (q,)), (point_velocity, (q, qd)))
-    for function, arrays in functions:
-        function(model, *arrays, point, "body5")
-    known = len(compiled(model).kernels)
-    for function, arrays in functions:
-        here = function(model, *arrays, point, "body5")
-        assert np.abs(function(model, *arrays, 2.0 * point, "body5") - here).max() > 1e-3
-    assert len(compiled(model).kernels) == known
-
-
-def test_a_point_of_the_ground_rests():
-    model = model_of("panda")
-    q, qd, point = state(model.n)
-    assert not np.any(point_jacobian(model, q, point, "panda_link0"))
-    assert not np.any(point_velocity(model, q, qd, point, "panda_link0"))

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -106,67 +104,6 @@ def test_jacobian_rates_give_accelerations_and_jerks(name, representation):
     Vdd = mbs.jerks(model, q, qd, qdd, qddd, bodies=[link], **options)[0]
     assert_close(J @ qdd + Jd @ qd, Vd)
     assert_close(J @ qddd + 2.0 * Jd @ qdd + Jdd @ qd, Vdd)
-
-
-@pytest.mark.parametrize("representation", REPRESENTATIONS)
-@most_cases_slow
-def test_partial_derivatives_are_derivatives_of_lower_ones(name, representation):
-    model = mechanism(name)
-    q = motion_at(model, 0.1, 0)[0]
-    link = leaves(model)[-1] if name != "arm" else "tool"
-    options = {"representation": representation}
-    rng = np.random.default_rng(3)
-    for joints in [(), *(tuple(rng.integers(model.n, size=k)) for k in (1, 1, 2))]:
-        for k in range(model.n):
-
-            def lower(t, k=k, joints=joints):
-                moved = q + t * np.eye(model.n)[k]
-                return mbs.jacobian_derivative(model, moved, link, joints, **options)
-
-            found = mbs.jacobian_derivative(model, q, link, (*joints, k), **options)
-            assert_close(found, along(lower), 1e-9, what=(joints, k))
-
-
-@pytest.mark.parametrize("representation", REPRESENTATIONS)
-def test_the_order_of_differentiation_does_not_matter(representation):
-    model = MECHANISMS["tree"].model
-    q = motion_at(model, 0.1, 0)[0]
-    first = mbs.jacobian_derivative(
-        model, q, leaves(model)[-1], (0, 2, 3), representation=representation
-    )
-    for joints in itertools.permutations((0, 2, 3)):
-        named = [model.joint_names[k] for k in joints]
-        other = mbs.jacobian_derivative(
-            model, q, leaves(model)[-1], named, representation=representation
-        )
-        assert np.array_equal(first, other)
-
-
-@pytest.mark.parametrize("representation", REPRESENTATIONS)
-@most_cases_slow
-def test_the_hessian_contracts_to_the_jacobian_rate(name, representation):
-    model = mechanism(name)
-    q, qd = motion_at(model, 0.6, 1)
-    link = leaves(model)[0]
-    H = mbs.kinematic_hessian(model, q, link, representation=representation)
-    assert_close(H @ qd, mbs.jacobian_rate(model, q, qd, link, representation=representation))
-
-
-def test_bad_orders_and_joints_are_refused():
-    model = MECHANISMS["tree"].model
-    q, link = np.zeros(model.n), leaves(model)[0]
-    with pytest.raises(mbs.ArgumentError, match=r"order.*-1"):
-        mbs.twist_derivatives(model, np.zeros((1, model.n)), -1)
-    with pytest.raises(mbs.ArgumentError, match=r"order.*1\.5"):
-        mbs.twist_derivatives(model, np.zeros((1, model.n)), 1.5)
-    with pytest.raises(mbs.ArgumentError, match=rf"motion.*\(3, {model.n}\)"):
-        mbs.twist_derivatives(model, np.zeros((3, model.n)), 2)
-    with pytest.raises(mbs.ArgumentError, match=str(model.n)):
-        mbs.jacobian_derivative(model, q, link, (0, model.n))
-    with pytest.raises(mbs.UnknownJointError, match="'elbow'"):
-        mbs.jacobian_derivative(model, q, link, ("elbow",))
-    with pytest.raises(mbs.ArgumentError, match="joints"):
-        mbs.jacobian_derivative(model, q, link, 2)
 
 
 def test_the_hessian_is_that_of_pinocchio():

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from mechanisms import MECHANISMS, TREE, random_mechanism, with_mimics
+from mechanisms import MECHANISMS, TREE, random_mechanism
 from reference import Reference, assert_close
 from robots import robot
 from urdf_reference import load
@@ -98,14 +98,6 @@ def test_pendulum_by_hand():
     assert_close(Y[0, [1, 3, 7]], [-g * np.cos(0.7), -g * np.sin(0.7), 3.0], 1e-14)
 
 
-def test_a_slide_by_hand():
-    M = mbs.spatial_inertia(2.0, (0.1, 0.2, 0.3), np.diag([0.1, 0.2, 0.3]))
-    model = mbs.Model.from_screws([-1], [np.eye(4)], [[0, 0, 0, 0, 0, 1]], [M], frame="body_fixed")
-    base = base_parameters(model)
-    assert base.columns == (0,)
-    np.testing.assert_array_equal(base.combination, np.eye(10)[:1])
-
-
 @pytest.mark.parametrize(
     ("name", "gravity", "count"),
     [
@@ -147,18 +139,3 @@ def test_base_parameters_determine_the_torques_and_are_determined_by_them(name):
     other = mbs.compile(mbs.inverse_dynamics, with_parameters(model, pi + hidden), backend="python")
     tau = mbs.inverse_dynamics(model, q[0], qd[0], qdd[0])
     assert_close(other(q[0], qd[0], qdd[0]), tau, 1e-8)
-
-
-def test_joints_that_move_together():
-    """Two slides in line, the second of which follows the first."""
-    slides = random_mechanism(42, [-1, 0], ["prismatic"])
-    homes, screws = np.array([np.eye(4)] * 2), np.array([[0, 0, 0, 0, 0, 1.0]] * 2)
-    slides = replace(slides, homes=homes, screws=screws, gravity=np.array([0, 0, -9.81]))
-    model = with_mimics(slides, (0, 0), (1.0, 1.0), (0.0, 0.3)).model
-    base = base_parameters(model)
-    assert base.columns == (
-        0,
-        10,
-    )  # the mass of each: m1 + 4 m2 and (m1 + 2 m2) g can be told apart
-    Y = mbs.inverse_dynamics_regressor(model, [0.4], [1.0], [2.0])
-    assert_close(Y[0, [0, 10]], [2.0 + 9.81, 4 * 2.0 + 2 * 9.81], 1e-14)

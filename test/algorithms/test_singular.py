@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from backends import BACKENDS
-from mechanisms import MECHANISMS, random_mechanism
+from mechanisms import random_mechanism
 from reference import Reference, assert_close
 from robots import robot
 from urdf_reference import joint, link, load, urdf
@@ -75,14 +75,6 @@ def test_a_leaf_without_mass(solver, arrays, options):
         solver(model, *zeros, **options)
     assert_close(mbs.mass_matrix(model, zeros[0]), [[0.45, 0.0], [0.0, 0.0]])
     assert mbs.bias_torques(model, *zeros[:1], np.ones(2)).shape == (2,)
-
-
-@every_solver
-def test_a_chain_without_inertia(solver, arrays, options):
-    nothing = (0.0, (0.0, 0.0, 0.0))
-    model = planar((1.0, HEAVY), nothing, nothing, nothing)
-    with pytest.raises(mbs.SingularError, match="'joint4'"):
-        solver(model, *[np.zeros(4)] * arrays, **options)
 
 
 @every_solver
@@ -180,21 +172,6 @@ def test_a_negative_inertia(solver, arrays, options, backend):
     kernel(good, *same)  # and it still works
 
 
-def test_a_negative_inertia_all_by_itself():
-    with pytest.raises(mbs.SingularError, match=r"'joint1'.*-0\.1"):
-        mbs.inverse_mass_matrix(planar((0.0, (-0.1, -0.1, -0.1))), [0.0])
-
-
-def test_the_loader_says_that_inertia_is_negative():
-    text = urdf(
-        link("base", ""),
-        body("arm", *INDEFINITE[1]),
-        joint("shoulder", "base", "arm", "continuous", AXIS),
-    )
-    with pytest.warns(mbs.ModelWarning, match=r"'arm'.*inertia"):
-        mbs.Model.from_urdf(text)
-
-
 @every_backend
 def test_a_leaf_without_mass_under_a_payload(backend):
     """The load is an input: only the kernel can say whether there is any."""
@@ -210,27 +187,6 @@ def test_a_leaf_without_mass_under_a_payload(backend):
         kernel(x, x, x, payload=loads)
 
 
-def test_misspelled_methods():
-    model = MECHANISMS["tree"].model
-    zeros = np.zeros(model.n)
-    methods = r"the methods are: articulated_body, udut, mass_matrix, auto"
-    with pytest.raises(mbs.UnknownMethodError, match=rf"'udu'.*'udut'.*{methods}"):
-        mbs.forward_dynamics(model, zeros, zeros, zeros, method="udu")
-    with pytest.raises(mbs.UnknownMethodError, match=methods):
-        mbs.compile(mbs.forward_dynamics, model, method=None)
-
-
-LOADED = (
-    mbs.inverse_dynamics,
-    mbs.forward_dynamics,
-    mbs.inverse_dynamics_derivatives,
-    mbs.forward_dynamics_derivatives,
-    mbs.joint_wrenches,
-    mbs.joint_reactions,
-    linearize,
-)
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_is_not_finite_is_said(backend):
     arm = mbs.Model.from_urdf(robot_path("arm7"))
@@ -238,16 +194,3 @@ def test_what_is_not_finite_is_said(backend):
     q = np.full(arm.n, np.nan)
     with pytest.raises(mbs.SingularError, match="finite"):
         kernel(q, np.zeros(arm.n), np.zeros(arm.n))
-
-
-def test_gimbal_lock_is_named():
-    """Three hinges of a body at 90 degrees, where two of their axes coincide."""
-    body = mbs.spatial_inertia(1.0, (0, 0, 0), np.eye(3))
-    screws = [[1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0]]
-    inertias = [np.zeros((6, 6)), np.zeros((6, 6)), body]
-    model = mbs.Model.from_screws((-1, 0, 1), [np.eye(4)] * 3, screws, inertias, frame="body_fixed")
-    q = np.zeros(3)
-    mbs.forward_dynamics(model, q, q, q)
-    q[1] = np.pi / 2
-    with pytest.raises(mbs.SingularError, match="'joint1'"):
-        mbs.forward_dynamics(model, q, np.zeros(3), np.zeros(3))

@@ -98,27 +98,6 @@ def test_what_is_shared_is_computed_once(arm):
     assert together.trigonometric == 2 * arm.n
 
 
-@pytest.mark.backend_independent
-def test_with_twists_the_cheaper_of_two_models_is_traced(arm):
-    functions = [mbs.gravity_torques, (mbs.jacobian, {"body": "tool"}), mbs.twists]
-    together = mbs.compile_together(functions, arm, backend="python").operations.total
-    alone = [
-        mbs.compile(mbs.gravity_torques, arm, backend="python"),
-        mbs.compile(mbs.jacobian, arm, body="tool", backend="python"),
-        mbs.compile(mbs.twists, arm, backend="python"),
-    ]
-    assert together < sum(kernel.operations.total for kernel in alone)
-
-
-def test_an_algorithm_may_come_twice_under_two_names(arm):
-    q, _, _ = arm.random_state(0)
-    names = {"tool": "tool", "elbow": "link4"}
-    functions = {name: (mbs.jacobian, {"body": body}) for name, body in names.items()}
-    found = mbs.compile_together(functions, arm)(q)
-    for J, body in zip(found, names.values(), strict=True):
-        np.testing.assert_allclose(J, mbs.jacobian(arm, q, body), atol=1e-14)
-
-
 def test_a_guard_of_one_part_names_its_joint():
     screws = np.tile([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], (2, 1))
     inertias = np.zeros((2, 6, 6))
@@ -163,9 +142,3 @@ def test_a_guard_of_one_part_names_its_joint():
 def test_what_cannot_be_compiled_together_is_said(arm, functions, said):
     with pytest.raises(mbs.MbsError, match=said):
         mbs.compile_together(functions, arm, backend="python")
-
-
-@pytest.mark.backend_independent
-def test_a_model_is_needed():
-    with pytest.raises(mbs.ArgumentError, match=r"model.*str"):
-        mbs.compile_together([mbs.twists], "arm7")

@@ -36,37 +36,12 @@ def test_values_and_gradients_agree(case):
         assert close(g.full().ravel(), w.ravel() @ derivatives(kernel, values, name))
 
 
-def test_properties_of_the_model_are_constants_or_inputs():
-    arm, (q, qd, qdd) = model("loaded"), model("loaded").random_state(seed=0)
-    f = to_casadi("inverse_dynamics", arm)
-    assert f.name_in() == ["q", "qd", "qdd"]
-    np.testing.assert_allclose(f(q, qd, qdd).full()[:, 0], mbs.inverse_dynamics(arm, q, qd, qdd))
-    derivatives = to_casadi(mbs.inverse_dynamics_derivatives, arm, gravity=True)
-    assert derivatives.name_in() == ["q", "qd", "qdd", "gravity"]
-    assert derivatives.name_out() == ["dtau_dq", "dtau_dqd", "dtau_dqdd"]
-
-
 def test_second_derivatives_are_those_of_the_mass_matrix():
     arm, (q, qd, _) = model("loaded"), model("loaded").random_state(seed=0)
     symbols = [casadi.SX.sym(name, arm.n) for name in ("q", "qd")]
     H, _ = casadi.hessian(to_casadi(mbs.kinetic_energy, arm)(*symbols), symbols[1])
     M = casadi.Function("M", symbols, [H])(q, qd).full()
     np.testing.assert_allclose(M, mbs.mass_matrix(arm, q), rtol=1e-12, atol=1e-13)
-
-
-@pytest.mark.parametrize(
-    ("function", "options", "error", "words"),
-    [
-        (mbs.mass_matrix, {"gravity": True}, mbs.ArgumentError, "mass_matrix .*gravity"),
-        (mbs.inverse_dynamics, {"payload": True}, mbs.ArgumentError, "payload"),
-        (mbs.inverse_dynamics, {"load": 1}, mbs.ArgumentError, "'load'"),
-        (mbs.jacobian, {"body": "claw"}, mbs.UnknownBodyError, "claw"),
-        (np.sin, {}, mbs.ArgumentError, "sin"),
-    ],
-)
-def test_what_is_not_there_is_refused_by_name(function, options, error, words):
-    with pytest.raises(error, match=words):
-        to_casadi(function, model("panda"), **options)
 
 
 def test_what_is_too_large_is_refused_with_an_estimate(monkeypatch):

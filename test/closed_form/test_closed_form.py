@@ -255,6 +255,7 @@ def test_sums_of_brackets_are_products_of_system_matrices(name):
     assert_close(sums.hybrid_jacobian_rate(system), system.Jd_h)
 
 
+@pytest.mark.long
 @every_position
 @every_mechanism
 def test_jerks(name, where):

@@ -45,24 +45,6 @@ int main(void)
 """
 
 
-# the same for a large program: chunks, a workspace
-LARGE_DRIVER = """
-#include <stdio.h>
-#include "chain.h"
-int main(void)
-{
-  static double q[CHAIN_JOINTS], qd[CHAIN_JOINTS], tau[CHAIN_JOINTS], qdd[CHAIN_JOINTS];
-  static double M[CHAIN_JOINTS * CHAIN_JOINTS], room[CHAIN_FORWARD_DYNAMICS_WORKSPACE];
-  int k, status = 0;
-  for (k = 0; k < CHAIN_JOINTS; ++k) q[k] = 0.3 * k - 1.0;
-  status |= chain_gravity_torques(q, chain_gravity, tau);
-  status |= chain_mass_matrix(q, M);
-  status |= chain_forward_dynamics(q, qd, tau, chain_gravity, qdd, room);
-  for (k = 0; k < CHAIN_JOINTS; ++k)
-    printf("%.17g %.17g %.17g\\n", tau[k], qdd[k], M[k * CHAIN_JOINTS + k]);
-  return status;
-}
-"""
 LARGE = (mbs.gravity_torques, mbs.mass_matrix, mbs.forward_dynamics)
 
 
@@ -175,30 +157,6 @@ def test_constants_of_the_model(tmp_path, arm):
 
 
 @needs_compiler
-def test_loads_beyond_a_fixed_joint_are_a_constant_too(tmp_path, arm):
-    held = arm.with_payload("tool", mass=1.5, com=(0.1, 0.0, 0.2))
-    motion, joints = held.random_state(1), ["flange_joint"]
-    kernel = mbs.compile(mbs.joint_wrenches, held, joints=joints)
-    expected = kernel.signature.optional["payload"]
-    assert expected.shape == (2, 10)
-    chosen = [mbs.joint_wrenches, mbs.gravity_torques]
-    source, _ = mbs.export_c(held, chosen, tmp_path, prefix="held", joints=joints)
-    library = loaded(source, tmp_path)
-    rows = np.array((ctypes.c_double * 20).in_dll(library, "held_joint_wrenches_payload"))
-    np.testing.assert_array_equal(rows, expected.ravel())
-    given = {"gravity": held.gravity, "payload": rows}
-    given.update(zip(["q", "qd", "qdd"], motion, strict=True))
-    inputs = [given[port.name] for port in kernel.inputs]
-    status, found = evaluate(library.held_joint_wrenches, inputs, (1, 6))
-    assert status == 0
-    np.testing.assert_allclose(found, mbs.joint_wrenches(held, *motion, joints=joints), atol=1e-12)
-    whole = motion.q, held.gravity, held.payloads.parameters
-    status, found = evaluate(library.held_gravity_torques, whole, (arm.n,))
-    assert status == 0
-    np.testing.assert_allclose(found, mbs.gravity_torques(held, motion.q), atol=1e-12)
-
-
-@needs_compiler
 def test_a_failed_guard_is_returned_and_listed(tmp_path):
     urdf = """<robot name="thin"><link name="base"/>
       <link name="arm"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="0" ixy="0"
@@ -257,18 +215,6 @@ def test_large_programs_are_the_kernels(tmp_path, monkeypatch, chain, precision)
 
 
 @needs_compiler
-def test_large_programs_under_the_sanitizers(tmp_path, chain):
-    source, _ = mbs.export_c(chain, LARGE, tmp_path)
-    lines = printed(LARGE_DRIVER, source, tmp_path).splitlines()
-    tau, qdd, diagonal = np.array([[float(x) for x in line.split()] for line in lines]).T
-    q = 0.3 * np.arange(chain.n) - 1.0
-    scale = np.abs(tau).max()
-    np.testing.assert_allclose(tau, mbs.gravity_torques(chain, q), atol=1e-12 * scale)
-    np.testing.assert_allclose(qdd, 0.0, atol=1e-9)
-    np.testing.assert_allclose(diagonal, np.diag(mbs.mass_matrix(chain, q)), rtol=1e-11)
-
-
-@needs_compiler
 def test_large_programs_return_the_guard_that_fails(tmp_path, chain):
     massless = chain.with_payload(chain.body_names[-1], mass=0.0, com=(0.0, 0.0, 0.0))
     source, header = mbs.export_c(massless, [mbs.forward_dynamics], tmp_path, prefix="held")
@@ -281,13 +227,6 @@ def test_large_programs_return_the_guard_that_fails(tmp_path, chain):
         arrays = (zeros, zeros, zeros, chain.gravity, load, result, workspace)
         status = function(*[ctypes.c_void_p(x.ctypes.data) for x in arrays])
         assert (status > 0) == expected
-
-
-def test_text_is_the_same_each_time(tmp_path, arm):
-    first = mbs.export_c(arm, FUNCTIONS, tmp_path / "a", body="tool")
-    second = mbs.export_c(arm, FUNCTIONS, tmp_path / "b", body="tool")
-    for a, b in zip(first, second, strict=True):
-        assert a.read_text() == b.read_text()
 
 
 @pytest.mark.parametrize(
@@ -361,13 +300,3 @@ def test_names_are_never_code(standard, tmp_path):
     subprocess.run([*command, main_c, written[0], "-o", program, "-lm"], check=True)
     said = subprocess.run([program], capture_output=True, check=True).stdout
     assert said.decode().split("\0")[:-1] == list(HOSTILE)
-
-
-@pytest.mark.parametrize(
-    ("name", "prefix"),
-    [("7dof", "robot_7dof"), ("ur5-e", "ur5_e"), ("机器人", "robot"), ("_x", "robot_x")],
-)
-def test_the_default_prefix_is_an_identifier(name, prefix, tmp_path):
-    model = dataclasses.replace(mbs.Model.from_urdf(robot_path("arm7")), name=name)
-    source, _ = mbs.export_c(model, [mbs.gravity_torques], tmp_path)
-    assert source.name == f"{prefix}.c"

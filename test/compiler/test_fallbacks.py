@@ -15,7 +15,6 @@ import pytest
 
 from mbs_dynamics.compiler import Kernel, call_mechanism, default_backend, trace
 from mbs_dynamics.compiler.jit import machine_code
-from mbs_dynamics.compiler.runtime import backends
 from mbs_dynamics.errors import BackendError, log_once
 
 llvmlite = pytest.importorskip("llvmlite")
@@ -90,19 +89,6 @@ def test_unusable_llvm_that_was_asked_for_is_an_error(anew, caplog, problem, nam
     assert not caplog.records
 
 
-@pytest.mark.parametrize("version", ["0.45.0", "0.45.0rc1", "0.50.0", "1.0.0", "0+unknown", "new"])
-def test_other_versions_of_llvmlite_are_taken(anew, version):
-    anew.setattr(llvmlite, "__version__", version)
-    assert default_backend() == "llvm"
-
-
-def test_the_way_of_calling_is_said(monkeypatch):
-    monkeypatch.setenv("MBS_BACKEND", "python")
-    assert call_mechanism("python") == "plain Python"
-    reason = backends.layout.unsupported_reason()
-    assert call_mechanism("llvm") == (f"ctypes: {reason}" if reason else "machine code")
-
-
 HARDENED = """
 import ctypes, json, logging, sys
 PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN = 65, 1
@@ -121,6 +107,7 @@ except mbs.BackendError as error:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux alone has PR_SET_MDWE")
+@pytest.mark.process
 def test_a_process_that_may_not_run_new_code_uses_plain_python():
     environment = {name: x for name, x in os.environ.items() if name != "MBS_BACKEND"}
     environment |= {"PYTHONPATH": str(ROOT), "PYTHON_JIT": "0"}  # CPython's own cannot run either

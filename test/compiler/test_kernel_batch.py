@@ -15,7 +15,6 @@ from test_emitters import critical_angles
 
 from mbs_dynamics.compiler import Kernel, atan2, cos, less, positive, select, sin, sqrt, trace
 from mbs_dynamics.compiler.codegen.llvm_shared import HALF_PI
-from mbs_dynamics.compiler.frontend.program import Port
 from mbs_dynamics.compiler.passes import strategy
 from mbs_dynamics.compiler.runtime.machine import Vector
 from mbs_dynamics.compiler.runtime.states import table_of
@@ -227,33 +226,6 @@ def test_layouts(kernel, layout):
         np.testing.assert_array_equal(a, b)
 
 
-def test_what_is_contiguous_is_not_copied():
-    port, batch = Port("x", (3, 2)), (5, 4)
-    for shape, by_state in (((5, 4, 3, 2), 48), ((3, 2), 0)):
-        array = np.zeros(shape)
-        table = table_of(array, port, batch)
-        assert (table.shape, table.strides[0]) == ((20, 6), by_state)
-        assert np.shares_memory(table, array)
-    rows = np.zeros((20, 9))[:, 2:8].reshape(20, 3, 2)
-    assert table_of(rows, port, (20,)).strides == (72, 8)
-    for array in (np.zeros((3, 2, 5, 4)).T.swapaxes(0, 1).swapaxes(2, 3), np.zeros((1, 1, 3, 2))):
-        table = table_of(array, port, batch)
-        assert table.shape == (20, 6)
-        assert table[0].flags.c_contiguous
-
-
-def test_batch_axes_broadcast_in_large_batches(kernel):
-    rng = np.random.default_rng(52)
-    axes = [(40, 1), (20,), (40, 20), (1, 1), (1, 20)]
-    arrays = [rng.normal(size=(*a, *s)) for a, s in zip(axes, SHAPES.values(), strict=True)]
-    arrays[4] = np.abs(arrays[4])
-    full = [
-        np.broadcast_to(x, (40, 20, *shape))
-        for x, shape in zip(arrays, SHAPES.values(), strict=True)
-    ]
-    close(kernel(*arrays), one_by_one(kernel, full, (40, 20)))
-
-
 def test_guards_in_large_batches(kernel):
     arrays = [x.reshape(31, 10, *x.shape[1:]) for x in states((310,))]
     arrays[1][23, 4, 1, 1] = arrays[1][30, 9, 1, 1] = -10.0
@@ -262,25 +234,3 @@ def test_guards_in_large_batches(kernel):
     arrays[0][2, 2, 0] = math.nan
     with pytest.raises(SingularError, match=r"size.*\[2, 2\].*finite"):
         kernel(*arrays)
-
-
-def test_iteration_of_a_large_batch(watched):
-    program = trace(lambda x, u: x + sin(x) * u[()], {"x": (3,), "u": ()}, name="f")
-    kernel = Kernel(program, backend="llvm")
-    x = np.random.default_rng(55).normal(size=(LARGE, 3))
-    u = np.random.default_rng(56).normal(size=(4, 1))
-    found = kernel.iterate(x, u, steps=4)
-    assert watched == [LARGE] * 4
-    for k in range(4):
-        np.testing.assert_array_equal(found[k + 1], kernel(found[k], u[k, 0]))
-    alone = kernel.iterate(x[0], u[:, 0], steps=4)
-    np.testing.assert_allclose(found[:, 0], alone, rtol=1e-13)
-
-    def root(x: Any) -> Any:
-        return x - 1.0 + 0.0 * positive(x[0], "x is not positive")
-
-    x[:] = 9.0
-    x[17, 0] = 2.0
-    with pytest.raises(SingularError, match=r"x.* 2.*\[17\]") as raised:
-        Kernel(trace(root, {"x": (3,)}, name="f"), backend="llvm").iterate(x, steps=5)
-    np.testing.assert_array_equal(raised.value.trajectory, [x, x - 1.0, x - 2.0])

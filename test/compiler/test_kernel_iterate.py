@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -56,20 +55,6 @@ def test_iteration_is_a_loop_of_calls(kernel):
     for found, u, h in every:
         assert found.shape == (26, 2, 2)
         np.testing.assert_array_equal(found, one_by_one(kernel, X, u, h, 25))
-
-
-def test_no_step_and_one_step(kernel):
-    np.testing.assert_array_equal(kernel.iterate(X, U[:0], steps=0), X[None])
-    np.testing.assert_array_equal(kernel.iterate(X, U[0], steps=0), X[None])
-    found = kernel.iterate(X, U[:1], steps=np.int64(1))
-    np.testing.assert_array_equal(found, [X, kernel(X, U[0])])
-
-
-def test_the_state_is_left_alone(kernel):
-    x = X.copy()
-    first = kernel.iterate(x, U[0], steps=3)
-    first[0] = 9.0
-    np.testing.assert_array_equal(x, X)
 
 
 @pytest.mark.parametrize(
@@ -125,18 +110,6 @@ def test_a_guard_that_fails_in_a_batch(falling):
     np.testing.assert_array_equal(raised.value.trajectory, [x - k for k in range(5)])
 
 
-def test_other_singular_errors_have_no_trajectory(falling):
-    with pytest.raises(SingularError) as raised:
-        falling([0.0, 1.0], 1.0)
-    assert raised.value.trajectory is None
-
-
-def test_wrong_steps(kernel):
-    for steps in (-1, 2.0, None, "3"):
-        with pytest.raises(ArgumentError, match=rf"steps.*{steps!r}"):
-            kernel.iterate(X, U[0], steps=steps)
-
-
 def test_wrong_arguments(kernel):
     with pytest.raises(ArgumentError, match=r"u.*25"):
         kernel.iterate(X, U, steps=24)
@@ -146,15 +119,3 @@ def test_wrong_arguments(kernel):
         kernel.iterate(X[0], U[0], steps=3)
     with pytest.raises(ArgumentError, match=r"x \(3, 2, 2\), u \(1, 4"):
         kernel.iterate(np.zeros((3, 2, 2)), np.zeros((1, 4, 2)), steps=3)
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_kernels_that_cannot_be_iterated(backend):
-    for function, inputs, listed in (
-        (lambda x: x[:2], {"x": (3,)}, "the outputs are: f (2,); the first input is: x (3,)"),
-        (lambda x: {"a": x, "b": x}, {"x": (3,)}, "the outputs are: a (3,), b (3,)"),
-        (lambda x, y: x, {"y": (), "x": (3,)}, "f (3,); the first input is: y ()"),
-    ):
-        kernel = Kernel(trace(function, inputs, name="f"), backend=backend)
-        with pytest.raises(ArgumentError, match=r"f cannot be iterated: .*" + re.escape(listed)):
-            kernel.iterate(*[np.zeros(shape) for shape in inputs.values()], steps=2)

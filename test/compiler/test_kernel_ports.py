@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from backends import BACKENDS
-from test_kernel import PROGRAM, Q, close
+from test_kernel import Q, close
 
-from mbs_dynamics.compiler import Kernel, cos, default_backend, positive, sin, sqrt, trace
-from mbs_dynamics.errors import ArgumentError, SingularError, UnknownBackendError
+from mbs_dynamics.compiler import Kernel, positive, sin, sqrt, trace
+from mbs_dynamics.errors import ArgumentError, SingularError
 
 pytestmark = pytest.mark.backend_independent  # the back ends are named here
 
@@ -44,22 +44,6 @@ def test_inputs_with_a_default(weighed):
         weighed()
     with pytest.raises(ArgumentError, match=r"g.*\(2,\)"):
         weighed(x, x)
-
-
-def test_defaults_are_copied(backend):
-    program = trace(lambda x, g: x * g, {"x": (2,), "g": (2,)}, name="f")
-    default = np.array([2.0, 3.0])
-    kernel = Kernel(program, backend=backend, defaults={"g": default, "unused": np.zeros(9)})
-    default[:] = 100.0
-    close(kernel(np.ones(2)), np.array([2.0, 3.0]))
-
-
-def test_wrong_defaults(backend):
-    program = trace(lambda x, g: x * g, {"x": (2,), "g": (2,)}, name="f")
-    with pytest.raises(ArgumentError, match=r"g.*\(3,\).*\(2,"):
-        Kernel(program, backend=backend, defaults={"g": np.zeros(3)})
-    with pytest.raises(ArgumentError):
-        Kernel(program, backend=backend, defaults={"x": np.zeros(2)})
 
 
 def several(x: Any) -> Any:
@@ -95,22 +79,6 @@ def test_constant_outputs_and_no_inputs(backend):
         nothing(1.0)
 
 
-def test_empty_inputs(backend):
-    program = trace(lambda x, y: y * 2.0, {"x": (0, 10), "y": (2,)}, name="f")
-    kernel = Kernel(program, backend=backend)
-    close(kernel(np.zeros((0, 10)), np.ones(2)), np.full(2, 2.0))
-    close(kernel(np.zeros((4, 0, 10)), np.ones(2)), np.full((4, 2), 2.0))
-    close(kernel(np.zeros((0, 10)), np.ones((4, 2))), np.full((4, 2), 2.0))
-
-
-def test_a_large_program(backend):
-    n = 32
-    program = trace(lambda x: np.outer(x, x) + np.outer(cos(x), sin(x)), {"x": (n,)}, name="f")
-    assert program.operations.total > 2500
-    x = np.linspace(-3.0, 3.0, n)
-    close(Kernel(program, backend=backend)(x), np.outer(x, x) + np.outer(np.cos(x), np.sin(x)))
-
-
 def guarded(x: Any) -> Any:
     first = positive(x[0], "the first is not positive")
     return [sqrt(first), positive(first - x[1], "the difference is not positive"), x[1]]
@@ -139,34 +107,3 @@ def test_guards_raise_where_they_are_not_positive(backend):
             with pytest.raises(SingularError, match=f"^{re.escape(in_batch)}$"):
                 kernel(batch)
         close(kernel(np.array([4.0, 1.0])), np.array([2.0, 3.0, 1.0]))
-
-
-def test_description(backend):
-    kernel = Kernel(PROGRAM, backend=backend)
-    assert kernel.name == "f"
-    assert kernel.backend == backend
-    assert kernel.inputs == (("q", (3,)), ("A", (2, 3)), ("s", ()))
-    assert kernel.outputs == (("f", (2,)),)
-    assert kernel.required == 3
-    assert kernel.operations == PROGRAM.operations
-    assert repr(kernel) == f"<Kernel f(q[3], A[2, 3], s[]), {backend}, {PROGRAM.operations}>"
-    assert kernel.to_python().startswith("def f(q, A, s):")
-    assert kernel.to_llvm().startswith("define i32 @f(")
-    assert "int f(const double q[3], const double A[6]" in kernel.to_c()
-
-
-def test_choice_of_the_back_end(monkeypatch):
-    monkeypatch.setenv("MBS_BACKEND", "python")
-    assert default_backend() == "python"
-    assert Kernel(PROGRAM).backend == "python"
-    monkeypatch.setenv("MBS_BACKEND", "pyhton")
-    with pytest.raises(UnknownBackendError, match=r"'pyhton'.*'python'"):
-        Kernel(PROGRAM)
-    with pytest.raises(UnknownBackendError, match=r"'gpu'.*llvm, python"):
-        Kernel(PROGRAM, backend="gpu")
-    for unset in (
-        lambda: monkeypatch.setenv("MBS_BACKEND", ""),
-        lambda: monkeypatch.delenv("MBS_BACKEND"),
-    ):
-        unset()
-        assert default_backend() in ("llvm", "python")

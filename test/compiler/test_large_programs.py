@@ -15,7 +15,7 @@ from mechanisms import random_mechanism, with_mimics
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.compiler import Kernel, Program, cos, less, positive, select, sin, sqrt, trace
+from mbs_dynamics.compiler import Kernel, Program, less, positive, select, sin, trace
 from mbs_dynamics.compiler.passes import pipeline
 
 pytestmark = [pytest.mark.backend_independent, *LLVM.marks]
@@ -135,25 +135,6 @@ def test_guards_say_which_state_and_joint(large):
         kernel(x)
     with pytest.raises(mbs.SingularError, match="entry 1"):
         kernel(x[3])
-
-
-def test_guards_that_are_inputs_and_angles(large):
-    large(True)
-
-    def function(x: Any) -> Any:
-        angle = positive(2.0 * x[1], "twice x[1]")
-        return [sin(x[0]) * positive(x[0], "x[0]"), cos(angle), sqrt(positive(sin(x[2]), "sine"))]
-
-    kernel = Kernel(trace(function, {"x": (3,)}, name="f"), backend="llvm")
-    expected = [np.sin(0.5) * 0.5, np.cos(2.0), np.sqrt(np.sin(0.7))]
-    np.testing.assert_allclose(kernel(np.array([0.5, 1.0, 0.7])), expected, rtol=1e-15)
-    for x, message in (
-        ([-0.5, -1.0, -0.7], r"twice x\[1\]"),
-        ([-0.5, 1.0, -0.7], r"f: x\[0\]"),
-        ([0.5, 1.0, -0.7], "sine"),
-    ):
-        with pytest.raises(mbs.SingularError, match=message):
-            kernel(np.array(x))
 
 
 def many_outputs(x: Any) -> Any:

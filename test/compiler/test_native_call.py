@@ -15,7 +15,6 @@ from native_bench import (
     Subclass,
     Watched,
     expected,
-    in_threads,
     new_filling,
     new_kernel,
     one_state,
@@ -24,7 +23,7 @@ from native_bench import (
 )
 from numpy.lib.stride_tricks import as_strided
 
-from mbs_dynamics.compiler import Kernel, trace
+from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.compiler.codegen.builder import PTR
 from mbs_dynamics.compiler.runtime.native import layout, vectorcall
 from mbs_dynamics.errors import ArgumentError, SingularError, log_once
@@ -106,15 +105,6 @@ def test_anything_else_takes_the_slow_path(kernel):
     ):
         before = kernel.slow_calls
         kernel(*arguments)
-        assert kernel.slow_calls == before + 1
-
-
-@ordinary
-def test_names_take_the_slow_path(kernel):
-    x, A, s, g = one_state()
-    for named in ({"s": s}, {"s": s, "g": g}):
-        before = kernel.slow_calls
-        assert same(kernel(x, A, **named), kernel(x, A, s, named.get("g", DEFAULT["g"])))
         assert kernel.slow_calls == before + 1
 
 
@@ -201,40 +191,3 @@ def test_without_native_calls_defaults_hold_after_a_call_with_other_values(plain
     assert not np.array_equal(kernel(x, A, s, g)[0], first[0])
     assert same(kernel(x, A, s), first)
     assert same(kernel(x, A, s, g), kernel(*(np.array(a) for a in (x, A, s, g))))
-
-
-def test_without_native_calls_arrays_of_any_layout_are_taken(plain):
-    kernel = plain(PROGRAM, defaults=DEFAULT)
-    x, A, s, g = one_state()
-    wanted = kernel(x, A, s, g)
-    wide = np.repeat(x, 2)[::2]
-    odd = np.zeros(25, dtype=np.uint8)[1:].view(np.float64)
-    odd[:] = x
-    assert same(kernel(wide, np.asfortranarray(A), s, g), wanted)
-    assert same(kernel(odd, A, s, g), wanted)
-    assert same(kernel(x.astype(">f8"), A, s, g.astype(np.longdouble).astype(float)), wanted)
-
-
-def test_without_native_calls_threads_do_not_disturb_each_other(plain):
-    kernel, wrong = plain(PROGRAM, defaults=DEFAULT), []
-
-    def work(seed: int) -> None:
-        arguments = one_state(seed)
-        wanted = kernel(*arguments)
-        wrong.extend(k for k in range(3000) if not same(kernel(*arguments), wanted))
-
-    in_threads(work, 3)
-    assert not wrong
-
-
-@ordinary
-def test_kernels_with_very_many_inputs_are_called_plainly():
-    program = trace(lambda **x: sum(x.values()), {f"x{k}": () for k in range(40)}, name="f")
-    kernel = Kernel(program, backend="llvm")
-    assert type(kernel) is Kernel
-    assert kernel(*range(40)) == 780.0
-
-
-def test_defaults_cannot_be_written(kernel):
-    with pytest.raises(ValueError, match="read-only"):
-        kernel.defaults[0][:] = 1.0

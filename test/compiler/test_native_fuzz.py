@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import gc
-import os
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from native_bench import (
     SHAPES,
     Pretender,
     Subclass,
-    new_filling,
     new_kernel,
     one_state,
     outcome,
@@ -32,11 +30,6 @@ pytestmark = pytest.mark.backend_independent  # the back end is llvm
 @pytest.fixture(scope="module")
 def kernel():
     return new_kernel()
-
-
-@pytest.fixture(scope="module")
-def filling():
-    return new_filling()
 
 
 def strange_arrays(rng: Any, shape: tuple[int, ...]) -> Any:
@@ -94,15 +87,12 @@ def strange_arguments(rng: Any) -> list[Any]:
     return [*given, *given][:count]
 
 
-CALLS = int(os.environ.get("MBS_FUZZ_CALLS", "20000"))
-"""How many calls with random arguments are made."""
-
-
 @pytest.mark.filterwarnings("ignore")
-def test_no_arguments_crash_or_give_anything_else_than_the_slow_path(kernel):
-    rng = np.random.default_rng(28 if CALLS == 20_000 else None)
+@pytest.mark.parametrize("calls", [3_000, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_no_arguments_crash_or_give_anything_else_than_the_slow_path(kernel, calls):
+    rng = np.random.default_rng(28)
     kinds: dict[str, int] = {}
-    for k in range(CALLS):
+    for k in range(calls):
         arguments = strange_arguments(rng)
         before = kernel.slow_calls
         found = outcome(kernel, arguments)
@@ -111,36 +101,9 @@ def test_no_arguments_crash_or_give_anything_else_than_the_slow_path(kernel):
         assert same(found, wanted), (k, arguments, found, wanted)
         kind = type(found).__name__ if isinstance(found, Exception) else "fast" * fast or "slow"
         kinds[kind] = kinds.get(kind, 0) + 1
-    if ORDINARY:
-        assert kinds["fast"] > 200
-    assert kinds["slow"] > 200
-    assert kinds["ArgumentError"] > 200
-    assert kinds["SingularError"] > 20
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_no_names_crash_or_give_anything_else_than_the_slow_path(filling):
-    rng = np.random.default_rng(29 if CALLS == 20_000 else None)
-    kinds: dict[str, int] = {}
-    for k in range(CALLS // 4):
-        x, y = strange_arrays(rng, (3,)), strange_arrays(rng, ())
-        named = {}
-        args = [x, y][: rng.choice([2, 1, 0, 2], p=[0.8, 0.1, 0.05, 0.05])]
-        if rng.random() < 0.3:
-            named[str(rng.choice(["x", "y", "z", ""]))] = y
-        kept = [np.array(v, copy=True) if isinstance(v, np.ndarray) else v for v in args]
-        before = filling.slow_calls
-        found = outcome(lambda *a, n=named: filling(*a, **n), args)
-        fast = filling.slow_calls == before
-        wanted = outcome(lambda *a, n=named: Kernel.__call__(filling, *a, **n), kept)
-        if isinstance(found, Exception) or isinstance(wanted, Exception):
-            assert same(found, wanted), (k, args, named, found, wanted)
-        else:
-            assert np.asarray(found).tobytes() == np.asarray(wanted).tobytes(), (k, args, named)
-        kind = type(found).__name__ if isinstance(found, Exception) else "fast" * fast or "slow"
-        kinds[kind] = kinds.get(kind, 0) + 1
-    assert min(kinds[kind] for kind in ("slow", "ArgumentError", "SingularError")) > 5
-    assert not ORDINARY or kinds["fast"] > 200
+    assert min(kinds[x] for x in ("slow", "ArgumentError")) > 100
+    assert kinds["SingularError"] > 5
+    assert not ORDINARY or kinds["fast"] > 100
 
 
 class Explosive:

@@ -23,7 +23,6 @@ from waiting import TIMEOUT
 from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
 from mbs_dynamics.compiler.runtime.native import layout
-from mbs_dynamics.errors import ArgumentError, SingularError
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm
@@ -73,29 +72,6 @@ def test_batches_lose_and_keep_no_references(kernel, rows):
     assert counts(found) == counts((np.ones(2),)) * 3
 
 
-def test_errors_lose_and_keep_no_references(kernel):
-    arguments = one_state()
-    singular = [np.array([-9.5, 0.0, 0.0]), *arguments[1:]]
-    batch = [np.repeat(singular[0][None], 9, 0), *arguments[1:]]
-    wrong = [np.zeros(4), *arguments[1:]]
-    watched = [*singular, *batch, *wrong, kernel]
-    outcomes = ((singular, SingularError), (batch, SingularError), (wrong, ArgumentError))
-
-    def provoke(times: int) -> None:
-        for _ in range(times):
-            for given, error in outcomes:
-                try:
-                    kernel(*given)
-                except error:
-                    continue
-                raise AssertionError
-
-    provoke(10)
-    before = counts(watched)
-    provoke(2_000)
-    assert counts(watched) == before
-
-
 @pytest.mark.slow
 def test_no_memory_is_kept(kernel):
     arguments = one_state()
@@ -126,16 +102,6 @@ def test_no_memory_is_kept(kernel):
     finally:
         tracemalloc.stop()
     assert min(grown) < 5_000, grown  # each time less than any object has
-
-
-def test_results_outlive_their_kernel():
-    arguments = one_state()
-    kernel = new_kernel()
-    found = kernel(*arguments)
-    kept = [x.copy() for x in found]
-    del kernel
-    gc.collect()
-    assert same(found, kept)
 
 
 def test_kernels_are_freed_at_once_whichever_way_they_were_called():
@@ -180,6 +146,7 @@ for seed in range(40):
 """
 
 
+@pytest.mark.process
 def test_kernels_in_cycles_are_freed_in_any_order():
     """Freed memory is overwritten by the C library here, so that using it does not go unseen."""
     here = Path(__file__).parents[2]
@@ -213,22 +180,6 @@ def test_calls_from_several_threads(kernel):
             future.result(timeout=TIMEOUT)
 
 
-def test_threads_compile_while_others_call(kernel, young):
-    arguments = one_state()
-    wanted = kernel(*arguments)
-    start = threading.Barrier(6)
-
-    def compile_and_call(_: int) -> None:
-        start.wait()
-        for _ in range(5):
-            assert same(new_kernel()(*arguments), wanted)
-            gc.collect()
-
-    with ThreadPoolExecutor(6) as pool:
-        for future in [pool.submit(compile_and_call, k) for k in range(6)]:
-            future.result(timeout=TIMEOUT)
-
-
 ENDING = """
 import threading, time
 import numpy as np
@@ -254,6 +205,7 @@ time.sleep(0.1)
 """
 
 
+@pytest.mark.process
 def test_a_process_ends_while_threads_evaluate():
     """Code that all kernels share exists as long as a thread may run it."""
     running = [subprocess.Popen([sys.executable, "-c", ENDING]) for _ in range(2)]

@@ -4,9 +4,7 @@
 
 import copy
 import gc
-import inspect
 import pickle
-import pydoc
 import sys
 from typing import Any, NamedTuple
 
@@ -33,18 +31,6 @@ def test_results_have_names(backend):
             found.dtau_dqdd, np.broadcast_to(mbs.mass_matrix(ARM, STATE.q), (*shape, ARM.n, ARM.n))
         )
         assert found[1] is found.dtau_dqd
-
-
-def test_functions_return_them_too():
-    q, qd, qdd = STATE
-    for _ in range(3):  # the first calls are Python, later ones machine code
-        tau = mbs.inverse_dynamics(ARM, q, qd, qdd)
-        inverse = mbs.forward_dynamics_derivatives(ARM, q, qd, tau).dqdd_dtau
-        np.testing.assert_allclose(inverse @ mbs.mass_matrix(ARM, q), np.eye(ARM.n), atol=1e-9)
-        _, B = mbs.linearize(ARM, q, qd, tau)
-        np.testing.assert_array_equal(B[ARM.n :], inverse)
-        assert type(mbs.linearize(ARM, q, qd, tau)) is mbs.Linearization
-    assert mbs.gravity_torques(ARM, q).shape == (ARM.n,)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -108,24 +94,3 @@ def test_results_are_freed_and_their_type_is_kept():
     gc.collect()
     counts.append(sys.getrefcount(kept_type))
     assert [count - counts[0] for count in counts] == [0, 50, 0, 0]
-
-
-def test_a_kernel_that_is_unpickled_returns_the_same_type():
-    kernel = pickle.loads(pickle.dumps(mbs.compile(mbs.linearize, ARM)))
-    assert type(kernel(*STATE)) is mbs.Linearization
-
-
-def test_help_and_signature_of_a_kernel():
-    kernel = mbs.compile(mbs.inverse_dynamics_derivatives, ARM)
-    found = inspect.signature(kernel)
-    assert list(found.parameters) == ["q", "qd", "qdd", "gravity"]
-    assert found.parameters["q"].annotation == "(..., 2)"
-    assert found.parameters["gravity"].default == [0.0, 0.0, -9.81]
-    assert found.return_annotation.startswith("(dtau_dq (..., 2, 2), dtau_dqd")
-    shown = pydoc.plain(pydoc.render_doc(kernel))
-    assert "inverse_dynamics_derivatives(q: '(..., 2)'" in shown
-    assert "leading batch axes" in shown
-    assert kernel.__name__ == "inverse_dynamics_derivatives"
-    assert inspect.signature(mbs.compile(mbs.mass_matrix, ARM)).return_annotation == "(..., 2, 2)"
-    with pytest.raises(AttributeError, match="torques"):
-        kernel.torques  # noqa: B018

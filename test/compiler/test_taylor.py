@@ -69,17 +69,3 @@ def test_series_of_derivatives_and_back():
         assert np.allclose(derivative_of(series, k).astype(float), derivative, rtol=1e-15)
     assert derivative_of(np.array([5.0]), 0)[0] == 5.0
     assert derivative_of(np.array([5.0]), 1)[0] == 0.0
-
-
-def test_change_leaves_out_the_present_value():
-    x = random_series(4)
-    assert x.change().c == (0.0, *x.c[1:])
-    assert x.order == ORDER
-
-
-def test_series_compare_by_their_present_values():
-    assert Series([1.0, -9.0]) < Series([2.0, 9.0])
-    assert Series([1.0, 9.0]) < 2.0
-    assert Series([3.0, 0.0]) > Series([2.0, 0.0])
-    assert Series([3.0, 0.0]) > 2.0
-    assert not Series([2.0, 9.0]) > Series([2.0, 0.0])

@@ -20,14 +20,6 @@ from mbs_dynamics.errors import SingularError, TraceError
 pytestmark = pytest.mark.backend_independent
 
 
-def test_unused_inputs_stay_unless_they_may_be_dropped():
-    inputs = {"x": (2,), "y": (3,), "z": ()}
-    program = trace(lambda x, y, z: x, inputs, name="f")
-    assert program.inputs == (("x", (2,)), ("y", (3,)), ("z", ()))
-    program = trace(lambda x, y, z: x, inputs, name="f", droppable=frozenset("xy"))
-    assert program.inputs == (("x", (2,)), ("z", ()))
-
-
 def test_outputs_may_be_scalars_constants_mappings_and_empty():
     scalar = trace(lambda x: x[0] * x[1], {"x": (2,)}, name="f")
     assert scalar.outputs == (("f", ()),)
@@ -52,47 +44,19 @@ def piecewise(x):
 REFUSED = [
     branch,
     lambda x: max(x[0], x[1]),
-    lambda x: x[0] if x[0] == 0 else x[1],
-    lambda x: x[0] if x[0] != 0 else x[1],
-    lambda x: x[0] if x[0] in (1.0, 2.0) else x[1],
     lambda x: x[0] if x[0] else x[1],
-    lambda x: x[0] if not x[0] <= 1 else x[1],
-    lambda x: x[0] if (x[0] < 1) == True else x[1],  # noqa: E712
     lambda x: x if np.any(x) else 0.0,
-    lambda x: x if np.array_equal(x, np.eye(3)[0]) else 0.0,
     piecewise,
-    lambda x: np.maximum(x, 0.0),
     lambda x: x[0] < x,
-    lambda x: x < 1.0,
     lambda x: float(x[0]),
-    lambda x: int(x[0]),
-    lambda x: complex(x[0]),
-    lambda x: range(x[0]),
     lambda x: math.sin(x[0]),
-    lambda x: math.hypot(x[0], x[1]),
-    lambda x: x.astype(float),
-    lambda x: np.array([x[0], 1.0], dtype=float),
     lambda x: x + 1j,
     lambda x: x[0] // 2,
-    lambda x: x[0] < "1",
-    lambda x: np.hypot(2.0, x[0]),
-    lambda x: np.sin(np.array([x[0], 1.0], dtype=object)),
-    lambda x: np.tan(x),
     lambda x: np.linalg.inv(np.outer(x, x)),
     lambda x: x[0] / 0.0,
-    lambda x: x[0] / 0,
     lambda x: x[0] ** 0.5,
-    lambda x: x[0] ** 9,
-    lambda x: x[0] ** -1,
-    lambda x: select(x[0] < 1, x[0], None),
-    lambda x: atan2(x[0], "1"),
     lambda x: select(x[0], x[1], x[2]),
-    lambda x: select(1.0, x[1], x[2]),
-    lambda x: round(x[0], 2),
-    lambda x: (x[0] < x[1]) & 2,
-    lambda x: x[0] if (x[0] < x[1]) & (x[1] < x[2]) else x[1],
     lambda x: [x[0], None],
-    lambda x: [x[0], "1"],
     lambda x: None,
 ]
 
@@ -103,36 +67,14 @@ def test_what_only_numbers_can_do_is_refused(function):
         trace(function, {"x": (3,)}, name="f")
 
 
-def test_errors_of_the_function_itself_pass_unchanged():
-    class OwnError(Exception):
-        pass
-
-    def fails(x):
-        raise OwnError
-
-    with pytest.raises(OwnError):
-        trace(fails, {"x": (3,)}, name="f")
-    with pytest.raises(TypeError) as said:
-        trace(lambda x: len(3), {"x": (3,)}, name="f")
-    assert not isinstance(said.value, TraceError)
-
-
 @pytest.mark.parametrize(
     "mix",
     [
         lambda x, y: x + y,
-        lambda x, y: x - y,
-        lambda x, y: -x + y,
         lambda x, y: x * y,
-        lambda x, y: x / y,
-        lambda x, y: -x * -y,
         lambda x, y: x < y,
-        lambda x, y: x >= y,
         lambda x, y: atan2(x, y),
-        lambda x, y: atan2(1.0, x) + atan2(y, 1.0),
         lambda x, y: select(x < 1.0, x, y),
-        lambda x, y: select(x < 1.0, y, 2.0),
-        lambda x, y: select(y < 1.0, x, 2.0),
     ],
 )
 def test_symbols_of_two_traces_do_not_mix(mix):

@@ -17,7 +17,10 @@ from mbs_dynamics.errors import ArgumentError
 
 STRICT = ["-std=c99", "-pedantic", "-O1", "-Wall", "-Wextra", "-Werror", "-Wstack-usage=4096"]
 
-pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -29,6 +29,7 @@ RIGHT = recorded(1, duration=12.0, rate=100.0)
 """With friction, offsets and motor inertia, which the description does not have."""
 
 ALL = np.arange(7)
+COLUMNS = [f"tau_{name}" for name in JOINTS]
 
 
 def refused(recording, *said, model=TRUE):
@@ -128,14 +129,16 @@ def test_still_poses_pass_or_are_refused():
     rng = np.random.default_rng(2)
     q = rng.uniform(0.8 * TRUE.lower, 0.8 * TRUE.upper, (10, 7))
     g, described = (mbs.gravity_torques(model, q) for model in (TRUE, wrong()))
-    check_torques("poses", Torques(JOINTS, g, described, described))  # joint1 is zero throughout
+    check_torques(
+        "poses", Torques(JOINTS, COLUMNS, g, described, described)
+    )  # joint1 is zero throughout
     for measured, said in (
         (-g, "opposite sign"),
         (np.where(ALL == 3, 0.0, g), "no efforts of joint4"),
         (0.05 * rng.normal(size=g.shape), "without gravity"),
     ):
         with pytest.raises(TimeSeriesError, match=said):
-            check_torques("poses", Torques(JOINTS, measured, described, described))
+            check_torques("poses", Torques(JOINTS, COLUMNS, measured, described, described))
 
 
 def test_torques_of_another_motion_are_refused():

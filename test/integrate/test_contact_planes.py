@@ -34,7 +34,7 @@ def test_a_mass_comes_to_rest_at_the_depth_of_its_weight():
     np.testing.assert_allclose(W, [0, 0, 0, 0, 0, weight], rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", ["rk4", "semi_implicit_euler", "runge_kutta", "dormand_prince"])
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit_euler", "dormand_prince"])
 @pytest.mark.parametrize("damping", [0.0, 100.0])
 def test_an_arm_that_falls_on_a_table_gains_no_energy_and_is_not_pulled(method, damping):
     table = ContactPlanes(
@@ -46,7 +46,7 @@ def test_an_arm_that_falls_on_a_table_gains_no_energy_and_is_not_pulled(method, 
     energy = motion.energy + 0.5 * K * np.maximum(depth, 0.0) ** 2
     moved = motion.kinetic.max()
     assert energy.max() - energy[0] < (0.02 if damping == 0.0 else 1e-9) * moved
-    if method in ("runge_kutta", "dormand_prince") and damping == 0.0:
+    if method == "dormand_prince" and damping == 0.0:
         assert energy[0] - energy.min() < 2e-3 * moved
     R = mbs.forward_kinematics(ARM, motion.q, bodies=["tool"])[:, 0, :3, :3]
     W = table.by_link(motion.q, motion.qd)["tool"]

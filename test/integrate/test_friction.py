@@ -15,11 +15,9 @@ from reference import assert_close
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate import JointForces, Stepper, simulate
-from mbs_dynamics.integrate.friction import LIMIT
 from mbs_dynamics.resources import robot_path
 
-FIXED = ("semi_implicit_euler", "rk4", "runge_kutta")
-METHODS = (*FIXED, "dormand_prince")
+METHODS = ("semi_implicit_euler", "rk4")
 every_method = pytest.mark.parametrize("method", METHODS)
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 Q = np.array([0.3, 0.5, -0.2, 1.1, 0.0, 0.7, 0.1])
@@ -74,8 +72,7 @@ def test_a_block_on_an_incline_stops_where_theory_says(method, friction, angle):
         assert 0.0 <= stopped - 1.0 / a < 1.001 * step
         assert not run.qd[run.t >= stopped].any()
         errors.append(abs(run.q[-1, 0] - 0.5 / a))
-    most = {"semi_implicit_euler": 0.6e-3, "dormand_prince": 1e-9}
-    assert errors[1] < most.get(method, 0.6 * a * 1e-6)
+    assert errors[1] < (0.6 * a * 1e-6 if method == "rk4" else 0.6e-3)
 
 
 @every_method
@@ -144,7 +141,7 @@ def test_directions_are_those_of_all_combinations(seed):
     assert_close(stepped[1], exact(M, free, h * bound), 1e-8)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@every_method
 def test_friction_never_adds_energy(method):
     """A thousand cases in all: trees at random, with friction from none to far beyond the rates,
     in coarse steps without gravity. A step in which a joint stops or reverses may return a part,
@@ -180,13 +177,13 @@ def test_stribeck_and_load_set_the_load_of_break_away_and_the_deceleration(metho
     assert_close((run.qd[-1] - 5.0) / 0.1, [-(10.0 + 0.2 * WEIGHT)], 1e-4)
 
 
-@pytest.mark.parametrize("method", FIXED)
+@every_method
 def test_sliding_keeps_the_order_of_a_scheme(method):
     """While no joint changes its direction, friction is smooth."""
     forces = rubbing(ARM, np.full(7, 0.05) * [1, 1, 1, 1, 0.1, 0.1, 0.01])
     start = Q, np.array([0.5, 0.6, -0.7, 0.8, -0.9, 0.5, 0.4])
     given = {"duration": 0.04, "control": mbs.gravity_torques(ARM, Q), "forces": forces}
-    best = simulate(ARM, *start, method="dormand_prince", rtol=1e-13, atol=1e-13, **given)
+    best = simulate(ARM, *start, step=2.5e-4, method="rk4", **given)
     assert (best.qd * start[1] > 0.0).all()
     ends = [simulate(ARM, *start, step=h, method=method, **given) for h in (1e-2, 5e-3)]
     errors = [np.abs(run.q[-1] - best.q[-1]).max() for run in ends]
@@ -202,8 +199,7 @@ def test_members_of_a_batch_slide_and_stand_each_by_itself(method):
     many = simulate(ARM, q, qd, **given)
     for k in (0, 34, 69):
         one = simulate(ARM, q[k], qd[k], **given)
-        tight = 1e-6 if method == "dormand_prince" else 1e-12
-        assert_close(many.q[-1, k], one.q[-1], tight)
+        assert_close(many.q[-1, k], one.q[-1], 1e-12)
 
 
 def test_efforts_by_step_act_in_their_steps_though_joints_stick_and_slip():
@@ -219,22 +215,6 @@ def test_efforts_by_step_act_in_their_steps_though_joints_stick_and_slip():
         control=lambda t, q, qd: efforts[min(round(100.0 * t), 299)],
     )  # fmt: skip
     assert_close(law.q[:, 0], whole[:, 0, 0], 1e-12)
-
-
-@pytest.mark.parametrize("method", ["semi_implicit_euler", "rk4"])
-def test_few_revisions_settle_the_friction_of_an_arm_at_any_speed(method):
-    """Up to 40 rad/s in steps of 1 ms; eight at most, far from the limit of a step."""
-    rng = np.random.default_rng(4)
-    forces = JointForces.of(ARM, damping=0.1, friction=3.0, stribeck=1.0)
-    stepper = Stepper(ARM, method=method, forces=forces)
-    q, qd = Q + rng.uniform(-1, 1, (64, 7)), rng.uniform(-3, 3, (64, 7))
-    effort = mbs.gravity_torques(ARM, q) + rng.uniform(-10, 10, (64, 7))
-    states = stepper.begun(np.stack([q, qd], axis=1))
-    most = 0.0
-    for _ in range(300):
-        states = stepper.kernel(states, effort, np.array(1e-3), *stepper.parameters)
-        most = max(most, states[:, 3].max())
-    assert 1.0 < most <= 8.0 < LIMIT
 
 
 @pytest.mark.backend_independent

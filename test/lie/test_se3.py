@@ -193,12 +193,6 @@ def test_the_identity_and_pure_translations_are_exact():
     np.testing.assert_array_equal(se3.log(se3.exp(X)), X)
 
 
-def test_exp_inverts_by_the_sign_and_adds_along_one_screw():
-    for X in screws([0.3, 1.7, 2.9]):
-        near(se3.exp(X) @ se3.exp(-X), np.eye(4), ROUNDING)
-        near(se3.exp(0.3 * X) @ se3.exp(0.7 * X), se3.exp(X), ROUNDING)
-
-
 def joint_screws():
     """Unit screws of joints with any axis: revolute, prismatic and with a pitch of any size."""
     rng = np.random.default_rng(18)
@@ -252,12 +246,6 @@ def test_dexp_inv_beyond_pi_up_to_its_singularity():
     for X in screws([4.0, 5.0, 6.0, 2 * PI - 1e-2]):
         inverse = se3.dexp_inv(X)
         near(inverse @ exact.dexp(se3.ad(X)), np.eye(6), ROUNDING * np.abs(inverse).max())
-
-
-@pytest.mark.parametrize("angle", UP_TO_PI)
-def test_Ad_of_exp_is_dexp_forward_over_dexp_backward(angle):
-    for X in screws([angle]):
-        near(se3.Ad(se3.exp(X)) @ se3.dexp(-X), se3.dexp(X), ROUNDING)
 
 
 def test_screw_parameters():

@@ -77,27 +77,6 @@ def test_algorithms_take_wrenches_by_link_in_any_representation(representation, 
     np.testing.assert_allclose(found, qdd, atol=1e-10)
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        mbs.joint_wrenches,
-        mbs.joint_reactions,
-        mbs.inverse_dynamics_derivatives,
-        mbs.forward_dynamics_derivatives,
-        mbs.linearize,
-    ],
-)
-def test_every_algorithm_with_wrenches_takes_them_by_link(function):
-    state, by_link = ARM.random_state(4), {"tool": WRENCH}
-    found, expected = (function(ARM, *state, W) for W in (by_link, body_wrenches(ARM, by_link)))
-    for x, y in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(x, y)
-    with pytest.raises(UnknownBodyError, match="'tool'"):
-        function(ARM, *state, {"tol": WRENCH})
-    with pytest.raises(ArgumentError, match="'tool'"):
-        function(ARM, *state, wrenches={"tool": WRENCH[:5]})
-
-
 @pytest.mark.parametrize("parent", ["tool", "upper"])
 def test_a_frame_that_is_added_is_one_of_its_body(parent):
     pose = se3.exp(np.array([0.3, -0.4, 0.2, 0.1, 0.2, 0.3]))
@@ -125,30 +104,6 @@ def test_a_frame_that_is_added_is_one_of_its_body(parent):
     )
 
 
-def test_inverse_kinematics_of_an_added_frame():
-    model = ARM.with_frame("tcp", "tool", se3.exp(np.array([0.0, 0.2, 0.0, 0.0, 0.0, 0.1])))
-    target = mbs.forward_kinematics(model, ARM.random_state(5).q, bodies=["tcp"])[0]
-    found = mbs.inverse_kinematics(model, target, "tcp")
-    assert found.success
-    reached = mbs.forward_kinematics(model, found.q, bodies=["tcp"])[0]
-    np.testing.assert_allclose(reached, target, atol=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "said"),
-    [
-        (("tcp", "tol", np.eye(4)), UnknownBodyError, "'tool'"),
-        (("tcp", "tool", np.ones((4, 4))), ArgumentError, "pose"),
-        (("tcp", "tool", np.eye(3)), ArgumentError, "pose"),
-        (("", "tool", np.eye(4)), ArgumentError, "name"),
-        (("upper", "tool", np.eye(4)), ModelError, "'upper'"),
-    ],
-)
-def test_frames_that_cannot_be_added(given, error, said):
-    with pytest.raises(error, match=said):
-        ARM.with_frame(*given)
-
-
 def test_the_text_shows_the_tree():
     held = ARM.with_payload("tool", 1.5)
     head, titles, *rows, load = str(held).splitlines()
@@ -160,19 +115,3 @@ def test_the_text_shows_the_tree():
     assert [row.split()[1] for row in rows] == list(ARM.joint_names)
     assert load == "load on tool: 1.5 kg"
     assert held.total_mass == pytest.approx(ARM.total_mass + 1.5)
-
-
-def test_branches_are_further_in_and_mimic_joints_say_so():
-    text = """<robot name="hand"><link name="palm"/><link name="a"/><link name="b"/><link name="c"/>
-      <joint name="ja" type="continuous"><parent link="palm"/><child link="a"/></joint>
-      <joint name="jb" type="prismatic"><parent link="a"/><child link="b"/>
-        <limit lower="0" upper="0.5" velocity="1" effort="1"/></joint>
-      <joint name="jc" type="revolute"><parent link="a"/><child link="c"/>
-        <mimic joint="ja" multiplier="-2" offset="0.5"/></joint></robot>"""
-    with pytest.warns(mbs.ModelWarning):
-        model = mbs.Model.from_urdf(text)
-    rows = str(model).splitlines()[2:]
-    assert [row[: row.index("j")].rstrip() for row in rows] == ["a", "  b", "  c"]
-    assert "none" in rows[0]
-    assert "0 to 0.5 m" in rows[1]
-    assert "= -2 ja +0.5" in rows[2]

@@ -10,7 +10,7 @@ import pytest
 import mbs_dynamics as mbs
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.integrate import JointForces, simulate, stop_events
-from mbs_dynamics.model.coordinates import bounded, is_continuous, properties_of
+from mbs_dynamics.model.coordinates import bounded, properties_of
 from mbs_dynamics.model.joint import Joint, Limits, one_screw
 
 pytestmark = pytest.mark.backend_independent
@@ -111,23 +111,3 @@ def test_limits_without_a_common_position_are_refused_where_they_matter():
         mbs.inverse_kinematics(model, np.eye(4), "left")
     with pytest.raises(ValueError, match="lower"):
         JointForces.of(model, stops=True)
-
-
-@pytest.mark.parametrize(
-    ("limits", "wraps"),
-    [
-        ("", True),
-        ('<limit velocity="1" effort="1"/>', True),
-        ('<limit lower="-1" velocity="1" effort="1"/>', False),
-        ('<limit upper="1" velocity="1" effort="1"/>', False),
-    ],
-)
-def test_one_limit_is_enough_that_an_angle_does_not_turn_endlessly(limits, wraps):
-    text = GRIPPER.replace('<limit lower="-2" upper="2" velocity="3" effort="5"/>', limits)
-    text = text.replace('<limit lower="-1" upper="1" velocity="4" effort="1"/>', "")
-    kind = 'type="continuous"' if "lower" not in limits and "upper" not in limits else ""
-    model = mbs.Model.from_urdf(text.replace('type="revolute"', kind) if kind else text)
-    assert is_continuous(model.joints, model.lower, model.upper)[0] == wraps
-    shown = {"": "none", "-1": "-1 to 0 rad", "1": "0 to 1 rad"}
-    at = next((x for x in ("-1", "1") if f'lower="{x}"' in limits or f'upper="{x}"' in limits), "")
-    assert shown[at] in str(model)

@@ -96,6 +96,7 @@ def kernels() -> dict[str, Kernel]:
     }
 
 
+@pytest.mark.long
 @every_copy
 @pytest.mark.parametrize("name", ["algorithm", "plain Python", "loops", "together", "own"])
 def test_copies_of_kernels_compute_the_same(name, how):
@@ -115,16 +116,11 @@ def results(kernel: Kernel, arrays: list[Any]) -> tuple[Any, ...]:
     return found if isinstance(found, tuple) else (found,)
 
 
-def test_what_fails_says_the_same_in_a_copy():
-    copied = pickle.loads(pickle.dumps(kernels()["own"]))
-    with pytest.raises(mbs.SingularError, match=r"x\[0\] - 1"):
-        copied(np.zeros(3))
-
-
 def torques(model: mbs.Model, kernel: Kernel, q: Any) -> Any:
     return kernel(q), mbs.mass_matrix(model, q)
 
 
+@pytest.mark.process
 def test_other_processes_take_and_return_them():
     model = models()["loaded"]
     kernel = mbs.compile(mbs.gravity_torques, model)
@@ -136,15 +132,3 @@ def test_other_processes_take_and_return_them():
     np.testing.assert_array_equal(tau, kernel(q))
     np.testing.assert_array_equal(M, mbs.mass_matrix(model, q))
     assert back == model
-
-
-def test_calls_with_many_options_are_not_all_kept():
-    arm = models()["arm"]
-    q = arm.random_state(1).q
-    expected = mbs.gravity_torques(arm, q)
-    for cache in (compiled(arm).kernels, compiled(arm).with_defaults):
-        for order in range(600):
-            cache["something", order] = order, set()
-        assert len(cache) <= 500
-    for _ in range(3):  # kernels that were dropped are compiled again
-        np.testing.assert_array_equal(mbs.gravity_torques(arm, q), expected)

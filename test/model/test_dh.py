@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import warnings
 from math import cos, pi, sin
 from typing import Any
 
@@ -14,9 +13,9 @@ import pytest
 import mbs_dynamics as mbs
 from examples.puma_study import PUMA
 from examples.puma_study import puma as puma_of_the_study
-from mbs_dynamics.errors import ArgumentError, ModelError, ModelWarning
+from mbs_dynamics.errors import ModelError
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.model.dh import DHRow, DHTable, link_inertia, link_shape
+from mbs_dynamics.model.dh import DHRow, DHTable, link_inertia
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import path
@@ -233,11 +232,6 @@ def test_motors_and_limits_are_those_of_joints_and_of_pinocchio(kind, convention
     np.testing.assert_allclose(mbs.forward_dynamics(model, q, qd, np.ones(3)), theirs, atol=1e-10)
 
 
-def test_limits_in_degrees_are_a_warning():
-    with pytest.warns(ModelWarning, match=r"body1.*170.*degrees"):
-        Model.from_dh([ROW | {"position_limits": (-170, 170)}])
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_mass_matrix_is_that_of_pinocchio(seed):
     pin = pytest.importorskip("pinocchio")
@@ -289,31 +283,12 @@ def test_puma_of_table_2(puma):
     np.testing.assert_allclose(puma.bodies[1].inertia.com, com, atol=1e-15)
 
 
-def test_puma_stretched_out(puma):
-    # At q = 0 all X are parallel: the links add up along X_1 and, where Z_i is not Z_1, along Y_1.
-    C = configuration(puma, np.zeros(6))[-1] @ puma.frames["tool"].placement
-    expected = [[1, 0, 0, 0.452], [0, 1, 0, 0.149], [0, 0, 1, 0.20 + 0.432 + 0.056], [0, 0, 0, 1]]
-    np.testing.assert_allclose(C, expected, atol=1e-15)
-
-
+@pytest.mark.long
 def test_puma_mass_matrix_is_regular_along_the_trajectory(puma_mass_matrices):
     eigenvalues = np.linalg.eigvalsh(puma_mass_matrices)
     assert 2.75e-4 < eigenvalues.min() < 2.85e-4
     assert 3.05 < eigenvalues.max() < 3.15
     assert (eigenvalues[:, -1] / eigenvalues[:, 0]).max() < 1.2e4
-
-
-def test_puma_articulated_joint_inertias_along_the_trajectory(puma_mass_matrices):
-    # mhat_i of eq. (33) is the diagonal of D in M = U D U^T.
-    mhat = np.array(
-        [[1.0 / np.linalg.inv(M[i:, i:])[0, 0] for i in range(6)] for M in puma_mass_matrices]
-    )
-    assert mhat[:, 0].min() == pytest.approx(0.11, abs=5e-3)
-    assert mhat[:, 0].max() == pytest.approx(2.93, abs=5e-3)
-    assert mhat[:, 1].min() == pytest.approx(1.1, abs=5e-2)
-    assert mhat[:, 1].max() == pytest.approx(2.4, abs=5e-2)
-    constant = [8.767 * 0.02**2 / 3, 0.181, 0.0735, 0.0141]
-    np.testing.assert_allclose(mhat[:, 2:], np.tile(constant, (len(mhat), 1)), rtol=1e-9)
 
 
 def test_rows_may_be_mappings_or_plain_sequences():
@@ -325,92 +300,6 @@ def test_rows_may_be_mappings_or_plain_sequences():
     np.testing.assert_array_equal(model.screws().M_body, table.screws().M_body)
     np.testing.assert_array_equal(model.gravity, (0.0, 9.81, 0.0))
     assert model.name == "mechanism"
-
-
-def test_names_of_a_table():
-    table = DHTable(PUMA.rows[:2], "elbow", ("upper", "lower"), ("shoulder", "elbow"))
-    model = Model.from_dh(table)
-    assert model.name == "elbow"
-    assert model.body_names == ("upper", "lower")
-    assert model.joint_names == ("shoulder", "elbow")
-    assert Model.from_dh(DHTable(PUMA.rows[:2])).body_names == ("body1", "body2")
-
-
-def test_a_mass_without_length_is_a_point_and_a_warning():
-    rows = [DHRow(a=0.5, d=0.0, alpha=0.0, mass=1.0), DHRow(0.0, 0.0, 0.0, mass=2.0)]
-    with pytest.warns(ModelWarning, match=r"'body2'.*2 kg") as said:
-        model = Model.from_dh(rows)
-    assert said[0].filename == __file__
-    expected = np.diag([0.0, 0.0, 0.0, 2.0, 2.0, 2.0])
-    np.testing.assert_array_equal(model.screws().M_body[1], expected)
-
-
-def test_a_chain_without_inertia_at_its_end_is_a_warning():
-    with pytest.warns(ModelWarning, match="'body2'"):
-        Model.from_dh([DHRow(0.5, 0.0, 0.0, mass=1.0), DHRow(0.1, 0.2, 0.0)])
-
-
-@pytest.mark.parametrize("angle", ["alpha", "theta"])
-def test_an_angle_in_degrees_is_a_warning(angle):
-    row = PUMA.rows[1]._replace(**{angle: 90.0})
-    with pytest.warns(ModelWarning, match=f"{angle}.*90 rad"):
-        Model.from_dh([row])
-
-
-ROW = {"a": 0.1, "d": 0.2, "alpha": 0.3, "mass": 1.0}
-
-
-@pytest.mark.parametrize(
-    ("error", "table", "message"),
-    [
-        (ArgumentError, 7, r"table.*7"),
-        (
-            ArgumentError,
-            [ROW, 7],
-            r"table\[1\].*7",
-        ),
-        (ArgumentError, DHRow(0.1, 0.2, 0.3), r"table\[0\].*0.1"),
-        (ArgumentError, [{"a": 1.0, "d": 0.0}], r"table\[0\].*alpha.* got \{'a': 1.0"),
-        (ArgumentError, [ROW | {"weight": 1.0}], r"table\[0\].*fields.*'weight'"),
-        (ArgumentError, [ROW, ROW | {"d": "long"}], r"d of table\[1\]"),
-        (ArgumentError, [ROW | {"a": np.nan}], r"a of table\[0\]"),
-        (ArgumentError, [ROW | {"alpha": None}], r"alpha of table\[0\]"),
-        (ArgumentError, [ROW | {"theta": [1.0]}], r"theta of table\[0\].*\(1,\)"),
-        (
-            ArgumentError,
-            [ROW, ROW | {"kind": "Revolute"}],
-            r"the kind of table\[1\].*'Revolute'",
-        ),
-        (ModelError, [ROW | {"mass": -1.0}], r"mass of table\[0\].*-1"),
-        (ArgumentError, [ROW | {"b": 0.1}], r"table\[0\] must be a DHRow.*a, d, alpha"),
-        (ModelError, [ROW | {"motor_inertia": -1}], r"motor_inertia of table\[0\].*-1"),
-        (ModelError, [ROW | {"gear_ratio": 0}], r"gear_ratio of table\[0\]"),
-        (ModelError, [ROW | {"friction": -3}], r"friction of table\[0\].*-3"),
-        (ModelError, [ROW | {"effort_limit": -5}], r"effort_limit of table\[0\].*-5"),
-        (ModelError, [ROW | {"position_limits": (2, 1)}], r"position_limits of table\[0\].*2, 1"),
-        (ArgumentError, [ROW | {"position_limits": 2}], r"position_limits of table\[0\]"),
-        (ArgumentError, [ROW | {"velocity_limit": "fast"}], r"velocity_limit of table\[0\]"),
-        (ModelError, [], r"a mechanism needs a body that moves"),
-        (ArgumentError, DHTable(PUMA.rows, body_names=("a",)), r"body_names"),
-        (ArgumentError, DHTable(PUMA.rows, joint_names=("a",)), r"joint_names"),
-        (ModelError, DHTable(PUMA.rows[:1], body_names=("tool",)), r"'tool'"),
-    ],
-)
-def test_wrong_input_names_the_row_and_the_field(error, table, message):
-    Model.from_dh([ROW])
-    with pytest.raises(error, match=message):
-        Model.from_dh(table)
-
-
-def test_wrong_gravity():
-    with pytest.raises(ArgumentError, match=r"gravity.*\(2,\).*\(3,\)"):
-        Model.from_dh(PUMA, gravity=(0.0, 9.81))
-
-
-def test_shape_of_a_link_is_the_constant_part_of_the_transformation():
-    row = DHRow(a=0.3, d=-0.2, alpha=0.7)
-    expected = T(0, 0, row.d) @ T(row.a, 0, 0) @ Rx(row.alpha)
-    np.testing.assert_allclose(link_shape(row), expected, atol=1e-16)
 
 
 def modified_row(rng):
@@ -469,44 +358,3 @@ def test_both_conventions_describe_one_robot(seed):
     np.testing.assert_allclose(
         mbs.inverse_dynamics(model, *state), mbs.inverse_dynamics(other, *state), atol=1e-10
     )
-
-
-@pytest.mark.parametrize(
-    ("table", "error", "said"),
-    [
-        (DHTable((DHRow(0, 1, 0),), convention="craig"), ArgumentError, "classical, modified"),
-        ([DHRow(0, 1, 0, mass=1, inertia_at_com=np.eye(3))], ModelError, "without a com"),
-        ([DHRow(0, 1, 0, mass=1, com=(0, 0))], ArgumentError, r"com of table\[0\]"),
-    ],
-)
-def test_tables_that_contradict_themselves(table, error, said):
-    with pytest.raises(error, match=said):
-        Model.from_dh(table)
-
-
-def test_mass_without_a_place_is_a_point_in_the_modified_convention():
-    table = DHTable((DHRow(0.1, 0.2, 0.3, mass=2.0),), convention="modified")
-    with pytest.warns(ModelWarning, match="com"):
-        model = Model.from_dh(table)
-    np.testing.assert_allclose(model.bodies[0].inertia.moment, 0.0)
-
-
-def test_models_for_kinematics_do_not_warn():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = Model.from_dh([DHRow(0.3, 0.1, pi / 2), DHRow(0.2, 0.0, 0.0)])
-        parents, homes, screws, _ = model.screws(frame="spatial")
-        again = Model.from_screws(parents, homes, screws, frame="spatial")
-    for each in (model, again):
-        assert {x.severity for x in each.diagnostics} == {"note"}
-        assert any("kinematics only" in str(one) for one in each.diagnostics)
-    q = np.array([0.3, -0.4])
-    np.testing.assert_allclose(
-        mbs.forward_kinematics(again, q), mbs.forward_kinematics(model, q), atol=1e-14
-    )
-
-
-def test_warns_of_an_inertia_that_no_body_has():
-    hub = DHRow(0.1, 0.0, 0.0, mass=1.0, com=(0, 0, 0), inertia_at_com=np.diag([0.0, 0.0, 1.0]))
-    with pytest.warns(ModelWarning, match="link 'body1'"):
-        Model.from_dh([hub])

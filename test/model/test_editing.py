@@ -9,9 +9,7 @@ import pinocchio as pin
 import pytest
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import ArgumentError, ModelError, UnknownBodyError, UnknownJointError
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model.joints import Connection, joint
 from mbs_dynamics.model.urdf import link_inertias
 from mbs_dynamics.resources import robot_path
 
@@ -37,9 +35,6 @@ GRIPPER = """<robot name="gripper">
 </robot>"""
 HAND = mbs.Model.from_urdf(GRIPPER).with_armature({"finger": 0.3}).with_payload("tip", 0.05)
 AT = se3.pose(pin.rpy.rpyToMatrix(0.2, -0.1, 0.4), np.array([0.0, 0.02, 0.05]))
-BALL = mbs.Model.from_joints(
-    [Connection(name="shoulder", joint=joint("spherical"), body="arm")]
-).attached(HAND, "arm", AT, prefix="hand/")
 BOTH = ARM.attached(HAND, "tool", AT, prefix="hand/")
 
 
@@ -147,6 +142,7 @@ def test_another_root_has_the_same_relative_motion():
         )
 
 
+@pytest.mark.long
 def test_another_root_of_a_floating_robot_is_the_link_that_floats():
     """Its coordinates are the pose of the link, instead of that of the former root."""
     pelvis = mbs.Model.from_urdf(ARM7, floating_base=True, gravity=(1.0, -2.0, -9.0))
@@ -223,6 +219,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_locked_joint_transmits_what_it_did_when_it_could_move(change):
     whole = CHANGES[change](LOADED)
@@ -256,39 +253,3 @@ def test_a_tool_that_was_mounted_keeps_its_own_fixed_joints():
         moved.placement, BOTH.with_placements({"tool": AT}).placement("tool")
     )
     assert BOTH.with_frame("tcp", "tool", AT).fixed_joints["flange_joint"].links >= {"tcp"}
-
-
-def test_joint_names_are_unique_among_fixed_joints_too():
-    text = GRIPPER.replace('"end"', '"flange_joint"')
-    with pytest.raises(mbs.ModelError, match="flange_joint"):
-        ARM.attached(mbs.Model.from_urdf(text), "tool")
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "said"),
-    [
-        (lambda: BOTH.attached(HAND, "tool", prefix="hand/"), ModelError, "hand/"),
-        (lambda: ARM.attached(ARM, "tool"), ModelError, "base_link"),
-        (lambda: ARM.attached(HAND, "tol"), UnknownBodyError, "tol"),
-        (lambda: ARM.attached(GRIPPER, "tool"), ArgumentError, "tool"),
-        (lambda: ARM.attached(HAND, "tool", np.ones((4, 4))), ArgumentError, "placement"),
-        (lambda: ARM.locked({"joint9": 0.0}), UnknownJointError, "joint9"),
-        (lambda: HAND.locked({"other": 0.0}), ModelError, "finger"),
-        (lambda: ARM.locked({"joint1": [0.0, 1.0]}), ArgumentError, "joint1"),
-        (lambda: ARM.locked({"joint1": np.nan}), ArgumentError, "joint1"),
-        (lambda: ARM.locked(["joint1"]), ArgumentError, "positions"),
-        (lambda: ARM.locked(but="joint1"), ArgumentError, "joint1"),
-        (lambda: ARM.locked([0.0], but=["joint1"]), ArgumentError, "positions"),
-        (lambda: ARM.locked(but=["joint9"]), UnknownJointError, "joint9"),
-        (lambda: ARM.rerooted("base_link"), ModelError, "base_link"),
-        (lambda: BALL.rerooted("hand/palm"), ModelError, "shoulder"),
-    ],
-)
-def test_what_cannot_be_made_is_refused_by_name(change, error, said):
-    with pytest.raises(error, match=said):
-        change()
-
-
-def test_a_joint_locked_beyond_its_limits_is_a_warning():
-    with pytest.warns(mbs.ModelWarning, match="finger.*0.05"):
-        HAND.locked({"finger": 0.05})

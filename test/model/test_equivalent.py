@@ -16,7 +16,6 @@ import mbs_dynamics as mbs
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.equivalent import _Line, equivalent, regrouped
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.representation import BodyFixed
 from mbs_dynamics.representation.tree import Tree
 
 pytestmark = pytest.mark.backend_independent
@@ -109,16 +108,6 @@ def test_axes_that_are_nearly_parallel_lose_no_digits(angle):
     assert_equivalent(model, equivalent(model))
 
 
-def test_the_ground_takes_what_the_first_joint_does_not_feel():
-    z = [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
-    M = mbs.spatial_inertia(3.0, (0.0, 0.0, 0.5), np.diag([0.2, 0.2, 0.1]))
-    model = mbs.Model.from_screws([-1], [np.eye(4)], [z], [M], frame="body_fixed")
-    left = equivalent(model).bodies[0].inertia
-    assert left.mass == 0.0
-    np.testing.assert_allclose(left.matrix()[2, 2], 0.1, rtol=1e-14)
-    assert np.count_nonzero(np.abs(left.matrix()) > 1e-15) == 3  # a disc across the axis
-
-
 def test_regrouping_keeps_the_frames_and_a_massless_leaf_stays_massless():
     screws = np.tile([0.0, 0.6, 0.8, 0.0, 0.0, 0.0], (2, 1))
     home = se3.exp(np.array([0.3, -0.4, 0.9, 0.1, 0.2, 0.3]))
@@ -132,17 +121,6 @@ def test_regrouping_keeps_the_frames_and_a_massless_leaf_stays_massless():
         mbs.compile(mbs.forward_dynamics, model, backend="python")(*model.random_state(0))
 
 
-def test_a_payload_that_comes_later_is_not_mixed_up_with_wrenches():
-    model = MECHANISMS["tree"].model
-    state, wrenches = model.random_state(6), np.ones((model.nb, 6))
-    held = model.with_payload("body5", mass=2.0, com=(0.1, -0.2, 0.3))
-    for each in (model, held, model.with_payload("body7", mass=1.0), model):
-        kernel = mbs.compile(mbs.inverse_dynamics, each, wrenches=True, backend="python")
-        expected = torques(each.loaded(), state, wrenches=wrenches)
-        scale = np.abs(expected).max()
-        np.testing.assert_allclose(kernel(*state, wrenches), expected, atol=1e-12 * scale)
-
-
 def test_second_moments_are_the_integral_of_the_products_of_coordinates():
     points = np.random.default_rng(3).normal(size=(6, 3))
     mass = 0.7
@@ -150,14 +128,6 @@ def test_second_moments_are_the_integral_of_the_products_of_coordinates():
     inertia = Inertia(6 * mass, mass * points.sum(axis=0), tensor)
     expected = mass * sum(np.outer(x, x) for x in points)
     np.testing.assert_allclose(inertia.second_moments, expected, atol=1e-14)
-
-
-def test_the_equations_of_a_body_that_keeps_its_frame_see_the_old_pose():
-    model = MECHANISMS["tree"].model
-    other = equivalent(model, keep_frames=[3])
-    q = model.random_state(1).q
-    old, new = (BodyFixed(m, q).C(3) for m in (model, other))
-    np.testing.assert_allclose(new.astype(float), old.astype(float), atol=1e-13)
 
 
 @pytest.mark.parametrize("parallel", [False, True])

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import weakref
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +12,6 @@ from mechanisms import ARM_URDF, TREE, pose, random_mechanism
 from reference import Reference, assert_close
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import ModelError, UnknownBodyError
 from mbs_dynamics.model import Frame, Model
 from mbs_dynamics.model.compiled import compiled
 
@@ -59,52 +56,6 @@ def test_gravity_is_an_input_of_kernels():
     np.testing.assert_array_equal(expected[2], 0.0)
     turned = mbs.compile(mbs.gravity_torques, model.with_gravity(fields[1]))
     np.testing.assert_array_equal(turned(q), expected[1])
-
-
-@pytest.mark.parametrize("carried", [False, True])
-def test_a_thousand_gravities_share_one_evaluator(carried):
-    model = Model.from_urdf(ARM_URDF)
-    model = model.with_payload("tool", **LOAD) if carried else model
-    q = model.random_state(1).q
-    functions = [mbs.gravity_torques, mbs.bias_torques]
-    first = mbs.compile(mbs.gravity_torques, model), mbs.compile_together(functions, model)
-    fields = np.random.default_rng(2).uniform(-9.0, 9.0, (1000, 3))
-    expected = first[0](q, gravity=fields)
-    known, alive = set(compiled(model).kernels), []
-    for k, (g, tau) in enumerate(zip(fields, expected, strict=True)):
-        turned = model.with_gravity(g)
-        turned = turned.with_payload("tool", 1.0 + 0.01 * k) if carried else turned
-        kernels = mbs.compile(mbs.gravity_torques, turned), mbs.compile_together(functions, turned)
-        for kernel, original in zip(kernels, first, strict=True):
-            assert kernel.program is original.program
-            assert kernel._evaluator is original._evaluator
-        for _ in range(2):
-            found = mbs.gravity_torques(turned, q)
-            np.testing.assert_array_equal(kernels[0](q), found)
-            assert_close(kernels[1](q, 0.0 * q)[0], found, 1e-13)
-        if not carried:
-            assert_close(found, tau, 1e-13)
-        alive = [x for x in alive if x() is not None] + [weakref.ref(x) for x in kernels]
-    assert len(alive) <= 4  # those of this model and the one before
-    assert set(compiled(model).kernels) == known
-    assert mbs.compile(mbs.gravity_torques, model) is first[0]
-    np.testing.assert_array_equal(first[0](q), mbs.gravity_torques(model, q))
-
-
-def test_models_of_different_gravity_are_evaluated_at_the_same_time():
-    """Batches run vector code, for which each kernel has a workspace of its own."""
-    model = Model.from_urdf(ARM_URDF)
-    q = np.random.default_rng(3).uniform(-3.0, 3.0, (3000, model.n))
-    kernel = mbs.compile(mbs.gravity_torques, model)
-    models = [model.with_gravity(g) for g in np.random.default_rng(4).uniform(-9, 9, (8, 3))]
-    expected = [kernel(q, gravity=x.gravity) for x in models]
-
-    def agree(k):
-        found = (mbs.gravity_torques(models[k], q) for _ in range(50))
-        return all(np.array_equal(tau, expected[k]) for tau in found)
-
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(agree, range(8)))
 
 
 def carrying(mechanism, i, C):
@@ -196,69 +147,6 @@ def test_payloads_are_inputs_of_kernels():
     scales = np.array([0.0, 1.0, 2.0])[:, None, None]
     batch = kernel(q, payload=scales * model.payloads.parameters)
     assert_close(batch[2] - batch[1], batch[1] - batch[0], 1e-13)
-
-
-def test_a_loaded_model_is_a_mechanism_of_its_own():
-    model = MECHANISM.model.with_payload("body4", **LOAD)
-    q = STATE.q
-    empty, full = mbs.gravity_torques(MECHANISM.model, q), mbs.gravity_torques(model, q)
-    loaded = model.loaded()
-    assert loaded.payloads == ()
-    assert_close(mbs.gravity_torques(loaded, q), full, 1e-13)
-    assert_close(mbs.gravity_torques(MECHANISM.model, q), empty, 1e-13)
-    assert_close(mbs.gravity_torques(loaded.with_payload("body4", 0.0), q), full, 1e-13)
-
-
-@pytest.mark.backend_independent
-@pytest.mark.parametrize(
-    ("name", "given", "error", "said"),
-    [
-        (
-            "tol",
-            {"mass": 1.0},
-            UnknownBodyError,
-            r"'tol'.*'tool'",
-        ),
-        ("base", {"mass": 1.0}, ModelError, "payload at 'base' has no effect: .*does not move"),
-        ("tool", {"mass": -1.0}, ModelError, r"mass.*-1 kg"),
-        ("tool", {"mass": np.nan}, mbs.ArgumentError, "mass"),
-        ("tool", {"mass": None}, mbs.ArgumentError, "mass"),
-        ("tool", {"mass": [1.0]}, mbs.ArgumentError, r"mass.*\(1,\).*\(\)"),
-        ("tool", {"mass": 1.0, "com": (0, 0)}, mbs.ArgumentError, r"com.*\(2,\)"),
-        (
-            "tool",
-            {"mass": 1.0, "inertia_at_com": np.diag([1.0, 1.0, -1.0])},
-            ModelError,
-            r"payload at 'tool'.*inertia",
-        ),
-        (
-            "tool",
-            {"mass": 1.0, "inertia_at_com": np.diag([1.0, 1.0, 3.0])},
-            ModelError,
-            r"payload at 'tool'.*inertia",
-        ),
-        (
-            "tool",
-            {"mass": 1.0, "inertia_at_com": np.eye(3) + np.eye(3, k=1)},
-            ModelError,
-            "inertia_at_com",
-        ),
-    ],
-)
-def test_impossible_payloads_are_refused(name, given, error, said):
-    with pytest.raises(error, match=said):
-        Model.from_urdf(ARM_URDF).with_payload(name, **given)
-
-
-@pytest.mark.backend_independent
-@pytest.mark.parametrize("gravity", [(0, 0), 9.81, (0, 0, np.inf), "down", None])
-def test_impossible_gravity_is_refused(gravity):
-    for make in (
-        lambda: Model.from_urdf(ARM_URDF).with_gravity(gravity),
-        lambda: Model.from_urdf(ARM_URDF, gravity=gravity),
-    ):
-        with pytest.raises(mbs.ArgumentError, match="gravity"):
-            make()
 
 
 def test_payload_without_further_data_is_a_point_mass_at_the_origin_of_its_link():

@@ -48,10 +48,6 @@ def displacement(joint, v):
     return exponential(hat(joint.screws @ v))
 
 
-def test_all_joints_of_the_tables_are_there():
-    assert set(KINDS) == set(DOF)
-
-
 @every_kind
 def test_numbers_of_positions_and_velocities(kind):
     joint = made(kind)
@@ -224,101 +220,4 @@ def test_urdf_makes_the_same_model(tag, kind):
     assert mbs.Model.from_joints([connection], name="r").bodies[0].joint == theirs.bodies[0].joint
 
 
-def test_connections_without_inertia_are_for_kinematics(recwarn):
-    model = mbs.Model.from_joints([Connection(name="s", joint=joint("spherical"), body="b")])
-    assert not recwarn.list
-    assert model.total_mass == 0.0
-    assert mbs.jacobian(model, [0.1, 0.2, 0.3, 0.4], "b").shape == (6, 3)
-
-
 x, y, z = np.eye(3)
-NEARLY = [1.0, 1e-8, 0.0]
-
-
-@pytest.mark.parametrize(
-    ("kind", "given", "error", "said"),
-    [
-        ("ball", {}, mbs.ArgumentError, r"kind.*'ball'"),
-        (3, {}, mbs.ArgumentError, "kind must be one of"),
-        (["free"], {}, mbs.ArgumentError, "kind must be one of"),
-        ("spherical", {"axis": z}, mbs.ArgumentError, "has no axis; it takes: nothing"),
-        ("revolute", {"pitch": 0.1}, mbs.ArgumentError, "has no pitch; it takes: axis"),
-        ("universal", {}, mbs.ArgumentError, "two revolute"),
-        ("translation", {"axis": z}, mbs.ArgumentError, "has no axis; it takes: axes"),
-        ("screw", {}, mbs.ArgumentError, "a screw joint needs a pitch"),
-        ("screw", {"pitch": np.inf}, mbs.ArgumentError, "pitch"),
-        ("screw", {"pitch": "fine"}, mbs.ArgumentError, "pitch"),
-        ("planar", {"axis": [0, 0, 2]}, mbs.ModelError, r"axis.*2"),
-        ("planar", {"axis": [0, 0, 0]}, mbs.ModelError, r"axis.*0"),
-        ("planar", {"axis": [0, 1]}, mbs.ArgumentError, r"axis.*\(2,\).*\(3,"),
-        ("planar", {"axis": [0, 0, np.nan]}, mbs.ArgumentError, "axis"),
-        (
-            "planar_translation",
-            {"axes": [x, 2 * y]},
-            mbs.ModelError,
-            r"axes\[1\]",
-        ),
-        ("planar_translation", {"axes": [x, -x]}, mbs.ModelError, "axes"),
-        ("planar_translation", {"axes": [x, NEARLY]}, mbs.ModelError, "axes"),
-        ("planar_translation", {"axes": [x, y, z]}, mbs.ArgumentError, r"axes.*\(3, 3\)"),
-        ("translation", {"axes": [x, y, (x + y) / 2**0.5]}, mbs.ModelError, "independent"),
-    ],
-)
-def test_bad_joints_are_refused(kind, given, error, said):
-    with pytest.raises(error, match=said):
-        joint(kind, **given)
-
-
-def connection(**given):
-    return Connection(
-        **{"name": "j", "joint": made("revolute"), "body": "b", "M_body": np.eye(6), **given}
-    )
-
-
-TWISTED = np.eye(4) + np.eye(4, k=1)
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "said"),
-    [
-        (None, mbs.ArgumentError, r"connections.*None"),
-        ([], mbs.ModelError, "needs a body that moves"),
-        ([{"name": "j"}], mbs.ArgumentError, r"connections\[0\]"),
-        (
-            [connection(joint="free")],
-            mbs.ArgumentError,
-            r"of connections\[0\]",
-        ),
-        ([connection(name="")], mbs.ArgumentError, r"connections\[0\]"),
-        ([connection(body=3)], mbs.ArgumentError, r"connections\[0\]"),
-        ([connection(parent=-1)], mbs.ArgumentError, r"connections\[0\].*-1"),
-        ([connection(parent="b")], mbs.UnknownBodyError, "'b'"),
-        (
-            [connection(), connection(name="k", body="c", parent="bb")],
-            mbs.UnknownBodyError,
-            r"'bb'.* b",
-        ),
-        ([connection(), connection(name="k")], mbs.ModelError, r"body names.*\['b'"),
-        ([connection(), connection(body="c")], mbs.ModelError, r"joint names"),
-        ([connection(M_body=np.eye(3))], mbs.ArgumentError, r"body 'b': M_body.*\(3, 3\)"),
-        ([connection(M_body=-np.eye(6))], mbs.ModelError, "body 'b': M_body"),
-        (
-            [connection(S_parent=TWISTED)],
-            mbs.ArgumentError,
-            "S_parent of joint 'j'",
-        ),
-        (
-            [connection(S_body=np.eye(3))],
-            mbs.ArgumentError,
-            r"S_body of joint 'j'.*\(3, 3",
-        ),
-    ],
-)
-def test_bad_connections_are_refused(given, error, said):
-    with pytest.raises(error, match=said):
-        mbs.Model.from_joints(given)
-
-
-def test_gravity_is_checked():
-    with pytest.raises(mbs.ArgumentError, match=r"gravity.*\(2,\)"):
-        mbs.Model.from_joints([connection()], gravity=(0, 1))

@@ -159,23 +159,6 @@ def test_passive_forces_that_are_left_out_are_listed(bodies, options, said):
         mjcf(bodies, f"{options}<compiler angle='radian'/>")
 
 
-@pytest.mark.parametrize(
-    ("source", "options", "error", "said"),
-    [
-        ("/nowhere/robot.xml", {}, mbs.ModelError, "/nowhere/robot.xml"),
-        ("<mujoco><worldbody><body/></worldbody>", {}, mbs.ModelError, "MuJoCo"),
-        ("<sdf/>", {}, mbs.ModelError, "sdf"),
-        (7, {}, mbs.ArgumentError, "source.*7"),
-        (WORLD.format("", TWO, ""), {"leave_out": ["contact"]}, mbs.ArgumentError, "contact"),
-        (WORLD.format("", TWO, ""), {"leave_out": "tendons"}, mbs.ArgumentError, "tendons"),
-        (WORLD.format("", TWO, ""), {"gravity": (0, 1)}, mbs.ArgumentError, "gravity"),
-    ],
-)
-def test_bad_sources_and_options_are_named(source, options, error, said):
-    with pytest.raises(error, match=said):
-        mbs.Model.from_mjcf(source, **options)
-
-
 def test_armature_of_free_joints():
     """The angular part is in the body; the linear one is in the world in MuJoCo, so in M alone."""
     body = f'<body><joint type="free" name="f" armature="1"/>{BALL}</body>'
@@ -191,11 +174,6 @@ def test_armature_of_free_joints():
         else:
             with pytest.raises(mbs.ModelError, match=r"'f'.*7\.0"):
                 mbs.Model.from_mjcf(m)
-
-
-def test_a_model_without_joints_is_reported():
-    with pytest.warns(mbs.ModelWarning):
-        assert mjcf(f'<body name="still">{BALL}</body>').n == 0
 
 
 def test_without_mujoco_the_extra_is_named(monkeypatch):
@@ -224,16 +202,3 @@ def test_states_convert_there_and_back_in_batches():
     other = mbs.Model.from_joints([mbs.joints.Connection(name="slide", joint=planar, body="body")])
     with pytest.raises(mbs.ModelError, match="'slide'"):
         mbs.to_mujoco(other, np.zeros(3))
-
-
-def test_names_of_massless_bodies_do_not_collide_with_those_of_the_file():
-    text = """<mujoco><worldbody>
-      <body name="arm"><joint name="a" axis="1 0 0"/><joint name="b" axis="0 1 0"/>
-        <geom size=".1"/><site name="arm/a_" pos="1 0 0"/>
-        <body name="arm/a"><joint name="c" axis="0 0 1"/><geom size=".1"/></body>
-      </body></worldbody></mujoco>"""
-    model = mbs.Model.from_mjcf(text)
-    assert model.body_names == ("arm/a_", "arm", "arm/a")
-    pose = model.frames["arm/a__site"].placement
-    assert model.frames["arm/a_"].body == 0
-    assert pose[0, 3] == 1.0

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mechanisms import ARM_URDF, FOREST, MECHANISMS, TREE, random_mechanism
+from mechanisms import ARM_URDF, MECHANISMS, TREE, random_mechanism
 from reference import assert_close
 from robots import robot
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import ModelError, ModelWarning, UnknownBodyError, UnknownJointError
+from mbs_dynamics.errors import ModelError, ModelWarning
 from mbs_dynamics.model import GROUND, Body, Frame, Inertia, Joint, Limits, Model
 from mbs_dynamics.model.diagnostics import diagnose
 from mbs_dynamics.model.joint import one_screw
@@ -53,12 +53,6 @@ def test_numbers_and_names():
     np.testing.assert_array_equal(model.gravity, MECHANISM.gravity)
 
 
-def test_leaves_and_paths_of_several_roots():
-    model = random_mechanism(22, FOREST).model
-    assert leaves(model) == ("body6", "body7", "body8")
-    assert [path(model, i)[0] for i in range(8)] == [0, 1, 1, 0, 1, 5, 1, 0]
-
-
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -89,43 +83,6 @@ def test_frames_are_bodies_and_merged_links():
         np.testing.assert_array_equal(model.frames[name].placement, np.eye(4))
     assert_close(model.frames["tool"].placement, model.frames["bracket"].placement, 1e-15)
     np.testing.assert_allclose(model.frames["tool"].placement[:3, 3], [0.3, -0.1, 0.2])
-
-
-@pytest.mark.parametrize("name", ["body8", "", None, 3, ["body1"]])
-def test_unknown_frames_and_joints(name):
-    model = MECHANISM.model
-    bodies = ", ".join(model.body_names)
-    with pytest.raises(UnknownBodyError, match=rf"no body .*; the bodies are: {bodies}$"):
-        model.frames[name]
-    joints = ", ".join(model.joint_names)
-    with pytest.raises(UnknownJointError, match=rf"no joint .*; the joints are: {joints}$"):
-        model.joint(name)
-
-
-def test_joints_by_name():
-    model = MECHANISM.model
-    assert model.joint("joint3") is model.bodies[2].joint is model.joints[2]
-    with pytest.raises(UnknownJointError, match=r"'jiont3'.*'joint3'"):
-        model.joint("jiont3")
-
-
-def test_random_states_stay_within_limits():
-    """Limits that are not stated, stated in part, or upside down count as none."""
-    limits = [Limits(0.5, 0.6), Limits(), Limits(lower=3.0), Limits(1.0, 1.0), Limits(2.0, -2.0)]
-    bodies = [body(f"b{k}", coordinate=k, limits=each) for k, each in enumerate(limits)]
-    model = Model("m", tuple(bodies))
-    states = [model.random_state(seed) for seed in range(200)]
-    q = np.array([state.q for state in states])
-    assert q.shape == (200, 5)
-    assert ((q[:, 0] >= 0.5) & (q[:, 0] <= 0.6)).all()
-    assert (np.abs(q[:, 1:]) <= np.pi).all()
-    assert (q[:, 1:].min(axis=0) < -2.5).all()
-    assert (q[:, 1:].max(axis=0) > 2.5).all()
-    assert all(np.abs(rate).max() <= 1.0 for state in states for rate in state[1:])
-    for first, second in zip(model.random_state(7), model.random_state(7), strict=True):
-        np.testing.assert_array_equal(first, second)
-    assert not np.array_equal(states[0].q, states[1].q)
-    np.testing.assert_array_equal(model.random_state().q, model.random_state(0).q)
 
 
 def test_mimics_share_coordinates():
@@ -204,23 +161,8 @@ def test_models_do_not_change():
     assert [name for name, array in arrays.items() if array.flags.writeable] == []
 
 
-def test_arrays_given_are_copied():
-    g, homes = np.array([0.0, 0.0, -9.81]), MECHANISM.homes.copy()
-    numbers = (MECHANISM.parents, homes, MECHANISM.screws, MECHANISM.inertias)
-    model = Model.from_screws(*numbers, frame="body_fixed", gravity=g)
-    turned = model.with_gravity(g)
-    g[:], homes[:] = 1.0, 0.0
-    for made in (model, turned):
-        np.testing.assert_array_equal(made.gravity, (0.0, 0.0, -9.81))
-        np.testing.assert_allclose(made.screws().homes, MECHANISM.homes, rtol=0, atol=1e-14)
-
-
 def said_of(*bodies, severity="warning"):
     return [str(each) for each in diagnose(bodies) if each.severity == severity]
-
-
-def test_sound_bodies_have_no_diagnostics():
-    assert diagnose([body("a", limits=Limits(effort=2.0))]) == []
 
 
 def test_diagnostics_of_inertias():
@@ -256,25 +198,6 @@ def test_inertia_along_a_joint_is_compared_with_that_of_the_body(size):
     singular = "the mass matrix is singular"
     assert singular in said_of(replace(body("a"), inertia=rounding))[0]
     assert said_of(replace(body("a"), inertia=little)) == []
-
-
-def test_diagnostics_of_efforts_are_notes():
-    assert "has no effort limit" in said_of(body("a"), severity="note")[0]
-    zero = body("a", limits=Limits(effort=0.0))
-    assert "has an effort limit of 0" in said_of(zero, severity="note")[0]
-
-
-def test_diagnostics_are_one_warning_where_the_model_is_made():
-    inertias = [mbs.spatial_inertia(m, np.zeros(3), m * np.eye(3)) for m in (0.0, 0.0, 1.0)]
-    args = ([-1] * 3, [np.eye(4)] * 3, [[0, 0, 1, 0, 0, 0]] * 3, inertias)
-    with pytest.warns(ModelWarning, match=r"2 warning\(s\)") as caught:
-        model = Model.from_screws(*args, frame="body_fixed")
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
-    assert len([each for each in model.diagnostics if each.severity == "warning"]) == 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.with_gravity((0, 0, 0)).with_payload("body1", 1.0).loaded()
 
 
 def test_screw_of_a_joint_is_of_unit_length_and_has_exact_zeros():

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from urdf_reference import (
@@ -27,8 +25,7 @@ from urdf_reference import (
 )
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import ArgumentError, ModelWarning, UnknownBodyError, UrdfError
-from mbs_dynamics.model import urdf_joint
+from mbs_dynamics.errors import ArgumentError, ModelWarning
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.joint import Limits
 from mbs_dynamics.model.model import Model
@@ -47,10 +44,6 @@ def test_axis_need_not_be_of_unit_length(kind):
     half = slice(3, 6) if kind == "prismatic" else slice(0, 3)
     np.testing.assert_allclose(model.bodies[0].joint.screw[half], e, rtol=1e-15)
     assert_same_poses(model, reference_of(text), q, pin_positions(reference_of(text), {"j": q[0]}))
-
-
-def test_axis_is_x_where_none_is_given():
-    assert load(chain(("j", "revolute", ""))).bodies[0].joint.screw.tolist() == [1, 0, 0, 0, 0, 0]
 
 
 def test_limits_are_none_where_nothing_is_stated():
@@ -121,15 +114,6 @@ def test_a_floating_base_moves_the_root_link():
         Model.from_urdf(floating, floating_base=True)
 
 
-def test_notes_what_joints_of_several_freedoms_ignore():
-    more = '<limit effort="1" velocity="1"/><dynamics damping="1"/>'
-    model = load(chain(("p", "planar", more), ("f", "floating", more)))
-    for said in ("joint 'p': is planar; its <{}>", "joint 'f': is floating; its <{}>"):
-        for tag in ("limit", "dynamics"):
-            assert said.format(tag) + " is left out" in notes(model)
-    assert all(joint.limits == Limits() and joint.damping == 0.0 for joint in model.joints)
-
-
 def test_fixed_links_are_merged_along_the_way():
     text = chain(
         ("j1", "revolute", ORIGIN + STATED),
@@ -150,23 +134,6 @@ def test_fixed_links_are_merged_along_the_way():
     assert "link 'd': 2 kg merged into link 'b' by the fixed joint 'f2'" in notes(model)
 
 
-def test_order_in_the_file():
-    """Depth first, in the order of the joints; where links and parents stand does not matter."""
-    joints = [
-        joint("j4", "c", "e"),
-        joint("j2", "b", "d"),
-        joint("j3", "a", "c"),
-        joint("j1", "a", "b"),
-        joint("j5", "b", "f"),
-    ]
-    links = [link(name) for name in "fedcba"]
-    for text in (urdf(*joints, *links), urdf(*links, *joints)):
-        model = load(text)
-        assert model.body_names == ("c", "e", "b", "d", "f")
-        assert model.joint_names == ("j3", "j4", "j1", "j2", "j5")
-        assert model.parents == (GROUND, 0, GROUND, 2, 2)
-
-
 def test_a_mimic_follows_the_end_of_the_chain():
     text = chain(
         ("third", "prismatic", mimic("second", -2, 0.25)),
@@ -182,12 +149,6 @@ def test_a_mimic_follows_the_end_of_the_chain():
     assert np.concatenate(Tree(model).joint_positions(np.array([q]))) == pytest.approx(
         [-2 * second + 0.25, second, q, q]
     )
-
-
-def test_a_fixed_joint_does_not_mimic():
-    model = load(chain(("j", "revolute", ""), ("f", "fixed", mimic("nobody"))))
-    assert model.body_names == ("b",)
-    assert "joint 'f': is fixed; its <mimic> is left out" in notes(model)
 
 
 def test_root_becomes_the_ground_and_the_rest_is_noted():
@@ -225,13 +186,6 @@ def test_gravity_is_turned_along_to_a_root_below_fixed_joints(gravity, rpy):
     assert any("is turned against 'world': gravity is (" in note for note in notes(below))
 
 
-def test_gravity_stays_in_the_axes_of_a_root_below_a_joint_that_moves():
-    below = load(chain(("i", "revolute", ORIGIN + STATED), ("j", "revolute", STATED)), root="b")
-    assert below.gravity.tolist() == [0, 0, -9.81]
-    assert any("joint 'i' above it moves, so that gravity" in note for note in notes(below))
-    assert "a" not in below.frames
-
-
 def test_tip_keeps_the_bodies_on_the_way_whole():
     with pytest.warns(ModelWarning, match=r"'f'.*4 kg \(f 2, g 2\)"):
         model = Model.from_urdf(tree(), tip="e")
@@ -249,45 +203,6 @@ def test_tip_may_be_a_merged_link():
     assert model.body_names == ("b", "c")
     said = "link 'e': left out, as it moves beside the path to the tip: 6 kg (e 2, f 2, g 2)"
     assert said in notes(model, "warning")
-
-
-def test_root_and_tip_together():
-    model = load(tree(), root="b", tip="g")
-    assert model.body_names == ("c", "f")
-    assert model.joint_names == ("bc", "cf")
-
-
-def test_dropping_what_has_no_mass_is_only_a_note():
-    text = urdf(
-        *map(link, "ab"), link("c", ""), joint("j", "a", "b"), joint("k", "b", "c", "continuous")
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = Model.from_urdf(text, tip="b")
-    assert "link 'c': left out, as it moves beside the path to the tip: 0 kg (none)" in notes(model)
-
-
-@pytest.mark.parametrize("option", ["root", "tip"])
-@pytest.mark.parametrize("name", ["elbow", "", 3, ["a"]])
-def test_unknown_root_and_tip(option, name):
-    with pytest.raises(UnknownBodyError, match=r"a, b, c, d, e, f, g, h$"):
-        load(tree(), **{option: name})
-
-
-def test_a_tip_above_the_root():
-    with pytest.raises(ArgumentError, match=r"tip.*'b'.*'c'"):
-        load(tree(), root="c", tip="b")
-
-
-def test_a_root_below_which_nothing_moves():
-    with pytest.raises(UrdfError, match=r"'r'.*'e'"):
-        load(tree(), root="e")
-
-
-def test_a_mimic_whose_owner_is_left_out():
-    text = chain(("j1", "revolute", ""), ("j2", "revolute", ""), ("j3", "revolute", mimic("j1")))
-    with pytest.raises(UrdfError, match=r"'j3'.*'j1'"):
-        load(text, root="b")
 
 
 @pytest.mark.parametrize("kind", ["revolute", "fixed"])
@@ -318,59 +233,3 @@ def test_partial_inertials_are_reported():
     ]
     assert (model.bodies[0].inertia.mass, model.bodies[1].inertia.mass) == (3.0, 0.0)
     np.testing.assert_array_equal(model.bodies[1].inertia.tensor, np.eye(3))
-
-
-def test_links_without_an_inertial_have_none():
-    text = urdf(link("a", ""), link("b", ""), link("c"), joint("j", "a", "b"), joint("k", "b", "c"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = Model.from_urdf(text)
-    assert not model.bodies[0].inertia.matrix().any()
-    assert "link 'b': moves but has no mass of its own" in notes(model)
-
-
-def test_a_chain_that_ends_without_mass_is_a_warning():
-    with pytest.warns(ModelWarning, match=r"'j'.*'b'"):
-        Model.from_urdf(
-            urdf(*map(link, "ac"), link("b", ""), joint("j", "a", "b"), joint("k", "a", "c"))
-        )
-
-
-def test_chains_of_mimics_are_followed_once(monkeypatch):
-    """Not from each joint to the end: a description may have thousands of them."""
-    calls = []
-    followed = urdf_joint.mimicked
-    monkeypatch.setattr(urdf_joint, "mimicked", lambda *a: calls.append(a) or followed(*a))
-    n = 300
-    links = [link(f"l{k}") for k in range(n + 1)]
-    joints = [joint("j0", "l0", "l1")]
-    joints += [
-        joint(f"j{k}", f"l{k}", f"l{k + 1}", more=mimic(f"j{k - 1}", -1.0, 0.5))
-        for k in range(n - 1, 0, -1)
-    ]
-    model = load(urdf(*links, *joints))
-    assert len(calls) <= 2 * n
-    last = model.bodies[-1].joint
-    assert (model.n, last.ratio, last.offset) == (1, -1.0, 0.5)
-
-
-def test_a_robot_without_mass_is_one_warning():
-    model = load(urdf(*(link(x, "") for x in "abc"), joint("j", "a", "b"), joint("k", "b", "c")))
-    (said,) = notes(model, "warning")
-    assert said.startswith("the robot: nothing that moves has mass or inertia: for kinematics only")
-
-
-def test_negative_damping_and_friction_are_reported():
-    model = load(chain(("j", "revolute", '<dynamics damping="-0.1" friction="-2"/>')))
-    assert notes(model, "warning") == [
-        "joint 'j': has the negative damping -0.1: it feeds in energy",
-        "joint 'j': has the negative friction -2: it feeds in energy",
-    ]
-
-
-def test_effort_limits_that_are_missing_or_zero_are_noted():
-    zero = '<limit effort="0" velocity="1"/>'
-    model = load(chain(("j", "revolute", ""), ("k", "revolute", zero)))
-    assert {"joint 'j': has no effort limit", "joint 'k': has an effort limit of 0"} < {
-        *notes(model)
-    }

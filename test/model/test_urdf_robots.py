@@ -5,14 +5,13 @@
 from __future__ import annotations
 
 import re
-import warnings
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 import pytest
-from robots import MOTIONLESS, NAMELESS, all_files, robot, robot_files
+from robots import MOTIONLESS, NAMELESS, robot, robot_files
 from urdf_reference import (
     assert_same_poses,
     link_poses,
@@ -34,11 +33,6 @@ pytestmark = pytest.mark.backend_independent
 
 ARM7 = Path(__file__).parents[2] / "urdf" / "arm7.urdf"
 ROBOTS = robot_files()
-
-
-def test_example_robot_data_is_there():
-    assert len(all_files()) >= 60
-    assert {*MOTIONLESS, *NAMELESS} < all_files().keys()
 
 
 @pytest.mark.parametrize("name", ROBOTS)
@@ -154,27 +148,6 @@ def test_mimics_of_real_robots_are_pinocchios(name):
     positions = dict(zip(model.joint_names, q, strict=True))
     assert model.n == reference.nv
     assert_same_poses(model, reference, q, pin_positions(reference, positions))
-
-
-def test_a_mimic_without_its_prefix_means_the_joint_beside_it():
-    model = load(robot("alex_psyonic_hands.urdf"))
-    assert model.joint("Left_index_q2").mimics == "Left_index_q1"
-    assert model.joint("Right_index_q2").mimics == "Right_index_q1"
-    said = "'index_q1', which does not exist; taken to mean 'Left_index_q1'"
-    assert f"joint 'Left_index_q2': mimics {said}" in notes(model, "warning")
-
-
-def test_arm7_loads_without_a_warning_or_a_word(capfd):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = Model.from_urdf(ARM7)
-    assert model.joint_names == tuple(f"joint{k}" for k in range(1, 8))
-    assert model.body_names == tuple(f"link{k}" for k in range(1, 8))
-    assert notes(model) == [
-        "link 'base_link': 4.6 kg fixed to the ground",
-        "link 'tool': 0.7 kg merged into link 'link7' by the fixed joint 'tool_joint'",
-    ]
-    assert capfd.readouterr() == ("", "")
 
 
 def test_arm7_is_filled_uniformly():

@@ -39,13 +39,6 @@ def arm(xyz="0 0 0.3", inertial_rpy="0 0 0", **given):
     return text + "</robot>"
 
 
-def test_bases_may_be_larger_than_their_arms():
-    base = '<link name="l0"><inertial><mass value="900"/><inertia ixx="4e3" iyy="4e3" izz="4e3" '
-    text = arm().replace('<link name="l0"/>', f'{base}ixy="0" ixz="0" iyz="0"/></inertial></link>')
-    for floating_base in (False, True):
-        assert notes(load(text, floating_base=floating_base), "warning") == []
-
-
 @pytest.mark.parametrize(
     ("given", "subject", "parts"),
     [
@@ -108,6 +101,7 @@ IMPLAUSIBLE = {
 """Public descriptions, and how many of their links are warned of, rightly."""
 
 
+@pytest.mark.long
 def test_robots_are_warned_of_only_where_a_link_is_implausible():
     found = {}
     for path in (*robot_files().values(), robot_path("arm7")):

@@ -11,7 +11,6 @@ from urdf_reference import load, notes
 from mbs_dynamics.cli import main
 from mbs_dynamics.errors import UrdfError
 from mbs_dynamics.model.urdf_visuals import Capsule, visuals_of
-from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.backend_independent
 
@@ -111,15 +110,3 @@ def test_commands_name_other_formats(name, command, tmp_path, capsys):
     error = capsys.readouterr().err
     assert word in error.replace(name, "")
     assert len(error.splitlines()) == 1
-
-
-def test_text_of_another_format_is_no_path():
-    with pytest.raises(UrdfError, match="USD"):
-        load('#usda 1.0\ndef Xform "robot" {}\n')
-
-
-def test_the_shipped_robot_is_read_in_every_version():
-    text = robot_path("arm7").read_text()
-    plain = load(text)
-    for version in ("1.0", "1.1", "1.2"):
-        assert load(text.replace("<robot ", f'<robot version="{version}" ', 1)) == plain

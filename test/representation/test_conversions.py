@@ -10,15 +10,11 @@ import exact
 import numpy as np
 import pytest
 
-from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError
 from mbs_dynamics.lie import se3
 from mbs_dynamics.representation import (
-    REPRESENTATIONS,
     convert_jacobian,
     convert_twist,
     convert_wrench,
-    from_body_fixed,
-    to_body_fixed,
     twist_from_rate,
 )
 
@@ -81,10 +77,6 @@ def close(found: Any, wanted: Any) -> None:
     np.testing.assert_allclose(found, wanted, rtol=0.0, atol=1e-13)
 
 
-def test_the_representations():
-    assert tuple(REPRESENTATIONS) == NAMES
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_twists_from_the_rate_of_a_pose(name):
     close(twist_from_rate(POSES, RATES, name), twists(name))
@@ -132,48 +124,3 @@ def test_jacobians_convert_as_their_columns(source, target):
         close(found[..., k], convert_twist(J[..., k], POSES, source=source, target=target))
     assert convert_jacobian(J[0], POSES[0], source=source, target=target).shape == (6, 5)
     assert convert_jacobian(J[:, :, :0], POSES, source=source, target=target).shape == (COUNT, 6, 0)
-
-
-def test_batch_axes_broadcast():
-    C, V = POSES.reshape(3, 4, 4, 4), random(3, 1, 6, seed=47)
-    found = convert_twist(V, C, source="hybrid", target="spatial")
-    assert found.shape == (3, 4, 6)
-    for i, j in np.ndindex(3, 4):
-        one = convert_twist(V[i, 0], C[i, j], source="hybrid", target="spatial")
-        close(found[i, j], one)
-    assert convert_wrench(V[:0], C[:0], source="mixed", target="spatial").shape == (0, 4, 6)
-    close(twist_from_rate(C, RATES.reshape(C.shape), "mixed"), twists("mixed").reshape(3, 4, 6))
-    lists = convert_twist(V[0, 0].tolist(), C[0, 0].tolist(), source="spatial", target="mixed")
-    close(lists, convert_twist(V[0, 0], C[0, 0], source="spatial", target="mixed"))
-
-
-@pytest.mark.parametrize("wrong", ["world", "Hybrid", "auto", "", None])
-def test_unknown_representations(wrong):
-    C, V = POSES[0], np.zeros(6)
-    listed = r"the representations are: body_fixed, spatial, hybrid, mixed$"
-    for call in (
-        lambda: from_body_fixed(C, wrong),
-        lambda: to_body_fixed(C, wrong),
-        lambda: twist_from_rate(C, C, wrong),
-        lambda: convert_twist(V, C, source=wrong, target="hybrid"),
-        lambda: convert_twist(V, C, source="hybrid", target=wrong),
-        lambda: convert_wrench(V, C, source=wrong, target="hybrid"),
-        lambda: convert_wrench(V, C, source="hybrid", target=wrong),
-        lambda: convert_jacobian(V[:, None], C, source=wrong, target="hybrid"),
-    ):
-        with pytest.raises(UnknownRepresentationError, match=listed):
-            call()
-
-
-@pytest.mark.parametrize(("convert", "wrong", "valid"), [
-    (convert_twist, np.zeros(5), r"V has shape \(5,\); valid is \(..., 6\)"),
-    (convert_wrench, np.zeros((6, 1)), r"W has shape \(6, 1\); valid is \(..., 6\)"),
-    (convert_jacobian, np.zeros(6), r"J has shape \(6,\); valid is \(..., 6, n\)"),
-])  # fmt: skip
-def test_conversions_refuse_a_wrong_shape(convert, wrong, valid):
-    with pytest.raises(ArgumentError, match=valid):
-        convert(wrong, np.eye(4), source="hybrid", target="mixed")
-    with pytest.raises(ArgumentError, match=r"C.*\(3, 3\)"):
-        convert(np.zeros((6, 6)), np.eye(3), source="hybrid", target="mixed")
-    with pytest.raises(ArgumentError, match=r"Cd.*\(4,\)"):
-        twist_from_rate(np.eye(4), np.zeros(4), "hybrid")

@@ -59,6 +59,7 @@ def test_the_demonstration():
     assert "Traceback" not in done.stdout
 
 
+@pytest.mark.process
 def test_the_demonstration_refuses_what_is_no_robot_that_moves(tmp_path):
     stone = tmp_path / "stone.urdf"
     stone.write_text("<robot name='stone'><link name='stone'/></robot>", encoding="utf-8")

@@ -20,6 +20,7 @@ NODES = sorted(INTERFACES)
 CONFIG = Path(__file__).parents[2] / "config"
 
 
+@pytest.mark.process
 def test_the_tables_need_no_ros():
     code = (
         "import sys; from mbs_dynamics.ros.entry_points import *;"

@@ -124,7 +124,11 @@ def test_separators_and_byte_order_marks(encoding, between, tmp_path):
         ("t,x,y,tau_a,tau_b", "", r"has no positions.*NAME=q_joint1\[deg\]"),
         ("t,q_a,q_b,tau_a [%],tau_b", "", "'tau_a .%.' is in '%'"),
         ("0,1,2,3,4", "", "has no header"),
-        ("t,q_a,q_b,tau_a,tau_b", "0.2,1,2,1,2\n", "t does not increase in 1 rows, such as 0.59 s"),
+        (
+            "t,q_a,q_b,tau_a,tau_b",
+            "0.2,1,2,1,2\n",
+            "'t' does not increase in 1 rows, such as 0.59 s",
+        ),
     ],
 )
 def test_rejects_tables_by_column_and_line(head, end, said, tmp_path):

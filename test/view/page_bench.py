@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import threading
 import time
 from contextlib import contextmanager
@@ -15,31 +14,6 @@ from waiting import TIMEOUT
 
 pytest.importorskip("viser")
 pytest.importorskip("playwright")
-
-from playwright.sync_api import sync_playwright
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-WITHOUT_SCREEN = (
-    "--no-sandbox",
-    "--use-gl=angle",
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--hide-scrollbars",
-)
-
-
-@contextmanager
-def chromium():
-    """Start a headless browser, or skip the test where none is installed."""
-    command = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if command is None:
-        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=command, args=[*WITHOUT_SCREEN])
-        try:
-            yield started
-        finally:
-            started.close()
 
 
 @contextmanager

@@ -19,14 +19,14 @@ from page_bench import running
 from robots import robot
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import ArgumentError, BackendError
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.resources import robot_path
-from mbs_dynamics.view import server
 from mbs_dynamics.view.layers import LAYERS
 from mbs_dynamics.view.opening import open_page
 from mbs_dynamics.view.page import NO_COLLISIONS
 from mbs_dynamics.view.posing import Posing, limbs, postures, slider_ranges
+from mbs_dynamics.view.server import Server
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 MADE = "mbs.Model.from_urdf('arm7.urdf')"
@@ -51,9 +51,9 @@ def opened():
 @pytest.fixture(scope="module")
 def served():
     """Serve a page, and return its port."""
-    started = server.serve(0, "arm7")
-    yield started.get_port()
-    started.stop()
+    started = Server(0, "arm7")
+    yield started.port
+    started.close()
 
 
 def drawn(page, layer):
@@ -322,13 +322,6 @@ def test_only_pages_of_this_server_get_answers(served, host, origin, valid, upgr
     if not valid:
         assert re.search(r"refused: (Host|Origin) is ", answer.read().decode())
     connection.close()
-
-
-def test_a_viewer_that_cannot_check_requests_is_not_served(monkeypatch):
-    """As with a version of viser that starts its server otherwise."""
-    monkeypatch.setattr(server.viser, "ViserServer", lambda **options: None)
-    with pytest.raises(BackendError, match="viser"):
-        server.serve(0, "arm7")
 
 
 def test_a_taken_port_is_refused():

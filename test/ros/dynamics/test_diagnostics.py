@@ -47,7 +47,7 @@ def test_input_that_is_good_stale_rejected_inactive_or_without_velocities(
 ):
     statistics = InputStatistics(0.0)
     for k in range(50):
-        statistics.answered(0.2 * k, 0.2 * k, 0.2 * k, "")
+        statistics.answered(0.2 * k, 0.2 * k)
     for _ in range(rejected):
         statistics.rejected(Rejection("not_finite", "q is NaN"))
     report, joints = statistics.report(10.0), ("joint2", "joint3")

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,19 +16,21 @@ pytest.importorskip("playwright")
 import imageio.v3
 import numpy as np
 
+from docs import view_pictures
+from docs.browser import NAMES
+
 ROOT = Path(__file__).parents[2]
 
 
 def test_a_picture_shows_the_page(tmp_path, monkeypatch):
-    spec = importlib.util.spec_from_file_location("pictures", ROOT / "examples/view_pictures.py")
-    program = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(program)
-    if not any(map(shutil.which, program.BROWSERS)):
+    if not any(map(shutil.which, NAMES)):
         pytest.skip("no browser is installed")
-    monkeypatch.setattr(program, "DRAWN_MS", 1000)
+    monkeypatch.setattr(view_pictures, "DRAWN_MS", 1000)
     with ThreadPoolExecutor(1) as thread:  # other tests may have a browser open in this one
         thread.submit(
-            program.robot, lambda page, name: page.screenshot(path=tmp_path / f"{name}.png"), False
+            view_pictures.robot,
+            lambda page, name: page.screenshot(path=tmp_path / f"{name}.png"),
+            False,
         ).result()
     picture = imageio.v3.imread(tmp_path / "view_robot.png")[..., :3]
     committed = imageio.v3.imread(ROOT / "docs" / "figures" / "view_robot.png")[..., :3]

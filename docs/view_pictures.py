@@ -2,16 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of `mbs-dynamics view` in a headless browser: the pictures of docs/how_to/view.md.
 
-python examples/view_pictures.py [FOLDER]     writes view_*.png and view_film.gif there, by
-                                              default in docs/figures, and in dark mode in its
-                                              folder dark
+python -m docs.view_pictures [FOLDER]     writes view_*.png and view_film.gif there, by default in
+                                          docs/figures, and in dark mode in its folder dark
 
 Needs the extras `view` and `test` (playwright, example-robot-data), and Chromium or Chrome.
 """
 
 from __future__ import annotations
 
-import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -22,9 +20,9 @@ from typing import Any
 
 import imageio.v3
 import numpy as np
-from playwright.sync_api import sync_playwright
 
 import mbs_dynamics as mbs
+from docs.browser import chromium
 from mbs_dynamics.integrate import simulate
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
@@ -34,14 +32,6 @@ from mbs_dynamics.view.page import Source
 from mbs_dynamics.view.playback import Playback
 from mbs_dynamics.view.posing import Posing
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-WITHOUT_SCREEN = (
-    "--no-sandbox",
-    "--use-gl=angle",
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--hide-scrollbars",
-)
 SIZE = {"width": 1200, "height": 750}
 FRAMES_PER_SECOND = 10
 DRAWN_MS = 4000
@@ -67,16 +57,13 @@ def shown(opened: Opened, source: Source) -> Iterator[Any]:
     over = threading.Event()
     thread = threading.Thread(target=opened.page.run, args=(source, over.is_set))
     thread.start()
-    with sync_playwright() as playwright:
-        path = next(filter(None, map(shutil.which, BROWSERS)), None)
-        chromium = playwright.chromium.launch(executable_path=path, args=[*WITHOUT_SCREEN])
-        page = chromium.new_page(viewport=SIZE)
+    with chromium() as browser:
+        page = browser.new_page(viewport=SIZE)
         page.goto(opened.page.address)
         page.get_by_role("tab", name="Robot").wait_for()
         page.add_style_tag(content=".mantine-Notifications-root{display:none}")
         page.wait_for_timeout(DRAWN_MS)
         yield page
-        chromium.close()
     over.set()
     thread.join()
     opened.page.close()

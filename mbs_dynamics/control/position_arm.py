@@ -1,0 +1,99 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Gravity compensation for servos that take positions alone.
+
+A position servo is a spring: it sags by its torque over its stiffness. A goal that is ahead by as
+much makes it stand where it is wanted:
+
+    goal = q + (tau(q, qd, qdd) + d qd + c sign(qd)) / k + offset
+
+The torques are those of the wanted motion, not of the measured one, so that nothing is fed back and
+no goal can drift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+import mbs_dynamics as mbs
+from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
+from mbs_dynamics.model.coordinates import bounded, check_single
+from mbs_dynamics.model.model import Model
+
+STILL = 0.02
+"""Speed in rad/s or m/s at which 76 % of that share of the friction is compensated."""
+
+
+class PositionArm:
+    """Goals for an arm of position servos, so that it stands where it is wanted.
+
+    ``stiffness`` is that of the servos of all joints in N m/rad or N/m, by name, as
+    ``identify_servos`` finds it. So are ``damping`` in N m s/rad, ``friction`` in N m, and
+    ``offset``, the distance to the goal without torque, in rad; 0 for joints that they do not name.
+    ``friction_share`` of the friction is compensated while a joint is to move, less than all, so
+    that it does not run ahead. Goals lead wanted positions by at most ``most`` in rad or m, and by
+    what the effort limit of the joint takes, and are within its position limits.
+
+    Raises ArgumentError for invalid values, UnknownJointError for unknown joints.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        stiffness: Mapping[str, float],
+        *,
+        damping: Mapping[str, float] = {},
+        friction: Mapping[str, float] = {},
+        offset: Mapping[str, float] = {},
+        friction_share: float = 0.7,
+        most: float = 0.3,
+    ) -> None:
+        check_single(model.joints, "position servos", instead="a model with a fixed base")
+        without = [name for name in model.joint_names if name not in stiffness]
+        if without:
+            raise ArgumentError(f"stiffness must name all joints; {listed(without)} are missing")
+        share = checks.number("friction_share", friction_share)
+        if not 0.0 <= share <= 1.0:
+            raise ArgumentError(f"friction_share must be from 0 to 1; got {share:g}")
+        self.model = model
+        self._k = self._values("stiffness", stiffness)
+        if (self._k == 0.0).any():
+            raise ArgumentError(f"stiffness must be positive; got {checks.shown(self._k)}")
+        self._d = self._values("damping", damping)
+        self._c = share * self._values("friction", friction)
+        self._offset = self._values("offset", offset, signed=True)
+        self._most = np.minimum(checks.positive("most", most), model.effort_limits / self._k)
+        limited = bounded(model.lower, model.upper)
+        self._low = np.where(limited, model.lower, -np.inf)
+        self._high = np.where(limited, model.upper, np.inf)
+
+    def _values(self, what: str, given: Mapping[str, float], *, signed: bool = False) -> FloatArray:
+        """Return the values (n,) of all joints, 0 for those that are not named."""
+        checks.mapping(what, given, "joint")
+        names = list(self.model.joint_names)
+        UnknownJointError.check(list(given), names)
+        values = [given.get(name, 0.0) for name in names]
+        if signed:
+            return checks.numbers(what, values, (len(names),))
+        return checks.not_negative(what, values, (len(names),))
+
+    def goals(
+        self, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None
+    ) -> FloatArray:
+        """Return the goals (..., n) in rad or m for wanted positions (..., n).
+
+        ``qd`` and ``qdd`` (..., n) are the wanted rates and accelerations; zero by default. Raises
+        ArgumentError for wrong shapes and for values that are not finite.
+        """
+        x = checks.numbers("q", q, (self.model.n,), batch=True)
+        v = np.zeros_like(x) if qd is None else checks.numbers("qd", qd, x.shape)
+        a = np.zeros_like(x) if qdd is None else checks.numbers("qdd", qdd, x.shape)
+        tau = mbs.inverse_dynamics(self.model, x, v, a)
+        tau = tau + self._d * v + self._c * np.tanh(v / STILL)
+        ahead = np.clip(tau / self._k + self._offset, -self._most, self._most)
+        return np.asarray(np.clip(x + ahead, self._low, self._high))

@@ -1,0 +1,70 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Writes identified position servos: a YAML file, and the joints and actuators of an MJCF."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+
+from mbs_dynamics.errors import MbsError
+from mbs_dynamics.identification.servos import ServoIdentification
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.yaml_files import yaml_text
+
+HEAD = """\
+# Position servos that were identified: stiffness N m/rad, damping N m s/rad, friction N m,
+# inertia kg m^2, offset rad, delay s (N/m and so on for joints that slide).
+"""
+
+SHAPES = re.compile(r"<(visual|collision)\b.*?</\1>|<(visual|collision)\b[^>]*/>", re.DOTALL)
+COMPILER = '<mujoco><compiler fusestatic="false" balanceinertia="false"/></mujoco>'
+
+
+def servo_yaml(result: ServoIdentification) -> str:
+    """Return a YAML file of the servos by joint."""
+    fields = ("stiffness", "damping", "friction", "inertia", "offset", "delay")
+    servos = {
+        name: {field: float(f"{getattr(servo, field):.5g}") for field in fields}
+        for name, servo in result.servos.items()
+    }
+    return HEAD + yaml_text({"servos": servos})
+
+
+def servo_mjcf(urdf: str, model: Model, result: ServoIdentification) -> str:
+    """Return an MJCF of the text of a URDF, whose joints are moved by the identified servos.
+
+    It has no meshes. Raises MbsError without MuJoCo.
+    """
+    try:
+        import mujoco
+    except ImportError as error:
+        raise MbsError(f"MJCF needs MuJoCo ({error}): install the extra 'mjcf'") from error
+    text = re.sub(r"(<robot\b[^>]*>)", rf"\1{COMPILER}", SHAPES.sub("", urdf), count=1)
+    compiled = mujoco.MjModel.from_xml_string(text)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "arm.xml"
+        mujoco.mj_saveLastXML(str(path), compiled)
+        tree = ElementTree.parse(path)
+    root = tree.getroot()
+    actuators = ElementTree.SubElement(root, "actuator")
+    for joint in root.iter("joint"):
+        name = joint.get("name", "")
+        if name not in result.servos:
+            continue
+        servo = result.servos[name]
+        joint.set("armature", f"{servo.inertia:.6g}")
+        joint.set("damping", f"{servo.damping:.6g}")
+        joint.set("frictionloss", f"{servo.friction:.6g}")
+        joint.attrib.pop("actuatorfrcrange", None)
+        own = {"name": name, "joint": name, "kp": f"{servo.stiffness:.6g}"}
+        most = float(model.effort_limits[model.joint_names.index(name)])
+        if np.isfinite(most):
+            own["forcerange"] = f"{-most:g} {most:g}"
+        ElementTree.SubElement(actuators, "position", own)
+    ElementTree.indent(tree)
+    return ElementTree.tostring(root, encoding="unicode") + "\n"

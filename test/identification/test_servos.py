@@ -1,0 +1,254 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Position servos from goals and positions of an arm that MuJoCo simulates, as SO-101 reports them:
+50 times a second, with 4096 steps a turn."""
+
+import json
+import warnings
+from dataclasses import replace
+from functools import lru_cache
+
+import mujoco
+import numpy as np
+import pytest
+from mujoco_reference import mujoco_model
+
+import mbs_dynamics as mbs
+from mbs_dynamics.cli import main
+from mbs_dynamics.control import PositionArm
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.identification import identify_servos, servo_mjcf
+from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
+
+LINKS = {  # placement, axis, mass, centre of mass
+    "pan": ("0 0 0.06", "0 0 1", 0.1, "0 0.01 0.03"),
+    "lift": ("0 0 0.05", "0 1 0", 0.15, "0.01 0 0.06"),
+    "elbow": ("0 0 0.12", "0 1 0", 0.12, "0 0.005 0.07"),
+    "pitch": ("0 0 0.13", "0 1 0", 0.08, "0 0 0.03"),
+    "roll": ("0 0 0.06", "0 0 1", 0.06, "0.01 0 0.04"),
+}
+JOINTS = tuple(LINKS)
+STIFFNESS = np.array([18.0, 18.0, 14.0, 10.0, 8.0])
+DAMPING = np.array([0.6, 0.6, 0.5, 0.3, 0.2])
+FRICTION = np.array([0.05, 0.06, 0.05, 0.03, 0.02])
+ARMATURE = np.array([0.012, 0.012, 0.01, 0.008, 0.006])
+DELAY, PERIOD, STEP = 0.02, 0.02, 2.0 * np.pi / 4096
+LOAD, AT = 0.15, (0.02, 0.0, 0.08)
+
+
+def urdf(heavier=1.0):
+    text, parent = '<robot name="so"><link name="base"/>', "base"
+    for name, (xyz, axis, mass, com) in LINKS.items():
+        m = mass * heavier
+        text += (
+            f'<joint name="{name}" type="revolute"><origin xyz="{xyz}"/><axis xyz="{axis}"/>'
+            f'<parent link="{parent}"/><child link="{name}_link"/><limit lower="-1.9" upper="1.9" '
+            f'effort="3" velocity="6"/></joint><link name="{name}_link"><inertial><origin '
+            f'xyz="{com}"/><mass value="{m}"/><inertia ixx="{2e-3 * m}" iyy="{2e-3 * m}" '
+            f'izz="{5e-4 * m}" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        )
+        parent = f"{name}_link"
+    return text + "</robot>"
+
+
+@lru_cache
+def described(heavier=1.0):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return mbs.Model.from_urdf(urdf(heavier))
+
+
+def simulated(tmp_path, load=False):
+    """Return the arm in MuJoCo, with friction, motors and perhaps a load, which has a link."""
+    text = urdf()
+    if load:
+        xyz = " ".join(map(str, AT))
+        text = text.replace(
+            "</robot>",
+            '<joint name="grip" type="fixed"><parent link="roll_link"/><child link="load"/>'
+            f'<origin xyz="{xyz}"/></joint><link name="load"><inertial><mass value="{LOAD}"/>'
+            '<inertia ixx="1e-9" iyy="1e-9" izz="1e-9" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+            "</robot>",
+        )
+    path = tmp_path / "so.urdf"
+    path.write_text(text)
+    m = mujoco_model(path)
+    m.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+    m.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    m.dof_damping[:], m.dof_frictionloss[:], m.dof_armature[:] = DAMPING, FRICTION, ARMATURE
+    mujoco.mj_setConst(m, mujoco.MjData(m))
+    return m
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    return recorded(tmp_path_factory.mktemp("so"))
+
+
+@pytest.fixture(scope="module")
+def with_load(tmp_path_factory):
+    return recorded(tmp_path_factory.mktemp("so"), seed=1, load=True)
+
+
+def recorded(folder, seed=0, load=False):
+    """Return what the servos were told and reported in 30 s of motion."""
+    m, rng = simulated(folder, load), np.random.default_rng(seed)
+    d = mujoco.MjData(m)
+    f, phase, a = rng.uniform([[[0.1]], [[0.0]], [[0.1]]], [[[0.6]], [[6.28]], [[0.5]]], (3, 4, 5))
+
+    def goal(t):
+        return (a * np.sin(2.0 * np.pi * f * t + phase)).sum(axis=0) * min(1.0, max(0.0, t) / 2.0)
+
+    rows = []
+    for k in range(30_000):
+        t = 1e-3 * k
+        if k % 20 == 0:
+            rows.append([t, *(np.round(d.qpos / STEP) * STEP), *goal(t)])
+        told = goal(PERIOD * np.floor((t - DELAY) / PERIOD + 1e-9))
+        d.qfrc_applied[:] = np.clip(STIFFNESS * (told - d.qpos), -3.0, 3.0)
+        mujoco.mj_step(m, d)
+    rows = np.array(rows)
+    return TimeSeries(rows[:, 0], JOINTS, rows[:, 1:6], goal=rows[:, 6:], name="so.csv")
+
+
+def test_stiffness_and_friction_follow_from_goals_and_positions(recording):
+    result = identify_servos(described(), [recording])
+    for j, name in enumerate(JOINTS[:4]):
+        servo = result.servos[name]
+        assert servo.stiffness == pytest.approx(STIFFNESS[j], rel=0.03)
+        assert servo.friction == pytest.approx(FRICTION[j], rel=0.2)
+        # the goals are held for a period; what is left of the delay is damping over stiffness
+        lag = servo.delay + servo.damping / servo.stiffness
+        assert lag == pytest.approx(DELAY + PERIOD / 2 + DAMPING[j] / STIFFNESS[j], abs=0.005)
+        assert servo.error < 0.03
+    assert result.identification is None
+
+
+def test_a_stiffness_that_the_motion_does_not_show_is_named(recording):
+    result = identify_servos(described(), [recording])
+    assert result.servos["roll"].deviation > 0.1  # little gravity acts about it
+    assert any("roll" in note and "stiffness" in note for note in result.notes)
+
+
+def test_a_known_load_finds_the_true_masses(recording, with_load):
+    wrong = described(0.7)
+    result = identify_servos(wrong, [recording], with_load, link="roll_link", mass=LOAD, com=AT)
+    q = np.random.default_rng(0).uniform(-1.0, 1.0, (50, 5))
+    gravity = [mbs.gravity_torques(m, q)[:, 1:4]
+               for m in (described(), wrong, result.identification.model)]  # fmt: skip
+    before, after = (np.abs(g - gravity[0]).max() / np.abs(gravity[0]).max() for g in gravity[1:])
+    assert before > 0.25
+    assert after < 0.03
+    for j, name in enumerate(JOINTS[:4]):
+        assert result.servos[name].stiffness == pytest.approx(STIFFNESS[j], rel=0.04)
+
+
+def sag(model, goals):
+    """Return how far joints settle from where they are wanted, with the goals."""
+    d = mujoco.MjData(model)
+    for k in range(4000):
+        d.qfrc_applied[:] = np.clip(STIFFNESS * (goals * min(1.0, k / 2000) - d.qpos), -3.0, 3.0)
+        mujoco.mj_step(model, d)
+    return d.qpos.copy()
+
+
+def test_compensated_goals_end_the_sag_though_masses_are_wrong(recording, tmp_path):
+    wrong = described(0.85)  # so are the stiffnesses then, and goals need their ratio alone
+    arm = PositionArm(wrong, **identify_servos(wrong, [recording]).springs)
+    model, q = simulated(tmp_path), np.array([0.3, 0.8, 0.5, -0.4, 0.2])
+    assert np.abs(sag(model, q) - q).max() > 0.03
+    assert np.abs(sag(model, arm.goals(q)) - q).max() < 0.003
+
+
+def test_goals_stay_within_limits():
+    arm = PositionArm(described(), dict.fromkeys(JOINTS, 0.5), most=0.2)
+    q = np.tile([0.0, 1.85, 0.3, 0.0, 0.0], (3, 1))
+    goals = arm.goals(q)
+    assert goals.shape == (3, 5)
+    assert (goals <= 1.9).all()
+    assert np.abs(goals - q).max() <= 0.2
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"stiffness": {"pan": 1.0}}, "stiffness.*lift"),
+        ({"stiffness": dict.fromkeys(JOINTS, 0.0)}, "stiffness"),
+        ({"friction_share": 1.5}, "friction_share.*1.5"),
+        ({"damping": {"pan": -1.0}}, "damping"),
+        ({"offset": {"wrist": 0.1}}, "wrist"),
+    ],
+)
+def test_bad_servos_are_refused(given, said):
+    with pytest.raises((ArgumentError, mbs.UnknownJointError), match=said):
+        PositionArm(described(), **({"stiffness": dict.fromkeys(JOINTS, 9.0)} | given))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda s: replace(s, goal=np.tile(s.goal[:1], (len(s), 1))), "goal_pan.*changes by"),
+        (lambda s: replace(s, goal=s.goal * 180.0 / np.pi), "goal=.deg"),
+        (lambda s: replace(s, goal=100.0 * s.goal / 1.9), "goal_pan"),
+        (lambda s: replace(s, goal=np.roll(s.goal, 150, axis=0)), "pan"),
+        (lambda s: replace(s, goal=s.goal[:, ::-1]), "pan"),
+        (lambda s: replace(s, goal=None), "goal_<joint>"),
+        (lambda s: replace(s, q=0.0 * s.q, goal=0.0 * s.goal), "no joint moves"),
+    ],
+)
+def test_goals_that_are_not_those_of_the_servo_are_rejected(recording, change, said):
+    with pytest.raises(TimeSeriesError, match=said):
+        identify_servos(described(), [change(recording)])
+
+
+def test_servos_at_their_limits_are_rejected(recording):
+    weak = mbs.Model.from_urdf(urdf().replace('effort="3"', 'effort="0.3"'))
+    with pytest.raises(TimeSeriesError, match=r"saturated.*0\.3"):
+        identify_servos(weak, [recording])
+
+
+def test_the_command_writes_urdf_servos_and_mjcf(recording, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "arm.urdf").write_text(urdf())
+    recording.write("so.csv")
+    files = ["--out", "new.urdf", "--mjcf", "new.xml", "--json", "figures.json"]
+    assert main(["identify", "arm.urdf", "so.csv", *files]) == 0
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert figures["servos"]["lift"]["stiffness"] == pytest.approx(18.0, rel=0.03)
+    assert "stiffness" in (tmp_path / "new.yaml").read_text()
+    m = mujoco.MjModel.from_xml_path("new.xml")
+    np.testing.assert_allclose(m.actuator_gainprm[:4, 0], STIFFNESS[:4], rtol=0.03)
+    np.testing.assert_allclose(m.dof_frictionloss[:4], FRICTION[:4], rtol=0.2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert mbs.Model.from_urdf("new.urdf").joint("lift").friction == pytest.approx(
+            0.06, rel=0.2
+        )
+    assert "lift" in capsys.readouterr().out
+
+
+def test_an_mjcf_needs_no_meshes(recording):
+    text = servo_mjcf(urdf(), described(), identify_servos(described(), [recording]))
+    assert mujoco.MjModel.from_xml_string(text).nu == 5
+
+
+def test_actions_of_lerobot_are_goals(recording, tmp_path):
+    pytest.importorskip("pyarrow")
+    import pyarrow
+    from pyarrow import parquet
+
+    names = [f"{name}.pos" for name in JOINTS]
+    features = {key: {"names": names} for key in ("observation.state", "action")}
+    (tmp_path / "meta").mkdir()
+    (tmp_path / "meta" / "info.json").write_text(json.dumps({"fps": 50, "features": features}))
+    (tmp_path / "data").mkdir()
+    table = {
+        "observation.state": list(np.degrees(recording.q)),
+        "action": list(np.degrees(recording.goal)),
+        "frame_index": np.arange(len(recording)),
+        "episode_index": np.zeros(len(recording), dtype=int),
+    }
+    parquet.write_table(pyarrow.table(table), tmp_path / "data" / "episode.parquet")
+    series = TimeSeries.read(tmp_path, columns={"q": "[deg]"})
+    np.testing.assert_allclose(series.goal, recording.goal)
+    assert series.joints == JOINTS
