@@ -33,6 +33,7 @@ from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.joint_states import JointStateReader, Rejection, States
 from mbs_dynamics.control.laws import AnyLaw
+from mbs_dynamics.control.period.checks import GRAVITY
 from mbs_dynamics.control.period.evidence import GROWTH
 from mbs_dynamics.control.period.measurement import BACKWARDS, JUMP, NOT_FINITE
 from mbs_dynamics.control.period.sentences import problems
@@ -198,7 +199,7 @@ class GravityCompensator:
         s = arm.state_record
         latest = float(np.max(s.received[arm.joints]))
         began = max(s.since, min(latest, s.since + self._options["release"]))
-        doubted = bool(s.doubted) or s.doubt == 4.0
+        doubted = bool(s.doubted) or s.doubt == GRAVITY
         return not doubted and now - began <= LATEST_STATE
 
     # -- the robot ---------------------------------------------------------------------------------
