@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from bags import write_bag
 
 import mbs_dynamics as mbs
 from mbs_dynamics import yaml_files
@@ -33,10 +34,11 @@ WRITERS = {
     "excite --trajectory": (".yaml",),
     "retime": (".csv", ".npz", ".yaml", ".mcap"),
     "log": (".csv",),
+    "record": ("_sqlite3", "_mcap"),
 }
-"""Kinds of files that commands write."""
+"""Kinds of files that commands write, and bags that ROS records."""
 
-TORQUES = ("simulate", "log")
+TORQUES = ("simulate", "log", "record")
 """Writers whose files have torques; the others plan motions."""
 
 READERS = {
@@ -45,15 +47,16 @@ READERS = {
     "retime": ["retime", "arm7", "FILE", "--out", "OUT.npz", "--tolerance", "0.01"],
     "simulate": ["simulate", "arm7", "--duration", "0.2", "--torques", "FILE", "--out", "OUT.csv"],
     "validate": ["validate", "arm7", "FILE", "--gravity", "0", "0", "0"],
+    "identify": ["identify", "arm7", "FILE", "--gravity", "0", "0", "0", "--force"],
 }
-NEED_TORQUES = ("simulate", "validate")
+NEED_TORQUES = ("simulate", "validate", "identify")
 NEEDS = {"plot": "matplotlib", "view": "viser"}
 PAIRS = [
     pytest.param(f"{writer}{kind}", reader, marks=pytest.mark.slow if slow else ())
     for writer, kinds in WRITERS.items()
     for kind in kinds
     for reader in READERS
-    for slow in (reader in ("view", "validate") and kind != ".csv",)
+    for slow in (reader in ("view", "validate", "identify") and kind != ".csv",)
 ]
 
 
@@ -93,6 +96,8 @@ def written(tmp_path_factory):
         for t, *states in zip(swing.t, swing.q, swing.qd, swing.tau, strict=True):
             frames = [Frame(k, t, *each) for k, each in enumerate(zip(*states, strict=True))]
             log.write(t, range(7), [x.tolist() for x in states], frames, [])
+    for kind in WRITERS["record"]:
+        write_bag(folder / f"record{kind}", swing, kind[1:])
     return folder
 
 
@@ -113,7 +118,7 @@ def test_what_a_command_writes_every_other_command_reads(file, reader, written, 
         assert not list(tmp_path.iterdir())
     else:
         assert (code, said.err.count("Traceback")) == (0, 0), said.err
-        assert reader == "validate" or list(tmp_path.iterdir())
+        assert reader in ("validate", "identify") or list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("kind", WRITERS["retime"])

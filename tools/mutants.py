@@ -59,7 +59,7 @@ MUTANTS = [
 
 def passes(copy: Path, tests: str) -> bool:
     """Return whether tests pass in the copy."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--unit"]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
     done = subprocess.run(
         [*command, *tests.split()], cwd=copy, capture_output=True, text=True, check=False
     )

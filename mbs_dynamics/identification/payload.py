@@ -26,7 +26,7 @@ from mbs_dynamics.identification.identify import (
     identify,
 )
 from mbs_dynamics.identification.still_payload import LIGHTEST, deviations, to_body
-from mbs_dynamics.identification.torque_checks import ADVICE, LACKING
+from mbs_dynamics.identification.torque_checks import ADVICE, LACKING, weight_share
 from mbs_dynamics.identification.torque_model import Equations, TorqueModel, stacked
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model
@@ -123,12 +123,9 @@ def _check_weight(recording: TimeSeries, X: FloatArray, rest: FloatArray, g: Flo
     fitted. An estimate of the load replaces the missing weight otherwise.
     """
     size = np.maximum(rest.std(axis=0), 1e-300)
-    columns = np.concatenate([X, g[..., None]], axis=-1) / size[:, None]
-    columns = columns.reshape(-1, columns.shape[-1])
-    lengths = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
-    right = (rest / size).ravel()
-    fit = np.linalg.lstsq(columns / lengths, right, rcond=1e-9)[0]
-    share = 1.0 + float(fit[-1] / lengths[-1])
+    columns = (X / size[:, None]).reshape(-1, X.shape[-1])
+    seen = weight_share(columns, (rest / size).ravel(), (g / size).ravel())
+    share = 1.0 if seen is None else 1.0 + seen[0]
     if abs(share) < LACKING:
         raise recording.error(
             f"only {100.0 * share:.0f} % of the described weight of the arm is "

@@ -8,7 +8,6 @@ pose is approached from both sides, friction cancels in the mean.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -29,7 +28,12 @@ from mbs_dynamics.identification.identify import (
     relative_error,
 )
 from mbs_dynamics.identification.preparation import recorded
-from mbs_dynamics.identification.torque_checks import LACKING, Torques, check_torques
+from mbs_dynamics.identification.torque_checks import (
+    LACKING,
+    Torques,
+    check_torques,
+    weight_share,
+)
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel
 from mbs_dynamics.model.coordinates import at_limits
 from mbs_dynamics.model.model import Model
@@ -44,9 +48,6 @@ FEWEST = 3
 
 MANY = 50
 """Number of samples from which on they may be a motion."""
-
-NOT_OF_LOAD = 0.02
-"""Share of the gravity torques that no load explains, from which on they are told from a load."""
 
 CERTAIN = 3.0
 """Number of standard errors by which a share of the weight must be small."""
@@ -151,19 +152,11 @@ def _check_weight(name: str, torque_model: TorqueModel, equations: Equations) ->
     for tool in tools(torque_model.model):
         body = torque_model.model.frames[tool].body
         load = equations.A[..., 10 * body : 10 * body + 4].reshape(len(tau), -1)
-        columns = np.column_stack([load, offsets])
-        both = np.column_stack([g, tau])
-        rest, left = (both - columns @ np.linalg.lstsq(columns, both, rcond=1e-9)[0]).T
-        freedom = len(tau) - columns.shape[1] - 1
-        if freedom <= 0 or np.linalg.norm(rest) < NOT_OF_LOAD * np.linalg.norm(g):
-            continue  # such an arm is a load itself
-        size = float(rest @ rest)
-        share = float(left @ rest) / size
-        error = float(np.linalg.norm(left - share * rest)) / math.sqrt(freedom * size)
-        if abs(share) + CERTAIN * error < LACKING:
+        seen = weight_share(np.column_stack([load, offsets]), tau, g)
+        if seen is not None and abs(seen[0]) + CERTAIN * seen[1] < LACKING:
             raise TimeSeriesError(
                 f"{name}: a load on {tool!r} alone explains the "
-                f"torques; only {100.0 * share:.0f} % of the described weight of the arm is in "
+                f"torques; only {100.0 * seen[0]:.0f} % of the described weight of the arm is in "
                 "them. This driver subtracts gravity, so that masses cannot be identified"
             )
 

@@ -40,6 +40,9 @@ LACKING, SMALL, NOTHING = 0.25, 0.7, 0.1
 """Shares of the gravity torques of the description: below the first torques are without gravity,
 below the second they are small, and below the third there are none of them."""
 
+NOT_OF_LOAD = 0.02
+"""Share of the gravity torques that no load explains, from which on they are told from a load."""
+
 FREE = 0.1
 """Share of the gravity torques of a joint below which what is left of its torques is nothing."""
 
@@ -104,12 +107,12 @@ class Torques:
 
     def part(self, rows: Any, joints: Sequence[int]) -> Torques:
         """Return the torques of some samples and joints."""
-        measured, described, gravity, own, masses = (
-            None if x is None else x[rows][:, joints]
-            for x in (self.measured, self.described, self.gravity, self.own, self.masses)
+        measured, described, gravity = (
+            x[rows][:, joints] for x in (self.measured, self.described, self.gravity)
         )
-        names = ([each[j] for j in joints] for each in (self.joints, self.columns))
-        return Torques(*names, measured, described, gravity, own, masses)  # type: ignore[arg-type]
+        own, masses = (None if x is None else x[rows][:, joints] for x in (self.own, self.masses))
+        names, columns = ([each[j] for j in joints] for each in (self.joints, self.columns))
+        return Torques(names, columns, measured, described, gravity, own, masses)
 
     def driven(self) -> Torques:
         """Return at most SAMPLES samples of the joints that do not swing freely, evenly spread."""
@@ -395,6 +398,23 @@ def check_unit(name: str, declared: Torques, other: Torques, unit: str) -> None:
             f"{name}: the torques do not belong to the positions as declared. They would if these "
             f"are {unit}"
         )
+
+
+def weight_share(columns: FloatArray, tau: FloatArray, g: FloatArray) -> tuple[float, float] | None:
+    """Return the share of gravity torques g (m,) in torques tau (m,), and its standard error.
+
+    ``columns`` (m, p), such as those of a load, are fitted beside them. None where these explain
+    the gravity torques as well, as those of an arm that is a load itself.
+    """
+    columns = _scaled(columns)
+    both = np.column_stack([g, tau])
+    rest, left = (both - columns @ np.linalg.lstsq(columns, both, rcond=1e-9)[0]).T
+    freedom = len(tau) - columns.shape[1] - 1
+    if freedom <= 0 or np.linalg.norm(rest) < NOT_OF_LOAD * np.linalg.norm(g):
+        return None
+    size = float(rest @ rest)
+    share = float(left @ rest) / size
+    return share, float(np.linalg.norm(left - share * rest)) / float(np.sqrt(freedom * size))
 
 
 class _Fit(NamedTuple):

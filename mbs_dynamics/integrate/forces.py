@@ -29,7 +29,6 @@ from mbs_dynamics.compiler import less, select
 from mbs_dynamics.errors import ArgumentError, SimulationError
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.coordinates import with_singles
-from mbs_dynamics.model.friction import friction_bound
 from mbs_dynamics.model.model import Model
 
 Law = Callable[..., ArrayLike]
@@ -133,9 +132,6 @@ def finite(x: FloatArray) -> bool:
 FRICTION_SPEED = 0.01
 """Speed s in rad/s or m/s within which :meth:`JointForces.resistance` is smooth, by default."""
 
-STRIBECK_SPEED = 0.05
-"""Speed in rad/s or m/s at which static friction has fallen halfway to Coulomb's, by default."""
-
 STOP_TIME = 0.01
 """Time constant in s of the joint stops, by default."""
 
@@ -158,24 +154,14 @@ class JointForces:
     """Stiffness k of the stops, N m/rad or N/m."""
     stop_damping: FloatArray
     """Damping c of the stops, N m s/rad or N s/m."""
-    stribeck: FloatArray | None = None
-    """Share by which static friction exceeds Coulomb friction; None means zero."""
-    stribeck_speed: FloatArray | None = None
-    """Speed at which half of that share is left, rad/s or m/s; positive."""
-    load_friction: FloatArray | None = None
-    """Friction over the torque of gravity and wrenches; None means zero."""
 
     def __post_init__(self) -> None:
-        unstated = {"stribeck": 0.0, "stribeck_speed": STRIBECK_SPEED, "load_friction": 0.0}
-        for name, number in unstated.items():
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, np.full(np.shape(self.friction), number))
         sizes = {np.shape(getattr(self, field.name)) for field in fields(self)}
         if len(sizes) != 1 or len(next(iter(sizes))) != 1:
             raise ArgumentError(f"the arrays of JointForces must be (n,) each; got {sizes}")
         for field in fields(self):
             value: FloatArray = np.array(getattr(self, field.name), dtype=float)
-            positive = field.name.endswith("_speed")
+            positive = field.name == "friction_speed"
             bound = field.name in ("lower", "upper")
             low = value.min(initial=1.0)
             wrong = np.isnan(value).any() if bound else not np.isfinite(value).all() or low < 0.0
@@ -198,16 +184,13 @@ class JointForces:
         damping: ArrayLike | None = None,
         friction: ArrayLike | None = None,
         friction_speed: ArrayLike = FRICTION_SPEED,
-        stribeck: ArrayLike | None = None,
-        stribeck_speed: ArrayLike = STRIBECK_SPEED,
-        load_friction: ArrayLike | None = None,
         stops: bool = False,
         stop_time: float = STOP_TIME,
     ) -> JointForces:
         """Return the joint forces of a model; by default those of its description.
 
         All are numbers or arrays (n,); None selects damping and friction of the description, mimic
-        joints included, and no dependence on speed and load. ``stops`` adds stops at the position
+        joints included. ``stops`` adds stops at the position
         limits, as springs with critical damping: k = M_jj / T^2, c = 2 M_jj / T with T =
         ``stop_time`` and the inertia M_jj at the motor in the middle of the range. Raises
         ArgumentError for a wrong shape or type, negative values, or a time that is not positive.
@@ -227,32 +210,24 @@ class JointForces:
             upper,
             inertia / time**2,
             2.0 * inertia / time,
-            _each(model, "stribeck", 0.0 if stribeck is None else stribeck),
-            _each(model, "stribeck_speed", stribeck_speed),
-            _each(model, "load_friction", 0.0 if load_friction is None else load_friction),
         )
 
-    def resistance(self, qd: FloatArray, torque: ArrayLike = 0.0) -> FloatArray:
+    def resistance(self, qd: FloatArray) -> FloatArray:
         """Return the torques (..., n) of damping and friction at rates qd (..., n), without stops.
 
-        They are zero at rest, where friction is indeterminate. ``torque`` (..., n) is that of
-        gravity and wrenches.
+        They are zero at rest, where friction is indeterminate.
         """
-        law = self.friction, self.stribeck, self.stribeck_speed, self.load_friction
-        bound = friction_bound(*law, qd, np.abs(torque))
-        return np.asarray(-(self.damping * qd + bound * np.tanh(qd / self.friction_speed)))
+        return np.asarray(-(self.damping * qd + self.friction * np.tanh(qd / self.friction_speed)))
 
     @property
     def features(self) -> Features:
         """Which forces are nonzero."""
         bounded = np.isfinite(self.lower).any() or np.isfinite(self.upper).any()
-        loaded = bool(np.any(self.load_friction))
-        friction = loaded or bool(self.friction.any())
-        return Features(bool(self.damping.any()), friction, bool(bounded), loaded)
+        return Features(bool(self.damping.any()), bool(self.friction.any()), bool(bounded))
 
     @property
     def table(self) -> FloatArray:
-        """(10, n) all parameters, in the order of the fields: an input of the kernels."""
+        """(7, n) all parameters, in the order of the fields: an input of the kernels."""
         return np.array([getattr(self, field.name) for field in fields(self)])
 
 
@@ -262,8 +237,6 @@ class Features(NamedTuple):
     damping: bool = False
     friction: bool = False
     stops: bool = False
-    load: bool = False
-    """Whether friction depends on the load."""
 
 
 def check_forces(forces: JointForces | None, model: Model) -> None:

@@ -6,12 +6,12 @@ Friction is set-valued: at the end of a step its torques r obey
 
     v_i > 0: r_i = -F_i,    v_i < 0: r_i = F_i,    v_i = 0: |r_i| <= F_i
 
-in all joints at once, with the bounds F of :func:`mbs_dynamics.model.friction.friction_bound` at
-the begin of the step. Each joint is assigned a direction: 1 or -1 if it slides, 0 if it stands. A
-joint that stands gets an armature that is large enough to hold it; the torque that this takes is r.
-The directions begin with those of the rates, and are projected onto the law: a joint that would
-slide against its direction stands, one that is held by more than F slides. A fixed number of
-projections, each with one solution of the equations of motion, is part of the step.
+in all joints at once, with the Coulomb friction F of each. Each joint is assigned a direction: 1
+or -1 if it slides, 0 if it stands. A joint that stands gets an armature that is large enough to
+hold it; the torque that this takes is r. The directions begin with those of the rates, and are
+projected onto the law: a joint that would slide against its direction stands, one that is held by
+more than F slides. A fixed number of projections, each with one solution of the equations of
+motion, is part of the step.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ HOLD = 1e10
 SLACK = 1e-9
 """Relative tolerance on the bounds of friction."""
 
-PROJECTIONS = 8
-"""Projections of the directions in a step."""
+PROJECTIONS, FEW, LARGE = 8, 1, 32
+"""Projections of the directions in a step; and of models with more than so many joints, whose
+equations are long. Directions that do not fit yet dissipate energy as well, for one step."""
 
 
 class Friction(NamedTuple):
@@ -39,7 +40,7 @@ class Friction(NamedTuple):
     signs: Array
     """Directions of the joints, 0 for those that stand."""
     bound: Array
-    """Largest torques at its begin."""
+    """Largest torques of friction."""
     inertia: Array
     """Inertia that each joint moves in the reference configuration."""
     h: Any

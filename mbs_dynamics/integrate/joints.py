@@ -183,7 +183,7 @@ def simulate(
     stop: EventFunction | None = None,
     rtol: float = 1e-8,
     atol: float = 1e-8,
-    solver: str = "articulated_body",
+    solver: str = "auto",
     progress: bool | None = None,
     backend: str | None = None,
 ) -> Motion:

@@ -4,8 +4,7 @@
 
 A scheme works on arrays of its own, into which it packs the states that laws and events receive.
 Drives that are no laws are held over each step. A law is evaluated once per step
-(:class:`FixedStep`, :class:`ImplicitMidpoint`) or at every stage (:class:`ExplicitRungeKutta`,
-:class:`Adaptive`).
+(:class:`FixedStep`, :class:`ImplicitMidpoint`) or at every stage (:class:`Adaptive`).
 """
 
 # ruff: noqa: D102 (methods are described once, in the base class)
@@ -56,7 +55,7 @@ class Problem(NamedTuple):
     start: Arrays
     """The first q and qd, or a batch of them."""
     backend: str | None
-    solver: str = "articulated_body"
+    solver: str = "auto"
     """Method of :func:`mbs_dynamics.forward_dynamics`, where the whole step is no kernel."""
 
     @property

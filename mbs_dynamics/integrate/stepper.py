@@ -24,7 +24,7 @@ rk4                  the classical Runge-Kutta scheme, with M and f of     4    
 The sum q + u is :func:`mbs_dynamics.displaced`, and rk4 of Munthe-Kaas: see
 :mod:`mbs_dynamics.integrate.charts`.
 
-While stops act, or friction depends on speed or load, rk4 is of order 1. While joints slide under
+While stops act, rk4 is of order 1. While joints slide under
 Coulomb friction its order is 4; where they start, stop or reverse, an error of h^2 remains. Viscous
 damping acts at each stage, so that the order remains 4, if the step resolves it; else it acts
 between the middle and the end of the step, so that rates decay without a change of sign.
@@ -41,6 +41,7 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
 from mbs_dynamics.algorithms import displaced, inverse_mass_matrix, mass_matrix
+from mbs_dynamics.algorithms.factorization import factorize, solve
 from mbs_dynamics.algorithms.forward_dynamics import accelerations_of
 from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
 from mbs_dynamics.algorithms.newton_euler import Loads, newton_euler
@@ -59,11 +60,10 @@ from mbs_dynamics.integrate.forces import (
     stop_forces,
     weight_of_end,
 )
-from mbs_dynamics.integrate.friction import PROJECTIONS, Friction
+from mbs_dynamics.integrate.friction import FEW, LARGE, PROJECTIONS, Friction
 from mbs_dynamics.integrate.runge_kutta import CLASSICAL, runge_kutta_step
 from mbs_dynamics.lie.arrays import Array
 from mbs_dynamics.model.compiled import compiled, variables
-from mbs_dynamics.model.friction import friction_bound
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.representation import BodyFixed, checked, convert_wrench
 from mbs_dynamics.representation.tree import Tree
@@ -89,21 +89,28 @@ class Step:
         """Find the dry friction of a step of h from q, v, with these forces of the joints."""
         if not self.features.friction:
             return
-        signs = select(less(0.0, v), 1.0, select(less(v, 0.0), -1.0, 0.0))
-        self.friction = Friction(v, signs, self._friction_bound(q, v), self._inertia(), h)
-        for _ in range(PROJECTIONS):
-            ahead = v + h * self.acceleration(q, v, forces)
-            self.friction = self.friction.projected(ahead)
-
-    def _friction_bound(self, q: Array, v: Array) -> Array:
-        """Return the largest torques (n,) of dry friction."""
         assert self.joints is not None
-        torque: Any = 0.0
-        if self.features.load:
-            torque = static_torques(self.model, q, self.wrenches_at(q), self.algorithm)
-            torque = select(less(torque, 0.0), -1.0 * torque, torque)
-        stribeck, speed, load = self.joints[7:]
-        return np.asarray(friction_bound(self.joints[1], stribeck, speed, load, v, torque))
+        signs = select(less(0.0, v), 1.0, select(less(v, 0.0), -1.0, 0.0))
+        friction = Friction(v, signs, self.joints[1], self._inertia(), h)
+        model, wrenches = self.model, Loads(self.wrenches)
+        M = np.asarray(mass_matrix(model, q, representation="body_fixed"))
+        bias = newton_euler(model, q, v, np.zeros(model.n), "body_fixed", wrenches)
+        tau, armature = self.actuation(v, forces)
+        for _ in range(PROJECTIONS if model.n <= LARGE else FEW):
+            factors = factorize(model, M + np.diag(armature + friction.hold))
+            ahead = v + h * solve(*factors, tau - bias + friction.torque)
+            friction = friction.projected(ahead)
+        self.friction = friction
+
+    def actuation(self, v: Array, forces: Forces) -> tuple[Array, Array]:
+        """Return the torques of motors and joints (n,) without friction, and their armature."""
+        tau, armature = self.effort, np.zeros(self.model.n)
+        damping, implicit = forces
+        if damping is not None:
+            tau = tau - damping * v
+        if implicit is not None:
+            tau, armature = tau - implicit[0], implicit[1]
+        return tau, armature
 
     def _inertia(self) -> Array:
         """Return the inertia (n,) that each joint moves in the reference configuration."""
@@ -115,18 +122,12 @@ class Step:
 
     def acceleration(self, q: Array, v: Array, forces: Forces = (None, None)) -> Array:
         """Return qdd (n,) under motors, wrenches, gravity and the forces of the joints."""
-        tau, armature = self.effort, None
-        damping, implicit = forces
-        if damping is not None:
-            tau = tau - damping * v
-        if implicit is not None:
-            tau, armature = tau - implicit[0], implicit[1]
+        tau, armature = self.actuation(v, forces)
         if self.friction is not None:
-            hold = self.friction.hold
-            tau = tau + self.friction.torque
-            armature = hold if armature is None else armature + hold
+            tau, armature = tau + self.friction.torque, armature + self.friction.hold
         loads = Loads(self.wrenches_at(q))
-        return accelerations_of(self.model, q, v, tau, loads, self.solver, self.algorithm, armature)
+        added = None if forces[1] is None and self.friction is None else armature
+        return accelerations_of(self.model, q, v, tau, loads, self.solver, self.algorithm, added)
 
     def velocity(self, v: Array) -> Array:
         """Return the rate of q for the rates v of a stage."""
@@ -160,12 +161,10 @@ class Step:
         return damping - later, implicit_forces(stops, later, weight, v, h)
 
 
-def static_torques(
-    model: Tree, q: Array, wrenches: Array | None, algorithm: str = "body_fixed"
-) -> Array:
+def static_torques(model: Tree, q: Array, wrenches: Array | None) -> Array:
     """Return the torques (n,) that hold a model at rest under gravity and wrenches."""
     rest = np.zeros(model.n)
-    return newton_euler(model, q, rest, rest, algorithm, Loads(wrenches))
+    return newton_euler(model, q, rest, rest, "body_fixed", Loads(wrenches))
 
 
 def steps_per_decay(model: Tree, q: Array, damping: Array, h: Any) -> Array:
@@ -209,7 +208,7 @@ def inputs_of_step(model: Model, features: Features, wrenches: bool) -> dict[str
     if wrenches:
         shapes["wrenches"] = (model.nb, 6)
     if any(features):
-        shapes["joints"] = (10, model.n)
+        shapes["joints"] = (7, model.n)
     return shapes
 
 

@@ -194,8 +194,8 @@ class DescribedSettings(DescriptionSettings, RobotSettings):
 
 
 @dataclass(frozen=True)
-class SensedSettings(DescribedSettings):
-    """Parameters of a node that publishes results of measurements under gravity."""
+class GravitySettings(Settings):
+    """Parameters of a node that publishes results under gravity."""
 
     gravity: tuple[float, float, float] = parameter(
         (0.0, 0.0, -9.81),
@@ -203,13 +203,6 @@ class SensedSettings(DescribedSettings):
         "latest setting wins.",
         unit="m/s^2",
         constraints=f"Three finite numbers, a length of at most {LARGEST_GRAVITY:g}.",
-    )
-    stale_timeout: float = parameter(
-        0.5,
-        "Time without valid messages after which input counts as stale and is not used.",
-        unit="s",
-        low=0.001,
-        high=3600.0,
     )
 
     def __post_init__(self) -> None:

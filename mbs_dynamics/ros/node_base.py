@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -88,6 +89,8 @@ class BaseNode(Node):
         """The latest answer of a service."""
         self._logged: dict[str, float] = {}
         """Time of the latest log line by kind."""
+        self._reminded: dict[str, str] = {}
+        """The latest reminder by kind."""
         self._refusals: dict[str, str] = {}
         """Why the latest payload, gravity and so on was refused, until one is accepted."""
         self._settings: Any = parameters.declare(self, self.interface.settings)
@@ -278,11 +281,13 @@ class BaseNode(Node):
     def _remind(self, kind: str, missing: str) -> None:
         """Log missing input, at once and then every ten seconds; empty if nothing is missing.
 
-        To be called once a second.
+        To be called once a second. Other numbers in the text are no news.
         """
-        if not missing:
-            self._logged.pop(kind, None)
-        elif self._is_due(kind, REMINDER_PERIOD):
+        plain = re.sub(r"\d[\d.]*", "#", missing)
+        if not missing or plain != self._reminded.get(kind):
+            self._logged.pop(f"missing {kind}", None)
+        self._reminded[kind] = plain
+        if missing and self._is_due(f"missing {kind}", REMINDER_PERIOD):
             self.get_logger().warning(shortened(missing, LONGEST_MESSAGE))
 
     def _remind_of_clock(self, publishes: bool = False) -> None:

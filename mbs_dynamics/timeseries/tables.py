@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +15,8 @@ from mbs_dynamics.errors import quoted, shortened
 from mbs_dynamics.timeseries.columns import column_name, parsed
 from mbs_dynamics.timeseries.series import KINDS, TimeSeries, TimeSeriesError
 
-SEPARATORS = ",;\t "
-"""Separators of the cells of a table; all but the comma allow decimal commas."""
+SEPARATORS = ",;\t"
+"""Separators of the cells of a table beside blanks; all but the comma allow decimal commas."""
 
 MISSING = ("", "nan", "na", "n/a", "null", "none")
 """Cells without a number, in lower case."""
@@ -77,32 +75,23 @@ def read_csv(path: Path) -> Columns:
     the line.
     """
     try:
-        data = path.read_bytes()
-        wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # of PowerShell
-        text = data.decode("utf-16" if wide else "utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise TimeSeriesError(f"{path}: cannot be read as text in UTF-8: {error}") from error
     lines = [(k, line.strip(" ")) for k, line in enumerate(text.splitlines(), 1) if line.strip()]
-    body = lines[:1] + [(k, line) for k, line in lines[1:] if not line.startswith("#")]
-    if len(body) < 2:
+    lines = lines[:1] + [(k, line) for k, line in lines[1:] if not line.startswith("#")]
+    if len(lines) < 2:
         raise TimeSeriesError(f"{path}: has no header, or no lines of numbers")
-    header = body[0][1].lstrip("# ")
-    outside = "".join(header.split('"')[::2])
-    separator = max(SEPARATORS[:3], key=outside.count)
-    separator = separator if separator in outside else " "
-    body[0] = (body[0][0], header)
+    header = lines[0][1].lstrip("# ")
+    separator = max(SEPARATORS, key=header.count)
+    separator = separator if separator in header else " "
+    body = [header, *(line for _, line in lines[1:])]
     try:
-        rows = [
-            [cell.strip() for cell in row]
-            for row in csv.reader(
-                (line for _, line in body), delimiter=separator, skipinitialspace=True, strict=True
-            )
-        ]
+        table_rows = csv.reader(body, delimiter=separator, skipinitialspace=True, strict=True)
+        rows = [[cell.strip() for cell in row] for row in table_rows]
     except csv.Error as error:
         raise TimeSeriesError(f"{path}: is no table: {error}") from error
-    if len(rows) != len(body):
-        raise TimeSeriesError(f"{path}: has cells of several lines")
-    names, numbers = rows[0], [k for k, _ in body[1:]]
+    names, numbers = rows[0], [k for k, _ in lines[1:]]
     if names and not names[-1]:  # a separator ends each line
         names.pop()
     for name in names:
@@ -110,6 +99,8 @@ def read_csv(path: Path) -> Columns:
             raise TimeSeriesError(f"{path}: the header has {quoted(name)} twice")
     if all(_is_number(name) for name in names):
         raise TimeSeriesError(f"{path}: has no header; its first line is {shortened(header)!r}")
+    if len(rows) != len(lines):
+        raise TimeSeriesError(f"{path}: has cells of several lines")
     for number, row in zip(numbers, rows[1:], strict=True):
         while len(row) > len(names) and not row[-1]:
             row.pop()
@@ -141,10 +132,9 @@ def read_npz(path: Path) -> Columns:
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, MemoryError) as error:
-        raise TimeSeriesError(f"{path}: is no .npz file of arrays: {error}") from error
-    except Exception as error:  # zlib and NumPy raise others on damaged bytes
-        raise TimeSeriesError(f"{path}: is damaged: {shortened(str(error))}") from error
+    except Exception as error:  # zipfile, zlib and NumPy raise many on damaged bytes
+        text = shortened(str(error))
+        raise TimeSeriesError(f"{path}: is no .npz file of arrays: {text}") from error
     given = [arrays.pop(name) for name in ("joints", "joint_names") if name in arrays]
     joints = [str(name) for name in np.ravel(given[0])] if given else []
     other = arrays.pop("positions", None)
@@ -159,8 +149,6 @@ def read_npz(path: Path) -> Columns:
     for name, array in arrays.items():
         if array.dtype.kind not in "fiu":
             continue
-        if array.ndim == 2 and 1 in array.shape and not joints:
-            array = array.ravel()  # MATLAB has no arrays with one axis
         if array.ndim == 1 and len(array) == count:
             values[name] = array
         elif array.ndim == 2 and len(array) == count:

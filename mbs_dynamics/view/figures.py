@@ -14,7 +14,7 @@ import numpy as np
 
 from mbs_dynamics.algorithms import forward_kinematics
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.colours import BLUE, CURVES, GREY
+from mbs_dynamics.colours import BLUE, CURVES
 from mbs_dynamics.errors import ArgumentError, BackendError
 from mbs_dynamics.integrate import Event
 from mbs_dynamics.model.body import GROUND
@@ -30,12 +30,6 @@ ANIMATIONS = (".gif",)
 """Kinds of files of animations."""
 
 FRAMES_PER_SECOND = 25
-
-MOST = 99.5
-"""Percentile of the values of a panel that its scale shows in any case, and their complement."""
-
-SPIKE = 3.0
-"""Values that make the scale of a panel larger than that by this factor are cut off."""
 
 
 def _pyplot() -> Any:
@@ -84,8 +78,8 @@ def write_figure(
 ) -> None:
     """Write a figure of positions, rates, torques and energies over time: .png, .svg or .pdf.
 
-    What the data do not contain has no panel. Short peaks are cut off and stated; events are
-    vertical lines. Raises ArgumentError for another kind of file, BackendError without matplotlib.
+    What the data do not contain has no panel. Events are vertical
+    lines. Raises ArgumentError for another kind of file, BackendError without matplotlib.
     """
     target, plt, panels = _checked(path, FIGURES), _pyplot(), panels_of(series)
     rows, columns = math.ceil(len(panels) / 2), min(len(panels), 2)
@@ -104,7 +98,6 @@ def write_figure(
             legends.setdefault(names, lines)
         else:
             axes.legend(lines, names, fontsize=7)
-        _cut(axes)
     for axes in grid.flat[len(panels) :]:
         axes.remove()
     for (names, lines), what in zip(legends.items(), ("positions", "rates"), strict=False):
@@ -123,19 +116,6 @@ def write_figure(
     figure.suptitle(", ".join(filter(None, (title, series.name))))
     figure.savefig(target, dpi=120)
     plt.close(figure)
-
-
-def _cut(axes: Any) -> None:
-    """Cut off peaks that would set the scale of a panel, and state the largest."""
-    values = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in axes.lines])
-    values = values[np.isfinite(values)]
-    if not len(values):
-        return
-    low, high = np.percentile(values, [100.0 - MOST, MOST])
-    span, extreme = high - low, values[np.argmax(np.abs(values))]
-    if span > 0.0 and np.ptp(values) > SPIKE * span:
-        axes.set_ylim(low - 0.2 * span, high + 0.2 * span)
-        axes.set_title(f"cut off: peaks to {extreme:.4g}", fontsize=7, color=GREY)
 
 
 def write_animation(model: Model, series: TimeSeries, path: str | Path) -> None:

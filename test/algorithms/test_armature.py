@@ -78,6 +78,7 @@ def test_armature_is_the_diagonal_of_the_mass_matrix(name, monkeypatch):
     assert_close(Y @ inertial_parameters(m), tau, 1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["mixed0", "mixed2", "solo12.urdf", "tiago_no_hand.urdf"])
 def test_dynamics_of_pinocchio(name, monkeypatch):
     if name.endswith("urdf") and not all_files():

@@ -226,6 +226,7 @@ def test_rate_of_spatial_momentum_is_the_wrench_on_a_body(name):
         assert_close(rate[i], acting, what=model.body_names[i])
 
 
+@pytest.mark.long
 def test_a_payload_is_inertia_and_a_payload_and_gravity_are_inputs():
     mechanism, i = random_mechanism(23, TREE), 3
     rng = np.random.default_rng(5)

@@ -48,6 +48,7 @@ def hinged(text, joint):
     return pin.buildModelFromXML(text.replace(whole, turning))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["arm7", "panda.urdf", "ur5_robot.urdf", "talos_reduced.urdf"])
 def test_fixed_joints_transmit_the_forces_of_hinges_held_at_zero(name):
     path = robot_path(name) if name == "arm7" else robot(name)

@@ -81,23 +81,6 @@ def test_twist_of_any_body_relative_to_any_measured_and_resolved_anywhere(name, 
         assert_close(J @ qd, V, 1e-12, (i, frames))
 
 
-@every_mechanism
-def test_body_fixed_spatial_and_hybrid_twists_are_special_cases(name):
-    model = MECHANISMS[name].model
-    q, qd, _ = model.random_state(3)
-    frames = {
-        "body_fixed": lambda body: {"measured_at": body, "resolved_in": body},
-        "spatial": lambda body: {},
-        "hybrid": lambda body: {"measured_at": body},
-    }
-    for representation, chosen in frames.items():
-        V = mbs.twists(model, q, qd, representation=representation)
-        for body, expected in list(zip(model.body_names, V, strict=True))[-2:]:
-            assert_close(relative_twist(model, q, qd, body, **chosen(body)), expected, 1e-13)
-            J = mbs.jacobian(model, q, body, representation=representation)
-            assert_close(relative_jacobian(model, q, body, **chosen(body)), J, 1e-13)
-
-
 def test_equation_81_is_the_difference_of_twists_in_the_frame_of_the_second_body():
     """The formula's own two forms; the names in the text before it are swapped."""
     model = MECHANISMS["forest"].model

@@ -31,6 +31,7 @@ from mbs_dynamics.model.compiled import compiled
 TOLERANCE = 1e-8
 
 
+@pytest.mark.long
 @every_arm
 def test_a_thousand_reachable_poses(name):
     """All 3000 are found here, and 29996 of 30000 others; rounding may decide on some."""
@@ -48,6 +49,7 @@ def test_a_thousand_reachable_poses(name):
     assert found.iterations.max() <= 100
 
 
+@pytest.mark.long
 @every_arm
 def test_a_thousand_reachable_positions(name):
     model, reference = model_of(name), Pinocchio(name)
@@ -249,6 +251,7 @@ def test_the_unit_of_length_does_not_matter():
     assert_close((scaled.q / unit)[same], found.q[same], 1e-5)
 
 
+@pytest.mark.long
 def test_a_batch_is_a_loop():
     model = model_of("panda")
     targets = random_poses(24, 0.6, seed=8).reshape(4, 2, 3, 4, 4)

@@ -70,6 +70,7 @@ def test_axes_of_the_target_with_weights_are_reached(weights):
     assert counts.all() or np.abs(errors[:, ~counts]).max() > 0.1
 
 
+@pytest.mark.long
 def test_the_position_comes_first_and_the_orientation_as_near_as_can_be(so101):
     """No minimiser with the position as a constraint finds an orientation that is nearer."""
     body, joints = "gripper_link", 5
@@ -105,6 +106,7 @@ def test_the_position_comes_first_and_the_orientation_as_near_as_can_be(so101):
                 assert turned(q[:joints]) < other.fun + 1e-5
 
 
+@pytest.mark.long
 def test_a_reachable_pose_is_reached_with_the_position_first():
     model = model_of("arm7")
     target = mbs.pose(model, model.random_state(4).q, "tool")

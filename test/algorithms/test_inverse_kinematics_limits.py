@@ -29,6 +29,7 @@ from mbs_dynamics.algorithms.inverse_kinematics.descent import Task, _step
 from mbs_dynamics.model.joint import Limits
 
 
+@pytest.mark.long
 @every_arm
 def test_limits_are_respected_whatever_is_asked_for(name):
     model = model_of(name)
@@ -54,6 +55,7 @@ def test_limits_are_respected_whatever_is_asked_for(name):
             assert_close(found.linear_error, distance, 1e-12)
 
 
+@pytest.mark.long
 def test_the_nearest_pose_of_a_planar_arm():
     """From 3 m away an arm of 0.9 m points at its target, 2.1 m short."""
     model = planar(0.5, 0.4)

@@ -78,6 +78,7 @@ def test_a_nut_on_a_spindle():
     assert_close(mbs.joint_reactions(model, *rest), expected, 1e-14)
 
 
+@pytest.mark.long
 @every_representation
 @most_mechanisms_slow
 def test_reactions_do_no_work_and_torques_are_the_rest(name, representation):

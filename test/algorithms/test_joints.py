@@ -91,6 +91,7 @@ def _back_end(request, monkeypatch):
         monkeypatch.setenv("MBS_BACKEND", "python")
 
 
+@pytest.mark.long
 @every_twin
 def test_dynamics_of_pinocchio(t):
     t = twin(t)
@@ -129,6 +130,7 @@ def test_dynamics_of_pinocchio(t):
     assert_close(mbs.potential_energy(m, q), pin.computePotentialEnergy(t.pin, t.data, pq), 1e-12)
 
 
+@pytest.mark.long
 @every_twin
 def test_derivatives_of_pinocchio(t):
     t = twin(t)

@@ -4,13 +4,12 @@
 
 For each of the 68 files that are not empty, up to 101 joints, at three random states:
 
-- poses and twists of all links, those that were merged into others included;
+- poses of all links, those that were merged into others included;
 - Jacobians of all leaves and of a merged link;
-- torques of motions with applied wrenches, of gravity alone, and at zero acceleration.
+- torques of motions with applied wrenches.
 
 The equations are traced once for both back ends. Compiling takes most of the time: of robots with
-more than 20 bodies, llvm gets the Jacobians of the merged link alone, and the torques of gravity
-and at zero acceleration in the body-fixed representation alone.
+more than 20 bodies, llvm gets the Jacobians of the merged link alone.
 
 All but the robots in REPRESENTATIVE are slow cases.
 
@@ -126,24 +125,6 @@ def test_poses_of_all_links(robot):
 
 
 @every_representation
-def test_twists_of_all_links(robot, representation):
-    links = tuple(robot.model.frames)
-    expected = np.zeros((STATES, len(links), 6))
-    for k in range(STATES):
-        q, v, _ = robot.of(k)
-        pin.forwardKinematics(robot.pin, robot.data, q, v)
-        pin.updateFramePlacements(robot.pin, robot.data)
-        for j, link in enumerate(links):
-            at = robot.frame(link)
-            V = pin.getFrameVelocity(robot.pin, robot.data, at, FRAMES[representation])
-            expected[k, j] = angular_first(V.vector)
-            if representation == "mixed":
-                expected[k, j, :3] = robot.data.oMf[at].rotation.T @ V.angular
-    options = {"bodies": links, "representation": representation}
-    assert_agrees(robot, mbs.twists, robot.state[:2], expected, **options)
-
-
-@every_representation
 def test_jacobians_of_leaves_and_a_merged_link(robot, representation):
     merged = [
         name
@@ -189,19 +170,6 @@ def test_torques_of_motions_under_wrenches(robot, representation):
     arrays = [*robot.state, wrenches]
     options = {"wrenches": True, "representation": representation}
     assert_agrees(robot, mbs.inverse_dynamics, arrays, expected, **options)
-
-
-@every_representation
-def test_torques_of_gravity_and_of_motions_without_acceleration(robot, representation):
-    g, h = np.zeros((2, STATES, robot.model.n))
-    for k in range(STATES):
-        q, v, _ = robot.of(k)
-        g[k] = robot.T.T @ pin.computeGeneralizedGravity(robot.pin, robot.data, q)
-        h[k] = robot.T.T @ pin.nonLinearEffects(robot.pin, robot.data, q, v)
-    backends = robot.backends(always=representation == "body_fixed")
-    options = {"representation": representation}
-    assert_agrees(robot, mbs.gravity_torques, robot.state[:1], g, backends, **options)
-    assert_agrees(robot, mbs.bias_torques, robot.state[:2], h, backends, **options)
 
 
 @pytest.mark.parametrize("name", ["panda.urdf", "baxter.urdf", "pr2.urdf", "tiago_pro.urdf"])

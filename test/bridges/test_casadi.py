@@ -16,6 +16,7 @@ from mbs_dynamics.bridges._programs import evaluated
 from mbs_dynamics.bridges.casadi import ON_SX, to_casadi
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=case_name)
 def test_values_and_gradients_agree(case):
     of, kernel, values = prepared(case)

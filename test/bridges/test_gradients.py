@@ -17,6 +17,7 @@ from mbs_dynamics.compiler.frontend.reverse import pullback
 from mbs_dynamics.compiler.ir import operations as ops
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=case_name)
 def test_gradients_agree_with_complex_steps(case):
     _, kernel, values = prepared(case)

@@ -230,6 +230,7 @@ def test_payloads_count():
     assert_close(system.christoffel_symbols_by_binet, mbs.christoffel_symbols(model, q))
 
 
+@pytest.mark.long
 @pytest.mark.backend_independent  # the back ends are named here
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ["forest", "mimics"])

@@ -84,6 +84,7 @@ ALGORITHMS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_chunks_give_what_straight_code_gives(name, large):
     model = MECHANISMS[name].model

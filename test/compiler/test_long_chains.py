@@ -65,6 +65,7 @@ class Pair:
         return np.asarray(M)[np.ix_(*[self.order] * np.ndim(M))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", mostly_slow(PARENTS, list(PARENTS)[:1]))
 def test_large_trees_beside_pinocchio(name):
     pair = Pair(name)

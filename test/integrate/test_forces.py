@@ -72,20 +72,14 @@ def test_resistance_is_smooth_within_a_hundredth_of_a_radian_per_second():
     """Unless told otherwise, friction has risen to tanh(1) of its size at that speed."""
     forces = JointForces.of(geared_robot(), damping=0.0, friction=2.0)
     assert_close(forces.resistance(np.array([0.01, -0.02])), -2.0 * np.tanh([1.0, -2.0]), 1e-12)
-    given = {"stribeck": 0.5, "stribeck_speed": 0.1, "load_friction": 0.25}
-    varied = JointForces.of(geared_robot(), damping=0.0, friction=2.0, **given)
-    bounds = -varied.resistance(np.array([0.1, 1e3]), [-4.0, 4.0])
-    assert_close(bounds, [3.0 * 1.25 * np.tanh(10.0), 3.0], 1e-6)
 
 
 def test_arrays_are_own_copies_that_nobody_writes_to():
     columns = [[0.0, 1.0], [0.5, 0.0], [0.1, 0.2], [-1.0, -2.0], [1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
-    columns += [[0.1, 0.0], [0.3, 0.4], [0.0, 0.2]]
     given = [np.array(column) for column in columns]
     forces = JointForces(*given)
     given[0][:] = 7.0
     assert_close(forces.table, columns)
-    assert_close(JointForces(*columns).table, columns)
     with pytest.raises(ValueError, match="read-only"):
         forces.friction[0] = 1.0
 
@@ -103,7 +97,7 @@ def test_stop_pushes_back_and_damps_only_what_moves_further_in(side):
     """-k (q - bound) - c qd beyond the bound; c is zero on the way out."""
     robot = geared_robot()
     forces = JointForces.of(robot, damping=0.0, friction=0.0, stops=True)
-    assert forces.features == (False, False, True, False)
+    assert forces.features == (False, False, True)
     bound = (forces.lower if side < 0.0 else forces.upper)[1]
     q = np.array([0.0, bound + side * 0.01])
     for qd, damping in ((side * 0.3, forces.stop_damping[1]), (-side * 0.3, 0.0)):

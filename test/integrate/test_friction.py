@@ -13,7 +13,6 @@ from mechanisms import random_mechanism
 from reference import assert_close
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.integrate import JointForces, Stepper, simulate
 from mbs_dynamics.resources import robot_path
 
@@ -151,7 +150,7 @@ def test_friction_never_adds_energy(method):
         model = random_mechanism(seed, [-1, 0, 1, 1, 3]).model.with_gravity((0, 0, 0))
         q, qd = rng.uniform(-1.0, 1.0, (2, 25, model.n))
         friction = 10.0 ** rng.uniform(-3, 4, model.n) * rng.integers(0, 2, model.n)
-        forces = rubbing(model, friction, stribeck=rng.uniform(0, 1, model.n), load_friction=0.1)
+        forces = rubbing(model, friction)
         given = {"duration": 0.2, "step": 2e-3, "method": method}
         run = simulate(model, q, qd, forces=forces, **given)
         free = simulate(model, q, qd, **given)
@@ -159,22 +158,6 @@ def test_friction_never_adds_energy(method):
         turns = (np.diff(np.sign(run.qd), axis=0) * run.qd[:-1] != 0.0).any(axis=-1)
         assert (change[~turns] <= 1.1 * scheme + 1e-12).all()
         assert (change[1:] + change[:-1] <= 2.2 * scheme + 1e-12)[turns[1:]].all()
-
-
-@every_method
-def test_stribeck_and_load_set_the_load_of_break_away_and_the_deceleration(method):
-    """Static friction (F + share of the weight) (1 + s); sliding fast only F + share of it."""
-    given = {"stribeck": 0.5, "stribeck_speed": 0.01, "load_friction": 0.2}
-    static = (10.0 + 0.2 * WEIGHT) * 1.5
-    forces = rubbing(block(), 10.0, **given)
-    for share, moves in ((1.0 - 1e-6, False), (1.0 + 1e-6, True)):
-        control = [WEIGHT + static * share]
-        run = simulate(block(), [0.0], duration=0.1, control=control, forces=forces, method=method)
-        assert run.qd.any() == moves
-    run = simulate(
-        block(), [0.0], [5.0], duration=0.1, control=[WEIGHT], forces=forces, method=method
-    )
-    assert_close((run.qd[-1] - 5.0) / 0.1, [-(10.0 + 0.2 * WEIGHT)], 1e-4)
 
 
 @every_method
@@ -215,18 +198,3 @@ def test_efforts_by_step_act_in_their_steps_though_joints_stick_and_slip():
         control=lambda t, q, qd: efforts[min(round(100.0 * t), 299)],
     )  # fmt: skip
     assert_close(law.q[:, 0], whole[:, 0, 0], 1e-12)
-
-
-@pytest.mark.backend_independent
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"stribeck": -0.1}, "stribeck must be.*-0.1"),
-        ({"stribeck_speed": 0.0}, "stribeck_speed must be.*0.0"),
-        ({"load_friction": np.nan}, "load_friction must be"),
-        ({"load_friction": [0.1, 0.2]}, r"load_friction has shape \(2,\)"),
-    ],
-)
-def test_bad_friction_is_refused(given, message):
-    with pytest.raises(ArgumentError, match=message):
-        JointForces.of(block(), friction=1.0, **given)

@@ -217,8 +217,8 @@ def test_an_impossible_inertia_is_said_once_of_the_link_that_has_it(kind):
     )
     model = load(text)
     assert any(body.inertia.violations() for body in model.bodies)
-    (said,) = notes(model, "warning")
-    assert said.startswith("link 'c': inertia breaks the triangle inequality")
+    (said,) = (note for note in notes(model, "warning") if "triangle inequality" in note)
+    assert said.startswith("link 'c'")
 
 
 def test_partial_inertials_are_reported():

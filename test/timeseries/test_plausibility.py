@@ -92,3 +92,17 @@ def test_a_robot_that_falls_beyond_its_limits_passes():
 def test_speeds_beyond_the_limits_are_rejected():
     with pytest.raises(TimeSeriesError, match=r"times its velocity limit.*t=\[min\]"):
         changed(t=T / 14.0, qd=None).of(ARM)
+
+
+def test_rejections_name_the_columns_of_the_file(tmp_path):
+    """Both where the unit is likely to be another one, and where joints are named."""
+    names = [f"angle{k}" for k in range(1, 8)]
+    table = np.column_stack([T, DEG * RIGHT.q])
+    path = tmp_path / "run.csv"
+    np.savetxt(path, table, delimiter=",", header=",".join(["Clock", *names]), comments="")
+    declared = {f"angle{k}": f"q_{joint}" for k, joint in enumerate(ARM.joint_names, 1)}
+    series = TimeSeries.read(path, columns={"Clock": "t", **declared})
+    with pytest.raises(TimeSeriesError, match=r"'angle1', .*--columns q=\[deg\]"):
+        series.of(ARM)
+    assert series.named(np.arange(7) == 2, "q") == "joint3 (column 'angle3')"
+    assert RIGHT.named(np.arange(7) == 2) == "joint3"

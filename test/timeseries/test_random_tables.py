@@ -59,7 +59,7 @@ def write_table(path, rng, digits, t, motion):
     text = "\n".join(between.join(digits % x for x in row) for row in rows)
     text = text.replace(".", ",") if comma else text
     text = between.join(order) + "\n" + text + "\n"
-    path.write_bytes(text.encode(["utf-8", "utf-8-sig", "utf-16"][rng.integers(3)]))
+    path.write_bytes(text.encode(["utf-8", "utf-8-sig"][rng.integers(2)]))
 
 
 def outcome(seed, folder):

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -52,20 +51,6 @@ def words(figure):
     """Return the names in the legends of a figure; those of events in alphabetical order."""
     names = [[text.get_text() for text in legend.get_texts()] for legend in figure.legends]
     return [sorted(each) if "limit" in each[0] else each for each in names]
-
-
-@pytest.mark.parametrize(("width", "cut"), [(1, True), (20, False)])
-def test_a_spike_does_not_set_the_scale_and_is_stated(tmp_path, drawn, width, cut):
-    arm = mbs.Model.from_urdf(robot_path("arm7"))
-    motion = simulate(arm, np.full(7, 0.3), duration=0.5)
-    tau = np.outer(np.sin(10.0 * motion.t), np.ones(7))
-    tau[100 : 100 + width] = -1234.0
-    figures.write_figure(replace(motion.series, tau=tau), tmp_path / "m.png")
-    axes = drawn[0].axes[2]
-    low, high = axes.get_ylim()
-    assert high > 1.0
-    assert (low > -10.0) == cut
-    assert ("-1234" in axes.get_title()) == cut
 
 
 def test_figure_of_joints_shows_positions_rates_torques_and_energies(tmp_path, drawn):

@@ -18,8 +18,9 @@ from mbs_dynamics.ros.interface import (
     JOINT_STATES,
     PAYLOAD,
     SENSOR_DATA,
+    DescribedSettings,
+    GravitySettings,
     Interface,
-    SensedSettings,
     Topic,
 )
 from mbs_dynamics.settings import parameter
@@ -35,7 +36,7 @@ PUBLISHED = (*(one.name for one in OUTPUTS if one.condition.endswith("publish"))
 
 
 @dataclass(frozen=True)
-class DynamicsSettings(SensedSettings):
+class DynamicsSettings(GravitySettings, DescribedSettings):
     """Values of the parameters of dynamics_node. Raises ArgumentError for invalid values."""
 
     publish: tuple[str, ...] = parameter(
@@ -107,6 +108,13 @@ class DynamicsSettings(SensedSettings):
         "Joints of the points on ~/desired, in their order. The others are assumed to be at "
         "rest at their measured positions. Empty: all, in the order of the model.",
         once="joint",
+    )
+    stale_timeout: float = parameter(
+        0.5,
+        "Time without valid messages after which input counts as stale and is not used.",
+        unit="s",
+        low=0.001,
+        high=3600.0,
     )
     max_rate: float = parameter(
         0.0,

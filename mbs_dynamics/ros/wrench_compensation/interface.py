@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.environment import LARGEST_GRAVITY, check_gravity
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.ros.interface import (
     DESCRIPTION,
@@ -19,6 +18,7 @@ from mbs_dynamics.ros.interface import (
     PAYLOAD,
     SENSOR_DATA,
     DescriptionSettings,
+    GravitySettings,
     Interface,
     Service,
     Topic,
@@ -27,7 +27,7 @@ from mbs_dynamics.settings import parameter
 
 
 @dataclass(frozen=True)
-class WrenchCompensationSettings(DescriptionSettings):
+class WrenchCompensationSettings(GravitySettings, DescriptionSettings):
     """Values of the parameters of wrench_compensation_node. Raises ArgumentError."""
 
     sensor_frame: str = parameter(
@@ -55,13 +55,6 @@ class WrenchCompensationSettings(DescriptionSettings):
         "Path of a JSON file with bias, mass and centre of mass. It is read at the start, and "
         "written by ~/fit. Empty: none.",
         read_only=True,
-    )
-    gravity: tuple[float, float, float] = parameter(
-        (0.0, 0.0, -9.81),
-        "Free-fall acceleration in the axes of the URDF's root link. ~/gravity replaces it; the "
-        "latest setting wins.",
-        unit="m/s^2",
-        constraints=f"Three finite numbers, a length of at most {LARGEST_GRAVITY:g}.",
     )
     use_imu: bool = parameter(
         False,
@@ -97,7 +90,6 @@ class WrenchCompensationSettings(DescriptionSettings):
             raise ArgumentError("sensor_frame is not set; valid is the link of the sensor")
         if self.inertial and self.cutoff == 0.0:
             raise ArgumentError("inertial needs cutoff above 0, such as 20 Hz; got 0")
-        check_gravity("gravity", self.gravity)
         _ = self.wrench_limits  # or an error
 
     @property
