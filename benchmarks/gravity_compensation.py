@@ -97,7 +97,7 @@ def processes(relay_too: bool = True, **settings: str) -> AbstractContextManager
 
 def compare(node: Node, executor: SingleThreadedExecutor, messages: int) -> relays.Round:
     """Start both, enable the node, warm them up, and ask them in turn."""
-    with processes(stale_timeout="5.0", callback_timeout="5.0") as pids:
+    with processes(stale_timeout="5.0") as pids:
         drivers = {name: Driver(node, executor, name) for name in pids}
         drivers["node"].enable()
         for driver in drivers.values():
@@ -131,7 +131,7 @@ def stops(node: Node, executor: SingleThreadedExecutor, trials: int) -> list[flo
 def answers(node: Node, executor: SingleThreadedExecutor, trials: int) -> list[float]:
     """Return how long ``~/enable`` false took to be answered while states come at 500 Hz, in s."""
     delays = []
-    with processes(False, stale_timeout="5.0", callback_timeout="5.0") as _:
+    with processes(False, stale_timeout="5.0") as _:
         driver = Driver(node, executor, "node")
         client = node.create_client(SetBool, "/node/gravity_compensation_node/enable")
         for _ in range(trials):
@@ -153,7 +153,7 @@ def answers(node: Node, executor: SingleThreadedExecutor, trials: int) -> list[f
 def soak(node: Node, executor: SingleThreadedExecutor, seconds: float, rate: float) -> bool:
     """Run at a rate for a long time; print memory and latency as they go. False if they grow."""
     rows: list[tuple[float, float, float]] = []
-    with processes(False, stale_timeout="5.0", callback_timeout="5.0") as pids:
+    with processes(False, stale_timeout="5.0") as pids:
         driver = Driver(node, executor, "node")
         driver.enable()
         begin = due = time.perf_counter()

@@ -145,7 +145,6 @@ def rows(text: str) -> dict[str, Calls]:
         "a velocity reads 2.6 rad/s once": [("inject", "glitch", 1, 2.6)],
         "a position jumps by 0.5 rad": [("inject", "offset", 3, 0.5)],
         "a new robot_description": [("describe", heavier(text))],
-        "a callback takes too long": [("set_parameter", "callback_timeout", 1e-6)],
         "a malformed payload": [("payload", "nowhere", -1.0)],
         "a malformed gravity": [("gravity", NAN, 0.0, 0.0)],
         "somebody else publishes commands": [("rival",)],
@@ -183,7 +182,6 @@ def row(rig: Rig, text: str, calls: Calls) -> Motion:
     """Let one event happen to a moving arm7, and take back what it leaves behind."""
     undo: dict[str, Calls] = {
         "describe": [("describe", text)],
-        "set_parameter": [("set_parameter", "callback_timeout", 0.1)],
         "target_joint": [("enable", False)],
         "target_pose": [("enable", False)],
     }

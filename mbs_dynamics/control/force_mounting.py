@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics import algorithms, checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.joint_input import Rejection
+from mbs_dynamics.control.joint_states import Rejection
 from mbs_dynamics.control.turns import nearest, turning
 from mbs_dynamics.errors import ArgumentError, ModelError, listed
 from mbs_dynamics.lie import se3, so3

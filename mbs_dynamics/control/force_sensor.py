@@ -19,7 +19,7 @@ from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.force_calibration import LARGEST, Calibration, Fit, fit, unseen
 from mbs_dynamics.control.force_mounting import Mounting, SensorMotion, moved
-from mbs_dynamics.control.joint_input import Rejection
+from mbs_dynamics.control.joint_states import Rejection
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.model.inertia import Inertia
 

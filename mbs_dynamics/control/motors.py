@@ -304,45 +304,6 @@ class Motors:
         columns: Any = zip(*merged, strict=True) if merged else _NOTHING[1:7]
         return Measured._make((joints, *columns, measured.unknown, apart))
 
-    # -- states and commands by joint --------------------------------------------------------------
-
-    @property
-    def command_factors(self) -> tuple[float, ...]:
-        """(m,) efforts that the drives take for 1 N m or N, by joint."""
-        return tuple(motor.sign * motor.command_per_newton_metre for motor in self.motors)
-
-    def check_single(self, joints: Sequence[str]) -> None:
-        """Raise ArgumentError unless the motors are those of these joints, in any order, one each.
-
-        Messages of ROS name joints.
-        """
-        if sorted(joints) != sorted(self.joint_names) or self._shared:
-            given = [motor.joint for motor in self.motors]
-            raise ArgumentError(
-                f"the table has motors of {listed(given)}; valid is one for each of "
-                f"{listed(joints)}"
-            )
-
-    def states(
-        self,
-        names: Sequence[str],
-        positions: Sequence[float],
-        velocities: Sequence[float],
-        efforts: Sequence[float],
-    ) -> tuple[list[float], list[float], list[float]]:
-        """Return states in SI units that are reported by joint, in the units of the drives.
-
-        Joints without a motor are returned as they are, and so are lists of another length.
-        """
-        zeros, factors = self._of_joints(tuple(names))
-        if len(positions) == len(names):
-            positions = list(map(sub, positions, zeros))
-        columns = [
-            list(map(mul, values, each)) if len(values) == len(names) else list(values)
-            for values, each in zip((positions, velocities, efforts), factors, strict=True)
-        ]
-        return columns[0], columns[1], columns[2]
-
     # -- SI to commands ----------------------------------------------------------------------------
 
     def commands(

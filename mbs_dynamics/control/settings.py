@@ -13,7 +13,6 @@ import numpy as np
 
 from mbs_dynamics import checks
 from mbs_dynamics.control.environment import check_earthly
-from mbs_dynamics.control.policy import ON_FAULT
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS
@@ -31,7 +30,14 @@ LARGEST_SHARE = 0.9
 """Largest share of the identified friction that is compensated."""
 
 RATE_SHARE = 50.0
-"""Default largest change of a torque per second, as a multiple of its effort limit."""
+"""Largest change of a torque per second, as a multiple of its effort limit: from zero to the limit
+within 0.02 s, five periods of a loop of 250 Hz."""
+
+GRAVITY_TOLERANCE = 0.2
+"""Share by which the length of gravity may differ from 9.81 m/s^2, as by errors of an imu."""
+
+ON_FAULT = ("hold", "ramp_down", "zero")
+"""Reactions to a fault."""
 
 
 def algorithm_setting(computed: str, *, at_rest_only: bool = False) -> Any:
@@ -115,16 +121,6 @@ class ArmSettings(InputSettings):
         high=1.0,
         at_rest_only=True,
     )
-    effort_rate_limit: float = parameter(
-        0.0,
-        f"Largest change of each torque per second. 0: {RATE_SHARE:g} times the effort limit of "
-        "each joint.",
-        unit="N m/s or N/s",
-        low=0.0,
-        high=1e6,
-        at_rest_only=True,
-        constraints="Times ramp_time at least the largest torque.",
-    )
     ramp_in_time: float = parameter(
         0.03,
         "Time in which torques ramp in when they are enabled, if measured efforts agree with "
@@ -149,14 +145,6 @@ class ArmSettings(InputSettings):
         "Torques at the start of the ramp when they are enabled: zero, or the measured effort, "
         "which holds the arm until then.",
         choices=("zero", "effort"),
-    )
-    settle_time: float = parameter(
-        1.0,
-        "Time after enabling in which the momentum of the arm is damped as well, with a falling "
-        "coefficient, so that a falling arm comes to rest. 0: not at all.",
-        unit="s",
-        low=0.0,
-        high=10.0,
     )
     gravity_scale: tuple[float, ...] = parameter(
         1.0,
@@ -188,52 +176,6 @@ class ArmSettings(InputSettings):
         low=0.0,
         high=1.0,
     )
-    stribeck: tuple[float, ...] = parameter(
-        0.0,
-        "Share by which static friction of this joint exceeds Coulomb friction.",
-        low=0.0,
-        high=10.0,
-        per="joint",
-    )
-    stribeck_speed: float = parameter(
-        0.05,
-        "Speed at which half of that share is left.",
-        unit="rad/s or m/s",
-        low=0.001,
-        high=10.0,
-    )
-    load_friction: tuple[float, ...] = parameter(
-        0.0,
-        "Friction of this joint over its gravity torque, in addition to Coulomb friction.",
-        low=0.0,
-        high=1.0,
-        per="joint",
-    )
-    breakaway: tuple[float, ...] = parameter(
-        0.0,
-        "Measured effort beyond gravity from which this joint is helped to break away, in the "
-        "direction of that effort; at twice as much, fully. 0: not at all.",
-        unit="N m or N",
-        low=0.0,
-        high=1e4,
-        per="joint",
-    )
-    dither: float = parameter(
-        0.0,
-        "Amplitude of a sine wave on joints at rest, as a share of the compensated friction.",
-        low=0.0,
-        high=1.0,
-    )
-    dither_frequency: float = parameter(
-        20.0, "Frequency of the dither.", unit="Hz", low=1.0, high=200.0
-    )
-    friction_speed: float = parameter(
-        0.05,
-        "Speed at which 76 % of the friction compensation is reached; it is smooth at zero.",
-        unit="rad/s or m/s",
-        low=0.001,
-        high=10.0,
-    )
     velocity_filter: float = parameter(
         0.0,
         "Time constant of the low-pass filter on the velocities in damping and friction. 0: none.",
@@ -249,21 +191,11 @@ class ArmSettings(InputSettings):
         low=0.0,
         high=1.0,
     )
-    limit_frequency: float = parameter(
-        10.0,
-        "Natural frequency of a joint on that spring, which sets its stiffness. 0: no springs.",
-        unit="rad/s",
-        low=0.0,
-        high=50.0,
-    )
     gravity: tuple[float, float, float] = parameter(
         STANDARD_GRAVITY,
         "Free-fall acceleration in the axes of the URDF's root link.",
         unit="m/s^2",
-        constraints="Three finite numbers, a length within gravity_tolerance of 9.81.",
-    )
-    gravity_tolerance: float = parameter(
-        0.2, "Share by which the length of gravity may differ from 9.81 m/s^2.", low=0.0, high=10.0
+        constraints="Three finite numbers, a length within 20 % of 9.81.",
     )
     max_payload: float = parameter(
         0.0,
@@ -278,13 +210,6 @@ class ArmSettings(InputSettings):
         "motors exert torques, or are known to hold the arm), always, or off. With always, efforts "
         "that end while torques are commanded are a fault after stale_timeout.",
         choices=("auto", "always", "off"),
-    )
-    effort_tolerance: float = parameter(
-        0.5,
-        "Largest accepted difference of measured efforts from the gravity torques, as a share of "
-        "the largest gravity torque; both relative to the effort limits.",
-        low=0.0,
-        high=10.0,
     )
     on_fault: str = parameter(
         "ramp_down",
@@ -313,13 +238,6 @@ class ArmSettings(InputSettings):
         "for clocks that are not synchronised.",
         unit="s",
         low=0.0,
-        high=3600.0,
-    )
-    saturation_timeout: float = parameter(
-        1.0,
-        "Time at its effort limit after which a joint is a fault.",
-        unit="s",
-        low=0.01,
         high=3600.0,
     )
     position_margin: float = parameter(
@@ -388,20 +306,19 @@ class ArmSettings(InputSettings):
 
         Damping exerts the effort limit at the velocity limit; infinite where no limit is stated.
         """
-        largest, efforts = {"max_payload": model.total_mass or math.inf}, []
+        largest = {"max_payload": model.total_mass or math.inf}
         for name, own in zip(self.joints, self.effort_limits, strict=True):
             k = model.joint_names.index(name)
             effort, fastest = float(model.effort_limits[k]), float(model.velocity_limits[k])
-            efforts.append(own or effort)
+            most = own or effort
             largest[f"effort_limits.{name}"] = effort
-            largest[f"friction.{name}"] = efforts[-1]
-            largest[f"damping.{name}"] = efforts[-1] / fastest if fastest < math.inf else math.inf
-        largest["effort_rate_limit"] = RATE_SHARE * max(efforts, default=math.inf)
+            largest[f"friction.{name}"] = most
+            largest[f"damping.{name}"] = most / fastest if fastest < math.inf else math.inf
         return largest
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_earthly("gravity", self.gravity, self.gravity_tolerance)
+        check_earthly("gravity", self.gravity, GRAVITY_TOLERANCE)
 
 
 @dataclass(frozen=True)

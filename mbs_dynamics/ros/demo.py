@@ -58,7 +58,6 @@ COMPENSATION = (
     "compensates_itself:=false",
     "ramp_time:=0.3",
     "max_age:=0.0",  # a simulation that was cut off goes on with stamps of the past
-    "callback_timeout:=0.5",  # a busy machine is no fault here
     "stale_timeout:=2.0",  # the robot stands still while it waits for the machine
 )
 

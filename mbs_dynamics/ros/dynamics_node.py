@@ -17,7 +17,8 @@ from sensor_msgs.msg import JointState
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
-from mbs_dynamics.control.joint_input import JointInput, Rejection
+from mbs_dynamics.control.joint_input import JointInput
+from mbs_dynamics.control.joint_states import Rejection
 from mbs_dynamics.errors import MbsError, listed, quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.described_node import DescribedNode

@@ -21,7 +21,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.joint_input import JointInput, Rejection
+from mbs_dynamics.control.joint_input import JointInput
+from mbs_dynamics.control.joint_states import Rejection
 from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.messages import stamp_of

@@ -8,7 +8,7 @@ import statistics
 from collections import Counter, deque
 from typing import NamedTuple
 
-from mbs_dynamics.control.joint_input import Rejection
+from mbs_dynamics.control.joint_states import Rejection
 
 KEPT_DURATIONS = 1024
 """Latencies are those of at most this many latest messages."""

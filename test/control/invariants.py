@@ -62,7 +62,7 @@ def time_does_not_run_backwards(c: Step) -> Any:
 LEGAL = {
     (OFF, RAMPING_IN), (RAMPING_IN, ON), (RAMPING_IN, RAMPING_OUT), (RAMPING_IN, STOPPING),
     (ON, RAMPING_OUT), (ON, STOPPING), (RAMPING_OUT, OFF), (STOPPING, FAULT), (FAULT, OFF),
-    (FAULT, RAMPING_OUT), (RAMPING_OUT, RAMPING_IN),
+    (FAULT, RAMPING_OUT), (RAMPING_OUT, RAMPING_IN), (FAULT, STOPPING),
 }  # fmt: skip
 
 
@@ -219,6 +219,41 @@ def the_arm_has_a_holder(c: Step) -> Any:
     return ~can | (c.after.mode == OFF) | holds
 
 
+def _waits(c: Step) -> Any:
+    """Whether whole torques are to wait for another holder."""
+    s, p, r = c.after, c.settings, c.request
+    stops = (s.mode == STOPPING) & (p.on_fault == 0) & ~np.isin(s.doubt, (4, 5))
+    released = ((s.mode == RAMPING_OUT) | stops) & (s.doubted < 0.5)
+    return released & (r.holder > 0.5) & (r.holds < 0.5)
+
+
+def torques_stay_whole_until_another_holds(c: Step) -> Any:
+    """A release to another controller keeps whole gravity torques while states come, for a time."""
+    s, p = c.after, c.settings
+    new = (_now(c) - s.received.max(axis=-1) < 0.003) & (_now(c) - s.since < p.release)
+    new = new & (c.request.sends > 0.5) & (s.behind < 0.5)
+    whole = s.start + s.share[:, None] * (s.g - s.start)
+    off = np.abs(s.command - np.clip(whole, -p.effort, p.effort))
+    damped = s.damping * np.abs(s.smooth) + 0.03 * p.effort
+    settled = s.settling <= _now(c)
+    return ~(_waits(c) & new & settled) | _all((off <= damped) | ~np.isfinite(whole))
+
+
+def torques_end_when_another_holds(c: Step) -> Any:
+    """Once another controller holds a released arm, torques go to zero within the rate limit."""
+    released = ~_engaged(c.after) & (c.request.holds > 0.5) & (c.request.sends > 0.5)
+    elapsed = np.nan_to_num(_now(c) - c.before.commanded_at)[:, None]
+    fastest = np.abs(c.before.command) - c.settings.rate * np.maximum(elapsed, 0.0)
+    return _all(~released[:, None] | (np.abs(c.after.command) <= np.maximum(fastest, 0.0) + 1e-6))
+
+
+def torques_that_a_fault_keeps_go_when_asked(c: Step) -> Any:
+    """A request to disable lets torques that a fault has kept ramp out; the fault stays."""
+    asked = (c.request.action == 2) & (c.before.mode == FAULT) & (c.before.hold == 0.0)
+    acts = (c.before.command != 0.0).any(axis=-1)
+    return ~(asked & acts) | ((c.after.mode == STOPPING) & (c.after.fault == c.before.fault))
+
+
 def drives_hold_after_a_release(c: Step) -> Any:
     """Drives that held the arm, or took it over, go on until torques hold it again."""
     held = (c.before.hold == 1.0) & ~_engaged(c.before)
@@ -268,9 +303,7 @@ def a_doubted_motor_loses_its_torque(c: Step) -> Any:
 
 def a_single_bad_report_stops_nothing(c: Step) -> Any:
     """A report that is refused is no fault while the one before is not too old."""
-    bad = (c.sample.reported < 0.5) | (c.after.refused > 0)
-    age = _now(c)[:, None] - c.after.received
-    only = (bad | True) & (age < c.settings.timeout)
+    only = _now(c)[:, None] - c.before.received < c.settings.timeout
     stale = np.isin(c.after.fault, STALE) & (c.after.mode == STOPPING)
     begins = stale & _engaged(c.before)
     return ~begins | ~_all(only)
@@ -354,7 +387,7 @@ def ramps_end(c: Step) -> Any:
     """No ramp of gravity, loads or gains ends later than its time from now."""
     s, p = c.after, c.settings
     left = np.stack([s.gravity_end, s.loads_end, s.gains_end], axis=-1) - _now(c)[:, None]
-    most = np.stack([p.ramp_out, p.loads_time, p.ramp_out], axis=-1)
+    most = np.stack([p.gravity_time, p.loads_time, p.ramp_out], axis=-1)
     return _all((left <= most + EPS) | ~np.isfinite(left))
 
 
@@ -393,6 +426,110 @@ def damping_follows_new_states_alone(c: Step) -> Any:
     return ~_engaged(c.after) | _all(~(old & known) | ends | (c.before.g != c.after.g))
 
 
+def an_engaged_arm_has_laws_that_are_numbers(c: Step) -> Any:
+    """Laws that are no numbers, as those of a stiffness that is none, stop an engaged arm."""
+    return ~_engaged(c.after) | (c.before.broken == 0.0)
+
+
+def _follows(c: Step) -> Any:
+    """Whether one law, which follows joints, was and is in force."""
+    same = (c.before.law == c.after.law) & np.isin(c.after.law, (1, 3))
+    return same & _engaged(c.before) & _engaged(c.after)
+
+
+def laws_take_over_one_after_the_other(c: Step) -> Any:
+    """A law of an engaged arm is one of those that are computed, and takes over completely."""
+    acts = _engaged(c.before) & _engaged(c.after)
+    changed = acts & (c.before.law != c.after.law)
+    over = _now(c) - c.before.law_at >= c.settings.switch_time - EPS
+    at_once = c.request.at_once > 0.5
+    fades = (c.after.law_before == c.before.law) & (c.after.law_at == _now(c))
+    legal = np.isin(c.after.law, (0, 1, 2, 3, 4)) & (~changed | (c.after.law == c.request.law))
+    return legal & (~changed | at_once | (over & fades))
+
+
+def references_are_numbers(c: Step) -> Any:
+    """References of an engaged arm are numbers, whatever is requested."""
+    s = c.after
+    poses = s.pose.reshape(*s.pose.shape[:-2], 12)
+    rows = [s.reference, s.reference_qd, s.reference_qdd, s.fading, s.fading_qd, s.twist, poses]
+    return ~_engaged(s) | _all(np.isfinite(np.concatenate(rows, axis=-1)))
+
+
+def references_rotate(c: Step) -> Any:
+    """The reference of a link is a pose."""
+    R = c.after.pose[..., :3]
+    off = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-2, -1))
+    return ~_engaged(c.after) | (off < 2e-3)
+
+
+def references_are_slow_enough(c: Step) -> Any:
+    """A reference that approaches a target keeps the limits of velocity and acceleration.
+
+    One that plays a trajectory keeps the velocity limits of the joints.
+    """
+    s, p = c.after, c.settings
+    dt = (s.now - c.before.now)[:, None]
+    change = np.abs(s.reference_qd) - np.abs(c.before.reference_qd)
+    slow = np.abs(s.reference_qd) <= p.reference_velocity + 1e-6
+    smooth = change <= p.reference_acceleration * dt + 1e-6
+    moved = np.abs(s.reference - c.before.reference) <= p.reference_velocity * dt + 1e-6
+    plays = np.isfinite(c.before.played) | np.isfinite(s.played)
+    possible = np.abs(s.reference - c.before.reference) <= p.fastest * dt + 1e-6
+    return ~_follows(c) | np.where(plays, _all(possible), _all(slow & smooth & moved))
+
+
+def references_stay_within_limits(c: Step) -> Any:
+    """No reference leads past a position limit, or on past it from beyond."""
+    s, p, x = c.after, c.settings, c.before.reference
+    low, high = np.minimum(p.spring_low, x), np.maximum(p.spring_high, x)
+    plays = np.isfinite(c.before.played) | np.isfinite(s.played)
+    return ~_follows(c) | plays | _all((low - EPS <= s.reference) & (s.reference <= high + EPS))
+
+
+def references_wait_for_the_arm(c: Step) -> Any:
+    """A reference that leads an arm by its lead goes no further away."""
+    s, off = c.after, c.before.reference - c.after.trusted
+    leaves = (s.reference - c.before.reference) * np.sign(off)
+    far = np.abs(off) >= c.before.lead
+    return ~_follows(c) | _all(~far | (leaves <= 1e-9))
+
+
+def nothing_moves_that_was_requested_before(c: Step) -> Any:
+    """A reference speeds up only by a motion that was requested since torques were enabled."""
+    faster = np.abs(c.after.reference_qd) > np.abs(c.before.reference_qd) + EPS
+    return ~_follows(c) | (c.after.obeys > 0.5) | _all(~faster)
+
+
+def motions_are_obeyed_once_they_are_new(c: Step) -> Any:
+    """The number of a motion that is followed has changed while torques were enabled."""
+    begins = (c.after.obeys > 0.5) & ~(c.before.obeys > 0.5)
+    return ~begins | (_engaged(c.before) & (c.request.motion != c.before.motion))
+
+
+def trajectories_end_where_the_arm_is(c: Step) -> Any:
+    """A trajectory has ended once the measured arm is at its end, and plays no faster than time."""
+    s = c.after
+    ends = (s.ended > 0.5) & ~(c.before.ended > 0.5)
+    near = (np.abs(c.before.reference - s.trusted) <= 0.03 + EPS) | (c.before.lead > 1e6)
+    step = np.nan_to_num(s.played - c.before.played)
+    fine = (step >= -EPS) & (step <= s.now - c.before.now + EPS)
+    same = c.request.motion == c.before.motion
+    return (~ends | _all(near)) & (~(_follows(c) & same) | fine)
+
+
+def gains_of_laws_are_in_force(c: Step) -> Any:
+    """Gains of springs are those that are set once their ramp is over, which ends in time."""
+    s, p = c.after, c.settings
+    rows = [(s.joint_stiffness, p.joint_stiffness), (s.link_stiffness, p.link_stiffness)]
+    equal = np.stack(
+        [_all((a == b) | np.isnan(b)) for a, b in rows] + [s.link_axes == p.link_axes], axis=-1
+    )
+    over = (s.now >= s.springs_end) & (c.request.sends > 0.5) & (s.now > c.before.now)
+    late = s.springs_end - _now(c) > p.switch_time + EPS
+    return (~over | _all(equal)) & ~late
+
+
 INVARIANTS: tuple[Callable[[Step], Any], ...] = (
     numbers_are_finite,
     torques_are_within_limits,
@@ -417,6 +554,9 @@ INVARIANTS: tuple[Callable[[Step], Any], ...] = (
     limit_springs_are_numbers,
     a_release_is_obeyed,
     the_arm_has_a_holder,
+    torques_stay_whole_until_another_holds,
+    torques_end_when_another_holds,
+    torques_that_a_fault_keeps_go_when_asked,
     drives_hold_after_a_release,
     no_torque_follows_a_doubted_state,
     drives_hold_trusted_positions,
@@ -439,4 +579,15 @@ INVARIANTS: tuple[Callable[[Step], Any], ...] = (
     positions_that_torques_follow_do_not_jump,
     nothing_is_commanded_at_the_end,
     damping_follows_new_states_alone,
+    an_engaged_arm_has_laws_that_are_numbers,
+    laws_take_over_one_after_the_other,
+    references_are_numbers,
+    references_rotate,
+    references_are_slow_enough,
+    references_stay_within_limits,
+    references_wait_for_the_arm,
+    nothing_moves_that_was_requested_before,
+    motions_are_obeyed_once_they_are_new,
+    trajectories_end_where_the_arm_is,
+    gains_of_laws_are_in_force,
 )

@@ -51,12 +51,21 @@ def settings(layouts: Period, **options: Any) -> Settings:
         "timeout": 0.02 * one, "ahead": 0.02, "longest_pause": 0.02, "differentiates": 0.0,
         "frozen_timeout": 0.05, "tolerance": 0.05, "hottest": 90.0, "saturation": 1.0,
         "effort_check": 1.0, "effort_tolerance": 0.5, "starts_from_effort": 0.0, "collides": 0.0,
-        "watches_efforts": 0.0, "can_hold": 1.0, "stiffness": np.array([300.0, 150.0, 20.0]),
+        "watches_efforts": 0.0,
+        "can_hold": 1.0, "stiffness": np.array([300.0, 150.0, 20.0]),
         "drive_damping": np.array([15.0, 5.0, 0.5]), "slip": 0.1 * one, "on_fault": 0.0,
-        "ramp_in": 0.1, "ramp_out": 0.5, "hand_over": 0.1, "settle_time": 0.5, "filter": 0.0,
-        "gravity": np.array([0.0, 0.0, -9.81]),
+        "ramp_in": 0.1, "ramp_out": 0.5, "hand_over": 0.1, "release": 0.3, "settle_time": 0.5,
+        "filter": 0.0,
+        "gravity": np.array([0.0, 0.0, -9.81]), "gravity_time": 0.5,
         "loads": np.zeros((len(layouts.model.body_names), 10)), "loads_time": 0.3,
         "scale": one, "damping": np.array([0.5, 0.3, 0.05]), "friction": 0.1 * one, "zone": 0.1,
+        "state_period": PERIOD, "switch_time": 0.3, "linear": 0.0 * one,
+        "joint_stiffness": np.array([60.0, 30.0, 3.0]), "joint_ratio": 1.0, "joint_fastest": 0.22,
+        "link_stiffness": np.array([5.0, 5.0, 5.0, 200.0, 200.0, 200.0]), "link_ratio": 1.0,
+        "link_fastest": 0.22, "link_axes": 0.0, "posture_frequency": 2.0, "own_lead": 0.2 * one,
+        "own_link_lead": np.array([0.2, 0.2, 0.2, 0.1, 0.1, 0.1]), "reference_velocity": 0.5 * one,
+        "reference_acceleration": 2.0 * one, "reference_timeout": 0.2,
+        "pose_velocity": np.array([1.0, 0.25]), "pose_acceleration": np.array([4.0, 1.0]),
     }  # fmt: skip
     return Settings(**(given | options))
 
@@ -99,6 +108,12 @@ class Histories:
         self.latest = np.zeros((3, count, N))
         self.torque = np.zeros((count, N))
         self.stuck = np.zeros(count, dtype=int)
+        self.motions = np.zeros((count, layouts.request.size))
+        """Laws and motions that are requested."""
+        drives = self.settings[:, layouts.settings.places["can_hold"].start] > 0.5
+        self.holder = ~drives & (rng.random(count) < 0.5)
+        """Whether another controller can hold an arm."""
+        self.holds = self.holder.copy()
         self.inputs: tuple[Any, Any, Any] = ()
         """Samples, requests and settings of the latest period."""
         self.result: Any = None
@@ -189,6 +204,7 @@ class Histories:
         """Return the requests of the next period: mostly none."""
         rng, n = self.rng, self.count
         row = np.zeros((n, self.layouts.request.size))
+        row[:, 4], row[:, 5] = self.holder, self.holder & self._other_holds()
         actions = (
             transitions.ENABLE, transitions.ENABLE, transitions.ENABLE, transitions.CLEAR,
             transitions.CLEAR, transitions.DISABLE, transitions.HOLD, transitions.TRIP,
@@ -196,7 +212,51 @@ class Histories:
         asked = rng.random(n) < 0.02
         row[:, 0] = np.where(asked, rng.choice(actions, n), transitions.NONE)
         row[:, 1] = np.where(asked & (rng.random(n) < 0.5), 0.0, 1.0)
+        self._change_motions()
+        first = self.layouts.request.places["law"].start
+        row[:, first:] = self.motions[:, first:]
+        row[:, first + 1] = rng.random(n) < 0.1  # at once
         return row
+
+    def _change_motions(self) -> None:
+        """Request another law or motion of some arms, and feed them segments of trajectories."""
+        rng, places = self.rng, self.layouts.request.places
+        for k in np.flatnonzero(rng.random(self.count) < 0.004):
+            row = self.motions[k]
+            if rng.random() < 0.3:
+                row[places["law"]] = rng.choice([0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 4.0, 7.0])
+                continue
+            row[places["motion"]] += 1.0
+            row[places["follows"]] = rng.integers(3)
+            row[places["prefers"]] = rng.integers(2)
+            away = rng.choice([0.02, 0.5]) * rng.uniform(-1.0, 1.0, N)
+            here = np.nan_to_num(self.state[k, self.layouts.state.places["q"]])
+            here[2] += 2.0 * np.pi * rng.integers(-1, 2)
+            row[places["target"]] = here + away
+            row[places["target_qd"]] = rng.uniform(-0.5, 0.5, N) * (rng.random() < 0.3)
+            pose = np.hstack([np.eye(3), rng.uniform(-0.6, 0.6, (3, 1))])
+            angle = rng.uniform(-np.pi, np.pi)
+            pose[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+            row[places["target_pose"]] = pose.ravel()
+            # q + 3 d (x / T)^2 - 2 d (x / T)^3, from rest to rest in T
+            segment = np.zeros((6, N))
+            segment[0], segment[2], segment[3] = here + away, 5.0 * away, -8.0 * away
+            segment[0] += rng.uniform(-1.0, 1.0) * (rng.random() < 0.1)
+            row[places["segment"]] = segment.ravel()
+            row[places["duration"]], row[places["delay"]] = 0.4, 0.1
+            row[places["pace"]] = rng.choice([1.0, 1.0, 0.5, 0.0])
+            if rng.random() < 0.05:  # what is no number, or no rotation
+                name = rng.choice(["target", "target_pose", "segment", "pace", "target_qd"])
+                row[places[name]] = rng.choice([np.nan, np.inf, 1e30])
+
+    def _other_holds(self) -> Any:
+        """Let other controllers let go of arms that torques hold, take them back, or lose them."""
+        rng = self.rng
+        on = self.state[:, self.layouts.state.places["mode"].start] == transitions.ON
+        chance = rng.random(self.count)
+        self.holds = np.where(self.holds, ~(on & (chance < 0.1)), ~on & (chance < 0.02))
+        self.holds ^= rng.random(self.count) < 1e-3
+        return self.holds
 
     def _change_settings(self) -> None:
         """Change gains, gravity or loads of some arms."""
@@ -206,6 +266,11 @@ class Histories:
             row = self.settings[k]
             row[places["scale"]] = rng.uniform(0.8, 1.2)
             row[places["damping"]] *= rng.uniform(0.5, 1.5)
+            row[places["joint_stiffness"]] *= rng.uniform(0.5, 1.5)
+            row[places["link_stiffness"]] *= rng.uniform(0.5, 1.5)
+            row[places["link_axes"]] = rng.integers(2)
+            if rng.random() < 0.02:
+                row[places["joint_stiffness"]] = np.nan
             if rng.random() < 0.02:
                 row[places["gravity"]] = np.nan
             elif rng.random() < 0.5:
@@ -250,6 +315,7 @@ class Histories:
             rate = (exerted + push - load - friction) / INERTIA
             self.qd = np.clip(self.qd + 0.25 * PERIOD * rate, -8.0, 8.0)
             self.q = self.q + 0.25 * PERIOD * self.qd
+        self.qd = np.where((self.holder & self.holds)[:, None], 0.0, self.qd)
         stop = np.array([2.1, 2.1, np.inf])
         self.qd = np.where(np.abs(self.q) > stop, 0.0, self.qd)
         self.q = np.clip(self.q, -stop, stop)

@@ -12,8 +12,8 @@ from guarded_bench import EVENTS, MODEL, MOTOR, ODD, PERIOD, Loop, Q, happen, ta
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import Frame, GuardedArm, Motors, laws, linked
-from mbs_dynamics.control.evidence import UNVERIFIED
-from mbs_dynamics.control.policy import Doubt
+from mbs_dynamics.control.faults import Doubt
+from mbs_dynamics.control.guard import UNVERIFIED
 from mbs_dynamics.control.poses import read_poses
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.timeseries import TimeSeries
@@ -245,7 +245,7 @@ def test_a_fault_is_latched_until_it_is_cleared():
 def test_an_arm_without_frames_cannot_be_enabled():
     loop = Loop()
     assert loop.arm.step(0.0, []).mode == "off"
-    assert any("no valid frame so far" in one for one in loop.arm.enable(0.0))
+    assert any("no valid state so far" in one for one in loop.arm.enable(0.0))
 
 
 def test_an_arm_whose_drives_hold_it_with_other_torques_cannot_be_enabled():

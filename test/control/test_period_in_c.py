@@ -11,10 +11,11 @@ import pytest
 from random_periods import MODEL, Histories, settings
 
 from mbs_dynamics.control.period.export import export_period
+from mbs_dynamics.control.period.following import Traced
 from mbs_dynamics.control.period.function import Period
 from mbs_dynamics.errors import ArgumentError
 
-STRICT = ["-std=c99", "-pedantic", "-O1", "-Wall", "-Wextra", "-Werror", "-Wstack-usage=4096"]
+STRICT = ["-std=c99", "-pedantic", "-O1", "-Wall", "-Wextra", "-Werror", "-Wstack-usage=8192"]
 
 pytestmark = [
     pytest.mark.process,
@@ -24,7 +25,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def layouts():
-    return Period(MODEL)
+    return Period(MODEL, traced=Traced(joints=True, link="hand"))
 
 
 DRIVER = """

@@ -21,7 +21,6 @@ from std_srvs.srv import SetBool
 from waiting import TIMEOUT
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.policy import GuardState
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros import gravity_compensation_node
 from mbs_dynamics.ros.dynamics_node import DynamicsNode
@@ -29,7 +28,8 @@ from mbs_dynamics.ros.gravity_compensation_node import GravityCompensationNode
 
 pytestmark = [pytest.mark.usefixtures("ros"), pytest.mark.backend_independent]
 
-SUCCESS, ERROR = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.ERROR
+SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
+ERROR = TransitionCallbackReturn.ERROR
 GIVEN = {"robot_description_file": str(robot_path("arm7")), "autostart": False}
 JOINTS = mbs.Model.from_urdf(robot_path("arm7")).joint_names
 
@@ -53,8 +53,7 @@ def ask(node):
 def enabled():
     """Make a node of gravity compensation that commands torques, without a robot."""
     own = {"joints": list(JOINTS), "compensates_itself": False, "ramp_time": 0.2}
-    own |= {"stale_timeout": 10.0, "callback_timeout": 10.0, "max_age": 0.0}  # if it is busy here
-    own |= {"effort_rate_limit": 1e4}
+    own |= {"stale_timeout": 10.0, "max_age": 0.0}  # if it is busy here
     overrides = [Parameter(name, value=value) for name, value in (GIVEN | own).items()]
     made = GravityCompensationNode(namespace="lifecycle_order", parameter_overrides=overrides)
     assert made.trigger_configure() == SUCCESS
@@ -70,21 +69,21 @@ def enabled():
     answer = ask(made)
     assert answer.success, answer.message
     end = time.monotonic() + TIMEOUT
-    while made._core.policy.state is not GuardState.ENABLED and time.monotonic() < end:
+    while made._core.state != "enabled" and time.monotonic() < end:
         hear()
         time.sleep(0.01)
     yield made
     made.destroy_node()
 
 
-def test_deactivation_returns_at_once_and_ramps_out_with_the_states(enabled, monkeypatch):
+def test_deactivation_fails_and_ramps_out_until_torques_are_out(enabled, monkeypatch):
     events, now = [], time.monotonic()
     monkeypatch.setattr(gravity_compensation_node.time, "monotonic", lambda: now)
     send, publish = enabled._outputs.send, enabled._enabled.publish
 
-    def sends(command, *more):
+    def sends(command, **more):
         events.append(command)
-        send(command, *more)
+        send(command, **more)
 
     def publishes(message):
         events.append(message.data)
@@ -92,13 +91,10 @@ def test_deactivation_returns_at_once_and_ramps_out_with_the_states(enabled, mon
 
     monkeypatch.setattr(enabled._outputs, "send", sends)
     monkeypatch.setattr(enabled._enabled, "publish", publishes)
-    assert enabled.trigger_deactivate() == SUCCESS
+    assert enabled.trigger_deactivate() == FAILURE
     assert events == [False]
     assert "joint_states" in heard(enabled)
-    assert not ask(enabled).success
-    assert enabled.trigger_cleanup() == SUCCESS
-    assert enabled.trigger_configure() != SUCCESS  # torques still ramp out
-    while not enabled._core.policy.at_rest:
+    while not enabled._core.at_rest:
         now += 0.01
         enabled._on_time()
     sizes = [max(map(abs, command)) for command in events[1:] if command is not None]
@@ -106,7 +102,12 @@ def test_deactivation_returns_at_once_and_ramps_out_with_the_states(enabled, mon
     assert sizes[0] > 1.0
     assert sizes[-1] == 0.0
     assert (np.diff(sizes) <= 0.0).all()
+    assert enabled.trigger_deactivate() == SUCCESS
     assert "joint_states" not in heard(enabled)
+    assert not ask(enabled).success
+    assert enabled.trigger_cleanup() == SUCCESS
+    assert enabled._core.arm is None
+    assert enabled.trigger_configure() == SUCCESS
 
 
 def heard(node):

@@ -195,7 +195,7 @@ def test_parameters_are_described_to_ros_as_declared(start, name):
 def test_ranges_end_at_the_limits_of_the_arm_once_it_is_known(running):
     node = running("gravity_compensation_node")
     node._on_time()
-    ends = {"effort_limits.joint3": 110.0, "damping.joint3": 50.0, "effort_rate_limit": 9000.0}
+    ends = {"effort_limits.joint3": 110.0, "damping.joint3": 50.0}
     for name, high in ends.items():
         (found,) = node.describe_parameter(name).floating_point_range
         assert found.to_value == pytest.approx(high)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from mbs_dynamics.control.joint_input import Rejection
+from mbs_dynamics.control.joint_states import Rejection
 from mbs_dynamics.ros.performance import InputStatistics, RateLimit
 
 pytestmark = pytest.mark.backend_independent

@@ -74,7 +74,7 @@ REAL = {
 }
 """Parameters of a real arm."""
 
-PATIENT = {"stale_timeout": 10.0, "callback_timeout": 10.0}
+PATIENT = {"stale_timeout": 10.0}
 """Parameters for a busy machine."""
 
 POSTURE = [0.1, 0.6, 0.1, 1.0, 0.1, 0.5, 0.1]

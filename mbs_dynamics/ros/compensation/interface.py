@@ -32,11 +32,9 @@ COMMANDS = "forward_effort_controller/commands"
 
 BESIDE_GRAVITY = (
     "start_from",
-    "settle_time",
     "damping",
     "friction_scale",
     "limit_zone",
-    "limit_frequency",
     "tracking_tolerance",
 )
 """Settings of what is not commanded, or cannot be compared, where a position loop holds the arm."""
@@ -98,12 +96,6 @@ class GravityCompensationSettings(DescribedSettings, ArmSettings, ControllerSett
         type="bool",
         at_rest_only=True,
     )
-    motors_file: str = parameter(
-        "",
-        "YAML table of motors: joint_states and commands are in the units of the drives, with "
-        "their signs and zeros. Empty: in SI units.",
-        read_only=True,
-    )
     payload_time: float = parameter(
         -1.0,
         "Time in which a payload takes effect while torques are commanded. -1: ramp_time. A load "
@@ -114,21 +106,6 @@ class GravityCompensationSettings(DescribedSettings, ArmSettings, ControllerSett
     )
     use_imu: bool = parameter(
         False, "Take gravity, and the acceleration of the base, from the topic imu.", read_only=True
-    )
-    imu_time_constant: float = parameter(
-        0.1,
-        "Time constant of the low-pass filter on the imu. 0: none.",
-        unit="s",
-        low=0.0,
-        high=10.0,
-    )
-    callback_timeout: float = parameter(
-        0.1,
-        "Processor time of a callback above which the node stops. Time that it waits for the "
-        "middleware or for other processes does not count.",
-        unit="s",
-        low=1e-6,
-        high=10.0,
     )
     check_controller: bool = parameter(
         True,
@@ -148,7 +125,7 @@ class GravityCompensationSettings(DescribedSettings, ArmSettings, ControllerSett
         "No controller is switched; nothing is damped; torques ramp in within ramp_time or "
         "ramp_in_time, whichever is longer.",
         read_only=True,
-        constraints="Only without damping, friction_scale, springs, settling and "
+        constraints="Only without damping, friction_scale, springs and "
         "tracking_tolerance, and with start_from zero.",
     )
     resets_position_command: bool = resets_position_command("is refused")

@@ -13,7 +13,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.joint_input import LARGEST, Rejection, wild_numbers
+from mbs_dynamics.control.joint_states import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.errors import ArgumentError, listed, quoted
 from mbs_dynamics.ros.dynamics.interface import DESIRED, DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot

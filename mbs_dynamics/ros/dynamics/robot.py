@@ -30,7 +30,8 @@ from mbs_dynamics.control.environment import (
     with_gravity,
     with_load,
 )
-from mbs_dynamics.control.joint_input import Efforts, Reading, fixed_coordinates
+from mbs_dynamics.control.joint_input import Efforts, Reading
+from mbs_dynamics.control.joint_states import fixed_coordinates
 from mbs_dynamics.errors import MbsError, ModelError, UnknownJointError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model

@@ -12,7 +12,7 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.environment import LinkLoad, replaced, with_load
-from mbs_dynamics.control.joint_input import LARGEST, Rejection, wild_numbers
+from mbs_dynamics.control.joint_states import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJointError, listed
 from mbs_dynamics.integrate import ContactPlanes, JointForces, Plane, Stepper
 from mbs_dynamics.model.coordinates import bounded

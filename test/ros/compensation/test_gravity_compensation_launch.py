@@ -44,7 +44,7 @@ def test_launch_with_a_xacro_file_and_parameters_and_ramp_out_at_the_end(install
     given = {
         "joints": list(JOINTS),
         "compensates_itself": False,
-        **{name: READY[name] for name in ("stale_timeout", "callback_timeout", "max_age")},
+        **{name: READY[name] for name in ("stale_timeout", "max_age")},
     }
     parameters.write_text(yaml.safe_dump({"/**": {"ros__parameters": given}}), encoding="utf-8")
     arguments = [f"urdf:={robot}", f"params_file:={parameters}", "command_topic:=commands"]

@@ -103,10 +103,7 @@ class Enabled:
             "use_imu": True,
             "ramp_time": 0.05,
             "ramp_in_time": 0.0,
-            "settle_time": 0.0,
-            "effort_rate_limit": 1e6,
             "stale_timeout": 10.0,
-            "callback_timeout": 10.0,
         }
         given = [Parameter(name, value=value) for name, value in values.items()]
         self.node = GravityCompensationNode(namespace="hostile", parameter_overrides=given)
@@ -120,7 +117,7 @@ class Enabled:
     def enable(self):
         """Enable it if the message before has stopped it."""
         end = time.monotonic() + TIMEOUT
-        while not self.core.policy.engaged:
+        while not self.core.engaged:
             assert time.monotonic() < end
             self.node._on_time()
             self.receive("robot_description", String(data=ARM7))
@@ -128,7 +125,8 @@ class Enabled:
             level.header.stamp = stated().header.stamp
             self.receive("imu", level)
             self.receive("joint_states", stated())
-            self.core.policy.clear()
+            if self.core.fault is not None and self.core.at_rest:
+                self.core.clear(time.monotonic())
             self.core.enable(time.monotonic())
         self.receive("joint_states", stated())
 
@@ -169,9 +167,9 @@ def test_another_description_stops_the_node_before_it_is_read(enabled, monkeypat
     monkeypatch.setattr(module, lambda *given: read.append(given))
     for text in (ARM7, ARM7 + "<!-- new -->", ARM7.replace("<robot", "<!-- <!-- a --><robot", 1)):
         enabled.receive("robot_description", String(data=text))
-        assert enabled.core.policy.engaged
+        assert enabled.core.engaged
     enabled.receive("robot_description", String(data=ARM7.replace("180", "170")))
-    assert enabled.core.policy.fault.kind == "new_description"
+    assert enabled.core.fault.kind == "new_description"
     assert enabled.core.pending is not None
     assert read == []
 

@@ -12,7 +12,7 @@ pytest.importorskip("rclpy")
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from mbs_dynamics.control.contact import ToolWrench
-from mbs_dynamics.control.joint_input import Rejection
+from mbs_dynamics.control.joint_states import Rejection
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros import messages
