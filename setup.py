@@ -31,7 +31,7 @@ setup(
     license_files=["LICENSE"],
     keywords=["robotics", "ROS", "multibody dynamics", "Lie groups", "screw theory"],
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
-    package_data={NAME: ["py.typed", "ros/*.xml"]},
+    package_data={NAME: ["py.typed", "ros/*.xml", "ros/controller/*.*", "ros/controller/*/*.*"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (SHARE, ["package.xml"]),

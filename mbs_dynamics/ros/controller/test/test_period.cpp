@@ -1,0 +1,71 @@
+// Copyright 2026 The mbs_dynamics authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The period in C against that in Python, on test vectors, and its tables.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "guarded_period.h"
+#include "guarded_robot.h"
+#include "words.hpp"
+
+namespace GUARDED_PACKAGE
+{
+
+const std::string kFolder = PACKAGE_FOLDER;
+
+TEST(Period, IsThatInPython)
+{
+  std::ifstream file(kFolder + "/test/vectors.txt");
+  constexpr std::size_t kSample = sizeof(guarded_Sample) / sizeof(double);
+  guarded_State state = guarded_initial, next;
+  guarded_Output output;
+  guarded_Verdict verdict;
+  int rows = 0, faults = 0;
+  for (std::string line; std::getline(file, line); ++rows) {
+    std::vector<double> row;
+    std::istringstream words(line);
+    for (std::string word; words >> word;) {
+      row.push_back(std::stod(word));
+    }
+    ASSERT_EQ(row.size(), 1 + kSample + 2 + GUARDED_JOINTS);
+    guarded_Sample sample;
+    std::copy_n(row.begin() + 1, kSample, reinterpret_cast<double *>(&sample));
+    guarded_Request request{};
+    request.action = row[0];
+    request.sends = 1.0;
+    guarded_period(&state, &sample, &request, &guarded_settings, &next, &output, &verdict);
+    state = next;
+    const double * expected = row.data() + 1 + kSample;
+    EXPECT_EQ(state.mode, expected[0]) << "period " << rows;
+    EXPECT_EQ(state.fault, expected[1]) << "period " << rows;
+    for (int j = 0; j < GUARDED_JOINTS; ++j) {
+      EXPECT_NEAR(output.torque[j], expected[2 + j], 1e-9 * (1.0 + guarded_settings.effort[j]));
+    }
+    if (state.fault > 0.0 && ++faults == 1) {
+      const std::string start = "no valid frame of " + std::string(guarded_joints[0]) + " for 0.0";
+      EXPECT_EQ(fault_of(state).substr(0, start.size()), start);
+    }
+  }
+  EXPECT_GT(rows, 100);
+  EXPECT_GT(faults, 0);
+}
+
+TEST(Description, HasTheDigestOfThisPackage)
+{
+  std::ifstream file(kFolder + "/urdf/mock.urdf");
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_EQ(description_digest(text.str()), GUARDED_DESCRIPTION);
+  std::string other = text.str();
+  other.replace(other.find("<mass"), 5, "<mess");
+  EXPECT_NE(description_digest(other), GUARDED_DESCRIPTION);
+}
+
+}  // namespace GUARDED_PACKAGE
