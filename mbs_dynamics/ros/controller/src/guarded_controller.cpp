@@ -301,16 +301,8 @@ CallbackReturn GuardedController::on_activate(const rclcpp_lifecycle::State &)
   }
   unwritten_in_turn_ = 0;
   action_ = kNone;
-  // what forbids to enable torques is known before the controller that holds the arm has gone
-  const guarded_State before = state_;
-  read_sample();
-  step(kNone, false);
-  const auto reasons = problems(verdict_, state_);
-  state_ = before;
-  if (!reasons.empty()) {
-    RCLCPP_ERROR(get_node()->get_logger(), "refused: %s", joined(reasons, "; ").c_str());
-    return CallbackReturn::FAILURE;
-  }
+  // The first update refuses what must be refused: its ERROR, unlike a failure here, lets the
+  // fallback controllers take over.
   enters_ = true;
   return CallbackReturn::SUCCESS;
 }
@@ -332,12 +324,12 @@ return_type GuardedController::update(const rclcpp::Time &, const rclcpp::Durati
   read_sample();
   const double mode = state_.mode;
   const int asked = action_.exchange(kNone);
-  step(enters_ ? kEnable : asked, true);
+  step(enters_ ? kEnable : asked);
   const bool refused = enters_ && is(state_, kOff);
   enters_ = false;
 
   bool written = true;
-  for (int k = 0; k < GUARDED_COMMANDED; ++k) {
+  for (int k = 0; k < GUARDED_COMMANDED && !refused; ++k) {
     written &= command_interfaces_[k].set_value(output_.torque[guarded_places[k]]);
   }
   unwritten_ += !written;
@@ -370,11 +362,11 @@ void GuardedController::read_sample()
   }
 }
 
-void GuardedController::step(double action, bool sends)
+void GuardedController::step(double action)
 {
   guarded_Request request{};
   request.action = action;
-  request.sends = sends;
+  request.sends = 1.0;
   guarded_period(&state_, &sample_, &request, &settings_, &next_, &output_, &verdict_);
   state_ = next_;
 }

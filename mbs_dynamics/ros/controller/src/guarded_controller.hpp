@@ -60,7 +60,7 @@ private:
 
   // in the control loop
   void read_sample();
-  void step(double action, bool sends);
+  void step(double action);
   void write_report(bool active);
 
   // in other threads, one at a time
