@@ -17,6 +17,7 @@ from mbs_dynamics.control.period.function import Period
 from mbs_dynamics.control.settings import ArmSettings
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
 from mbs_dynamics.ros.controller_package import (
+    STALE_TIMEOUT,
     check_controller,
     description_digest,
     export_controller,
@@ -56,11 +57,14 @@ def test_parameters_are_those_in_python(package):
     declared = {one.name: one for one in parameters_of(ArmSettings)}
     assert stated.keys() <= declared.keys()
     for name, row in stated.items():
-        one, default = declared[name], row["default_value"]
-        if name in ("stale_timeout", "on_fault"):
+        one, default = declared[name], row.get("default_value")
+        if name == "on_fault":
+            assert default is None  # whether a controller can hold the arm is for users to say
             continue
         if one.per == "joint" or name in ("joints", "fixed_joints", "fixed_positions"):
             assert default == []
+        elif name == "stale_timeout":
+            assert default == STALE_TIMEOUT
         else:
             assert default == (list(one.default) if name == "gravity" else one.default), name
         checked = row.get("validation", {})
