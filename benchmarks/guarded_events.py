@@ -17,7 +17,7 @@ import mbs_dynamics as mbs
 from benchmarks.mechanisms import urdf
 from benchmarks.report import Table
 from mbs_dynamics.control import laws
-from mbs_dynamics.control.policy import Doubt
+from mbs_dynamics.control.faults import Doubt
 
 sys.path += [str(Path(__file__).parents[1] / "test" / "control")]
 from guarded_bench import EVENTS, PERIOD, Event, Loop, happen, table

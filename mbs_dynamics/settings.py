@@ -8,9 +8,8 @@ Each is declared once: it is an argument in Python and a parameter of a node.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from mbs_dynamics import checks
@@ -23,13 +22,15 @@ class Parameter(NamedTuple):
     """Declaration of a parameter, or of one parameter for each joint or link."""
 
     name: str
-    type: str
-    """bool, double, string, double_array or string_array."""
     default: Any
     """None if a value must be set."""
     description: str
     unit: str = ""
-    range: tuple[float, float] | None = None
+    low: float | None = None
+    high: float | None = None
+    """Smallest and largest value; None without a range."""
+    type: str = ""
+    """bool, double, string, double_array or string_array."""
     choices: tuple[str, ...] = ()
     constraints: str = ""
     read_only: bool = False
@@ -47,11 +48,17 @@ class Parameter(NamedTuple):
         return f"{self.name}.<{self.per}>" if self.per else self.name
 
     @property
+    def range(self) -> tuple[float, float] | None:
+        """The smallest and largest value; None without a range."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
     def remarks(self) -> str:
         """Constraints on the value, as sentences."""
         choices = f"One of {', '.join(self.choices)}." if self.choices else ""
         resting = "Changes only while disabled." if self.at_rest_only else ""
-        return " ".join(filter(None, [choices, resting, self.constraints]))
+        once = f"Names of {self.once}s, each at most once." if self.once else ""
+        return " ".join(filter(None, [choices, resting, self.constraints or once]))
 
     def check(self, name: str, value: Any) -> None:
         """Raise ArgumentError for a value that is out of range or not among the choices."""
@@ -68,46 +75,48 @@ class Parameter(NamedTuple):
 TYPES = {bool: "bool", float: "double", str: "string"}
 
 
-def setting(
+def parameter(
     default: Any,
     description: str,
-    unit: str = "",
     *,
+    unit: str = "",
+    low: float | None = None,
+    high: float | None = None,
     type: str = "",
-    choices: Iterable[str] = (),
-    **declared: Any,
+    choices: tuple[str, ...] = (),
+    constraints: str = "",
+    read_only: bool = False,
+    at_rest_only: bool = False,
+    per: str = "",
+    once: str = "",
 ) -> Any:
-    """Return a dataclass field that carries the declaration of a parameter.
+    """Return the dataclass field of a setting, with its declaration as a parameter.
 
-    ``declared`` are further fields of :class:`Parameter`. ``type`` is needed where the default does
-    not show it: for an empty array and for None. A field per joint holds one number for each joint
-    of the field ``joints``; one per link holds pairs of a link and its numbers.
+    The arguments are the fields of :class:`Parameter`; the field's name is the name. ``type`` is
+    needed for an empty array of numbers and for None. A setting per joint holds one number for each
+    joint of the field ``joints``; a setting per link holds pairs of a link and its numbers.
     """
-    element = default[0] if isinstance(default, tuple) and default else default
-    known = type or TYPES[element.__class__] + ("_array" if isinstance(default, tuple) else "")
-    parameter = Parameter("", known, default, description, unit, choices=tuple(choices), **declared)
-    return field(default=() if parameter.per else default, metadata={"parameter": parameter})
-
-
-def number(
-    default: float, low: float, high: float, unit: str = "", **declared: Any
-) -> Callable[..., Any]:
-    """Return the function that declares a setting by its description; see :func:`setting`."""
-    return partial(setting, default, unit=unit, range=(low, high), **declared)
-
-
-def option(default: Any, unit: str = "", **declared: Any) -> Callable[..., Any]:
-    """Return the function that declares another setting by its description."""
-    return partial(setting, default, unit=unit, **declared)
-
-
-def names_setting(once: str, *, which: str = "", **declared: Any) -> Callable[..., Any]:
-    """Return the function that declares a setting of names, empty by default.
-
-    ``once`` is joint or link, ``which`` of them.
-    """
-    valid = f"Names of {which or once + 's'}, each at most once."
-    return partial(setting, (), type="string_array", constraints=valid, once=once, **declared)
+    if not type and once:
+        type = "string_array"
+    elif not type:
+        element = default[0] if isinstance(default, tuple) else default
+        type = TYPES[element.__class__] + ("_array" if isinstance(default, tuple) else "")
+    declared = Parameter(
+        name="",
+        default=default,
+        description=description,
+        unit=unit,
+        low=low,
+        high=high,
+        type=type,
+        choices=choices,
+        constraints=constraints,
+        read_only=read_only,
+        at_rest_only=at_rest_only,
+        per=per,
+        once=once,
+    )
+    return field(default=() if per else default, metadata={"parameter": declared})
 
 
 def parameters_of(kind: type[Settings]) -> tuple[Parameter, ...]:

@@ -8,7 +8,8 @@ calls give the same commands.
 
 from mbs_dynamics.control import laws
 from mbs_dynamics.control.bring_up import BringUp
-from mbs_dynamics.control.guarded_arm import Command, GuardedArm, linked
+from mbs_dynamics.control.guard import linked
+from mbs_dynamics.control.guarded_arm import Command, GuardedArm
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
 from mbs_dynamics.control.references import JointTarget, PoseTarget
 from mbs_dynamics.control.trajectory import Trajectory

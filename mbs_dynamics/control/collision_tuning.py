@@ -12,8 +12,8 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.collision import NOISE, ContactTorques, Threshold, Thresholds
-from mbs_dynamics.control.input_checks import largest_step
 from mbs_dynamics.control.motor_table import coordinate_of
+from mbs_dynamics.control.period.measurement import jumps
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
 
@@ -99,9 +99,9 @@ def _external(model: Model, part: Any) -> tuple[FloatArray, ...]:
         raise ArgumentError(f"the recording has no valid velocities of {listed(unknown)}")
     fastest = model.velocity_limits[places]
     moved = np.abs(np.diff(part.q, axis=0))
-    jumps = moved > largest_step(fastest, np.diff(part.t)[:, None])
-    if jumps.any():
-        row, k = np.argwhere(jumps)[0]
+    jumped = jumps(moved, np.diff(part.t)[:, None], fastest)
+    if jumped.any():
+        row, k = np.argwhere(jumped)[0]
         raise ArgumentError(
             f"{part.joints[k]} jumps by {moved[row, k]:.3g} at {part.t[row]:.4g} s; its "
             f"velocity limit is {fastest[k]:.3g}"

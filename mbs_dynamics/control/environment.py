@@ -68,8 +68,7 @@ def check_earthly(name: str, value: Any, tolerance: float) -> None:
     if abs(length - standard) > tolerance * standard:
         raise ArgumentError(
             f"{name} has a length of {length:g} m/s^2; valid is "
-            f"{max(0.0, 1.0 - tolerance) * standard:.4g} to {(1.0 + tolerance) * standard:.4g}, "
-            f"by gravity_tolerance {tolerance:g}"
+            f"{max(0.0, 1.0 - tolerance) * standard:.4g} to {(1.0 + tolerance) * standard:.4g}"
         )
 
 

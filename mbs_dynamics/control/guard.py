@@ -1,752 +1,981 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""One arm under guard: checks of its states, a law, the policy. The one way to a command.
+"""An arm under guard, whatever its states come from and its torques go to.
 
-States of joints come in SI units, by name. Every call has the time as an argument, in s of one
-steady clock.
+All that decides is the period, a function of numbers in ``period/function.py``. A guard packs
+samples, requests and settings for it, calls laws that are not part of it, and puts into words what
+has changed. Every call has the time as an argument, in s of one steady clock.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from struct import Struct
+from typing import Any
 
 import numpy as np
 
+import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.compiler import default_backend
+from mbs_dynamics.control.called_laws import CalledLaws, called, name_of, reference_of
 from mbs_dynamics.control.collision import Collision, CollisionDetector, Thresholds
-from mbs_dynamics.control.collision_reaction import CollisionReaction
-from mbs_dynamics.control.environment import in_force
-from mbs_dynamics.control.evidence import UNVERIFIED, Evidence, shown
-from mbs_dynamics.control.fast_path import FastStates, maker
-from mbs_dynamics.control.following import Followed, Following
-from mbs_dynamics.control.input_checks import (
-    Check,
-    Continuity,
-    Envelope,
-    Freshness,
-    Frozen,
-    JointStates,
-    Periods,
-    Sources,
-    Speeds,
-    Tracking,
+from mbs_dynamics.control.environment import (
+    LinkLoad,
+    in_force,
+    link_loads,
+    payload_parameters,
+    with_load,
 )
-from mbs_dynamics.control.joint_input import JointInput, Rejection
+from mbs_dynamics.control.faults import Fault
+from mbs_dynamics.control.joint_states import fixed_coordinates
 from mbs_dynamics.control.laws.cartesian_impedance import CartesianImpedance
-from mbs_dynamics.control.laws.gravity import GravityLaw
 from mbs_dynamics.control.laws.joint_impedance import JointImpedance
 from mbs_dynamics.control.laws.law import Law, LawState
+from mbs_dynamics.control.motion import Motion, Remarks
 from mbs_dynamics.control.motor_table import coordinate_of
+from mbs_dynamics.control.period import laws, transitions
 from mbs_dynamics.control.period.evidence import EFFORT_FLOOR
-from mbs_dynamics.control.policy import (
-    CommandLimits,
-    CommandPolicy,
-    Doubt,
-    Fault,
-    GuardState,
-    Torques,
-)
-from mbs_dynamics.control.references import Target
-from mbs_dynamics.control.settings import RATE_SHARE, ArmSettings, MotionSettings
+from mbs_dynamics.control.period.following import GRAVITY_ALONE, Traced
+from mbs_dynamics.control.period.function import Period, initial
+from mbs_dynamics.control.period.history import History, Replay, replayed
+from mbs_dynamics.control.period.records import Result, Sample, State, Verdict
+from mbs_dynamics.control.period.sentences import DOUBTS, fault_of, problems
+from mbs_dynamics.control.period.settings import NO_JOINT_LAW, NO_LINK_LAW, period_settings
+from mbs_dynamics.control.references import JointReference, PoseReference, Target
+from mbs_dynamics.control.settings import YIELDING, ArmSettings
 from mbs_dynamics.control.state_period import StatePeriod
-from mbs_dynamics.errors import ArgumentError, listed
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.control.trajectory import Trajectory
+from mbs_dynamics.control.turns import sliding
+from mbs_dynamics.errors import ArgumentError, ModelError, listed
+from mbs_dynamics.model.diagnostics import stopping_speed
+from mbs_dynamics.model.model import Model, without_payloads
+from mbs_dynamics.model.orders import tools
 
-IGNORED = frozenset(
-    {"no_joints", "too_many_names", "repeated_stamp", "partial", "incomplete_joints"}
+UNVERIFIED = (
+    "nothing has shown yet that the torques are right: they grow slowly while the arm stays still"
 )
-"""Kinds of rejections that neither stop nor count: another robot, nothing new, or incomplete."""
 
-DOUBTS = {"time_backwards": Doubt.STATE}
-"""Doubts that other kinds raise: another publisher, or a simulation that was reset."""
+ROUNDING = 1e-9
+"""Relative tolerance on sums of masses."""
 
-IN_TURN = "{} come from two sources in turn: some fit the arm, and others do not"
+LARGEST_TURN = math.radians(60.0)
+"""Largest turn of gravity at once while torques are commanded; an inverted sign exceeds it."""
 
-IDLE_PERIOD = 0.5
-"""Longest time in s between two calls of tick."""
+YIELDING_SHARE = 0.25
+"""Share of the velocity limits up to which an arm that yields goes along with a contact."""
 
-GAP_MEMORY = 0.3
-"""Time in s in which a long time between two states is forgotten."""
+OF_PERIOD = (JointImpedance, CartesianImpedance)
+"""Laws that the period computes."""
 
-
-class Answer(NamedTuple):
-    """The command that answers a message."""
-
-    command: list[float] | None
-    """Torques in the order of ``joints``; None: no command."""
-    rejected: Rejection | None = None
-    """Why the message was not used; None if it was."""
-    usual: bool = False
-    """Whether nothing but the command has changed, and nothing is due sooner than before."""
-
-
-_answer, _states, _torques = maker(Answer), maker(JointStates), maker(Torques)
+MODES = {
+    transitions.OFF: "disabled",
+    transitions.RAMPING_IN: "ramping in",
+    transitions.ON: "enabled",
+    transitions.RAMPING_OUT: "ramping out",
+    transitions.STOPPING: "fault",
+    transitions.FAULT: "fault",
+}
+"""Names of the modes for users."""
 
 
 class Guard:
-    """Computes the commands of an arm from its states.
+    """An arm under guard.
 
-    Parameters: ``settings`` name the commanded joints, ``source`` is what the states come from, for
-    messages. Torques are those of gravity compensation until :meth:`switch`.
-    After each call, :meth:`due_in` returns when :meth:`tick` must be called.
+    Parameters: ``settings`` name the commanded joints; ``gravity`` (3,) in m/s^2 is that in the
+    axes of the root, by default that of the model; ``options`` are further arguments of
+    :func:`~mbs_dynamics.control.period.settings.period_settings`, as about drives; ``source`` is
+    what the states come from, for messages; ``used`` are laws that will be in force, for which the
+    period is compiled at once. Loads are those of the model.
 
-    Raises UnknownJointError if a joint to be commanded or a fixed one is not in the model,
-    ArgumentError if a joint to be commanded mimics another one, ModelError if no joint moves.
+    Fill :attr:`sample` and call :meth:`advance` for each period. Raises UnknownJointError if a
+    joint to be commanded or a fixed one is not in the model, ArgumentError if a joint to be
+    commanded mimics another one, ModelError if no joint moves, BackendError if compiled code
+    differs from the equations.
     """
 
     def __init__(
         self,
         model: Model,
         settings: ArmSettings,
-        policy: CommandPolicy,
         *,
-        source: str = "states",
+        gravity: FloatArray | None = None,
+        options: Mapping[str, Any] = {},
+        source: str = "frames",
+        used: Iterable[Law | None] = (),
     ) -> None:
+        if model.n == 0:
+            raise ModelError(f"robot {model.name!r} has no joint that moves")
         self.model, self.settings, self.source = model, settings, source
-        self.policy = policy
         self.joints = [coordinate_of(model, name) for name in settings.joints]
-        self._all = self.joints == list(range(model.n))
-        self.law = GravityLaw(model, self.joints, settings)
-        self.following = Following(model, self.joints, _motion(settings))
-        """The law that acts beside gravity compensation."""
-        self.collisions: CollisionReaction | None = None
-        """None without a file of thresholds."""
+        fixed = fixed_coordinates(model.joint_names, settings.fixed)
+        self._options = options
+        self._gravity = np.asarray(model.gravity if gravity is None else gravity)
+        self._gravity_time: float | None = None
+        self._loads = link_loads(model)
+        self._load_parameters = payload_parameters(model)
+        self._loads_time: float | None = None
+        self._motion = Motion(model, self.joints, settings.joints)
+        self._period = Period(model, settings.algorithm, self._traced(GRAVITY_ALONE, used))
+        self._joint_law, self._link_law = NO_JOINT_LAW, NO_LINK_LAW
+        self._law: Law | None = None
+        self._next: tuple[Law | None] | None = None
+        """A law that takes over once the one in force has done so."""
+        self._taken_over = -math.inf
+        """When the law in force has taken over."""
+        self._called = CalledLaws()
+        self._state_period = StatePeriod()
+        self._apply()
+        self._period.verify(self._settings)
+        start = initial(self._period, self._set)
+        self._state = self._period.state.packed(start).astype(float)
+        self._record: State | None = None
+        """The fields of the state, once they are read."""
+        self._fix(fixed)
+        places = self._period.state.places
+        self._changes = np.array(
+            [places[name].start for name in ("mode", "fault", "hold", "slipped", "opposed")]
+        )
+        self._stamps = places["stamp"]
+        self._behind, self._saturated = places["behind"].start, places["saturated_since"]
+        self._refused = places["refused"]
+        self._unknown_since = places["unknown_since"].start
+        self._changed: list[float] = self._state[self._changes].tolist()
+        """The latest values of what is reported when it changes."""
+        self._holder = (False, False)
+        """Whether another controller is to hold the arm once torques are released, and does so."""
+        self._quiet = self._request_vector(transitions.NONE, sends=True)
+        self._sample = self._period.sample.packed(_nothing(model.n)).astype(float)
+        self.sample: Sample = self._period.sample.unpacked(self._sample)
+        """The sample of the next period: numbers, and arrays to be filled."""
+        self._pack = Struct(f"{len(self._sample)}d").pack_into
+        row = self._sample.tolist()
+        self._unreported, self._rest = row[1 : 1 + 8 * model.n], row[1 + 8 * model.n :]
+        self._floats = self._period.sample.places["floats"].start
+        self._numbers = np.array([places[name].start for name in ("ended", "played", "softened")])
+        slides = sliding(model)
+        units = ["m" if slides[k] else "rad" for k in self.joints]
+        self._lags, self._softened = Remarks(self._motion, units), False
+        self._detector: CollisionDetector | None = None
+        self._interrupted: tuple[Law | None] | None = None
+        """The law in place of which the arm floats since a collision."""
+        self._yields_until = -math.inf
         if settings.collision_file:
             thresholds = Thresholds.read(settings.collision_file, model)
-            detector = CollisionDetector(model, thresholds)
-            self.collisions = CollisionReaction(detector, policy, self.following)
-        self._state_period = StatePeriod()
-        self._gap, self._evaluated_at = 0.0, 0
-        """The longest of the latest times in s between two states of a law, and the stamp in ns of
-        the latest of these; 0: none."""
-        self._model_in_force: tuple[Any, ...] = (None, None, model)
-        self._loads_watched = self.law.loads.goal
-        """The loads of the latest state, as collisions were detected with."""
-        self.input = JointInput.of_model(
-            model,
-            stale_timeout=settings.stale_timeout,
-            velocity_from_position=settings.velocity_from_position,
-            answering=self.joints or None,
-            others_timeout=settings.other_joints_timeout,
-            fixed=settings.fixed,
+            self._detector = CollisionDetector(model, thresholds)
+        self._history = History(self._period, self._state)
+        self._result: Result | None = None
+        self._before = self._state
+        self._inactive = False
+        self._external: Fault | None = None
+        self._fault: Fault | None = None
+        self._remarks: list[str] = []
+        self._warnings: list[str] = []
+        self.trouble: Fault | None = None
+        """Why the latest message about the arm was not used; None if it was."""
+        self._linked: list[Guard] = []
+        self._in_force: tuple[Any, ...] = ()
+
+    def _apply(self) -> None:
+        """Put settings, gravity and loads in force, with the ramps of the period."""
+        self._set = period_settings(
+            self.model,
+            self.joints,
+            self.settings,
+            self._gravity,
+            self._load_parameters,
+            gravity_time=self._gravity_time,
+            loads_time=self._loads_time,
+            joint_law=self._joint_law,
+            link_law=self._link_law,
+            own_lead=getattr(self._called.law, "lead", None),
+            state_period=self.period,
+            **self._options,
         )
-        self.speeds = Speeds(model, self.joints)
-        self.frozen_timeout = 0.0
-        self.frozen = Frozen(model, self.joints, 0.0)
-        self._continuity = Continuity(model)
-        self.sources = Sources()
-        self.periods = Periods(len(self.joints))
-        self._valid_until = -math.inf
-        """When the first state of a joint is too old for damping."""
-        self.backend = default_backend()
-        self.watch = Freshness(source)
-        self.watches = [self.watch]
-        """The inputs that must be fresh."""
-        self._fresh_until = -math.inf
-        """No input becomes stale before this time."""
-        self.q: Sequence[float] = ()
-        """(n,) the latest trusted positions; empty before the first."""
-        self.measured: list[float] = []
-        """(n,) the latest measured efforts while at rest, NaN where unknown."""
-        self.evidence = Evidence(settings.joints)
-        self._aimed = False
-        """Whether a reference was set since torques were enabled."""
-        self._unverified = False
-        """Whether nothing had shown that torques are right when they were enabled."""
-        self.inactive = ""
-        """Which checks are inactive since efforts are unknown; empty if none is."""
-        self.warning = ""
-        """Warning for the log, to be cleared by its reader; empty if there is none."""
-        self._unknown: tuple[int, ...]
-        """Coordinates of joints of which the latest efforts are unknown."""
-        self._unknown_since = math.inf
-        self._inactive_reported = False
-        self.remark = ""
-        """Remark for the log, to be cleared by its reader; empty if there is none."""
-        self.doubts: set[Doubt] = set()
-        """Doubts that states have raised since the arm was at rest."""
-        self._fast = FastStates(self.joints, policy, self.law, self.speeds, self.input.buffers)
-        self._fastest = model.velocity_limits.tolist()
-        self._least = min(self._fastest)
-        self._smooth: Sequence[float] = ()
-        self._smoothed_at = 0
-        self._adapt(settings)
+        self._settings = self._period.settings.packed(self._set).astype(float)
 
-    # -- settings ----------------------------------------------------------------------------------
+    def _fix(self, fixed: Mapping[int, float]) -> None:
+        """Set the positions of joints of which no state comes."""
+        record = self.state_record
+        for k, position in fixed.items():
+            for row in (record.q, record.trusted, record.held, record.slow_q):
+                row[k] = position
+            record.qd[k] = record.stamp[k] = record.received[k] = 0.0
 
-    def _adapt(self, settings: ArmSettings) -> None:
-        """Apply the settings that take effect at once: timeouts, margins, limits, the algorithm."""
-        self.settings = settings
-        self._fresh_until = -math.inf
-        self.policy.on_fault = settings.on_fault
-        self.law.apply(settings)
-        self.input.stale_timeout = settings.stale_timeout
-        self.input.others_timeout = settings.other_joints_timeout
-        self.input.velocity_from_position = settings.velocity_from_position
-        self.envelope = Envelope(self.model, self.joints, settings.position_margin)
-        self.checks: list[Check] = [self.envelope, self.speeds]
-        if settings.frozen_timeout != self.frozen_timeout:
-            self.frozen_timeout = settings.frozen_timeout
-            self.frozen = Frozen(self.model, self.joints, self.frozen_timeout)
-        if settings.frozen_timeout:
-            self.checks.append(self.frozen)
-        self._notes = [check.note for check in self.checks if check is not self.envelope]
-        stated = self.model.effort_limits.tolist()
-        self.efforts = tuple(
-            settings.effort_scale * (own or (stated[k] if math.isfinite(stated[k]) else 0.0))
-            for own, k in zip(settings.effort_limits, self.joints, strict=True)
-        )
-        self.rates = tuple(settings.effort_rate_limit or RATE_SHARE * x for x in self.efforts)
-        self._unknown = ()  # which checks are inactive is found anew
-        self.tracking = None
-        if settings.tracking_tolerance:
-            self.tracking = Tracking(settings.joints, self.efforts, settings.tracking_tolerance)
-        fastest = self.model.velocity_limits
-        frozen = self.frozen if settings.frozen_timeout else None
-        self._fast.apply(self.envelope, fastest, frozen, self.tracking)
-
-    def check(self, settings: ArmSettings) -> None:
-        """Raise ArgumentError, ModelError or BackendError if these settings cannot be applied."""
-        if settings.algorithm != self.settings.algorithm:
-            self.law.compiled(settings.algorithm)
-
-    def change(self, settings: ArmSettings, now: float) -> None:
-        """Apply settings that :meth:`check` accepts."""
-        self._adapt(settings)
-        self.following.apply(_motion(settings))
-        self.law.aim(settings, now, self.ramp)
+    # -- state -------------------------------------------------------------------------------------
 
     @property
-    def ramp(self) -> float:
-        """Time in s in which changes take effect."""
-        return 0.0 if self.policy.at_rest else self.policy.limits.ramp_time
+    def state_record(self) -> State:
+        """The state of the period: arrays that are not changed later."""
+        if self._record is None:
+            self._record = self._period.state.unpacked(self._state)
+        return self._record
 
     @property
-    def limits(self) -> CommandLimits:
-        """The limits that would be in force if torques were enabled now."""
-        settings = self.settings
-        return CommandLimits(self.efforts, self.rates, settings.ramp_time, settings.ramp_in_time)
+    def verdict(self) -> Verdict:
+        """What the latest period has found; NaN before the first."""
+        if self._result is None:
+            return self._period.verdict.unpacked(np.full(self._period.verdict.size, math.nan))
+        return self._period.verdict.unpacked(self._result.verdict)
+
+    @property
+    def _mode(self) -> float:
+        return self._changed[0]
+
+    @property
+    def state(self) -> str:
+        """The state: disabled, ramping in, enabled, ramping out, or fault."""
+        mode, _, hold, *_ = self._changed
+        if mode == transitions.RAMPING_OUT and hold == 1.0:
+            return MODES[transitions.OFF]  # nothing ramps: the drives hold the arm already
+        return MODES[mode]
+
+    @property
+    def engaged(self) -> bool:
+        """Whether torques are enabled, or ramp in."""
+        return self._mode in transitions.ENGAGED
+
+    @property
+    def moving(self) -> bool:
+        """Whether torques follow the arm, or change towards those that a stop leads to."""
+        return self._mode not in transitions.RELEASED
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether drives hold the arm, or nothing is commanded."""
+        return bool(transitions.is_at_rest(self.state_record))
+
+    @property
+    def torques_are_in(self) -> bool:
+        """Whether torques are enabled and have ramped in."""
+        return self._mode == transitions.ON and not self.behind
+
+    @property
+    def behind(self) -> bool:
+        """Whether the rate limit keeps the command from the torques that are wanted."""
+        return bool(self._state[self._behind])
+
+    @property
+    def saturated(self) -> list[int]:
+        """Coordinates of the joints whose command is at its effort limit."""
+        since = self._state[self._saturated]
+        return np.flatnonzero(since < math.inf).tolist()  # type: ignore[no-any-return]
+
+    @property
+    def fault(self) -> Fault | None:
+        """The fault that stopped the arm, until it is cleared; None if there is none."""
+        return self._fault
 
     @property
     def collision(self) -> Collision | None:
         """The latest collision since torques were enabled, or since :meth:`switch`; else None."""
-        return None if self.collisions is None else self.collisions.detector.latest
-
-    # -- commands ---------------------------------------------------------------------------------
-
-    def receive(
-        self,
-        names: Sequence[str],
-        positions: Sequence[float],
-        velocities: Sequence[float],
-        efforts: Sequence[float] = (),
-        *,
-        stamp: int,
-        now: float,
-        clock: int = 0,
-    ) -> Answer:
-        """Process the states of some joints.
-
-        ``stamp`` is that of the measurement in ns, 0 if it has none; ``clock`` the time of stamps
-        now, 0 if the age of states is not checked.
-        """
-        self._watch(now)
-        reading = self.input.read(names, positions, velocities, efforts, stamp=stamp, received=now)
-        if self.input.merged and not stamp:
-            rejection = Rejection("unstamped", "the message has no time stamp")
-        elif self.input.merged and (aged := self.aged(stamp, clock)):
-            rejection = Rejection("age", aged)
-        elif isinstance(reading, Rejection):
-            rejection = reading
-        elif reading.repeated:
-            rejection = Rejection("repeated_stamp", "the time stamp did not advance")
-        elif reading.qd is None:
-            rejection = Rejection("no_velocity", reading.why_no_velocity)
-        else:
-            received = self.commanded(self.input.received)
-            state = _states(
-                (reading.q.tolist(), reading.qd.tolist(), reading.stamp, self.input.stamps)
-            )
-            return self.answer(state, reading.q, reading.efforts.tau.tolist(), received, now)
-        if rejection.kind not in IGNORED:
-            self._miss(Fault(*rejection, DOUBTS.get(rejection.kind, Doubt.NOTHING)), now)
-        return Answer(self.policy.command(now), rejection)
-
-    def answer(
-        self,
-        state: JointStates,
-        q: FloatArray,
-        efforts: list[float],
-        received: Sequence[float],
-        now: float,
-    ) -> Answer:
-        """Check merged states of all joints, and return the command that follows.
-
-        ``q`` (n,) are the positions of ``state`` as an array, ``efforts`` (n,) the measured ones,
-        NaN where unknown; ``received`` when the state of each commanded joint was received.
-        """
-        policy = self.policy
-        jump = self._continuity.check(state)
-        if jump is not None and not policy.at_rest:
-            self._miss(jump, now)
-            return Answer(policy.command(now), Rejection(jump.kind, jump.reason))
-        if jump is not None:  # a robot at rest may be moved, as simulated ones are
-            self._continuity.note(state)
-        self.watch.feed(now)
-        self._watch_efforts(efforts, now)
-        collisions = self.collisions
-        if collisions is not None:
-            loads = self.law.loads.at(now)
-            if loads is not self._loads_watched:  # a load is taken up or put off
-                self._loads_watched = loads
-                collisions.detector.restart()
-            model, reaction = self.model_in_force(now), self.settings.on_collision
-            if collisions.update(model, state, q, efforts, reaction, now):
-                self.settle(now)
-        settled = policy.settled
-        engaged, resting = settled or policy.engaged, not settled and policy.at_rest
-        if resting:  # a robot may be moved, as simulated ones are
-            self.doubts.clear()
-            self.measured = efforts
-        until = self.periods.note(received, self.settings.stale_timeout)
-        valid_until = min(until, default=math.inf)
-        if resting or not self._state_period.known:
-            stamps = [state.stamps[k] for k in self.joints] if state.stamps else [state.stamp]
-            self._state_period.note(stamps)
-        later = valid_until >= self._valid_until
-        self._valid_until = valid_until
-        alone = (
-            settled
-            and self.following.idle
-            and not self.doubts
-            and not self.evidence.active
-            and not self.settings.velocity_filter
-            and not (collisions is not None and collisions.yields(now))
-        )
-        commanded = self.commanded(efforts)
-        passes, usual, gravity, damping, command = self._fast.evaluate(state, commanded, alone, now)
-        passes = passes and jump is None
-        if passes:
-            if self.sources.refused:
-                self.sources.note(now, used=True)
-            for note in self._notes:
-                note(state)
-            if engaged and self.tracking is not None:
-                self.tracking.note()
-            if usual and now < valid_until:
-                if 0.0 in command:
-                    command = [x + 0.0 for x in command]  # without any -0.0
-                self.q = state.positions
-                self._smooth, self._smoothed_at = state.rates, state.stamp
-                policy.follow(now, _torques((gravity, damping, [])), command, until)
-                if self.tracking is not None:
-                    self.tracking.commanded(command)
-                quiet = collisions is None and (later or not damping)
-                return _answer((command, None, quiet))
-        trouble = None if passes else self._trouble(state, jump, efforts, resting, now)
-        damped = self.damped_rates(state.rates, state.stamp, self.settings.velocity_filter)
-        rejection = None
-        if trouble is not None:
-            rejection = Rejection(trouble.kind, trouble.reason)
-            self.refuse(trouble, now)
-        else:
-            self.sources.note(now, used=True)
-        if self.evidence.active and not self.doubts:
-            self._weigh(state, q, now)
-        torques = None
-        if Doubt.STATE not in self.doubts:
-            self.q = state.positions
-            if not resting:
-                torques = self._torques(q, state.positions, damped, efforts, now)
-        asked = policy.command(now, torques, until)
-        if self.tracking is not None and asked is not None:
-            self.tracking.commanded(asked)
-        self._watch_saturation(now)
-        return Answer(asked, rejection)
-
-    def _trouble(
-        self,
-        state: JointStates,
-        jump: Fault | None,
-        efforts: list[float],
-        resting: bool,
-        now: float,
-    ) -> Fault | None:
-        """Return the first fault that a state shows, and note what all of them make doubtful.
-
-        ``jump`` is that of the positions of a robot at rest.
-        """
-        trouble = self.envelope.check(state) or jump
-        if jump is not None:  # else it would count as motion
-            self.speeds.restart()
-        for check in self.checks:
-            fault = check.check(state)
-            if fault is not None:
-                trouble = trouble or fault
-                if not resting:
-                    self.doubts.add(fault.doubt)
-                if fault.doubt is Doubt.STATE:
-                    self.speeds.restart()
-                    if not resting and self.q:
-                        self.input.keep_turns(self.q)
-        if trouble is None and self.tracking is not None and self.policy.engaged:
-            trouble = self.tracking.check(self.commanded(efforts))
-        return trouble
-
-    def _watch_efforts(self, efforts: list[float], now: float) -> None:
-        """Note which checks are inactive since efforts are unknown; stop if one is demanded."""
-        if math.isfinite(sum(efforts)):  # mostly
-            self._unknown, self.inactive, self._unknown_since = (), "", math.inf
-            return
-        unknown = tuple(k for k, effort in enumerate(efforts) if not math.isfinite(effort))
-        if unknown != self._unknown:
-            self._unknown, self.inactive = unknown, self._inactive_checks(unknown)
-            self._inactive_reported = False
-        if not self.policy.engaged:
-            return
-        if self.inactive and not self._inactive_reported:
-            self.warning, self._inactive_reported = self.inactive, True
-        self._unknown_since = min(self._unknown_since, now)
-        commanded = [k for k in self.joints if k in unknown]
-        demanded = self.settings.effort_check == "always" and commanded
-        if demanded and now - self._unknown_since >= self.settings.stale_timeout:
-            reason = f"{self._without_efforts(commanded)}; effort_check is 'always'"
-            self.policy.trip(now, Fault("no_effort", reason))
-
-    def _without_efforts(self, coordinates: Sequence[int]) -> str:
-        names = [self.model.joint_names[k] for k in coordinates]
-        return f"{self.source} hold no efforts of {listed(names)}"
-
-    def _inactive_checks(self, unknown: Sequence[int]) -> str:
-        """Return which checks are inactive without these efforts; empty if none is."""
-        reasons = []
-        commanded = [k for k in self.joints if k in unknown]
-        if self.tracking is not None and commanded:
-            without = self._without_efforts(commanded)
-            reasons.append(f"{without}: they are not compared with commands (tracking_tolerance)")
-        places = [] if self.collisions is None else self.collisions.detector.thresholds.places
-        watched = [k for k in places if k in unknown]
-        if watched:
-            without = self._without_efforts(watched)
-            reasons.append(f"{without}: no collision is detected (collision_file)")
-        return "; ".join(reasons)
-
-    def _weigh(self, state: JointStates, q: FloatArray, now: float) -> None:
-        """Let unverified torques grow by what a state shows, or stop them."""
-        policy, evidence = self.policy, self.evidence
-        if not policy.engaged:  # they were released
-            evidence.end()
-        else:
-            needed = self.law.holding_torques(q, now)
-            positions, rates = list(state.positions), list(state.rates)
-            fault = evidence.update(
-                now,
-                self.commanded(positions),
-                self.commanded(rates),
-                needed,
-                self.efforts,
-                self._stays,
-            )
-            if fault is not None:
-                policy.trip(now, fault)
-                self.law.settle(now, self.settings.ramp_time, self.periods.longest)
-            else:
-                evidence.watch(now, policy.state is GuardState.ENABLED)
-        policy.most_share = evidence.share
+        return None if self._detector is None else self._detector.latest
 
     @property
-    def _stays(self) -> bool:
-        """Whether no law moves the arm: it floats, or springs hold it where it was enabled."""
-        springs = isinstance(self.following.law, (JointImpedance, CartesianImpedance))
-        return self.following.idle or (springs and not self._aimed)
+    def positions(self) -> FloatArray:
+        """(m,) the latest positions in rad or m that were used, unwrapped; NaN before the first."""
+        return np.asarray(self.state_record.q[self.joints])
 
-    def commanded(self, values: list[float]) -> list[float]:
-        """Return those of values (n,) that belong to commanded joints."""
-        return values if self._all else [values[k] for k in self.joints]
+    @property
+    def efforts(self) -> FloatArray:
+        """(m,) the latest measured efforts in N m or N, NaN where unknown."""
+        return np.asarray(self.state_record.effort[self.joints])
 
-    def _torques(
-        self,
-        q: FloatArray,
-        positions: Sequence[float],
-        rates: Sequence[float],
-        efforts: Sequence[float],
-        now: float,
-    ) -> Torques:
-        torques = self.law.torques(q, positions, rates, now, efforts)
-        if Doubt.VELOCITY in self.doubts:
-            return torques._replace(damping=[], assist=[])
-        if not self.following.idle and self.policy.engaged:
-            stamp = self._smoothed_at
-            gap = 1e-9 * (stamp - self._evaluated_at)
-            self._evaluated_at = stamp
-            if 0.0 < gap < self.settings.stale_timeout:
-                self._gap = max(gap, self._gap * math.exp(-gap / GAP_MEMORY))
-            state = self._law_state(q, np.array(rates), np.array(efforts), now)
+    @property
+    def held(self) -> FloatArray:
+        """(m,) the positions in rad or m that the drives hold, where they do."""
+        return np.asarray(self.state_record.held[self.joints])
+
+    @property
+    def fed_forward(self) -> list[float]:
+        """(m,) gravity torques in N m or N of the positions that the drives hold."""
+        s = self.state_record
+        torques = self._gravity_at(np.array(s.held)) * s.scale
+        return [float(torques[k]) for k in self.joints]
+
+    @property
+    def gravity(self) -> FloatArray:
+        """(3,) the gravity in m/s^2 that is in force, or moved to, in the axes of the root."""
+        return self._gravity
+
+    @property
+    def effort_limits(self) -> list[float]:
+        """(m,) largest torques in N m or N."""
+        return [float(self._set.effort[k]) for k in self.joints]
+
+    @property
+    def without_speed_limit(self) -> list[str]:
+        """Names of the commanded joints whose speed is not watched."""
+        fastest, names = self.model.velocity_limits, self.model.joint_names
+        return [names[k] for k in self.joints if fastest[k] == math.inf]
+
+    @property
+    def motors_hold(self) -> bool:
+        """Whether measured efforts show that motors hold the arm."""
+        efforts, limits = self.efforts, self._set.effort[self.joints]
+        known = bool(np.isfinite(efforts).all())
+        return known and bool((abs(efforts) > EFFORT_FLOOR * limits).any())
+
+    @property
+    def state_stamps(self) -> FloatArray:
+        """(n,) the stamps of the latest accepted states."""
+        return np.asarray(self._state[self._stamps])
+
+    @property
+    def refused(self) -> FloatArray:
+        """(n,) why the latest report of each joint was not used; 0: it was."""
+        return np.asarray(self._state[self._refused])
+
+    def cost_arguments(self) -> tuple[Any, ...]:
+        """Return the kernel of a period, and its arguments as of the latest one."""
+        period, quiet = self._period, self._quiet
+        vectors = self._state, self._sample, quiet, self._settings
+        return (period.kernel, *vectors, *period.model_inputs)
+
+    @property
+    def weighing(self) -> bool:
+        """Whether the arm is watched for evidence that its torques are right."""
+        return bool(self.state_record.weighing)
+
+    # -- requests ----------------------------------------------------------------------------------
+
+    def problems(self, t: float) -> list[str]:
+        """Return all reasons why torques must not be enabled at time ``t``; empty if none."""
+        reasons = [
+            f"{joint.name} {speed}: state a positive one in the URDF"
+            for joint in self.model.joints
+            if joint.nv == 1
+            and joint.coordinate in self.joints
+            and (speed := stopping_speed(joint))
+        ]
+        if self.model.total_mass == 0.0:
+            reasons.append(
+                "the description of the robot states no mass: all gravity torques are zero"
+            )
+        if self._fault is not None:
+            reasons.append(f"a fault is latched: {self._fault}; clear it first")
+        state, verdict = self._tried(t, transitions.ENABLE)
+        reasons += problems(verdict, state, self.model.joint_names)
+        if not reasons:
             try:
-                added = self.following.added(self.model_in_force(now), state, torques.gravity)
+                self._check(t)
             except ArgumentError as error:
-                self.policy.trip(now, Fault("law", str(error)))
-            else:
-                torques = torques.assisted(added)
-        if self.collisions is not None and self.collisions.yields(now):
-            along = self.collisions.along(rates, self._fastest)
-            torques = torques.assisted(self.commanded(along))
-        return torques
+                reasons.append(str(error))
+        return reasons
 
-    @property
-    def period(self) -> float:
-        """Time in s between two states, by which a stiffness is accepted; 0: not known yet.
+    def input_problem(self, t: float) -> str:
+        """Return why the states of the joints cannot be used; empty if they can."""
+        state, verdict = self._tried(t, transitions.NONE)
+        return "; ".join(
+            problems(verdict, state, self.model.joint_names, kinds=("stale", "encoder_jump"))
+        )
 
-        It is that of the settings, or else measured while torques are disabled.
+    def enable(self, t: float) -> list[str]:
+        """Ask for torques; return what forbids them, empty if they begin to ramp in.
+
+        What holds the arm until the torques have ramped in lets go of it then.
         """
-        return self.following.settings.period or self._state_period.median
+        if self.engaged:
+            return []
+        reasons = self.problems(t)
+        if not reasons:
+            self._inactive = self._softened = False
+            if self._interrupted is not None:
+                self._next = self._interrupted
+            self._forget_collision()
+            self._called.restart()
+            if self._next is not None:
+                self._begin(t, *self._next)
+            self._motion.stop()
+            self._apply()
+            self._request(t, transitions.ENABLE)
+            self._renew()
+            if not self.state_record.verified:
+                self._remarks.append(UNVERIFIED)
+        return reasons
+
+    def disable(self, t: float) -> None:
+        """Let the drives hold the arm where it is, or ramp torques down if they cannot."""
+        self._request(t, transitions.DISABLE)
+
+    def clear(self, t: float) -> None:
+        """Forget the fault, once it has stopped the torques. Whoever holds the arm goes on."""
+        self._request(t, transitions.CLEAR)
+
+    def trip(self, t: float, fault: Fault) -> None:
+        """Stop for an external reason, as an emergency button."""
+        if self.engaged:
+            self._external = fault
+            self._request(t, transitions.TRIP, doubt=DOUBTS.index(fault.doubt))
+
+    # -- gravity and loads -------------------------------------------------------------------------
+
+    def set_gravity(
+        self, gravity: FloatArray, *, time: float | None = None, check: bool = True
+    ) -> None:
+        """Move to another gravity (3,) in m/s^2, in the axes of the root.
+
+        It takes effect in ``time`` s, None: ``ramp_time``. With ``check`` raises what
+        :meth:`check_gravity` raises, and changes nothing then.
+        """
+        if check:
+            self.check_gravity(gravity)
+        self._gravity, self._gravity_time = np.asarray(gravity, dtype=float), time
+        if check:
+            self._apply()
+            return
+        # often, as by an imu: the rest stays
+        p, places = self._set, self._period.settings.places
+        self._set = p._replace(gravity=self._gravity, gravity_time=time)
+        self._settings = self._settings.copy()  # the one before may be in the history
+        self._settings[places["gravity"]] = self._gravity
+        self._settings[places["gravity_time"]] = self.settings.ramp_time if time is None else time
+
+    def check_gravity(self, gravity: FloatArray) -> None:
+        """Raise ArgumentError or ModelError for a gravity (3,) that must not be moved to now.
+
+        While torques are commanded it may turn by LARGEST_TURN at once.
+        """
+        before = self._gravity
+        lengths = float(np.linalg.norm(before) * np.linalg.norm(gravity))
+        if not self.at_rest and lengths > 0.0:
+            angle = math.acos(max(-1.0, min(1.0, float(before @ gravity) / lengths)))
+            if angle > LARGEST_TURN:
+                raise ArgumentError(
+                    f"gravity {np.asarray(gravity).tolist()} is turned by "
+                    f"{math.degrees(angle):.0f} degrees from {before.tolist()}; valid is at most "
+                    f"{math.degrees(LARGEST_TURN):.0f} at once while torques are commanded. Is its "
+                    "sign that of an imu?"
+                )
+        self._check_hold(gravity, self._load_parameters)
+
+    def set_loads(
+        self, loads: Sequence[LinkLoad], *, time: float | None = None, check: bool = True
+    ) -> None:
+        """Carry other loads, one a link, in place of the present ones.
+
+        They take effect in ``time`` s, None: ``ramp_time``. Raises what :meth:`parameters_of`
+        raises, with ``check`` ModelError if the arm could not be held, and changes nothing then.
+        """
+        parameters = self.parameters_of(loads)
+        if check:
+            self._check_hold(self._gravity, parameters)
+        self._loads, self._load_parameters, self._loads_time = list(loads), parameters, time
+        self._apply()
+        if self._detector is not None:
+            self._detector.restart()
+        if self.engaged:
+            self._request(float(self.state_record.now), transitions.NONE, settle=True)
+
+    def parameters_of(self, loads: Sequence[LinkLoad]) -> FloatArray:
+        """Return the inertial parameters (nb, 10) of loads, one a link, added up for each body.
+
+        Raises UnknownBodyError, ArgumentError or ModelError for loads that cannot be, and
+        ModelError if they are too heavy together. Less than is carried now is never too heavy.
+        """
+        mass = sum(load.mass for load in loads)
+        bare = without_payloads(self.model)
+        heaviest = self.settings.max_payload or bare.total_mass
+        carried = float(self._load_parameters[:, 0].sum())
+        if mass > max(heaviest, carried * (1.0 + ROUNDING)):
+            links = " and ".join(repr(load.link) for load in loads)
+            raise ModelError(
+                f"the payload at {links} has a mass of {mass:g} kg; valid is at most "
+                f"{heaviest:.4g}, see max_payload. Are these grams?"
+            )
+        carrying = bare
+        for load in loads:
+            carrying = with_load(carrying, load)
+        return payload_parameters(carrying)
+
+    def _check_hold(self, gravity: FloatArray, loads: FloatArray) -> None:
+        """Raise ModelError if the arm could not be held where it is."""
+        q, p = np.array(self.state_record.q), self._set
+        if not np.isfinite(q).all():
+            return
+        torques = p.scale * self._period.gravity(q, np.asarray(gravity, dtype=float), loads)
+        over = "; ".join(
+            f"{self.model.joint_names[k]} needs {torques[k]:.4g} against gravity, and its effort "
+            f"limit is {p.effort[k]:.4g}"
+            for k in self.joints
+            if not abs(torques[k]) <= p.effort[k]
+        )
+        if over:
+            raise ModelError(f"the arm could not be held: {over}")
+
+    # -- settings ----------------------------------------------------------------------------------
+
+    def check(self, settings: ArmSettings) -> None:
+        """Compile what other settings need. Raises BackendError if that cannot be relied on."""
+        if settings.algorithm != self.settings.algorithm:
+            Period(self.model, settings.algorithm, self._period.traced).verify(self._settings)
+
+    def change(self, settings: ArmSettings, options: Mapping[str, Any]) -> None:
+        """Apply other settings for the same joints; ``options`` as for the class.
+
+        Gravity and loads stay. Raises what :meth:`check` raises.
+        """
+        if settings.algorithm != self.settings.algorithm:
+            self._period = Period(self.model, settings.algorithm, self._period.traced)
+        self.settings, self._options = settings, options
+        self._apply()
+
+    def set_holder(self, *, exists: bool, holds: bool) -> None:
+        """Say whether another controller is to hold the arm after a release, and holds it now."""
+        self._holder = exists, holds
+        self._quiet = self._request_vector(transitions.NONE, sends=True)
+
+    def latch(self, fault: Fault) -> None:
+        """Begin with a fault that another guard has latched, of an arm at rest."""
+        places, state = self._period.state.places, self._state.copy()
+        state[places["mode"]], state[places["fault"]] = transitions.FAULT, -1.0
+        self._state, self._record, self._external = state, None, fault
+        self._changed = state[self._changes].tolist()
+        self._fault = fault
+
+    # -- the history -------------------------------------------------------------------------------
+
+    def write_history(self, path: str | Path) -> None:
+        """Write the latest periods, 5000 at least, as an .npz file for :meth:`replay`.
+
+        Raises OSError if it cannot be written.
+        """
+        self._history.write(path)
+
+    def replay(self, path: str | Path) -> Replay:
+        """Return every command and verdict of the periods in a file; the arm is not affected.
+
+        They are the same as then, number by number, laws included. Raises ArgumentError for a file
+        that is no history, or that of another robot.
+        """
+        return replayed(self._period, path)
 
     # -- laws and references -----------------------------------------------------------------------
 
-    def _law_state(
-        self, q: FloatArray, qd: FloatArray, efforts: FloatArray, now: float
-    ) -> LawState:
-        g = self.law.gravity_torques(q, now)
-        return LawState(
-            q, qd, efforts, now, self.joints, g, self.period, max(self._gap, self.period)
-        )
+    def switch(self, t: float, law: Law | None) -> None:
+        """Let another law take over from time ``t`` on, without a jump; None: the arm floats.
 
-    def resting(self, now: float) -> LawState:
-        """Return the state of an arm at rest at the latest positions, or within its limits."""
-        q = np.array(self.q) if self.q else self.model.neutral(within_limits=True)
-        state = self._law_state(q, np.zeros_like(q), np.full(len(q), math.nan), now)
-        return state if self.q else state._replace(period=0.0)  # nothing is decided elsewhere
-
-    def model_in_force(self, now: float) -> Model:
-        """Return the model under the gravity and with the loads at a time."""
-        gravity, loads = self.law.gravity.at(now), self.law.loads.at(now)
-        before = self._model_in_force
-        if gravity is not before[0] or loads is not before[1]:
-            self._model_in_force = gravity, loads, in_force(self.model, gravity, loads)
-        model: Model = self._model_in_force[2]
-        return model
-
-    def prepare(self, law: Law | None, now: float) -> Followed:
-        """Compile what a law needs, call it once, and return what :meth:`switch` takes.
-
-        Raises MbsError for a law that fails, or that the arm cannot bear.
+        Another law of the same kind, as one of another stiffness, goes on with the reference; else
+        the present state is the reference. The first call of a law may compile for a second: switch
+        to it once before torques are enabled. Raises MbsError, and changes nothing, for a law that
+        fails, or of a stiffness that the period of the loop cannot bear.
         """
-        return self.following.prepared(law, self.model_in_force(now), self.resting(now))
+        self.prepare(t, law)
+        self._forget_collision()
+        self._next = (law,)
+        if not self.engaged or t >= self._taken_over:
+            self._begin(t, law)
 
-    def switch(self, law: Law | Followed | None, now: float) -> None:
-        """Let a law take over, in ``switch_time`` while torques are enabled; None: the arm floats.
-
-        Raises what :meth:`prepare` raises; the law before then stays in force.
-        """
-        to = law if isinstance(law, Followed) else self.prepare(law, now)
-        if self.collisions is not None:
-            self.collisions.restart()
-        self.following.switch(to, now, self.policy.engaged)
-        self._evaluated_at = 0  # the time without a law is no gap
-
-    def aim(self, target: Target | None, now: float) -> None:
-        """Let the law follow another reference, while torques are enabled; None: come to rest.
-
-        Raises MbsError for one that is invalid; the reference before then stays in force.
-        """
-        if not self.policy.engaged:
+    def prepare(self, t: float, *every: Law | None) -> None:
+        """Compile what laws need, and call each once. Raises what :meth:`switch` raises."""
+        for law in every:
+            if not (law is None or isinstance(law, OF_PERIOD) or callable(law)):
+                raise ArgumentError(
+                    f"the law is a {type(law).__name__}; valid is a function of model, state and "
+                    "reference"
+                )
+        before = self._period.traced
+        traced = self._traced(before, every)
+        if before.link not in ("", traced.link) and self._moves_link:
             raise ArgumentError(
-                f"the state is {self.policy.state.value!r}; valid are references while torques "
-                "are enabled"
+                f"the law moves link {traced.link!r} while torques hold {before.link!r}; valid is "
+                "to let the arm float before"
             )
-        self.following.aim(target, np.array(self.q), now)
-        self._aimed = True
+        state = self._resting(t)
+        for law in every:
+            check = getattr(law, "check", None)
+            if check is not None:
+                check(self._model_in_force(), state)
+        if traced != before:
+            self._period = Period(self.model, self.settings.algorithm, traced)
+            self._history = History(self._period, self._state)
+        for law in every:
+            if law is not None and not isinstance(law, OF_PERIOD):
+                self._try(law, state)
 
-    # -- faults, and time without states -----------------------------------------------------------
+    def _try(self, law: Law, state: LawState) -> None:
+        """Call a law once at a state, with the reference there."""
+        C, link = np.eye(4), self._link_of(law)
+        if link:
+            C = mbs.forward_kinematics(self.model, state.q, bodies=[link])[0]
+        s = self.state_record._replace(
+            pose=C[:3], twist=np.zeros(6),
+            reference=state.q, reference_qd=state.qd, reference_qdd=state.qd,
+        )  # fmt: skip
+        called(law, self._model_in_force(), state, reference_of(law, s))
 
-    def refuse(self, fault: Fault, now: float) -> None:
-        """Store the problem with the latest states; it is a fault while engaged."""
-        trouble = self._store(fault, now)
-        self.policy.trip(now, trouble)
-        if not self.policy.at_rest:
-            self.doubts.add(fault.doubt)
+    def _traced(self, before: Traced, every: Iterable[Law | None]) -> Traced:
+        """Return what a period computes in which these laws can be in force as well."""
+        joints, link = before
+        for law in every:
+            if law is not None and (isinstance(law, OF_PERIOD) or callable(law)):
+                moved = self._link_of(law)
+                joints, link = joints or not moved, moved or link
+        return Traced(joints, link)
 
-    def _miss(self, fault: Fault, now: float) -> None:
-        """Count a message that cannot be that of the arm as missing.
+    def _check(self, t: float) -> None:
+        """Raise ArgumentError if the arm cannot bear the law at its present state."""
+        check = getattr(self.law, "check", None)
+        if check is not None:
+            check(self._model_in_force(), self._resting(t))
 
-        It leaves no trace in the merged states. It is a fault where no valid one comes in time.
-        """
-        self.input.withdraw()
-        self._store(fault, now)
-        self._valid_until = math.inf  # damping may end before the next state, which is not usual
-
-    def _store(self, fault: Fault, now: float) -> Fault:
-        trouble = fault._replace(reason=f"{self.source} rejected: {fault.reason}")
-        self.watch.refuse(trouble)
-        self.sources.note(now, used=False)
-        return trouble
-
-    def aged(self, stamp: int, clock: int) -> str:
-        """Return the problem with the age of a measurement; empty if there is none."""
-        most = self.settings.max_age
-        age = 1e-9 * (clock - stamp)
-        if not (stamp and clock and most) or abs(age) <= most:
-            return ""
-        return (
-            f"the stamp is {abs(age):.3f} s {'older' if age > 0.0 else 'newer'} than the clock; "
-            f"max_age is {most:g}. Are the clocks synchronised, or is one that of a simulation? "
-            "0 disables the check"
-        )
-
-    def tick(self, now: float) -> list[float] | None:
-        """Return the command that is due without a new state of the robot; None: no command."""
-        self._watch(now)
-        self._valid_until = math.inf
-        return self.policy.command(now)
-
-    def due_in(self, now: float) -> float:
-        """Return in how many seconds :meth:`tick` must be called, if nothing else happens."""
-        wait = max(0.0, self._fresh_until - now) if self.policy.engaged else IDLE_PERIOD
-        return min(self.policy.due_in(now), wait)
-
-    def _watch(self, now: float) -> None:
-        """Stop if the input is stale. It is checked only when it may have become so."""
-        if not self.policy.engaged or now < self._fresh_until:
-            return
-        problem, trouble = self._stale(now), self.watch.trouble
-        if problem is not None:
-            if trouble is not None:  # messages come, and cannot be used
-                problem = trouble._replace(reason=f"{trouble.reason}; {problem.reason}")
-            self.policy.trip(now, problem)
-            self.doubts.add(problem.doubt)
-        else:
-            waits = [watch.fresh_for(now, self.settings.stale_timeout) for watch in self.watches]
-            self._fresh_until = now + min(self.input.fresh_for(now), *waits)
-
-    def _stale(self, now: float) -> Fault | None:
-        """Return the fault that an input or the state of a joint is too old, or None."""
-        stale = self.input.stale(now)
-        for watch in self.watches:
-            fault = watch.stale(now, self.settings.stale_timeout)
-            if fault is not None:
-                some = 0 < len(stale) < self.model.n and watch is self.watch
-                joints = f": {', '.join(stale)}" if some else ""
-                return fault._replace(reason=fault.reason + joints)
-        return Fault("stale", f"no valid {self.source} of {', '.join(stale)}") if stale else None
-
-    def _watch_saturation(self, now: float) -> None:
-        if not self.policy.engaged or not self.policy.limited.effort:
-            return
-        saturation = self.policy.saturation(now)
-        if saturation is not None and saturation[1] > self.settings.saturation_timeout:
-            k, seconds = saturation
-            message = (
-                f"{self.settings.joints[k]} has been at its effort limit of "
-                f"{self.policy.limits.effort[k]:.4g} for {seconds:.3f} s; saturation_timeout is "
-                f"{self.settings.saturation_timeout:g}"
-            )
-            self.policy.trip(now, Fault("saturated", message))
-
-    def damped_rates(self, rates: Sequence[float], stamp: int, constant: float) -> Sequence[float]:
-        """Return the velocities (n,) for damping: within the limits, and low-pass filtered.
-
-        An impossible velocity of a sensor must not cause a large torque.
-        ``stamp`` in ns is that of the measurement, ``constant`` the time constant in s.
-        """
-        within = rates
-        if max(rates) > self._least or -min(rates) > self._least:
-            pairs = zip(rates, self._fastest, strict=True)
-            within = [min(fastest, max(-fastest, rate)) for rate, fastest in pairs]
-        elapsed = 1e-9 * (stamp - self._smoothed_at)
-        self._smoothed_at = stamp
-        if constant > 0.0 and self._smooth and 0.0 < elapsed < 20.0 * constant:
-            share = 1.0 - math.exp(-elapsed / constant)
-            within = [x + share * (y - x) for x, y in zip(self._smooth, within, strict=True)]
-        self._smooth = within
-        return within
-
-    # -- enabling ---------------------------------------------------------------------------------
-
-    def in_turn(self, now: float) -> str:
-        """Return the message that two sources report the arm in turn; empty if none do."""
-        return IN_TURN.format(self.source) if self.sources.in_turn(now) else ""
-
-    def input_problem(self, now: float) -> str:
-        """Return the problem with the input; empty if there is none."""
-        stale = self._stale(now)
-        troubles = [watch.trouble for watch in self.watches]
-        in_turn = [said] if (said := self.in_turn(now)) else []
-        return "; ".join([*in_turn, *(one.reason for one in (stale, *troubles) if one is not None)])
-
-    def enable(self, now: float, limits: CommandLimits) -> None:
-        """Begin to ramp in, where nothing forbids it. Raises ArgumentError for invalid limits.
-
-        Where measured efforts have not shown that the torques are right, these grow slowly, as
-        :mod:`~mbs_dynamics.control.evidence` describes.
-        """
-        start, verified = None, self._verified
-        if self.settings.start_from == "effort" and self.policy.at_rest:
-            start = [self.measured[k] for k in self.joints]
-        self.policy.enable(now, limits, start)
-        self._unverified, self._aimed = not verified, False
-        self._unknown_since, self._inactive_reported = math.inf, False
-        if verified:
-            self.evidence.end()
-        else:
-            self._gather_evidence(now, limits.ramp_in_time)
-            self.remark = UNVERIFIED
-        self.policy.most_share = self.evidence.share
-        if self.collisions is not None:
-            self.collisions.resume(now)
-        self.following.restart()
-        self.doubts.clear()
-        self._fresh_until = -math.inf
-        if self.tracking is not None:
-            self.tracking.restart()
-        if self.q:
-            self.law.springs.begin(self.q)
-        self.settle(now)
-
-    def taken_over(self, now: float) -> None:
-        """Watch the arm again, if nothing has shown that torques are right: they hold it now."""
-        if self._unverified and self.policy.engaged:
-            positions = self.commanded(list(self.q))
-            self.evidence.watch_again(now, positions, [0.0] * len(positions))
-
-    def clear(self) -> None:
-        """Forget the fault, once it has stopped the torques, and what contradicted the torques."""
-        self.policy.clear()
-        self.evidence.trouble = None
-
-    def known_efforts(self) -> list[float]:
-        """Return the efforts (m,) that were measured at rest; empty unless all are known."""
-        efforts = self.commanded(self.measured) if self.measured else []
-        return efforts if all(map(math.isfinite, efforts)) else []
-
-    def idle(self, efforts: Sequence[float]) -> bool:
-        """Return whether efforts (m,) are next to nothing, or not known."""
-        pairs = zip(efforts, self.efforts, strict=False)
-        return all(abs(x) <= EFFORT_FLOOR * most for x, most in pairs)
+    def _link_of(self, law: Any) -> str:
+        """Return the link that a law moves, by default the tool; empty for a law of joints."""
+        link = getattr(law, "link", None)
+        return "" if link is None else self._motion.link_of(link or tools(self.model)[0])
 
     @property
-    def _verified(self) -> bool:
-        """Whether the torques of an arm that can be enabled are known to be right."""
-        if not self.policy.at_rest:
-            return True  # they act already
-        efforts = self.known_efforts()
-        if self.settings.effort_check == "off" or not shown(efforts):
-            return False
-        return not self.idle(efforts)
+    def _moves_link(self) -> bool:
+        """Whether torques of a law move a link."""
+        s = self.state_record
+        blends = s.now - s.law_at < self._set.switch_time
+        return self.engaged and bool(
+            s.law in laws.OF_LINKS or (s.law_before in laws.OF_LINKS and blends)
+        )
 
-    def _gather_evidence(self, now: float, ramp_in_time: float) -> None:
-        """Watch the arm from now on while torques grow."""
-        positions = self.commanded(list(self.q))
-        self.evidence.begin(now, positions, ramp_in_time)
+    def _begin(self, t: float, law: Law | None) -> None:
+        """Let a law take over now."""
+        of_period = isinstance(law, OF_PERIOD)
+        fades = isinstance(self._law, OF_PERIOD) or of_period
+        time = self._set.switch_time if self.engaged else 0.0
+        if isinstance(law, JointImpedance):
+            self._joint_law = law
+        elif isinstance(law, CartesianImpedance):
+            self._link_law = law
+        own = None if of_period else law
+        if own is not self._called.law or fades:
+            self._called.switch(own, t, time, fades=fades)
+        self._law, self._next = law, None
+        link = self._link_of(law)
+        if law is None:
+            self._motion.use(laws.FLOAT)
+        elif link:
+            self._motion.use(laws.LINK if of_period else laws.OWN_LINK, link)
+        else:
+            self._motion.use(laws.JOINT if of_period else laws.OWN_JOINT)
+        self._taken_over = t + time
+        self._apply()
+        self._request(t, transitions.NONE)
+        self._renew()
 
-    def settle(self, now: float) -> None:
-        """Damp the momentum of the arm for ``settle_time``, with a coefficient that falls."""
-        self.law.settle(now, self.settings.settle_time, self.periods.longest)
+    def aim(self, t: float, reference: Target | None) -> None:
+        """Let the law follow another reference from time ``t`` on; None: come to rest.
+
+        It is approached within the ``reference_velocity`` and ``reference_acceleration`` of the
+        settings, and a trajectory is played from its first point on, at the time of that point or
+        later. Raises MbsError, and changes nothing, while torques are disabled and for a reference
+        that is invalid or out of reach.
+        """
+        if not self.engaged:
+            raise ArgumentError(
+                f"the state is {self.state!r}; valid are references while torques are enabled"
+            )
+        self._motion.aim(reference, self.state_record, self._set)
+        self._request(t, transitions.NONE)
+        self._renew()
+
+    @property
+    def reference(self) -> JointReference | PoseReference:
+        """The reference of the law in force."""
+        return reference_of(self._law, self.state_record)
+
+    @property
+    def law(self) -> Law | None:
+        """The law in force, or about to be; None where the arm floats."""
+        return self._law if self._next is None else self._next[0]
+
+    @property
+    def trajectory(self) -> Trajectory | None:
+        """The trajectory that is approached or played; None if there is none."""
+        return self._motion.trajectory
+
+    @property
+    def elapsed(self) -> float | None:
+        """Its time in s since its first point; None while that is approached, or without one."""
+        played = float(self.state_record.played)
+        return None if math.isnan(played) or self.trajectory is None else played
+
+    def pace(self, rate: float) -> None:
+        """Play the trajectory at a share of its speed along the same path; 0: pause, 1: go on.
+
+        Raises ArgumentError unless it is from 0 to 1, and without a trajectory.
+        """
+        if not 0.0 <= rate <= 1.0:
+            raise ArgumentError(f"the pace is {rate:g}; valid is 0 to 1")
+        if self.trajectory is None:
+            raise ArgumentError("no trajectory is approached or played")
+        self._motion.pace = rate
+        self._renew()
+
+    @property
+    def period(self) -> float:
+        """Time in s between two states, by which a stiffness is accepted; 0: not known yet."""
+        return getattr(self.settings, "period", 0.0) or self._state_period.median
+
+    def _model_in_force(self) -> Model:
+        """Return the model under the gravity and with the loads of the latest period."""
+        s, kept = self.state_record, self._in_force
+        if not kept or (kept[0] != s.gravity).any() or (kept[1] != s.loads).any():
+            model = in_force(self.model, np.array(s.gravity), np.array(s.loads))
+            self._in_force = kept = np.array(s.gravity), np.array(s.loads), model
+        model_in_force: Model = kept[2]
+        return model_in_force
+
+    def _law_state(self, t: float, s: State, q: FloatArray, qd: FloatArray) -> LawState:
+        period = self.period
+        return LawState(
+            q, qd, np.array(s.effort), t, self.joints, self._gravity_at(q), period,
+            max(float(s.gap), period),
+        )  # fmt: skip
+
+    def _gravity_at(self, q: FloatArray) -> FloatArray:
+        """Return the gravity torques (n,) at q (n,), not scaled, as the period computes them."""
+        s = self.state_record
+        return self._period.gravity(q, s.gravity, s.loads)
+
+    def _resting(self, t: float) -> LawState:
+        """Return the state of an arm at rest at the latest positions, or within its limits."""
+        s = self.state_record
+        known = bool(np.isfinite(s.q).all())
+        q = np.array(s.q) if known else self.model.neutral(within_limits=True)
+        state = self._law_state(t, s, q, np.zeros_like(q))
+        return state if known else state._replace(period=0.0)  # nothing is decided elsewhere
+
+    # -- periods -----------------------------------------------------------------------------------
+
+    def clear_sample(self, t: float) -> None:
+        """Begin the sample of a period at time ``t``: nothing is reported so far."""
+        self._pack(self._sample, 0, t, *self._unreported, *self._rest)
+
+    def advance(self, t: float) -> list[float]:
+        """Process :attr:`sample`, and return the output of the period at time ``t`` as a row.
+
+        Its fields are those of :class:`~mbs_dynamics.control.period.records.Output`.
+        """
+        if self._next is not None and t >= self._taken_over:
+            self._begin(t, *self._next)
+        if not self._called.idle or self._detector is not None:
+            self._call_law(t)
+        if self._motion.trajectory is not None:
+            self._feed(t)
+        self._history.note(self._state, self._sample, self._quiet, self._settings)
+        self._take(self._period(self._state, self._sample, self._quiet, self._settings), t)
+        if self._detector is not None:
+            self._watch_collisions(t)
+        if self._law is not None and self.engaged:
+            self._remarks += self._followed()
+        assert self._result is not None
+        row: list[float] = self._result.output.tolist()
+        return row
+
+    def warnings(self) -> list[str]:
+        """Return what is to be looked after since the last call, in words."""
+        said, self._warnings = self._warnings, []
+        return said
+
+    def remarks(self) -> list[str]:
+        """Return what else has happened since the last call, in words."""
+        said, self._remarks = self._remarks, []
+        return said
+
+    def _feed(self, t: float) -> None:
+        """Provide the segment of the trajectory that is played at time ``t``."""
+        _, played, _ = self._state[self._numbers].tolist()
+        s = self.state_record
+        if math.isfinite(played):
+            self._motion.feed(played + float(s.pace) * max(0.0, t - float(s.now)))
+            self._renew()
+
+    def _followed(self) -> list[str]:
+        """Return what has happened to the reference with this period, in words."""
+        ended, _, softened = self._state[self._numbers].tolist()
+        said = self._lags.of(self.state_record, self._set)
+        if self._motion.trajectory is not None and ended:
+            self._motion.end()
+            self._renew()
+            said.append("the trajectory has ended, and its last point is held")
+        if softened and not self._softened:
+            self._softened = True
+            gap = max(float(self.state_record.gap), self.period)
+            said.append(
+                f"law {name_of(self._law)!r} is softer than set for some time: with up to "
+                f"{1e3 * gap:.3g} ms between two states its stiffness would be unstable at this "
+                "posture; this is reported once"
+            )
+        return said
+
+    def _call_law(self, t: float) -> None:
+        """Put the torques of a law that is called into the sample, beside those of gravity.
+
+        The period is tried first, so that the law is called with the state that it trusts.
+        """
+        self._sample[self._floats] = self._called.idle
+        if not self.engaged or (self._called.idle and t >= self._yields_until):
+            return
+        s = self._period.state.unpacked(
+            self._period(self._state, self._sample, self._quiet, self._settings).state
+        )
+        if float(s.mode) not in transitions.ENGAGED or s.doubted or s.rates_doubted:
+            return
+        q, qd = np.array(s.trusted), np.array(s.smooth)
+        added = np.zeros(len(self.joints))
+        if not self._called.idle:
+            state = self._law_state(t, s, q, qd)
+            scaled = (state.gravity * s.scale)[self.joints].tolist()
+            try:
+                added += self._called.added(self._model_in_force(), state, s, scaled)
+            except ArgumentError as error:
+                self.trip(t, Fault("law", str(error)))
+                return
+        if self._detector is not None and t < self._yields_until:
+            most = YIELDING_SHARE * self.model.velocity_limits
+            along = np.clip(1.0 - np.abs(qd) / most, 0.0, 1.0) * self._detector.beyond
+            added += along[self.joints]
+        self.sample.law[self.joints] = added
+
+    def _forget_collision(self) -> None:
+        self._interrupted, self._yields_until = None, -math.inf
+        if self._detector is not None:
+            self._detector.restart()
+
+    def _watch_collisions(self, t: float) -> None:
+        """React to a collision that begins with this state: stop, float or yield."""
+        assert self._detector is not None
+        s = self.state_record
+        if not self.new.any():
+            return
+        stamp = int(1e9 * float(np.max(s.stamp[self.joints])))
+        q, qd = np.array(s.trusted), np.array(s.smooth)
+        self._detector.update(stamp, q, qd, np.array(s.effort), self._model_in_force())
+        if not self.engaged:
+            return
+        found = self._detector.detect(stamp, q, qd)
+        if found is None:
+            return
+        if self.settings.on_collision == "stop":
+            self.trip(t, Fault("collision", str(found)))
+            return
+        self._interrupted, self._law = (self.law,), None
+        self._next, self._taken_over = None, t
+        self._called.switch(None, t, 0.0, fades=False)
+        self._motion.use(laws.FLOAT)
+        self._motion.at_once = 1.0
+        if self.settings.on_collision == "yield":
+            self._yields_until = t + YIELDING
+        self._request(t, transitions.NONE, settle=True)
+        self._renew()
+        self._remarks.append(f"collision: {found}; the arm floats")
+
+    def _request_vector(
+        self, action: float, *, sends: bool = False, settle: bool = False, doubt: int = 0
+    ) -> FloatArray:
+        request = self._motion.request(
+            action, float(sends), float(settle), float(doubt), *map(float, self._holder)
+        )
+        return np.asarray(self._period.request.packed(request), dtype=float)
+
+    def _renew(self) -> None:
+        """Let the next periods follow what is requested now."""
+        self._quiet = self._request_vector(transitions.NONE, sends=True)
+
+    def _request(self, t: float, action: float, *, settle: bool = False, doubt: int = 0) -> None:
+        """Apply a request at once; the command stays until the next period."""
+        request = self._request_vector(action, settle=settle, doubt=doubt)
+        silence = self._silence(t)
+        self._history.note(self._state, silence, request, self._settings)
+        self._take(self._period(self._state, silence, request, self._settings), t)
+
+    def _tried(self, t: float, action: float) -> tuple[State, Verdict]:
+        """Return state and verdict of a request, which is not applied."""
+        request = self._request_vector(action)
+        result = self._period(self._state, self._silence(t), request, self._settings)
+        return self._period.state.unpacked(result.state), self._period.verdict.unpacked(
+            result.verdict
+        )
+
+    def _silence(self, t: float) -> FloatArray:
+        """Return a sample in which nothing is reported."""
+        return np.asarray(self._period.sample.packed(_nothing(self.model.n, t)), dtype=float)
+
+    def _take(self, result: Result, t: float) -> None:
+        """Store the result of a period, and tell what has changed."""
+        self._before, self._state, self._record = self._state, result.state, None
+        self._result = result
+        state = result.state
+        changed = state[self._changes].tolist()
+        if changed != self._changed:
+            before, self._changed = self._changed, changed
+            self._tell(before, t)
+        if not self._state_period.known or not self.engaged:
+            stamps = (1e9 * state[self._stamps][self.joints]).tolist()
+            if all(map(math.isfinite, stamps)) and self.new.any():
+                self._state_period.note([int(x) for x in stamps])
+        if not self._inactive and self.engaged and state[self._unknown_since] < math.inf:
+            self._inactive = True
+            self._warnings += self.inactive_checks()
+
+    @property
+    def new(self) -> Any:
+        """(n,) whether the latest period has used a report of a joint."""
+        stamp, before = self._state[self._stamps], self._before[self._stamps]
+        return (stamp > before) | (np.isnan(before) & np.isfinite(stamp))
+
+    def _tell(self, before: list[float], t: float) -> None:
+        """Put into words what has changed."""
+        names = self.model.joint_names
+        mode, fault, _, slipped, opposed = self._changed
+        if [mode, fault] != before[:2]:
+            self._find_fault(t)
+        if slipped != before[3] and slipped >= 0.0:
+            k = int(slipped)
+            self._remarks.append(
+                f"the drive of {names[k]} does not hold it: it is {self._set.slip[k]:.3g} from "
+                "where it is to be"
+            )
+        if opposed and not before[4] and not self.engaged and fault == 0.0:
+            self._remarks += problems(self.verdict, self.state_record, names, kinds=("support",))
+
+    def inactive_checks(self) -> list[str]:
+        """Return which checks are inactive without the efforts that are unknown."""
+        names = self.model.joint_names
+        effort = self.state_record.effort
+        unknown = {k for k in range(self.model.n) if math.isnan(effort[k])}
+        reasons = []
+        if self.settings.tracking_tolerance and unknown.intersection(self.joints):
+            reasons.append("they are not compared with commands (tracking_tolerance)")
+        places = [] if self._detector is None else self._detector.thresholds.places
+        if unknown.intersection(places):
+            reasons.append("no collision is detected (collision_file)")
+        without = f"{self.source} hold no efforts of {listed([names[k] for k in sorted(unknown)])}"
+        return [f"{without}: {reason}" for reason in reasons]
+
+    def _find_fault(self, t: float) -> None:
+        """Put the latched fault into words, and stop the arms that are linked with this one."""
+        if self._mode not in (transitions.STOPPING, transitions.FAULT):
+            self._fault = None
+            return
+        if self._fault is not None:
+            return
+        found = fault_of(self.state_record, self.model.joint_names, self.joints)
+        if found is not None and found.kind in ("stale", "encoder_jump") and self.trouble:
+            trouble = self.trouble  # messages come, and cannot be used
+            found = found._replace(kind=trouble.kind, reason=f"{trouble.reason}; {found.reason}")
+        self._fault = found or self._external
+        for other in self._linked:
+            message = f"the arm it is linked with stopped: {self._fault}"
+            other.trip(t, Fault("linked", message))
 
 
-def _motion(settings: ArmSettings) -> MotionSettings:
-    return (
-        settings if isinstance(settings, MotionSettings) else MotionSettings(joints=settings.joints)
+def _nothing(n: int, t: float = math.nan) -> Sample:
+    """Return a sample of n joints in which nothing is reported."""
+    zero, unknown = np.zeros(n), np.full(n, math.nan)
+    return Sample(
+        t, unknown, unknown, zero, unknown, unknown, unknown, zero, unknown, zero, zero, 1.0, zero
     )
+
+
+def linked(*arms: Guard) -> None:
+    """Let a fault of one of these arms stop all of them."""
+    for arm in arms:
+        arm._linked += [other for other in arms if other is not arm and other not in arm._linked]

@@ -21,14 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.joint_states import LARGEST as LARGEST
+from mbs_dynamics.control.joint_states import Rejection as Rejection
+from mbs_dynamics.control.joint_states import fixed_coordinates as fixed_coordinates
 from mbs_dynamics.control.turns import turning, turns_to
-from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
+from mbs_dynamics.errors import listed
 from mbs_dynamics.model.model import Model
-
-LARGEST = 1e9
-"""States of this length, in rad, m, rad/s or m/s, are rejected, since their torques may overflow.
-
-Efforts above it, in N m or N, are rejected as well."""
 
 KEPT_LAYOUTS = 32
 """Number of lists of names that are cached."""
@@ -79,34 +77,6 @@ class Reading(NamedTuple):
     It does not advance with a message that is older than the latest one of another joint."""
     repeated: bool
     """Whether no joint of this message advanced its time stamp: the same measurement again."""
-
-
-class Rejection(NamedTuple):
-    """Why a message was rejected, or was accepted but not answered."""
-
-    kind: str
-    """A short key for counting, such as ``"duplicate_joints"``."""
-    reason: str
-    """The problem, with names and numbers, for users."""
-
-
-def fixed_coordinates(joint_names: Sequence[str], fixed: Mapping[str, float]) -> dict[int, float]:
-    """Return the positions in rad or m of joints that no driver reports, by coordinate.
-
-    Raises UnknownJointError for a name that is not among ``joint_names``, ArgumentError for a
-    position that is not finite or too large.
-    """
-    positions = {}
-    for name, position in fixed.items():
-        if name not in joint_names:
-            raise UnknownJointError(name, joint_names)
-        if not abs(position) < LARGEST:
-            raise ArgumentError(
-                f"the fixed position of joint {name!r} is {position:g}; valid is less than "
-                f"{LARGEST:g} in size"
-            )
-        positions[list(joint_names).index(name)] = float(position)
-    return positions
 
 
 class _Layout(NamedTuple):

@@ -13,11 +13,10 @@ import numpy as np
 
 from mbs_dynamics import checks
 from mbs_dynamics.control.environment import check_earthly
-from mbs_dynamics.control.policy import ON_FAULT
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model
 from mbs_dynamics.representation import AUTO, REPRESENTATIONS
-from mbs_dynamics.settings import Settings, names_setting, number, option, parameters_of
+from mbs_dynamics.settings import Settings, parameter, parameters_of
 
 A = TypeVar("A", bound="ArmSettings")
 
@@ -31,14 +30,24 @@ LARGEST_SHARE = 0.9
 """Largest share of the identified friction that is compensated."""
 
 RATE_SHARE = 50.0
-"""Default largest change of a torque per second, as a multiple of its effort limit."""
+"""Largest change of a torque per second, as a multiple of its effort limit: from zero to the limit
+within 0.02 s, five periods of a loop of 250 Hz."""
+
+GRAVITY_TOLERANCE = 0.2
+"""Share by which the length of gravity may differ from 9.81 m/s^2, as by errors of an imu."""
+
+ON_FAULT = ("hold", "ramp_down", "zero")
+"""Reactions to a fault."""
 
 
 def algorithm_setting(computed: str, *, at_rest_only: bool = False) -> Any:
     """Return the field ``algorithm`` of a node; ``computed`` are the results that depend on it."""
-    return option(AUTO, choices=ALGORITHMS, at_rest_only=at_rest_only)(
+    return parameter(
+        AUTO,
         f"Representation of the recursion that computes {computed}. The results agree to rounding; "
-        "the time differs. auto: body_fixed, which takes the fewest operations for dynamics."
+        "the time differs. auto: body_fixed, which takes the fewest operations for dynamics.",
+        choices=ALGORITHMS,
+        at_rest_only=at_rest_only,
     )
 
 
@@ -46,19 +55,25 @@ def algorithm_setting(computed: str, *, at_rest_only: bool = False) -> Any:
 class InputSettings(Settings):
     """Settings of how states of joints are read."""
 
-    fixed_joints: tuple[str, ...] = names_setting("joint", read_only=True)(
+    fixed_joints: tuple[str, ...] = parameter(
+        (),
         "Joints that no driver reports in joint_states. They are assumed to be at "
-        "rest at fixed_positions."
+        "rest at fixed_positions.",
+        once="joint",
+        read_only=True,
     )
-    fixed_positions: tuple[float, ...] = option(
-        (), "rad or m", type="double_array", read_only=True
-    )(
+    fixed_positions: tuple[float, ...] = parameter(
+        (),
         "Positions of fixed_joints, in their order.",
+        unit="rad or m",
+        type="double_array",
+        read_only=True,
         constraints="As many finite numbers as fixed_joints has names.",
     )
-    velocity_from_position: bool = option(False)(
+    velocity_from_position: bool = parameter(
+        False,
         "Take velocities as differences of positions for joints of which a driver sends none, or "
-        "NaN."
+        "NaN.",
     )
 
     def __post_init__(self) -> None:
@@ -81,143 +96,187 @@ class InputSettings(Settings):
 class ArmSettings(InputSettings):
     """Settings of an arm under guard. Raises ArgumentError for invalid values."""
 
-    joints: tuple[str, ...] = names_setting(
-        "joint", which="joints of the robot that mimic no other", read_only=True
-    )("Joints to command, in the order in which the controller takes them. Must be set.")
+    joints: tuple[str, ...] = parameter(
+        (),
+        "Joints to command, in the order in which the controller takes them. Must be set.",
+        once="joint",
+        read_only=True,
+        constraints="Names of joints of the robot that mimic no other, each at most once.",
+    )
     algorithm: str = algorithm_setting("gravity torques and mass matrix", at_rest_only=True)
-    effort_limits: tuple[float, ...] = number(
-        0.0, 0.0, 1e5, "N m or N", at_rest_only=True, per="joint"
-    )(
+    effort_limits: tuple[float, ...] = parameter(
+        0.0,
         "Effort limit of this joint, in place of the URDF's. 0: the URDF's. Either is multiplied "
-        "by effort_scale."
+        "by effort_scale.",
+        unit="N m or N",
+        low=0.0,
+        high=1e5,
+        at_rest_only=True,
+        per="joint",
     )
-    effort_scale: float = number(1.0, 0.01, 1.0, at_rest_only=True)(
-        "Share of the effort limits that may be commanded."
+    effort_scale: float = parameter(
+        1.0,
+        "Share of the effort limits that may be commanded.",
+        low=0.01,
+        high=1.0,
+        at_rest_only=True,
     )
-    effort_rate_limit: float = number(0.0, 0.0, 1e6, "N m/s or N/s", at_rest_only=True)(
-        f"Largest change of each torque per second. 0: {RATE_SHARE:g} times the effort limit of "
-        "each joint.",
-        constraints="Times ramp_time at least the largest torque.",
-    )
-    ramp_in_time: float = number(0.03, 0.0, 10.0, "s", at_rest_only=True)(
+    ramp_in_time: float = parameter(
+        0.03,
         "Time in which torques ramp in when they are enabled, if measured efforts agree with "
         "gravity, or the arm sinks. Where nothing has shown that they are right, they take 1 s or "
-        "longer, and grow only while the arm stays still."
+        "longer, and grow only while the arm stays still.",
+        unit="s",
+        low=0.0,
+        high=10.0,
+        at_rest_only=True,
     )
-    ramp_time: float = number(2.0, 0.05, 10.0, "s", at_rest_only=True)(
+    ramp_time: float = parameter(
+        2.0,
         "Time in which torques ramp out, and in which changes of gravity, payload and gains take "
-        "effect."
+        "effect.",
+        unit="s",
+        low=0.05,
+        high=10.0,
+        at_rest_only=True,
     )
-    start_from: str = option("zero", choices=("zero", "effort"))(
+    start_from: str = parameter(
+        "zero",
         "Torques at the start of the ramp when they are enabled: zero, or the measured effort, "
-        "which holds the arm until then."
+        "which holds the arm until then.",
+        choices=("zero", "effort"),
     )
-    settle_time: float = number(1.0, 0.0, 10.0, "s")(
-        "Time after enabling in which the momentum of the arm is damped as well, with a falling "
-        "coefficient, so that a falling arm comes to rest. 0: not at all."
+    gravity_scale: tuple[float, ...] = parameter(
+        1.0,
+        "Share of this joint's gravity torque that is commanded.",
+        low=0.0,
+        high=1.5,
+        per="joint",
     )
-    gravity_scale: tuple[float, ...] = number(1.0, 0.0, 1.5, per="joint")(
-        "Share of this joint's gravity torque that is commanded."
+    damping: tuple[float, ...] = parameter(
+        0.0,
+        "Viscous damping that is added at this joint.",
+        unit="N m s/rad or N s/m",
+        low=0.0,
+        high=1e4,
+        per="joint",
     )
-    damping: tuple[float, ...] = number(0.0, 0.0, 1e4, "N m s/rad or N s/m", per="joint")(
-        "Viscous damping that is added at this joint."
+    friction: tuple[float, ...] = parameter(
+        -1.0,
+        "Coulomb friction of this joint. -1: that of the URDF.",
+        unit="N m or N",
+        low=-1.0,
+        high=1e4,
+        per="joint",
     )
-    friction: tuple[float, ...] = number(-1.0, -1.0, 1e4, "N m or N", per="joint")(
-        "Coulomb friction of this joint. -1: that of the URDF."
-    )
-    friction_scale: float = number(0.0, 0.0, 1.0)(
+    friction_scale: float = parameter(
+        0.0,
         f"Share of the friction that is compensated, at most {LARGEST_SHARE:g} whatever is set: "
-        "compensation must take less than friction does."
+        "compensation must take less than friction does.",
+        low=0.0,
+        high=1.0,
     )
-    stribeck: tuple[float, ...] = number(0.0, 0.0, 10.0, per="joint")(
-        "Share by which static friction of this joint exceeds Coulomb friction."
+    velocity_filter: float = parameter(
+        0.0,
+        "Time constant of the low-pass filter on the velocities in damping and friction. 0: none.",
+        unit="s",
+        low=0.0,
+        high=1.0,
     )
-    stribeck_speed: float = number(0.05, 0.001, 10.0, "rad/s or m/s")(
-        "Speed at which half of that share is left."
-    )
-    load_friction: tuple[float, ...] = number(0.0, 0.0, 1.0, per="joint")(
-        "Friction of this joint over its gravity torque, in addition to Coulomb friction."
-    )
-    breakaway: tuple[float, ...] = number(0.0, 0.0, 1e4, "N m or N", per="joint")(
-        "Measured effort beyond gravity from which this joint is helped to break away, in the "
-        "direction of that effort; at twice as much, fully. 0: not at all."
-    )
-    dither: float = number(0.0, 0.0, 1.0)(
-        "Amplitude of a sine wave on joints at rest, as a share of the compensated friction."
-    )
-    dither_frequency: float = number(20.0, 1.0, 200.0, "Hz")("Frequency of the dither.")
-    friction_speed: float = number(0.05, 0.001, 10.0, "rad/s or m/s")(
-        "Speed at which 76 % of the friction compensation is reached; it is smooth at zero."
-    )
-    velocity_filter: float = number(0.0, 0.0, 1.0, "s")(
-        "Time constant of the low-pass filter on the velocities in damping and friction. 0: none."
-    )
-    limit_zone: float = number(0.1, 0.0, 1.0, "rad or m")(
+    limit_zone: float = parameter(
+        0.1,
         "Distance from its position limit at which a soft spring begins to hold a joint back. "
-        "0: no springs."
+        "0: no springs.",
+        unit="rad or m",
+        low=0.0,
+        high=1.0,
     )
-    limit_frequency: float = number(10.0, 0.0, 50.0, "rad/s")(
-        "Natural frequency of a joint on that spring, which sets its stiffness. 0: no springs."
-    )
-    gravity: tuple[float, float, float] = option(STANDARD_GRAVITY, "m/s^2")(
+    gravity: tuple[float, float, float] = parameter(
+        STANDARD_GRAVITY,
         "Free-fall acceleration in the axes of the URDF's root link.",
-        constraints="Three finite numbers, a length within gravity_tolerance of 9.81.",
+        unit="m/s^2",
+        constraints="Three finite numbers, a length within 20 % of 9.81.",
     )
-    gravity_tolerance: float = number(0.2, 0.0, 10.0)(
-        "Share by which the length of gravity may differ from 9.81 m/s^2."
+    max_payload: float = parameter(
+        0.0,
+        "Largest mass of all payloads together. 0: the mass of the moving links.",
+        unit="kg",
+        low=0.0,
+        high=1e4,
     )
-    max_payload: float = number(0.0, 0.0, 1e4, "kg")(
-        "Largest mass of all payloads together. 0: the mass of the moving links."
-    )
-    effort_check: str = option("auto", choices=("auto", "always", "off"))(
+    effort_check: str = parameter(
+        "auto",
         "Compare the measured efforts with the gravity torques before enabling: auto (where the "
         "motors exert torques, or are known to hold the arm), always, or off. With always, efforts "
-        "that end while torques are commanded are a fault after stale_timeout."
+        "that end while torques are commanded are a fault after stale_timeout.",
+        choices=("auto", "always", "off"),
     )
-    effort_tolerance: float = number(0.5, 0.0, 10.0)(
-        "Largest accepted difference of measured efforts from the gravity torques, as a share of "
-        "the largest gravity torque; both relative to the effort limits."
-    )
-    on_fault: str = option("ramp_down", choices=ON_FAULT)(
+    on_fault: str = parameter(
+        "ramp_down",
         "Reaction to a fault where no drive holds the arm: hold (send no further command), "
-        "ramp_down, or zero."
+        "ramp_down, or zero.",
+        choices=ON_FAULT,
     )
-    stale_timeout: float = number(0.5, 0.005, 10.0, "s")(
+    stale_timeout: float = parameter(
+        0.5,
         "Time without valid states of the joints (and of an imu, if used) after which torques "
-        "stop. Damping ends within two periods."
+        "stop. Damping ends within two periods.",
+        unit="s",
+        low=0.005,
+        high=10.0,
     )
-    other_joints_timeout: float = number(1.0, 0.005, 3600.0, "s")(
-        "Largest age of the positions of the joints that are not commanded."
+    other_joints_timeout: float = parameter(
+        1.0,
+        "Largest age of the positions of the joints that are not commanded.",
+        unit="s",
+        low=0.005,
+        high=3600.0,
     )
-    max_age: float = number(1.0, 0.0, 3600.0, "s")(
+    max_age: float = parameter(
+        1.0,
         "Largest difference between the stamp of a message and the node's clock. 0: not checked, "
-        "for clocks that are not synchronised."
+        "for clocks that are not synchronised.",
+        unit="s",
+        low=0.0,
+        high=3600.0,
     )
-    saturation_timeout: float = number(1.0, 0.01, 3600.0, "s")(
-        "Time at its effort limit after which a joint is a fault."
-    )
-    position_margin: float = number(0.05, 0.0, 1.0, "rad or m")(
-        "Distance beyond its position limit at which a joint is a fault."
+    position_margin: float = parameter(
+        0.05,
+        "Distance beyond its position limit at which a joint is a fault.",
+        unit="rad or m",
+        low=0.0,
+        high=1.0,
     )
 
-    tracking_tolerance: float = number(0.0, 0.0, 1.0)(
+    tracking_tolerance: float = parameter(
+        0.0,
         "Largest accepted difference of measured from commanded efforts, as a share of the effort "
         "limit. Beyond it in five successive states is a fault; so is beyond 0.4 of it and half "
         "of the command in fifteen. 0: not compared, for drivers whose efforts are others than "
-        "those of the motors."
+        "those of the motors.",
+        low=0.0,
+        high=1.0,
     )
-    collision_file: str = option("", read_only=True)(
+    collision_file: str = parameter(
+        "",
         "File of thresholds that `mbs-dynamics tune-collision` has written. Empty: collisions are "
-        "not detected. Not for arms that hands guide."
+        "not detected. Not for arms that hands guide.",
+        read_only=True,
     )
-    on_collision: str = option("stop", choices=("stop", "float", "yield"))(
+    on_collision: str = parameter(
+        "stop",
         "Reaction to a collision: stop (a fault), float (gravity compensation alone, until torques "
-        f"are enabled again), or yield (float, and for {YIELDING:g} s go along with the contact)."
+        f"are enabled again), or yield (float, and for {YIELDING:g} s go along with the contact).",
+        choices=("stop", "float", "yield"),
     )
-    frozen_timeout: float = number(0.0, 0.0, 10.0, "s")(
+    frozen_timeout: float = parameter(
+        0.0,
         "Time in which a position stays exactly the same while a velocity is reported, after which "
         "it is a fault; so are values at rest that repeat for as long, if noise changed them "
-        "before. 0: not checked."
+        "before. 0: not checked.",
+        unit="s",
+        low=0.0,
+        high=10.0,
     )
 
     @classmethod
@@ -247,53 +306,83 @@ class ArmSettings(InputSettings):
 
         Damping exerts the effort limit at the velocity limit; infinite where no limit is stated.
         """
-        largest, efforts = {"max_payload": model.total_mass or math.inf}, []
+        largest = {"max_payload": model.total_mass or math.inf}
         for name, own in zip(self.joints, self.effort_limits, strict=True):
             k = model.joint_names.index(name)
             effort, fastest = float(model.effort_limits[k]), float(model.velocity_limits[k])
-            efforts.append(own or effort)
+            most = own or effort
             largest[f"effort_limits.{name}"] = effort
-            largest[f"friction.{name}"] = efforts[-1]
-            largest[f"damping.{name}"] = efforts[-1] / fastest if fastest < math.inf else math.inf
-        largest["effort_rate_limit"] = RATE_SHARE * max(efforts, default=math.inf)
+            largest[f"friction.{name}"] = most
+            largest[f"damping.{name}"] = most / fastest if fastest < math.inf else math.inf
         return largest
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_earthly("gravity", self.gravity, self.gravity_tolerance)
+        check_earthly("gravity", self.gravity, GRAVITY_TOLERANCE)
 
 
 @dataclass(frozen=True)
 class MotionSettings(ArmSettings):
     """Settings of an arm under guard whose law follows references."""
 
-    period: float = number(0.0, 0.0, 1.0, "s", at_rest_only=True)(
+    period: float = parameter(
+        0.0,
         "Period of the states of the joints, by which a stiffness is accepted or refused before "
-        "torques are enabled. 0: the median period by their stamps while torques are disabled."
+        "torques are enabled. 0: the median period by their stamps while torques are disabled.",
+        unit="s",
+        low=0.0,
+        high=1.0,
+        at_rest_only=True,
     )
-    switch_time: float = number(0.3, 0.05, 10.0, "s")(
+    switch_time: float = parameter(
+        0.3,
         "Time in which one law takes over from another, and in which changes of stiffness and "
-        "damping ratio take effect."
+        "damping ratio take effect.",
+        unit="s",
+        low=0.05,
+        high=10.0,
     )
-    reference_velocity: tuple[float, ...] = number(0.5, 1e-3, 100.0, "rad/s or m/s", per="joint")(
-        "Velocity within which this joint approaches references; at most its velocity limit."
+    reference_velocity: tuple[float, ...] = parameter(
+        0.5,
+        "Velocity within which this joint approaches references; at most its velocity limit.",
+        unit="rad/s or m/s",
+        low=1e-3,
+        high=100.0,
+        per="joint",
     )
-    reference_acceleration: tuple[float, ...] = number(
-        2.0, 1e-2, 1e4, "rad/s^2 or m/s^2", per="joint"
-    )("Acceleration within which this joint approaches references.")
-    reference_linear_velocity: float = number(0.25, 1e-3, 100.0, "m/s")(
-        "Velocity within which a link approaches poses."
+    reference_acceleration: tuple[float, ...] = parameter(
+        2.0,
+        "Acceleration within which this joint approaches references.",
+        unit="rad/s^2 or m/s^2",
+        low=1e-2,
+        high=1e4,
+        per="joint",
     )
-    reference_linear_acceleration: float = number(1.0, 1e-2, 1e4, "m/s^2")(
-        "Acceleration within which a link approaches poses."
+    reference_linear_velocity: float = parameter(
+        0.25, "Velocity within which a link approaches poses.", unit="m/s", low=1e-3, high=100.0
     )
-    reference_angular_velocity: float = number(1.0, 1e-3, 100.0, "rad/s")(
-        "Angular velocity within which a link approaches poses."
+    reference_linear_acceleration: float = parameter(
+        1.0, "Acceleration within which a link approaches poses.", unit="m/s^2", low=1e-2, high=1e4
     )
-    reference_angular_acceleration: float = number(4.0, 1e-2, 1e4, "rad/s^2")(
-        "Angular acceleration within which a link approaches poses."
+    reference_angular_velocity: float = parameter(
+        1.0,
+        "Angular velocity within which a link approaches poses.",
+        unit="rad/s",
+        low=1e-3,
+        high=100.0,
     )
-    reference_timeout: float = number(0.2, 0.005, 10.0, "s")(
+    reference_angular_acceleration: float = parameter(
+        4.0,
+        "Angular acceleration within which a link approaches poses.",
+        unit="rad/s^2",
+        low=1e-2,
+        high=1e4,
+    )
+    reference_timeout: float = parameter(
+        0.2,
         "Time after which joints that were to move on with the velocities of a target come to "
-        "rest, if no other has come."
+        "rest, if no other has come.",
+        unit="s",
+        low=0.005,
+        high=10.0,
     )

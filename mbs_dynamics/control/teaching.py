@@ -22,7 +22,7 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.input_checks import largest_step
+from mbs_dynamics.control.period.measurement import jumps
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import ArgumentError, MbsError, UnknownJointError, listed
 from mbs_dynamics.model.coordinates import check_single, is_continuous
@@ -276,7 +276,7 @@ def _checked(rig: Rig, recording: TimeSeries) -> tuple[FloatArray, FloatArray]:
     moved, fastest = np.diff(q, axis=0, prepend=q[:1]), np.minimum(rig.fastest, FASTEST_HAND)
     for bad, what in (
         (np.tile(steps > GAP, (len(q[0]), 1)).T, "jumps in time"),
-        (np.abs(moved) > largest_step(fastest, steps[:, None]), "jumps"),
+        (jumps(moved, steps[:, None], fastest), "jumps"),
         (np.maximum(rig.lower - q, q - rig.upper) > BEYOND, "is beyond its limits"),
     ):
         if bad.any():

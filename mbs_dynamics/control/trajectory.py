@@ -117,6 +117,19 @@ class Trajectory:
         q, qd, qdd = np.array(_powers(x)) @ self._coefficients[k]
         return Point(q, qd, qdd)
 
+    def segment(self, t: float) -> tuple[float, FloatArray]:
+        """Return when the segment at ``t`` in s begins, and its coefficients (6, m).
+
+        Both times are after the first point; q = c_0 + c_1 x + ... with x since the beginning.
+        """
+        times = self.times - self.times[0]
+        if len(times) == 1:
+            c = np.zeros((6, len(self.names)))
+            c[0] = self.positions[0]
+            return 0.0, c
+        k = min(max(int(times.searchsorted(t, side="right")) - 1, 0), len(times) - 2)
+        return float(times[k]), self._coefficients[k]
+
     def ordered(self, names: Sequence[str]) -> Trajectory:
         """Return the trajectory with its joints in another order.
 

@@ -13,7 +13,6 @@ import os
 import signal
 import sys
 import textwrap
-from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -59,8 +58,39 @@ def _run(node: str) -> int:
     return 1
 
 
-for _node in INTERFACES:
-    globals()[_node] = partial(_run, _node)
+def command_watchdog_node() -> int:
+    """Run command_watchdog_node; return its exit code."""
+    return _run("command_watchdog_node")
+
+
+def dynamics_node() -> int:
+    """Run dynamics_node; return its exit code."""
+    return _run("dynamics_node")
+
+
+def gravity_compensation_node() -> int:
+    """Run gravity_compensation_node; return its exit code."""
+    return _run("gravity_compensation_node")
+
+
+def impedance_control_node() -> int:
+    """Run impedance_control_node; return its exit code."""
+    return _run("impedance_control_node")
+
+
+def simulator_node() -> int:
+    """Run simulator_node; return its exit code."""
+    return _run("simulator_node")
+
+
+def teaching_node() -> int:
+    """Run teaching_node; return its exit code."""
+    return _run("teaching_node")
+
+
+def wrench_compensation_node() -> int:
+    """Run wrench_compensation_node; return its exit code."""
+    return _run("wrench_compensation_node")
 
 
 def interface_of(node: str) -> Interface:

@@ -23,8 +23,9 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 
+from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
-from mbs_dynamics.control.policy import ENGAGED, Fault, GuardState
+from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.errors import LONGEST_MESSAGE, MbsError, listed, quoted, shortened
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation import outputs
@@ -38,12 +39,8 @@ from mbs_dynamics.ros.compensation.interface import (
 from mbs_dynamics.ros.described_node import DescribedNode
 from mbs_dynamics.ros.process import run
 
-SHORTEST_WAIT = 0.001
-"""Shortest period of the timer, in s."""
-
-EARLY = 0.05
-"""A timer that is due later than this, in s, is not reset for each joint state."""
-
+PERIOD = 0.01
+"""Period in s of the commands while torques act, beside those that answer joint_states."""
 
 LOOK_PERIOD, LOOKS = 0.1, 10
 """Period in s at which controllers are listed while torques are commanded, and number of these
@@ -60,20 +57,16 @@ class GravityCompensationNode(DescribedNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        for end in (*self.publishers, *self.subscriptions):  # those of /parameter_events
-            while end.event_handlers:
-                self.remove_waitable(end.event_handlers.pop())
         settings = self._settings
         self._watch_parameters()
         self._core = GravityCompensator(settings)
         self._enter("unconfigured")
         self._enabled_shown: bool | None = None
-        self._when_at_rest: list[Callable[[], None]] = []
-        """Actions that wait until no torque is commanded or held."""
+        self._state_shown = ""
+        self._collision_shown: Collision | None = None
         self._awaiting_torques: list[Future] = []
         self._simulated_time = False
         self._logged_ready = False
-        self._due = 0.0
         self._outputs = outputs.CommandOutputs(
             self,
             settings.command_topic,
@@ -93,7 +86,8 @@ class GravityCompensationNode(DescribedNode):
         self.answer("~/clear", self._clear)
         self._looks = 0
         self._steady_timer(LOOK_PERIOD, self._look)
-        self._timer = self._steady_timer(settings.stale_timeout, self._on_time)
+        self._timer = self._steady_timer(PERIOD, self._on_time)
+        self._timer.cancel()
         self._simulated_time = self.get_clock().ros_time_is_active
         self._settle()
 
@@ -101,16 +95,11 @@ class GravityCompensationNode(DescribedNode):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Use the description in the parameters, or subscribe to descriptions."""
-        if self._when_at_rest:
-            self.get_logger().error("cannot be configured: torques still ramp out")
-            return TransitionCallbackReturn.FAILURE
         self._outputs.open()
         return super().on_configure(state)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Subscribe to the robot's state. The service enables torques."""
-        self._when_at_rest.clear()
-        self._unsubscribe()
         self._activated = [self.subscribe("joint_states", self._on_joint_states)]
         if self._settings.use_imu:
             self._activated.append(self.subscribe("imu", self._on_imu))
@@ -118,26 +107,42 @@ class GravityCompensationNode(DescribedNode):
         return TransitionCallbackReturn.SUCCESS
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Begin to ramp out, and return; states of the robot are processed until that is done."""
+        """Unsubscribe from the robot's state; fail, and begin to ramp out, while torques act."""
+        if self._acts():
+            self.get_logger().warning("torques ramp out: deactivate again once they are out")
+            return TransitionCallbackReturn.FAILURE
+        self._unsubscribe()
         self._enter("inactive")
-        self._core.disable(time.monotonic())
-        self._when_at_rest.append(self._unsubscribe)
-        self._settle()
         return TransitionCallbackReturn.SUCCESS
 
-    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Forget the model, gravity and loads, once no torque is commanded."""
-        self._enter("unconfigured")
-        self._when_at_rest.append(self._forget)
+    def _acts(self) -> bool:
+        """Begin to ramp out; return whether torques act, or a controller must take them over."""
+        self._core.disable(time.monotonic())
         self._settle()
+        return not self._core.at_rest or self._handover.owed
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget the model, gravity and loads."""
+        self._forget()
+        self._outputs.close()
+        self._core = GravityCompensator(self._settings)
+        self._enter("unconfigured")
         return TransitionCallbackReturn.SUCCESS
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Ramp out and end all activity."""
-        self.on_deactivate(state)
-        self.on_cleanup(state)
+        """Ramp out; states of the robot are processed until that is done."""
         self._enter("finalized")
+        self._acts()
         return TransitionCallbackReturn.SUCCESS
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Return to the state before it was configured; end, and ramp out, while torques act."""
+        self.get_logger().error(f"an internal error in a transition from {state.label!r}")
+        if not self._acts():
+            self._unsubscribe()
+            return self.on_cleanup(state)
+        self._enter("finalized")
+        return TransitionCallbackReturn.FAILURE
 
     @property
     def _has_robot(self) -> bool:
@@ -150,24 +155,16 @@ class GravityCompensationNode(DescribedNode):
         if self._shutting_down:
             self._core.forbidden = "the node is about to end"
 
-    def _forget(self) -> None:
-        super()._forget()
-        self._outputs.close()
-        self._core = GravityCompensator(self._settings)
-        self._enter(self._lifecycle)
-        self._settle()
-
     def begin_shutdown(self) -> None:
         """Begin to ramp out. See :attr:`shutdown_complete`."""
         self._shutting_down = True
         self._enter(self._lifecycle)
-        self._core.disable(time.monotonic())
-        self._settle()
+        self._acts()
 
     @property
     def shutdown_complete(self) -> bool:
         """Whether the node was asked to end and commands no torque."""
-        return self._shutting_down and self._core.policy.at_rest and not self._handover.owed
+        return self._shutting_down and self._core.at_rest and not self._handover.owed
 
     def flush(self) -> None:
         """Wait until the last command has arrived."""
@@ -190,12 +187,11 @@ class GravityCompensationNode(DescribedNode):
             return
         arm = self._core.arm
         assert arm is not None
-        self._outputs.factors = self._core.command_factors
         self._narrow(self._settings.largest_values(arm.model))
         gc.collect()  # later collections then skip these objects
         gc.freeze()
         self._log_model(
-            f"model {quoted(arm.model.name)}: {arm.model.n} joints, back end {arm.backend}, "
+            f"model {quoted(arm.model.name)}: {arm.model.n} joints, back end {self._core.backend}, "
             f"commands for {listed(self._settings.joints)}",
             self._core.remarks,
         )
@@ -220,16 +216,10 @@ class GravityCompensationNode(DescribedNode):
         # the node's clock gives the same, in fifty times the time
         return self.get_clock().now().nanoseconds if self._simulated_time else time.time_ns()
 
-    def _try(self, what: str, action: Callable[[], object]) -> bool:
-        worked, begin = time.thread_time(), time.monotonic()
-        accepted = super()._try(what, action)
-        self._finish(what, begin, worked)
-        return accepted
-
     # -- joint states and time ---------------------------------------------------------------------
 
     def _on_joint_states(self, message: JointState) -> None:
-        worked, begin = time.thread_time(), time.monotonic()
+        begin = time.monotonic()
         stamp = message.header.stamp
         answer = self._core.receive(
             message.name,
@@ -248,16 +238,6 @@ class GravityCompensationNode(DescribedNode):
                 self.warn(answer.rejected.kind, f"joint_states not used: {answer.rejected.reason}")
         elif self._core.arm is not None:
             self._statistics.answered(begin, computed, time.monotonic(), "")
-        self._finish("joint_states", begin, worked, answer.usual)
-
-    def _finish(self, what: str, begin: float, worked: float, usual: bool = False) -> None:
-        """End a callback that began at a time, and at a processor time of this thread, in s."""
-        now = time.monotonic()
-        if now - begin > self._settings.callback_timeout:
-            # its own work, without waits for the middleware or other processes
-            self._send(self._core.overran(what, time.thread_time() - worked, now))
-        elif usual and self._due > now + EARLY and not self._awaiting_torques:
-            return
         self._settle()
 
     def _on_time(self) -> None:
@@ -267,43 +247,47 @@ class GravityCompensationNode(DescribedNode):
     def fail(self, error: Exception) -> None:
         """Stop because of an uncaught error. The ramp must still be completed."""
         self.warn("internal error", f"internal error: {error!r}")
-        fault = Fault("internal_error", f"internal error: {error!r}")
+        self._trip(Fault("internal_error", f"internal error: {error!r}"))
+
+    def _trip(self, fault: Fault) -> None:
+        """Stop for an external reason."""
         self._send(self._core.fail(fault, time.monotonic()))
         self._settle()
 
     def _send(self, command: Sequence[float] | None, stamp: Time | None = None) -> None:
-        self._outputs.send(command, self._core.policy.limited, stamp)
+        arm = self._core.arm
+        if command is not None and arm is not None:
+            at_limit = bool(arm.saturated)
+            self._outputs.send(command, at_limit=at_limit, behind=arm.behind, stamp=stamp)
 
     def _settle(self) -> None:
-        """Do what the core asks for."""
-        now, core = time.monotonic(), self._core
-        effects = core.effects(now)
-        if effects.collision is not None and core.arm is not None:
-            names, prefix = core.arm.model.joint_names, self._settings.frame_prefix
-            self._outputs.collided(effects.collision, names, prefix)
-            self.get_logger().warning(f"collision: {effects.collision}")
-        if effects.remark:
-            self.get_logger().info(effects.remark)
-        if effects.warning:
-            self.get_logger().warning(effects.warning)
-        if effects.entered is not None:
-            self._show(effects.entered)
-        if self._awaiting_torques and (effects.torques_are_in or not effects.engaged):
+        """Report what has changed, and do what waits for it."""
+        core = self._core
+        if core.state != self._state_shown:
+            self._show(core.state)
+        if core.arm is not None:
+            for warning in core.warnings(time.monotonic()):
+                self.get_logger().warning(warning)
+            for remark in core.arm.remarks():
+                self.get_logger().info(remark)
+        if core.collision != self._collision_shown:
+            self._show_collision()
+        if self._awaiting_torques and (core.torques_are_in or not core.engaged):
             for future in self._awaiting_torques:
-                future.set_result(effects.torques_are_in)
+                future.set_result(core.torques_are_in)
             self._awaiting_torques.clear()
-        if not effects.engaged and self._handover.owed and not self._handover.busy:
+        if not core.engaged and self._handover.owed and not self._handover.busy:
             self._later(self._release)
-        if effects.at_rest:
-            while self._when_at_rest:
-                self._when_at_rest.pop(0)()
+        if core.at_rest:
             self._adopt()
-        # next at the end of damping, the next command of a stop, or when the input is stale
-        due = now + max(effects.due_in, SHORTEST_WAIT)
-        # a timer that is due early enough is left as it is, even if it comes sooner than needed
-        if due < self._due or self._due < now + EARLY:
-            self._due = due
-            self._timer.timer_period_ns = int(1e9 * (due - now))
+            if self._lifecycle == "finalized":
+                self._unsubscribe()
+                self._outputs.close()
+        if core.at_rest == self._timer.is_canceled():
+            return
+        if core.at_rest:
+            self._timer.cancel()
+        else:
             self._timer.reset()
 
     def _later(self, coroutine: Callable[[], Any]) -> None:
@@ -320,25 +304,34 @@ class GravityCompensationNode(DescribedNode):
                 self.get_logger().info(message)
         self._on_time()
 
-    def _show(self, state: GuardState) -> None:
-        enabled, before = state in ENGAGED, self._enabled_shown
-        if before is not enabled:
+    def _show(self, state: str) -> None:
+        """Report a state that is new."""
+        enabled, before = state in ("ramping in", "enabled"), self._state_shown
+        self._state_shown = state
+        if self._enabled_shown is not enabled:
             self._enabled_shown = enabled
             self._enabled.publish(Bool(data=enabled))
-        fault = self._core.policy.fault
-        if state is GuardState.FAULT and fault is not None:
+        fault = self._core.fault
+        if fault is not None:
             how = self._settings.on_fault
             message = f"stopped by a fault ({how}): {fault.reason}"
             self.get_logger().error(shortened(message, LONGEST_MESSAGE))
-        elif before is not None:
-            self.get_logger().info(f"{self.controls} is {state.value}")
+        elif before:
+            self.get_logger().info(f"{self.controls} is {state}")
+
+    def _show_collision(self) -> None:
+        """Publish a collision that is new."""
+        arm, self._collision_shown = self._core.arm, self._core.collision
+        if arm is not None and self._collision_shown is not None:
+            names, prefix = arm.model.joint_names, self._settings.frame_prefix
+            self._outputs.collided(self._collision_shown, names, prefix)
 
     async def _on_enable(
         self, request: SetBool.Request, response: SetBool.Response
     ) -> SetBool.Response:
         if not request.data:
             self._core.disable(time.monotonic())
-            response.success, response.message = True, self._core.policy.state.value
+            response.success, response.message = True, self._core.state
         else:
             done, message = await self._handover.enable(self._core, self._wait_for_torques)
             response.success, response.message = done, message if done else f"refused: {message}"
@@ -360,8 +353,10 @@ class GravityCompensationNode(DescribedNode):
     def _look(self) -> None:
         self._looks += 1
         self._outputs.look()
+        if self._timer.is_canceled():
+            self._on_time()
         second = self._looks % LOOKS == 0
-        if second or self._core.policy.engaged:
+        if second or self._core.engaged:
             self._stop_beside_rivals()
             self._later(self._watch_controllers)
         if second:
@@ -369,17 +364,15 @@ class GravityCompensationNode(DescribedNode):
 
     def _stop_beside_rivals(self) -> None:
         """Stop if another node has become a publisher of commands: the arm would follow both."""
-        if self._core.policy.engaged and self._outputs.other_publishers():
+        if self._core.engaged and self._outputs.other_publishers():
             rivals = ", ".join(self._outputs.rivals()) or "another node"
             message = f"{rivals} publishes commands on {self._outputs.topic} as well"
-            self._send(self._core.fail(Fault("second_publisher", message), time.monotonic()))
-            self._settle()
+            self._trip(Fault("second_publisher", message))
 
     async def _watch_controllers(self) -> None:
         fault = await self._handover.watch(self._core)
         if fault is not None:
-            self._send(self._core.fail(fault, time.monotonic()))
-            self._settle()
+            self._trip(fault)
 
     def _publish_diagnostics(self) -> None:
         now = time.monotonic()
@@ -387,7 +380,7 @@ class GravityCompensationNode(DescribedNode):
         self._remind_of_clock()
         self._remind_of_enabling(now)
         core, traffic = self._core, self._outputs.traffic()
-        in_turn = "" if core.arm is None else core.arm.in_turn(now)
+        in_turn = core.in_turn(now)
         publishers = listed(self._outputs.reporting("joint_states")) if in_turn else ""
         self._remind("sources", f"{in_turn}; published by {publishers}" if in_turn else "")
         report = self._statistics.report(now)
@@ -408,7 +401,7 @@ class GravityCompensationNode(DescribedNode):
 
     def _remind_of_enabling(self, now: float) -> None:
         """Log why torques cannot be enabled; once they can, how to enable them."""
-        if self._lifecycle != "active" or self._core.policy.state is not GuardState.DISABLED:
+        if self._lifecycle != "active" or self._core.state != "disabled":
             self._remind("enabling", "")
             return
         problems = self._problems(now, self._outputs.other_publishers())

@@ -11,7 +11,7 @@ subscriptions and services from these tables only.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from mbs_dynamics.control.environment import LARGEST_GRAVITY, check_gravity
 from mbs_dynamics.control.settings import InputSettings
 from mbs_dynamics.errors import ArgumentError, UnknownNameError
-from mbs_dynamics.settings import Parameter, Settings, number, option, parameters_of
+from mbs_dynamics.settings import Parameter, Settings, parameter, parameters_of
 from mbs_dynamics.yaml_files import read_yaml_file
 
 
@@ -96,40 +96,32 @@ class Interface(NamedTuple):
         return parameters_of(self.settings)
 
 
-def topic(
-    name: str,
-    type: str,
-    quality: Quality = RELIABLE,
-    condition: str = "",
-    largest: int = LARGEST_MESSAGE,
-) -> Callable[[str], Topic]:
-    """Return the function that declares a topic with a description."""
-    return lambda description: Topic(name, type, description, quality, condition, largest)
-
-
-def service(name: str, type: str, condition: str = "") -> Callable[[str], Service]:
-    """Return the function that declares a service with a description."""
-    return lambda description: Service(name, type, description, condition)
-
-
-DIAGNOSTICS = topic("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray")(
-    "State of the node, once a second."
+DIAGNOSTICS = Topic(
+    "/diagnostics", "diagnostic_msgs/msg/DiagnosticArray", "State of the node, once a second."
 )
-DESCRIPTION = topic(
+DESCRIPTION = Topic(
     "robot_description",
     "std_msgs/msg/String",
+    "URDF of the robot. A new one replaces the robot without a restart.",
     LATCHED,
-    "unless robot_description or robot_description_file is set",
-    LARGEST_DESCRIPTION,
-)("URDF of the robot. A new one replaces the robot without a restart.")
-JOINT_STATES = topic("joint_states", "sensor_msgs/msg/JointState", SENSOR_DATA)(
-    "State of the robot. Joints are matched by name, in any order and over several messages."
+    largest=LARGEST_DESCRIPTION,
+    condition="unless robot_description or robot_description_file is set",
 )
-GRAVITY = topic("~/gravity", "geometry_msgs/msg/Vector3Stamped")(
-    "Free-fall acceleration in m/s^2, in the axes of the fixed link header.frame_id."
+JOINT_STATES = Topic(
+    "joint_states",
+    "sensor_msgs/msg/JointState",
+    "State of the robot. Joints are matched by name, in any order and over several messages.",
+    SENSOR_DATA,
 )
-PAYLOAD = topic("~/payload", "geometry_msgs/msg/InertiaStamped")(
-    "Load on the link header.frame_id. A mass of zero removes it."
+GRAVITY = Topic(
+    "~/gravity",
+    "geometry_msgs/msg/Vector3Stamped",
+    "Free-fall acceleration in m/s^2, in the axes of the fixed link header.frame_id.",
+)
+PAYLOAD = Topic(
+    "~/payload",
+    "geometry_msgs/msg/InertiaStamped",
+    "Load on the link header.frame_id. A mass of zero removes it.",
 )
 
 # -- parameters of every node ----------------------------------------------------------------------
@@ -139,15 +131,19 @@ PAYLOAD = topic("~/payload", "geometry_msgs/msg/InertiaStamped")(
 class RobotSettings(Settings):
     """Parameters of every node that computes with a robot."""
 
-    loads: tuple[tuple[str, tuple[float, ...]], ...] = option(
-        (), type="double_array", read_only=True, per="link"
-    )(
+    loads: tuple[tuple[str, tuple[float, ...]], ...] = parameter(
+        (),
         "Load that this link always carries, such as a tool: mass in kg, centre of mass x, y, z in "
         "m, and, unless it is a point mass, ixx, ixy, ixz, iyy, iyz, izz about it in kg m^2, in "
-        "the frame of the link. Payloads are added to it."
+        "the frame of the link. Payloads are added to it.",
+        type="double_array",
+        read_only=True,
+        per="link",
     )
-    frame_prefix: str = option("", read_only=True)(
-        "Prefix of link names in header.frame_id, as frame_prefix of robot_state_publisher."
+    frame_prefix: str = parameter(
+        "",
+        "Prefix of link names in header.frame_id, as frame_prefix of robot_state_publisher.",
+        read_only=True,
     )
 
     def __post_init__(self) -> None:
@@ -164,20 +160,26 @@ class RobotSettings(Settings):
 class DescribedSettings(RobotSettings, InputSettings):
     """Parameters of a node that subscribes to the description and the state of a robot."""
 
-    root: str = option("", read_only=True)(
-        "Link to start from in place of the URDF's root. Empty: the URDF's root."
+    root: str = parameter(
+        "",
+        "Link to start from in place of the URDF's root. Empty: the URDF's root.",
+        read_only=True,
     )
-    tip: str = option("", read_only=True)(
-        "Last link of the chain to take out of the URDF. Empty: the whole tree."
+    tip: str = parameter(
+        "", "Last link of the chain to take out of the URDF. Empty: the whole tree.", read_only=True
     )
-    robot_description: str = option("", read_only=True)(
-        "Text of a URDF. Empty: robot_description_file or the topic is used."
+    robot_description: str = parameter(
+        "", "Text of a URDF. Empty: robot_description_file or the topic is used.", read_only=True
     )
-    robot_description_file: str = option("", read_only=True)(
-        "Path of a URDF or .xacro file. Empty: robot_description or the topic is used."
+    robot_description_file: str = parameter(
+        "",
+        "Path of a URDF or .xacro file. Empty: robot_description or the topic is used.",
+        read_only=True,
     )
-    autostart: bool = option(True, read_only=True)(
-        "Configure and activate on start. False: wait for lifecycle transitions."
+    autostart: bool = parameter(
+        True,
+        "Configure and activate on start. False: wait for lifecycle transitions.",
+        read_only=True,
     )
 
     def __post_init__(self) -> None:
@@ -192,13 +194,19 @@ class DescribedSettings(RobotSettings, InputSettings):
 class SensedSettings(DescribedSettings):
     """Parameters of a node that publishes results of measurements under gravity."""
 
-    gravity: tuple[float, float, float] = option((0.0, 0.0, -9.81), "m/s^2")(
+    gravity: tuple[float, float, float] = parameter(
+        (0.0, 0.0, -9.81),
         "Free-fall acceleration in the axes of the URDF's root link. ~/gravity replaces it; the "
         "latest setting wins.",
+        unit="m/s^2",
         constraints=f"Three finite numbers, a length of at most {LARGEST_GRAVITY:g}.",
     )
-    stale_timeout: float = number(0.5, 0.001, 3600.0, "s")(
-        "Time without valid messages after which input counts as stale and is not used."
+    stale_timeout: float = parameter(
+        0.5,
+        "Time without valid messages after which input counts as stale and is not used.",
+        unit="s",
+        low=0.001,
+        high=3600.0,
     )
 
     def __post_init__(self) -> None:

@@ -62,7 +62,7 @@ def time_does_not_run_backwards(c: Step) -> Any:
 LEGAL = {
     (OFF, RAMPING_IN), (RAMPING_IN, ON), (RAMPING_IN, RAMPING_OUT), (RAMPING_IN, STOPPING),
     (ON, RAMPING_OUT), (ON, STOPPING), (RAMPING_OUT, OFF), (STOPPING, FAULT), (FAULT, OFF),
-    (FAULT, RAMPING_OUT), (RAMPING_OUT, RAMPING_IN),
+    (FAULT, RAMPING_OUT), (RAMPING_OUT, RAMPING_IN), (FAULT, STOPPING),
 }  # fmt: skip
 
 
@@ -219,6 +219,41 @@ def the_arm_has_a_holder(c: Step) -> Any:
     return ~can | (c.after.mode == OFF) | holds
 
 
+def _waits(c: Step) -> Any:
+    """Whether whole torques are to wait for another holder."""
+    s, p, r = c.after, c.settings, c.request
+    stops = (s.mode == STOPPING) & (p.on_fault == 0) & ~np.isin(s.doubt, (4, 5))
+    released = ((s.mode == RAMPING_OUT) | stops) & (s.doubted < 0.5)
+    return released & (r.holder > 0.5) & (r.holds < 0.5)
+
+
+def torques_stay_whole_until_another_holds(c: Step) -> Any:
+    """A release to another controller keeps whole gravity torques while states come, for a time."""
+    s, p = c.after, c.settings
+    new = (_now(c) - s.received.max(axis=-1) < 0.003) & (_now(c) - s.since < p.release)
+    new = new & (c.request.sends > 0.5) & (s.behind < 0.5)
+    whole = s.start + s.share[:, None] * (s.g - s.start)
+    off = np.abs(s.command - np.clip(whole, -p.effort, p.effort))
+    damped = s.damping * np.abs(s.smooth) + 0.03 * p.effort
+    settled = s.settling <= _now(c)
+    return ~(_waits(c) & new & settled) | _all(off <= damped)
+
+
+def torques_end_when_another_holds(c: Step) -> Any:
+    """Once another controller holds a released arm, torques go to zero within the rate limit."""
+    released = ~_engaged(c.after) & (c.request.holds > 0.5) & (c.request.sends > 0.5)
+    elapsed = np.nan_to_num(_now(c) - c.before.commanded_at)[:, None]
+    fastest = np.abs(c.before.command) - c.settings.rate * np.maximum(elapsed, 0.0)
+    return _all(~released[:, None] | (np.abs(c.after.command) <= np.maximum(fastest, 0.0) + 1e-6))
+
+
+def torques_that_a_fault_keeps_go_when_asked(c: Step) -> Any:
+    """A request to disable lets torques that a fault has kept ramp out; the fault stays."""
+    asked = (c.request.action == 2) & (c.before.mode == FAULT) & (c.before.hold == 0.0)
+    acts = (c.before.command != 0.0).any(axis=-1)
+    return ~(asked & acts) | ((c.after.mode == STOPPING) & (c.after.fault == c.before.fault))
+
+
 def drives_hold_after_a_release(c: Step) -> Any:
     """Drives that held the arm, or took it over, go on until torques hold it again."""
     held = (c.before.hold == 1.0) & ~_engaged(c.before)
@@ -268,9 +303,7 @@ def a_doubted_motor_loses_its_torque(c: Step) -> Any:
 
 def a_single_bad_report_stops_nothing(c: Step) -> Any:
     """A report that is refused is no fault while the one before is not too old."""
-    bad = (c.sample.reported < 0.5) | (c.after.refused > 0)
-    age = _now(c)[:, None] - c.after.received
-    only = (bad | True) & (age < c.settings.timeout)
+    only = _now(c)[:, None] - c.before.received < c.settings.timeout
     stale = np.isin(c.after.fault, STALE) & (c.after.mode == STOPPING)
     begins = stale & _engaged(c.before)
     return ~begins | ~_all(only)
@@ -354,7 +387,7 @@ def ramps_end(c: Step) -> Any:
     """No ramp of gravity, loads or gains ends later than its time from now."""
     s, p = c.after, c.settings
     left = np.stack([s.gravity_end, s.loads_end, s.gains_end], axis=-1) - _now(c)[:, None]
-    most = np.stack([p.ramp_out, p.loads_time, p.ramp_out], axis=-1)
+    most = np.stack([p.gravity_time, p.loads_time, p.ramp_out], axis=-1)
     return _all((left <= most + EPS) | ~np.isfinite(left))
 
 
@@ -417,6 +450,9 @@ INVARIANTS: tuple[Callable[[Step], Any], ...] = (
     limit_springs_are_numbers,
     a_release_is_obeyed,
     the_arm_has_a_holder,
+    torques_stay_whole_until_another_holds,
+    torques_end_when_another_holds,
+    torques_that_a_fault_keeps_go_when_asked,
     drives_hold_after_a_release,
     no_torque_follows_a_doubted_state,
     drives_hold_trusted_positions,

@@ -51,12 +51,21 @@ def settings(layouts: Period, **options: Any) -> Settings:
         "timeout": 0.02 * one, "ahead": 0.02, "longest_pause": 0.02, "differentiates": 0.0,
         "frozen_timeout": 0.05, "tolerance": 0.05, "hottest": 90.0, "saturation": 1.0,
         "effort_check": 1.0, "effort_tolerance": 0.5, "starts_from_effort": 0.0, "collides": 0.0,
-        "watches_efforts": 0.0, "can_hold": 1.0, "stiffness": np.array([300.0, 150.0, 20.0]),
+        "watches_efforts": 0.0,
+        "can_hold": 1.0, "stiffness": np.array([300.0, 150.0, 20.0]),
         "drive_damping": np.array([15.0, 5.0, 0.5]), "slip": 0.1 * one, "on_fault": 0.0,
-        "ramp_in": 0.1, "ramp_out": 0.5, "hand_over": 0.1, "settle_time": 0.5, "filter": 0.0,
-        "gravity": np.array([0.0, 0.0, -9.81]),
+        "ramp_in": 0.1, "ramp_out": 0.5, "hand_over": 0.1, "release": 0.3, "settle_time": 0.5,
+        "filter": 0.0,
+        "gravity": np.array([0.0, 0.0, -9.81]), "gravity_time": 0.5,
         "loads": np.zeros((len(layouts.model.body_names), 10)), "loads_time": 0.3,
         "scale": one, "damping": np.array([0.5, 0.3, 0.05]), "friction": 0.1 * one, "zone": 0.1,
+        "state_period": PERIOD, "switch_time": 0.3, "linear": 0.0 * one,
+        "joint_stiffness": np.array([60.0, 30.0, 3.0]), "joint_ratio": 1.0, "joint_fastest": 0.22,
+        "link_stiffness": np.array([5.0, 5.0, 5.0, 200.0, 200.0, 200.0]), "link_ratio": 1.0,
+        "link_fastest": 0.22, "link_axes": 0.0, "posture_frequency": 2.0, "own_lead": 0.2 * one,
+        "own_link_lead": np.array([0.2, 0.2, 0.2, 0.1, 0.1, 0.1]), "reference_velocity": 0.5 * one,
+        "reference_acceleration": 2.0 * one, "reference_timeout": 0.2,
+        "pose_velocity": np.array([1.0, 0.25]), "pose_acceleration": np.array([4.0, 1.0]),
     }  # fmt: skip
     return Settings(**(given | options))
 
@@ -99,6 +108,10 @@ class Histories:
         self.latest = np.zeros((3, count, N))
         self.torque = np.zeros((count, N))
         self.stuck = np.zeros(count, dtype=int)
+        drives = self.settings[:, layouts.settings.places["can_hold"].start] > 0.5
+        self.holder = ~drives & (rng.random(count) < 0.5)
+        """Whether another controller can hold an arm."""
+        self.holds = self.holder.copy()
         self.inputs: tuple[Any, Any, Any] = ()
         """Samples, requests and settings of the latest period."""
         self.result: Any = None
@@ -189,6 +202,7 @@ class Histories:
         """Return the requests of the next period: mostly none."""
         rng, n = self.rng, self.count
         row = np.zeros((n, self.layouts.request.size))
+        row[:, 4], row[:, 5] = self.holder, self.holder & self._other_holds()
         actions = (
             transitions.ENABLE, transitions.ENABLE, transitions.ENABLE, transitions.CLEAR,
             transitions.CLEAR, transitions.DISABLE, transitions.HOLD, transitions.TRIP,
@@ -197,6 +211,15 @@ class Histories:
         row[:, 0] = np.where(asked, rng.choice(actions, n), transitions.NONE)
         row[:, 1] = np.where(asked & (rng.random(n) < 0.5), 0.0, 1.0)
         return row
+
+    def _other_holds(self) -> Any:
+        """Let other controllers let go of arms that torques hold, take them back, or lose them."""
+        rng = self.rng
+        on = self.state[:, self.layouts.state.places["mode"].start] == transitions.ON
+        chance = rng.random(self.count)
+        self.holds = np.where(self.holds, ~(on & (chance < 0.1)), ~on & (chance < 0.02))
+        self.holds ^= rng.random(self.count) < 1e-3
+        return self.holds
 
     def _change_settings(self) -> None:
         """Change gains, gravity or loads of some arms."""
@@ -250,6 +273,7 @@ class Histories:
             rate = (exerted + push - load - friction) / INERTIA
             self.qd = np.clip(self.qd + 0.25 * PERIOD * rate, -8.0, 8.0)
             self.q = self.q + 0.25 * PERIOD * self.qd
+        self.qd = np.where((self.holder & self.holds)[:, None], 0.0, self.qd)
         stop = np.array([2.1, 2.1, np.inf])
         self.qd = np.where(np.abs(self.q) > stop, 0.0, self.qd)
         self.q = np.clip(self.q, -stop, stop)

@@ -205,7 +205,7 @@ def test_no_switch_is_a_jump_of_torque():
 def test_references_that_jump_are_approached_within_limits_and_held():
     loop = Loop(MODES["joint"], **IDEAL).enabled()
     loop.arm.aim(loop.now, JointTarget(["joint2"], [1.0]))
-    way = recorded(loop, 2.5, 0.004, lambda loop: loop.arm.follower.at(loop.bus.q, loop.now))[
+    way = recorded(loop, 2.5, 0.004, lambda loop: loop.arm.reference)[
         :, :, 1
     ]
     assert abs(way[:, 1]).max() <= 0.5 + 1e-9
@@ -388,7 +388,7 @@ def test_a_joint_that_is_held_back_is_waited_for_named_and_not_thrown_when_it_co
     for _ in range(1000):
         stopper(loop, 0, blocked)
         loop.run(0.004)
-        lead = loop.arm.follower.at(loop.bus.q, loop.now).q[0] - loop.bus.q[0]
+        lead = loop.arm.reference.q[0] - loop.bus.q[0]
         assert lead < 0.201
     assert any("waits for the arm: joint1 is 0." in event for event in loop.events)
     assert (loop.arm.trajectory is not None) == (kind == "trajectory")
@@ -428,7 +428,7 @@ def test_a_link_that_is_held_back_is_waited_for():
         depth = max(0.0, pose_of(loop.bus.q)[1, 3] - C[1, 3] - 0.03)
         loop.bus.push[:] = -5000.0 * depth * J
         loop.run(0.004)
-    reference = loop.arm.follower.at(loop.bus.q, loop.now).pose
+    reference = loop.arm.reference.pose
     assert np.linalg.norm((reference - pose_of(loop.bus.q))[:3, 3]) < 0.11
     assert any("'tool' is" in event and "waits" in event for event in loop.events)
     loop.bus.push[:] = 0.0
@@ -454,7 +454,7 @@ def test_a_pose_that_is_accepted_drives_no_joint_past_its_limit():
             continue
         said = "'link7' is .* rad away from {}.*; joint7 at a position limit"
         assert any(re.match(said.format("its reference"), event) for event in loop.events)
-        reference = loop.arm.follower.at(loop.bus.q, loop.now).pose
+        reference = loop.arm.reference.pose
         loop.arm.aim(loop.now, PoseTarget(reference))
         loop.run(3.0)
         assert any(re.match(said.format("its target"), event) for event in loop.events)

@@ -103,8 +103,19 @@ def without_rates(s, p, torque, now):
     return LIMITED(s, p._replace(rate=1e12 + 0.0 * p.rate), torque, now)
 
 
-def without_hold(s, p, entered, q, begins, now):
+def without_hold(s, r, p, entered, q, begins, now):
     return s
+
+
+WANTED = command.wanted
+
+
+def without_another_holder(s, x, r, p, t, g_held, acts):
+    return WANTED(s, x, r._replace(holds=0.0 * r.holds), p, t, g_held, acts)
+
+
+def without_waiting(s, x, r, p, t, g_held, acts):
+    return WANTED(s, x, r._replace(holder=0.0 * r.holder), p, t, g_held, acts)
 
 
 DETECTED_BY_OTHERS = {"latched", "effort_limit"}
@@ -120,6 +131,8 @@ MUTANTS = {
     "no effort limit": constant(command, "limited", without_limits),
     "no rate limit": constant(command, "limited", without_rates),
     "drives never hold": constant(command, "with_hold", without_hold),
+    "another holder does not end torques": constant(command, "wanted", without_another_holder),
+    "torques do not wait": constant(command, "wanted", without_waiting),
 }  # fmt: skip
 
 

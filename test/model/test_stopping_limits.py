@@ -9,7 +9,7 @@ import pytest
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
 from mbs_dynamics.control import GuardedArm, Motors, enabling, laws
-from mbs_dynamics.control.guard import Guard
+from mbs_dynamics.control.old_guard import Guard
 from mbs_dynamics.control.policy import CommandPolicy
 from mbs_dynamics.control.settings import ArmSettings
 from mbs_dynamics.resources import robot_path

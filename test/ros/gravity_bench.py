@@ -38,7 +38,6 @@ def settings(**values):
         "compensates_itself": False,
         "ramp_time": 1.0,
         "ramp_in_time": 1.0,
-        "settle_time": 0.0,
         "stale_timeout": 0.2,
     }
     return GravityCompensationSettings(**(given | values))
@@ -59,11 +58,11 @@ class Bench:
 
     @property
     def state(self):
-        return self.core.policy.state.value
+        return self.core.state
 
     @property
     def fault(self):
-        return self.core.policy.fault.kind if self.core.policy.fault else None
+        return self.core.fault.kind if self.core.fault else None
 
     @property
     def nanoseconds(self):
@@ -102,7 +101,7 @@ class Bench:
         while self.now < end - 0.5 * period:
             self.now += period
             self.send(q, qd)
-            if self.core.policy.stopping:
+            if self.core.stopping:
                 self.tick()
 
     def silence(self, seconds, period=PERIOD):

@@ -24,10 +24,8 @@ READY = {
     "compensates_itself": "false",
     "command_topic": "commands",
     "ramp_time": 0.3,
-    "effort_rate_limit": 1000.0,
     # the machine that tests may be busy: only what is not there at all is silent, late or slow
     "stale_timeout": 10.0,
-    "callback_timeout": 10.0,
     "max_age": 0.0,
 }
 

@@ -98,7 +98,7 @@ def test_deactivation_returns_at_once_and_ramps_out_with_the_states(enabled, mon
     assert not ask(enabled).success
     assert enabled.trigger_cleanup() == SUCCESS
     assert enabled.trigger_configure() != SUCCESS  # torques still ramp out
-    while not enabled._core.policy.at_rest:
+    while not enabled._core.at_rest:
         now += 0.01
         enabled._on_time()
     sizes = [max(map(abs, command)) for command in events[1:] if command is not None]

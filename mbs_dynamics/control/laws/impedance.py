@@ -1,28 +1,14 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The algebra of impedance laws: springs with dampers by ratio, for any error of a posture.
-
-With the error x = sqrt(K) e of stiffness one, its Jacobian J with xdot = -J qd, and the inertia M
-of the joints, the torques are
-
-    tau = J^T (x + D xdot),    D = 2 zeta W^(-1/2),    W = J M^-1 J^T.
-
-The eigenvalues of W are the squared natural frequencies of the arm on its springs, and D damps
-each of these modes with the ratio zeta: Albu-Schaeffer et al., Cartesian impedance control of
-redundant robots (2003), double diagonalisation. At singularities, eigenvalues go to zero, and with
-them all torques of such modes. A mode that is faster than the period of the loop bears is made as
-slow as that.
-"""
+"""What a sampled loop can control: springs with dampers by ratio. The laws are in ``period``."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 import mbs_dynamics as mbs
 from mbs_dynamics import checks
@@ -35,15 +21,6 @@ RATIOS = 0.1, 2.0
 
 GAIN_MARGIN = 2.0
 """Factor of stiffness and damping with which a sampled loop must be stable still."""
-
-RELEASED = 0.8, 0.4
-"""Speeds in rad/s and m/s that springs may give to what comes free at the lead of a reference."""
-
-LEADS, LEAST_LEADS = (0.2, 0.1), (0.05, 0.02)
-"""Largest leads of a reference in rad and m, and the least: friction takes some of light joints."""
-
-SLOWEST = 1e-9
-"""Eigenvalues of W below this share of the largest are zero."""
 
 
 def checked_ratio(value: Any) -> float:
@@ -85,69 +62,16 @@ def fastest_mode(ratio: float) -> float:
     return low
 
 
-def leads(w2: FloatArray, ratio: float, period: float, linear: ArrayLike) -> FloatArray:
-    """Return how far a reference may lead each of k errors, (k,) in rad or m.
+def stable_share(
+    J: FloatArray, model: Model, q: FloatArray, joints: Sequence[int], ratio: float, period: float
+) -> float:
+    """Return the share of the stiffness with which a loop with this period in s is stable.
 
-    ``w2`` (k,) are squared frequencies, of the stiffness and the inertia along an error, and
-    ``linear`` (k,) tells which errors are lengths; modes are softened to what the ``period`` bears
-    at a damping ``ratio``. A mass that a critically damped spring of the frequency w draws over a
-    distance d reaches the speed w d / e. Where there is no stiffness, nothing is drawn: infinite.
+    ``J`` (k, m) is the Jacobian of the error of stiffness one for the commanded ``joints``; the
+    others stand still.
     """
-    kinds = (RELEASED, LEADS, LEAST_LEADS)
-    speed, most, least = (np.where(linear, each[1], each[0]) for each in kinds)
-    w = np.minimum(np.sqrt(w2), fastest_mode(ratio) / max(period, 1e-9))
-    with np.errstate(divide="ignore"):
-        lead = np.clip(math.e * speed / w, least, most)
-    return np.asarray(np.where(w > 0.0, lead, math.inf))
-
-
-class JointInertia:
-    """Inertia of the commanded joints, of a law's model: kernels, compiled once."""
-
-    def __init__(self, model: Model, joints: Sequence[int]) -> None:
-        self._mass_matrix = mbs.compile(mbs.mass_matrix, model)
-        self._block = None
-        if list(joints) == list(range(model.n)):
-            self._inverse = mbs.compile(mbs.inverse_mass_matrix, model)
-        else:  # the others are held
-            self._block = np.ix_(joints, joints)
-
-    def at(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return M (n, n), and the inverse (m, m) of its block of the joints, at q (n,)."""
-        M: FloatArray = self._mass_matrix(q)
-        if self._block is None:
-            return M, self._inverse(q)
-        return M, np.asarray(np.linalg.inv(M[self._block]))
-
-
-class Modes(NamedTuple):
-    """The modes of an arm on its springs."""
-
-    U: FloatArray
-    """(k, k) with one mode in each column."""
-    w2: FloatArray
-    """(k,) squared natural frequencies in 1/s^2, ascending."""
-
-    @classmethod
-    def of(cls, J: FloatArray, inverse_inertia: FloatArray) -> Modes:
-        """Return the modes of an error with Jacobian J (k, m), for M^-1 (m, m)."""
-        w2, U = np.linalg.eigh(J @ inverse_inertia @ J.T)
-        return cls(U, w2)
-
-    def forces(self, x: FloatArray, xd: FloatArray, ratio: float, period: float) -> FloatArray:
-        """Return x + D xd (k,), of an error x (k,) and its rate, within what the period bears."""
-        w2: list[float] = self.w2.tolist()
-        least, most = SLOWEST * w2[-1] + 1e-30, (fastest_mode(ratio) / max(period, 1e-9)) ** 2
-        modal = []  # in lists, which for so few numbers take a third of the time of arrays
-        for w, a, b in zip(w2, (x @ self.U).tolist(), (xd @ self.U).tolist(), strict=True):
-            square = max(w, least)
-            slowed = min(1.0, most / square)
-            modal.append(slowed * a + 2.0 * ratio * math.sqrt(slowed / square) * b)
-        forces: FloatArray = self.U @ modal
-        return forces
-
-    def share(self, ratio: float, period: float) -> float:
-        """Return the share of the stiffness that a loop with this period in s bears."""
-        if period <= 0.0 or self.w2[-1] <= 0.0:
-            return 1.0
-        return float((fastest_mode(ratio) / period) ** 2 / self.w2[-1])
+    M = mbs.mass_matrix(model, q)[np.ix_(joints, joints)]
+    fastest = float(np.linalg.eigvalsh(J @ np.linalg.solve(M, J.T))[-1])
+    if period <= 0.0 or fastest <= 0.0:
+        return 1.0
+    return float((fastest_mode(ratio) / period) ** 2 / fastest)

@@ -112,6 +112,8 @@ class Context(NamedTuple):
     law_fails: Any
     finite: Any
     """The condition that all computed torques are finite."""
+    sound: Any
+    """The condition that the requested motion is described by numbers."""
 
 
 class Check(NamedTuple):
@@ -129,8 +131,8 @@ class Check(NamedTuple):
     """Whether it forbids to enable torques."""
 
 
-def watched(s: State, x: Sample, p: Settings, m: Measured, engaged: Any) -> Watched:
-    """Return the averages and counts after a report."""
+def watched(s: State, x: Sample, p: Settings, m: Measured, engaged: Any, elsewhere: Any) -> Watched:
+    """Return the averages and counts after a report; ``elsewhere``: another controller holds."""
     share = m.elapsed / (WINDOW + m.elapsed)
     fresh = m.new & ~m.restarts
     slow = select(m.restarts, m.q, select(fresh, s.slow_q + share * (m.q - s.slow_q), s.slow_q))
@@ -167,7 +169,7 @@ def watched(s: State, x: Sample, p: Settings, m: Measured, engaged: Any) -> Watc
     step = select(far, SMALL_DEVIATIONS, DEVIATIONS)
     counted = select(far | small, s.deviations + step, 0.0 * s.deviations)
     compares = engaged & less_equal(float(LAG), s.asked_count) & less(0.0, p.tolerance)
-    compares = compares & less_equal(SWITCHING, x.now - s.switched_at)
+    compares = compares & less_equal(SWITCHING, x.now - s.switched_at) & ~elsewhere
     compared = m.new & holds(p.commanded) & for_each(compares, len(counted))
 
     unknown = any_of(isnan(m.effort) & holds(p.commanded))
@@ -214,7 +216,9 @@ def _apart(c: Context) -> tuple[Any, Any, Any]:
 
 def _old(c: Context) -> tuple[Any, Any]:
     age = c.x.now - c.m.received
-    return less_equal(c.p.timeout, age), age
+    gap = c.m.received - c.s.received
+    late = less_equal(c.p.timeout, gap) & c.m.new & for_each(c.engaged, len(gap))
+    return less_equal(c.p.timeout, age) | late, select(late, gap, age)
 
 
 def _encoder_jump(c: Context) -> tuple[Any, Any, Any]:
@@ -296,6 +300,10 @@ def _torque(c: Context) -> tuple[Any, Any, Any]:
     return ~c.finite, 0.0, 0.0
 
 
+def _reference(c: Context) -> tuple[Any, Any, Any]:
+    return less(0.0, c.r.follows) & ~c.sound, 0.0, 0.0
+
+
 def _latched(c: Context) -> tuple[Any, Any, Any]:
     return is_one_of(c.s.mode, (STOPPING, FAULT)), c.s.fault, 0.0
 
@@ -358,7 +366,7 @@ CHECKS = (
     ),
     Check(
         "stale",
-        "no valid frame of {joint} for {value:.3f} s; max_age is {limit:g}",
+        "no valid state of {joint} for {value:.3f} s; valid is less than {limit:g}",
         _stale,
         STATE,
     ),
@@ -415,6 +423,14 @@ CHECKS = (
     ),
     Check("law", "the law returned a torque that is not finite", _law),
     Check("torque_not_finite", "a computed torque is NaN or infinite", _torque),
+    Check(
+        "reference",
+        "the requested motion holds numbers that are not finite, or a matrix that is no rotation; "
+        "the arm comes to rest",
+        _reference,
+        stops=False,
+        forbids=False,
+    ),
     Check("latched", "a fault is latched; clear it first", _latched, stops=False),
     Check(
         "effort_limit",
@@ -437,7 +453,7 @@ CHECKS = (
     Check(
         "mismatch",
         "the measured efforts do not agree with gravity: {joint} measures {value:.4g}, and "
-        "{limit:.4g} would hold it against gravity; see effort_tolerance. Does the driver "
+        "{limit:.4g} would hold it against gravity. Does the driver "
         "compensate gravity itself, is the arm mounted otherwise, is a mass wrong?",
         _mismatch,
         stops=False,

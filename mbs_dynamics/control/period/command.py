@@ -9,13 +9,22 @@ torques ramp out.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min, select
 from mbs_dynamics.control.period.checks import ENCODER, GRAVITY, MOTOR
-from mbs_dynamics.control.period.logic import all_of, clipped, first_of, for_each, holds, is_one_of
+from mbs_dynamics.control.period.logic import (
+    all_of,
+    clipped,
+    first_of,
+    for_each,
+    holds,
+    is_one_of,
+    largest,
+)
 from mbs_dynamics.control.period.records import LAG, NEVER, Output, Request, Sample, Settings, State
 from mbs_dynamics.control.period.torques import Torques
 from mbs_dynamics.control.period.transitions import (
@@ -39,7 +48,9 @@ def at_fault(s: State, doubt: float) -> Any:
     return np.array([is_fault & equal(s.fault_joint, float(k)) for k in range(n)], dtype=object)
 
 
-def with_hold(s: State, p: Settings, entered: Any, q: Any, begins: Any, now: Any) -> State:
+def with_hold(
+    s: State, r: Request, p: Settings, entered: Any, q: Any, begins: Any, now: Any
+) -> State:
     """Return the state with the share of the drives' hold, and the positions that they hold.
 
     ``entered``: the mode is new; ``begins``: drives are asked to hold the arm. They hold the
@@ -57,7 +68,14 @@ def with_hold(s: State, p: Settings, entered: Any, q: Any, begins: Any, now: Any
     unheld = any_unknown(s.held)
     held = select(for_each(grips | unheld, len(q)), q, s.held)
     switched = ~equal(1.0 * less(0.0, hold), 1.0 * less(0.0, s.hold))
-    return s._replace(hold=hold, held=held, switched_at=select(switched, now, s.switched_at))
+    elsewhere = 1.0 * holds(r.holds)
+    switched = switched | ~equal(elsewhere, s.held_elsewhere)
+    return s._replace(
+        hold=hold,
+        held=held,
+        held_elsewhere=elsewhere,
+        switched_at=select(switched, now, s.switched_at),
+    )
 
 
 def any_unknown(values: Any) -> Any:
@@ -83,8 +101,19 @@ def with_slip(s: State, x: Sample, p: Settings, q: Any, entered: Any) -> State:
     )
 
 
+def release_began(s: State, r: Request, p: Settings) -> Any:
+    """Return the time from which on torques ramp out.
+
+    Where another controller is to hold the arm, whole torques wait for it, as long as states that
+    are not doubted come, and for ``p.release`` at most.
+    """
+    latest = largest(select(holds(p.commanded), s.received, -math.inf + 0.0 * p.effort))
+    waited = max(s.since, min(latest, s.since + p.release))
+    return select(holds(r.holder) & ~holds(s.doubted), waited, s.since)
+
+
 def wanted(
-    s: State, x: Sample, p: Settings, t: Torques, g_held: Any, acts: Any
+    s: State, x: Sample, r: Request, p: Settings, t: Torques, g_held: Any, acts: Any
 ) -> tuple[Any, Any, Any, Any]:
     """Return the torques (n,) to command, and the share of gravity torques; of a release, too, the
     torques (n,) that it aims at now, and the condition that these do not change any more.
@@ -102,14 +131,16 @@ def wanted(
     g = select(for_each(held_by_drives, n), g_held, t.gravity)
     base = s.start + share * (g - s.start)
 
-    left = max(0.0, 1.0 - elapsed / p.ramp_out)
+    left = max(0.0, 1.0 - max(x.now - release_began(s, r, p), 0.0) / p.ramp_out)
+    left = select(holds(r.holds), 0.0, left)
     stops = is_one_of(s.mode, (STOPPING, FAULT))
-    left = select(stops & equal(p.on_fault, ZERO), 0.0, left)
+    left = select(stops & equal(p.on_fault, ZERO) & ~holds(s.lets_go), 0.0, left)
     left = select(stops & equal(s.doubt, GRAVITY), 0.0, left)
     left = select(is_one_of(s.mode, RELEASED), 0.0, left)
     left = select(held_by_drives, 1.0, left)
     released = left * clipped(base, -p.effort, p.effort)
     keeps = stops & equal(p.on_fault, HOLD_TORQUE) & ~can_hold & ~equal(s.doubt, GRAVITY)
+    keeps = keeps & ~holds(s.lets_go) & ~holds(r.holds)
     released = select(for_each(keeps, n), s.command, released)
     released = select(at_fault(s, MOTOR), 0.0 * released, released)
     released = released + select(for_each(held_by_drives, n), x.nudge, 0.0 * released)
@@ -141,8 +172,13 @@ def expected(s: State, p: Settings, command: Any, q: Any, qd: Any) -> Any:
     return command + select(for_each(less(0.0, s.hold), len(q)), s.hold * loops, 0.0 * command)
 
 
-def remembered(s: State, r: Request, p: Settings, command: Any, arrived: Any, now: Any) -> State:
-    """Return the state after a command that is sent; ``arrived``: it ends a release."""
+def remembered(
+    s: State, r: Request, p: Settings, command: Any, arrived: Any, behind: Any, now: Any
+) -> State:
+    """Return the state after a command that is sent.
+
+    ``arrived``: it ends a release; ``behind``: it was limited in rate.
+    """
     n = len(s.q)
     efforts = expected(s, p, command, s.q, s.qd)
     asked = np.vstack([efforts[None], s.asked[: LAG - 1]])
@@ -158,6 +194,7 @@ def remembered(s: State, r: Request, p: Settings, command: Any, arrived: Any, no
         asked=select(every, asked, s.asked),
         asked_count=select(sends, s.asked_count + 1.0, s.asked_count),
         saturated_since=select(each, since, s.saturated_since),
+        behind=select(sends, 1.0 * behind, s.behind),
         arrived=select(sends, 1.0 * arrived, 0.0),
     )
 

@@ -149,12 +149,20 @@ def begun(s: State, q: Any, begins: Any, verified: Any) -> State:
 
 
 def weighed(
-    s: State, x: Sample, p: Settings, m: Measured, g: Any, exerted: Any, engaged: Any, dt: Any
+    s: State,
+    x: Sample,
+    p: Settings,
+    m: Measured,
+    g: Any,
+    exerted: Any,
+    engaged: Any,
+    elsewhere: Any,
+    dt: Any,
 ) -> Evidence:
     """Return what a state shows while unverified torques grow.
 
     ``g`` (n,) are the whole gravity torques, ``exerted`` (n,) the efforts of drives that hold the
-    arm.
+    arm; ``elsewhere``: another controller holds it.
     """
     watching = holds(s.weighing)
     now, dt = x.now, min(dt, 0.1)
@@ -164,9 +172,9 @@ def weighed(
     speed, mean = sum(g * m.qd) / weight, sum(g * (m.q - s.first_q)) / weight
     lower = less(mean, s.lowest)
     lowest, lowest_q = select(lower, mean, s.lowest), select(lower, m.q, s.lowest_q)
-    drives_hold, drives_alone = less(0.0, s.hold), equal(s.hold, 1.0)
+    drives_hold, drives_alone = less(0.0, s.hold) | elsewhere, equal(s.hold, 1.0)
     sprung = holds(s.sprung) | drives_hold
-    alone = equal(s.hold, 0.0) & less_equal(SWITCHING, now - s.switched_at)
+    alone = ~drives_hold & less_equal(SWITCHING, now - s.switched_at)
     floats = holds(x.floats)
 
     # it rises, or sinks faster and faster
@@ -222,9 +230,7 @@ def weighed(
     share = select(fails & against, 0.0, select(fails, s.most_share, share))
 
     # whole torques that are not contradicted for some time are right
-    rests = (engaged & equal(s.mode, ON) & equal(s.hold, 0.0)) | (
-        ~engaged & less(s.whole_at, math.inf)
-    )
+    rests = (engaged & equal(s.mode, ON) & ~drives_hold) | (~engaged & less(s.whole_at, math.inf))
     alone_since = select(rests & ~fails, min(s.alone_since, now), math.inf)
     proven = less_equal(WATCHED, now - alone_since)
     released = ~engaged & less(s.hold, 1.0)

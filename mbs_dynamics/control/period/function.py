@@ -19,6 +19,7 @@ import numpy as np
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.kernels import compiled_on, model_inputs
+from mbs_dynamics.algorithms.verification import verify
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, abs, equal, isnan, less, less_equal, max, select
 from mbs_dynamics.control.period import (
@@ -30,6 +31,17 @@ from mbs_dynamics.control.period import (
     ramps,
     transitions,
 )
+from mbs_dynamics.control.period.following import (
+    GAINS,
+    GRAVITY_ALONE,
+    Followed,
+    Traced,
+    added,
+    floats,
+    is_sound,
+    with_law,
+)
+from mbs_dynamics.control.period.laws import Inertia
 from mbs_dynamics.control.period.logic import all_of, any_of, clipped, for_each, holds, least
 from mbs_dynamics.control.period.records import (
     NEVER,
@@ -44,6 +56,7 @@ from mbs_dynamics.control.period.records import (
     sizes_of,
 )
 from mbs_dynamics.control.period.torques import gravity_torques, torques
+from mbs_dynamics.errors import BackendError
 from mbs_dynamics.model.model import Model, without_payloads
 from mbs_dynamics.representation import AUTO
 from mbs_dynamics.representation.tree import Tree
@@ -55,15 +68,16 @@ ROUNDING = 1e-9
 class Period:
     """The period of the arms of a model: layouts of the records, and the compiled function.
 
-    Its gravity and loads are inputs, so that other ones compile nothing.
+    Its gravity and loads are inputs, so that other ones compile nothing. ``traced`` are the laws
+    that it computes; records are the same for all.
     """
 
-    def __init__(self, model: Model, algorithm: str = AUTO) -> None:
+    def __init__(self, model: Model, algorithm: str = AUTO, traced: Traced = GRAVITY_ALONE) -> None:
         representation = "body_fixed" if algorithm == AUTO else algorithm
         carrying = without_payloads(model)
         for body in carrying.body_names:
             carrying = carrying.with_payload(body, 0.0)
-        self.model, self._representation = carrying, representation
+        self.model, self.traced, self._representation = carrying, traced, representation
         sizes = sizes_of(model.n, len(carrying.body_names), checks.CHECKS)
         self.state = Layout(State, sizes)
         self.sample = Layout(Sample, sizes)
@@ -73,7 +87,7 @@ class Period:
         self.verdict = Layout(Verdict, sizes)
         names = ("state", "sample", "request", "settings")
         shapes = {name: (getattr(self, name).size,) for name in names}
-        key = ("period", representation)
+        key = ("period", representation, traced)
         self.kernel: Kernel = compiled_on(carrying, key, self.equations, shapes, name="period")
         self.model_inputs = model_inputs(carrying, self.kernel)
 
@@ -88,6 +102,27 @@ class Period:
         )
         return torques
 
+    def verify(self, settings: FloatArray) -> None:
+        """Raise BackendError if gravity torques of compiled code differ from the equations."""
+        verify(self._torques, mbs.gravity_torques, self.model)
+        p, n, rng = self.settings.unpacked(settings), self.model.n, np.random.default_rng(0)
+        state = self.state.packed(initial(self, p)).astype(float)
+        zero, one = np.zeros(n), np.ones(n)
+        for _ in range(3):
+            q = rng.uniform(-1.0, 1.0, n)
+            sample = Sample(1.0, one, one, one, q, zero, zero, zero, zero, zero, zero, 1.0, zero)
+            x = np.asarray(self.sample.packed(sample), dtype=float)
+            r = np.zeros(self.request.size)
+            r[self.request.places["sends"]] = 1.0
+            result = self(state, x, r, settings)
+            computed = self.state.unpacked(result.state).g
+            expected = p.scale * self.gravity(q, p.gravity, p.loads)
+            if not np.allclose(computed, expected, rtol=1e-9, atol=1e-9):
+                raise BackendError(
+                    "period: the gravity torques of the compiled code differ from the equations. "
+                    "Delete the cache of compiled code (MBS_CACHE_DIR), or set MBS_BACKEND=python"
+                )
+
     def __call__(self, state: Any, sample: Any, request: Any, settings: Any) -> Result:
         """Return the result of a period, from vectors, or from batches of them."""
         result: Result = self.kernel(state, sample, request, settings, *self.model_inputs)
@@ -97,14 +132,20 @@ class Period:
         """Return the result of a period, from vectors of numbers or symbols."""
         s, x = self.state.unpacked(state), self.sample.unpacked(sample)
         r, p = self.request.unpacked(request), self.settings.unpacked(settings)
-        after, output, verdict = period(tree, s, x, r, p, self._representation)
+        after, output, verdict = period(tree, s, x, r, p, self._representation, self.traced)
         return Result(
             self.state.packed(after), self.output.packed(output), self.verdict.packed(verdict)
         )
 
 
 def period(
-    tree: Tree, s: State, x: Sample, r: Request, p: Settings, representation: str
+    tree: Tree,
+    s: State,
+    x: Sample,
+    r: Request,
+    p: Settings,
+    representation: str,
+    traced: Traced = GRAVITY_ALONE,
 ) -> tuple[State, Output, Verdict]:
     """Return state, output and verdict of a period; see the module and ``records.py``."""
     n, sends = len(s.q), holds(r.sends)
@@ -115,6 +156,7 @@ def period(
     dt = select(sends, pause, 0.0)
     stood = select(sends, logic.count_if(equal(pause, 0.0) & ~isnan(s.now), s.stood), s.stood)
     engaged, at_rest = transitions.is_engaged(s.mode), transitions.is_at_rest(s)
+    elsewhere = holds(r.holds)
 
     # reports, and what is in force
     m = measurement.measured(s, x, p, engaged)
@@ -129,13 +171,15 @@ def period(
         m.effort,
         command.expected(s, p, s.command, m.q, m.qd),
     )
-    shows = evidence.weighed(s, x, p, m, g, exerted, engaged, dt)
-    seen = checks.watched(s, x, p, m, engaged)
+    x = x._replace(floats=1.0 * floats(s, x, p, now))
+    shows = evidence.weighed(s, x, p, m, g, exerted, engaged, elsewhere, dt)
+    seen = checks.watched(s, x, p, m, engaged, elsewhere)
     finite = all_of(less(abs(g), NEVER) | isnan(candidate))
     law_fails = ~all_of(less(abs(x.law), NEVER))
     x = x._replace(law=select(for_each(law_fails, n), 0.0, x.law))
+    sound = is_sound(s.law, r, traced)
     context = checks.Context(
-        s, x, r, p, m, seen, shows, engaged, pause, stood, g, law_fails, finite
+        s, x, r, p, m, seen, shows, engaged, pause, stood, g, law_fails, finite, sound
     )
     fails, rows = checks.judged(context, n)
     code, joint, value, limit, doubt = checks.first_failing(fails, rows)
@@ -152,7 +196,8 @@ def period(
     )
     mode = transitions.moved(s.mode, events)
     entered = ~equal(mode, s.mode)
-    stops = entered & equal(mode, transitions.STOPPING)
+    stops = entered & engaged & equal(mode, transitions.STOPPING)
+    lets_go = entered & ~engaged & equal(mode, transitions.STOPPING)
     enables = entered & equal(mode, transitions.RAMPING_IN)
     clears = entered & equal(mode, transitions.OFF) & ~equal(s.fault, 0.0)
     clears = clears | (equal(r.action, transitions.CLEAR) & equal(s.mode, transitions.OFF))
@@ -163,7 +208,9 @@ def period(
 
     # which state torques follow
     rests = at_rest & ~enables
-    doubted = (holds(s.doubted) | (stops & equal(doubt, checks.STATE))) & ~rests & ~enables
+    jumps = equal(doubt, checks.ENCODER) & ~holds(p.can_hold)  # torques would follow it
+    doubted = holds(s.doubted) | (stops & (equal(doubt, checks.STATE) | jumps))
+    doubted = doubted & ~rests & ~enables
     rates_doubted = holds(s.rates_doubted) | (stops & equal(doubt, checks.VELOCITY))
     rates_doubted = rates_doubted & ~rests & ~enables
     known = ~command.any_unknown(m.q)
@@ -200,8 +247,13 @@ def period(
         g=g,
         smooth=smooth,
         verified=select(enables, 1.0 * supported, s.verified),
-        start=select(for_each(enables, n), start, select(for_each(grips, n), 0.0, s.start)),
-        share=select(resets, 0.0, s.share),
+        start=select(
+            for_each(enables, n),
+            start,
+            select(for_each(grips, n), 0.0, select(for_each(lets_go, n), s.command, s.start)),
+        ),
+        share=select(resets | lets_go, 0.0, s.share),
+        lets_go=select(lets_go, 1.0, select(enables | clears | stops, 0.0, s.lets_go)),
         asked_count=select(enables, 0.0, s.asked_count),
         settling=select(enables | holds(r.settle), now + p.settle_time, s.settling),
     )
@@ -212,16 +264,23 @@ def period(
     s = evidence.begun(s, m.q, resets, enables & supported)
     s = ramps.with_springs_at(s, m.q, enables)
 
+    # the law in force, and what it follows
+    s, begins, moves = with_law(s, r, p, m, traced, engaged, transitions.is_engaged(mode), now, dt)
+    M = mbs.mass_matrix(arm, q, representation=representation)
+    followed = Followed(arm, Inertia.of(M, p.commanded), q, smooth, representation)
+    s, law = added(s, x, r, p, followed, traced, begins, moves, now, dt)
+
     # torques, and the command within all limits
-    s = command.with_hold(s, p, entered, q, grips, now)
+    s = command.with_hold(s, r, p, entered, q, grips, now)
     s = command.with_slip(s, x, p, q, entered | grips)
-    t = torques(arm, s, x, p, q, smooth, g, representation)
+    t = torques(s, x, p, M, q, smooth, g, law)
     g_held = gravity_torques(arm, s, s.held, representation)
     acts = less(now - s.received, 2.0 * s.interval + 1e-9) | equal(s.interval, 0.0)
-    torque, share, released, ends = command.wanted(s, x, p, t, g_held, acts)
+    torque, share, released, ends = command.wanted(s, x, r, p, t, g_held, acts)
     limited = command.limited(s, p, torque, now)
     arrived = ends & all_of(less_equal(abs(limited - released), ROUNDING * p.effort))
-    s = command.remembered(s._replace(share=share), r, p, limited, arrived, now)
+    behind = any_of(less(ROUNDING * p.effort, abs(limited - torque)))
+    s = command.remembered(s._replace(share=share), r, p, limited, arrived, behind, now)
     fresh_for = least(p.timeout - (now - s.received))
     return s, command.output(s, p, g_held), checks.verdict(rows, max(fresh_for, 0.0))
 
@@ -233,15 +292,21 @@ def initial(layouts: Period, p: Settings) -> State:
     nan = (
         "now", "fault_joint", "fault_value", "fault_limit", "stamp", "q", "qd", "effort",
         "suspect", "suspect_stamp", "trusted", "g", "commanded_at", "held", "change", "change_qd",
+        "played",
     )  # fmt: skip
     unknown |= dict.fromkeys(nan, math.nan)
     unknown |= dict.fromkeys(("received", "switched_at", "gravity_end"), -math.inf)
-    unknown |= dict.fromkeys(("loads_end", "gains_end", "settling"), -math.inf)
+    past = ("loads_end", "gains_end", "settling", "springs_end", "halting", "law_at")
+    unknown |= dict.fromkeys(past, -math.inf)
     forever = ("unknown_since", "saturated_since", "whole_at", "disagree_since", "alone_since")
+    forever += ("waits_since", "link_waits_since")
     unknown |= dict.fromkeys(forever, math.inf)
     unknown |= {"most_share": 1.0, "slipped": -1.0}
     low, high = p.spring_low + p.zone, p.spring_high - p.zone
+    gains = {name: getattr(p, name) for name in GAINS}
     filled = State(**unknown)._replace(
+        **gains, **{f"{name}_goal": gain for name, gain in gains.items()},
+        pace=1.0, lead=p.own_lead, link_lead=p.own_link_lead,
         gravity=p.gravity, gravity_goal=p.gravity, loads=p.loads, loads_goal=p.loads,
         scale=p.scale, damping=p.damping, friction=p.friction, zone=p.zone, zone_goal=p.zone,
         scale_goal=p.scale, damping_goal=p.damping, friction_goal=p.friction,

@@ -12,7 +12,7 @@ import math
 from typing import Any, NamedTuple
 
 from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min, round, select
-from mbs_dynamics.control.period.logic import any_of, holds
+from mbs_dynamics.control.period.logic import any_of, holds, largest
 from mbs_dynamics.control.period.records import Sample, Settings, State
 
 NOT_FINITE, LATE, BACKWARDS, JUMP = 1.0, 2.0, 3.0, 4.0
@@ -37,6 +37,8 @@ class Measured(NamedTuple):
     """The condition that one of a commanded joint was."""
     elapsed: Any
     """(n,) time since the report before, by stamps."""
+    advance: Any
+    """Time between the newest states of commanded joints, before and now; NaN before the first."""
     stamp: Any
     received: Any
     interval: Any
@@ -73,10 +75,14 @@ def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
     qd = select(isnan(x.qd) & holds(p.differentiates), select(first, 0.0, difference), x.qd)
 
     silent = less_equal(p.timeout, x.now - s.received)
-    jumped = ~first & jumps(moved, elapsed, p.fastest)
+    apart = q - s.suspect
+    apart = apart - whole_turns(apart, p.turning)
+    stays = less(abs(apart), abs(moved))  # it could have moved as far by now, but has jumped
+    jumped = ~first & (jumps(moved, elapsed, p.fastest) | stays)
     harmless = ~engaged & (less_equal(p.timeout, elapsed) | silent)  # nothing moves by it
     refused = select(jumped & ~harmless, JUMP, 0.0)
-    refused = select(first | silent | less(s.stamp, x.stamp), refused, BACKWARDS)
+    restarted = silent & ~engaged
+    refused = select(first | restarted | less(s.stamp, x.stamp), refused, BACKWARDS)
     refused = select(less_equal(x.stamp, x.now + p.ahead), refused, LATE)
     refused = select(less(abs(q) + abs(qd), LARGEST), refused, NOT_FINITE)
     by = select(equal(refused, JUMP), moved, select(equal(refused, LATE), x.stamp - x.now, elapsed))
@@ -84,8 +90,6 @@ def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
     reported = holds(x.reported) & ~equal(x.stamp, s.stamp)
     new = reported & equal(refused, 0.0)
     suspicious = reported & equal(refused, JUMP)
-    apart = q - s.suspect
-    apart = apart - whole_turns(apart, p.turning)
     agrees = isnan(s.suspect) | ~jumps(apart, x.stamp - s.suspect_stamp, p.fastest)
     suspect = select(suspicious & agrees, q, select(suspicious | new, math.nan, s.suspect))
 
@@ -93,11 +97,17 @@ def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
     regular = new & less(0.0, gap) & less(gap, p.timeout)
     before = select(less(0.0, s.interval), s.interval, gap)
     interval = before + 0.1 * (min(gap, 3.0 * before) - before)  # limits the influence of a pause
+    stamp = select(new, x.stamp, s.stamp)
+    newest = [
+        largest(select(holds(p.commanded), one, -math.inf + 0.0 * p.commanded))
+        for one in (s.stamp, stamp)
+    ]
     return Measured(
         new=new,
         heard=any_of(new & holds(p.commanded)),
         elapsed=elapsed,
-        stamp=select(new, x.stamp, s.stamp),
+        advance=newest[1] - newest[0],
+        stamp=stamp,
         received=select(new, x.received, s.received),
         interval=select(regular, interval, s.interval),
         q=select(new, q, s.q),

@@ -38,7 +38,11 @@ def with_parameters(s: State, p: Settings, now: Any, dt: Any, at_rest: Any, q: A
         | ~equal(p.friction, s.friction_goal)
     )
     ramp = select(at_rest, 0.0, p.ramp_out)
-    gravity_end = select(new_gravity, now + ramp, select(at_rest, now, s.gravity_end))
+    gravity_end = select(
+        new_gravity,
+        now + select(at_rest, 0.0, p.gravity_time),
+        select(at_rest, now, s.gravity_end),
+    )
     loads_end = select(
         new_loads,
         now + select(at_rest, 0.0, p.loads_time),

@@ -21,6 +21,13 @@ Number = Annotated[Any, ()]
 Vector = Annotated[Any, (3,)]
 PerJoint = Annotated[Any, ("n",)]
 PerLoad = Annotated[Any, ("b", 10)]
+Two = Annotated[Any, (2,)]
+"""Of rotations, then of translations."""
+Six = Annotated[Any, (6,)]
+"""Of rotations about three axes, then of translations along them."""
+Pose = Annotated[Any, (3, 4)]
+"""Rotation matrix and position in m, in the frame of the root."""
+Segment = Annotated[Any, (6, "n")]
 NEVER = 1e12
 """A limit that nothing exceeds. An infinite one would make NaN of zero."""
 
@@ -156,7 +163,13 @@ class State(NamedTuple):
     slipped: Number
     """A joint whose drive does not hold it; -1: none."""
     switched_at: Number
-    """When the drives began or ended to control positions."""
+    """When the drives, or another controller, began or ended to control positions."""
+    held_elsewhere: Number
+    """Whether another controller holds the arm."""
+    lets_go: Number
+    """Whether torques that a fault has kept are to ramp out."""
+    behind: Number
+    """Whether the rate limit keeps the command from the torques that are wanted."""
     arrived: Number
     """Whether the command has reached the torques that a stop or a release leads to."""
 
@@ -191,6 +204,69 @@ class State(NamedTuple):
     disagree_since: Number
     alone_since: Number
     """Since when whole torques hold the arm and are not contradicted; +inf: they do not."""
+
+    law: Number
+    """Law in force, one of the laws in ``laws.py``."""
+    law_before: Number
+    """Law that fades."""
+    law_at: Number
+    """When the law in force began to take over."""
+    gap: Number
+    """Longest of the latest times between two states; 0 before two have come."""
+    joint_stiffness: PerJoint
+    """Gains of the impedance laws in force, see Settings."""
+    joint_ratio: Number
+    link_stiffness: Six
+    link_ratio: Number
+    link_axes: Number
+    posture_frequency: Number
+    joint_stiffness_goal: PerJoint
+    joint_ratio_goal: Number
+    link_stiffness_goal: Six
+    link_ratio_goal: Number
+    link_axes_goal: Number
+    posture_frequency_goal: Number
+    springs_end: Number
+    """When these gains reach their goals."""
+    softened: Number
+    """Whether the stiffness was too much for the latest times between states."""
+
+    motion: Number
+    """Number of the latest motion, see Request."""
+    motion_at: Number
+    """When it began."""
+    obeys: Number
+    """Whether a motion was requested since torques were enabled or a law took over."""
+    lead: PerJoint
+    """Distances by which the reference of the joints may lead them; NEVER: without stiffness."""
+    reference: PerJoint
+    """Reference of the joints, or the posture of an arm whose link follows a pose."""
+    reference_qd: PerJoint
+    reference_qdd: PerJoint
+    fading: PerJoint
+    """Reference of the joints for the law that fades, which comes to rest."""
+    fading_qd: PerJoint
+    played: Number
+    """Time since the first point of the trajectory that is played; NaN: none is."""
+    pace: Number
+    """Share of its speed with which it is played."""
+    ended: Number
+    """Whether the measured arm has arrived at its last point."""
+    waits: PerJoint
+    """Whether the reference of a joint waits for it."""
+    waits_since: Number
+    """Since when one waits; +inf: none."""
+    halting: Number
+    """Until when the posture comes to rest at the latest."""
+    pose: Pose
+    """Reference of the link."""
+    twist: Six
+    """Its angular and linear velocity, in the axes of the root."""
+    link_lead: Six
+    """Distances by which it may lead the link, along the axes of the stiffness."""
+    link_waits_since: Number
+    rotation: Vector
+    """Rotation vector of the latest orientation error: near half a turn, it decides the side."""
 
 
 class Sample(NamedTuple):
@@ -231,6 +307,38 @@ class Request(NamedTuple):
     """Whether the momentum of the arm is to be damped from now on."""
     doubt: Number
     """Of an external reason to stop."""
+    holder: Number
+    """Whether another controller is to hold the arm once torques are released."""
+    holds: Number
+    """Whether another controller holds the arm now."""
+
+    law: Number
+    """Law that is to be in force, one of the laws in ``laws.py``."""
+    at_once: Number
+    """Whether it takes over without a blend, as after a collision."""
+    motion: Number
+    """Number of the motion that is described below. Another number begins another motion; what is
+    described under a number from before torques were enabled is not followed."""
+    follows: Number
+    """Whether the reference comes to rest, goes to a target or plays a trajectory; see
+    ``references.py``."""
+    prefers: Number
+    """Whether the posture of an arm whose link follows a pose goes to ``target``."""
+    target: PerJoint
+    """Positions of joints, or the first point of a trajectory."""
+    target_qd: PerJoint
+    """Velocities with which they go on."""
+    target_pose: Pose
+    segment: Segment
+    """Coefficients c of the segment of a trajectory, c_0 + c_1 x + ... + c_5 x^5."""
+    segment_at: Number
+    """Time of its beginning after the first point, from which x counts."""
+    duration: Number
+    """Time from the first point of the trajectory to the last."""
+    delay: Number
+    """Time after the beginning of the motion before which the trajectory does not begin."""
+    pace: Number
+    """Share of its speed, from 0 to 1, with which it is to be played."""
 
 
 class Settings(NamedTuple):
@@ -287,10 +395,14 @@ class Settings(NamedTuple):
     ramp_out: Number
     hand_over: Number
     """Time in which drives let go of an arm that torques hold."""
+    release: Number
+    """Longest time in which whole torques wait for another holder after a release."""
     settle_time: Number
     filter: Number
     """Time constant of velocities for damping."""
     gravity: Vector
+    gravity_time: Number
+    """Time in which gravity changes."""
     loads: PerLoad
     loads_time: Number
     """Time in which loads change."""
@@ -298,6 +410,38 @@ class Settings(NamedTuple):
     damping: PerJoint
     friction: PerJoint
     zone: Number
+
+    state_period: Number
+    """Time between two states, as it is configured; 0: not known."""
+    switch_time: Number
+    """Time in which a law takes over, and in which gains of a law change."""
+    linear: PerJoint
+    """Whether a joint is prismatic."""
+    joint_stiffness: PerJoint
+    """Of the impedance of joints, in N m/rad or N/m."""
+    joint_ratio: Number
+    """Its damping ratio."""
+    joint_fastest: Number
+    """Largest natural frequency times period that a loop with this ratio can control."""
+    link_stiffness: Six
+    """Of the impedance of a link, in N m/rad and N/m."""
+    link_ratio: Number
+    link_fastest: Number
+    link_axes: Number
+    """Whether its stiffness is along the axes of the reference, not of the root."""
+    posture_frequency: Number
+    """Natural frequency in rad/s with which the posture is approached."""
+    own_lead: PerJoint
+    """Distances by which references may lead an arm under a law that is called first."""
+    own_link_lead: Six
+    reference_velocity: PerJoint
+    """Largest velocities and accelerations of the reference of joints."""
+    reference_acceleration: PerJoint
+    reference_timeout: Number
+    """Time for which a target goes on with its velocity."""
+    pose_velocity: Two
+    """Largest velocities and accelerations of the reference of a link."""
+    pose_acceleration: Two
 
 
 class Output(NamedTuple):

@@ -7,11 +7,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from mbs_dynamics.control.faults import Doubt, Fault
 from mbs_dynamics.control.period.checks import CHECKS
 from mbs_dynamics.control.period.evidence import DISAGREES, RISES, SINKS
 from mbs_dynamics.control.period.measurement import BACKWARDS, JUMP, LATE, NOT_FINITE
 from mbs_dynamics.control.period.records import State, Verdict
-from mbs_dynamics.control.policy import Doubt, Fault
 
 DOUBTS = (
     Doubt.NOTHING, Doubt.VELOCITY, Doubt.STATE, Doubt.ENCODER, Doubt.GRAVITY, Doubt.MOTOR,
@@ -55,7 +55,7 @@ def sentence(
     if check.kind == "refused":
         return f"{name}: " + REFUSED[value].format(value=limit)
     if check.kind == "stale" and math.isinf(value):
-        return f"no valid frame so far of {name}"
+        return f"no valid state so far of {name}"
     return check.sentence.format(joint=name, value=value, limit=limit)
 
 

@@ -6,16 +6,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.laws.cartesian_impedance import CartesianImpedance
+from mbs_dynamics.control.laws.impedance import fastest_mode
+from mbs_dynamics.control.laws.joint_impedance import JointImpedance
 from mbs_dynamics.control.period.command import HOLD_TORQUE, RAMP_DOWN, ZERO
+from mbs_dynamics.control.period.laws import LEADS
 from mbs_dynamics.control.period.records import NEVER, Settings
-from mbs_dynamics.control.settings import LARGEST_SHARE, RATE_SHARE, ArmSettings
-from mbs_dynamics.control.turns import turning
+from mbs_dynamics.control.settings import LARGEST_SHARE, RATE_SHARE, ArmSettings, MotionSettings
+from mbs_dynamics.control.turns import sliding, turning
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model
+
+LEAD = 0.2
+"""Largest distance by which a reference leads a joint under a law that is called first, in rad or
+m."""
+
+NO_JOINT_LAW, NO_LINK_LAW = JointImpedance(0.0), CartesianImpedance("", 0.0, 0.0)
+"""Laws that exert nothing."""
+SATURATION = 1.0
+"""Time in s at its effort limit after which a joint is a fault: pushes of a hand are shorter."""
+
+EFFORT_TOLERANCE = 0.5
+"""Largest accepted difference of measured efforts from gravity torques, as a share of the largest
+of them: half a wrong mass passes, a wrong sign or a missing one does not."""
+
+SETTLE_TIME = 1.0
+"""Time in s after enabling in which the momentum of the arm is damped."""
 
 REACTIONS = {"ramp_down": RAMP_DOWN, "hold": HOLD_TORQUE, "zero": ZERO}
 
@@ -27,6 +48,7 @@ def period_settings(
     gravity: FloatArray,
     loads: FloatArray,
     *,
+    gravity_time: float | None = None,
     loads_time: float | None = None,
     stiffness: Sequence[float] = (),
     damping: Sequence[float] = (),
@@ -35,14 +57,27 @@ def period_settings(
     hottest: float = math.inf,
     longest_pause: float = math.inf,
     hand_over: float = 0.0,
+    release: float = 0.0,
+    watches_efforts: bool = False,
+    joint_law: JointImpedance = NO_JOINT_LAW,
+    link_law: CartesianImpedance = NO_LINK_LAW,
+    own_lead: Any = None,
+    state_period: float = 0.0,
+    settle_time: float = SETTLE_TIME,
+    ramp_in: float | None = None,
 ) -> Settings:
     """Return the settings of the period of an arm.
 
     ``joints`` are the coordinates of ``given.joints``; ``gravity`` (3,) in m/s^2 and the parameters
     ``loads`` (nb, 10) of all bodies are those that are aimed at. ``stiffness``, ``damping`` and
-    ``slip`` (m,) are those of the drives. ``loads_time`` in s: by default ``ramp_time``.
+    ``slip`` (m,) are those of the drives. ``gravity_time`` and ``loads_time`` in s: by default
+    ``ramp_time``. ``joint_law`` and ``link_law`` are the impedances of joints and of a link,
+    ``own_lead`` (m,) or (6,) is the ``lead`` of a law that is called first, and ``state_period`` in
+    s the time between two states for which stiffness must be stable.
     """
     n, own = model.n, list(joints)
+    motion = given if isinstance(given, MotionSettings) else MotionSettings(joints=given.joints)
+    lead = np.asarray([] if own_lead is None else own_lead, dtype=float)
 
     def of_commanded(values: object, otherwise: float = 0.0) -> FloatArray:
         row = np.full(n, otherwise)
@@ -55,7 +90,6 @@ def period_settings(
     stated = np.where(np.isfinite(model.effort_limits), model.effort_limits, 0.0)[own]
     limits = np.asarray(given.effort_limits)
     efforts = given.effort_scale * np.where(limits > 0.0, limits, stated)
-    rates = [given.effort_rate_limit or RATE_SHARE * x for x in efforts]
     timeout = np.full(n, given.other_joints_timeout)
     timeout[own] = given.stale_timeout
     for name in given.fixed:
@@ -72,7 +106,7 @@ def period_settings(
         spring_high=high,
         fastest=np.minimum(model.velocity_limits, NEVER),
         effort=of_commanded(efforts),
-        rate=of_commanded(rates),
+        rate=of_commanded(RATE_SHARE * efforts),
         timeout=timeout,
         ahead=given.stale_timeout,
         longest_pause=longest_pause,
@@ -80,27 +114,53 @@ def period_settings(
         frozen_timeout=given.frozen_timeout,
         tolerance=given.tracking_tolerance,
         hottest=hottest,
-        saturation=given.saturation_timeout,
+        saturation=SATURATION,
         effort_check=float(("off", "auto", "always").index(given.effort_check)),
-        effort_tolerance=given.effort_tolerance,
+        effort_tolerance=EFFORT_TOLERANCE,
         starts_from_effort=float(given.start_from == "effort"),
         collides=float(bool(given.collision_file)),
-        watches_efforts=0.0,
+        watches_efforts=float(watches_efforts),
         can_hold=float(can_hold),
         stiffness=of_commanded(stiffness) if len(stiffness) else np.zeros(n),
         drive_damping=of_commanded(damping) if len(damping) else np.zeros(n),
         slip=of_commanded(slip, NEVER) if len(slip) else np.full(n, NEVER),
         on_fault=REACTIONS[given.on_fault],
-        ramp_in=given.ramp_in_time,
+        ramp_in=given.ramp_in_time if ramp_in is None else ramp_in,
         ramp_out=given.ramp_time,
         hand_over=hand_over,
-        settle_time=given.settle_time,
+        release=release,
+        settle_time=settle_time,
         filter=given.velocity_filter,
         gravity=gravity,
+        gravity_time=given.ramp_time if gravity_time is None else gravity_time,
         loads=loads,
         loads_time=given.ramp_time if loads_time is None else loads_time,
         scale=of_commanded(given.gravity_scale),
         damping=of_commanded(given.damping),
         friction=of_commanded(np.multiply(min(given.friction_scale, LARGEST_SHARE), coulomb)),
         zone=given.limit_zone,
+        state_period=state_period,
+        switch_time=motion.switch_time,
+        linear=np.array(sliding(model), dtype=float),
+        joint_stiffness=of_commanded(joint_law.stiffness_of(given.joints)),
+        joint_ratio=joint_law.damping_ratio,
+        joint_fastest=fastest_mode(joint_law.damping_ratio),
+        link_stiffness=link_law.gains,
+        link_ratio=link_law.damping_ratio,
+        link_fastest=fastest_mode(link_law.damping_ratio),
+        link_axes=float(link_law.axes == "target"),
+        posture_frequency=link_law.posture_frequency,
+        own_lead=of_commanded(lead if lead.shape == (len(own),) else LEAD, NEVER),
+        own_link_lead=np.minimum(lead, NEVER) if lead.shape == (6,) else np.repeat(LEADS, 3),
+        reference_velocity=np.minimum(
+            of_commanded(motion.reference_velocity, 1.0), np.minimum(model.velocity_limits, NEVER)
+        ),
+        reference_acceleration=of_commanded(motion.reference_acceleration, 1.0),
+        reference_timeout=motion.reference_timeout,
+        pose_velocity=np.array(
+            [motion.reference_angular_velocity, motion.reference_linear_velocity]
+        ),
+        pose_acceleration=np.array(
+            [motion.reference_angular_acceleration, motion.reference_linear_acceleration]
+        ),
     )

@@ -46,12 +46,11 @@ def gravity_torques(tree: Tree, s: State, q: Any, representation: str) -> Any:
     return s.scale * mbs.gravity_torques(tree, q, representation=representation)
 
 
-def torques(
-    tree: Tree, s: State, x: Sample, p: Settings, q: Any, qd: Any, g: Any, representation: str
-) -> Torques:
-    """Return the torques at trusted positions q (n,), for velocities qd (n,), and g (n,)."""
-    M = mbs.mass_matrix(tree, q, representation=representation)
+def torques(s: State, x: Sample, p: Settings, M: Any, q: Any, qd: Any, g: Any, law: Any) -> Torques:
+    """Return the torques at trusted positions q (n,), for velocities qd (n,).
 
+    ``M`` (n, n) is the mass matrix; ``g`` and ``law`` are the torques (n,) of gravity and of laws.
+    """
     longest = max(SETTLING, PERIODS * largest(s.interval))
     left = select(less(x.now, s.settling), (s.settling - x.now) / p.settle_time, 0.0)
     settling = left / longest
@@ -66,4 +65,4 @@ def torques(
     w = LIMIT_FREQUENCY
     spring = inertia * (w * w * depth + 2.0 * w * share * qd)
     assist = assist - select(less(0.0, s.zone), spring, 0.0 * spring)
-    return Torques(g, damping, assist + x.law)
+    return Torques(g, damping, assist + law)

@@ -2,21 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot of nodes that command an arm: descriptions, gravity, loads, laws and settings. No ROS.
 
-What is received becomes calls of the guard of the arm, and what that commands is published. Every
-call has the time as an argument, in s of one steady clock, so that the same calls give the same
-commands.
+Messages become samples and requests of a :class:`~mbs_dynamics.control.guard.Guard`, and what that
+commands is published. Every call has the time as an argument, in s of one steady clock, so that the
+same calls give the same commands.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
-from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.control import enabling
+from mbs_dynamics.compiler import default_backend
+from mbs_dynamics.control.called_laws import name_of
 from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.environment import (
     LinkGravity,
@@ -28,30 +29,67 @@ from mbs_dynamics.control.environment import (
     replaced,
     root_gravity,
 )
-from mbs_dynamics.control.gravity_and_loads import (
-    aim_gravity,
-    aim_loads,
-    check_gravity,
-    loads_goal,
-)
-from mbs_dynamics.control.guard import IDLE_PERIOD, Answer, Guard
-from mbs_dynamics.control.input_checks import Freshness
-from mbs_dynamics.control.motors import Motors
+from mbs_dynamics.control.faults import Fault
+from mbs_dynamics.control.guard import Guard
+from mbs_dynamics.control.joint_states import JointStateReader, Rejection, States
+from mbs_dynamics.control.laws.law import Law
 from mbs_dynamics.control.period.evidence import GROWTH
-from mbs_dynamics.control.policy import CommandLimits, CommandPolicy, Fault, GuardState
+from mbs_dynamics.control.period.measurement import BACKWARDS, JUMP, NOT_FINITE
+from mbs_dynamics.control.period.sentences import problems
 from mbs_dynamics.control.references import Target
-from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, MbsError, ModelError, shortened
+from mbs_dynamics.control.settings import GRAVITY_TOLERANCE
+from mbs_dynamics.errors import (
+    LONGEST_MESSAGE,
+    ArgumentError,
+    MbsError,
+    ModelError,
+    listed,
+    shortened,
+)
+from mbs_dynamics.model.diagnostics import stopping_effort
 from mbs_dynamics.ros.compensation.impedance import MODES, OF_LAWS, ImpedanceControlSettings
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
 from mbs_dynamics.ros.performance import cost_of
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 from mbs_dynamics.settings import parameters_of
 
-MOST_JOINTS = 500
+MOST_JOINTS = 60
 """Joints of the largest robot; the time to compile grows faster than their number."""
 
 LONGEST_COMPARED = 200_000
 """Characters of the longest description that is compared without its comments."""
+
+IMU_TIME = 0.1
+"""Time constant in s of the low-pass filter on the imu: above vibrations, below a reaction."""
+
+RETURNS, RETURNS_WITHIN = 5, 1.0
+"""How often messages that are used follow one that is not, and within how many s, if two sources
+report one robot in turn."""
+
+UNANSWERED = ("no_joints", "too_many_names", "partial", "repeated_stamp")
+"""Kinds of rejections that are no trouble: another robot, or nothing new."""
+
+LATEST_STATE = 0.1
+"""Age in s of the latest state up to which a release is known to hold the arm."""
+
+REFUSALS = {NOT_FINITE: "not_finite", BACKWARDS: "time_backwards", JUMP: "position_jump"}
+"""Kinds of rejections by the numbers of the period."""
+
+
+class Answer(NamedTuple):
+    """The command that answers a message."""
+
+    command: list[float] | None
+    """Torques in the order of ``joints``; None: no command."""
+    rejected: Rejection | None = None
+    """Why the message was not used, or not in all; None if it was."""
+
+
+def laws_of(settings: GravityCompensationSettings) -> list[Law | None]:
+    """Return the laws of all modes."""
+    if not isinstance(settings, ImpedanceControlSettings):
+        return []
+    return [settings.law_of(mode) for mode in MODES if mode != "law" or settings.law]
 
 
 def plain(text: str) -> str:
@@ -62,48 +100,12 @@ def plain(text: str) -> str:
     return "".join([begin, *(part.partition("-->")[2] for part in parts)]).strip()
 
 
-def _within(
-    settings: GravityCompensationSettings, motors: Motors | None
-) -> GravityCompensationSettings:
-    """Return settings with the effort limits of motors, where the settings state none."""
-    if motors is None:
-        return settings
-    by_joint = dict(zip(motors.joint_names, motors.limits, strict=True))
-    pairs = zip(settings.joints, settings.effort_limits, strict=True)
-    limits = tuple(own or by_joint[name] for name, own in pairs)
-    return settings.changed({"effort_limits": limits})
-
-
-class Effects(NamedTuple):
-    """Changes of the core since its latest effects, and the time of its next call."""
-
-    entered: GuardState | None
-    """The state, if it is another one."""
-    collision: Collision | None
-    """The latest collision, if it is a new one."""
-    remark: str
-    """Changes of the reference of a law, for the log; empty if there are none."""
-    torques_are_in: bool
-    """Whether torques have ramped in."""
-    engaged: bool
-    """Whether torques are enabled, or ramp in."""
-    at_rest: bool
-    """Whether no torque is commanded or held."""
-    due_in: float
-    """In how many seconds ``tick`` must be called, if nothing else happens."""
-    warning: str = ""
-    """A warning for the log; empty if there is none."""
-
-
 class GravityCompensator:
-    """Converts what the node receives to calls of the guard of the arm that is described."""
+    """Converts what the node receives to samples and requests of the arm that is described."""
 
     def __init__(self, settings: GravityCompensationSettings) -> None:
         self.settings = settings
-        self.policy = CommandPolicy(settings.on_fault)
         self.arm: Guard | None = None
-        self.motors: Motors | None = None
-        """The units of joint_states and commands; None: SI units."""
         self.forbidden = ""
         """Why torques must not be enabled in any state of the robot; empty if they may."""
         self.refused = ""
@@ -114,36 +116,90 @@ class GravityCompensator:
         """A description that waits until no torque is commanded or held."""
         self.gravity = LinkGravity("", settings.gravity)
         self.loads: list[LinkLoad] = []
+        self.latest: list[float] = [0.0] * len(settings.joints)
+        """(m,) the latest command, which the controller holds."""
+        self.holds = False
+        """Whether ``position_controller`` holds the arm."""
         self._text: str | None = None
-        self._state: GuardState | None = None
-        self._collision: Collision | None = None
-        """Those of the latest effects."""
+        self._reader = JointStateReader(())
+        self._epoch = 0
+        """Stamps of states count from here, in ns: a double has 16 digits."""
+        self._unused = False
+        self._returns: deque[float] = deque(maxlen=RETURNS)
+        self._other: Any = ()
+        """Coordinates of the joints that are reported, but not commanded."""
+        self._other_stale = False
         self._forget_imu()
 
     def _forget_imu(self) -> None:
-        self.imu_watch = Freshness("imu")
-        self._imu_at = -math.inf
-        self._imu_stamp = 0
-        self._imu = np.zeros(3)
+        self._imu_at, self._imu_stamp, self._imu = -math.inf, 0, np.zeros(3)
+        self._imu_trouble = ""
 
-    def effects(self, now: float) -> Effects:
-        """Return the changes since the last call, and the time of the next ``tick``."""
-        policy, arm, before = self.policy, self.arm, (self._state, self._collision)
-        remark = warning = ""
-        if arm is not None:
-            remark = "; ".join(filter(None, (arm.remark, arm.following.remark())))
-            warning, arm.remark, arm.warning = arm.warning, "", ""
-        self._state, self._collision = policy.state, None if arm is None else arm.collision
-        return Effects(
-            entered=None if self._state is before[0] else self._state,
-            collision=None if self._collision is before[1] else self._collision,
-            remark=remark,
-            torques_are_in=policy.state is GuardState.ENABLED and not policy.limited.rate,
-            engaged=policy.engaged,
-            at_rest=policy.at_rest,
-            due_in=self.due_in(now),
-            warning=warning,
+    # -- state -------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> str:
+        """The state: disabled, ramping in, enabled, ramping out, or fault."""
+        return "disabled" if self.arm is None else self.arm.state
+
+    @property
+    def engaged(self) -> bool:
+        """Whether torques are enabled, or ramp in."""
+        return self.arm is not None and self.arm.engaged
+
+    @property
+    def stopping(self) -> bool:
+        """Whether torques change towards zero or held values, with or without states."""
+        return self.arm is not None and self.arm.moving and not self.arm.engaged
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no torque is commanded or held."""
+        return self.arm is None or not (self.arm.moving or any(self.latest))
+
+    @property
+    def fault(self) -> Fault | None:
+        """The fault that stopped the arm, until it is cleared; None if there is none."""
+        return None if self.arm is None else self.arm.fault
+
+    @property
+    def collision(self) -> Collision | None:
+        """The latest collision, by the stamp of its state; None if there is none."""
+        found = None if self.arm is None else self.arm.collision
+        return None if found is None else found._replace(stamp=found.stamp + self._epoch)
+
+    @property
+    def torques_are_in(self) -> bool:
+        """Whether torques are enabled and have ramped in."""
+        return self.arm is not None and self.arm.torques_are_in
+
+    @property
+    def at_limit(self) -> list[str]:
+        """Names of the joints whose command is at its effort limit."""
+        return (
+            [] if self.arm is None else [self.arm.model.joint_names[k] for k in self.arm.saturated]
         )
+
+    @property
+    def law(self) -> str:
+        """Name of the law, for messages."""
+        law = None if self.arm is None else self.arm.law
+        return "gravity compensation" if law is None else name_of(law)
+
+    def bears(self, now: float) -> bool:
+        """Return whether commands of a release still hold the arm: whole gravity torques."""
+        arm = self.arm
+        if (
+            arm is None
+            or not self.stopping
+            or (arm.fault and self.settings.on_fault != "ramp_down")
+        ):
+            return False
+        s = arm.state_record
+        latest = float(np.max(s.received[arm.joints]))
+        began = max(s.since, min(latest, s.since + self._options["release"]))
+        doubted = bool(s.doubted) or s.doubt == 4.0
+        return not doubted and now - began <= LATEST_STATE
 
     # -- the robot ---------------------------------------------------------------------------------
 
@@ -160,7 +216,7 @@ class GravityCompensator:
             return False
         self.pending = text
         message = "the robot_description of another robot came while enabled"
-        self.policy.trip(now, Fault("new_description", message))
+        self.trip(Fault("new_description", message), now)
         return True
 
     def adopt(self, now: float) -> bool:
@@ -169,7 +225,7 @@ class GravityCompensator:
         False if there is nothing to adopt yet. Raises MbsError if it is refused: the robot before
         it stays in force for diagnostics, but cannot be enabled.
         """
-        if self.pending is None or not self.policy.at_rest:
+        if self.pending is None or not self.at_rest:
             return False
         text, self._text, self.pending = self.pending, self.pending, None
         self.refused = "it led to an internal error"  # unless what follows ends otherwise
@@ -178,61 +234,72 @@ class GravityCompensator:
             model = model_of(text, settings.root, settings.tip, loads_of(settings.loads))
             if model.n > MOST_JOINTS:
                 raise ModelError(f"it has {model.n} joints; valid are at most {MOST_JOINTS}")
-            motors = None
-            if settings.motors_file:
-                motors = Motors.read(settings.motors_file, model)
-                motors.check_single(settings.joints)
-            within = _within(settings, motors)
             if isinstance(settings, ImpedanceControlSettings):
                 rotors = dict(zip(settings.joints, settings.armature, strict=True))
                 model = model.with_armature(rotors)
-            arm = Guard(model, within, self.policy, source="joint_states")
-            self._follow(arm, settings, now, every=True)
+            used = laws_of(settings)
+            arm = Guard(model, settings, options=self._options, source="joint_states", used=used)
+            arm.prepare(now, *used)
+            self._follow(arm, settings, now)
             initial = LinkGravity("", settings.gravity)
             gravity, loads, dropped = carried_over(
-                model, self.gravity, initial, self.loads, partial(loads_goal, arm)
+                model, self.gravity, initial, self.loads, arm.parameters_of
             )
-            arm.law.gravity.aim(root_gravity(model, gravity), now, 0.0)
-            arm.law.loads.aim(loads_goal(arm, loads), now, 0.0)
+            arm.set_gravity(root_gravity(model, gravity), check=False)
+            arm.set_loads(loads, check=False)
+            if self.fault is not None:
+                arm.latch(self.fault)
         except MbsError as error:
             self.refused = str(error)
             raise
         self.refused = ""
-        self.arm, self.gravity, self.loads, self.motors = arm, gravity, loads, motors
+        self.arm, self.gravity, self.loads = arm, gravity, loads
         self.remarks = [*remarks_about(model), *dropped]
+        fixed = [model.joint_names.index(name) for name in settings.fixed]
+        self._reader = JointStateReader(model.joint_names, fixed)
+        self._other = np.array([k for k in range(model.n) if k not in {*arm.joints, *fixed}], int)
+        self._unused, self._epoch = False, 0
+        self._returns.clear()
         self._forget_imu()
-        if settings.use_imu:
-            arm.watches.append(self.imu_watch)
         return True
 
-    def _follow(
-        self, arm: Guard, settings: GravityCompensationSettings, now: float, *, every: bool = False
-    ) -> None:
-        """Let an arm follow the law of the mode; ``every``: compile those of all modes before."""
-        if not isinstance(settings, ImpedanceControlSettings):
-            return
-        for mode in MODES if every else ():
-            if mode != "law" or settings.law:
-                arm.prepare(settings.law_of(mode), now)
-        arm.switch(settings.law_of(settings.mode), now)
+    @property
+    def _options(self) -> dict[str, Any]:
+        """Settings of the period beside those of an arm."""
+        given, beside = self.settings, self.settings.adds_to_position_control
+        options: dict[str, Any] = {
+            "release": given.release_timeout if given.hands_over else 0.0,
+            "watches_efforts": beside or bool(given.position_controller),
+        }
+        if beside:  # the arm is held meanwhile, and must not jerk
+            options |= {"ramp_in": max(given.ramp_in_time, given.ramp_time), "settle_time": 0.0}
+        return options
+
+    def _follow(self, arm: Guard, settings: GravityCompensationSettings, now: float) -> None:
+        """Let an arm follow the law of the mode."""
+        if isinstance(settings, ImpedanceControlSettings):
+            arm.switch(now, settings.law_of(settings.mode))
 
     def aim(self, target: Target | None, now: float, *, stamp: int = 0, clock: int = 0) -> None:
         """Let the law follow another reference. Raises MbsError, and changes nothing, if invalid.
 
         ``stamp`` and ``clock`` as for :meth:`accelerate`.
         """
-        if self.arm is None:
-            raise ArgumentError("there is no robot_description yet")
-        aged = self.arm.aged(stamp, clock)
+        aged = self._aged(stamp, clock)
         if aged:
             raise ArgumentError(aged)
-        self.arm.aim(target, now)
+        self._described.aim(now, target)
 
     def pace(self, rate: float) -> None:
         """Play the trajectory at a share of its speed. Raises ArgumentError if there is none."""
+        self._described.pace(rate)
+
+    @property
+    def _described(self) -> Guard:
+        """The arm. Raises ArgumentError if there is no description yet."""
         if self.arm is None:
             raise ArgumentError("there is no robot_description yet")
-        self.arm.following.pace(rate)
+        return self.arm
 
     # -- gravity and loads ------------------------------------------------------------------------
 
@@ -240,9 +307,9 @@ class GravityCompensator:
         """Move to another gravity, along a ramp while engaged. Raises MbsError if it is refused."""
         if self.settings.use_imu:
             raise ArgumentError("use_imu is true: gravity comes from the imu alone")
-        check_earthly("gravity", gravity.vector, self.settings.gravity_tolerance)
+        check_earthly("gravity", gravity.vector, GRAVITY_TOLERANCE)
         if self.arm is not None:
-            aim_gravity(self.arm, root_gravity(self.arm.model, gravity), now)
+            self.arm.set_gravity(root_gravity(self.arm.model, gravity))
         self.gravity = gravity
 
     def set_load(self, load: LinkLoad, now: float) -> None:
@@ -251,8 +318,7 @@ class GravityCompensator:
         loads = replaced(self.loads, load)
         if self.arm is not None:
             own = self.settings.payload_time
-            time = None if own < 0.0 else own
-            aim_loads(self.arm, loads, now, check=load.mass > 0.0, time=time)
+            self.arm.set_loads(loads, time=None if own < 0.0 else own, check=load.mass > 0.0)
         self.loads = loads
 
     def accelerate(
@@ -274,25 +340,32 @@ class GravityCompensator:
             if stamp < self._imu_stamp and not silent:
                 late = 1e-9 * (self._imu_stamp - stamp)
                 raise ArgumentError(f"its stamp is {late:.6f} s before that of the message before")
-            aged = self.arm.aged(stamp, clock)
+            aged = self._aged(stamp, clock)
             if aged:
                 raise ArgumentError(aged)
             gravity = LinkGravity(link, tuple(-x for x in acceleration))  # type: ignore[arg-type]
             root_gravity(self.arm.model, gravity)
-            elapsed, constant = now - self._imu_at, self.settings.imu_time_constant
-            share = 1.0 if elapsed >= 20.0 * constant else 1.0 - math.exp(-elapsed / constant)
+            elapsed = now - self._imu_at
+            share = 1.0 if elapsed >= 20.0 * IMU_TIME else 1.0 - math.exp(-elapsed / IMU_TIME)
             smooth = self._imu + share * (np.array(gravity.vector) - self._imu)
-            check_earthly("linear_acceleration", smooth, self.settings.gravity_tolerance)
+            check_earthly("linear_acceleration", smooth, GRAVITY_TOLERANCE)
             gravity = gravity._replace(vector=tuple(smooth.tolist()))
             goal = root_gravity(self.arm.model, gravity)
         except MbsError as error:
-            trouble = Fault("imu", f"imu refused: {error}")
-            self.imu_watch.refuse(trouble)
-            self.policy.trip(now, trouble)
+            self._imu_trouble = f"imu refused: {error}"
+            self.trip(Fault("imu", self._imu_trouble), now)
             raise
-        self.arm.law.gravity.aim(goal, now, 0.0)
+        self.arm.set_gravity(goal, time=0.0, check=False)
         self._imu, self._imu_at, self._imu_stamp, self.gravity = smooth, now, stamp, gravity
-        self.imu_watch.feed(now)
+        self._imu_trouble = ""
+
+    def _imu_stale(self, now: float) -> str:
+        """Return that no valid message of an imu comes; empty if it does, or none is used."""
+        age, timeout = now - self._imu_at, self.settings.stale_timeout
+        if not self.settings.use_imu or age < timeout:
+            return ""
+        so_far = "so far" if age == math.inf else f"for {age:.3f} s; stale_timeout is {timeout:g}"
+        return f"no valid imu {so_far}"
 
     # -- settings ---------------------------------------------------------------------------------
 
@@ -303,43 +376,40 @@ class GravityCompensator:
             for one in parameters_of(type(settings))
             if one.at_rest_only and getattr(settings, one.name) != getattr(self.settings, one.name)
         ]
-        if changed and not self.policy.at_rest:
+        if changed and not self.at_rest:
             raise ArgumentError(
                 f"{', '.join(sorted(changed))} can be changed only while no torque is commanded or "
-                f"held: the state is {self.policy.state.value!r}; disable first"
+                f"held: the state is {self.state!r}; disable first"
             )
         if self.arm is not None:
-            self.arm.check(_within(settings, self.motors))
+            self.arm.check(settings)
             if isinstance(settings, ImpedanceControlSettings) and self._law_differs(settings):
-                self.arm.prepare(settings.law_of(settings.mode), now)
+                self.arm.prepare(now, settings.law_of(settings.mode))
         if settings.gravity != self.settings.gravity:
             if settings.use_imu:
                 raise ArgumentError("use_imu is true: gravity comes from the imu alone")
             if self.arm is not None:
-                check_gravity(
-                    self.arm, root_gravity(self.arm.model, LinkGravity("", settings.gravity))
-                )
+                gravity = LinkGravity("", settings.gravity)
+                self.arm.check_gravity(root_gravity(self.arm.model, gravity))
 
     def change(self, settings: GravityCompensationSettings, now: float) -> None:
         """Apply settings that :meth:`check` accepts."""
         gravity = settings.gravity != self.settings.gravity
         differs = self._law_differs(settings)
         self.settings = settings
-        self.policy.on_fault = settings.on_fault
         if self.arm is not None:
-            self.arm.change(_within(settings, self.motors), now)
+            self.arm.change(settings, self._options)
             if differs:
                 self._follow(self.arm, settings, now)
         if gravity:
             self.gravity = LinkGravity("", settings.gravity)
             if self.arm is not None:
-                goal = root_gravity(self.arm.model, self.gravity)
-                self.arm.law.gravity.aim(goal, now, self.arm.ramp)
+                self.arm.set_gravity(root_gravity(self.arm.model, self.gravity), check=False)
 
     def _law_differs(self, settings: GravityCompensationSettings) -> bool:
         return any(getattr(settings, k, 0) != getattr(self.settings, k, 0) for k in OF_LAWS)
 
-    # -- commands ---------------------------------------------------------------------------------
+    # -- periods ----------------------------------------------------------------------------------
 
     def receive(
         self,
@@ -352,44 +422,163 @@ class GravityCompensator:
         now: float,
         clock: int = 0,
     ) -> Answer:
-        """Process a message on joint_states; arguments as for ``Guard.receive``."""
-        if self.arm is None:
-            return Answer(None)
-        if self.motors is not None:
-            states = self.motors.states(names, positions, velocities, efforts)
-            positions, velocities, efforts = states
-        return self.arm.receive(
-            names, positions, velocities, efforts, stamp=stamp, now=now, clock=clock
-        )
+        """Process a message on joint_states, and return the command that is due.
 
-    @property
-    def command_factors(self) -> list[float]:
-        """Values that the controller takes for 1 N m or N, in the order of joints; empty: 1."""
-        if self.motors is None:
-            return []
-        by_joint = dict(zip(self.motors.joint_names, self.motors.command_factors, strict=True))
-        return [by_joint[name] for name in self.settings.joints]
+        ``stamp`` is that of the measurement in ns, 0 if it has none; ``clock`` the time of stamps
+        now, 0 if the age of states is not checked. ``velocities`` and ``efforts`` may be empty.
+        """
+        arm = self.arm
+        if arm is None:
+            return Answer(None)
+        states = self._reader.read(names, positions, velocities, efforts)
+        rejection = states if isinstance(states, Rejection) else None
+        arm.clear_sample(now)
+        if isinstance(states, States):
+            rejection = self._unusable(arm, states, stamp, clock)
+            if rejection is None:
+                self._fill(arm, states, stamp, now)
+        if rejection is not None:
+            self._note(rejection, now)
+            return Answer(self._advance(now), rejection)
+        assert isinstance(states, States)
+        before = arm.state_stamps
+        row = self._period(now)
+        rejection = self._not_used(arm, states, before)
+        self._note(rejection, now)
+        heard = bool(arm.new[arm.joints].any())
+        return Answer(self._due(row, answers=heard), rejection)
+
+    def _unusable(self, arm: Guard, states: States, stamp: int, clock: int) -> Rejection | None:
+        """Return why a message is not used as a whole; None if it is."""
+        if not stamp:
+            return Rejection("unstamped", "the message has no time stamp")
+        aged = self._aged(stamp, clock)
+        if aged:
+            return Rejection("age", aged)
+        if not self.settings.velocity_from_position:
+            pairs = zip(states.joints, states.qd, strict=True)
+            names = arm.model.joint_names
+            without = [names[k] for k, rate in pairs if rate != rate and k in arm.joints]
+            if without:
+                return Rejection(
+                    "no_velocity",
+                    f"the message holds no velocities of {listed(without)}; "
+                    "velocity_from_position takes differences of positions",
+                )
+        return None
+
+    def _fill(self, arm: Guard, states: States, stamp: int, now: float) -> None:
+        """Put the states of a message into the sample."""
+        self._epoch = self._epoch or stamp
+        x, k = arm.sample, list(states.joints)
+        x.stamp[k], x.received[k], x.reported[k] = 1e-9 * (stamp - self._epoch), now, 1.0
+        x.q[k], x.qd[k], x.effort[k] = states.q, states.qd, states.efforts
+        if len(self._other) and not self.settings.velocity_from_position:
+            rates = x.qd[self._other]
+            x.qd[self._other] = np.where(np.isnan(rates), 0.0, rates)  # nothing damps these joints
+
+    def _not_used(self, arm: Guard, states: States, before: Any) -> Rejection | None:
+        """Return why some states of the latest message were not used; None if all were."""
+        joints = list(states.joints)
+        refused = arm.refused[joints]
+        if refused.any():
+            kind = REFUSALS.get(float(refused[refused > 0.0][0]), "not_finite")
+            names = arm.model.joint_names
+            said = problems(arm.verdict, arm.state_record, names, kinds=("refused",))
+            return Rejection(kind, said[0] if said else kind)
+        if np.array_equal(arm.state_stamps[joints], before[joints]):
+            return Rejection("repeated_stamp", "the time stamp did not advance")
+        if not any(k in arm.joints for k in joints):
+            own = listed(arm.model.joint_names[k] for k in joints)
+            message = f"the message holds no joint that is commanded, but {own}"
+            return Rejection("partial", message)
+        return None
+
+    def _note(self, rejection: Rejection | None, now: float) -> None:
+        """Remember whether a message was used."""
+        assert self.arm is not None
+        if rejection is None:
+            if self._unused:
+                self._returns.append(now)
+            self._unused, self.arm.trouble = False, None
+        elif rejection.kind not in UNANSWERED:
+            self._unused = True
+            reason = f"joint_states rejected: {rejection.reason}"
+            self.arm.trouble = Fault(rejection.kind, reason)
+
+    def in_turn(self, now: float) -> str:
+        """Return the message that two sources report the arm in turn; empty if none do."""
+        returns = self._returns
+        if len(returns) == RETURNS and now - returns[0] < RETURNS_WITHIN:
+            return "joint_states come from two sources in turn: some fit the arm, and others do not"
+        return ""
+
+    def _aged(self, stamp: int, clock: int) -> str:
+        """Return the problem with the age of a measurement; empty if there is none."""
+        most = self.settings.max_age
+        age = 1e-9 * (clock - stamp)
+        if not (stamp and clock and most) or abs(age) <= most:
+            return ""
+        return (
+            f"the stamp is {abs(age):.3f} s {'older' if age > 0.0 else 'newer'} than the clock; "
+            f"max_age is {most:g}. Are the clocks synchronised, or is one that of a simulation? "
+            "0 disables the check"
+        )
 
     def tick(self, now: float) -> list[float] | None:
         """Return the command that is due without a new state of the robot; None: no command."""
-        return self.policy.command(now) if self.arm is None else self.arm.tick(now)
+        if self.arm is None:
+            return None
+        self.arm.clear_sample(now)
+        return self._advance(now)
 
-    def due_in(self, now: float) -> float:
-        """Return in how many seconds :meth:`tick` must be called, if nothing else happens."""
-        return IDLE_PERIOD if self.arm is None else self.arm.due_in(now)
+    def _advance(self, now: float) -> list[float] | None:
+        return self._due(self._period(now), answers=False)
+
+    def _period(self, now: float) -> list[float]:
+        """Process the sample, and return the torques (n,)."""
+        assert self.arm is not None
+        if self.arm.engaged and (stale := self._imu_stale(now)):
+            trouble = f"{self._imu_trouble}; {stale}" if self._imu_trouble else stale
+            self.arm.trip(now, Fault("stale", trouble))
+        return self.arm.advance(now)
+
+    def _due(self, row: list[float], *, answers: bool) -> list[float] | None:
+        """Return the command of a period if it is to be published: it answers, or is another."""
+        assert self.arm is not None
+        command = [row[k] for k in self.arm.joints]
+        if command == self.latest and not (answers and self.arm.moving):
+            return None
+        self.latest = command
+        return command
+
+    def trip(self, fault: Fault, now: float) -> None:
+        """Stop for an external reason, if torques are enabled."""
+        if self.arm is not None:
+            self.arm.trip(now, fault)
 
     def fail(self, fault: Fault, now: float) -> list[float] | None:
-        """Stop for an external reason: a callback that overran, an error."""
-        self.policy.trip(now, fault)
-        return self.policy.command(now)
+        """Stop for an external reason, as an error; return the command that is due."""
+        self.trip(fault, now)
+        return self.tick(now)
 
-    def overran(self, what: str, elapsed: float, now: float) -> list[float] | None:
-        """Stop if a callback worked for too long; ``elapsed`` in s."""
-        most = self.settings.callback_timeout
-        if elapsed <= most:
-            return None
-        message = f"the callback of {what} took {elapsed:.4f} s; callback_timeout is {most:g}"
-        return self.fail(Fault("overrun", message), now)
+    def warnings(self, now: float) -> list[str]:
+        """Return what is to be looked after since the last call, in words."""
+        arm = self.arm
+        if arm is None:
+            return []
+        said = arm.warnings()
+        if len(self._other) and arm.engaged:
+            timeout, s = self.settings.stale_timeout, arm.state_record
+            old = [k for k in self._other if now - s.received[k] >= timeout]
+            if old and not self._other_stale:
+                names = listed(arm.model.joint_names[k] for k in old)
+                said.append(
+                    f"{names} not reported for {timeout:g} s; torques stop after "
+                    f"other_joints_timeout, {self.settings.other_joints_timeout:g} s"
+                )
+            self._other_stale = bool(old)
+        return said
 
     # -- the service ------------------------------------------------------------------------------
 
@@ -398,7 +587,7 @@ class GravityCompensator:
 
         ``rivals`` is the number of other publishers on the command topic.
         """
-        settings = self.settings
+        settings, arm = self.settings, self.arm
         problems = [self.forbidden] if self.forbidden else []
         if rivals:
             problems.append(f"{rivals} other publisher(s) on {settings.command_topic}")
@@ -416,72 +605,91 @@ class GravityCompensator:
             )
         if self.refused:
             problems.append(f"the latest robot_description was refused: {self.refused}")
-        elif self.arm is None:
+        elif arm is None:
             problems.append("there is no robot_description yet")
-        if self.arm is not None:
-            held = settings.adds_to_position_control or bool(settings.position_controller)
-            problems += enabling.problems(self.arm, now, held=held)
-        if self.policy.state is GuardState.FAULT and self.policy.stopping:
+        if arm is not None:
+            problems += arm.problems(now)
+            problems += [
+                f"{joint.name} {effort}: state a positive one, or none"
+                for joint in arm.model.joints
+                if joint.nv == 1
+                and joint.coordinate in arm.joints
+                and (effort := stopping_effort(joint))
+            ]
+            never = np.flatnonzero(arm.state_record.received == -math.inf)
+            if 0 < len(never) < arm.model.n:
+                names = listed(arm.model.joint_names[k] for k in never)
+                problems.append(f"if no driver reports {names}, list them in fixed_joints")
+            problems += filter(None, self._troubles(now))
+        if self.fault is not None and self.stopping:
             problems.append("the stop after a fault is not over")
         return [shortened(one, LONGEST_MESSAGE) for one in problems]
 
+    def input_problem(self, now: float) -> str:
+        """Return the problem with the input; empty if there is none."""
+        if self.arm is None:
+            return ""
+        return "; ".join(filter(None, (self.arm.input_problem(now), *self._troubles(now))))
+
+    def _troubles(self, now: float) -> tuple[str, ...]:
+        """Return what is wrong with messages, each part empty if it is right."""
+        trouble = None if self.arm is None else self.arm.trouble
+        reason = "" if trouble is None else trouble.reason
+        return self.in_turn(now), reason, self._imu_stale(now), self._imu_trouble
+
     def supported(self) -> bool:
         """Return whether measured efforts show that motors hold the arm."""
-        return self.arm is not None and enabling.supported(self.arm)
+        return self.arm is not None and self.arm.motors_hold
 
     @property
     def ramp_in_time(self) -> float:
         """Time in s in which torques come in whose sign nothing has shown, of an arm at rest."""
-        return max(self.limits.ramp_in_time, GROWTH)
-
-    def cost(self) -> dict[str, object]:
-        """Return the cost of the gravity torques at the latest positions; empty without these."""
-        if self.arm is None or not self.arm.q:
-            return {}
-        law = self.arm.law
-        return cost_of(law.kernel, np.array(self.arm.q), *law.goal_inputs())
+        return float(max(self._options.get("ramp_in", self.settings.ramp_in_time), GROWTH))
 
     @property
-    def limits(self) -> CommandLimits:
-        """The limits that would be in force if torques were enabled now."""
-        settings = self.settings
-        waits = settings.release_timeout if settings.hands_over else 0.0
-        limits = CommandLimits((), (), settings.ramp_time) if self.arm is None else self.arm.limits
-        if settings.adds_to_position_control:  # the arm is held meanwhile, and must not jerk
-            limits = limits._replace(ramp_in_time=max(settings.ramp_in_time, settings.ramp_time))
-        return limits._replace(release_time=waits)
+    def longest_release(self) -> float:
+        """Longest time in s from a release until torques are out."""
+        return float(self._options["release"]) + self.settings.ramp_time
+
+    def cost(self) -> dict[str, object]:
+        """Return the cost of a period; empty without a robot."""
+        return {} if self.arm is None else cost_of(*self.arm.cost_arguments())
+
+    @property
+    def backend(self) -> str:
+        """The back end of the compiler."""
+        return default_backend()
 
     def enable(self, now: float, rivals: int = 0) -> str:
         """Begin to ramp in; return why not, empty if it does. ``rivals`` as for problems."""
-        if self.policy.engaged:
+        if self.engaged:
             return ""
         problems = self.problems(now, rivals)
         if not problems and self.arm is not None:
             try:
                 self._follow(self.arm, self.settings, now)  # a collision may have let it float
-                self.arm.enable(now, self.limits)
+                problems = self.arm.enable(now)
             except MbsError as error:
                 problems.append(str(error))
         return "; ".join(problems)
 
-    def taken_over(self, now: float) -> None:
-        """Watch the arm, which ``position_controller`` has just let go of."""
+    def set_holds(self, holds: bool) -> None:
+        """Say whether ``position_controller`` holds the arm."""
+        self.holds = holds
         if self.arm is not None:
-            self.arm.taken_over(now)
+            self.arm.set_holder(exists=self.settings.hands_over, holds=holds)
 
     def clear(self, now: float) -> str:
         """Forget the fault; return which. Raises ArgumentError if there is none, or too early."""
-        policy, fault = self.policy, self.policy.fault
-        if policy.state is not GuardState.FAULT:
-            raise ArgumentError(f"there is no fault: the state is {policy.state.value!r}")
-        if policy.stopping:
+        fault = self.fault
+        if fault is None or self.arm is None:
+            raise ArgumentError(f"there is no fault: the state is {self.state!r}")
+        if self.stopping:
             raise ArgumentError("the stop after the fault is not over; try again once it is")
-        if self.arm is None:
-            policy.clear()
-        else:
-            self.arm.clear()
+        self.arm.clear(now)
         return f"cleared: {fault}"
 
     def disable(self, now: float) -> None:
         """Begin to ramp out; after a fault with on_fault hold, release the held torques."""
-        self.policy.disable(now)
+        if self.arm is not None:
+            self.arm.disable(now)

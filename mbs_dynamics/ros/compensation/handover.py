@@ -19,7 +19,7 @@ import math
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from mbs_dynamics.control.policy import Fault, GuardState
+from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.errors import ControllerError, MbsError, NoAnswerError, listed
 from mbs_dynamics.ros.compensation.controller_list import ControllerList, Switch
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
@@ -93,8 +93,8 @@ class Handover:
         """
         if self.busy:
             return False, "controllers are being switched: wait until that has ended"
-        if core.policy.engaged:
-            return True, "; ".join(filter(None, [core.policy.state.value, self.trouble]))
+        if core.engaged:
+            return True, "; ".join(filter(None, [core.state, self.trouble]))
         self.busy = True
         try:
             others = self._commands.other_publishers()
@@ -107,6 +107,7 @@ class Handover:
                 if not self._position:
                     self.trouble += "; check_controller false does without"
             problems += [self.trouble] if self.trouble else []
+            core.set_holds(takes_over)
             reason = "; ".join(problems) or core.enable(self._now(), others)
             if reason:
                 return False, reason
@@ -115,7 +116,7 @@ class Handover:
                 return await self._take_over(core, torques_are_in)
         finally:
             self.busy = False
-        messages = [core.policy.state.value]
+        messages = [core.state]
         if self._beside:
             holder = "no position_controller is named, and none is checked: the drives must hold"
             if self._position:
@@ -193,9 +194,9 @@ class Handover:
     ) -> tuple[bool, str]:
         if await torques_are_in():
             reason = await self._to_torques(core)
-            if not reason and core.policy.engaged:
-                core.taken_over(self._now())
-                return True, f"{core.policy.state.value}; {self._effort} has taken over"
+            if not reason and core.engaged:
+                core.set_holds(False)
+                return True, f"{core.state}; {self._effort} has taken over"
             message = f"{self._effort} has taken over, but by then: {_state(core)}"
             if reason:
                 message = f"the controllers were not switched: {reason}"
@@ -210,7 +211,7 @@ class Handover:
     async def _to_torques(self, core: GravityCompensator) -> str:
         """Let the effort controller alone act; return why it does not, empty if it does."""
         reason = ""
-        while core.policy.engaged:
+        while core.engaged:
             try:
                 step = (await self._list()).to_torques()
                 if not any(step):
@@ -238,9 +239,9 @@ class Handover:
         if self.busy or self._looking:
             return None
         self._looking = True
-        fault, self.alone = "", self.alone and core.policy.engaged
+        fault, self.alone = "", self.alone and core.engaged
         try:
-            if not core.policy.engaged:
+            if not core.engaged:
                 _, self.trouble = await self._look()
             elif self._position or (self.settings.check_controller and self._manager.present()):
                 seen = await self._list()
@@ -273,15 +274,14 @@ class Handover:
             self.busy = False
 
     async def _give_back(self, core: GravityCompensator) -> str:
-        policy = core.policy
-        until = self._now() + policy.limits.release_time + policy.limits.ramp_time
+        until = self._now() + core.longest_release
         again, delay, tried = -math.inf, RETRY, False
         while True:
             step, held = Switch(), False
             try:
                 seen = await self._list()
                 now = self._now()
-                whole, waits = policy.bears(now), now < again
+                whole, waits = core.bears(now), now < again
                 held = whole and seen.torques_act
                 if whole and seen.torques_wait and (waits or seen.unusable):
                     step = seen.to_torques()  # which hold the arm until the next attempt
@@ -307,12 +307,10 @@ class Handover:
                     raise ControllerError(f"no controller holds the arm: {error}") from error
             await self._manager.pause(RETRY if held else RETRY_UNHELD)
         self.owed, self.trouble = False, ""
-        policy.dismiss()
+        core.set_holds(True)
         message = f"{self._position if seen.position_acts else 'another controller'} holds the arm"
         return message + (f"; {self._effort} is still active" if seen.torques_act else "")
 
 
 def _state(core: GravityCompensator) -> str:
-    fault = core.policy.fault
-    stopped = core.policy.state is GuardState.FAULT and fault is not None
-    return fault.reason if stopped and fault is not None else core.policy.state.value
+    return core.state if core.fault is None else core.fault.reason

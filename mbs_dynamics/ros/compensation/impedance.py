@@ -20,8 +20,8 @@ from mbs_dynamics.ros.compensation.interface import (
     GRAVITY_COMPENSATION_NODE,
     GravityCompensationSettings,
 )
-from mbs_dynamics.ros.interface import LARGEST_DESCRIPTION, service, topic
-from mbs_dynamics.settings import number, option, parameters_of
+from mbs_dynamics.ros.interface import LARGEST_DESCRIPTION, Service, Topic
+from mbs_dynamics.settings import parameter, parameters_of
 
 MODES = ("floating", "joint", "cartesian", "law")
 """Valid values of ``mode``."""
@@ -31,43 +31,71 @@ MODES = ("floating", "joint", "cartesian", "law")
 class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
     """Values of the parameters of impedance_control_node. Raises ArgumentError for invalid ones."""
 
-    mode: str = option("joint", choices=MODES)(
+    mode: str = parameter(
+        "joint",
         "Law that commands the arm: gravity compensation alone, impedance of the joints or of "
-        "link, or the law that the parameter law names. Changes take switch_time, without a jump."
+        "link, or the law that the parameter law names. Changes take switch_time, without a jump.",
+        choices=MODES,
     )
-    law: str = option("", read_only=True)(
+    law: str = parameter(
+        "",
         "Python import path of a law, module:name, for the mode law: a function of model, state "
-        "and reference, or a class that is called without arguments and makes one."
+        "and reference, or a class that is called without arguments and makes one.",
+        read_only=True,
     )
-    link: str = option("", at_rest_only=True)(
+    link: str = parameter(
+        "",
         "Link that the mode cartesian moves. Empty: the tool, as tool_body of dynamics_node: the "
-        "tool or hand at the end of the longest branch, by its name, or else the last moving link."
+        "tool or hand at the end of the longest branch, by its name, or else the last moving link.",
+        at_rest_only=True,
     )
-    stiffness: tuple[float, ...] = number(10.0, 0.0, 1e5, "N m/rad or N/m", per="joint")(
+    stiffness: tuple[float, ...] = parameter(
+        10.0,
         "Stiffness of this joint in the mode joint. What the period of joint_states cannot bear is "
-        "refused."
+        "refused.",
+        unit="N m/rad or N/m",
+        low=0.0,
+        high=1e5,
+        per="joint",
     )
-    linear_stiffness: tuple[float, float, float] = option((300.0, 300.0, 300.0), "N/m")(
+    linear_stiffness: tuple[float, float, float] = parameter(
+        (300.0, 300.0, 300.0),
         "Stiffness of the link along the axes of stiffness_axes, in the mode cartesian.",
+        unit="N/m",
         constraints="Three numbers from 0.",
     )
-    angular_stiffness: tuple[float, float, float] = option((10.0, 10.0, 10.0), "N m/rad")(
+    angular_stiffness: tuple[float, float, float] = parameter(
+        (10.0, 10.0, 10.0),
         "Stiffness of the link about the axes of stiffness_axes, in the mode cartesian.",
+        unit="N m/rad",
         constraints="Three numbers from 0.",
     )
-    stiffness_axes: str = option("root", choices=AXES)(
-        "Axes of the stiffness of the link: root link, or target."
+    stiffness_axes: str = parameter(
+        "root", "Axes of the stiffness of the link: root link, or target.", choices=AXES
     )
-    damping_ratio: float = number(1.0, *RATIOS)(
-        "Damping ratio of every mode of the arm on its springs."
+    damping_ratio: float = parameter(
+        1.0,
+        "Damping ratio of every mode of the arm on its springs.",
+        low=RATIOS[0],
+        high=RATIOS[1],
     )
-    posture_frequency: float = number(2.0, 0.0, 50.0, "rad/s")(
+    posture_frequency: float = parameter(
+        2.0,
         "Natural frequency with which joints return to the posture, as far as that does not move "
-        "the link. 0: not at all."
+        "the link. 0: not at all.",
+        unit="rad/s",
+        low=0.0,
+        high=50.0,
     )
-    armature: tuple[float, ...] = number(
-        0.0, 0.0, 1e3, "kg m^2 or kg", read_only=True, per="joint"
-    )("Inertia of the rotor of this joint, times gear ratio squared.")
+    armature: tuple[float, ...] = parameter(
+        0.0,
+        "Inertia of the rotor of this joint, times gear ratio squared.",
+        unit="kg m^2 or kg",
+        low=0.0,
+        high=1e3,
+        read_only=True,
+        per="joint",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -111,25 +139,36 @@ IMPEDANCE_CONTROL_NODE = GRAVITY_COMPENSATION_NODE._replace(
     settings=ImpedanceControlSettings,
     subscribed=(
         *GRAVITY_COMPENSATION_NODE.subscribed,
-        topic("~/target_joint", "sensor_msgs/msg/JointState")(
+        Topic(
+            "~/target_joint",
+            "sensor_msgs/msg/JointState",
             "Positions to go to, of some or all joints; in the mode cartesian the posture to "
-            "prefer. With velocities they go on moving for reference_timeout."
+            "prefer. With velocities they go on moving for reference_timeout.",
         ),
-        topic("~/target_pose", "geometry_msgs/msg/PoseStamped")(
-            "Pose for the link to go to, in the fixed link header.frame_id; empty: the root link."
+        Topic(
+            "~/target_pose",
+            "geometry_msgs/msg/PoseStamped",
+            "Pose for the link to go to, in the fixed link header.frame_id; empty: the root link.",
         ),
-        topic("~/trajectory", "trajectory_msgs/msg/JointTrajectory", largest=LARGEST_DESCRIPTION)(
+        Topic(
+            "~/trajectory",
+            "trajectory_msgs/msg/JointTrajectory",
             "Motion of all joints, played once its first point is reached and due. Without points: "
-            "come to rest."
+            "come to rest.",
+            largest=LARGEST_DESCRIPTION,
         ),
     ),
     services=(
         *GRAVITY_COMPENSATION_NODE.services,
-        service("~/pause", "std_srvs/srv/SetBool")(
-            "true: the trajectory comes to rest on its path. false: it goes on."
+        Service(
+            "~/pause",
+            "std_srvs/srv/SetBool",
+            "true: the trajectory comes to rest on its path. false: it goes on.",
         ),
-        service("~/stop", "std_srvs/srv/Trigger")(
-            "Come to rest, and forget the trajectory or the target."
+        Service(
+            "~/stop",
+            "std_srvs/srv/Trigger",
+            "Come to rest, and forget the trajectory or the target.",
         ),
     ),
 )

@@ -23,20 +23,18 @@ from mbs_dynamics.ros.interface import (
     SENSOR_DATA,
     DescribedSettings,
     Interface,
-    service,
-    topic,
+    Service,
+    Topic,
 )
-from mbs_dynamics.settings import Settings, number, option, parameters_of
+from mbs_dynamics.settings import Settings, parameter, parameters_of
 
 COMMANDS = "/forward_effort_controller/commands"
 
 BESIDE_GRAVITY = (
     "start_from",
-    "settle_time",
     "damping",
     "friction_scale",
     "limit_zone",
-    "limit_frequency",
     "tracking_tolerance",
 )
 """Settings of what is not commanded, or cannot be compared, where a position loop holds the arm."""
@@ -44,10 +42,11 @@ BESIDE_GRAVITY = (
 
 def resets_position_command(else_it: str) -> Any:
     """Return the setting of that name; ``else_it``: what happens to a controller if it is false."""
-    return option(False)(
+    return parameter(
+        False,
         "Whether the hardware sets its position commands to the measured positions before a "
         "position controller starts. false: a position_controller that starts from the last "
-        f"command {else_it}, since the arm would leap."
+        f"command {else_it}, since the arm would leap.",
     )
 
 
@@ -55,16 +54,22 @@ def resets_position_command(else_it: str) -> Any:
 class ControllerSettings(Settings):
     """Parameters of nodes that command an effort controller, or watch its commands."""
 
-    command_topic: str = option(COMMANDS, read_only=True)(
+    command_topic: str = parameter(
+        COMMANDS,
         "Topic of the commands, std_msgs/Float64MultiArray in the order of joints.",
+        read_only=True,
         constraints="A topic name; without a leading slash it is in the node's namespace.",
     )
-    controller_manager: str = option("controller_manager", read_only=True)(
+    controller_manager: str = parameter(
+        "controller_manager",
         "Name of ros2_control's controller manager; without a leading slash it is in the namespace "
-        "of the controller, as the resolved command_topic shows it."
+        "of the controller, as the resolved command_topic shows it.",
+        read_only=True,
     )
-    effort_controller: str = option("", read_only=True)(
-        "Name of the controller behind command_topic. Empty: as in command_topic."
+    effort_controller: str = parameter(
+        "",
+        "Name of the controller behind command_topic. Empty: as in command_topic.",
+        read_only=True,
     )
 
     @property
@@ -84,48 +89,54 @@ class GravityCompensationSettings(DescribedSettings, ArmSettings, ControllerSett
     Raises ArgumentError for invalid values.
     """
 
-    compensates_itself: bool | None = option(None, type="bool", at_rest_only=True)(
+    compensates_itself: bool | None = parameter(
+        None,
         "Whether the robot or its driver already compensates gravity. Must be set; torques can be "
-        "enabled only if it is false."
+        "enabled only if it is false.",
+        type="bool",
+        at_rest_only=True,
     )
-    motors_file: str = option("", read_only=True)(
-        "YAML table of motors: joint_states and commands are in the units of the drives, with "
-        "their signs and zeros. Empty: in SI units."
-    )
-    payload_time: float = number(-1.0, -1.0, 10.0, "s")(
+    payload_time: float = parameter(
+        -1.0,
         "Time in which a payload takes effect while torques are commanded. -1: ramp_time. A load "
-        "that is taken up at once, as by a gripper, needs a short one."
+        "that is taken up at once, as by a gripper, needs a short one.",
+        unit="s",
+        low=-1.0,
+        high=10.0,
     )
-    use_imu: bool = option(False, read_only=True)(
-        "Take gravity, and the acceleration of the base, from the topic imu."
+    use_imu: bool = parameter(
+        False, "Take gravity, and the acceleration of the base, from the topic imu.", read_only=True
     )
-    imu_time_constant: float = number(0.1, 0.0, 10.0, "s")(
-        "Time constant of the low-pass filter on the imu. 0: none."
-    )
-    callback_timeout: float = number(0.1, 1e-6, 10.0, "s")(
-        "Processor time of a callback above which the node stops. Time that it waits for the "
-        "middleware or for other processes does not count."
-    )
-    check_controller: bool = option(True)(
+    check_controller: bool = parameter(
+        True,
         "Where there is a controller manager, enable only if the controller behind command_topic "
-        "is active and takes efforts of the same joints in the same order."
+        "is active and takes efforts of the same joints in the same order.",
     )
-    position_controller: str = option("", read_only=True)(
+    position_controller: str = parameter(
+        "",
         "Name of a controller that holds the arm. ~/enable then switches from it to "
-        "effort_controller, and back. Empty: no controller is switched."
+        "effort_controller, and back. Empty: no controller is switched.",
+        read_only=True,
     )
-    adds_to_position_control: bool = option(False, read_only=True)(
+    adds_to_position_control: bool = parameter(
+        False,
         "Add gravity torques to a position loop that goes on holding the arm: position_controller, "
         "which must be active, or if that is empty the loop of the drives, which is not checked. "
         "No controller is switched; nothing is damped; torques ramp in within ramp_time or "
         "ramp_in_time, whichever is longer.",
-        constraints="Only without damping, friction_scale, springs, settling and "
+        read_only=True,
+        constraints="Only without damping, friction_scale, springs and "
         "tracking_tolerance, and with start_from zero.",
     )
     resets_position_command: bool = resets_position_command("is refused")
-    release_timeout: float = number(5.0, 0.0, 60.0, "s", at_rest_only=True)(
+    release_timeout: float = parameter(
+        5.0,
         "Time after a release in which gravity torques hold the arm, while states are valid and "
-        "position_controller cannot be activated. Then they ramp out."
+        "position_controller cannot be activated. Then they ramp out.",
+        unit="s",
+        low=0.0,
+        high=60.0,
+        at_rest_only=True,
     )
 
     def __post_init__(self) -> None:
@@ -162,19 +173,26 @@ class CommandWatchdogSettings(ControllerSettings):
     Raises ArgumentError for invalid values.
     """
 
-    command_timeout: float = number(1.0, 0.1, 60.0, "s")(
+    command_timeout: float = parameter(
+        1.0,
         "Silence after a command that is not zero, after which the controller is deactivated. It "
-        "must exceed the stale_timeout of gravity_compensation_node by 0.4 s or more."
+        "must exceed the stale_timeout of gravity_compensation_node by 0.4 s or more.",
+        unit="s",
+        low=0.1,
+        high=60.0,
     )
-    position_controller: str = option("", read_only=True)(
+    position_controller: str = parameter(
+        "",
         "Controller that is activated in the same call, to hold the arm. Empty: none, and the arm "
-        "falls unless it has brakes."
+        "falls unless it has brakes.",
+        read_only=True,
     )
     resets_position_command: bool = resets_position_command("is not activated")
-    brakes: bool = option(False)(
+    brakes: bool = parameter(
+        False,
         "Whether the hardware brakes when the controller is deactivated. Then that is done at "
         "once where no position controller takes over. false: zeros are commanded before, since "
-        "some hardware applies the last torque further."
+        "some hardware applies the last torque further.",
     )
 
     def __post_init__(self) -> None:
@@ -191,8 +209,11 @@ class CommandWatchdogSettings(ControllerSettings):
             )
 
 
-COMMAND_TOPIC = topic("<command_topic>", "std_msgs/msg/Float64MultiArray", LATEST)(
-    "Torques in N m or N, in the order of joints."
+COMMAND_TOPIC = Topic(
+    "<command_topic>",
+    "std_msgs/msg/Float64MultiArray",
+    "Torques in N m or N, in the order of joints.",
+    LATEST,
 )
 
 GRAVITY_COMPENSATION_NODE = Interface(
@@ -204,35 +225,54 @@ GRAVITY_COMPENSATION_NODE = Interface(
         JOINT_STATES,
         PAYLOAD,
         GRAVITY,
-        topic("imu", "sensor_msgs/msg/Imu", SENSOR_DATA, "use_imu")(
-            "linear_acceleration of a base that is tilted or moves."
+        Topic(
+            "imu",
+            "sensor_msgs/msg/Imu",
+            "linear_acceleration of a base that is tilted or moves.",
+            SENSOR_DATA,
+            condition="use_imu",
         ),
     ),
     published=(
         COMMAND_TOPIC,
-        topic("~/commanded_torques", "sensor_msgs/msg/JointState")(
+        Topic(
+            "~/commanded_torques",
+            "sensor_msgs/msg/JointState",
             "The commanded torques in N m or N by name, with the stamp of the joint states; begins "
-            "up to 0.1 s after the first subscription."
+            "up to 0.1 s after the first subscription.",
         ),
-        topic("~/enabled", "std_msgs/msg/Bool", LATCHED)(
+        Topic(
+            "~/enabled",
+            "std_msgs/msg/Bool",
             "Whether torques follow the robot: from the start of the ramp in to that of the ramp "
-            "out, or to a fault."
+            "out, or to a fault.",
+            LATCHED,
         ),
-        topic("~/collision", "sensor_msgs/msg/JointState", condition="collision_file")(
+        Topic(
+            "~/collision",
+            "sensor_msgs/msg/JointState",
             "External torques in N m or N at a collision, with the stamp of the joint states; that "
-            "of the joint which detects it comes first."
+            "of the joint which detects it comes first.",
+            condition="collision_file",
         ),
-        topic("~/contact_wrench", "geometry_msgs/msg/WrenchStamped", condition="collision_file")(
-            "Estimated wrench on the tool in N and N m at a collision, with the same stamp."
+        Topic(
+            "~/contact_wrench",
+            "geometry_msgs/msg/WrenchStamped",
+            "Estimated wrench on the tool in N and N m at a collision, with the same stamp.",
+            condition="collision_file",
         ),
         DIAGNOSTICS,
     ),
     services=(
-        service("~/enable", "std_srvs/srv/SetBool")(
-            "true: ramp in, or refuse with all reasons in message. false: ramp out."
+        Service(
+            "~/enable",
+            "std_srvs/srv/SetBool",
+            "true: ramp in, or refuse with all reasons in message. false: ramp out.",
         ),
-        service("~/clear", "std_srvs/srv/Trigger")(
-            "Forget the fault that stopped the torques. Until then ~/enable refuses."
+        Service(
+            "~/clear",
+            "std_srvs/srv/Trigger",
+            "Forget the fault that stopped the torques. Until then ~/enable refuses.",
         ),
     ),
     lifecycle=True,

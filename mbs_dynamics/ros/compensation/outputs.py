@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,6 @@ from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.compiler import call_mechanism
 from mbs_dynamics.control.collision import Collision
-from mbs_dynamics.control.policy import GuardState, Limited
 from mbs_dynamics.errors import quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
@@ -28,9 +26,6 @@ from mbs_dynamics.ros.performance import Report
 FLUSH_TIMEOUT = Duration(seconds=4.0)
 """Longest wait until the controller has received the last command. Fast DDS sends what was lost
 again within 3 s."""
-
-
-HOLDS = "the controller holds the last torques until disabled or enabled"
 
 
 def full_name(end: TopicEndpointInfo) -> str:
@@ -64,8 +59,6 @@ class CommandOutputs:
         self.topic: str = node.resolve_topic_name(topic)
         """The full name of the command topic."""
         self._command = Float64MultiArray()
-        self.factors: Sequence[float] = ()
-        """Values that are published for 1 N m or N, by joint; empty: 1."""
         self._effort = messages.JointMessage(joints, "effort")
         self._commands: Publisher | None = None
         self._torques: Publisher | None = None
@@ -96,21 +89,27 @@ class CommandOutputs:
         self._collisions = []
 
     def send(
-        self, command: Sequence[float] | None, limited: Limited, stamp: Time | None = None
+        self,
+        command: Sequence[float] | None,
+        *,
+        at_limit: bool = False,
+        behind: bool = False,
+        stamp: Time | None = None,
     ) -> None:
-        """Publish a command (n,) in N m or N; None: nothing. ``stamp`` is that of its cause."""
+        """Publish a command (n,) in N m or N; None: nothing. ``stamp`` is that of its cause.
+
+        ``at_limit``: it is at an effort limit; ``behind``: it is limited in rate.
+        """
         if command is None or self._commands is None or self._torques is None:
             return
-        raw = map(mul, command, self.factors) if self.factors else command
-        self._command.data = array("d", raw)
+        self._command.data = array("d", command)
         self._commands.publish(self._command)
         if self._by_name:
             when = stamp or self._node.stamp_now()
             self._torques.publish(self._effort.fill(when, np.array(command)))
         self._counts[0] += 1
-        if limited.effort or limited.rate:
-            self._counts[1] += bool(limited.effort)
-            self._counts[2] += bool(limited.rate)
+        self._counts[1] += at_limit
+        self._counts[2] += behind
 
     def look(self) -> None:
         """Notice who subscribes to the torques by name: to ask for each command takes too long."""
@@ -175,13 +174,13 @@ def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> Diagn
         values = {
             "model": arm.model.name,
             "joints": ", ".join(core.settings.joints),
-            "algorithm": arm.law.algorithm,
+            "algorithm": core.settings.algorithm,
             **core.cost(),
-            "backend": arm.backend,
-            "kernels called through": call_mechanism(arm.backend),
-            "effort limits": ", ".join(f"{most:.6g}" for most in arm.efforts),
-            "speed not watched": ", ".join(arm.speeds.unlimited) or "none",
-            **messages.environment_values(arm.law.gravity.goal, core.loads),
+            "backend": core.backend,
+            "kernels called through": call_mechanism(core.backend),
+            "effort limits": ", ".join(f"{most:.6g}" for most in arm.effort_limits),
+            "speed not watched": ", ".join(arm.without_speed_limit) or "none",
+            **messages.environment_values(arm.gravity, core.loads),
         }
     if core.pending is not None:
         warning = "a new robot_description waits until no torque is commanded or held"
@@ -202,12 +201,13 @@ def input_status(
     }
     if lifecycle != "active":
         return messages.status("input", f"not active: {lifecycle}", values)
-    problem, unused = "" if core.arm is None else core.arm.input_problem(now), ""
+    problem, unused = core.input_problem(now), ""
     if report.rejected:
         unused = f"{report.rejected} joint_states not used: {report.last_rejection}"
-    if core.arm is not None and core.arm.inactive:
-        values["inactive checks"] = core.arm.inactive
-        unused = "; ".join(filter(None, (core.arm.inactive, unused)))
+    inactive = "" if core.arm is None else "; ".join(core.arm.inactive_checks())
+    if inactive:
+        values["inactive checks"] = inactive
+        unused = "; ".join(filter(None, (inactive, unused)))
     rate = f"{report.rate:.1f} Hz"
     return messages.status("input", rate, values, warning=unused, error=problem)
 
@@ -225,10 +225,11 @@ def command_status(
     ``problems`` prevent enabling, ``trouble`` is that with the controllers; ``alone``: it leaves
     the torques as all that holds the arm.
     """
-    policy, state, fault = core.policy, core.policy.state.value, core.policy.fault
+    state, fault = core.state, core.fault
+    holding = not core.at_rest and not core.engaged and not core.stopping
     values: dict[str, object] = {
         "state": state,
-        **({"law": core.arm.following.name} if core.arm is not None else {}),
+        **({"law": core.law} if core.arm is not None else {}),
         "fault": fault.kind if fault else "none",
         "fault reason": fault.reason if fault else "none",
         "would be refused because": "; ".join(problems) or "nothing",
@@ -240,16 +241,14 @@ def command_status(
         "of these at an effort limit": traffic.limited_effort,
         "of these at the rate limit": traffic.limited_rate,
     }
-    for joint, torque in zip(core.settings.joints, policy.latest, strict=False):
+    for joint, torque in zip(core.settings.joints, core.latest, strict=True):
         values[f"last command: {joint}"] = f"{torque:.4f}"
     warning = error = ""
-    if policy.state is GuardState.FAULT and fault is not None:
+    if fault is not None:
         error = f"stopped by a fault, until ~/clear: {fault.reason}"
-        if policy.holding:
-            error += f"; {HOLDS}"
-    elif policy.state is GuardState.DISABLED and policy.holding:
-        error = f"disabled, but {HOLDS}"
-    elif policy.state is GuardState.DISABLED:
+        if holding:
+            error += "; the controller holds the last torques until disabled or cleared"
+    elif state == "disabled":
         warning = f"disabled; cannot be enabled: {problems[0]}" if problems else ""
     elif trouble:
         warning = f"{state}; {trouble}"
@@ -257,7 +256,7 @@ def command_status(
     elif traffic.subscribers == 0:
         warning = f"{state}, but {traffic.topic} has no subscriber"
     elif traffic.limited_effort:
-        joints = ", ".join(core.settings.joints[k] for k in policy.limited.effort)
+        joints = ", ".join(core.at_limit)
         warning = f"{state}, at the effort limit of {joints or 'some joint, not just now'}"
     elif traffic.limited_rate:
         warning = f"{state}, at the rate limit"

@@ -22,10 +22,10 @@ from mbs_dynamics.ros.interface import (
     SENSOR_DATA,
     Interface,
     SensedSettings,
-    service,
-    topic,
+    Service,
+    Topic,
 )
-from mbs_dynamics.settings import names_setting, number, option
+from mbs_dynamics.settings import parameter
 
 CHOICES = (*REPRESENTATIONS, "auto")
 """Valid values of ``representation``."""
@@ -48,7 +48,7 @@ else:
             (
                 one.asked_by,
                 bool,
-                option(one.default)(f"Publish ~/{one.topic}. {one.about}".rstrip()),
+                parameter(one.default, f"Publish ~/{one.topic}. {one.about}".rstrip()),
             )
             for one in OUTPUTS
             if not one.parameter
@@ -62,7 +62,8 @@ else:
 class DynamicsSettings(Switches):
     """Values of the parameters of dynamics_node. Raises ArgumentError for invalid values."""
 
-    representation: str = option("hybrid")(
+    representation: str = parameter(
+        "hybrid",
         "Representation of the published twists and Jacobians. Torques do not depend on it.",
         constraints=f"One of {', '.join(CHOICES)}; auto publishes body_fixed; mixed needs "
         "publish_twists false.",
@@ -70,66 +71,98 @@ class DynamicsSettings(Switches):
     algorithm: str = algorithm_setting(
         "torques, mass matrix, energy and the momentum of the observer"
     )
-    bodies: tuple[str, ...] = names_setting("link", which="moving links")(
+    bodies: tuple[str, ...] = parameter(
+        (),
         "Links whose twists and Jacobians are published. Empty: the tool or hand of each "
-        "branch, by its name, or else the last moving link; that of the longest branch first."
+        "branch, by its name, or else the last moving link; that of the longest branch first.",
+        once="link",
+        constraints="Names of moving links, each at most once.",
     )
-    floating_base: bool = option(False, read_only=True)(
+    floating_base: bool = parameter(
+        False,
         "Move the root link by a free joint. Its pose and twist come on odom, or orientation and "
         "angular rate on imu.",
+        read_only=True,
         constraints="Not with external torques, tool wrench, desired torques, markers and payload "
         "estimation.",
     )
-    odom_frame: str = option("odom", read_only=True)(
+    odom_frame: str = parameter(
+        "odom",
         "Frame in which odometry states the pose of a floating base. Hybrid twists and gravity are "
-        "resolved in its axes."
+        "resolved in its axes.",
+        read_only=True,
     )
-    publish_desired_torques: bool = option(False)(
+    publish_desired_torques: bool = parameter(
+        False,
         "Answer each point on ~/desired with its inverse dynamics on ~/desired_torques, and each "
-        "trajectory on ~/desired_trajectory likewise."
+        "trajectory on ~/desired_trajectory likewise.",
     )
-    publish_markers: bool = option(False)(
+    publish_markers: bool = parameter(
+        False,
         "Publish ~/markers for RViz: inertias, centre of mass, gravity torques as discs, the screw "
-        "axis of the tool's twist, and the tool wrench."
+        "axis of the tool's twist, and the tool wrench.",
     )
-    estimate_payload: bool = option(False)(
+    estimate_payload: bool = parameter(
+        False,
         "Offer services that estimate the load on tool_body from efforts in still poses, and "
-        "publish it on ~/payload_estimate. It is not applied."
+        "publish it on ~/payload_estimate. It is not applied.",
     )
-    joint_wrenches: tuple[str, ...] = names_setting("joint")(
+    joint_wrenches: tuple[str, ...] = parameter(
+        (),
         "Joints whose transmitted wrench is published on ~/joint_wrench/<joint>, fixed joints such "
-        "as that of a force-torque sensor included. Empty: none."
+        "as that of a force-torque sensor included. Empty: none.",
+        once="joint",
     )
-    observer_gain: float = number(20.0, 0.1, 1000.0, "1/s")(
+    observer_gain: float = parameter(
+        20.0,
         "Gain of the momentum observer: external torques pass a low-pass filter of this corner "
-        "frequency in rad/s."
+        "frequency in rad/s.",
+        unit="1/s",
+        low=0.1,
+        high=1000.0,
     )
-    joint_friction: bool = option(True)(
+    joint_friction: bool = parameter(
+        True,
         "Subtract the damping and friction of the robot_description from the efforts before "
-        "external torques are computed from them."
+        "external torques are computed from them.",
     )
-    friction_speed: float = number(0.05, 1e-4, 10.0, "rad/s or m/s")(
-        "Speed at which Coulomb friction reaches three quarters of its value; it is smooth at zero."
+    friction_speed: float = parameter(
+        0.05,
+        "Speed at which Coulomb friction reaches 76 % of its value; it is smooth at zero.",
+        unit="rad/s or m/s",
+        low=1e-4,
+        high=10.0,
     )
-    tool_body: str = option("")(
+    tool_body: str = parameter(
+        "",
         "Link on which the tool wrench acts, in its origin. Empty: the first of bodies.",
         constraints="Name of a moving link.",
     )
-    wrench_damping: float = number(0.05, 0.0, 10.0)(
+    wrench_damping: float = parameter(
+        0.05,
         "Smaller singular values of the Jacobian (lengths in m) are damped in ~/tool_wrench, so "
-        "that it stays finite where the arm is singular."
+        "that it stays finite where the arm is singular.",
+        low=0.0,
+        high=10.0,
     )
-    controller_state: str = option("")(
+    controller_state: str = parameter(
+        "",
         "Topic of the controller_state of a joint_trajectory_controller, whose reference is "
-        "answered like points on ~/desired. Empty: none. Needs control_msgs."
+        "answered like points on ~/desired. Empty: none. Needs control_msgs.",
     )
-    desired_joints: tuple[str, ...] = names_setting("joint")(
+    desired_joints: tuple[str, ...] = parameter(
+        (),
         "Joints of the points on ~/desired, in their order. The others are assumed to be at "
-        "rest at their measured positions. Empty: all, in the order of the model."
+        "rest at their measured positions. Empty: all, in the order of the model.",
+        once="joint",
     )
-    max_rate: float = number(0.0, 0.0, 10000.0, "Hz")(
+    max_rate: float = parameter(
+        0.0,
         "Largest rate of publishing; joint_states in between are skipped. 0: every message is "
-        "answered."
+        "answered.",
+        unit="Hz",
+        low=0.0,
+        high=10000.0,
     )
 
     def __post_init__(self) -> None:
@@ -199,57 +232,95 @@ DYNAMICS_NODE = Interface(
         JOINT_STATES,
         GRAVITY,
         PAYLOAD,
-        topic("odom", "nav_msgs/msg/Odometry", SENSOR_DATA, "floating_base")(
-            "Pose of the root link in odom_frame, and its twist in the root link."
+        Topic(
+            "odom",
+            "nav_msgs/msg/Odometry",
+            "Pose of the root link in odom_frame, and its twist in the root link.",
+            SENSOR_DATA,
+            condition="floating_base",
         ),
-        topic("imu", "sensor_msgs/msg/Imu", SENSOR_DATA, "floating_base")(
-            "Orientation and angular rate of a link fixed to the base, used without odometry."
+        Topic(
+            "imu",
+            "sensor_msgs/msg/Imu",
+            "Orientation and angular rate of a link fixed to the base, used without odometry.",
+            SENSOR_DATA,
+            condition="floating_base",
         ),
-        topic("~/desired", "trajectory_msgs/msg/JointTrajectoryPoint", condition=DESIRED)(
-            "Point of a trajectory, for the joints desired_joints."
+        Topic(
+            "~/desired",
+            "trajectory_msgs/msg/JointTrajectoryPoint",
+            "Point of a trajectory, for the joints desired_joints.",
+            condition=DESIRED,
         ),
-        topic("~/desired_trajectory", TRAJECTORY, condition=DESIRED, largest=2**20)(
-            "Trajectory with the names of its joints."
+        Topic(
+            "~/desired_trajectory",
+            TRAJECTORY,
+            "Trajectory with the names of its joints.",
+            condition=DESIRED,
+            largest=2**20,
         ),
-        topic(
+        Topic(
             "<controller_state>",
             "control_msgs/msg/JointTrajectoryControllerState",
+            "Reference of a joint_trajectory_controller.",
             SENSOR_DATA,
-            "publish_desired_torques, with controller_state",
-        )("Reference of a joint_trajectory_controller."),
+            condition="publish_desired_torques, with controller_state",
+        ),
     ),
     published=(
         *(
-            topic(f"~/{one.topic}", one.type, condition=one.asked_by)(one.description)
+            Topic(f"~/{one.topic}", one.type, one.description, condition=one.asked_by)
             for one in OUTPUTS
         ),
-        topic("~/markers", "visualization_msgs/msg/MarkerArray", condition="publish_markers")(
-            f"Markers for RViz, at most {DISPLAY_RATE:.0f} messages per second."
+        Topic(
+            "~/markers",
+            "visualization_msgs/msg/MarkerArray",
+            f"Markers for RViz, at most {DISPLAY_RATE:.0f} messages per second.",
+            condition="publish_markers",
         ),
         *(
-            topic(f"~/{one.topic}{THROTTLE}", one.type, condition=one.asked_by)(
-                f"~/{one.topic}, at most {DISPLAY_RATE:.0f} messages per second, for displays."
+            Topic(
+                f"~/{one.topic}{THROTTLE}",
+                one.type,
+                f"~/{one.topic}, at most {DISPLAY_RATE:.0f} messages per second, for displays.",
+                condition=one.asked_by,
             )
             for one in OUTPUTS
             if one.displayed
         ),
-        topic("~/payload_estimate", "geometry_msgs/msg/InertiaStamped", LATEST, ESTIMATE)(
-            "Load that the still poses show, in the form that ~/payload takes."
+        Topic(
+            "~/payload_estimate",
+            "geometry_msgs/msg/InertiaStamped",
+            "Load that the still poses show, in the form that ~/payload takes.",
+            LATEST,
+            condition=ESTIMATE,
         ),
-        topic("~/desired_torques", EFFORTS, condition=DESIRED)(
-            "Torques in N m or N of the point on ~/desired, by inverse dynamics."
+        Topic(
+            "~/desired_torques",
+            EFFORTS,
+            "Torques in N m or N of the point on ~/desired, by inverse dynamics.",
+            condition=DESIRED,
         ),
-        topic("~/desired_trajectory_torques", TRAJECTORY, condition=DESIRED)(
-            "The trajectory on ~/desired_trajectory, with the effort of each point."
+        Topic(
+            "~/desired_trajectory_torques",
+            TRAJECTORY,
+            "The trajectory on ~/desired_trajectory, with the effort of each point.",
+            condition=DESIRED,
         ),
         DIAGNOSTICS,
     ),
     services=(
-        service("~/payload_estimate/take", "std_srvs/srv/Trigger", ESTIMATE)(
-            "Take the present pose, in which the arm stands still, and publish the estimate."
+        Service(
+            "~/payload_estimate/take",
+            "std_srvs/srv/Trigger",
+            "Take the present pose, in which the arm stands still, and publish the estimate.",
+            condition=ESTIMATE,
         ),
-        service("~/payload_estimate/restart", "std_srvs/srv/Trigger", ESTIMATE)(
-            "Discard all poses."
+        Service(
+            "~/payload_estimate/restart",
+            "std_srvs/srv/Trigger",
+            "Discard all poses.",
+            condition=ESTIMATE,
         ),
     ),
     lifecycle=True,

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,123 +21,181 @@ from mbs_dynamics.ros.interface import (
     RELIABLE,
     Interface,
     RobotSettings,
-    service,
-    topic,
+    Service,
+    Topic,
 )
-from mbs_dynamics.settings import names_setting, number, option
+from mbs_dynamics.settings import parameter
 
 NOT_NEGATIVE = ("joint_damping", "joint_friction", "joint_armature", "stribeck", "load_friction")
 
 
-def of_joints(unit: str = "", *, signed: bool = False, **declared: Any) -> Callable[..., Any]:
-    """Return the function that declares numbers of joints, empty by default, as `option` does."""
-    one_or_each = "No number, one for all joints, or one for each in the order of the model."
-    constraints = one_or_each + ("" if signed else " None is negative.")
-    return option((), unit, type="double_array", constraints=constraints, **declared)
+def joint_numbers(
+    description: str, *, unit: str = "", signed: bool = False, read_only: bool = False
+) -> Any:
+    """Return the field of a setting that is empty, one number for all joints, or one for each."""
+    return parameter(
+        (),
+        description,
+        unit=unit,
+        type="double_array",
+        constraints="No number, one for all joints, or one for each in the order of the model."
+        + ("" if signed else " None is negative."),
+        read_only=read_only,
+    )
 
 
 @dataclass(frozen=True)
 class SimulatorSettings(RobotSettings):
     """Values of the parameters of simulator_node. Raises ArgumentError for invalid values."""
 
-    robot_description: str = option("", read_only=True)(
-        "Text of a URDF. Empty: robot_description_file is used."
+    robot_description: str = parameter(
+        "", "Text of a URDF. Empty: robot_description_file is used.", read_only=True
     )
-    robot_description_file: str = option("", read_only=True)(
-        "Path of a URDF or .xacro file. Empty: robot_description is used."
+    robot_description_file: str = parameter(
+        "", "Path of a URDF or .xacro file. Empty: robot_description is used.", read_only=True
     )
-    joints: tuple[str, ...] = names_setting("joint", read_only=True)(
-        "Order of the efforts on command_topic. Empty: all joints, in the order of the model."
+    joints: tuple[str, ...] = parameter(
+        (),
+        "Order of the efforts on command_topic. Empty: all joints, in the order of the model.",
+        once="joint",
+        read_only=True,
     )
-    command_topic: str = option("/forward_effort_controller/commands", read_only=True)(
-        "Topic of efforts in the order of joints, as forward_command_controller takes them."
+    command_topic: str = parameter(
+        "/forward_effort_controller/commands",
+        "Topic of efforts in the order of joints, as forward_command_controller takes them.",
+        read_only=True,
     )
-    rate: float = number(500.0, 1.0, 10000.0, "Hz", read_only=True)(
-        "Joint states per second of simulated time."
+    rate: float = parameter(
+        500.0,
+        "Joint states per second of simulated time.",
+        unit="Hz",
+        low=1.0,
+        high=10000.0,
+        read_only=True,
     )
-    step: float = number(0.001, 1e-5, 0.1, "s", read_only=True)(
+    step: float = parameter(
+        0.001,
         "Largest step of the integrator; the time between two joint states is divided into equal "
-        "steps no longer than this."
+        "steps no longer than this.",
+        unit="s",
+        low=1e-5,
+        high=0.1,
+        read_only=True,
     )
-    integrator: str = option("semi_implicit_euler", choices=STEPS, read_only=True)(
-        "Integration scheme of a step."
+    integrator: str = parameter(
+        "semi_implicit_euler", "Integration scheme of a step.", choices=tuple(STEPS), read_only=True
     )
     algorithm: str = algorithm_setting("accelerations")
-    realtime_factor: float = number(1.0, 0.01, 100.0)("Simulated seconds per second of real time.")
-    gravity: tuple[float, float, float] = option((0.0, 0.0, -9.81), "m/s^2")(
+    realtime_factor: float = parameter(
+        1.0, "Simulated seconds per second of real time.", low=0.01, high=100.0
+    )
+    gravity: tuple[float, float, float] = parameter(
+        (0.0, 0.0, -9.81),
         "Free-fall acceleration in the axes of the URDF's root link.",
+        unit="m/s^2",
         constraints="Three finite numbers, a length of at most 100.",
     )
-    joint_damping: tuple[float, ...] = of_joints("N m s/rad or N s/m")(
+    joint_damping: tuple[float, ...] = joint_numbers(
         "Viscous damping. Empty: that of the description, or that of geared drives, see "
-        "drive_damping."
+        "drive_damping.",
+        unit="N m s/rad or N s/m",
     )
-    joint_friction: tuple[float, ...] = of_joints("N m or N")(
-        "Coulomb friction. Empty: that of the description."
+    joint_friction: tuple[float, ...] = joint_numbers(
+        "Coulomb friction. Empty: that of the description.", unit="N m or N"
     )
-    joint_armature: tuple[float, ...] = of_joints("kg m^2 or kg", read_only=True)(
-        "Rotor inertia of each motor times its gear ratio squared. Empty: 0."
+    joint_armature: tuple[float, ...] = joint_numbers(
+        "Rotor inertia of each motor times its gear ratio squared. Empty: 0.",
+        unit="kg m^2 or kg",
+        read_only=True,
     )
-    drive_damping: float = number(0.2, 0.0, 10.0, read_only=True)(
+    drive_damping: float = parameter(
+        0.2,
         "Share of its effort limit that a joint's damping exerts at its velocity limit, as in a "
-        "geared drive, where the description states less damping. 0: that of the description."
+        "geared drive, where the description states less damping. 0: that of the description.",
+        low=0.0,
+        high=10.0,
+        read_only=True,
     )
-    stribeck: tuple[float, ...] = of_joints()(
+    stribeck: tuple[float, ...] = joint_numbers(
         "Share by which static friction exceeds Coulomb friction. Empty: 0."
     )
-    stribeck_speed: float = number(0.05, 1e-4, 10.0, "rad/s or m/s")(
-        "Speed at which half of this share is left."
+    stribeck_speed: float = parameter(
+        0.05, "Speed at which half of this share is left.", unit="rad/s or m/s", low=1e-4, high=10.0
     )
-    load_friction: tuple[float, ...] = of_joints()(
+    load_friction: tuple[float, ...] = joint_numbers(
         "Friction over the torque of gravity and disturbances, which adds to Coulomb friction. "
         "Empty: 0."
     )
-    joint_stops: bool = option(True, read_only=True)(
-        "Simulate stiff stops at the position limits of the description."
+    joint_stops: bool = parameter(
+        True, "Simulate stiff stops at the position limits of the description.", read_only=True
     )
-    stop_time: float = number(0.01, 1e-3, 1.0, "s", read_only=True)(
-        "Time constant of the joint stops."
+    stop_time: float = parameter(
+        0.01, "Time constant of the joint stops.", unit="s", low=1e-3, high=1.0, read_only=True
     )
-    contact_planes: tuple[float, ...] = option((), "m", type="double_array", read_only=True)(
+    contact_planes: tuple[float, ...] = parameter(
+        (),
         "Planes to touch, as a table or a wall: normal and offset of each, in the axes of the "
         "root link. Solid is where normal . position < offset. Empty: none.",
+        unit="m",
+        type="double_array",
+        read_only=True,
         constraints="Four finite numbers for each plane; no normal is zero.",
     )
-    contact_stiffness: float = number(1e4, 1.0, 1e7, "N/m", read_only=True)(
-        "Stiffness of the planes."
+    contact_stiffness: float = parameter(
+        1e4, "Stiffness of the planes.", unit="N/m", low=1.0, high=1e7, read_only=True
     )
-    contact_damping: float = number(100.0, 0.0, 1e5, "N s/m", read_only=True)(
-        "Damping of the planes."
+    contact_damping: float = parameter(
+        100.0, "Damping of the planes.", unit="N s/m", low=0.0, high=1e5, read_only=True
     )
-    contact_links: tuple[str, ...] = names_setting("link", read_only=True)(
-        "Links whose origins touch the planes. Empty: the tool or hand of each branch."
+    contact_links: tuple[str, ...] = parameter(
+        (),
+        "Links whose origins touch the planes. Empty: the tool or hand of each branch.",
+        once="link",
+        read_only=True,
     )
-    limit_efforts: bool = option(True, read_only=True)(
-        "Limit the efforts of motors to the effort limits of the description."
+    limit_efforts: bool = parameter(
+        True, "Limit the efforts of motors to the effort limits of the description.", read_only=True
     )
-    initial_positions: tuple[float, ...] = of_joints("rad or m", signed=True, read_only=True)(
+    initial_positions: tuple[float, ...] = joint_numbers(
         "Positions at the start and after ~/reset. Empty: bent, half a radian from the middle of "
-        "each range, at most a quarter of the range."
+        "each range, at most a quarter of the range.",
+        unit="rad or m",
+        signed=True,
+        read_only=True,
     )
-    initial_velocities: tuple[float, ...] = of_joints("rad/s or m/s", signed=True, read_only=True)(
-        "Velocities at the start and after ~/reset. Empty: zero."
+    initial_velocities: tuple[float, ...] = joint_numbers(
+        "Velocities at the start and after ~/reset. Empty: zero.",
+        unit="rad/s or m/s",
+        signed=True,
+        read_only=True,
     )
-    brakes: bool = option(True)(
+    brakes: bool = parameter(
+        True,
         "Brakes hold the robot at the start and after ~/reset, unless it has initial_velocities, "
-        "until the commands carry it or ~/brakes releases it."
+        "until the commands carry it or ~/brakes releases it.",
     )
-    command_timeout: float = number(0.0, 0.0, 3600.0, "s")(
+    command_timeout: float = parameter(
+        0.0,
         "Simulated time without a valid command after which all efforts are zero. 0: the last "
-        "command holds indefinitely, as that of a forward_command_controller does."
+        "command holds indefinitely, as that of a forward_command_controller does.",
+        unit="s",
+        low=0.0,
+        high=3600.0,
     )
-    disturbance_duration: float = number(0.2, 1e-3, 3600.0, "s")(
-        "Simulated time for which a wrench on ~/disturbance acts, unless another replaces it."
+    disturbance_duration: float = parameter(
+        0.2,
+        "Simulated time for which a wrench on ~/disturbance acts, unless another replaces it.",
+        unit="s",
+        low=1e-3,
+        high=3600.0,
     )
-    publish_clock: bool = option(False, read_only=True)(
-        "Publish simulated time on /clock, from zero, and stamp joint states with it."
+    publish_clock: bool = parameter(
+        False,
+        "Publish simulated time on /clock, from zero, and stamp joint states with it.",
+        read_only=True,
     )
-    publish_description: bool = option(True, read_only=True)(
-        "Publish the URDF on robot_description, latched."
+    publish_description: bool = parameter(
+        True, "Publish the URDF on robot_description, latched.", read_only=True
     )
 
     def __post_init__(self) -> None:
@@ -166,14 +223,20 @@ SIMULATOR_NODE = Interface(
     "Simulates a robot: a URDF under forward dynamics in real time.",
     SimulatorSettings,
     subscribed=(
-        topic("<command_topic>", "std_msgs/msg/Float64MultiArray")(
-            "Efforts in N m or N, in the order of joints."
+        Topic(
+            "<command_topic>",
+            "std_msgs/msg/Float64MultiArray",
+            "Efforts in N m or N, in the order of joints.",
         ),
-        topic("~/effort_commands", "sensor_msgs/msg/JointState")(
-            "Efforts in N m or N by name. Joints that are not named keep theirs."
+        Topic(
+            "~/effort_commands",
+            "sensor_msgs/msg/JointState",
+            "Efforts in N m or N by name. Joints that are not named keep theirs.",
         ),
-        topic("~/disturbance", "geometry_msgs/msg/WrenchStamped")(
-            "Wrench in N and N m on the link header.frame_id, in its origin and axes."
+        Topic(
+            "~/disturbance",
+            "geometry_msgs/msg/WrenchStamped",
+            "Wrench in N and N m on the link header.frame_id, in its origin and axes.",
         ),
         PAYLOAD,
     ),
@@ -182,22 +245,39 @@ SIMULATOR_NODE = Interface(
             description="Positions, velocities and efforts, in the order of the model.",
             quality=RELIABLE,
         ),
-        topic("robot_description", "std_msgs/msg/String", LATCHED, "publish_description")(
-            "The given URDF."
+        Topic(
+            "robot_description",
+            "std_msgs/msg/String",
+            "The given URDF.",
+            LATCHED,
+            condition="publish_description",
         ),
-        topic("~/contact", "geometry_msgs/msg/WrenchStamped", condition="contact_planes")(
+        Topic(
+            "~/contact",
+            "geometry_msgs/msg/WrenchStamped",
             "Wrench of the planes in N and N m on the link header.frame_id, in its origin and "
-            "axes, while it touches one; then zero, once."
+            "axes, while it touches one; then zero, once.",
+            condition="contact_planes",
         ),
-        topic("/clock", "rosgraph_msgs/msg/Clock", LATEST, "publish_clock")("Simulated time."),
+        Topic(
+            "/clock",
+            "rosgraph_msgs/msg/Clock",
+            "Simulated time.",
+            LATEST,
+            condition="publish_clock",
+        ),
         DIAGNOSTICS,
     ),
     services=(
-        service("~/reset", "std_srvs/srv/Trigger")(
-            "Return to the initial state, brakes included, without efforts and disturbances."
+        Service(
+            "~/reset",
+            "std_srvs/srv/Trigger",
+            "Return to the initial state, brakes included, without efforts and disturbances.",
         ),
-        service("~/brakes", "std_srvs/srv/SetBool")(
-            "true: brakes hold the robot where it is. false: they release it."
+        Service(
+            "~/brakes",
+            "std_srvs/srv/SetBool",
+            "true: brakes hold the robot where it is. false: they release it.",
         ),
     ),
 )

@@ -16,43 +16,67 @@ from mbs_dynamics.ros.interface import (
     SENSOR_DATA,
     Interface,
     RobotSettings,
-    service,
-    topic,
+    Service,
+    Topic,
 )
-from mbs_dynamics.settings import check_once, names_setting, number, option
+from mbs_dynamics.settings import check_once, parameter
 
 
 @dataclass(frozen=True)
 class TeachingSettings(RobotSettings):
     """Values of the parameters of teaching_node. Raises ArgumentError for invalid values."""
 
-    file: str = option("taught.npz")(
-        "Recording that ~/record writes and ~/play reads: .npz or .csv. ~/play reads bags, too."
+    file: str = parameter(
+        "taught.npz",
+        "Recording that ~/record writes and ~/play reads: .npz or .csv. ~/play reads bags, too.",
     )
-    joints: tuple[str, ...] = names_setting("joint", read_only=True)(
-        "Joints to record and play. Empty: all joints of the model."
+    joints: tuple[str, ...] = parameter(
+        (),
+        "Joints to record and play. Empty: all joints of the model.",
+        once="joint",
+        read_only=True,
     )
-    speed: float = number(1.0, 0.0, 100.0)(
-        "Times the taught speed. 0: the fastest timing within the limits."
+    speed: float = parameter(
+        1.0, "Times the taught speed. 0: the fastest timing within the limits.", low=0.0, high=100.0
     )
-    tolerance: float = number(0.002, 1e-5, 0.1, "rad or m")(
-        "Largest distance of the recorded positions from the smooth motion."
+    tolerance: float = parameter(
+        0.002,
+        "Largest distance of the recorded positions from the smooth motion.",
+        unit="rad or m",
+        low=1e-5,
+        high=0.1,
     )
-    velocity: float = number(0.8, 0.01, 1.0)("Share of the velocity limits of the URDF.")
-    acceleration: float = number(20.0, 0.01, 1000.0, "rad/s^2 or m/s^2")("Largest acceleration.")
-    torque: float = number(0.8, 0.01, 1.0)(
-        "Share of the effort limits of the URDF, for gravity, inertia and friction together."
+    velocity: float = parameter(
+        0.8, "Share of the velocity limits of the URDF.", low=0.01, high=1.0
     )
-    approach_velocity: float = number(0.3, 0.01, 3.0, "rad/s or m/s")(
-        "Largest velocity on the way to the first point."
+    acceleration: float = parameter(
+        20.0, "Largest acceleration.", unit="rad/s^2 or m/s^2", low=0.01, high=1000.0
     )
-    trajectory_topic: str = option("impedance_control_node/trajectory", read_only=True)(
+    torque: float = parameter(
+        0.8,
+        "Share of the effort limits of the URDF, for gravity, inertia and friction together.",
+        low=0.01,
+        high=1.0,
+    )
+    approach_velocity: float = parameter(
+        0.3,
+        "Largest velocity on the way to the first point.",
+        unit="rad/s or m/s",
+        low=0.01,
+        high=3.0,
+    )
+    trajectory_topic: str = parameter(
+        "impedance_control_node/trajectory",
         "Topic of the trajectories: that of an impedance_control_node, of a "
-        "joint_trajectory_controller, or of dynamics_node, which adds efforts for one."
+        "joint_trajectory_controller, or of dynamics_node, which adds efforts for one.",
+        read_only=True,
     )
-    other_topics: tuple[str, ...] = option((), type="string_array", read_only=True)(
+    other_topics: tuple[str, ...] = parameter(
+        (),
         "Topics of other parts of the robot, each with its joints, such as "
         "'gripper_controller/joint_trajectory: finger_joint'. All parts begin together.",
+        type="string_array",
+        read_only=True,
         constraints="A topic, a colon, and names of joints, of which none is named twice.",
     )
 
@@ -81,16 +105,20 @@ TEACHING_NODE = Interface(
     TeachingSettings,
     subscribed=(DESCRIPTION._replace(condition=""), RECORDED, GRAVITY, PAYLOAD),
     published=(
-        topic("<trajectory_topic>", "trajectory_msgs/msg/JointTrajectory")(
+        Topic(
+            "<trajectory_topic>",
+            "trajectory_msgs/msg/JointTrajectory",
             "The taught motion, once for each call of ~/play. Its first point is due after the "
-            "way there."
+            "way there.",
         ),
         DIAGNOSTICS,
     ),
     services=(
-        service("~/record", "std_srvs/srv/SetBool")(
-            "true: begin a recording. false: end it, and write it if it can be played."
+        Service(
+            "~/record",
+            "std_srvs/srv/SetBool",
+            "true: begin a recording. false: end it, and write it if it can be played.",
         ),
-        service("~/play", "std_srvs/srv/Trigger")("Send the recording as a trajectory."),
+        Service("~/play", "std_srvs/srv/Trigger", "Send the recording as a trajectory."),
     ),
 )

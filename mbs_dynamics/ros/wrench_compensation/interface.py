@@ -20,61 +20,91 @@ from mbs_dynamics.ros.interface import (
     SENSOR_DATA,
     Interface,
     SensedSettings,
-    service,
-    topic,
+    Service,
+    Topic,
 )
-from mbs_dynamics.settings import number, option
+from mbs_dynamics.settings import parameter
 
 
 @dataclass(frozen=True)
 class WrenchCompensationSettings(SensedSettings):
     """Values of the parameters of wrench_compensation_node. Raises ArgumentError."""
 
-    sensor_frame: str = option(None, type="string", read_only=True)(
+    sensor_frame: str = parameter(
+        None,
         "Link of the force-torque sensor. Wrenches in the frame of a link that is fixed to it are "
         "transformed, others refused.",
+        type="string",
+        read_only=True,
         constraints="Name of a moving link.",
     )
-    tool_frame: str = option("", read_only=True)(
+    tool_frame: str = parameter(
+        "",
         "Link of ~/tool_wrench. Empty: sensor_frame.",
+        read_only=True,
         constraints="Name of a link that is fixed to that of the sensor.",
     )
-    reversed: bool = option(False, read_only=True)(
+    reversed: bool = parameter(
+        False,
         "Whether the sensor reports the wrench of the arm on the tool: the opposite of that of the "
-        "tool on the arm."
+        "tool on the arm.",
+        read_only=True,
     )
-    calibration_file: str = option("", read_only=True)(
+    calibration_file: str = parameter(
+        "",
         "Path of a JSON file with bias, mass and centre of mass. It is read at the start, and "
-        "written by ~/fit. Empty: none."
+        "written by ~/fit. Empty: none.",
+        read_only=True,
     )
-    use_imu: bool = option(False, read_only=True)(
+    use_imu: bool = parameter(
+        False,
         "Take gravity from the topic imu in place of the parameter gravity. An imu on the sensor "
-        "measures the acceleration of the tool as well."
+        "measures the acceleration of the tool as well.",
+        read_only=True,
     )
-    inertial: bool = option(False)(
+    inertial: bool = parameter(
+        False,
         "Subtract the inertial forces of the tool as well. Accelerations are differences of joint "
         "velocities; without velocities nothing is published.",
         constraints="Needs cutoff above 0.",
     )
-    tool_inertia: tuple[float, ...] = option((), "kg m^2", type="double_array")(
+    tool_inertia: tuple[float, ...] = parameter(
+        (),
         "ixx, ixy, ixz, iyy, iyz, izz of the tool about its centre of mass, in the axes of the "
         "sensor, for inertial. Empty: zero.",
+        unit="kg m^2",
+        type="double_array",
         constraints="Empty, or six numbers of a physically possible inertia.",
     )
-    cutoff: float = number(0.0, 0.0, 1000.0, "Hz")(
-        "Corner frequency of a low-pass filter of first order on the output. 0: none."
+    cutoff: float = parameter(
+        0.0,
+        "Corner frequency of a low-pass filter of first order on the output. 0: none.",
+        unit="Hz",
+        low=0.0,
+        high=1000.0,
     )
-    limits: tuple[float, ...] = option((), "N and N m", type="double_array")(
+    limits: tuple[float, ...] = parameter(
+        (),
         "Measuring range of the sensor in the axes of sensor_frame: force x, y, z and torque x, y, "
         "z. A wrench with a component at its limit is refused as saturated. Empty: none.",
+        unit="N and N m",
+        type="double_array",
         constraints="No number, or six positive ones.",
     )
-    zero_time: float = number(1.0, 0.0, 60.0, "s")(
+    zero_time: float = parameter(
+        1.0,
         "Time over which the output goes linearly to its new value after ~/zero, ~/fit and a new "
-        "payload."
+        "payload.",
+        unit="s",
+        low=0.0,
+        high=60.0,
     )
-    max_stamp_difference: float = number(0.1, 0.0, 10.0, "s")(
-        "Largest difference of the time stamps of wrenches and joint_states. 0: not checked."
+    max_stamp_difference: float = parameter(
+        0.1,
+        "Largest difference of the time stamps of wrenches and joint_states. 0: not checked.",
+        unit="s",
+        low=0.0,
+        high=10.0,
     )
 
     def __post_init__(self) -> None:
@@ -116,9 +146,13 @@ WRENCH_COMPENSATION_NODE = Interface(
     subscribed=(
         DESCRIPTION,
         JOINT_STATES,
-        topic("wrench", WRENCH, SENSOR_DATA)("Readings of the sensor, in N and N m."),
-        topic("imu", "sensor_msgs/msg/Imu", SENSOR_DATA, "use_imu")(
-            "linear_acceleration of a link fixed to the base or to the sensor."
+        Topic("wrench", WRENCH, "Readings of the sensor, in N and N m.", SENSOR_DATA),
+        Topic(
+            "imu",
+            "sensor_msgs/msg/Imu",
+            "linear_acceleration of a link fixed to the base or to the sensor.",
+            SENSOR_DATA,
+            condition="use_imu",
         ),
         GRAVITY,
         PAYLOAD._replace(
@@ -127,16 +161,16 @@ WRENCH_COMPENSATION_NODE = Interface(
         ),
     ),
     published=(
-        topic("~/wrench", WRENCH)("Wrench in N and N m on the tool, in the sensor's frame."),
-        topic("~/tool_wrench", WRENCH)("The same in tool_frame."),
-        topic("~/root_wrench", WRENCH)("The same at the origin and in the axes of the root link."),
+        Topic("~/wrench", WRENCH, "Wrench in N and N m on the tool, in the sensor's frame."),
+        Topic("~/tool_wrench", WRENCH, "The same in tool_frame."),
+        Topic("~/root_wrench", WRENCH, "The same at the origin and in the axes of the root link."),
         DIAGNOSTICS,
     ),
     services=(
-        service("~/take_pose", TRIGGER)("Take the readings of the present still pose."),
-        service("~/fit", TRIGGER)("Find bias and tool by all poses, use them and write the file."),
-        service("~/restart", TRIGGER)("Discard all poses. Bias and tool stay."),
-        service("~/zero", TRIGGER)("Lead the present mean output of the still arm to zero."),
+        Service("~/take_pose", TRIGGER, "Take the readings of the present still pose."),
+        Service("~/fit", TRIGGER, "Find bias and tool by all poses, use them and write the file."),
+        Service("~/restart", TRIGGER, "Discard all poses. Bias and tool stay."),
+        Service("~/zero", TRIGGER, "Lead the present mean output of the still arm to zero."),
     ),
     lifecycle=True,
 )

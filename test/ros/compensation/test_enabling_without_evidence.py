@@ -31,7 +31,7 @@ class Moving(Bench):
             self.now += 2 * STEP
             efforts = reported.get(self.efforts, self.tau.tolist())
             self.send(self.q, self.qd, efforts=efforts)
-            if self.core.policy.stopping:
+            if self.core.stopping:
                 self.tick()
             effects = self.core.effects(self.now)
             self.said.append(effects.remark)
@@ -68,7 +68,7 @@ def test_an_arm_that_carries_its_own_weight_is_stopped_before_it_moves_far(value
     assert abs(bench.qd).max() < 0.05
     assert UNVERIFIED in bench.said
     bench.go(1.0)  # damping may act for the ramp time
-    assert bench.core.policy.at_rest
+    assert bench.core.at_rest
 
 
 @pytest.mark.parametrize("efforts", EFFORTS)

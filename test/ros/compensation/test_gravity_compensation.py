@@ -9,7 +9,7 @@ import pytest
 from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.policy import Fault
+from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.errors import ArgumentError
 
 OTHER = ARM7.replace('effort="180"', 'effort="170"', 1)
@@ -22,10 +22,10 @@ def until_stale(send):
     """Return the function that sends bad messages, and no good one, until the input is stale."""
 
     def again(bench):
-        while bench.state != "fault" and bench.core.policy.engaged:
+        while bench.state != "fault" and bench.core.engaged:
             send(bench)
             bench.now += PERIOD
-        if not bench.core.policy.engaged and bench.fault is None:
+        if not bench.core.engaged and bench.fault is None:
             send(bench)
 
     return again
@@ -61,7 +61,6 @@ STOPS = {
     "velocity_limit": race,
     "position_jump": until_stale(lambda b: b.send(Q + 0.3)),
     "new_description": lambda b: b.core.describe(OTHER, b.now),
-    "overrun": lambda b: b.note(b.core.overran("joint_states", 0.3, b.now)),
     "internal_error": lambda b: b.note(b.core.fail(Fault("internal_error", "what"), b.now)),
 }
 
@@ -74,7 +73,7 @@ def test_stops_on(kind, on_fault):
         STOPS[kind](bench)
         assert (bench.state, bench.fault) == ("fault", kind)
         return
-    before, count = bench.core.policy.latest, len(bench.commands)
+    before, count = bench.core.latest, len(bench.commands)
     begin = bench.now
     bench.now += PERIOD
     STOPS[kind](bench)
@@ -89,7 +88,7 @@ def test_stops_on(kind, on_fault):
     if on_fault == "hold":
         assert not (times > stopped).any()
         np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
-        assert not bench.core.policy.at_rest
+        assert not bench.core.at_rest
     else:
         # only ever less, down to zero, and then silence
         assert (np.diff(np.abs(np.vstack([before, after])), axis=0) <= 1e-12).all()
@@ -97,7 +96,7 @@ def test_stops_on(kind, on_fault):
         assert len(after) == 1 or after[-2].any()
         last = 0.05 if on_fault == "zero" else 1.0
         assert times[-1] - begin <= last + 0.2 + 3 * PERIOD
-        assert bench.core.policy.at_rest
+        assert bench.core.at_rest
     if kind == "new_description" and on_fault == "hold":
         assert "disable first" in bench.core.enable(bench.now)
         return
@@ -123,18 +122,16 @@ def test_a_fault_is_cleared_once_its_stop_is_over():
     assert bench.state == "disabled"
 
 
-def test_torques_that_a_controller_holds_ramp_out_after_the_fault_is_cleared():
+def test_torques_that_a_controller_holds_ramp_out_when_the_fault_is_cleared():
     bench = Bench(on_fault="hold").enabled()
     bench.silence(0.5)
     bench.core.clear(bench.now)
     bench.run(0.5)
-    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
+    np.testing.assert_allclose(bench.torques[-1], 0.5 * G, atol=0.02 * np.abs(G).max())
+    assert bench.state == "ramping out"
+    bench.silence(0.6)
     assert bench.state == "disabled"
-    assert not bench.core.policy.at_rest
-    bench.core.disable(bench.now)
-    bench.silence(1.1)
-    assert bench.state == "disabled"
-    assert bench.core.policy.at_rest
+    assert bench.core.at_rest
     assert not bench.torques[-1].any()
 
 
@@ -214,12 +211,12 @@ def test_enabling_while_it_ramps_out_goes_on_from_there():
 def test_disabling_after_a_fault_that_holds_lets_the_torques_go():
     bench = Bench(on_fault="hold").enabled()
     bench.silence(0.5)
-    assert not bench.core.policy.at_rest
+    assert not bench.core.at_rest
     bench.core.disable(bench.now)
     assert "the stop after a fault is not over" in bench.core.enable(bench.now)
     bench.silence(1.1)
     assert bench.state == "fault"
-    assert bench.core.policy.at_rest
+    assert bench.core.at_rest
     assert not bench.torques[-1].any()
 
 
@@ -242,41 +239,28 @@ def test_the_law():
         damping=tuple(values),
         friction=(-1.0, 0.5, *(0.0,) * 5),
         friction_scale=0.8,
-        friction_speed=0.1,
     ).enabled()
     qd = 0.01 * values[::-1]
     bench.run(0.1, Q, qd)
     rubbed = 0.8 * np.array([MODEL.joints[0].friction, 0.5, 0, 0, 0, 0, 0])
-    expected = 0.1 * values * G - values * qd + rubbed * np.tanh(qd / 0.1)
+    expected = 0.1 * values * G - values * qd + rubbed * qd / np.sqrt(qd**2 + 0.05**2)
     np.testing.assert_allclose(bench.torques[-1], expected, atol=1e-12)
 
 
 def test_effort_limits_hold_and_are_said():
     limits = (0.0, 200.0, *(0.0,) * 5)
-    bench = Bench(effort_limits=limits, effort_scale=0.05, saturation_timeout=2.0)
+    bench = Bench(effort_limits=limits, effort_scale=0.05)
     bench.enabled(q=0.0 * Q)
     limits = [0.05 * joint.limits.effort for joint in MODEL.joints]
     limits[1] = 10.0
-    bench.move(0.0 * Q, Q)
-    bench.run(0.5)
+    bench.move(0.0 * Q, Q, 1.9)
+    bench.run(0.1)
     assert bench.state == "enabled"
-    np.testing.assert_allclose(bench.torques[-1], np.clip(G, -np.array(limits), limits))
-    assert 1 in bench.core.policy.limited.effort
-    bench.run(1.6)
+    np.testing.assert_allclose(bench.torques[-1], np.clip(G, -np.array(limits), limits), atol=1e-12)
+    assert "joint2" in bench.core.at_limit
+    bench.run(0.6)
     assert bench.fault == "saturated"
-    assert "joint4 has been at its effort limit of 5.5 for 2.0" in bench.core.policy.fault.reason
-
-
-def test_the_rate_limit_holds():
-    bench = Bench(effort_rate_limit=200.0, damping=(20.0,) * 7).enabled()
-    count = len(bench.commands)
-    bench.run(0.05, Q, REST + 0.5)
-    bench.run(0.05, Q, REST - 0.5)  # from one moment to the next, as no robot moves
-    steps = np.abs(np.diff(bench.torques[count - 1 :], axis=0))
-    assert steps.max() <= 200.0 * PERIOD * (1.0 + 1e-9)
-    assert steps.max() >= 200.0 * PERIOD * (1.0 - 1e-9)
-    bench.run(1.0)
-    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
+    assert "joint4 has been at its effort limit of 5.5 for 1.0" in bench.core.fault.reason
 
 
 # -- two sources of states, and other publishers --------------------------------------------------
@@ -306,18 +290,18 @@ def test_messages_of_another_source_leave_the_arm_where_it_is(kind, every):
         assert bench.send().rejected is None
     assert bench.state == "enabled"
     np.testing.assert_allclose(bench.torques[count:], [G] * (len(bench.commands) - count), atol=0.1)
-    assert "two sources" in bench.core.arm.input_problem(bench.now)
+    assert "two sources" in bench.core.input_problem(bench.now)
     bench.run(1.1)
-    assert bench.core.arm.input_problem(bench.now) == ""
+    assert bench.core.input_problem(bench.now) == ""
 
 
 def test_one_foreign_message_is_no_second_source_and_leaves_no_trace():
     bench = Bench().enabled()
     bench.now += 0.003
     bench.send(np.zeros(7))
-    assert bench.core.arm.input.received[0] < bench.now
+    assert bench.core.arm.state_record.received[0] < bench.now
     bench.run(PERIOD)
-    assert bench.core.arm.input_problem(bench.now) == ""
+    assert bench.core.input_problem(bench.now) == ""
     assert bench.state == "enabled"
 
 
@@ -349,7 +333,7 @@ def test_old_messages_of_other_joints_alone_are_not_merged():
     for stamp, kind in ((None, "age"), (0, "unstamped")):
         answer = receive(JOINTS[:2], [0.4, 0.6], -3.0, stamp)
         assert answer.rejected.kind == kind
-    np.testing.assert_allclose(bench.core.arm.input.buffers[0], Q)
+    np.testing.assert_allclose(bench.core.arm.state_record.q, Q)
 
 
 def test_enabling_is_refused_while_two_publishers_report_one_robot():
@@ -357,21 +341,19 @@ def test_enabling_is_refused_while_two_publishers_report_one_robot():
     for k in range(20):
         bench.now += PERIOD
         bench.send((np.zeros(7), Q)[k % 2])
-    assert "joint1 jumped by" in bench.core.enable(bench.now)
-    bench.run(0.1)  # a robot that was put elsewhere, as simulated ones are, is all right
+    assert "joint1: it jumped by" in bench.core.enable(bench.now)
+    bench.run(1.1)  # a robot that was put elsewhere, as simulated ones are, is all right
     assert bench.core.enable(bench.now) == ""
 
 
-@pytest.mark.parametrize("after", [1, 3, 4, 5])
-def test_one_wrong_state_before_enabling_is_no_motion_after_it(after):
+def test_one_wrong_state_before_enabling_is_no_motion_after_it():
     bench = Bench()
     bench.run(0.2)
     bench.now += PERIOD
-    assert bench.send(np.where(np.arange(7) == 1, 2.06, Q)).rejected.kind == "position_limit"
-    bench.now += PERIOD
-    assert bench.send().rejected.kind == "position_jump"
-    assert "joint2 jumped by" in bench.core.enable(bench.now)
-    bench.run(after * PERIOD)
+    wrong = bench.send(np.where(np.arange(7) == 1, 2.06, Q))
+    assert wrong.rejected.kind == "position_jump"
+    assert "joint2: it jumped by" in bench.core.enable(bench.now)
+    bench.run(PERIOD)
     assert bench.core.enable(bench.now) == ""
     bench.run(1.5)
     assert bench.state == "enabled"
@@ -384,7 +366,7 @@ def test_a_clock_that_is_reset_stops_it_and_is_followed_after_a_pause():
         bench.send(stamp=5 * 10**8 + k * 10**7)
     assert bench.fault == "time_backwards"
     bench.silence(1.5)
-    assert bench.core.policy.at_rest
+    assert bench.core.at_rest
     for k in range(3):  # the robot is elsewhere after the reset
         bench.now += PERIOD
         assert bench.send(0.5 * Q, stamp=2 * 10**9 + k * 10**7).rejected is None

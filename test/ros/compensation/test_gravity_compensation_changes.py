@@ -176,7 +176,7 @@ def test_a_bad_or_silent_imu_stops_it(link, felt, kind):
         with pytest.raises(MbsError):
             bench.core.accelerate(link, felt, bench.now, stamp=bench.nanoseconds)
     assert bench.fault == kind
-    assert "imu" in bench.core.policy.fault.reason
+    assert "imu" in bench.core.fault.reason
 
 
 # -- what refuses to start ------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q, settin
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
+from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.laws.gravity import Springs
-from mbs_dynamics.control.policy import Fault
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 
 NO_INERTIA = ((0.0,) * 3,) * 3
@@ -216,7 +216,7 @@ def test_a_velocity_that_the_positions_contradict_is_a_fault_and_damps_nothing()
     bench = Bench(damping=(1.0,) * 7).enabled()
     bench.run(7 * PERIOD, Q, 1.3 * FASTEST * ONE[k])
     assert bench.fault == "velocity_reading"
-    assert JOINTS[k] in bench.core.policy.fault.reason
+    assert JOINTS[k] in bench.core.fault.reason
     begin = bench.now
     bench.run(0.3, Q, 1.3 * FASTEST * ONE[k])
     assert np.abs(bench.torques[-1]).max() < np.abs(G).max()
@@ -391,7 +391,7 @@ def test_an_imu_that_repeats_its_stamp_is_silent():
         core.accelerate("base_link", (0.0, 0.0, 9.81), bench.now, stamp=1)
         bench.run(PERIOD)
     assert bench.fault == "stale"
-    assert "no valid imu for" in core.policy.fault.reason
+    assert "no valid imu for" in core.fault.reason
 
 
 @pytest.mark.parametrize(
@@ -458,7 +458,7 @@ def test_an_arm_and_its_gripper_report_in_messages_of_their_own():
     assert len(bench.commands) == count
     bench.run(0.6)
     assert bench.fault == "stale"
-    assert bench.core.policy.fault.reason == "no valid joint_states of gripper for 0.500 s"
+    assert bench.core.fault.reason == "no valid joint_states of gripper for 0.500 s"
 
 
 def test_an_arm_reports_in_two_messages_and_one_of_them_ends():
@@ -486,8 +486,8 @@ def test_an_arm_reports_in_two_messages_and_one_of_them_ends():
     both(0.2, upper)
     assert bench.fault == "stale"
     for name in JOINTS[lower]:
-        assert name in bench.core.policy.fault.reason
-    assert "joint1" not in bench.core.policy.fault.reason
+        assert name in bench.core.fault.reason
+    assert "joint1" not in bench.core.fault.reason
 
 
 # -- settling --------------------------------------------------------------------------------------
@@ -528,7 +528,7 @@ def test_after_a_usual_answer_nothing_is_due_but_what_was_due_before(damping):
             case 3:
                 changed = settings(effort_rate_limit=rng.uniform(2e3, 9e3), **given)
                 core.change(changed, bench.now)
-        if core.policy.at_rest and rng.random() < 0.1:
+        if core.at_rest and rng.random() < 0.1:
             core.policy.clear()
             core.enable(bench.now)
             core.arm.evidence.end()  # torques come in at once

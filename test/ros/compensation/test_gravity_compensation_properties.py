@@ -55,7 +55,7 @@ class Anything(RuleBasedStateMachine):
 
     def after(self):
         """Do what the node does after each callback."""
-        if self.bench.core.policy.stopping:
+        if self.bench.core.stopping:
             self.bench.tick()
         if self.bench.core.pending is not None:
             with contextlib.suppress(MbsError):
@@ -84,7 +84,7 @@ class Anything(RuleBasedStateMachine):
         """Bring everything in order, and enable."""
         core = self.bench.core
         core.disable(self.bench.now)
-        while not core.policy.at_rest:
+        while not core.at_rest:
             self.bench.now += 0.05
             self.bench.tick()
             self.after()
@@ -120,7 +120,7 @@ class Anything(RuleBasedStateMachine):
 
     @rule()
     def enable(self):
-        engaged = self.bench.core.policy.engaged
+        engaged = self.bench.core.engaged
         if self.bench.core.enable(self.bench.now) == "" and not engaged:
             self.since = self.bench.now
         self.after()
@@ -218,7 +218,7 @@ class Anything(RuleBasedStateMachine):
     @invariant()
     def nothing_is_engaged_that_may_not_be(self):
         core = self.bench.core
-        if core.policy.engaged:
+        if core.engaged:
             assert core.settings.compensates_itself is False
             assert core.arm is not None
             assert core.arm.efforts == core.policy.limits.effort
@@ -227,7 +227,7 @@ class Anything(RuleBasedStateMachine):
     @invariant()
     def what_is_held_is_what_was_commanded(self):
         if self.bench.commands:
-            latest = self.bench.core.policy.latest
+            latest = self.bench.core.latest
             assert list(latest) == self.bench.commands[-1][1]
 
 

@@ -23,7 +23,7 @@ pytest.importorskip("mujoco")
 import mbs_dynamics as mbs
 from benchmarks import mujoco_arm as mujoco
 from mbs_dynamics.control.environment import LinkLoad
-from mbs_dynamics.control.policy import Fault
+from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.resources import robot_path
 
 BARE = mujoco.bare(robot_path("arm7"))
@@ -230,7 +230,7 @@ def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
     loop.run(0.02 + moment)
     if bench.state != "enabled":
         return
-    before, drive = arm.qd.copy(), np.array(bench.core.policy.latest) - loop.recent[-1]
+    before, drive = arm.qd.copy(), np.array(bench.core.latest) - loop.recent[-1]
     loop.release()
     fault(loop)
     loop.settle()

@@ -123,7 +123,7 @@ class Enabled:
     def enable(self):
         """Enable it if the message before has stopped it."""
         end = time.monotonic() + TIMEOUT
-        while not self.core.policy.engaged:
+        while not self.core.engaged:
             assert time.monotonic() < end
             self.node._on_time()
             self.receive("robot_description", String(data=ARM7))
@@ -172,7 +172,7 @@ def test_malformed_bytes_are_ignored(enabled):
         data = serialize_message(message)
         for cut in (0, 1, 4, *(draw.randrange(len(data)) for _ in range(20))):
             enabled.callbacks[topic](data[:cut])
-    assert enabled.core.policy.engaged
+    assert enabled.core.engaged
 
 
 def test_another_description_stops_the_node_before_it_is_read(enabled, monkeypatch):
@@ -183,9 +183,9 @@ def test_another_description_stops_the_node_before_it_is_read(enabled, monkeypat
     monkeypatch.setattr(module, lambda *given: read.append(given))
     for text in (ARM7, ARM7 + "<!-- new -->", ARM7.replace("<robot", "<!-- <!-- a --><robot", 1)):
         enabled.receive("robot_description", String(data=text))
-        assert enabled.core.policy.engaged
+        assert enabled.core.engaged
     enabled.receive("robot_description", String(data=ARM7.replace("180", "170")))
-    assert enabled.core.policy.fault.kind == "new_description"
+    assert enabled.core.fault.kind == "new_description"
     assert enabled.core.pending is not None
     assert read == []
 

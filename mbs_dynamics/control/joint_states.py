@@ -1,0 +1,152 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the joints of a robot in messages of joint states, by name and in any order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
+
+LARGEST = 1e9
+"""Numbers of this size, in rad, m, rad/s, m/s, N m or N, are no measurements."""
+
+KEPT_LAYOUTS = 32
+"""Number of lists of names that are cached."""
+
+MOST_NAMES = 10_000
+"""Number of names in a message beyond which it is rejected: to find joints would take too long."""
+
+
+class Rejection(NamedTuple):
+    """Why a message was rejected, or was accepted but not answered."""
+
+    kind: str
+    """A short key for counting, such as ``"duplicate_joints"``."""
+    reason: str
+    """The problem, with names and numbers, for users."""
+
+
+class States(NamedTuple):
+    """States of some joints, each (k,)."""
+
+    joints: Sequence[int]
+    """Coordinates, ascending, without fixed joints."""
+    q: Sequence[float]
+    qd: Sequence[float]
+    """NaN where the message holds none."""
+    efforts: Sequence[float]
+    """NaN where the message holds none, or numbers that are no measurements."""
+
+
+class _Layout(NamedTuple):
+    """Places of the joints in messages with one list of names, or the problem with them."""
+
+    names: list[str]
+    fault: Rejection | None
+    joints: Sequence[int] = ()
+    pick: Callable[[Sequence[Any]], tuple[Any, ...]] = tuple
+    """Returns the values of these joints in an array of the message."""
+
+
+def fixed_coordinates(joint_names: Sequence[str], fixed: Mapping[str, float]) -> dict[int, float]:
+    """Return the positions in rad or m of joints that no driver reports, by coordinate.
+
+    Raises UnknownJointError for a name that is not among ``joint_names``, ArgumentError for a
+    position that is not finite or too large.
+    """
+    UnknownJointError.check(fixed, joint_names)
+    for name, position in fixed.items():
+        if not abs(position) < LARGEST:
+            raise ArgumentError(
+                f"the fixed position of joint {name!r} is {position:g}; valid is less than "
+                f"{LARGEST:g} in size"
+            )
+    return {list(joint_names).index(name): float(position) for name, position in fixed.items()}
+
+
+class JointStateReader:
+    """Finds joints in messages. Other joints are ignored, and so are ``fixed`` ones, by coordinate.
+
+    Where the joints are in a message is found once for each list of names.
+    """
+
+    def __init__(self, joint_names: Sequence[str], fixed: Sequence[int] = ()) -> None:
+        self.joint_names, self._fixed = tuple(joint_names), frozenset(fixed)
+        self._layouts = lru_cache(KEPT_LAYOUTS)(self._learned)
+        self._latest = _Layout([], None)
+
+    def read(
+        self,
+        names: Sequence[str],
+        positions: Sequence[float],
+        velocities: Sequence[float],
+        efforts: Sequence[float],
+    ) -> States | Rejection:
+        """Return the states that a message holds, or why it is rejected as a whole.
+
+        ``velocities`` and ``efforts`` may be empty.
+        """
+        layout = self._latest
+        if names != layout.names or not names:
+            if len(names) > MOST_NAMES:
+                message = f"the message names {len(names)} joints; valid are at most {MOST_NAMES}"
+                return Rejection("too_many_names", message)
+            layout = self._latest = self._layouts(tuple(names))
+        if layout.fault is not None:
+            return layout.fault
+        length = len(layout.names)
+        for what, values in (("position", positions), ("velocity", velocities)):
+            if len(values) != length and (values or what == "position"):
+                message = f"{length} joint names but {len(values)} {what} value(s)"
+                return Rejection(f"{what}_length", message)
+        q = layout.pick(positions)
+        unknown = (math.nan,) * len(q)
+        qd = layout.pick(velocities) if velocities else unknown
+        if not math.hypot(*q, *qd) < LARGEST:  # nor is it for NaN
+            known = [x if x == x else 0.0 for x in qd]
+            if not math.hypot(*q) < LARGEST:
+                return self._wild("position", layout.joints, q)
+            if not math.hypot(*known) < LARGEST:
+                return self._wild("velocity", layout.joints, known)
+        tau = layout.pick(efforts) if len(efforts) == length else unknown
+        if not math.hypot(*tau) < LARGEST:
+            tau = tuple([x if abs(x) < LARGEST else math.nan for x in tau])
+        return States(layout.joints, q, qd, tau)
+
+    def _wild(self, what: str, joints: Sequence[int], values: Sequence[float]) -> Rejection:
+        pairs = [(self.joint_names[k], x) for k, x in zip(joints, values, strict=True)]
+        bad = [f"{name} = {x}" for name, x in pairs if not math.isfinite(x)]
+        if bad:
+            return Rejection("not_finite", f"{what} is not finite: {listed(bad)}")
+        name, x = max(pairs, key=lambda pair: abs(pair[1]))
+        return Rejection("too_large", f"{what} is too large to be true: {name} = {x:g}")
+
+    def _learned(self, given: tuple[str, ...]) -> _Layout:
+        """Return a new layout of messages with these names, or the problem with them."""
+        names, own = list(given), self.joint_names
+        there = [k for k, name in enumerate(own) if name in given]
+        joints = [k for k in there if k not in self._fixed]
+        twice = [own[k] for k in joints if names.count(own[k]) > 1]
+        if not there:
+            those = listed(names) if names else "no names at all"
+            message = f"it holds {those}; the robot has {listed(own)}"
+            message = f"none of the robot's joints is in the message: {message}"
+            return _Layout(names, Rejection("no_joints", message))
+        if twice:
+            message = f"joints named more than once: {listed(twice)}"
+            return _Layout(names, Rejection("duplicate_joints", message))
+        if not joints:
+            message = f"all joints in the message are fixed ones: {listed(own[k] for k in there)}"
+            return _Layout(names, Rejection("partial", message))
+        places = [names.index(own[k]) for k in joints]
+        return _Layout(names, None, joints, _picker(places))
+
+
+def _picker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """Return a fast function that returns the values at these places of an array."""
+    return itemgetter(*places) if len(places) > 1 else lambda values: (values[places[0]],)

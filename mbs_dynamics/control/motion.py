@@ -1,0 +1,337 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Requested motions of an arm: targets and trajectories, checked, as numbers for the period."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import mbs_dynamics as mbs
+from mbs_dynamics import checks
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import Kernel
+from mbs_dynamics.control.environment import fixed_links
+from mbs_dynamics.control.period import laws, references
+from mbs_dynamics.control.period.records import Request, Settings, State
+from mbs_dynamics.control.references import JointTarget, PoseTarget
+from mbs_dynamics.control.trajectory import Trajectory
+from mbs_dynamics.control.turns import nearest, turning
+from mbs_dynamics.errors import ArgumentError, UnknownBodyError, listed, quoted
+from mbs_dynamics.lie import so3
+from mbs_dynamics.model.body import GROUND
+from mbs_dynamics.model.model import Model, without_payloads
+
+MOST_STEPS, LARGEST_STEP = 60, 0.3
+"""Steps of the search for positions that place a link, and their largest length in rad or m."""
+
+REACHED = 0.01, 1e-3
+"""Errors in rad and m within which a pose is reached."""
+
+
+class Motion:
+    """The law and the motion that are requested of an arm.
+
+    Parameters: ``joints`` (m,) are the coordinates of the commanded joints, and ``names`` (m,)
+    their names. Fields are those of :class:`~mbs_dynamics.control.period.records.Request`.
+    """
+
+    def __init__(self, model: Model, joints: Sequence[int], names: Sequence[str]) -> None:
+        self._model, self.columns, self.names = model, list(joints), list(names)
+        self._turning = np.array(turning(model))[self.columns]
+        low, high = model.lower[self.columns], model.upper[self.columns]
+        self._low = np.where(low < high, low, -np.inf)
+        self._high = np.where(low < high, high, np.inf)
+        self.law, self.link = laws.FLOAT, ""
+        self.at_once = self.motion = self.prefers = 0.0
+        self.follows = references.STOP
+        self.target = np.zeros(model.n)
+        self.target_qd = np.zeros(model.n)
+        self.target_pose = np.eye(4)[:3]
+        self.segment = np.zeros((6, model.n))
+        self.segment_at = self.duration = self.delay = 0.0
+        self.pace = 1.0
+        self.trajectory: Trajectory | None = None
+        """The trajectory that is approached or played."""
+        self._kinematics: Kernel | None = None
+
+    def request(self, *first: float) -> Request:
+        """Return a request, of which the fields before ``law`` are given."""
+        return Request(
+            *first, self.law, self.at_once, self.motion, self.follows, self.prefers, self.target,
+            self.target_qd, self.target_pose, self.segment, self.segment_at, self.duration,
+            self.delay, self.pace,
+        )  # fmt: skip
+
+    def link_of(self, name: str) -> str:
+        """Return a link that joints move. Raises UnknownBodyError for others."""
+        frames = self._model.frames
+        if name not in frames or frames[name].body == GROUND:
+            moving = [one for one, frame in frames.items() if frame.body != GROUND]
+            raise UnknownBodyError(name, moving)
+        return name
+
+    def use(self, law: float, link: str = "") -> None:
+        """Request another law; a motion for the law before is no longer followed."""
+        if (law in laws.OF_LINKS, link) != (self.law in laws.OF_LINKS, self.link):
+            self.stop()
+            self._kinematics = None
+        self.law, self.link, self.at_once = law, link, 0.0
+
+    def stop(self) -> None:
+        """Come to rest."""
+        self.follows, self.prefers, self.trajectory = references.STOP, 0.0, None
+        self.motion, self.pace = self.motion + 1.0, 1.0
+
+    def aim(self, target: Any, s: State, p: Settings) -> None:
+        """Go to a target, or play a trajectory, from a state; None: come to rest.
+
+        Targets of joints without limits are shifted by whole turns to the nearest equivalents of
+        the measured positions, a trajectory as a whole by its first point. Raises MbsError for one
+        that is invalid; nothing changes then.
+        """
+        of_link = self.law in laws.OF_LINKS
+        if self.law == laws.FLOAT:
+            raise ArgumentError("the arm floats; valid are references while a law follows them")
+        if target is None:
+            self.stop()
+        elif isinstance(target, JointTarget):
+            self._aim_joints(target, s, p)
+        elif isinstance(target, PoseTarget) and of_link:
+            pose = self._checked(target, np.array(s.trusted))
+            self.follows, self.target_pose = references.TARGET, pose[:3]
+            self.motion += 1.0
+        elif isinstance(target, Trajectory) and not of_link:
+            self._aim_trajectory(target, s)
+        else:
+            valid = (
+                "a law that moves a link are PoseTarget, and JointTarget for its posture"
+                if of_link
+                else "a law of joints are JointTarget and Trajectory"
+            )
+            raise ArgumentError(f"the reference is a {type(target).__name__}; valid for {valid}")
+
+    def _aim_joints(self, target: JointTarget, s: State, p: Settings) -> None:
+        names, positions, velocities = target
+        rows = [self._row(name) for name in names]
+        if not rows or len(set(rows)) != len(rows):
+            raise ArgumentError(f"the target names joints {listed(names)}; valid is each once")
+        q = np.asarray(s.trusted)[self.columns]
+        at = checks.numbers("positions of the target", positions, (len(rows),))
+        at = nearest(at, q[rows], self._turning[rows])
+        rates = np.zeros(len(rows))
+        if len(velocities):
+            rates = checks.numbers("velocities of the target", velocities, (len(rows),))
+        for k, x, v in zip(rows, at, rates, strict=True):
+            name, most = self.names[k], float(self._model.velocity_limits[self.columns[k]])
+            if not self._low[k] - 1e-9 <= x <= self._high[k] + 1e-9:
+                raise ArgumentError(
+                    f"the target of {name!r} is out of reach at {x:.6g}; valid is "
+                    f"{self._low[k]:.6g} to {self._high[k]:.6g}"
+                )
+            if abs(v) > most:
+                raise ArgumentError(
+                    f"the target of {name!r} moves at {v:.6g}; its velocity limit is {most:.6g}"
+                )
+        others = self._aimed(s, p)
+        self.target, self.target_qd = others, np.zeros(len(others))
+        columns = np.array(self.columns)[rows]
+        self.target[columns], self.target_qd[columns] = at, rates
+        if self.law in laws.OF_LINKS:
+            self.prefers = 1.0
+        else:
+            self.follows, self.trajectory, self.pace = references.TARGET, None, 1.0
+        self.motion += 1.0
+
+    def _aimed(self, s: State, p: Settings) -> FloatArray:
+        """Return the positions (n,) where joints are to be, with those that go on."""
+        follows = self.prefers if self.law in laws.OF_LINKS else self.follows
+        if follows == references.TARGET and s.obeys:
+            age = min(float(s.now - s.motion_at), float(p.reference_timeout))
+            return np.asarray(
+                np.clip(self.target + self.target_qd * age, p.spring_low, p.spring_high)
+            )
+        v = np.asarray(s.reference_qd)
+        stopped = s.reference + v * abs(v) / (2.0 * p.reference_acceleration)
+        return np.asarray(np.clip(stopped, p.spring_low, p.spring_high))
+
+    def _row(self, name: str) -> int:
+        if name not in self.names:
+            raise ArgumentError(
+                f"the target names joint {quoted(name)}; valid are {listed(self.names)}"
+            )
+        return self.names.index(name)
+
+    def _aim_trajectory(self, target: Trajectory, s: State) -> None:
+        trajectory = target.ordered(self.names)
+        trajectory.check(self._model)
+        first = trajectory.positions[0]
+        here = nearest(first, np.asarray(s.trusted)[self.columns], self._turning)
+        self.stop()
+        self.trajectory = trajectory = trajectory.shifted(here - first)
+        self.follows = references.TRAJECTORY
+        self.target, self.target_qd = np.zeros((2, self._model.n))
+        self.target[self.columns] = trajectory.positions[0]
+        self.duration, self.delay = trajectory.duration, max(0.0, float(trajectory.times[0]))
+        self.feed(0.0)
+
+    def feed(self, t: float) -> None:
+        """Provide the segment of the trajectory at time t in s after its first point."""
+        assert self.trajectory is not None
+        self.segment_at, coefficients = self.trajectory.segment(t)
+        self.segment = np.zeros_like(self.segment)
+        self.segment[:, self.columns] = coefficients
+
+    def end(self) -> None:
+        """Hold the last point of the trajectory."""
+        assert self.trajectory is not None
+        self.target = self.target.copy()
+        self.target[self.columns] = self.trajectory.positions[-1]
+        self.follows, self.trajectory, self.pace = references.TARGET, None, 1.0
+        self.motion += 1.0
+
+    # -- poses -------------------------------------------------------------------------------------
+
+    def _checked(self, target: PoseTarget, q: FloatArray) -> FloatArray:
+        """Return the pose (4, 4) of a target that the arm can reach from q (n,)."""
+        pose = checks.pose("pose of the target", target.pose)
+        if target.frame:
+            fixed = fixed_links(self._model)
+            if target.frame not in fixed:
+                raise UnknownBodyError(target.frame, fixed)
+            pose = self._model.frames[target.frame].placement @ pose
+        self._check_reach(pose, q)
+        return pose
+
+    def kinematics(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the pose (4, 4) of the link at q (n,), and its hybrid Jacobian (6, n)."""
+        if self._kinematics is None:
+            self._kinematics = mbs.compile_together(
+                [
+                    (mbs.forward_kinematics, {"bodies": [self.link]}),
+                    (mbs.jacobian, {"body": self.link, "representation": "hybrid"}),
+                ],
+                without_payloads(self._model),
+            )
+        C, J = self._kinematics(q)
+        return C[0], J
+
+    def _check_reach(self, pose: FloatArray, q: FloatArray) -> None:
+        """Raise ArgumentError unless joints can move from q (n,) to a pose (4, 4).
+
+        Damped least squares within the limits, as the law moves the arm: Nakamura and Hanafusa
+        (1986).
+        """
+        q, columns = q.copy(), self.columns
+        for _ in range(MOST_STEPS):
+            C, J = self.kinematics(q)
+            e = pose_error(C, pose)
+            angle, distance = np.linalg.norm(e[:3]), np.linalg.norm(e[3:])
+            if angle < REACHED[0] and distance < REACHED[1]:
+                return
+            damping = (1e-3 * min(float(e @ e), 1.0) + 1e-6) * np.eye(6)
+            free = np.ones(len(columns), dtype=bool)
+            for _ in range(2):
+                A = J[:, columns] * free
+                step = A.T @ np.linalg.solve(A @ A.T + damping, e)
+                step *= min(1.0, LARGEST_STEP / max(float(abs(step).max()), 1e-12))
+                moved = q[columns] + step
+                free &= (moved >= self._low) & (moved <= self._high)
+            q[columns] = np.clip(moved, self._low, self._high)
+        raise ArgumentError(
+            f"the pose of {self.link!r} at {pose[:3, 3].round(4).tolist()} is out of reach: the "
+            f"nearest found from here is off by {distance:.3g} m and {angle:.3g} rad"
+        )
+
+
+def pose_error(C: FloatArray, target: FloatArray) -> FloatArray:
+    """Return the rotation vector and the difference of positions (6,) from a pose to a target."""
+    angle = so3.log(target[:3, :3] @ C[:3, :3].T)
+    return np.concatenate([angle, target[:3, 3] - C[:3, 3]])
+
+
+REPORTED_AFTER = 1.0
+"""Time in s for which an arm must lag behind until that is reported."""
+
+AT_LIMIT = 0.05
+"""Distance from a position limit in rad or m within which a joint is at it."""
+
+HELD_OFF = 0.05, 0.01
+"""Errors in rad and m from which on it is reported that a limit keeps a link off its target."""
+
+
+class Lag:
+    """Reports once that an arm has lagged behind for some time."""
+
+    def __init__(self) -> None:
+        self._since = math.inf
+        self._reported = False
+
+    def due(self, lags: bool, now: float) -> bool:
+        """Return whether a lag is to be reported now."""
+        if not lags:
+            self._since, self._reported = math.inf, False
+            return False
+        self._since = min(self._since, now)
+        due = not self._reported and now - self._since >= REPORTED_AFTER
+        self._reported = self._reported or due
+        return due
+
+
+class Remarks:
+    """Words about an arm that does not follow its reference."""
+
+    def __init__(self, motion: Motion, units: Sequence[str]) -> None:
+        self._motion, self._units = motion, units
+        self._joints, self._link, self._target = Lag(), Lag(), Lag()
+        self._old = 0.0
+        """The latest motion of which an old target was reported."""
+
+    def of(self, s: State, p: Settings) -> list[str]:
+        """Return what is to be said after a period in which the arm is engaged."""
+        said, motion, now = [], self._motion, float(s.now)
+        if self._joints.due(s.waits_since < math.inf, now):
+            said.append(self._of_joints(s))
+        if self._link.due(s.link_waits_since < math.inf, now):
+            said.append(self._of_link("its reference, which waits", s, p))
+        follows = motion.follows == references.TARGET and s.obeys
+        rests = follows and motion.law in laws.OF_LINKS and not s.twist.any()
+        rests = rests and bool((s.pose == motion.target_pose).all())
+        if self._target.due(rests and self._is_off(s, p), now):
+            said.append(self._of_link("its target", s, p))
+        old = now - float(s.motion_at) > p.reference_timeout
+        if follows and old and motion.target_qd.any() and self._old != motion.motion:
+            self._old = motion.motion
+            said.append(f"the reference is {float(p.reference_timeout):g} s old, and is held")
+        return said
+
+    def _of_joints(self, s: State) -> str:
+        motion, columns = self._motion, self._motion.columns
+        off = np.asarray(s.reference - s.trusted)[columns].tolist()
+        rows = zip(motion.names, np.asarray(s.waits)[columns], off, self._units, strict=True)
+        away = listed([f"{name} is {abs(x):.3g} {unit} away" for name, w, x, unit in rows if w])
+        if motion.trajectory is not None and s.played >= motion.duration:
+            return f"the trajectory is at its last point, and the arm is not: {away}"
+        return f"the reference waits for the arm: {away}"
+
+    def _is_off(self, s: State, p: Settings) -> bool:
+        return bool(self._at_limits(s, p)) and any(np.greater(self._off(s), HELD_OFF))
+
+    def _of_link(self, what: str, s: State, p: Settings) -> str:
+        (angle, distance), at = self._off(s), self._at_limits(s, p)
+        why = f"; {', '.join(at)} at a position limit" if at else ""
+        return (
+            f"{self._motion.link!r} is {distance:.3g} m and {angle:.3g} rad away from {what}{why}"
+        )
+
+    def _off(self, s: State) -> tuple[float, float]:
+        C, _ = self._motion.kinematics(np.array(s.trusted))
+        e = pose_error(C, np.asarray(s.pose))
+        return float(np.linalg.norm(e[:3])), float(np.linalg.norm(e[3:]))
+
+    def _at_limits(self, s: State, p: Settings) -> list[str]:
+        room = np.minimum(s.trusted - p.spring_low, p.spring_high - s.trusted)[self._motion.columns]
+        return [name for name, x in zip(self._motion.names, room, strict=True) if x < AT_LIMIT]

@@ -1,0 +1,350 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The law in force, its gains and its reference, and the change from one law to another.
+
+A law begins with the present state as its reference. Torques go from those of the law before to its
+own along a straight line in ``switch_time``, and so do gains that change, so that neither is a
+jump. A law that is requested meanwhile begins when that has ended.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import mbs_dynamics as mbs
+from mbs_dynamics.compiler import abs, equal, less, max, min, select
+from mbs_dynamics.control.period import laws, references
+from mbs_dynamics.control.period.logic import (
+    any_of,
+    clipped,
+    for_each,
+    holds,
+    is_one_of,
+    largest,
+)
+from mbs_dynamics.control.period.measurement import Measured
+from mbs_dynamics.control.period.ramps import ramped
+from mbs_dynamics.control.period.records import NEVER, Request, Sample, Settings, State
+from mbs_dynamics.lie.arrays import Array
+from mbs_dynamics.representation.tree import Tree
+
+GAP_MEMORY = 0.3
+"""Time in s in which a long time between two states is forgotten."""
+
+GAINS = (
+    "joint_stiffness", "joint_ratio", "link_stiffness", "link_ratio", "link_axes",
+    "posture_frequency",
+)  # fmt: skip
+"""Gains that change along a ramp."""
+
+SKEW = 1e-3
+"""Largest error of the entries of R^T R of a pose."""
+
+
+class Traced(NamedTuple):
+    """The laws that a period computes."""
+
+    joints: bool = False
+    """Impedance of joints."""
+    link: str = ""
+    """The link whose impedance it computes; empty: of none."""
+
+    @property
+    def available(self) -> tuple[float, ...]:
+        """The numbers of laws that can be in force."""
+        of_joints = laws.OF_JOINTS if self.joints else ()
+        return (laws.FLOAT, *of_joints, *(laws.OF_LINKS if self.link else ()))
+
+
+GRAVITY_ALONE = Traced()
+"""No law but that of gravity compensation."""
+
+
+def is_sound(law: Any, r: Request, traced: Traced) -> Any:
+    """Return the condition that what a request describes for a law are numbers, and a pose."""
+    numbers = [*r.target, *r.target_qd, r.motion, r.pace]
+    trajectory = [*r.segment.ravel(), r.segment_at, r.duration, r.delay]
+    plays = equal(r.follows, references.TRAJECTORY)
+    sound = less(_size(numbers), NEVER) & (~plays | less(_size(trajectory), NEVER))
+    if traced.link:
+        R = r.target_pose[:, :3]
+        off = _size((R.T @ R - np.eye(3)).ravel())
+        right = less(0.0, R[:, 0] @ np.cross(R[:, 1], R[:, 2])) & less(off, SKEW)
+        poses = is_one_of(law, laws.OF_LINKS) & less(0.0, r.follows)
+        sound = sound & (~poses | (right & less(_size(r.target_pose[:, 3]), NEVER)))
+    return sound
+
+
+def _size(numbers: Sequence[Any]) -> Any:
+    return sum(abs(x) for x in numbers)
+
+
+def with_law(
+    s: State,
+    r: Request,
+    p: Settings,
+    m: Measured,
+    traced: Traced,
+    was_engaged: Any,
+    engaged: Any,
+    now: Any,
+    dt: Any,
+) -> tuple[State, Any, Any]:
+    """Return the state with the law that is in force now, and its gains; and two conditions.
+
+    ``was_engaged`` and ``engaged`` tell whether torques acted before this period, and do so now.
+    The conditions are that the reference begins at the present state, and that a motion begins.
+    """
+    acts = was_engaged & engaged
+    blends = less(now - s.law_at, p.switch_time) & acts
+    wanted = select(is_one_of(r.law, traced.available), r.law, s.law)
+    at_once = ~acts | holds(r.at_once)
+    changes = ~equal(wanted, s.law) & (at_once | ~blends)
+    fades = changes & ~at_once
+    new = any_of([any_of(~equal(np.ravel(getattr(p, x)), np.ravel(getattr(s, f"{x}_goal"))))
+                  for x in GAINS])  # fmt: skip
+    ramp = select(acts, p.switch_time, 0.0)
+    end = select(new, now + ramp, select(acts, s.springs_end, now))
+    gains = {name: ramped(getattr(s, name), getattr(p, name), end, now, dt) for name in GAINS}
+    goals = {f"{name}_goal": getattr(p, name) for name in GAINS}
+
+    elapsed = m.advance
+    regular = less(0.0, elapsed) & less(elapsed, p.ahead)
+    longest = max(elapsed, s.gap * max(1.0 - elapsed / GAP_MEMORY, 0.0))
+    begins = ~acts | (changes & ~equal(_kind(wanted), _kind(s.law)))
+    moves = ~equal(r.motion, s.motion)
+    leads = less(0.0, r.follows) | holds(r.prefers)
+    each = for_each(fades, len(s.q))
+    after = s._replace(
+        law=select(changes, wanted, s.law),
+        law_before=select(changes, select(fades, s.law, wanted), s.law_before),
+        law_at=select(changes, select(fades, now, -math.inf), s.law_at),
+        gap=select(acts, select(regular, longest, s.gap), 0.0),
+        **gains,
+        **goals,
+        springs_end=end,
+        fading=select(each, s.reference, s.fading),
+        fading_qd=select(each, s.reference_qd, s.fading_qd),
+        motion=select(less(abs(r.motion), NEVER), r.motion, s.motion),
+        motion_at=select(moves, now, s.motion_at),
+        obeys=select(acts, select(moves & leads, 1.0, select(begins, 0.0, s.obeys)), 0.0),
+        played=select(moves | begins, math.nan, s.played),
+        pace=select(moves | begins, 1.0, s.pace),
+        ended=select(moves | begins, 0.0, s.ended),
+        waits_since=select(moves | begins, math.inf, s.waits_since),
+        link_waits_since=select(moves | begins, math.inf, s.link_waits_since),
+    )
+    return after, begins, moves
+
+
+def floats(s: State, x: Sample, p: Settings, now: Any) -> Any:
+    """Return the condition that no law moves the arm, so that its motion is evidence.
+
+    Springs whose reference rests only hold it.
+    """
+    blends = less(now - s.law_at, p.switch_time)
+    return holds(x.floats) & ~blends & (equal(s.law, laws.FLOAT) | ~holds(s.obeys))
+
+
+def _kind(law: Any) -> Any:
+    """Return 1 for laws that follow joints, 2 for those that follow a pose, else 0."""
+    link = select(is_one_of(law, laws.OF_LINKS), 2.0, 0.0)
+    return select(is_one_of(law, laws.OF_JOINTS), 1.0, link)
+
+
+class Followed(NamedTuple):
+    """What a law needs of the arm in a period."""
+
+    tree: Tree
+    """The arm with its loads under the gravity in force."""
+    inertia: laws.Inertia
+    q: Any
+    """(n,) trusted positions, and velocities."""
+    qd: Any
+    representation: str
+
+
+def added(
+    s: State,
+    x: Sample,
+    r: Request,
+    p: Settings,
+    arm: Followed,
+    traced: Traced,
+    begins: Any,
+    moves: Any,
+    now: Any,
+    dt: Any,
+) -> tuple[State, Any]:
+    """Return the state with its references, and the torques (n,) in addition to gravity torques.
+
+    ``begins``: the reference begins at the present state; ``moves``: a motion begins.
+    """
+    n, zero = len(arm.q), 0.0 * arm.q
+    share = clipped((now - s.law_at) / max(p.switch_time, 1e-9), 0.0, 1.0)
+    gap = max(s.gap, p.state_period)
+    torques = _weight(s, (laws.FLOAT, laws.OWN_JOINT), share) * x.law
+    if not (traced.joints or traced.link):
+        return s, torques
+    obeys = holds(s.obeys) & is_sound(s.law, r, traced)
+    of_link = is_one_of(s.law, laws.OF_LINKS)
+    follows = select(obeys, select(of_link, select(holds(r.prefers), 1.0, 0.0), r.follows), 0.0)
+    s = _with_joints(s, r._replace(follows=follows), p, arm, begins, now, dt)
+    softened, lead = False, p.own_lead
+    if traced.joints:
+        held = is_one_of(s.law, (laws.JOINT,))
+        each = for_each(held, n)
+        result = laws.joint_impedance(
+            arm.tree,
+            arm.inertia,
+            laws.Springs(s.joint_stiffness, s.joint_ratio, _most(p.joint_fastest, gap)),
+            p.linear,
+            (arm.q, arm.qd),
+            (
+                select(each, s.reference, s.fading),
+                select(each, s.reference_qd, s.fading_qd),
+                select(each, s.reference_qdd, zero),
+            ),
+            arm.representation,
+        )
+        weight = _weight(s, (laws.JOINT,), share)
+        torques = torques + _weighted(weight, result.torques)
+        lead = select(each, result.lead, lead)
+        softened = softened | (result.softened & less(0.0, weight))
+    if traced.link:
+        s, torques, soft = _with_link(
+            s, x, r, p, arm, traced.link, obeys, begins, moves, torques, share, gap, now, dt
+        )
+        softened = softened | soft
+    return s._replace(softened=1.0 * softened, lead=lead), torques
+
+
+def _weight(s: State, of: tuple[float, ...], share: Any) -> Any:
+    """Return the weight of laws, of which the one in force has a ``share``."""
+    now = select(is_one_of(s.law, of), share, 0.0)
+    return now + select(is_one_of(s.law_before, of), 1.0 - share, 0.0)
+
+
+def _weighted(weight: Any, torques: Any) -> Any:
+    """Return weighted torques (n,); none of a law without a weight, whatever it computes."""
+    return select(for_each(less(0.0, weight), len(torques)), weight * torques, 0.0)
+
+
+def _most(fastest: Any, gap: Any) -> Any:
+    """Return the largest squared frequency of a mode that a loop with these gaps can control."""
+    root = fastest / max(gap, 1e-9)
+    return root * root
+
+
+def _with_joints(
+    s: State, r: Request, p: Settings, arm: Followed, begins: Any, now: Any, dt: Any
+) -> State:
+    """Return the state with the reference of the joints."""
+    n = len(arm.q)
+    after = references.joints_after(s, r, p, arm.q, s.lead, now, dt)
+    begin = begins | equal(s.law, laws.FLOAT)
+    # those that are not commanded, and those of an arm that floats, have their measured positions
+    tracks = for_each(begin, n) | ~holds(p.commanded)
+    rate = select(for_each(begin, n), clipped(arm.qd, -p.reference_velocity, p.reference_velocity),
+                  0.0 * arm.qd)  # fmt: skip
+    waits = select(tracks, 0.0, 1.0 * after.waits)
+    column = (n, 1)
+    fading_qd = references.braked(
+        s.fading_qd.reshape(column), p.reference_acceleration.reshape(column), dt
+    )[:, 0]
+    return s._replace(
+        reference=select(tracks, arm.q, after.q),
+        reference_qd=select(tracks, rate, after.qd),
+        reference_qdd=select(tracks, 0.0 * arm.qd, after.qdd),
+        played=select(begin, math.nan, after.played),
+        pace=select(begin, 1.0, after.pace),
+        ended=select(begin, 0.0, 1.0 * after.ended),
+        waits=waits,
+        waits_since=select(less(0.5, sum(waits)), min(s.waits_since, now), math.inf),
+        fading=s.fading + fading_qd * dt,
+        fading_qd=fading_qd,
+    )
+
+
+def _with_link(
+    s: State,
+    x: Sample,
+    r: Request,
+    p: Settings,
+    arm: Followed,
+    link: str,
+    obeys: Any,
+    begins: Any,
+    moves: Any,
+    torques: Any,
+    share: Any,
+    gap: Any,
+    now: Any,
+    dt: Any,
+) -> tuple[State, Any, Any]:
+    """Return the state with the reference of the link, all torques (n,), and whether it softened.
+
+    ``torques`` (n,) are those of other laws.
+    """
+    q, qd, n = arm.q, arm.qd, len(arm.q)
+    in_force, fades = is_one_of(s.law, laws.OF_LINKS), is_one_of(s.law_before, laws.OF_LINKS)
+    C: Array = mbs.forward_kinematics(arm.tree, q, bodies=[link])[0][:3]
+    J: Array = mbs.jacobian(arm.tree, q, link, representation="hybrid")
+
+    # a posture comes to rest wherever the arm does, unless another one is preferred
+    stops = begins | (moves & equal(r.follows, references.STOP))
+    halting = select(stops, now + references.HALT_TIME, s.halting)
+    slow = less(largest(abs(qd)), references.AT_REST)
+    halts = in_force & less(now, halting) & ~(obeys & holds(r.prefers))
+    halting = select(slow & ~stops, -math.inf, halting)
+    each = for_each(halts, n)
+    reference = select(each, q, s.reference)
+    s = s._replace(
+        reference=reference,
+        reference_qd=select(each, 0.0 * qd, s.reference_qd),
+        reference_qdd=select(each, 0.0 * qd, s.reference_qdd),
+        halting=select(halts | stops, halting, -math.inf),
+    )
+    rate = select(each, -qd, s.reference_qd)
+
+    goes = in_force & obeys & less(0.0, r.follows)
+    pose, twist, waits = references.pose_after(s, r, p, C, goes, s.link_lead, dt)
+    tracks = (in_force & begins) | ~(in_force | (fades & less(share, 1.0)))
+    v = (J @ qd).reshape(2, 3)
+    size = references.length_of(v)
+    v = v * min(1.0, p.pose_velocity[:, None] / max(size, 1e-12))
+    s = s._replace(
+        pose=select(np.full((3, 4), tracks, dtype=object), C, pose),
+        twist=select(for_each(tracks, 6), select(for_each(in_force, 6), v.ravel(), 0.0), twist),
+        link_waits_since=select(waits & ~tracks, min(s.link_waits_since, now), math.inf),
+    )
+
+    impedance = is_one_of(s.law, (laws.LINK,))
+    each = for_each(in_force, n)
+    result, angle = laws.link_impedance(
+        arm.inertia,
+        J,
+        laws.Springs(s.link_stiffness, s.link_ratio, _most(p.link_fastest, gap)),
+        s.link_axes,
+        s.posture_frequency,
+        (C, q, qd),
+        (s.pose, s.twist, select(each, s.reference, s.fading), select(each, rate, s.fading_qd)),
+        s.rotation,
+    )
+    weights = [_weight(s, (law,), share) for law in laws.OF_LINKS]
+    mixed = _weighted(weights[0], result.torques) + weights[1] * x.law
+    limited = laws.within_stops(
+        arm.inertia, mixed, sum(weights), q, qd, p.spring_low, p.spring_high, p.fastest, gap
+    )
+    return (
+        s._replace(
+            rotation=angle,
+            link_lead=select(for_each(impedance, 6), result.lead, p.own_link_lead),
+        ),
+        torques + limited,
+        result.softened & less(0.0, weights[0]),
+    )
