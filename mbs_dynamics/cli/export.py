@@ -34,6 +34,7 @@ def add_commands(commands: Any) -> None:
     export.flag("--wrenches", "applied wrenches are an argument as well")
     text = "joints that the controller commands, in this order (default: all)"
     export.add("--joints", text, nargs="+", default=[], metavar="JOINT")
+    export.add("--link", "link that the controller moves in its mode cartesian (default: the tool)")
     export.flag("--check", "only tell whether the package in FOLDER is for this description")
 
 
@@ -58,7 +59,8 @@ def _export(options: argparse.Namespace) -> int:
 def _export_controller(options: argparse.Namespace) -> int:
     source = robot_source(robot_file(options.robot), options.xacro_args)
     if not options.check:
-        print(export_controller(source, options.output, options.joints))
+        link = options.link or ""
+        print(export_controller(source, options.output, options.joints, link=link))
         return 0
     difference = check_controller(source, options.output)
     print(difference or f"{options.output} is for this description")

@@ -19,18 +19,27 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.gravity_and_loads import LARGEST_TURN
+from mbs_dynamics.control.guard import LARGEST_TURN
 from mbs_dynamics.control.period.export import export_period
+from mbs_dynamics.control.period.following import Traced
 from mbs_dynamics.control.period.function import Period, initial
+from mbs_dynamics.control.period.laws import FLOAT, JOINT, LINK
 from mbs_dynamics.control.period.records import NEVER, Layout, Settings
+from mbs_dynamics.control.period.references import TARGET
 from mbs_dynamics.control.period.settings import period_settings
 from mbs_dynamics.control.period.transitions import CLEAR, DISABLE, ENABLE, NONE
-from mbs_dynamics.control.settings import LARGEST_SHARE, RATE_SHARE, ArmSettings
+from mbs_dynamics.control.settings import (
+    GRAVITY_TOLERANCE,
+    LARGEST_SHARE,
+    RATE_SHARE,
+    ArmSettings,
+)
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.coordinates import check_single
 from mbs_dynamics.model.diagnostics import stopping_effort
 from mbs_dynamics.model.model import STANDARD_GRAVITY, Model, without_payloads
+from mbs_dynamics.model.orders import tools
 from mbs_dynamics.model.urdf_xml import document_of, text_of
 
 FILES = Path(__file__).parent / "controller"
@@ -69,18 +78,19 @@ VECTORS, PERIOD = 200, 0.02
 
 
 def export_controller(
-    source: str | Path, directory: str | Path, joints: Sequence[str] = ()
+    source: str | Path, directory: str | Path, joints: Sequence[str] = (), *, link: str = ""
 ) -> Path:
     """Write the package ``<robot>_guarded_controller`` below a directory, and return its folder.
 
     ``source`` is a URDF: a path, or its text. ``joints`` are those to command, in the order of the
-    arrays in parameters; by default all that move. An existing package is replaced, except files in
-    ``config`` and ``launch``, which users change.
+    arrays in parameters; by default all that move. ``link`` is the one that the mode cartesian
+    moves; by default the tool. An existing package is replaced, except files in ``config`` and
+    ``launch``, which users change.
 
-    Raises UnknownJointError for a joint that the robot does not have; ArgumentError for a robot
-    with a joint of several degrees of freedom, a joint of which each effort is clamped to 0, or
-    more joints than a period takes; UrdfError for a description that cannot be read; OSError if a
-    file cannot be written.
+    Raises UnknownJointError or UnknownBodyError for names that the robot does not have; ModelError
+    for a joint of several degrees of freedom; ArgumentError for a joint of which each effort is
+    clamped to 0, a link that does not move, or more joints than a period takes; UrdfError for a
+    description that cannot be read; OSError if a file cannot be written.
     """
     text = text_of(source)
     model = Model.from_urdf(text)
@@ -91,6 +101,9 @@ def export_controller(
         joint = model.joints[model.joint_names.index(name)]
         if clamped := stopping_effort(joint):
             raise ArgumentError(f"joint {name!r} {clamped}")
+    moved = link or tools(model)[0]
+    if model.frames[moved].body == GROUND:
+        raise ArgumentError(f"link {moved!r} does not move; valid is one that does")
     robot = re.sub(r"[^a-z0-9]+", "_", model.name.lower()).strip("_")
     names = {
         "package": f"{robot if robot[:1].isalpha() else 'robot'}_guarded_controller",
@@ -98,11 +111,11 @@ def export_controller(
         "interfaces": "\n".join(f"      - {name}" for name in chosen),
     }
     package = Path(directory) / names["package"]
-    layouts = Period(model)
+    layouts = Period(model, traced=Traced(joints=True, link=moved))
     given = _settings(layouts.model, chosen)
     export_period(layouts, given, package / "src", prefix=PREFIX)
     generated = {
-        "src/guarded_robot.h": _robot(layouts.model, chosen, description_digest(text)),
+        "src/guarded_robot.h": _robot(layouts.model, chosen, moved, description_digest(text)),
         "test/vectors.txt": _vectors(layouts, given),
         "urdf/mock.urdf": _with_mock_hardware(text, chosen, model),
     }
@@ -174,7 +187,7 @@ def _settings(model: Model, joints: Sequence[str]) -> Settings:
     return period_settings(model, places, given, model.gravity, loads, longest_pause=STALE_TIMEOUT)
 
 
-def _robot(model: Model, joints: Sequence[str], digest: str) -> str:
+def _robot(model: Model, joints: Sequence[str], link: str, digest: str) -> str:
     """Return a header with tables of the robot."""
     places = [model.joint_names.index(name) for name in joints]
     links = [
@@ -195,7 +208,8 @@ def _robot(model: Model, joints: Sequence[str], digest: str) -> str:
         largest_turn=LARGEST_TURN,
         never=NEVER,
         standard_gravity=math.hypot(*STANDARD_GRAVITY),
-        gravity_tolerance=ArmSettings.gravity_tolerance,
+        gravity_tolerance=GRAVITY_TOLERANCE,
+        link=link,
         links="\n".join(links),
         described="\n".join(described),
     )
@@ -210,9 +224,9 @@ def _numbers(values: Any) -> str:
 
 
 def _vectors(layouts: Period, given: Settings) -> str:
-    """Return samples and actions of successive periods with faults, and what they lead to.
+    """Return requests and samples of successive periods with faults, and what they lead to.
 
-    A row holds the action, the sample, the mode, the fault, and the torques (n,).
+    A row holds the request, the sample, the mode, the fault, and the torques (n,).
     """
     n = layouts.model.n
     settings = layouts.settings.packed(given).astype(float)
@@ -221,7 +235,9 @@ def _vectors(layouts: Period, given: Settings) -> str:
     middle = np.where(limited, 0.5 * (given.spring_low + given.spring_high), 0.0)
     amplitude = np.where(limited, 0.1 * (given.spring_high - given.spring_low), 0.3)
     amplitude = np.minimum(amplitude, 0.5 * given.fastest)
-    actions = {5: ENABLE, 165: CLEAR, 170: ENABLE, 185: DISABLE}
+    actions = {5: ENABLE, 165: CLEAR, 170: ENABLE, 190: DISABLE}
+    asked: dict[str, Any] = {"sends": 1.0, "law": FLOAT, "pace": 1.0, "target": middle}
+    asked["target_pose"] = np.eye(4)[:3]
     rows = []
     for k in range(VECTORS):
         now = np.round((k + 1) * PERIOD, 6)
@@ -234,11 +250,14 @@ def _vectors(layouts: Period, given: Settings) -> str:
             "effort": effort, "floats": 1.0,
         }  # fmt: skip
         sample = _filled(layouts.sample, known)
-        request = _filled(layouts.request, {"action": actions.get(k, NONE), "sends": 1.0})
+        if k in (20, 173):
+            asked |= {"law": {20: LINK, 173: JOINT}[k], "motion": k, "follows": TARGET * (k > 20)}
+        asked["action"] = actions.get(k, NONE)
+        request = _filled(layouts.request, asked)
         result = layouts(state, sample, request, settings)
         state = result.state
         after, output = layouts.state.unpacked(state), layouts.output.unpacked(result.output)
-        rows.append([actions.get(k, NONE), *sample, after.mode, after.fault, *output.torque])
+        rows.append([*request, *sample, after.mode, after.fault, *output.torque])
     return "".join(" ".join(f"{x:.17g}" for x in row) + "\n" for row in rows)
 
 
@@ -286,6 +305,8 @@ HEADER = """\
 /* Digest of the description. */
 #define GUARDED_DESCRIPTION 0x{digest}ULL
 #define GUARDED_COMMANDED {count}
+/* The link that the mode cartesian moves. */
+#define GUARDED_LINK "{link}"
 
 /* Constants of mbs_dynamics. */
 #define GUARDED_RATE_SHARE {rate_share}

@@ -14,8 +14,9 @@ from random_periods import ARM, MODEL, N
 
 from mbs_dynamics.cli import main
 from mbs_dynamics.control.period.function import Period
-from mbs_dynamics.control.settings import ArmSettings
+from mbs_dynamics.control.period.laws import FLOAT, JOINT, LINK
 from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
+from mbs_dynamics.ros.compensation.impedance import ImpedanceControlSettings
 from mbs_dynamics.ros.controller_package import (
     STALE_TIMEOUT,
     check_controller,
@@ -54,19 +55,21 @@ def test_files_name_the_package_and_are_well_formed(package):
 def test_parameters_are_those_in_python(package):
     """With their names, defaults and ranges, except where a control loop differs."""
     stated = yaml.safe_load((package / "src" / "parameters.yaml").read_text())["guarded_controller"]
-    declared = {one.name: one for one in parameters_of(ArmSettings)}
+    declared = {one.name: one for one in parameters_of(ImpedanceControlSettings)}
     assert stated.keys() <= declared.keys()
     for name, row in stated.items():
         one, default = declared[name], row.get("default_value")
         if name == "on_fault":
             assert default is None  # whether a controller can hold the arm is for users to say
             continue
-        if one.per == "joint" or name in ("joints", "fixed_joints", "fixed_positions"):
+        if name == "mode":
+            assert default in one.choices
+        elif one.per == "joint" or name in ("joints", "fixed_joints", "fixed_positions"):
             assert default == []
         elif name == "stale_timeout":
             assert default == STALE_TIMEOUT
         else:
-            assert default == (list(one.default) if name == "gravity" else one.default), name
+            assert default == (list(one.default) if row["type"] == "double_array" else one.default)
         checked = row.get("validation", {})
         bounds = checked.get("bounds<>", checked.get("element_bounds<>"))
         assert bounds is None or tuple(bounds) == one.range, name
@@ -89,15 +92,15 @@ def test_the_period_in_c_gives_the_test_vectors(package, tmp_path):
     strict = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
     source = package / "src" / "guarded_period.c"
     subprocess.run(["gcc", *strict, "-o", library, source, "-lm"], check=True)
-    code, layouts = ctypes.CDLL(str(library)), Period(MODEL)
+    code, layouts = ctypes.CDLL(str(library)), Period(MODEL)  # whose records are the same
     kind = ctypes.c_double * layouts.state.size
     state = np.array(kind.in_dll(code, "guarded_initial"))
     output, verdict = np.zeros(layouts.output.size), np.zeros(layouts.verdict.size)
     rows = np.loadtxt(package / "test" / "vectors.txt")
     for row in rows:
-        request = layouts.request.packed(filled(layouts.request, action=row[0], sends=1.0))
-        sample, after = row[1 : -N - 2].copy(), np.zeros_like(state)
-        given = [state, sample, request.astype(float)]
+        request, sample = np.split(row[: -N - 2], [layouts.request.size])
+        after = np.zeros_like(state)
+        given = [state, sample.copy(), request.copy()]
         pointers = [x.ctypes.data_as(ctypes.c_void_p) for x in (*given, after, output, verdict)]
         code.guarded_period(*pointers[:3], code.guarded_settings, *pointers[3:])
         state = after
@@ -107,10 +110,7 @@ def test_the_period_in_c_gives_the_test_vectors(package, tmp_path):
     modes, torques = rows[:, -N - 2], rows[:, -N:]
     assert set(modes) == {0.0, 1.0, 2.0, 3.0, 4.0, 5.0}
     assert np.all(np.any(torques != 0.0, axis=0) == [True, True, False])
-
-
-def filled(layout, **known):
-    return layout.record(**{name: known.get(name, 0.0) for name in layout.places})
+    assert set(rows[:, layouts.request.places["law"].start]) == {FLOAT, JOINT, LINK}
 
 
 def test_digest_is_of_what_the_torques_depend_on(package):

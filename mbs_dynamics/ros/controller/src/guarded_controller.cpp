@@ -31,6 +31,7 @@ namespace
 
 enum Mode { kOff, kRampingIn, kOn, kRampingOut, kStopping, kFault };
 enum Action { kNone, kEnable, kDisable };
+enum Law { kFloat, kJoint, kLink };
 constexpr double kReportPeriod = 0.01;  // s
 constexpr unsigned kUnwritten = 5;      // successive commands that cannot be written
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -125,6 +126,25 @@ void check_load(const geometry_msgs::msg::Inertia & load)
   }
 }
 
+/// The rotation matrix of a quaternion, by rows.
+std::array<double, 9> rotation(const geometry_msgs::msg::Quaternion & o)
+{
+  const double x = o.x, y = o.y, z = o.z, w = o.w;
+  if (!(std::abs(x * x + y * y + z * z + w * w - 1.0) < 1e-3)) {
+    throw invalid("the orientation is no quaternion of length 1");
+  }
+  return {1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y),
+          2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x),
+          2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)};
+}
+
+/// Place of a name among several, or their number.
+template <class Names>
+double place(const std::string & name, const Names & names)
+{
+  return static_cast<double>(std::find(std::begin(names), std::end(names), name) - std::begin(names));
+}
+
 /// Element k of a parameter that is an array, or another value if it is empty.
 double element(const std::vector<double> & values, int k, double otherwise)
 {
@@ -165,13 +185,17 @@ CallbackReturn GuardedController::on_configure(const rclcpp_lifecycle::State &)
   }
   loads_.clear();
   goals_.write(goal_);
+  motion_ = guarded_Request{};
+  motion_.sends = motion_.pace = 1.0;
+  motion_.target_pose[0][0] = motion_.target_pose[1][1] = motion_.target_pose[2][2] = 1.0;
+  set_mode();
   report_ = Report{};
   report_.state = guarded_initial;
   now_ = 0.0;
 
   // no lifecycle publishers: a fault is told when the controller is not active any more
   status_ = rclcpp::create_publisher<DiagnosticStatus>(node, "~/state", 1);
-  torques_ = rclcpp::create_publisher<sensor_msgs::msg::JointState>(
+  torques_ = rclcpp::create_publisher<JointState>(
     node, "~/commanded_torques", rclcpp::SensorDataQoS());
   diagnostics_ =
     rclcpp::create_publisher<diagnostic_msgs::msg::DiagnosticArray>(node, "/diagnostics", 1);
@@ -179,6 +203,10 @@ CallbackReturn GuardedController::on_configure(const rclcpp_lifecycle::State &)
     "~/gravity", 1, [this](const Vector3Stamped & message) { set_gravity(message); });
   payload_ = node->create_subscription<InertiaStamped>(
     "~/payload", 1, [this](const InertiaStamped & message) { set_payload(message); });
+  target_joint_ = node->create_subscription<JointState>(
+    "~/target_joint", 1, [this](const JointState & message) { set_target_joint(message); });
+  target_pose_ = node->create_subscription<PoseStamped>(
+    "~/target_pose", 1, [this](const PoseStamped & message) { set_target_pose(message); });
   enable_ = node->create_service<SetBool>(
     "~/enable", [this](
                   const std::shared_ptr<SetBool::Request> request,
@@ -289,6 +317,7 @@ InterfaceConfiguration GuardedController::state_interface_configuration() const
 CallbackReturn GuardedController::on_activate(const rclcpp_lifecycle::State &)
 {
   goals_.read(settings_);
+  motions_.read(request_);
   now_ += 1.0;  // nothing of before is recent
   state_ = guarded_initial;
   if (starts_from_command_) {
@@ -320,6 +349,7 @@ CallbackReturn GuardedController::on_deactivate(const rclcpp_lifecycle::State &)
 return_type GuardedController::update(const rclcpp::Time &, const rclcpp::Duration & period)
 {
   goals_.read(settings_);
+  motions_.read(request_);
   now_ += std::max(period.seconds(), 0.0);
   read_sample();
   const double mode = state_.mode;
@@ -364,10 +394,8 @@ void GuardedController::read_sample()
 
 void GuardedController::step(double action)
 {
-  guarded_Request request{};
-  request.action = action;
-  request.sends = 1.0;
-  guarded_period(&state_, &sample_, &request, &settings_, &next_, &output_, &verdict_);
+  request_.action = action;
+  guarded_period(&state_, &sample_, &request_, &settings_, &next_, &output_, &verdict_);
   state_ = next_;
 }
 
@@ -385,7 +413,10 @@ guarded_Settings GuardedController::with_parameters(guarded_Settings s) const
     {"effort_limits", &params_.effort_limits},
     {"gravity_scale", &params_.gravity_scale},
     {"damping", &params_.damping},
-    {"friction", &params_.friction}};
+    {"friction", &params_.friction},
+    {"stiffness", &params_.stiffness},
+    {"reference_velocity", &params_.reference_velocity},
+    {"reference_acceleration", &params_.reference_acceleration}};
   for (const auto & [name, values] : arrays) {
     if (!values->empty() && values->size() != GUARDED_COMMANDED) {
       throw invalid(
@@ -404,6 +435,9 @@ guarded_Settings GuardedController::with_parameters(guarded_Settings s) const
     s.damping[j] = element(params_.damping, k, 0.0);
     const double friction = element(params_.friction, k, -1.0);
     s.friction[j] = friction_scale * (friction < 0.0 ? guarded_friction[k] : friction);
+    s.joint_stiffness[j] = element(params_.stiffness, k, 10.0);
+    s.reference_velocity[j] = std::min(element(params_.reference_velocity, k, 0.5), s.fastest[j]);
+    s.reference_acceleration[j] = element(params_.reference_acceleration, k, 2.0);
   }
   for (int j = 0; j < GUARDED_JOINTS; ++j) {
     if (s.spring_low[j] > -GUARDED_NEVER) {
@@ -413,20 +447,30 @@ guarded_Settings GuardedController::with_parameters(guarded_Settings s) const
       s.high[j] = s.spring_high[j] + params_.position_margin;
     }
   }
-  const auto place = [](const std::string & name, std::initializer_list<const char *> names) {
-    return static_cast<double>(std::find(names.begin(), names.end(), name) - names.begin());
-  };
+  using Names = std::vector<std::string>;
   s.ahead = s.longest_pause = params_.stale_timeout;
   s.differentiates = params_.velocity_from_position;
   s.frozen_timeout = params_.frozen_timeout;
   s.tolerance = params_.tracking_tolerance;
-  s.effort_check = place(params_.effort_check, {"off", "auto", "always"});
+  s.effort_check = place(params_.effort_check, Names{"off", "auto", "always"});
   s.starts_from_effort = params_.start_from == "effort";
-  s.on_fault = std::max(0.0, place(params_.on_fault, {"fallback", "ramp_down", "hold", "zero"}) - 1);
+  const Names reactions{"ramp_down", "hold", "zero"};
+  s.on_fault = std::fmod(place(params_.on_fault, reactions), reactions.size());
   s.ramp_in = params_.ramp_in_time;
-  s.ramp_out = s.loads_time = params_.ramp_time;
+  s.ramp_out = s.gravity_time = s.loads_time = params_.ramp_time;
   s.filter = params_.velocity_filter;
   s.zone = params_.limit_zone;
+  s.state_period = get_update_rate() > 0 ? 1.0 / get_update_rate() : 0.0;
+  s.switch_time = params_.switch_time;
+  s.reference_timeout = params_.reference_timeout;
+  std::copy_n(params_.angular_stiffness.begin(), 3, s.link_stiffness);
+  std::copy_n(params_.linear_stiffness.begin(), 3, s.link_stiffness + 3);
+  s.link_axes = params_.stiffness_axes == "target";
+  s.posture_frequency = params_.posture_frequency;
+  s.pose_velocity[0] = params_.reference_angular_velocity;
+  s.pose_velocity[1] = params_.reference_linear_velocity;
+  s.pose_acceleration[0] = params_.reference_angular_acceleration;
+  s.pose_acceleration[1] = params_.reference_linear_acceleration;
   return s;
 }
 
@@ -515,6 +559,111 @@ void GuardedController::set_goal(const guarded_Settings & settings)
   goals_.write(goal_);
 }
 
+/// Request the law of the parameter mode. What the law before followed is forgotten.
+void GuardedController::set_mode()
+{
+  guarded_Request motion = motion_;
+  motion.law = place(params_.mode, std::vector<std::string>{"floating", "joint", "cartesian"});
+  motion.follows = motion.prefers = 0.0;
+  move(motion);
+}
+
+void GuardedController::move(guarded_Request motion)
+{
+  motion.motion = motion_.motion + 1.0;
+  motion_ = motion;
+  motions_.write(motion_);
+}
+
+void GuardedController::check_follows() const
+{
+  if (motion_.law == kFloat) {
+    throw invalid("the arm floats; valid are references while a law follows them");
+  }
+  if (!report_.active || !(is(report_.state, kOn) || is(report_.state, kRampingIn))) {
+    throw invalid("torques are disabled");
+  }
+}
+
+void GuardedController::set_target_joint(const JointState & message)
+{
+  try {
+    check_follows();
+    const auto & s = goal_;
+    const std::size_t m = message.name.size();
+    if (m == 0 || message.position.size() != m || message.velocity.size() % m != 0) {
+      throw invalid("valid is one position, and one velocity or none, for each name");
+    }
+    guarded_Request motion = motion_;
+    const bool follows = motion_.law == kLink ? motion_.prefers > 0.0 : motion_.follows > 0.0;
+    std::copy_n(follows ? motion_.target : report_.state.reference, GUARDED_JOINTS, motion.target);
+    std::fill_n(motion.target_qd, GUARDED_JOINTS, 0.0);
+    for (std::size_t k = 0; k < m; ++k) {
+      const int j = static_cast<int>(place(message.name[k], guarded_joints));
+      if (j == GUARDED_JOINTS || s.commanded[j] == 0.0) {
+        throw invalid("'" + message.name[k] + "' is no joint that is commanded");
+      }
+      double q = message.position[k];
+      if (s.turning[j] > 0.0) {
+        q += 2.0 * M_PI * std::round((report_.state.trusted[j] - q) / (2.0 * M_PI));
+      }
+      const double qd = message.velocity.empty() ? 0.0 : message.velocity[k];
+      if (!(q >= s.spring_low[j] - 1e-9 && q <= s.spring_high[j] + 1e-9)) {
+        throw invalid(
+          "the target of '" + message.name[k] + "' is out of reach at " + number(q, ".6g") +
+          "; valid is " + number(s.spring_low[j], ".6g") + " to " +
+          number(s.spring_high[j], ".6g"));
+      }
+      if (!(std::abs(qd) <= s.fastest[j])) {
+        throw invalid(
+          "the target of '" + message.name[k] + "' moves at " + number(qd, ".6g") +
+          "; its velocity limit is " + number(s.fastest[j], ".6g"));
+      }
+      motion.target[j] = q;
+      motion.target_qd[j] = qd;
+    }
+    (motion.law == kLink ? motion.prefers : motion.follows) = 1.0;
+    move(motion);
+  } catch (const std::exception & error) {
+    RCLCPP_ERROR(get_node()->get_logger(), "target refused: %s", error.what());
+  }
+}
+
+void GuardedController::set_target_pose(const PoseStamped & message)
+{
+  try {
+    check_follows();
+    if (motion_.law != kLink) {
+      throw invalid("a pose is a target in the mode cartesian only");
+    }
+    const auto & p = message.pose.position;
+    const double at[3] = {p.x, p.y, p.z};
+    if (!(std::abs(p.x) + std::abs(p.y) + std::abs(p.z) < 1e6)) {
+      throw invalid("the position is not finite");
+    }
+    const auto R = rotation(message.pose.orientation);
+    guarded_Link frame{"", -1, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 0}};
+    if (!message.header.frame_id.empty()) {
+      frame = link_named(message.header.frame_id, true);
+    }
+    guarded_Request motion = motion_;
+    for (int i = 0; i < 3; ++i) {
+      motion.target_pose[i][3] = frame.p[i];
+      for (int k = 0; k < 3; ++k) {
+        motion.target_pose[i][3] += frame.R[3 * i + k] * at[k];
+        motion.target_pose[i][k] = 0.0;
+        for (int l = 0; l < 3; ++l) {
+          motion.target_pose[i][k] += frame.R[3 * i + l] * R[3 * l + k];
+        }
+      }
+    }
+    motion.follows = 1.0;
+    move(motion);
+  } catch (const std::exception & error) {
+    RCLCPP_ERROR(get_node()->get_logger(), "target refused: %s", error.what());
+  }
+}
+
 void GuardedController::enable(const SetBool::Request & request, SetBool::Response & response)
 {
   reports_.read(report_);
@@ -546,6 +695,9 @@ void GuardedController::publish()
         std::copy_n(params_.gravity.begin(), 3, goal.gravity);
       }
       set_goal(goal);
+      if (params_.mode != before.mode) {
+        set_mode();
+      }
     } catch (const std::exception & error) {
       RCLCPP_ERROR(node->get_logger(), "parameters have no effect: %s", error.what());
     }
@@ -578,11 +730,14 @@ void GuardedController::publish()
     status.values.back().value = value;
   };
   add("active", report_.active ? "yes" : "no");
-  add("mode", mode_name(state));
+  add("state", mode_name(state));
+  add("mode", params_.mode);
+  add("reference waits for the arm", state.waits_since < state.now ? "yes" : "no");
+  add("springs softened", state.softened > 0.5 ? "yes" : "no");
   add("share of gravity torques", number(state.share));
   add("torques verified", state.verified > 0.5 || state.proven > 0.5 ? "yes" : "no");
   add("commands that could not be written", std::to_string(report_.unwritten));
-  sensor_msgs::msg::JointState torques;
+  JointState torques;
   torques.header.stamp = node->now();
   for (const int j : guarded_places) {
     add(std::string("torque of ") + guarded_joints[j], number(report_.output.torque[j]));

@@ -14,6 +14,7 @@
 #include "controller_interface/controller_interface.hpp"
 #include "diagnostic_msgs/msg/diagnostic_array.hpp"
 #include "geometry_msgs/msg/inertia_stamped.hpp"
+#include "geometry_msgs/msg/pose_stamped.hpp"
 #include "geometry_msgs/msg/vector3_stamped.hpp"
 #include "guarded_controller_parameters.hpp"
 #include "guarded_period.h"
@@ -37,7 +38,8 @@ struct Report
   unsigned unwritten = 0;
 };
 
-/// Holds an arm against gravity by efforts, and stops on whatever is wrong.
+/// Holds and moves an arm by efforts: floating under gravity compensation, or on springs about a
+/// reference of its joints or of a link. Stops on whatever is wrong.
 ///
 /// All decisions are made by the control period, `guarded_period`. This class converts interfaces,
 /// parameters and messages. `update` shares nothing with other threads but a few atomic numbers.
@@ -55,6 +57,8 @@ public:
 
 private:
   using InertiaStamped = geometry_msgs::msg::InertiaStamped;
+  using JointState = sensor_msgs::msg::JointState;
+  using PoseStamped = geometry_msgs::msg::PoseStamped;
   using SetBool = std_srvs::srv::SetBool;
   using Vector3Stamped = geometry_msgs::msg::Vector3Stamped;
 
@@ -70,6 +74,11 @@ private:
   void set_gravity(const Vector3Stamped & message);
   void set_payload(const InertiaStamped & message);
   void set_goal(const guarded_Settings & settings);
+  void set_mode();
+  void set_target_joint(const JointState & message);
+  void set_target_pose(const PoseStamped & message);
+  void check_follows() const;
+  void move(guarded_Request motion);
   void enable(const SetBool::Request & request, SetBool::Response & response);
   void publish();
 
@@ -85,6 +94,7 @@ private:
   guarded_State state_{};
   guarded_State next_{};
   guarded_Sample sample_{};
+  guarded_Request request_{};
   guarded_Output output_{};
   guarded_Verdict verdict_{};
   double now_ = 0.0;
@@ -97,11 +107,13 @@ private:
 
   // between threads
   Latest<guarded_Settings> goals_;
+  Latest<guarded_Request> motions_;
   Latest<Report> reports_;
   std::atomic<int> action_{0};
 
   // of other threads
   guarded_Settings goal_{};
+  guarded_Request motion_{};
   Report report_{};
   std::map<std::string, std::array<double, 10>> loads_;
   double logged_fault_ = 0.0;
@@ -109,10 +121,12 @@ private:
 
   rclcpp::Subscription<Vector3Stamped>::SharedPtr gravity_;
   rclcpp::Subscription<InertiaStamped>::SharedPtr payload_;
+  rclcpp::Subscription<JointState>::SharedPtr target_joint_;
+  rclcpp::Subscription<PoseStamped>::SharedPtr target_pose_;
   rclcpp::Service<SetBool>::SharedPtr enable_;
   rclcpp::Publisher<diagnostic_msgs::msg::DiagnosticStatus>::SharedPtr status_;
   rclcpp::Publisher<diagnostic_msgs::msg::DiagnosticArray>::SharedPtr diagnostics_;
-  rclcpp::Publisher<sensor_msgs::msg::JointState>::SharedPtr torques_;
+  rclcpp::Publisher<JointState>::SharedPtr torques_;
   rclcpp::TimerBase::SharedPtr timer_;
 };
 

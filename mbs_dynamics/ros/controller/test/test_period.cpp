@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -23,7 +24,8 @@ const std::string kFolder = PACKAGE_FOLDER;
 TEST(Period, IsThatInPython)
 {
   std::ifstream file(kFolder + "/test/vectors.txt");
-  constexpr std::size_t kSample = sizeof(guarded_Sample) / sizeof(double);
+  constexpr std::size_t kRequest = sizeof(guarded_Request) / sizeof(double);
+  constexpr std::size_t kInputs = kRequest + sizeof(guarded_Sample) / sizeof(double);
   guarded_State state = guarded_initial, next;
   guarded_Output output;
   guarded_Verdict verdict;
@@ -34,15 +36,14 @@ TEST(Period, IsThatInPython)
     for (std::string word; words >> word;) {
       row.push_back(std::stod(word));
     }
-    ASSERT_EQ(row.size(), 1 + kSample + 2 + GUARDED_JOINTS);
+    ASSERT_EQ(row.size(), kInputs + 2 + GUARDED_JOINTS);
+    guarded_Request request;
     guarded_Sample sample;
-    std::copy_n(row.begin() + 1, kSample, reinterpret_cast<double *>(&sample));
-    guarded_Request request{};
-    request.action = row[0];
-    request.sends = 1.0;
+    std::memcpy(&request, row.data(), sizeof(request));
+    std::memcpy(&sample, row.data() + kRequest, sizeof(sample));
     guarded_period(&state, &sample, &request, &guarded_settings, &next, &output, &verdict);
     state = next;
-    const double * expected = row.data() + 1 + kSample;
+    const double * expected = row.data() + kInputs;
     EXPECT_EQ(state.mode, expected[0]) << "period " << rows;
     EXPECT_EQ(state.fault, expected[1]) << "period " << rows;
     for (int j = 0; j < GUARDED_JOINTS; ++j) {
