@@ -26,6 +26,7 @@ from mbs_dynamics.control.period.function import Period, initial
 from mbs_dynamics.control.period.laws import FLOAT, JOINT, LINK
 from mbs_dynamics.control.period.records import NEVER, Layout, Settings
 from mbs_dynamics.control.period.references import TARGET
+from mbs_dynamics.control.period.sentences import fault_of
 from mbs_dynamics.control.period.settings import period_settings
 from mbs_dynamics.control.period.transitions import CLEAR, DISABLE, ENABLE, NONE
 from mbs_dynamics.control.settings import (
@@ -116,7 +117,7 @@ def export_controller(
     export_period(layouts, given, package / "src", prefix=PREFIX)
     generated = {
         "src/guarded_robot.h": _robot(layouts.model, chosen, moved, description_digest(text)),
-        "test/vectors.txt": _vectors(layouts, given),
+        **_vectors(layouts, given),
         "urdf/mock.urdf": _with_mock_hardware(text, chosen, model),
     }
     for file in sorted(one for one in FILES.rglob("*") if one.is_file()):
@@ -223,10 +224,11 @@ def _numbers(values: Any) -> str:
     return "{" + ", ".join(f"{float(x)!r}" for x in values) + "}"
 
 
-def _vectors(layouts: Period, given: Settings) -> str:
-    """Return requests and samples of successive periods with faults, and what they lead to.
+def _vectors(layouts: Period, given: Settings) -> dict[str, str]:
+    """Return files with requests and samples of successive periods, and what they lead to.
 
-    A row holds the request, the sample, the mode, the fault, and the torques (n,).
+    A row holds the request, the sample, the mode, the fault, and the torques (n,). The fault is a
+    file of its own, in words.
     """
     n = layouts.model.n
     settings = layouts.settings.packed(given).astype(float)
@@ -238,7 +240,7 @@ def _vectors(layouts: Period, given: Settings) -> str:
     actions = {5: ENABLE, 165: CLEAR, 170: ENABLE, 190: DISABLE}
     asked: dict[str, Any] = {"sends": 1.0, "law": FLOAT, "pace": 1.0, "target": middle}
     asked["target_pose"] = np.eye(4)[:3]
-    rows = []
+    rows, words = [], ""
     for k in range(VECTORS):
         now = np.round((k + 1) * PERIOD, 6)
         q, qd = np.round([middle + amplitude * math.sin(now), amplitude * math.cos(now)], 6)
@@ -257,8 +259,11 @@ def _vectors(layouts: Period, given: Settings) -> str:
         result = layouts(state, sample, request, settings)
         state = result.state
         after, output = layouts.state.unpacked(state), layouts.output.unpacked(result.output)
+        if fault := fault_of(after, layouts.model.joint_names, range(n)):
+            words = words or fault.reason
         rows.append([*request, *sample, after.mode, after.fault, *output.torque])
-    return "".join(" ".join(f"{x:.17g}" for x in row) + "\n" for row in rows)
+    text = "".join(" ".join(f"{x:.17g}" for x in row) + "\n" for row in rows)
+    return {"test/vectors.txt": text, "test/fault.txt": words + "\n"}
 
 
 def _filled(layout: Layout[Any], known: Mapping[str, Any]) -> FloatArray:

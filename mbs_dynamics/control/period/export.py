@@ -18,7 +18,7 @@ from mbs_dynamics.compiler.passes.pipeline import lower
 from mbs_dynamics.control.period.checks import CHECKS
 from mbs_dynamics.control.period.function import Period, initial
 from mbs_dynamics.control.period.records import Layout, Settings
-from mbs_dynamics.control.period.sentences import OPPOSED, REFUSED
+from mbs_dynamics.control.period.sentences import OPPOSED, REFUSED, SILENT
 from mbs_dynamics.control.period.transitions import TRANSITIONS
 from mbs_dynamics.errors import ArgumentError
 
@@ -85,6 +85,7 @@ def export_period(
         ],
         f"const char *const {prefix}_opposed[{len(OPPOSED)}]": map(_string, OPPOSED.values()),
         f"const char *const {prefix}_refused[{len(REFUSED)}]": map(_string, REFUSED.values()),
+        f"const char *const {prefix}_silent[1]": [_string(SILENT)],
         f"const char *const {prefix}_joints[{layouts.model.n}]": map(
             _string, layouts.model.joint_names
         ),
@@ -198,8 +199,8 @@ typedef struct {{
 }} {prefix}_Check;
 
 /* The checks; state.fault is the number of the one that failed, from 1. Sentences of the checks
- * "support" and "opposed" by state.opposed, from 1, and of "refused" by its value, from 1. Names of
- * the joints. */
+ * "support" and "opposed" by state.opposed, from 1, of "refused" by its value, from 1, and of "stale"
+ * with an infinite value. Names of the joints. */
 {tables}
 {signature};
 

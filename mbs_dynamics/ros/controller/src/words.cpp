@@ -95,7 +95,7 @@ std::string sentence(int k, double joint, double value, double limit, const guar
     return name + ": " + filled(guarded_refused[static_cast<int>(value) - 1], name, limit, limit);
   }
   if (kind == "stale" && std::isinf(value)) {
-    return "no valid frame so far of " + name;
+    return filled(guarded_silent[0], name, value, limit);
   }
   return filled(guarded_checks[k].sentence, name, value, limit);
 }
