@@ -199,8 +199,8 @@ typedef struct {{
 }} {prefix}_Check;
 
 /* The checks; state.fault is the number of the one that failed, from 1. Sentences of the checks
- * "support" and "opposed" by state.opposed, from 1, of "refused" by its value, from 1, and of "stale"
- * with an infinite value. Names of the joints. */
+ * "support" and "opposed" by state.opposed, from 1; of "refused" by its value, from 1; of "stale"
+ * if its value is infinite. Names of the joints. */
 {tables}
 {signature};
 
