@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from benchmarks.mujoco_arm import Load, MujocoArm, Record
-from mbs_dynamics.control.evidence import WATCHED
+from mbs_dynamics.control.period.evidence import WATCHED
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
 
 DEFAULTS = GravityCompensationSettings()

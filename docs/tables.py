@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mbs_dynamics.cli import command_line
-from mbs_dynamics.control.guarded_arm import DEFAULTS, OF_NODES
+from mbs_dynamics.control.guarded_arm import DEFAULTS
 from mbs_dynamics.control.period.checks import CHECKS, DOUBT_NAMES
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.ros.entry_points import interface_of
@@ -107,7 +107,6 @@ NOT_SETTINGS = (
     "fixed_positions",
     "velocity_from_position",
     "max_age",
-    *OF_NODES,
 )
 """Settings of arms that are arguments of other names, or without effect, where frames are read."""
 

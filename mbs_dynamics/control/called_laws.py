@@ -22,9 +22,9 @@ from mbs_dynamics.lie import se3
 from mbs_dynamics.model.model import Model
 
 
-def name_of(law: Law) -> str:
+def name_of(law: Any) -> str:
     """Return the name of a law for messages."""
-    return getattr(law, "__name__", type(law).__name__)
+    return str(getattr(law, "__name__", type(law).__name__))
 
 
 class CalledLaws:

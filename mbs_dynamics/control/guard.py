@@ -30,9 +30,13 @@ from mbs_dynamics.control.environment import (
 )
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.joint_states import fixed_coordinates
-from mbs_dynamics.control.laws.cartesian_impedance import CartesianImpedance
-from mbs_dynamics.control.laws.joint_impedance import JointImpedance
-from mbs_dynamics.control.laws.law import Law, LawState
+from mbs_dynamics.control.laws import (
+    AnyLaw,
+    CartesianImpedance,
+    JointImpedance,
+    Law,
+    LawState,
+)
 from mbs_dynamics.control.motion import Motion, Remarks
 from mbs_dynamics.control.motor_table import coordinate_of
 from mbs_dynamics.control.period import laws, transitions
@@ -103,7 +107,7 @@ class Guard:
         gravity: FloatArray | None = None,
         options: Mapping[str, Any] = {},
         source: str = "frames",
-        used: Iterable[Law | None] = (),
+        used: Iterable[AnyLaw | None] = (),
     ) -> None:
         if model.n == 0:
             raise ModelError(f"robot {model.name!r} has no joint that moves")
@@ -119,8 +123,8 @@ class Guard:
         self._motion = Motion(model, self.joints, settings.joints)
         self._period = Period(model, settings.algorithm, self._traced(GRAVITY_ALONE, used))
         self._joint_law, self._link_law = NO_JOINT_LAW, NO_LINK_LAW
-        self._law: Law | None = None
-        self._next: tuple[Law | None] | None = None
+        self._law: AnyLaw | None = None
+        self._next: tuple[AnyLaw | None] | None = None
         """A law that takes over once the one in force has done so."""
         self._taken_over = -math.inf
         """When the law in force has taken over."""
@@ -153,12 +157,13 @@ class Guard:
         row = self._sample.tolist()
         self._unreported, self._rest = row[1 : 1 + 8 * model.n], row[1 + 8 * model.n :]
         self._floats = self._period.sample.places["floats"].start
-        self._numbers = np.array([places[name].start for name in ("ended", "played", "softened")])
+        numbers = ("ended", "played", "softened", "waits_since", "link_waits_since", "obeys")
+        self._numbers = np.array([places[name].start for name in numbers])
         slides = sliding(model)
         units = ["m" if slides[k] else "rad" for k in self.joints]
         self._lags, self._softened = Remarks(self._motion, units), False
         self._detector: CollisionDetector | None = None
-        self._interrupted: tuple[Law | None] | None = None
+        self._interrupted: tuple[AnyLaw | None] | None = None
         """The law in place of which the arm floats since a collision."""
         self._yields_until = -math.inf
         if settings.collision_file:
@@ -553,7 +558,7 @@ class Guard:
 
     # -- laws and references -----------------------------------------------------------------------
 
-    def switch(self, t: float, law: Law | None) -> None:
+    def switch(self, t: float, law: AnyLaw | None) -> None:
         """Let another law take over from time ``t`` on, without a jump; None: the arm floats.
 
         Another law of the same kind, as one of another stiffness, goes on with the reference; else
@@ -567,7 +572,7 @@ class Guard:
         if not self.engaged or t >= self._taken_over:
             self._begin(t, law)
 
-    def prepare(self, t: float, *every: Law | None) -> None:
+    def prepare(self, t: float, *every: AnyLaw | None) -> None:
         """Compile what laws need, and call each once. Raises what :meth:`switch` raises."""
         for law in every:
             if not (law is None or isinstance(law, OF_PERIOD) or callable(law)):
@@ -605,7 +610,7 @@ class Guard:
         )  # fmt: skip
         called(law, self._model_in_force(), state, reference_of(law, s))
 
-    def _traced(self, before: Traced, every: Iterable[Law | None]) -> Traced:
+    def _traced(self, before: Traced, every: Iterable[AnyLaw | None]) -> Traced:
         """Return what a period computes in which these laws can be in force as well."""
         joints, link = before
         for law in every:
@@ -634,16 +639,18 @@ class Guard:
             s.law in laws.OF_LINKS or (s.law_before in laws.OF_LINKS and blends)
         )
 
-    def _begin(self, t: float, law: Law | None) -> None:
+    def _begin(self, t: float, law: AnyLaw | None) -> None:
         """Let a law take over now."""
-        of_period = isinstance(law, OF_PERIOD)
-        fades = isinstance(self._law, OF_PERIOD) or of_period
-        time = self._set.switch_time if self.engaged else 0.0
+        own: Law | None = None
         if isinstance(law, JointImpedance):
             self._joint_law = law
         elif isinstance(law, CartesianImpedance):
             self._link_law = law
-        own = None if of_period else law
+        else:
+            own = law
+        of_period = isinstance(law, OF_PERIOD)
+        fades = isinstance(self._law, OF_PERIOD) or of_period
+        time = self._set.switch_time if self.engaged else 0.0
         if own is not self._called.law or fades:
             self._called.switch(own, t, time, fades=fades)
         self._law, self._next = law, None
@@ -681,7 +688,7 @@ class Guard:
         return reference_of(self._law, self.state_record)
 
     @property
-    def law(self) -> Law | None:
+    def law(self) -> AnyLaw | None:
         """The law in force, or about to be; None where the arm floats."""
         return self._law if self._next is None else self._next[0]
 
@@ -764,7 +771,7 @@ class Guard:
         if self._detector is not None:
             self._watch_collisions(t)
         if self._law is not None and self.engaged:
-            self._remarks += self._followed()
+            self._remarks += self._followed(self._law)
         assert self._result is not None
         row: list[float] = self._result.output.tolist()
         return row
@@ -781,16 +788,18 @@ class Guard:
 
     def _feed(self, t: float) -> None:
         """Provide the segment of the trajectory that is played at time ``t``."""
-        _, played, _ = self._state[self._numbers].tolist()
+        played = self._state[self._numbers].tolist()[1]
         s = self.state_record
         if math.isfinite(played):
             self._motion.feed(played + float(s.pace) * max(0.0, t - float(s.now)))
             self._renew()
 
-    def _followed(self) -> list[str]:
-        """Return what has happened to the reference with this period, in words."""
-        ended, _, softened = self._state[self._numbers].tolist()
-        said = self._lags.of(self.state_record, self._set)
+    def _followed(self, law: AnyLaw) -> list[str]:
+        """Return what has happened to the reference of a law with this period, in words."""
+        ended, _, softened, *waits, obeys = self._state[self._numbers].tolist()
+        said = []
+        if min(waits) < math.inf or self._lags.waited or (obeys and self._motion.may_be_off):
+            said = self._lags.of(self.state_record, self._set)
         if self._motion.trajectory is not None and ended:
             self._motion.end()
             self._renew()
@@ -799,7 +808,7 @@ class Guard:
             self._softened = True
             gap = max(float(self.state_record.gap), self.period)
             said.append(
-                f"law {name_of(self._law)!r} is softer than set for some time: with up to "
+                f"law {name_of(law)!r} is softer than set for some time: with up to "
                 f"{1e3 * gap:.3g} ms between two states its stiffness would be unstable at this "
                 "posture; this is reported once"
             )
@@ -871,7 +880,7 @@ class Guard:
         self, action: float, *, sends: bool = False, settle: bool = False, doubt: int = 0
     ) -> FloatArray:
         request = self._motion.request(
-            action, float(sends), float(settle), float(doubt), *map(float, self._holder)
+            action, sends=sends, settle=settle, doubt=doubt, holder=self._holder
         )
         return np.asarray(self._period.request.packed(request), dtype=float)
 

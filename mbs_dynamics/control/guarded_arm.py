@@ -31,8 +31,7 @@ from mbs_dynamics.control.environment import (
     root_gravity,
 )
 from mbs_dynamics.control.guard import Guard
-from mbs_dynamics.control.laws.gravity import Gravity
-from mbs_dynamics.control.laws.law import Law
+from mbs_dynamics.control.laws import AnyLaw, Gravity
 from mbs_dynamics.control.log import Log
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
 from mbs_dynamics.control.period import transitions
@@ -89,7 +88,7 @@ class GuardedArm(Guard):
     def __init__(
         self,
         model: Model,
-        law: Gravity | Law,
+        law: Gravity | AnyLaw,
         motors: Motors,
         *,
         fixed: Mapping[str, float] = {},

@@ -101,12 +101,12 @@ class JointStateReader:
             return layout.fault
         length = len(layout.names)
         for what, values in (("position", positions), ("velocity", velocities)):
-            if len(values) != length and (values or what == "position"):
+            if len(values) != length and (len(values) or what == "position"):
                 message = f"{length} joint names but {len(values)} {what} value(s)"
                 return Rejection(f"{what}_length", message)
         q = layout.pick(positions)
         unknown = (math.nan,) * len(q)
-        qd = layout.pick(velocities) if velocities else unknown
+        qd = layout.pick(velocities) if len(velocities) else unknown
         if not math.hypot(*q, *qd) < LARGEST:  # nor is it for NaN
             known = [x if x == x else 0.0 for x in qd]
             if not math.hypot(*q) < LARGEST:

@@ -19,7 +19,6 @@ from mbs_dynamics.control.period import laws, references
 from mbs_dynamics.control.period.records import Request, Settings, State
 from mbs_dynamics.control.references import JointTarget, PoseTarget
 from mbs_dynamics.control.trajectory import Trajectory
-from mbs_dynamics.control.turns import nearest, turning
 from mbs_dynamics.errors import ArgumentError, UnknownBodyError, listed, quoted
 from mbs_dynamics.lie import so3
 from mbs_dynamics.model.body import GROUND
@@ -41,7 +40,6 @@ class Motion:
 
     def __init__(self, model: Model, joints: Sequence[int], names: Sequence[str]) -> None:
         self._model, self.columns, self.names = model, list(joints), list(names)
-        self._turning = np.array(turning(model))[self.columns]
         low, high = model.lower[self.columns], model.upper[self.columns]
         self._low = np.where(low < high, low, -np.inf)
         self._high = np.where(low < high, high, np.inf)
@@ -58,13 +56,22 @@ class Motion:
         """The trajectory that is approached or played."""
         self._kinematics: Kernel | None = None
 
-    def request(self, *first: float) -> Request:
-        """Return a request, of which the fields before ``law`` are given."""
+    def request(
+        self, action: float, *, sends: bool, settle: bool, doubt: int, holder: tuple[bool, bool]
+    ) -> Request:
+        """Return a request; ``holder`` tells whether another one is to hold the arm, and does."""
         return Request(
-            *first, self.law, self.at_once, self.motion, self.follows, self.prefers, self.target,
+            action, float(sends), float(settle), float(doubt), float(holder[0]), float(holder[1]),
+            self.law, self.at_once, self.motion, self.follows, self.prefers, self.target,
             self.target_qd, self.target_pose, self.segment, self.segment_at, self.duration,
             self.delay, self.pace,
         )  # fmt: skip
+
+    @property
+    def may_be_off(self) -> bool:
+        """Whether a target may be given up: a pose that limits keep off, or one that is old."""
+        of_link = self.law in laws.OF_LINKS
+        return self.follows == references.TARGET and (of_link or bool(self.target_qd.any()))
 
     def link_of(self, name: str) -> str:
         """Return a link that joints move. Raises UnknownBodyError for others."""
@@ -89,9 +96,7 @@ class Motion:
     def aim(self, target: Any, s: State, p: Settings) -> None:
         """Go to a target, or play a trajectory, from a state; None: come to rest.
 
-        Targets of joints without limits are shifted by whole turns to the nearest equivalents of
-        the measured positions, a trajectory as a whole by its first point. Raises MbsError for one
-        that is invalid; nothing changes then.
+        Raises MbsError for a target that is invalid; nothing changes then.
         """
         of_link = self.law in laws.OF_LINKS
         if self.law == laws.FLOAT:
@@ -105,7 +110,7 @@ class Motion:
             self.follows, self.target_pose = references.TARGET, pose[:3]
             self.motion += 1.0
         elif isinstance(target, Trajectory) and not of_link:
-            self._aim_trajectory(target, s)
+            self._aim_trajectory(target)
         else:
             valid = (
                 "a law that moves a link are PoseTarget, and JointTarget for its posture"
@@ -119,9 +124,7 @@ class Motion:
         rows = [self._row(name) for name in names]
         if not rows or len(set(rows)) != len(rows):
             raise ArgumentError(f"the target names joints {listed(names)}; valid is each once")
-        q = np.asarray(s.trusted)[self.columns]
         at = checks.numbers("positions of the target", positions, (len(rows),))
-        at = nearest(at, q[rows], self._turning[rows])
         rates = np.zeros(len(rows))
         if len(velocities):
             rates = checks.numbers("velocities of the target", velocities, (len(rows),))
@@ -165,13 +168,11 @@ class Motion:
             )
         return self.names.index(name)
 
-    def _aim_trajectory(self, target: Trajectory, s: State) -> None:
+    def _aim_trajectory(self, target: Trajectory) -> None:
         trajectory = target.ordered(self.names)
         trajectory.check(self._model)
-        first = trajectory.positions[0]
-        here = nearest(first, np.asarray(s.trusted)[self.columns], self._turning)
         self.stop()
-        self.trajectory = trajectory = trajectory.shifted(here - first)
+        self.trajectory = trajectory
         self.follows = references.TRAJECTORY
         self.target, self.target_qd = np.zeros((2, self._model.n))
         self.target[self.columns] = trajectory.positions[0]
@@ -267,16 +268,16 @@ class Lag:
     """Reports once that an arm has lagged behind for some time."""
 
     def __init__(self) -> None:
-        self._since = math.inf
+        self.since = math.inf
         self._reported = False
 
     def due(self, lags: bool, now: float) -> bool:
         """Return whether a lag is to be reported now."""
         if not lags:
-            self._since, self._reported = math.inf, False
+            self.since, self._reported = math.inf, False
             return False
-        self._since = min(self._since, now)
-        due = not self._reported and now - self._since >= REPORTED_AFTER
+        self.since = min(self.since, now)
+        due = not self._reported and now - self.since >= REPORTED_AFTER
         self._reported = self._reported or due
         return due
 
@@ -289,6 +290,11 @@ class Remarks:
         self._joints, self._link, self._target = Lag(), Lag(), Lag()
         self._old = 0.0
         """The latest motion of which an old target was reported."""
+
+    @property
+    def waited(self) -> bool:
+        """Whether a lag was found in the period before."""
+        return any(lag.since < math.inf for lag in (self._joints, self._link, self._target))
 
     def of(self, s: State, p: Settings) -> list[str]:
         """Return what is to be said after a period in which the arm is engaged."""

@@ -236,7 +236,7 @@ def torques_stay_whole_until_another_holds(c: Step) -> Any:
     off = np.abs(s.command - np.clip(whole, -p.effort, p.effort))
     damped = s.damping * np.abs(s.smooth) + 0.03 * p.effort
     settled = s.settling <= _now(c)
-    return ~(_waits(c) & new & settled) | _all(off <= damped)
+    return ~(_waits(c) & new & settled) | _all((off <= damped) | ~np.isfinite(whole))
 
 
 def torques_end_when_another_holds(c: Step) -> Any:
@@ -426,6 +426,99 @@ def damping_follows_new_states_alone(c: Step) -> Any:
     return ~_engaged(c.after) | _all(~(old & known) | ends | (c.before.g != c.after.g))
 
 
+def _follows(c: Step) -> Any:
+    """Whether one law, which follows joints, was and is in force."""
+    same = (c.before.law == c.after.law) & np.isin(c.after.law, (1, 3))
+    return same & _engaged(c.before) & _engaged(c.after)
+
+
+def laws_take_over_one_after_the_other(c: Step) -> Any:
+    """A law of an engaged arm is one of those that are computed, and takes over completely."""
+    acts = _engaged(c.before) & _engaged(c.after)
+    changed = acts & (c.before.law != c.after.law)
+    over = _now(c) - c.before.law_at >= c.settings.switch_time - EPS
+    at_once = c.request.at_once > 0.5
+    fades = (c.after.law_before == c.before.law) & (c.after.law_at == _now(c))
+    legal = np.isin(c.after.law, (0, 1, 2, 3, 4)) & (~changed | (c.after.law == c.request.law))
+    return legal & (~changed | at_once | (over & fades))
+
+
+def references_are_numbers(c: Step) -> Any:
+    """References of an engaged arm are numbers, whatever is requested."""
+    s = c.after
+    poses = s.pose.reshape(*s.pose.shape[:-2], 12)
+    rows = [s.reference, s.reference_qd, s.reference_qdd, s.fading, s.fading_qd, s.twist, poses]
+    return ~_engaged(s) | _all(np.isfinite(np.concatenate(rows, axis=-1)))
+
+
+def references_rotate(c: Step) -> Any:
+    """The reference of a link is a pose."""
+    R = c.after.pose[..., :3]
+    off = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-2, -1))
+    return ~_engaged(c.after) | (off < 2e-3)
+
+
+def references_are_slow_enough(c: Step) -> Any:
+    """A reference that approaches a target keeps the limits of velocity and acceleration."""
+    s, p = c.after, c.settings
+    dt = (s.now - c.before.now)[:, None]
+    change = np.abs(s.reference_qd) - np.abs(c.before.reference_qd)
+    slow = np.abs(s.reference_qd) <= p.reference_velocity + 1e-6
+    smooth = change <= p.reference_acceleration * dt + 1e-6
+    moved = np.abs(s.reference - c.before.reference) <= p.reference_velocity * dt + 1e-6
+    plays = np.isfinite(c.before.played) | np.isfinite(s.played)
+    return ~_follows(c) | plays | _all(slow & smooth & moved)
+
+
+def references_stay_within_limits(c: Step) -> Any:
+    """No reference leads past a position limit, or on past it from beyond."""
+    s, p, x = c.after, c.settings, c.before.reference
+    low, high = np.minimum(p.spring_low, x), np.maximum(p.spring_high, x)
+    plays = np.isfinite(c.before.played) | np.isfinite(s.played)
+    return ~_follows(c) | plays | _all((low - EPS <= s.reference) & (s.reference <= high + EPS))
+
+
+def references_wait_for_the_arm(c: Step) -> Any:
+    """A reference that leads an arm by its lead goes no further away."""
+    s, off = c.after, c.before.reference - c.after.trusted
+    leaves = (s.reference - c.before.reference) * np.sign(off)
+    far = np.abs(off) >= c.before.lead
+    return ~_follows(c) | _all(~far | (leaves <= 1e-9))
+
+
+def nothing_moves_that_was_requested_before(c: Step) -> Any:
+    """A reference speeds up only by a motion that was requested since torques were enabled."""
+    faster = np.abs(c.after.reference_qd) > np.abs(c.before.reference_qd) + EPS
+    return ~_follows(c) | (c.after.obeys > 0.5) | _all(~faster)
+
+
+def motions_are_obeyed_once_they_are_new(c: Step) -> Any:
+    """The number of a motion that is followed has changed while torques were enabled."""
+    begins = (c.after.obeys > 0.5) & ~(c.before.obeys > 0.5)
+    return ~begins | (_engaged(c.before) & (c.request.motion != c.before.motion))
+
+
+def trajectories_end_where_the_arm_is(c: Step) -> Any:
+    """A trajectory has ended once the measured arm is at its end, and plays no faster than time."""
+    s = c.after
+    ends = (s.ended > 0.5) & ~(c.before.ended > 0.5)
+    near = (np.abs(c.before.reference - s.trusted) <= 0.03 + EPS) | (c.before.lead > 1e6)
+    step = np.nan_to_num(s.played - c.before.played)
+    fine = (step >= -EPS) & (step <= s.now - c.before.now + EPS)
+    same = c.request.motion == c.before.motion
+    return (~ends | _all(near)) & (~(_follows(c) & same) | fine)
+
+
+def gains_of_laws_are_in_force(c: Step) -> Any:
+    """Gains of springs are those that are set once their ramp is over, which ends in time."""
+    s, p = c.after, c.settings
+    rows = [(s.joint_stiffness, p.joint_stiffness), (s.link_stiffness, p.link_stiffness)]
+    equal = np.stack([_all(a == b) for a, b in rows] + [s.link_axes == p.link_axes], axis=-1)
+    over = (s.now >= s.springs_end) & (c.request.sends > 0.5) & (s.now > c.before.now)
+    late = s.springs_end - _now(c) > p.switch_time + EPS
+    return (~over | _all(equal)) & ~late
+
+
 INVARIANTS: tuple[Callable[[Step], Any], ...] = (
     numbers_are_finite,
     torques_are_within_limits,
@@ -475,4 +568,14 @@ INVARIANTS: tuple[Callable[[Step], Any], ...] = (
     positions_that_torques_follow_do_not_jump,
     nothing_is_commanded_at_the_end,
     damping_follows_new_states_alone,
+    laws_take_over_one_after_the_other,
+    references_are_numbers,
+    references_rotate,
+    references_are_slow_enough,
+    references_stay_within_limits,
+    references_wait_for_the_arm,
+    nothing_moves_that_was_requested_before,
+    motions_are_obeyed_once_they_are_new,
+    trajectories_end_where_the_arm_is,
+    gains_of_laws_are_in_force,
 )

@@ -108,6 +108,8 @@ class Histories:
         self.latest = np.zeros((3, count, N))
         self.torque = np.zeros((count, N))
         self.stuck = np.zeros(count, dtype=int)
+        self.motions = np.zeros((count, layouts.request.size))
+        """Laws and motions that are requested."""
         drives = self.settings[:, layouts.settings.places["can_hold"].start] > 0.5
         self.holder = ~drives & (rng.random(count) < 0.5)
         """Whether another controller can hold an arm."""
@@ -210,7 +212,41 @@ class Histories:
         asked = rng.random(n) < 0.02
         row[:, 0] = np.where(asked, rng.choice(actions, n), transitions.NONE)
         row[:, 1] = np.where(asked & (rng.random(n) < 0.5), 0.0, 1.0)
+        self._change_motions()
+        first = self.layouts.request.places["law"].start
+        row[:, first:] = self.motions[:, first:]
+        row[:, first + 1] = rng.random(n) < 0.1  # at once
         return row
+
+    def _change_motions(self) -> None:
+        """Request another law or motion of some arms, and feed them segments of trajectories."""
+        rng, places = self.rng, self.layouts.request.places
+        for k in np.flatnonzero(rng.random(self.count) < 0.004):
+            row = self.motions[k]
+            if rng.random() < 0.3:
+                row[places["law"]] = rng.choice([0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 4.0, 7.0])
+                continue
+            row[places["motion"]] += 1.0
+            row[places["follows"]] = rng.integers(3)
+            row[places["prefers"]] = rng.integers(2)
+            away = rng.choice([0.02, 0.5]) * rng.uniform(-1.0, 1.0, N)
+            here = np.nan_to_num(self.state[k, self.layouts.state.places["q"]])
+            here[2] += 2.0 * np.pi * rng.integers(-1, 2)
+            row[places["target"]] = here + away
+            row[places["target_qd"]] = rng.uniform(-0.5, 0.5, N) * (rng.random() < 0.3)
+            pose = np.hstack([np.eye(3), rng.uniform(-0.6, 0.6, (3, 1))])
+            angle = rng.uniform(-np.pi, np.pi)
+            pose[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+            row[places["target_pose"]] = pose.ravel()
+            # q + 3 d (x / T)^2 - 2 d (x / T)^3, from rest to rest in T
+            segment = np.zeros((6, N))
+            segment[0], segment[2], segment[3] = here + away, 5.0 * away, -8.0 * away
+            row[places["segment"]] = segment.ravel()
+            row[places["duration"]], row[places["delay"]] = 0.4, 0.1
+            row[places["pace"]] = rng.choice([1.0, 1.0, 0.5, 0.0])
+            if rng.random() < 0.05:  # what is no number, or no rotation
+                name = rng.choice(["target", "target_pose", "segment", "pace", "target_qd"])
+                row[places[name]] = rng.choice([np.nan, np.inf, 1e30])
 
     def _other_holds(self) -> Any:
         """Let other controllers let go of arms that torques hold, take them back, or lose them."""
@@ -229,6 +265,9 @@ class Histories:
             row = self.settings[k]
             row[places["scale"]] = rng.uniform(0.8, 1.2)
             row[places["damping"]] *= rng.uniform(0.5, 1.5)
+            row[places["joint_stiffness"]] *= rng.uniform(0.5, 1.5)
+            row[places["link_stiffness"]] *= rng.uniform(0.5, 1.5)
+            row[places["link_axes"]] = rng.integers(2)
             if rng.random() < 0.02:
                 row[places["gravity"]] = np.nan
             elif rng.random() < 0.5:

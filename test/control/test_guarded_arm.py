@@ -12,8 +12,8 @@ from guarded_bench import EVENTS, MODEL, MOTOR, ODD, PERIOD, Loop, Q, happen, ta
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import Frame, GuardedArm, Motors, laws, linked
-from mbs_dynamics.control.evidence import UNVERIFIED
 from mbs_dynamics.control.faults import Doubt
+from mbs_dynamics.control.guard import UNVERIFIED
 from mbs_dynamics.control.poses import read_poses
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.timeseries import TimeSeries

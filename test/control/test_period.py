@@ -13,8 +13,16 @@ from random_periods import MODEL, Histories
 
 from mbs_dynamics.algorithms.kernels import traced_on
 from mbs_dynamics.compiler import Kernel
-from mbs_dynamics.control.period import checks, command, measurement, transitions
+from mbs_dynamics.control.period import (
+    checks,
+    command,
+    following,
+    measurement,
+    references,
+    transitions,
+)
 from mbs_dynamics.control.period.checks import CHECKS
+from mbs_dynamics.control.period.following import Traced
 from mbs_dynamics.control.period.function import Period
 from mbs_dynamics.control.period.transitions import TRANSITIONS
 
@@ -35,7 +43,7 @@ invariants.DOUBTS = {
 
 @pytest.fixture(scope="module")
 def layouts():
-    return Period(MODEL)
+    return Period(MODEL, traced=Traced(joints=True, link="hand"))
 
 
 def violated(layouts, seed, count, steps):
@@ -118,9 +126,18 @@ def without_waiting(s, x, r, p, t, g_held, acts):
     return WANTED(s, x, r._replace(holder=0.0 * r.holder), p, t, g_held, acts)
 
 
-DETECTED_BY_OTHERS = {"latched", "effort_limit"}
-"""Checks beside which others do the same: there is no way from a fault to torques, and gravity
-overloads a joint whose limit is 0. Their sentences tell users why."""
+def never_slowed(ahead, lead):
+    return 1.0 + 0.0 * ahead
+
+
+def always_sound(law, r, traced):
+    return np.True_
+
+
+DETECTED_BY_OTHERS = {"latched", "effort_limit", "reference"}
+"""Checks beside which others do the same: there is no way from a fault to torques, gravity
+overloads a joint whose limit is 0, and a motion that is none is not followed. Their sentences tell
+users why."""
 
 MUTANTS = {
     **{f"no check {c.kind} {k}": without_check(k) for k, c in enumerate(CHECKS)
@@ -133,6 +150,9 @@ MUTANTS = {
     "drives never hold": constant(command, "with_hold", without_hold),
     "another holder does not end torques": constant(command, "wanted", without_another_holder),
     "torques do not wait": constant(command, "wanted", without_waiting),
+    "references run away": constant(references, "slowed_by", never_slowed),
+    "motions that are none are followed": constant(following, "is_sound", always_sound),
+    "trajectories end before the arm": constant(references, "ARRIVED", 1e9),
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import pytest
 from random_periods import MODEL, Histories, settings
 
 from mbs_dynamics.control.period.export import export_period
+from mbs_dynamics.control.period.following import Traced
 from mbs_dynamics.control.period.function import Period
 from mbs_dynamics.errors import ArgumentError
 
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
 @pytest.fixture(scope="module")
 def layouts():
-    return Period(MODEL)
+    return Period(MODEL, traced=Traced(joints=True, link="hand"))
 
 
 DRIVER = """

@@ -21,7 +21,6 @@ from std_srvs.srv import SetBool
 from waiting import TIMEOUT
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.policy import GuardState
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros import gravity_compensation_node
 from mbs_dynamics.ros.dynamics_node import DynamicsNode
@@ -70,7 +69,7 @@ def enabled():
     answer = ask(made)
     assert answer.success, answer.message
     end = time.monotonic() + TIMEOUT
-    while made._core.policy.state is not GuardState.ENABLED and time.monotonic() < end:
+    while made._core.state != "enabled" and time.monotonic() < end:
         hear()
         time.sleep(0.01)
     yield made

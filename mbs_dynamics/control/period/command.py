@@ -130,6 +130,7 @@ def wanted(
     share = select(held_by_drives, s.most_share, share)
     g = select(for_each(held_by_drives, n), g_held, t.gravity)
     base = s.start + share * (g - s.start)
+    base = select(less(abs(base), NEVER), base, s.command)  # one that is no number goes as well
 
     left = max(0.0, 1.0 - max(x.now - release_began(s, r, p), 0.0) / p.ramp_out)
     left = select(holds(r.holds), 0.0, left)
@@ -138,7 +139,8 @@ def wanted(
     left = select(stops & equal(s.doubt, GRAVITY), 0.0, left)
     left = select(is_one_of(s.mode, RELEASED), 0.0, left)
     left = select(held_by_drives, 1.0, left)
-    released = left * clipped(base, -p.effort, p.effort)
+    clear = for_each(less(0.0, left), n)  # nothing, whatever gravity is
+    released = select(clear, left * clipped(base, -p.effort, p.effort), 0.0)
     keeps = stops & equal(p.on_fault, HOLD_TORQUE) & ~can_hold & ~equal(s.doubt, GRAVITY)
     keeps = keeps & ~holds(s.lets_go) & ~holds(r.holds)
     released = select(for_each(keeps, n), s.command, released)

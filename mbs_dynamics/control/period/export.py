@@ -99,6 +99,7 @@ def export_period(
             checks=len(CHECKS),
             structs="\n".join(structs),
             transitions=_comment("\n".join(_transitions())),
+            laws=_comment(_laws(layouts)),
             constants="".join(f"extern {declared};\n" for declared in constants),
             tables="".join(f"extern {declared};\n" for declared in tables),
             prefix=prefix,
@@ -136,6 +137,17 @@ def _transitions() -> Iterator[str]:
     for row in TRANSITIONS:
         modes = " or ".join(f"{mode:g}" for mode in row.modes)
         yield f"{modes}, {row.when}: {row.to:g}"
+
+
+def _laws(layouts: Period) -> str:
+    joints, link = layouts.traced
+    laws = ["0 gravity compensation alone"]
+    laws += ["1 impedance of the joints, 3 a law of the joints that is called before"] * joints
+    laws += [f"2 impedance of {link}, 4 a law of this link that is called before"] * bool(link)
+    return (
+        f"Laws: {', '.join(laws)}.\nWhat references do: 0 come to rest, 1 go to a target, 2 play a "
+        "trajectory."
+    )
 
 
 def _braced(values: Any, suffix: str) -> str:
@@ -185,6 +197,8 @@ extern "C" {{
 #define {upper}_CHECKS {checks}
 
 {transitions}
+
+{laws}
 
 {structs}
 /* Settings as they were written, and the state of an arm of which nothing is known. */

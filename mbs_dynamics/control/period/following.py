@@ -26,7 +26,7 @@ from mbs_dynamics.control.period.logic import (
     is_one_of,
     largest,
 )
-from mbs_dynamics.control.period.measurement import Measured
+from mbs_dynamics.control.period.measurement import Measured, whole_turns
 from mbs_dynamics.control.period.ramps import ramped
 from mbs_dynamics.control.period.records import NEVER, Request, Sample, Settings, State
 from mbs_dynamics.lie.arrays import Array
@@ -131,6 +131,7 @@ def with_law(
         fading_qd=select(each, s.reference_qd, s.fading_qd),
         motion=select(less(abs(r.motion), NEVER), r.motion, s.motion),
         motion_at=select(moves, now, s.motion_at),
+        shift=select(for_each(moves, len(s.q)), whole_turns(m.q - r.target, p.turning), s.shift),
         obeys=select(acts, select(moves & leads, 1.0, select(begins, 0.0, s.obeys)), 0.0),
         played=select(moves | begins, math.nan, s.played),
         pace=select(moves | begins, 1.0, s.pace),

@@ -93,6 +93,12 @@ class Period:
 
         self._torques = mbs.compile(mbs.gravity_torques, carrying, representation=representation)
 
+    def tracing(self, traced: Traced) -> Period:
+        """Return the period that computes other laws."""
+        if traced == self.traced:
+            return self
+        return Period(self.model, self._representation, traced)
+
     def gravity(self, q: FloatArray, gravity: FloatArray, loads: FloatArray) -> FloatArray:
         """Return the gravity torques (n,) at q (n,) under a gravity (3,), with loads (nb, 10)."""
         given = {"gravity": gravity, "payload": loads}
@@ -298,8 +304,10 @@ def initial(layouts: Period, p: Settings) -> State:
     unknown |= dict.fromkeys(("received", "switched_at", "gravity_end"), -math.inf)
     past = ("loads_end", "gains_end", "settling", "springs_end", "halting", "law_at")
     unknown |= dict.fromkeys(past, -math.inf)
-    forever = ("unknown_since", "saturated_since", "whole_at", "disagree_since", "alone_since")
-    forever += ("waits_since", "link_waits_since")
+    forever = (
+        "unknown_since", "saturated_since", "whole_at", "disagree_since", "alone_since",
+        "waits_since", "link_waits_since",
+    )  # fmt: skip
     unknown |= dict.fromkeys(forever, math.inf)
     unknown |= {"most_share": 1.0, "slipped": -1.0}
     low, high = p.spring_low + p.zone, p.spring_high - p.zone

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.period.following import Traced
 from mbs_dynamics.control.period.function import Period
 from mbs_dynamics.errors import ArgumentError
 
@@ -83,6 +84,7 @@ class History:
                 settings_from=np.array([index for index, _ in settings], dtype=np.int64),
                 joints=np.array(model.joint_names),
                 masses=np.array([body.inertia.mass for body in model.bodies]),
+                traced=np.array([str(x) for x in self._layouts.traced]),
             )
 
 
@@ -98,7 +100,15 @@ def replayed(layouts: Period, path: str | Path) -> Replay:
             stored = {name: file[name] for name in file.files}
     except (ValueError, zipfile.BadZipFile) as error:
         raise ArgumentError(f"{str(path)!r} is no history of a guarded arm: {error}") from error
-    missing = {"state", "rows", "settings", "settings_from", "joints", "masses"} - stored.keys()
+    missing = {
+        "state",
+        "rows",
+        "settings",
+        "settings_from",
+        "joints",
+        "masses",
+        "traced",
+    } - stored.keys()
     if missing:
         raise ArgumentError(f"{str(path)!r} is no history of a guarded arm: it lacks {missing}")
     joints, masses = tuple(stored["joints"].tolist()), stored["masses"]
@@ -108,6 +118,8 @@ def replayed(layouts: Period, path: str | Path) -> Replay:
             f"{str(path)!r} is the history of another robot, with the joints {list(joints)}; valid "
             f"is one of this model, with {list(model.joint_names)} and the same masses"
         )
+    with_joints, link = stored["traced"].tolist()
+    layouts = layouts.tracing(Traced(with_joints == "True", link))
     sizes = layouts.sample.size, layouts.request.size
     rows, state = stored["rows"], stored["state"]
     if rows.shape[1:] != (sum(sizes),) or state.shape != (layouts.state.size,):

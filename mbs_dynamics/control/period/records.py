@@ -237,6 +237,8 @@ class State(NamedTuple):
     """When it began."""
     obeys: Number
     """Whether a motion was requested since torques were enabled or a law took over."""
+    shift: PerJoint
+    """Whole turns in rad that bring targets of joints without limits nearest to them."""
     lead: PerJoint
     """Distances by which the reference of the joints may lead them; NEVER: without stiffness."""
     reference: PerJoint
@@ -325,7 +327,8 @@ class Request(NamedTuple):
     prefers: Number
     """Whether the posture of an arm whose link follows a pose goes to ``target``."""
     target: PerJoint
-    """Positions of joints, or the first point of a trajectory."""
+    """Positions of joints, or the first point of a trajectory. Those of joints without limits may
+    be whole turns away; a trajectory is shifted as a whole."""
     target_qd: PerJoint
     """Velocities with which they go on."""
     target_pose: Pose

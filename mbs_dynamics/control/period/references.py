@@ -139,7 +139,8 @@ def joints_after(s: State, r: Request, p: Settings, q: Any, lead: Any, now: Any,
     age = now - s.motion_at
     rate = select(less_equal(age, p.reference_timeout), r.target_qd, 0.0 * v)
     gone = min(age, p.reference_timeout)
-    target = clipped(r.target + r.target_qd * gone, p.spring_low, p.spring_high)
+    target = r.target + s.shift + r.target_qd * gone
+    target = clipped(target, p.spring_low, p.spring_high)
     goes = for_each(less(0.0, r.follows) & (~playing | less(0.0, r.pace)), len(q))
     column = (len(q), 1)
     e = target - x
@@ -154,7 +155,7 @@ def joints_after(s: State, r: Request, p: Settings, q: Any, lead: Any, now: Any,
     u, met = clipped(u, -most, most), met & ~slower
     after = select(met, rate, u)
     approach = Joints(
-        q=select(met, target, clipped(x + u * h, p.spring_low, p.spring_high)),
+        q=select(met, target, clipped(x + u * h, min(p.spring_low, x), max(p.spring_high, x))),
         qd=after,
         qdd=select(slower, 0.0 * v, (after - v) / h),
         waits=goes & less(most, 0.1 * p.reference_velocity) & less(ARRIVED, abs(e)),
@@ -205,7 +206,7 @@ def _played(s: State, r: Request, q: Any, lead: Any, h: Any) -> Joints:
     ends = for_each(less_equal(r.duration, played), len(q))
     away = less(ARRIVED, abs(off)) & less(lead, UNLIMITED)
     return Joints(
-        q=select(for_each(done, len(q)), s.reference, x),
+        q=select(for_each(done, len(q)), s.reference, x + s.shift),
         qd=select(ends, 0.0 * xd, pace * xd),
         qdd=select(ends, 0.0 * xd, pace * pace * xdd + change / h * xd),
         waits=select(for_each(done, len(q)), 1.0 * away, 1.0 * less(0.9 * lead, ahead)),

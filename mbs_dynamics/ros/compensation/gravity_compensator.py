@@ -32,7 +32,7 @@ from mbs_dynamics.control.environment import (
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.joint_states import JointStateReader, Rejection, States
-from mbs_dynamics.control.laws.law import Law
+from mbs_dynamics.control.laws import AnyLaw
 from mbs_dynamics.control.period.evidence import GROWTH
 from mbs_dynamics.control.period.measurement import BACKWARDS, JUMP, NOT_FINITE
 from mbs_dynamics.control.period.sentences import problems
@@ -85,7 +85,7 @@ class Answer(NamedTuple):
     """Why the message was not used, or not in all; None if it was."""
 
 
-def laws_of(settings: GravityCompensationSettings) -> list[Law | None]:
+def laws_of(settings: GravityCompensationSettings) -> list[AnyLaw | None]:
     """Return the laws of all modes."""
     if not isinstance(settings, ImpedanceControlSettings):
         return []

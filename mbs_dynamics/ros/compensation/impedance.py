@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mbs_dynamics import checks
+from mbs_dynamics.control.laws import AnyLaw, law_from
 from mbs_dynamics.control.laws.cartesian_impedance import AXES, CartesianImpedance
 from mbs_dynamics.control.laws.impedance import RATIOS
 from mbs_dynamics.control.laws.joint_impedance import JointImpedance
-from mbs_dynamics.control.laws.law import Law, law_from
 from mbs_dynamics.control.settings import MotionSettings
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.ros.compensation.interface import (
@@ -110,7 +110,7 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
                 "impedance control is false"
             )
 
-    def law_of(self, mode: str) -> Law | None:
+    def law_of(self, mode: str) -> AnyLaw | None:
         """Return the law of a mode; None for floating. Raises ArgumentError if there is none."""
         if mode == "joint":
             return JointImpedance(self.stiffness, self.damping_ratio)

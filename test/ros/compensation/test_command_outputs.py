@@ -18,7 +18,6 @@ from std_msgs.msg import Float64MultiArray
 from waiting import TIMEOUT
 
 from mbs_dynamics.control.collision import Collision
-from mbs_dynamics.control.policy import Limited
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation.interface import GRAVITY_COMPENSATION_NODE
 from mbs_dynamics.ros.compensation.outputs import CommandOutputs
@@ -58,7 +57,7 @@ def test_publishers_are_there_between_open_and_close(node):
     outputs = CommandOutputs(node, "effort", ("a", "b"))
     topic = "/outputs/effort"
     assert outputs.traffic() == (topic, 0, 0, 0, 0, 0)
-    outputs.send([1.0, 2.0], Limited())  # nobody is told before it is open
+    outputs.send([1.0, 2.0])  # nobody is told before it is open
     assert outputs.traffic().commands == 0
     outputs.open()
     wait_until(lambda: node.count_publishers(topic) == 1)
@@ -82,11 +81,11 @@ def test_commands_arrive_and_are_counted(node):
     wait_until(lambda: outputs.traffic().subscribers == 1)
     wait_until(lambda: matched(node, "commanded_torques") == 1)
     outputs.look()
-    outputs.send(None, Limited())
-    outputs.send([1.5, -2.0], Limited(effort=(1,)))
+    outputs.send(None)
+    outputs.send([1.5, -2.0], at_limit=True)
     wait_until(lambda: commands and torques, node)
-    outputs.send([0.5, 1.0], Limited(rate=(0,)))
-    outputs.send([0.5, 2.0], Limited(effort=(0,), rate=(0, 1)))
+    outputs.send([0.5, 1.0], behind=True)
+    outputs.send([0.5, 2.0], at_limit=True, behind=True)
     outputs.flush()
     wait_until(lambda: list(commands[-1].data) == [0.5, 2.0] and len(torques) == 3, node)
     assert list(commands[0].data) == [1.5, -2.0]

@@ -10,7 +10,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from gravity_bench import JOINTS, Bench
 
 from mbs_dynamics.control.faults import Fault
-from mbs_dynamics.control.joint_input import Rejection
+from mbs_dynamics.control.joint_states import Rejection
 from mbs_dynamics.ros.compensation import outputs
 from mbs_dynamics.ros.compensation.outputs import Traffic
 from mbs_dynamics.ros.performance import InputStatistics

@@ -9,7 +9,7 @@ import pytest
 from gravity_bench import MODEL, Bench, Q
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.evidence import UNVERIFIED
+from mbs_dynamics.control.guard import UNVERIFIED
 
 STEP = 0.002
 EFFORTS = ("none", "NaN", "zeros", "commanded")
@@ -19,7 +19,7 @@ class Moving(Bench):
     """A bench whose robot moves by the commands; ``carried`` is the share of its own weight."""
 
     def __init__(self, *, carried=0.0, efforts="none", friction=0.3, **values):
-        defaults = {"ramp_in_time": 0.03, "ramp_time": 2.0, "settle_time": 1.0}
+        defaults = {"ramp_in_time": 0.03, "ramp_time": 2.0}
         super().__init__(**(defaults | values))
         self.carried, self.efforts, self.friction = carried, efforts, friction
         self.q, self.qd, self.tau = Q.copy(), np.zeros(7), np.zeros(7)
@@ -33,9 +33,8 @@ class Moving(Bench):
             self.send(self.q, self.qd, efforts=efforts)
             if self.core.stopping:
                 self.tick()
-            effects = self.core.effects(self.now)
-            self.said.append(effects.remark)
-            self.warned.append(effects.warning)
+            self.said += self.core.arm.remarks()
+            self.warned += self.core.warnings(self.now)
             if self.commands:
                 self.tau = self.torques[-1]
             for _ in range(0 if braked else 2):
@@ -53,7 +52,6 @@ class Moving(Bench):
     "values",
     [
         *({"efforts": efforts} for efforts in EFFORTS),
-        {"settle_time": 0.0},
         {"on_fault": "hold"},
         {"ramp_in_time": 1.0},
         {"friction": 0.05},
@@ -109,7 +107,7 @@ def test_efforts_that_end_are_a_warning_once_that_names_what_is_not_checked():
     warning = "".join(bench.warned)
     assert "tracking_tolerance" in warning
     assert "joint2" in warning
-    assert bench.core.arm.inactive == warning
+    assert bench.core.arm.inactive_checks() == [warning]
 
 
 def test_efforts_that_end_stop_an_arm_that_demands_them():

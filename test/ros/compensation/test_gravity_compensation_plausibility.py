@@ -11,12 +11,11 @@ import re
 
 import numpy as np
 import pytest
-from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q, settings
+from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.faults import Fault
-from mbs_dynamics.control.laws.gravity import Springs
 from mbs_dynamics.errors import ArgumentError, MbsError, ModelError
 
 NO_INERTIA = ((0.0,) * 3,) * 3
@@ -110,10 +109,8 @@ def test_enabling_is_refused_where_gravity_exceeds_an_effort_limit():
 @pytest.mark.parametrize("length", [7.7, 11.9, 98.1, 0.0])
 def test_a_gravity_of_another_length_is_refused(length):
     bench = Bench().enabled()
-    with pytest.raises(ArgumentError, match=r"7\.848.*11\.77.*gravity_tolerance"):
+    with pytest.raises(ArgumentError, match=r"7\.848.*11\.77"):
         bench.core.set_gravity(LinkGravity("", (0.0, 0.0, -length)), bench.now)
-    moon = Bench(gravity_tolerance=1.0)
-    moon.core.set_gravity(LinkGravity("", (0.0, 0.0, -1.62)), moon.now)
 
 
 def test_gravity_with_the_sign_of_an_imu_is_refused_while_enabled():
@@ -129,12 +126,12 @@ def test_gravity_with_the_sign_of_an_imu_is_refused_while_enabled():
 
 
 def test_a_gravity_that_the_arm_cannot_be_held_in_is_refused():
-    bench = Bench(effort_limits=(0.0, 35.0, *(0.0,) * 5), gravity_tolerance=1.0).enabled()
-    heavier = bench.core.settings.changed({"gravity": (0.0, 0.0, -12.0)})
+    bench = Bench(effort_limits=(0.0, 35.0, *(0.0,) * 5)).enabled()
+    heavier = bench.core.settings.changed({"gravity": (0.0, 0.0, -11.7)})
     with pytest.raises(ModelError, match="joint2"):
         bench.core.check(heavier)
     with pytest.raises(ModelError, match="joint2"):
-        bench.core.set_gravity(LinkGravity("", (0.0, 0.0, -12.0)), bench.now)
+        bench.core.set_gravity(LinkGravity("", (0.0, 0.0, -11.7)), bench.now)
     bench.core.check(bench.core.settings.changed({"gravity": (0.0, 0.0, -9.0)}))
 
 
@@ -169,16 +166,15 @@ SIDEWAYS = mbs.gravity_torques(MODEL.with_gravity((0.0, 9.81, 0.0)), Q)
         (SIDEWAYS, {}, "do not agree with gravity"),
         (-G, {}, "do not agree with gravity: joint2 measures 34.11, and -34.11 would hold it"),
         (3.0 * G, {}, "is a mass wrong?"),
-        (3.0 * G, {"effort_tolerance": 3.0}, ""),
         (3.0 * G, {"effort_check": "off"}, ""),
         (0.0 * G, {}, ""),  # nothing is known to hold the arm: brakes may
         (0.0 * G, {"effort_check": "always"}, "compensate gravity itself"),
         (0.0 * G, {"position_controller": "arm"}, "compensate gravity itself"),
         (0.0 * G, {"start_from": "effort"}, "compensate gravity itself"),
         ((), {}, ""),
-        ((), {"effort_check": "always"}, "effort_check is 'always', but joint_states hold no"),
-        ((), {"start_from": "effort"}, "start_from is 'effort', but joint_states hold no"),
-        (np.nan * G, {"start_from": "effort"}, "but joint_states hold no efforts"),
+        ((), {"effort_check": "always"}, "there are no efforts of joint1"),
+        ((), {"start_from": "effort"}, "there are no efforts of joint1"),
+        (np.nan * G, {"start_from": "effort"}, "there are no efforts of joint1"),
     ],
 )
 def test_measured_efforts_are_compared_with_gravity_before_enabling(efforts, values, said):
@@ -230,13 +226,13 @@ def test_a_velocity_that_the_positions_contradict_is_a_fault_and_damps_nothing()
 
 
 def test_a_speed_that_no_joint_can_have_is_damped_as_the_limit():
-    bench = Bench(damping=(1.0,) * 7, effort_rate_limit=1e6).enabled()
+    bench = Bench(damping=(1.0,) * 7).enabled()
     bench.run(PERIOD, Q, -1.4 * FASTEST * ONE[6])
     np.testing.assert_allclose(bench.torques[-1], G + FASTEST * ONE[6], atol=1e-9)
 
 
 def test_the_velocity_filter_smooths_what_damping_takes():
-    bench = Bench(damping=(2.0,) * 7, velocity_filter=0.05, effort_rate_limit=1e6).enabled()
+    bench = Bench(damping=(2.0,) * 7, velocity_filter=0.05).enabled()
     qd = 0.5 * ONE[3]
     for k in range(1, 6):
         bench.run(PERIOD, Q, qd)
@@ -257,11 +253,9 @@ def test_damping_and_friction_end_within_two_periods_of_silence(on_fault, period
     bench.run(1.0, Q, qd, period)
     assert np.abs(bench.torques[-1] - G).min() > 0.4
     heard = bench.now
-    due = bench.core.due_in(bench.now)
-    assert due <= 2.0 * period + 1e-9
-    bench.now = heard + 0.9 * due
+    bench.now = heard + 1.9 * period
     assert bench.tick() is None
-    bench.now = heard + due
+    bench.now = heard + 2.01 * period
     bench.tick()
     # the rate limit lets 3 N m go within 2 ms
     bench.now += 0.002
@@ -312,30 +306,10 @@ def test_hold_leaves_gravity_alone_with_the_controller():
     assert bench.fault == "not_finite"
     bench.silence(0.5)
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
-    assert bench.core.policy.holding
-
-
-def test_a_stop_goes_on_at_its_pace_whatever_else_arrives():
-    bench = Bench().enabled()
-    bench.silence(0.25)
-    assert bench.state == "fault"
-    # each callback of the node sets its timer anew, those of an imu for example
-    assert bench.core.due_in(bench.now) == pytest.approx(0.01)
-    assert bench.core.due_in(bench.now + 0.006) == pytest.approx(0.004)
-    assert bench.core.due_in(bench.now + 0.02) == 0.0
+    assert not bench.core.at_rest
 
 
 # -- springs ---------------------------------------------------------------------------------------
-
-
-def test_springs_of_a_narrow_joint_leave_half_of_its_range_free():
-    narrow = ARM7.replace('lower="-2" upper="2"', 'lower="0.4" upper="0.6"')
-    assert narrow != ARM7
-    springs = Springs(mbs.Model.from_urdf(narrow), range(7), 0.1, 10.0)
-    for at, depth in ((0.44, -0.01), (0.46, None), (0.54, None), (0.56, 0.01)):
-        there = np.where(np.arange(7) == 1, at, Q).tolist()
-        found = [spring for spring in springs.pressed(there, 0.0) if spring[0] == 1]
-        assert [spring[1] for spring in found] == pytest.approx([] if depth is None else [depth])
 
 
 def test_a_joint_that_stands_at_a_limit_when_it_is_enabled_stays_there():
@@ -441,7 +415,7 @@ def gripper(bench, position=0.02):
 def test_an_arm_and_its_gripper_report_in_messages_of_their_own():
     bench = Bench(TWO, other_joints_timeout=0.5)
     bench.send()
-    assert "gripper not reported yet" in bench.core.enable(bench.now)
+    assert "no valid state so far of gripper" in bench.core.enable(bench.now)
     gripper(bench)
     bench.run(PERIOD)
     assert bench.core.enable(bench.now) == ""
@@ -458,7 +432,7 @@ def test_an_arm_and_its_gripper_report_in_messages_of_their_own():
     assert len(bench.commands) == count
     bench.run(0.6)
     assert bench.fault == "stale"
-    assert bench.core.fault.reason == "no valid joint_states of gripper for 0.500 s"
+    assert bench.core.fault.reason.startswith("no valid state of gripper for 0.50")
 
 
 def test_an_arm_reports_in_two_messages_and_one_of_them_ends():
@@ -485,8 +459,7 @@ def test_an_arm_reports_in_two_messages_and_one_of_them_ends():
     assert bench.state == "enabled"
     both(0.2, upper)
     assert bench.fault == "stale"
-    for name in JOINTS[lower]:
-        assert name in bench.core.fault.reason
+    assert "joint5" in bench.core.fault.reason
     assert "joint1" not in bench.core.fault.reason
 
 
@@ -494,7 +467,7 @@ def test_an_arm_reports_in_two_messages_and_one_of_them_ends():
 
 
 def test_settling_damps_the_momentum_and_fades_out():
-    bench = Bench(settle_time=1.0, ramp_in_time=0.0, effort_rate_limit=1e6)
+    bench = Bench(ramp_in_time=0.0)
     bench.run(0.1)
     bench.send(efforts=G.tolist())  # which show that the torques are right
     assert bench.core.enable(bench.now) == ""
@@ -507,38 +480,3 @@ def test_settling_damps_the_momentum_and_fades_out():
         np.testing.assert_allclose(bench.torques[-1], G - gain * M @ qd, atol=1e-9)
     bench.run(0.3, Q, qd)
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
-
-
-@pytest.mark.parametrize("damping", [(0.0,) * 7, (2.0,) * 7], ids=["free", "damped"])
-def test_after_a_usual_answer_nothing_is_due_but_what_was_due_before(damping):
-    rng, usual = np.random.default_rng(3), 0
-    given = {"damping": damping, "effort_check": "off", "ramp_time": 0.1, "ramp_in_time": 0.1}
-    bench = Bench(**given).enabled()
-    core, due = bench.core, -np.inf
-    for _ in range(4000):
-        bench.now += rng.choice((0.001, 0.004, 0.03))
-        q, qd = Q + rng.normal(0.0, 1e-4, 7), rng.normal(0.0, 0.05, 7)
-        match rng.integers(400):
-            case 0:
-                q[rng.integers(7)] = rng.choice((np.nan, 9.0))
-            case 1:
-                core.disable(bench.now)
-            case 2:
-                bench.now += 0.3
-            case 3:
-                changed = settings(effort_rate_limit=rng.uniform(2e3, 9e3), **given)
-                core.change(changed, bench.now)
-        if core.at_rest and rng.random() < 0.1:
-            core.policy.clear()
-            core.enable(bench.now)
-            core.arm.evidence.end()  # torques come in at once
-            core.policy.most_share = 1.0
-        answer = bench.send(q, qd)
-        effects = core.effects(bench.now)
-        if answer.usual and due > bench.now:
-            usual += 1
-            assert effects[:3] == (None, None, "")
-            assert (effects.engaged, effects.at_rest) == (True, False)
-            assert bench.now + effects.due_in >= due
-        due = bench.now + effects.due_in
-    assert usual > 1000
