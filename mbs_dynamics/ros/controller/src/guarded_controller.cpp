@@ -603,10 +603,7 @@ void GuardedController::set_target_joint(const JointState & message)
       if (j == GUARDED_JOINTS || s.commanded[j] == 0.0) {
         throw invalid("'" + message.name[k] + "' is no joint that is commanded");
       }
-      double q = message.position[k];
-      if (s.turning[j] > 0.0) {
-        q += 2.0 * M_PI * std::round((report_.state.trusted[j] - q) / (2.0 * M_PI));
-      }
+      const double q = message.position[k];
       const double qd = message.velocity.empty() ? 0.0 : message.velocity[k];
       if (!(q >= s.spring_low[j] - 1e-9 && q <= s.spring_high[j] + 1e-9)) {
         throw invalid(
