@@ -12,7 +12,7 @@ from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.c_export import export_c
 from mbs_dynamics.cli.options import Command, robot, robot_file, robot_source
 from mbs_dynamics.errors import ArgumentError, UnknownAlgorithmError
-from mbs_dynamics.ros.controller_package import check_controller, export_controller
+from mbs_dynamics.ros.controller_package import MODES, check_controller, export_controller
 
 
 def add_commands(commands: Any) -> None:
@@ -35,6 +35,8 @@ def add_commands(commands: Any) -> None:
     text = "joints that the controller commands, in this order (default: all)"
     export.add("--joints", text, nargs="+", default=[], metavar="JOINT")
     export.add("--link", "link that the controller moves in its mode cartesian (default: the tool)")
+    text = "modes of the controller; one with fewer is faster (default: all)"
+    export.add("--modes", text, nargs="+", default=MODES, choices=MODES)
     export.flag("--check", "only tell whether the package in FOLDER is for this description")
 
 
@@ -60,7 +62,8 @@ def _export_controller(options: argparse.Namespace) -> int:
     source = robot_source(robot_file(options.robot), options.xacro_args)
     if not options.check:
         link = options.link or ""
-        print(export_controller(source, options.output, options.joints, link=link))
+        given = {"joints": options.joints, "link": link, "modes": options.modes}
+        print(export_controller(source, options.output, **given))
         return 0
     difference = check_controller(source, options.output)
     print(difference or f"{options.output} is for this description")

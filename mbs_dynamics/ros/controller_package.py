@@ -12,12 +12,13 @@ import math
 import re
 import string
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.guard import LARGEST_TURN
 from mbs_dynamics.control.period.export import export_period
@@ -50,6 +51,9 @@ PREFIX = "guarded"
 STALE_TIMEOUT = 0.05
 """Default of ``stale_timeout`` in ``parameters.yaml``, in s."""
 
+MODES = ("floating", "joint", "cartesian")
+"""Modes of the controller, in the order of their laws."""
+
 NUMBERS, TEXT = True, False
 DESCRIBED = (
     ("link", "inertial/origin", "xyz", "0 0 0", NUMBERS),
@@ -79,20 +83,28 @@ VECTORS, PERIOD = 200, 0.02
 
 
 def export_controller(
-    source: str | Path, directory: str | Path, joints: Sequence[str] = (), *, link: str = ""
+    source: str | Path,
+    directory: str | Path,
+    joints: Sequence[str] = (),
+    *,
+    link: str = "",
+    modes: Collection[str] = MODES,
 ) -> Path:
     """Write the package ``<robot>_guarded_controller`` below a directory, and return its folder.
 
     ``source`` is a URDF: a path, or its text. ``joints`` are those to command, in the order of the
     arrays in parameters; by default all that move. ``link`` is the one that the mode cartesian
-    moves; by default the tool. An existing package is replaced, except files in ``config`` and
+    moves; by default the tool. ``modes`` are those of :data:`MODES` that the controller has beside
+    floating; a control period with fewer is faster. An existing package is replaced, except files in ``config`` and
     ``launch``, which users change.
 
     Raises UnknownJointError or UnknownBodyError for names that the robot does not have; ModelError
-    for a joint of several degrees of freedom; ArgumentError for a joint of which each effort is
-    clamped to 0, a link that does not move, or more joints than a period takes; UrdfError for a
-    description that cannot be read; OSError if a file cannot be written.
+    for a joint of several degrees of freedom; ArgumentError for another mode, a joint of which each
+    effort is clamped to 0, a link that does not move, or more joints than a period takes; UrdfError
+    for a description that cannot be read; OSError if a file cannot be written.
     """
+    for mode in modes:
+        checks.one_of("modes", mode, MODES)
     text = text_of(source)
     model = Model.from_urdf(text)
     check_single(model.joints, "a controller")
@@ -112,11 +124,11 @@ def export_controller(
         "interfaces": "\n".join(f"      - {name}" for name in chosen),
     }
     package = Path(directory) / names["package"]
-    layouts = Period(model, traced=Traced(joints=True, link=moved))
+    layouts = Period(model, traced=Traced("joint" in modes, moved if "cartesian" in modes else ""))
     given = _settings(layouts.model, chosen)
     export_period(layouts, given, package / "src", prefix=PREFIX)
     generated = {
-        "src/guarded_robot.h": _robot(layouts.model, chosen, moved, description_digest(text)),
+        "src/guarded_robot.h": _robot(layouts, chosen, description_digest(text)),
         **_vectors(layouts, given),
         "urdf/mock.urdf": _with_mock_hardware(text, chosen, model),
     }
@@ -188,8 +200,9 @@ def _settings(model: Model, joints: Sequence[str]) -> Settings:
     return period_settings(model, places, given, model.gravity, loads, longest_pause=STALE_TIMEOUT)
 
 
-def _robot(model: Model, joints: Sequence[str], link: str, digest: str) -> str:
+def _robot(layouts: Period, joints: Sequence[str], digest: str) -> str:
     """Return a header with tables of the robot."""
+    model, traced = layouts.model, layouts.traced
     places = [model.joint_names.index(name) for name in joints]
     links = [
         f"  {{{_quoted(name)}, {frame.body if frame.body != GROUND else -1}, "
@@ -210,7 +223,8 @@ def _robot(model: Model, joints: Sequence[str], link: str, digest: str) -> str:
         never=NEVER,
         standard_gravity=math.hypot(*STANDARD_GRAVITY),
         gravity_tolerance=GRAVITY_TOLERANCE,
-        link=link,
+        laws=sum(1 << int(law) for law in (FLOAT, JOINT, LINK) if law in traced.available),
+        link=traced.link,
         links="\n".join(links),
         described="\n".join(described),
     )
@@ -310,7 +324,8 @@ HEADER = """\
 /* Digest of the description. */
 #define GUARDED_DESCRIPTION 0x{digest}ULL
 #define GUARDED_COMMANDED {count}
-/* The link that the mode cartesian moves. */
+/* Modes: the sum of 1 floating, 2 joint and 4 cartesian; the link that the mode cartesian moves. */
+#define GUARDED_LAWS {laws}
 #define GUARDED_LINK "{link}"
 
 /* Constants of mbs_dynamics. */

@@ -146,6 +146,10 @@ def test_refuses_robots_that_it_could_not_hold(tmp_path):
     clamped = ARM.replace("</joint>", '<safety_controller k_velocity="0"/></joint>', 1)
     with pytest.raises(ArgumentError, match="joint 'shoulder' has a safety_controller"):
         export_controller(clamped, tmp_path)
+    with pytest.raises(ArgumentError, match="dance"):
+        export_controller(ARM, tmp_path, modes=["dance"])
+    with pytest.raises(ArgumentError, match="'base' does not move"):
+        export_controller(ARM, tmp_path, link="base")
     ball = ARM.replace('type="continuous"', 'type="floating"')
     with pytest.raises(ModelError, match="degrees of freedom"):
         export_controller(ball, tmp_path)
@@ -155,9 +159,10 @@ def test_refuses_robots_that_it_could_not_hold(tmp_path):
 def test_command_writes_and_checks_a_package(tmp_path, capsys):
     urdf = tmp_path / "arm.urdf"
     urdf.write_text(ARM)
-    joints = ["--joints", "shoulder", "elbow"]
+    joints = ["--joints", "shoulder", "elbow", "--modes", "floating"]
     assert main(["export", "controller", str(urdf), "--out", str(tmp_path), *joints]) == 0
     written = capsys.readouterr().out.strip()
+    assert "GUARDED_LAWS 1\n" in (tmp_path / written / "src" / "guarded_robot.h").read_text()
     check = ["export", "controller", str(urdf), "--out", written, "--check"]
     assert main(check) == 0
     urdf.write_text(HEAVIER)

@@ -179,16 +179,16 @@ CallbackReturn GuardedController::on_configure(const rclcpp_lifecycle::State &)
     goal_ = with_parameters(guarded_settings);
     check_gravity(params_.gravity.data());
     std::copy_n(params_.gravity.begin(), 3, goal_.gravity);
+    motion_ = guarded_Request{};
+    motion_.sends = motion_.pace = 1.0;
+    motion_.target_pose[0][0] = motion_.target_pose[1][1] = motion_.target_pose[2][2] = 1.0;
+    set_mode();
   } catch (const std::exception & error) {
     RCLCPP_ERROR(node->get_logger(), "%s", error.what());
     return CallbackReturn::FAILURE;
   }
   loads_.clear();
   goals_.write(goal_);
-  motion_ = guarded_Request{};
-  motion_.sends = motion_.pace = 1.0;
-  motion_.target_pose[0][0] = motion_.target_pose[1][1] = motion_.target_pose[2][2] = 1.0;
-  set_mode();
   report_ = Report{};
   report_.state = guarded_initial;
   now_ = 0.0;
@@ -562,8 +562,12 @@ void GuardedController::set_goal(const guarded_Settings & settings)
 /// Request the law of the parameter mode. What the law before followed is forgotten.
 void GuardedController::set_mode()
 {
+  const char * const modes[] = {"floating", "joint", "cartesian"};
   guarded_Request motion = motion_;
-  motion.law = place(params_.mode, std::vector<std::string>{"floating", "joint", "cartesian"});
+  motion.law = place(params_.mode, modes);
+  if (!(GUARDED_LAWS & (1 << static_cast<int>(motion.law)))) {
+    throw invalid("this package was exported without the mode '" + params_.mode + "'; see --modes");
+  }
   motion.follows = motion.prefers = 0.0;
   move(motion);
 }
