@@ -95,8 +95,8 @@ def export_controller(
     ``source`` is a URDF: a path, or its text. ``joints`` are those to command, in the order of the
     arrays in parameters; by default all that move. ``link`` is the one that the mode cartesian
     moves; by default the tool. ``modes`` are those of :data:`MODES` that the controller has beside
-    floating; a control period with fewer is faster. An existing package is replaced, except files in ``config`` and
-    ``launch``, which users change.
+    floating; a control period with fewer is faster. An existing package is replaced, except files
+    in ``config`` and ``launch``, which users change.
 
     Raises UnknownJointError or UnknownBodyError for names that the robot does not have; ModelError
     for a joint of several degrees of freedom; ArgumentError for another mode, a joint of which each
