@@ -35,6 +35,7 @@ enum Law { kFloat, kJoint, kLink };
 constexpr double kReportPeriod = 0.01;  // s
 constexpr unsigned kUnwritten = 5;      // successive commands that cannot be written
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+const char * const kStarts[] = {"zero", "effort", "command"};
 const char * const kKinds[] = {"position", "velocity", "effort"};
 
 std::invalid_argument invalid(const std::string & message)
@@ -175,7 +176,7 @@ CallbackReturn GuardedController::on_configure(const rclcpp_lifecycle::State &)
     params_ = listener_->get_params();
     find_interfaces();
     falls_back_ = params_.on_fault == "fallback";
-    starts_from_command_ = params_.start_from == "command";
+    start_ = static_cast<Start>(place(params_.start_from, kStarts));
     goal_ = with_parameters(guarded_settings);
     check_gravity(params_.gravity.data());
     std::copy_n(params_.gravity.begin(), 3, goal_.gravity);
@@ -320,13 +321,19 @@ CallbackReturn GuardedController::on_activate(const rclcpp_lifecycle::State &)
   motions_.read(request_);
   now_ += 1.0;  // nothing of before is recent
   state_ = guarded_initial;
-  if (starts_from_command_) {
-    for (int k = 0; k < GUARDED_COMMANDED; ++k) {
-      const int j = guarded_places[k];
-      const double last = command_interfaces_[k].get_optional().value_or(0.0);
-      state_.command[j] =
-        std::isfinite(last) ? std::clamp(last, -settings_.effort[j], settings_.effort[j]) : 0.0;
+  // This is the command of the cycle in which the hardware changes its mode, before any update.
+  read_sample();
+  for (int k = 0; k < GUARDED_COMMANDED; ++k) {
+    const int j = guarded_places[k];
+    double start = 0.0;
+    if (start_ == kFromEffort) {
+      start = sample_.effort[j];
+    } else if (start_ == kFromCommand) {
+      start = command_interfaces_[k].get_optional().value_or(0.0);
     }
+    start = std::isfinite(start) ? start : 0.0;
+    state_.command[j] = std::clamp(start, -settings_.effort[j], settings_.effort[j]);
+    unwritten_ += !command_interfaces_[k].set_value(state_.command[j]);
   }
   unwritten_in_turn_ = 0;
   action_ = kNone;

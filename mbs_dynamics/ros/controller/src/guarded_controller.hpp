@@ -101,7 +101,7 @@ private:
   double reported_ = 0.0;
   bool enters_ = false;
   bool falls_back_ = true;
-  bool starts_from_command_ = false;
+  enum Start { kFromZero, kFromEffort, kFromCommand } start_ = kFromZero;
   unsigned unwritten_ = 0;
   unsigned unwritten_in_turn_ = 0;
 
