@@ -29,7 +29,7 @@ TEST(Period, IsThatInPython)
   guarded_State state = guarded_initial, next;
   guarded_Output output;
   guarded_Verdict verdict;
-  std::string fault, words;
+  std::string fault, found;
   std::ifstream sentence(kFolder + "/test/fault.txt");
   std::getline(sentence, fault);
   int rows = 0;
@@ -52,11 +52,11 @@ TEST(Period, IsThatInPython)
     for (int j = 0; j < GUARDED_JOINTS; ++j) {
       EXPECT_NEAR(output.torque[j], expected[2 + j], 1e-9 * (1.0 + guarded_settings.effort[j]));
     }
-    words = words.empty() ? fault_of(state) : words;
+    found = found.empty() ? fault_of(state) : found;
   }
   EXPECT_GT(rows, 100);
-  EXPECT_EQ(words, fault);
-  EXPECT_NE(words, "");
+  EXPECT_EQ(found, fault);
+  EXPECT_NE(found, "");
 }
 
 TEST(Description, HasTheDigestOfThisPackage)
