@@ -148,14 +148,6 @@ class Trajectory:
             names, self.times, self.positions[:, order], self.velocities[:, order], accelerations
         )
 
-    def shifted(self, by: FloatArray) -> Trajectory:
-        """Return the trajectory with positions (m,) in rad or m added to all points."""
-        if not by.any():
-            return self
-        return Trajectory(
-            self.names, self.times, self.positions + by, self.velocities, self.accelerations
-        )
-
     def check(self, model: Model) -> None:
         """Raise ArgumentError or UnknownJointError unless this arm can play it.
 

@@ -426,6 +426,11 @@ def damping_follows_new_states_alone(c: Step) -> Any:
     return ~_engaged(c.after) | _all(~(old & known) | ends | (c.before.g != c.after.g))
 
 
+def an_engaged_arm_has_laws_that_are_numbers(c: Step) -> Any:
+    """Laws that are no numbers, as those of a stiffness that is none, stop an engaged arm."""
+    return ~_engaged(c.after) | (c.before.broken == 0.0)
+
+
 def _follows(c: Step) -> Any:
     """Whether one law, which follows joints, was and is in force."""
     same = (c.before.law == c.after.law) & np.isin(c.after.law, (1, 3))
@@ -459,7 +464,10 @@ def references_rotate(c: Step) -> Any:
 
 
 def references_are_slow_enough(c: Step) -> Any:
-    """A reference that approaches a target keeps the limits of velocity and acceleration."""
+    """A reference that approaches a target keeps the limits of velocity and acceleration.
+
+    One that plays a trajectory keeps the velocity limits of the joints.
+    """
     s, p = c.after, c.settings
     dt = (s.now - c.before.now)[:, None]
     change = np.abs(s.reference_qd) - np.abs(c.before.reference_qd)
@@ -467,7 +475,8 @@ def references_are_slow_enough(c: Step) -> Any:
     smooth = change <= p.reference_acceleration * dt + 1e-6
     moved = np.abs(s.reference - c.before.reference) <= p.reference_velocity * dt + 1e-6
     plays = np.isfinite(c.before.played) | np.isfinite(s.played)
-    return ~_follows(c) | plays | _all(slow & smooth & moved)
+    possible = np.abs(s.reference - c.before.reference) <= p.fastest * dt + 1e-6
+    return ~_follows(c) | np.where(plays, _all(possible), _all(slow & smooth & moved))
 
 
 def references_stay_within_limits(c: Step) -> Any:
@@ -513,7 +522,9 @@ def gains_of_laws_are_in_force(c: Step) -> Any:
     """Gains of springs are those that are set once their ramp is over, which ends in time."""
     s, p = c.after, c.settings
     rows = [(s.joint_stiffness, p.joint_stiffness), (s.link_stiffness, p.link_stiffness)]
-    equal = np.stack([_all(a == b) for a, b in rows] + [s.link_axes == p.link_axes], axis=-1)
+    equal = np.stack(
+        [_all((a == b) | np.isnan(b)) for a, b in rows] + [s.link_axes == p.link_axes], axis=-1
+    )
     over = (s.now >= s.springs_end) & (c.request.sends > 0.5) & (s.now > c.before.now)
     late = s.springs_end - _now(c) > p.switch_time + EPS
     return (~over | _all(equal)) & ~late
@@ -568,6 +579,7 @@ INVARIANTS: tuple[Callable[[Step], Any], ...] = (
     positions_that_torques_follow_do_not_jump,
     nothing_is_commanded_at_the_end,
     damping_follows_new_states_alone,
+    an_engaged_arm_has_laws_that_are_numbers,
     laws_take_over_one_after_the_other,
     references_are_numbers,
     references_rotate,

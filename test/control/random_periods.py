@@ -241,6 +241,7 @@ class Histories:
             # q + 3 d (x / T)^2 - 2 d (x / T)^3, from rest to rest in T
             segment = np.zeros((6, N))
             segment[0], segment[2], segment[3] = here + away, 5.0 * away, -8.0 * away
+            segment[0] += rng.uniform(-1.0, 1.0) * (rng.random() < 0.1)
             row[places["segment"]] = segment.ravel()
             row[places["duration"]], row[places["delay"]] = 0.4, 0.1
             row[places["pace"]] = rng.choice([1.0, 1.0, 0.5, 0.0])
@@ -268,6 +269,8 @@ class Histories:
             row[places["joint_stiffness"]] *= rng.uniform(0.5, 1.5)
             row[places["link_stiffness"]] *= rng.uniform(0.5, 1.5)
             row[places["link_axes"]] = rng.integers(2)
+            if rng.random() < 0.02:
+                row[places["joint_stiffness"]] = np.nan
             if rng.random() < 0.02:
                 row[places["gravity"]] = np.nan
             elif rng.random() < 0.5:

@@ -15,7 +15,7 @@ from mbs_dynamics.control.period.following import Traced
 from mbs_dynamics.control.period.function import Period
 from mbs_dynamics.errors import ArgumentError
 
-STRICT = ["-std=c99", "-pedantic", "-O1", "-Wall", "-Wextra", "-Werror", "-Wstack-usage=4096"]
+STRICT = ["-std=c99", "-pedantic", "-O1", "-Wall", "-Wextra", "-Werror", "-Wstack-usage=8192"]
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 

@@ -194,7 +194,8 @@ def added(
     obeys = holds(s.obeys) & is_sound(s.law, r, traced)
     of_link = is_one_of(s.law, laws.OF_LINKS)
     follows = select(obeys, select(of_link, select(holds(r.prefers), 1.0, 0.0), r.follows), 0.0)
-    s = _with_joints(s, r._replace(follows=follows), p, arm, begins, now, dt)
+    motion = r._replace(follows=follows, pace=clipped(r.pace, 0.0, 1.0))
+    s = _with_joints(s, motion, p, arm, begins, now, dt)
     softened, lead = False, p.own_lead
     if traced.joints:
         held = is_one_of(s.law, (laws.JOINT,))

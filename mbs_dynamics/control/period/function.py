@@ -181,7 +181,7 @@ def period(
     shows = evidence.weighed(s, x, p, m, g, exerted, engaged, elsewhere, dt)
     seen = checks.watched(s, x, p, m, engaged, elsewhere)
     finite = all_of(less(abs(g), NEVER) | isnan(candidate))
-    law_fails = ~all_of(less(abs(x.law), NEVER))
+    law_fails = ~all_of(less(abs(x.law), NEVER)) | holds(s.broken)
     x = x._replace(law=select(for_each(law_fails, n), 0.0, x.law))
     sound = is_sound(s.law, r, traced)
     context = checks.Context(
@@ -275,6 +275,9 @@ def period(
     M = mbs.mass_matrix(arm, q, representation=representation)
     followed = Followed(arm, Inertia.of(M, p.commanded), q, smooth, representation)
     s, law = added(s, x, r, p, followed, traced, begins, moves, now, dt)
+    broken = ~all_of(less(abs(law), NEVER))
+    law = select(for_each(broken, n), 0.0, law)
+    s = s._replace(broken=1.0 * (broken & known))
 
     # torques, and the command within all limits
     s = command.with_hold(s, r, p, entered, q, grips, now)

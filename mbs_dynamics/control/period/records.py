@@ -228,6 +228,8 @@ class State(NamedTuple):
     posture_frequency_goal: Number
     springs_end: Number
     """When these gains reach their goals."""
+    broken: Number
+    """Whether torques of the laws were no numbers, and were left out."""
     softened: Number
     """Whether the stiffness was too much for the latest times between states."""
 
@@ -333,7 +335,8 @@ class Request(NamedTuple):
     """Velocities with which they go on."""
     target_pose: Pose
     segment: Segment
-    """Coefficients c of the segment of a trajectory, c_0 + c_1 x + ... + c_5 x^5."""
+    """Coefficients c of the segment of a trajectory, c_0 + c_1 x + ... + c_5 x^5. References go no
+    faster than the joints may, whatever it holds."""
     segment_at: Number
     """Time of its beginning after the first point, from which x counts."""
     duration: Number

@@ -165,7 +165,7 @@ def joints_after(s: State, r: Request, p: Settings, q: Any, lead: Any, now: Any,
     )
     there = all_of(equal(e, 0.0) & equal(v, 0.0)) & less_equal(r.delay, age) & less(0.0, r.pace)
     begins = playing & isnan(s.played) & there
-    play = _played(s, r, q, lead, h)
+    play = _played(s, r, p, q, lead, h)
     plays = playing & ~isnan(s.played)
     each = for_each(plays, len(q))
     still = for_each(~moves, len(q))
@@ -190,8 +190,11 @@ def polynomial(c: Any, x: Any) -> tuple[Any, Any, Any]:
     return value, first, second
 
 
-def _played(s: State, r: Request, q: Any, lead: Any, h: Any) -> Joints:
-    """Return the reference of a trajectory, as far as joints follow it."""
+def _played(s: State, r: Request, p: Settings, q: Any, lead: Any, h: Any) -> Joints:
+    """Return the reference of a trajectory, as far as joints follow it.
+
+    It goes no faster than the joints may: a segment that does not fit the one before is no jump.
+    """
     done = less_equal(r.duration, s.played)
     off = s.reference - q
     _, along, _ = polynomial(r.segment, s.played - r.segment_at)
@@ -203,10 +206,12 @@ def _played(s: State, r: Request, q: Any, lead: Any, h: Any) -> Joints:
     change = select(waits, 0.0, change)
     played = min(s.played + pace * h, r.duration)
     x, xd, xdd = polynomial(r.segment, played - r.segment_at)
+    x, xd = x + s.shift, clipped(xd, -p.fastest, p.fastest)
+    x = s.reference + clipped(x - s.reference, -p.fastest * h, p.fastest * h)
     ends = for_each(less_equal(r.duration, played), len(q))
     away = less(ARRIVED, abs(off)) & less(lead, UNLIMITED)
     return Joints(
-        q=select(for_each(done, len(q)), s.reference, x + s.shift),
+        q=select(for_each(done, len(q)), s.reference, x),
         qd=select(ends, 0.0 * xd, pace * xd),
         qdd=select(ends, 0.0 * xd, pace * pace * xdd + change / h * xd),
         waits=select(for_each(done, len(q)), 1.0 * away, 1.0 * less(0.9 * lead, ahead)),
