@@ -1,3 +1,5 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
 """Start the controllers on mock hardware, which holds still whatever the torques are."""
 
 from pathlib import Path
