@@ -4,14 +4,13 @@
 
 from pathlib import Path
 
-from ament_index_python.packages import get_package_share_directory
 from launch import LaunchDescription
 from launch_ros.actions import Node
 
 
 def generate_launch_description() -> LaunchDescription:
     """Return the nodes."""
-    share = Path(get_package_share_directory("${package}"))
+    share = Path(__file__).parent.parent
     description = {"robot_description": (share / "urdf" / "mock.urdf").read_text()}
     controllers = str(share / "config" / "ros2_controllers.yaml")
     return LaunchDescription(
