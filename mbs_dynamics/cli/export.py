@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``mbs-dynamics export``: algorithms of a robot as C files."""
+"""The command ``mbs-dynamics export``: algorithms of a robot as C files, or a controller."""
 
 from __future__ import annotations
 
@@ -10,30 +10,44 @@ from typing import Any
 
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.c_export import export_c
-from mbs_dynamics.cli.options import Command, robot
-from mbs_dynamics.errors import UnknownAlgorithmError
+from mbs_dynamics.cli.options import Command, robot, robot_file, robot_source
+from mbs_dynamics.errors import ArgumentError, UnknownAlgorithmError
+from mbs_dynamics.ros.controller_package import MODES, check_controller, export_controller
 
 
 def add_commands(commands: Any) -> None:
     """Add the command to the parser's subcommands."""
-    purpose = "write algorithms of a robot as C99 without dependencies beyond math.h"
+    purpose = "write algorithms of a robot, or a controller of ros2_control for it, as C99"
     export = Command(commands, "export", _export, purpose)
-    export.add("robot", "path or name, as for info")
+    text = "controller: a ROS package with a controller for this robot (default: functions)"
+    export.add("what", text, nargs="?", choices=("functions", "controller"), default="functions")
+    export.robot()
     text = "algorithms, such as gravity_torques,inverse_dynamics,jacobian"
-    export.add("--functions", text, type=_functions, required=True, metavar="NAME,...")
+    export.add("--functions", text, type=_functions, metavar="NAME,...")
     folder: dict[str, Any] = {"dest": "output", "required": True, "metavar": "FOLDER"}
-    export.file("--out --output", "folder for the .c and the .h file", **folder)
+    text = "folder for the .c and the .h file, or for the package, such as ~/ros2_ws/src"
+    export.file("--out --output", text, **folder)
     export.add("--prefix", "first part of all names in C (default: the robot's name)")
     text = "of all numbers (default: double)"
     export.add("--precision", text, choices=("double", "single"), default="double")
     export.algorithm()
     export.flag("--wrenches", "applied wrenches are an argument as well")
+    text = "joints that the controller commands, in this order (default: all)"
+    export.add("--joints", text, nargs="+", default=[], metavar="JOINT")
+    export.add("--link", "link that the controller moves in its mode cartesian (default: the tool)")
+    text = "modes of the controller; one with fewer is faster (default: all)"
+    export.add("--modes", text, nargs="+", default=MODES, choices=MODES)
+    export.flag("--check", "only tell whether the package in FOLDER is for this description")
 
 
 def _export(options: argparse.Namespace) -> int:
+    if options.what == "controller":
+        return _export_controller(options)
+    if not options.functions:
+        raise ArgumentError("--functions is missing; valid are names of algorithms")
     asked = {name: getattr(options, name) for name in ("body", "representation", "wrenches")}
     written = export_c(
-        robot(options.robot),
+        robot(options.robot, options.xacro_args),
         options.functions,
         options.output,
         prefix=options.prefix,
@@ -42,6 +56,18 @@ def _export(options: argparse.Namespace) -> int:
     )
     print("\n".join(map(str, written)))
     return 0
+
+
+def _export_controller(options: argparse.Namespace) -> int:
+    source = robot_source(robot_file(options.robot), options.xacro_args)
+    if not options.check:
+        link = options.link or ""
+        given = {"joints": options.joints, "link": link, "modes": options.modes}
+        print(export_controller(source, options.output, **given))
+        return 0
+    difference = check_controller(source, options.output)
+    print(difference or f"{options.output} is for this description")
+    return 1 if difference else 0
 
 
 def _functions(text: str) -> list[Callable[..., Any]]:

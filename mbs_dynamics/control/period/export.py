@@ -18,6 +18,7 @@ from mbs_dynamics.compiler.passes.pipeline import lower
 from mbs_dynamics.control.period.checks import CHECKS
 from mbs_dynamics.control.period.function import Period, initial
 from mbs_dynamics.control.period.records import Layout, Settings
+from mbs_dynamics.control.period.sentences import OPPOSED, REFUSED, SILENT
 from mbs_dynamics.control.period.transitions import TRANSITIONS
 from mbs_dynamics.errors import ArgumentError
 
@@ -77,7 +78,18 @@ def export_period(
     folder.mkdir(parents=True, exist_ok=True)
     source, header = folder / f"{prefix}_period.c", folder / f"{prefix}_period.h"
     structs = [_struct(getattr(layouts, name), name, prefix, kind) for name in RECORDS]
-    rows = [f"  /* {k} */ {_string(check.kind)}," for k, check in enumerate(CHECKS, 1)]
+    tables = {
+        f"const {prefix}_Check {prefix}_checks[{len(CHECKS)}]": [
+            f"{{{_string(one.kind)}, {_string(one.sentence)}, {one.stops:d}, {one.forbids:d}}}"
+            for one in CHECKS
+        ],
+        f"const char *const {prefix}_opposed[{len(OPPOSED)}]": map(_string, OPPOSED.values()),
+        f"const char *const {prefix}_refused[{len(REFUSED)}]": map(_string, REFUSED.values()),
+        f"const char *const {prefix}_silent[1]": [_string(SILENT)],
+        f"const char *const {prefix}_joints[{layouts.model.n}]": map(
+            _string, layouts.model.joint_names
+        ),
+    }
     header.write_text(
         HEADER.format(
             guard=f"{prefix}_PERIOD_H".upper(),
@@ -89,6 +101,7 @@ def export_period(
             transitions=_comment("\n".join(_transitions())),
             laws=_comment(_laws(layouts)),
             constants="".join(f"extern {declared};\n" for declared in constants),
+            tables="".join(f"extern {declared};\n" for declared in tables),
             prefix=prefix,
             signature="\n".join(textwrap.wrap(signature, 96, subsequent_indent="    ")),
         ),
@@ -96,7 +109,8 @@ def export_period(
     )
     lines = [f'#include "{prefix}_period.h"\n', "#include <math.h>\n"]
     lines += [f"{declared} = {value};\n" for declared, value in {**constants, **inputs}.items()]
-    lines += [f"const char *const {prefix}_checks[{len(CHECKS)}] = {{", *rows, "};\n"]
+    for declared, rows in tables.items():
+        lines += [f"{declared} = {{", *(f"  {row}," for row in rows), "};\n"]
     lines += [f"static {function.signature};\n", function.definition]
     given_arguments = [
         f"(const {kind} *){name}" for name in ("state", "sample", "request", "settings")
@@ -155,7 +169,8 @@ def _initializer(layout: Layout[Any], record: Any, suffix: str) -> str:
 
 
 def _string(text: str) -> str:
-    return f'"{text}"'
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{quoted}"'
 
 
 def _comment(text: str) -> str:
@@ -188,9 +203,19 @@ extern "C" {{
 {structs}
 /* Settings as they were written, and the state of an arm of which nothing is known. */
 {constants}
-/* Names of the checks; state.fault is the number of the one that failed, from 1. */
-extern const char *const {prefix}_checks[{checks}];
+/* A check: its name, its sentence with {{joint}}, {{value}} and {{limit}} in Python's format,
+ * whether it stops an arm, and whether it forbids to enable torques. */
+typedef struct {{
+  const char *kind;
+  const char *sentence;
+  int stops;
+  int forbids;
+}} {prefix}_Check;
 
+/* The checks; state.fault is the number of the one that failed, from 1. Sentences of the checks
+ * "support" and "opposed" by state.opposed, from 1; of "refused" by its value, from 1; of "stale"
+ * if its value is infinite. Names of the joints. */
+{tables}
 {signature};
 
 #ifdef __cplusplus

@@ -37,6 +37,9 @@ REFUSED = {
 }
 
 
+SILENT = "no valid state so far of {joint}"
+"""Of the check "stale", where its value is infinite."""
+
 FORBIDDING = tuple(check.kind for check in CHECKS if check.forbids and check.kind != "latched")
 
 
@@ -55,7 +58,7 @@ def sentence(
     if check.kind == "refused":
         return f"{name}: " + REFUSED[value].format(value=limit)
     if check.kind == "stale" and math.isinf(value):
-        return f"no valid state so far of {name}"
+        return SILENT.format(joint=name)
     return check.sentence.format(joint=name, value=value, limit=limit)
 
 

@@ -1,0 +1,165 @@
+// Copyright 2026 The mbs_dynamics authors
+// SPDX-License-Identifier: Apache-2.0
+
+#include "words.hpp"
+
+#include <tinyxml2.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <sstream>
+#include <stdexcept>
+
+#include "guarded_robot.h"
+
+namespace GUARDED_PACKAGE
+{
+namespace
+{
+
+/// Fill the fields {joint}, {value} and {limit} of a sentence, which have formats as in Python.
+std::string filled(
+  const std::string & text, const std::string & joint, double value, double limit)
+{
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text[at] == '{' ? text.find('}', at) : std::string::npos;
+    if (end == std::string::npos) {
+      result += text[at++];
+      continue;
+    }
+    const std::string field = text.substr(at + 1, end - at - 1);
+    const std::size_t colon = std::min(field.find(':'), field.size());
+    const std::string name = field.substr(0, colon);
+    const std::string format = colon < field.size() ? field.substr(colon + 1) : "g";
+    result += name == "joint" ? joint : number(name == "value" ? value : limit, format);
+    at = end + 1;
+  }
+  return result;
+}
+
+/// Append the numbers in a text, as bytes.
+void append_numbers(std::string & line, const char * text)
+{
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const char * begin = word.c_str() + (word[0] == '+');
+    double value = NAN;
+    std::from_chars(begin, word.c_str() + word.size(), value);
+    value += 0.0;  // makes 0 of -0
+    char bytes[sizeof(double)];
+    std::memcpy(bytes, &value, sizeof(double));
+    line.append(bytes, sizeof(double));
+  }
+}
+
+}  // namespace
+
+const char * mode_name(const guarded_State & state)
+{
+  static const char * const names[] = {"off",         "ramping in", "on",
+                                       "ramping out", "stopping",   "fault"};
+  return names[static_cast<int>(state.mode)];
+}
+
+std::string number(double value, const std::string & format)
+{
+  char text[64];
+  std::snprintf(text, sizeof(text), ("%" + format).c_str(), value);
+  return text;
+}
+
+std::string joined(const std::vector<std::string> & parts, const std::string & separator)
+{
+  std::string result;
+  for (const auto & part : parts) {
+    result += (result.empty() ? "" : separator) + part;
+  }
+  return result;
+}
+
+std::string sentence(int k, double joint, double value, double limit, const guarded_State & state)
+{
+  const std::string kind = guarded_checks[k].kind;
+  std::string name = joint >= 0.0 ? guarded_joints[static_cast<int>(joint)] : "the arm";
+  if (kind == "support" || kind == "opposed") {
+    if (state.opposed_joint >= 0.0) {
+      name = guarded_joints[static_cast<int>(state.opposed_joint)];
+    }
+    return filled(guarded_opposed[static_cast<int>(state.opposed) - 1], name, value, limit);
+  }
+  if (kind == "refused") {
+    return name + ": " + filled(guarded_refused[static_cast<int>(value) - 1], name, limit, limit);
+  }
+  if (kind == "stale" && std::isinf(value)) {
+    return filled(guarded_silent[0], name, value, limit);
+  }
+  return filled(guarded_checks[k].sentence, name, value, limit);
+}
+
+std::string fault_of(const guarded_State & state)
+{
+  if (!(state.fault > 0.0)) {
+    return "";
+  }
+  const int k = static_cast<int>(state.fault) - 1;
+  return sentence(k, state.fault_joint, state.fault_value, state.fault_limit, state);
+}
+
+std::vector<std::string> problems(const guarded_Verdict & verdict, const guarded_State & state)
+{
+  std::vector<std::string> found;
+  for (int k = 0; k < GUARDED_CHECKS; ++k) {
+    const bool fails = !std::isnan(verdict.joint[k]);
+    if (fails && guarded_checks[k].forbids && std::strcmp(guarded_checks[k].kind, "latched") != 0) {
+      found.push_back(sentence(k, verdict.joint[k], verdict.value[k], verdict.limit[k], state));
+    }
+  }
+  return found;
+}
+
+unsigned long long description_digest(const std::string & urdf)
+{
+  tinyxml2::XMLDocument document;
+  if (document.Parse(urdf.c_str()) != tinyxml2::XML_SUCCESS || !document.RootElement()) {
+    throw std::runtime_error(std::string("robot_description is no XML: ") + document.ErrorStr());
+  }
+  std::vector<std::string> lines;
+  const tinyxml2::XMLElement * element = document.RootElement()->FirstChildElement();
+  for (; element != nullptr; element = element->NextSiblingElement()) {
+    const std::string tag = element->Name();
+    if (tag != "link" && tag != "joint") {
+      continue;
+    }
+    const char * name = element->Attribute("name");
+    std::string line = tag + '\0' + (name ? name : "") + '\0';
+    for (const auto & row : guarded_described) {
+      if (tag != row.element) {
+        continue;
+      }
+      const tinyxml2::XMLElement * below = element;
+      std::istringstream path(row.path);
+      for (std::string part; below != nullptr && std::getline(path, part, '/');) {
+        below = below->FirstChildElement(part.c_str());
+      }
+      const char * value = below ? below->Attribute(row.attribute) : nullptr;
+      value = value ? value : row.otherwise;
+      row.numbers ? append_numbers(line, value) : void(line += value);
+      line += '\0';
+    }
+    lines.push_back(line);
+  }
+  std::sort(lines.begin(), lines.end());
+  unsigned long long digest = 0xCBF29CE484222325ULL;  // FNV-1a, 64 bits
+  for (const auto & line : lines) {
+    for (const char byte : line) {
+      digest = (digest ^ static_cast<unsigned char>(byte)) * 0x100000001B3ULL;
+    }
+  }
+  return digest;
+}
+
+}  // namespace GUARDED_PACKAGE

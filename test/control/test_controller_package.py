@@ -1,0 +1,171 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The exported package of a ros2_control controller: its files, its C, and its digest."""
+
+import ctypes
+import shutil
+import subprocess
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import yaml
+from random_periods import ARM, MODEL, N
+
+from mbs_dynamics.cli import main
+from mbs_dynamics.control.period.function import Period
+from mbs_dynamics.control.period.laws import FLOAT, JOINT, LINK
+from mbs_dynamics.errors import ArgumentError, ModelError, UnknownJointError
+from mbs_dynamics.ros.compensation.impedance import ImpedanceControlSettings
+from mbs_dynamics.ros.controller_package import (
+    STALE_TIMEOUT,
+    check_controller,
+    description_digest,
+    export_controller,
+)
+from mbs_dynamics.settings import parameters_of
+
+HEAVIER = ARM.replace('mass value="2"', 'mass value="3"')
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    return export_controller(ARM, tmp_path_factory.mktemp("src"), ["elbow", "shoulder"])
+
+
+def test_files_name_the_package_and_are_well_formed(package):
+    assert package.name == "three_guarded_controller"
+    assert ElementTree.parse(package / "package.xml").findtext("name") == package.name
+    library = ElementTree.parse(package / "guarded_controller.xml").getroot()
+    assert library.get("path") == package.name
+    kind = library.find("class").get("name")
+    assert library.find("class").get("type") == kind.replace("/", "::")
+    config = yaml.safe_load((package / "config" / "ros2_controllers.yaml").read_text())
+    manager = config["controller_manager"]["ros__parameters"]
+    assert manager["guarded_controller"]["type"] == kind
+    assert set(manager["guarded_controller"]["fallback_controllers"]) < manager.keys()
+    holding = config["holding_controller"]["ros__parameters"]
+    assert holding["joints"] == ["elbow", "shoulder"]
+    text = (package / "CMakeLists.txt").read_text()
+    assert f"project({package.name} C CXX)" in text
+    assert "$$" not in text
+    compile((package / "launch" / "mock.launch.py").read_text(), "mock.launch.py", "exec")
+
+
+def test_parameters_are_those_in_python(package):
+    """With their names, defaults and ranges, except where a control loop differs."""
+    stated = yaml.safe_load((package / "src" / "parameters.yaml").read_text())["guarded_controller"]
+    declared = {one.name: one for one in parameters_of(ImpedanceControlSettings)}
+    assert stated.keys() <= declared.keys()
+    for name, row in stated.items():
+        one, default = declared[name], row.get("default_value")
+        if name == "on_fault":
+            assert default is None  # whether a controller can hold the arm is for users to say
+            continue
+        if name == "mode":
+            assert default in one.choices
+        elif one.per == "joint" or name in ("joints", "fixed_joints", "fixed_positions"):
+            assert default == []
+        elif name == "stale_timeout":
+            assert default == STALE_TIMEOUT
+        else:
+            assert default == (list(one.default) if row["type"] == "double_array" else one.default)
+        checked = row.get("validation", {})
+        bounds = checked.get("bounds<>", checked.get("element_bounds<>"))
+        assert bounds is None or tuple(bounds) == one.range, name
+
+
+def test_mock_hardware_has_the_interfaces_of_the_joints(package):
+    system = ElementTree.parse(package / "urdf" / "mock.urdf").getroot().find("ros2_control")
+    commands = {
+        joint.get("name"): {one.get("name") for one in joint.findall("command_interface")}
+        for joint in system.findall("joint")
+    }
+    both = {"position", "effort"}
+    assert commands == {"shoulder": both, "elbow": both, "wrist": set()}
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_the_period_in_c_gives_the_test_vectors(package, tmp_path):
+    """The vectors are of Python; the gtest of the package makes the same comparison."""
+    library = tmp_path / "period.so"
+    strict = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    source = package / "src" / "guarded_period.c"
+    subprocess.run(["gcc", *strict, "-o", library, source, "-lm"], check=True)
+    code, layouts = ctypes.CDLL(str(library)), Period(MODEL)  # whose records are the same
+    kind = ctypes.c_double * layouts.state.size
+    state = np.array(kind.in_dll(code, "guarded_initial"))
+    output, verdict = np.zeros(layouts.output.size), np.zeros(layouts.verdict.size)
+    rows = np.loadtxt(package / "test" / "vectors.txt")
+    for row in rows:
+        request, sample = np.split(row[: -N - 2], [layouts.request.size])
+        after = np.zeros_like(state)
+        given = [state, sample.copy(), request.copy()]
+        pointers = [x.ctypes.data_as(ctypes.c_void_p) for x in (*given, after, output, verdict)]
+        code.guarded_period(*pointers[:3], code.guarded_settings, *pointers[3:])
+        state = after
+        found = layouts.state.unpacked(state)
+        np.testing.assert_array_equal([found.mode, found.fault], row[-N - 2 : -N])
+        np.testing.assert_allclose(output[:N], row[-N:], atol=1e-9)
+    modes, torques = rows[:, -N - 2], rows[:, -N:]
+    assert set(modes) == {0.0, 1.0, 2.0, 3.0, 4.0, 5.0}
+    assert np.all(np.any(torques != 0.0, axis=0) == [True, True, False])
+    assert set(rows[:, layouts.request.places["law"].start]) == {FLOAT, JOINT, LINK}
+
+
+def test_digest_is_of_what_the_torques_depend_on(package):
+    assert check_controller(ARM, package) == ""
+    same = ARM.replace('<link name="base"/>', '<!-- c --><link name="base"><visual/></link>')
+    assert description_digest(same.replace('"0.2 0 0"', '"+.20 -0 0"')) == description_digest(ARM)
+    assert "Export it anew" in check_controller(
+        ARM.replace('mass value="2"', 'mass value="3"'), package
+    )
+    for other in (
+        ('upper="2"', 'upper="1.9"'),
+        ('"0 1 0"', '"0 0 1"'),
+        ('"revolute"', '"prismatic"'),
+    ):
+        assert description_digest(ARM.replace(*other)) != description_digest(ARM)
+    with pytest.raises(ArgumentError, match="guarded_robot"):
+        check_controller(ARM, package / "src")
+
+
+def test_export_replaces_all_but_what_users_change(package):
+    config, source = package / "config" / "ros2_controllers.yaml", package / "src" / "words.cpp"
+    written = source.read_text()
+    config.write_text("mine: 1\n")
+    source.write_text("")
+    export_controller(ARM, package.parent, ["elbow", "shoulder"])
+    assert config.read_text() == "mine: 1\n"
+    assert source.read_text() == written
+
+
+def test_refuses_robots_that_it_could_not_hold(tmp_path):
+    with pytest.raises(UnknownJointError, match="knee"):
+        export_controller(ARM, tmp_path, ["knee"])
+    clamped = ARM.replace("</joint>", '<safety_controller k_velocity="0"/></joint>', 1)
+    with pytest.raises(ArgumentError, match="joint 'shoulder' has a safety_controller"):
+        export_controller(clamped, tmp_path)
+    with pytest.raises(ArgumentError, match="dance"):
+        export_controller(ARM, tmp_path, modes=["dance"])
+    with pytest.raises(ArgumentError, match="'base' does not move"):
+        export_controller(ARM, tmp_path, link="base")
+    ball = ARM.replace('type="continuous"', 'type="floating"')
+    with pytest.raises(ModelError, match="degrees of freedom"):
+        export_controller(ball, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_command_writes_and_checks_a_package(tmp_path, capsys):
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text(ARM)
+    joints = ["--joints", "shoulder", "elbow", "--modes", "floating"]
+    assert main(["export", "controller", str(urdf), "--out", str(tmp_path), *joints]) == 0
+    written = capsys.readouterr().out.strip()
+    assert "GUARDED_LAWS 1\n" in (tmp_path / written / "src" / "guarded_robot.h").read_text()
+    check = ["export", "controller", str(urdf), "--out", written, "--check"]
+    assert main(check) == 0
+    urdf.write_text(HEAVIER)
+    assert main(check) == 1
+    assert main(["export", str(urdf), "--out", str(tmp_path)]) == 1
+    assert "--functions" in capsys.readouterr().err
