@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Installs what ROS looks for in share/; everything else is in pyproject.toml."""
+"""Installs what ROS looks for in share/; nearly everything else is in pyproject.toml."""
 
 from glob import glob
 
@@ -10,7 +10,8 @@ SHARE = "share/mbs_dynamics"
 
 setup(
     name="mbs_dynamics",  # colcon reads it here
-    license="Apache-2.0",
+    license="Apache-2.0",  # old and new setuptools differ on it in pyproject.toml
+    python_requires=">=3.10",  # from pyproject.toml, colcon cannot read it
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/mbs_dynamics"]),
         (SHARE, ["package.xml"]),
