@@ -193,7 +193,8 @@ def polynomial(c: Any, x: Any) -> tuple[Any, Any, Any]:
 def _played(s: State, r: Request, p: Settings, q: Any, lead: Any, h: Any) -> Joints:
     """Return the reference of a trajectory, as far as joints follow it.
 
-    It goes no faster than the joints may: a segment that does not fit the one before is no jump.
+    A segment that does not fit the one before is no jump: the reference goes no faster than the
+    joints may, and no further from the arm than the lead.
     """
     done = less_equal(r.duration, s.played)
     off = s.reference - q
@@ -207,7 +208,9 @@ def _played(s: State, r: Request, p: Settings, q: Any, lead: Any, h: Any) -> Joi
     played = min(s.played + pace * h, r.duration)
     x, xd, xdd = polynomial(r.segment, played - r.segment_at)
     x, xd = x + s.shift, clipped(xd, -p.fastest, p.fastest)
-    x = s.reference + clipped(x - s.reference, -p.fastest * h, p.fastest * h)
+    step = clipped(x - s.reference, -p.fastest * h, p.fastest * h)
+    farthest = max(abs(off), lead)
+    x = s.reference + clipped(step, min(-farthest - off, 0.0), max(farthest - off, 0.0))
     ends = for_each(less_equal(r.duration, played), len(q))
     away = less(ARRIVED, abs(off)) & less(lead, UNLIMITED)
     return Joints(
