@@ -11,6 +11,7 @@ from functools import lru_cache
 import mujoco
 import numpy as np
 import pytest
+import yaml
 from mujoco_reference import mujoco_model
 
 import mbs_dynamics as mbs
@@ -215,7 +216,12 @@ def test_the_command_writes_urdf_servos_and_mjcf(recording, tmp_path, monkeypatc
     assert main(["identify", "arm.urdf", "so.csv", *files]) == 0
     figures = json.loads((tmp_path / "figures.json").read_text())
     assert figures["servos"]["lift"]["stiffness"] == pytest.approx(18.0, rel=0.03)
-    assert "stiffness" in (tmp_path / "new.yaml").read_text()
+    servos = yaml.safe_load((tmp_path / "new.yaml").read_text())["servos"]  # as in so101.md
+    springs = {
+        term: {joint: servo[term] for joint, servo in servos.items()}
+        for term in ("stiffness", "damping", "friction", "offset")
+    }
+    assert PositionArm(described(), **springs).goals(np.zeros(5)).shape == (5,)
     m = mujoco.MjModel.from_xml_path("new.xml")
     np.testing.assert_allclose(m.actuator_gainprm[:4, 0], STIFFNESS[:4], rtol=0.03)
     np.testing.assert_allclose(m.dof_frictionloss[:4], FRICTION[:4], rtol=0.2)
