@@ -16,7 +16,6 @@ from mbs_dynamics.identification.description import (
     identified_urdf,
     node_parameters,
     servo_urdf,
-    with_identified_joints,
 )
 from mbs_dynamics.identification.estimation import BaseEstimate
 from mbs_dynamics.identification.excitation import (
@@ -71,5 +70,4 @@ __all__ = [
     "servo_yaml",
     "validate",
     "with_gains",
-    "with_identified_joints",
 ]

@@ -7,14 +7,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, MbsError, UnknownJointError
+from mbs_dynamics.errors import MbsError
 from mbs_dynamics.identification.calibration import Calibration
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.identify import Identification
@@ -22,10 +20,9 @@ from mbs_dynamics.identification.servos import ServoIdentification
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.inertia import Inertia
-from mbs_dynamics.model.model import Model, with_drivetrain
 from mbs_dynamics.model.urdf import link_inertias
 from mbs_dynamics.model.urdf_elements import read
-from mbs_dynamics.yaml_files import read_yaml_file, yaml_text
+from mbs_dynamics.yaml_files import yaml_text
 
 TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 
@@ -211,65 +208,29 @@ def link_changes(
 
 
 def node_parameters(result: Identification) -> str:
-    """Return a YAML file of parameters for gravity_compensation_node and simulator_node."""
+    """Return a YAML file of parameters for the nodes that command an arm, and for the simulator.
+
+    Damping, friction and inertias of motors of an identification are in ``result.model`` as well.
+    """
     joints = result.joint_parameters
     order = [joints.get(name) for name in result.torque_model.model.joint_names]
 
     def by_name(term: str) -> dict[str, float]:
         return {name: float(f"{one[term]:.6g}") for name, one in joints.items()}
 
-    def in_order(term: str) -> list[float]:
-        return [float(f"{one[term]:.6g}") if one else 0.0 for one in order]
-
-    compensated: dict[str, Any] = {
-        "friction": by_name("coulomb"),
-        "friction_speed": float(result.torque_model.friction_speed),
+    friction = by_name("coulomb")
+    damping = [float(f"{one['viscous']:.6g}") if one else 0.0 for one in order]
+    nodes: dict[str, dict[str, Any]] = {
+        "gravity_compensation_node": {"friction": friction},
+        "impedance_control_node": {"friction": friction, "armature": by_name("inertia")},
+        "simulator_node": {"joint_damping": damping},
     }
-    simulated: dict[str, Any] = {
-        "joint_damping": in_order("viscous"),
-        "joint_friction": in_order("coulomb"),
-        "joint_armature": in_order("inertia"),
-    }
-    nodes = {"gravity_compensation_node": compensated, "simulator_node": simulated}
     head = (
         "# Friction (N m or N; damping N m s/rad or N s/m) and inertias of motors (kg m^2 or kg)\n"
-        "# that were identified, for the nodes and for with_identified_joints. The share of the\n"
-        "# friction that is compensated is friction_scale. No parameter takes the offsets of the\n"
-        "# torque sensors [N m or N]:\n"
+        "# that were identified. The share of the friction that is compensated is friction_scale.\n"
+        "# No parameter takes the offsets of the torque sensors [N m or N]:\n"
     )
     offsets = yaml_text(by_name("offset"), flow=True)
     return f"{head}# {offsets}" + yaml_text(
         {f"/**/{node}": {"ros__parameters": given} for node, given in nodes.items()}
     )
-
-
-def with_identified_joints(model: Model, source: str | os.PathLike[str]) -> Model:
-    """Return a model with the armature, damping and friction of a file of :func:`node_parameters`.
-
-    ``mbs-dynamics identify`` writes ``source``, a .yaml, beside the URDF. Joints that were not
-    recorded keep theirs. Raises ArgumentError for a file that cannot be read or is none of these,
-    and if its joints are not those of the model in the same order; UnknownJointError for a name
-    that the model does not have.
-    """
-    given = read_yaml_file(Path(source))
-    try:
-        parts = [
-            given[f"/**/{node}"]["ros__parameters"]
-            for node in ("gravity_compensation_node", "simulator_node")
-        ]
-        named = dict(parts[0]["friction"])
-        rows = [parts[1][name] for name in ("joint_armature", "joint_damping", "joint_friction")]
-    except (KeyError, TypeError, ValueError):
-        raise ArgumentError(f"{source}: is no parameter file of mbs-dynamics identify") from None
-    values = checks.numbers(f"the parameters in {source}", rows, (3, model.n)).T
-    order = list(model.joint_names)
-    by_joint = {}
-    for name, friction in named.items():
-        if name not in order:
-            raise UnknownJointError(name, order)
-        own = values[order.index(name)].tolist()
-        identified = dict(zip(("armature", "damping", "friction"), own, strict=True))
-        if not np.isclose(identified["friction"], friction, rtol=1e-5, atol=1e-12):
-            raise ArgumentError(f"{source}: joint {name!r} is at another place than in the model")
-        by_joint[name] = identified
-    return with_drivetrain(model, by_joint)

@@ -13,15 +13,12 @@ import pytest
 from identification_bench import COULOMB, JOINTS, TRUE, VISCOUS, motion, recorded, torques, wrong
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control.gravity_fit import fit_gravity
-from mbs_dynamics.errors import ArgumentError, UnknownJointError
 from mbs_dynamics.identification import (
     identified_urdf,
     identify,
     node_parameters,
     report,
     validate,
-    with_identified_joints,
 )
 from mbs_dynamics.identification.estimation import base_estimate
 from mbs_dynamics.identification.preparation import Stretch
@@ -208,36 +205,10 @@ def test_node_parameters_and_the_report(found):
     assert not re.search(r"""(src|href)=["']https?:""", page.replace("xlink:href", "xlink"))
 
 
-def test_armature_damping_and_friction_are_read_again(found, tmp_path):
-    pytest.importorskip("yaml")
-    path = tmp_path / "arm.yaml"
-    path.write_text(node_parameters(found))
-    model = with_identified_joints(wrong(), path)
-    for name in ("armature", "damping", "friction"):
-        np.testing.assert_allclose(getattr(model, name), getattr(found.model, name), rtol=1e-5)
-    np.testing.assert_allclose(model.armature, np.linspace(0.3, 0.02, 7), rtol=0.3, atol=0.02)
-    again = replace(found.torque_model, model=model)  # another identification begins with it
-    assert again.described()[again.rigid :].reshape(7, 4)[:, 2].tolist() == model.armature.tolist()
-    assert again.regressor(*np.ones((3, 1, 7))).shape == (1, 7, again.rigid + 4 * 7)
-    assert report(replace(found, torque_model=again), "arm").count("<svg") == 1
-    fit = fit_gravity(model, range(7), lambda zeros: np.tile(zeros, (3, 1)), np.ones((3, 7)))
-    bare = fit_gravity(wrong(), range(7), lambda zeros: np.tile(zeros, (3, 1)), np.ones((3, 7)))
-    np.testing.assert_array_equal(fit.torques, bare.torques)
-    for text, said in (
-        ("a: 1", "is no parameter file"),
-        (path.read_text().replace("joint1:", "joint9:"), "joint9"),
-        (path.read_text().replace("joint_friction: [", "joint_friction: [1.0, "), "shape"),
-        (path.read_text().replace("joint_friction: [", "joint_friction: [9"), "joint1"),
-    ):
-        path.write_text(text)
-        with pytest.raises((ArgumentError, UnknownJointError), match=said):
-            with_identified_joints(wrong(), path)
-
-
 def test_node_parameters_are_those_that_the_nodes_have(found):
     yaml = pytest.importorskip("yaml")
     given = yaml.safe_load(node_parameters(found))
-    assert len(given) == 2
+    assert len(given) == 3
     for node, groups in given.items():
         known = {one.name for one in interface_of(node.rpartition("/")[2]).parameters}
         assert set(groups["ros__parameters"]) <= known
