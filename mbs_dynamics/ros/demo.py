@@ -146,6 +146,11 @@ class Stage(Node):
         for name in nodes:
             self._payloads[name].publish(message)
 
+    def compared(self) -> tuple[float, bool]:
+        """Return how far gravity torques are from the efforts, and whether these hold the robot."""
+        error = float(np.abs(np.subtract(self.gravity, self.efforts)).max())
+        return error, error < 1e-3 * (1.0 + float(np.abs(self.efforts).max()))
+
     def floats(self) -> Iterator[tuple[str, bool]]:
         """Claim that the robot comes to rest and stays, under the torques of both nodes."""
         before = np.full_like(self.q, np.inf)
@@ -155,8 +160,7 @@ class Stage(Node):
         self.pause(1.5)
         drift = self.moved(before)
         yield f"it floats: moves by {drift:.4f} rad or m", bool(self.enabled) and drift < STILL
-        error = float(np.abs(np.subtract(self.gravity, self.efforts)).max())
-        good = error < 1e-3 * (1.0 + float(np.abs(self.efforts).max()))
+        error, good = self.compared()
         yield f"dynamics_node: gravity torques are {error:.0e} off the efforts that hold it", good
 
     def play(self, simulator: Callable[[int], None]) -> Iterator[tuple[str, bool]]:
@@ -175,6 +179,7 @@ class Stage(Node):
             self.pause(0.2)  # refused until the node has received enough joint states
             answers.append(self.call(self._enable, True))
         yield f"~/enable: {answers[-1].message}", bool(answers[-1].success)
+        self.until("torques that hold the robot", lambda: self.compared()[1])
         yield from self.floats()
         before = self.q
         self.until("an effect of the push", lambda: self.push(before))
