@@ -783,7 +783,7 @@ class Guard:
     def advance(self, t: float) -> list[float]:
         """Process :attr:`sample`, and return the output of the period at time ``t`` as a row.
 
-        Its fields are those of :class:`~mbs_dynamics.control.period.records.Output`.
+        Its fields are those of ``Output`` in ``period/records.py``.
         """
         if self._next is not None and t >= self._taken_over:
             self._begin(t, *self._next)

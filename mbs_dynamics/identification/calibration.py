@@ -130,8 +130,9 @@ def calibrate_poses(
 ) -> Calibration:
     """Return the calibration of an arm of which the poses of a link were measured.
 
-    ``postures`` have the columns :data:`MEASURED`, in the frame of the root link. With ``camera``
-    they are poses of a marker on the link in the frame of a camera, and neither place is known.
+    ``postures`` have the columns x, y, z in m and qx, qy, qz, qw, a unit quaternion, in the frame
+    of the root link. With ``camera`` they are poses of a marker on the link in the frame of a
+    camera, and neither place is known.
 
     Raises UnknownBodyError; TimeSeriesError for missing columns, and for too few, uninformative or
     contradictory postures.
