@@ -189,7 +189,7 @@ class _Positions(NamedTuple):
     q: FloatArray
     """(N,) in rad or m; reversed where the drive is, if its sign is unknown."""
     sign: int
-    """Of the positions of the drive; 0 if unknown."""
+    """Sign of the drive's positions, 1 or -1; 0 if unknown."""
     zero: float
     unit: float
     """``position_per_radian``."""
@@ -224,7 +224,7 @@ class _Data:
                     f"position_{name} has an unknown sign, and no efforts show it: state its sign"
                 )
         self.drives = [positions[name] for name in self.joints]
-        """Of the joints with efforts."""
+        """Positions and drives of the joints with efforts."""
         absent = [name for name in model.joint_names if name not in placed]
         if absent:
             self.notes.append(f"taken to be at zero, or the nearest limit: {listed(absent)}")

@@ -24,7 +24,7 @@ def with_sines_together(module: ir.Module, width: int) -> ir.Module:
     memory = ir.Buffer("sines", ir.SCRATCH, 0)
     body: list[ir.Statement] = []
     loads: dict[ir.Operand, ir.Load] = {}
-    """Of sines that are not loaded yet."""
+    """Loads of sines, by value, that no statement has needed so far."""
     for statements, of_stage in zip(stages, sines, strict=True):
         for x in statements:
             for value in ir.operands_of(x):
@@ -63,7 +63,7 @@ def _stages(module: ir.Module) -> tuple[list[list[ir.Statement]], list[list[ir.L
             depth[x.value] = 0
     last = max(depth.values(), default=0)
     stage = dict.fromkeys(depth, last)
-    """Of each value the stage of the first angle that depends on it, or the last."""
+    """Stage of each value: that of the first angle that depends on it, or the last stage."""
     for x in reversed(module.body) if last else ():
         if type(x) is ir.Let:
             if _is_sine(x):

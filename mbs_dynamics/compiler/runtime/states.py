@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""States on their way to a back end: a table for each port, of which each state is a row.
+"""Tables of states for the back ends: one table for each port, one row for each state.
 
 Tables are arrays (states, entries). The entries of a row are contiguous; the distance of the rows
 is arbitrary, and 0 if all states share one.
@@ -50,7 +50,7 @@ def aligned(shape: tuple[int, ...]) -> FloatArray:
 
 
 class Addresses:
-    """What compiled loops take: for each table the address of state 0 and the stride in bytes."""
+    """Arguments of compiled loops: the address of state 0 and the stride in bytes of each table."""
 
     def __init__(self, tables: Sequence[FloatArray]) -> None:
         words = [address(x) for x in tables] + [x.strides[0] for x in tables]
