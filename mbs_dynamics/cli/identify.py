@@ -29,6 +29,10 @@ from mbs_dynamics.progress import Progress
 from mbs_dynamics.timeseries.tables import WRITTEN
 from mbs_dynamics.timeseries.trajectories import TRAJECTORIES
 
+OF_TORQUES = ("validate", "report", "gains", "fit-gains")
+OF_SERVOS = ("loaded", "link", "mass", "mjcf")
+"""Options of ``identify`` for recordings of torques, and for those of position servos."""
+
 
 def add_commands(commands: Any) -> None:
     """Add the commands to the parser's subcommands."""
@@ -162,21 +166,24 @@ class _Job:
 def _identify(options: argparse.Namespace) -> int:
     job, gains = _Job(options), by_name("--gains", options.gains)
     room, model = job.room, job.model
-
-    def read(file: Path) -> Any:
-        recording = job.read(file)
-        return room.with_gains(recording, model, gains) if gains else recording
-
+    recordings = [job.read(file) for file in options.recordings]
+    of_servos = all(one.tau is None and one.goal is not None for one in recordings)
+    others = OF_TORQUES if of_servos else OF_SERVOS
+    ignored = [f"--{name}" for name in others if getattr(options, name.replace("-", "_"))]
+    if ignored:
+        kind = "goals and no torques" if of_servos else "torques"
+        raise ArgumentError(f"{', '.join(ignored)} cannot be used with recordings of {kind}")
+    if of_servos:
+        return _identify_servos(job, recordings)
+    validation = None if options.validate is None else job.read(options.validate)
     if options.fit_gains:
-        recording = job.read(options.recordings[0])
-        fitted = room.fitted_gains(model, recording, known=gains)
+        fitted = room.fitted_gains(model, recordings[0], known=gains)
         listed = ", ".join(f"{joint} {gain:.4g}" for joint, gain in fitted.items())
         job.note([f"gains by the masses of the description: {listed}"])
         gains = fitted | gains
-    recordings = [read(file) for file in options.recordings]
-    if all(one.tau is None and one.goal is not None for one in recordings):
-        return _identify_servos(job, recordings)
-    validation = None if options.validate is None else read(options.validate)
+    if gains:
+        recordings = [room.with_gains(one, model, gains) for one in recordings]
+        validation = None if validation is None else room.with_gains(validation, model, gains)
     with closing(Progress(100.0, what="identifying ", unit="%")) as progress:
         result = room.identify(
             model, recordings, validation, progress=lambda share: progress.update(100.0 * share)

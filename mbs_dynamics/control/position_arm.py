@@ -5,7 +5,7 @@
 A position servo is a spring: it sags by its torque over its stiffness. A goal that is ahead by as
 much makes it stand where it is wanted:
 
-    goal = q + (tau(q, qd, qdd) + d qd + c sign(qd)) / k + offset
+    goal = q + (tau(q, qd, qdd) + d qd + c qd / sqrt(qd^2 + v0^2)) / k + offset
 
 The torques are those of the wanted motion, not of the measured one, so that nothing is fed back and
 no goal can drift.
@@ -14,6 +14,8 @@ no goal can drift.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,12 +23,11 @@ from numpy.typing import ArrayLike
 import mbs_dynamics as mbs
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.period.torques import FRICTION_SPEED
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
 from mbs_dynamics.model.coordinates import bounded, check_single
 from mbs_dynamics.model.model import Model
-
-STILL = 0.02
-"""Speed in rad/s or m/s at which 76 % of that share of the friction is compensated."""
+from mbs_dynamics.yaml_files import read_yaml_file
 
 
 class PositionArm:
@@ -72,6 +73,27 @@ class PositionArm:
         self._low = np.where(limited, model.lower, -np.inf)
         self._high = np.where(limited, model.upper, np.inf)
 
+    @classmethod
+    def read(cls, path: str | Path, model: Model, **options: Any) -> PositionArm:
+        """Return the arm with the servos in a file that ``mbs-dynamics identify`` writes.
+
+        ``options`` are further arguments of the class. Raises ArgumentError for another file, and
+        what the class raises.
+        """
+        content: Any = read_yaml_file(Path(path))
+        terms = ("stiffness", "damping", "friction", "offset")
+        try:
+            servos = content["servos"].items()
+            springs: dict[str, Any] = {
+                term: {name: servo[term] for name, servo in servos} for term in terms
+            }
+        except (AttributeError, KeyError, TypeError):
+            raise ArgumentError(
+                f"{path} must have the servos of joints, each with {', '.join(terms)}, as "
+                "mbs-dynamics identify writes them"
+            ) from None
+        return cls(model, **springs, **options)
+
     def _values(self, what: str, given: Mapping[str, float], *, signed: bool = False) -> FloatArray:
         """Return the values (n,) of all joints, 0 for those that are not named."""
         checks.mapping(what, given, "joint")
@@ -94,6 +116,6 @@ class PositionArm:
         v = np.zeros_like(x) if qd is None else checks.numbers("qd", qd, x.shape)
         a = np.zeros_like(x) if qdd is None else checks.numbers("qdd", qdd, x.shape)
         tau = mbs.inverse_dynamics(self.model, x, v, a)
-        tau = tau + self._d * v + self._c * np.tanh(v / STILL)
+        tau = tau + self._d * v + self._c * v / np.sqrt(v * v + FRICTION_SPEED**2)
         ahead = np.clip(tau / self._k + self._offset, -self._most, self._most)
         return np.asarray(np.clip(x + ahead, self._low, self._high))

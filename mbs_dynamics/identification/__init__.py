@@ -5,12 +5,6 @@
 Needs SciPy, and rosbags for bags: the extra ``identify`` of this package.
 """
 
-from mbs_dynamics.identification.calibration import (
-    Calibration,
-    calibrate_hold,
-    calibrate_poses,
-    calibrate_touches,
-)
 from mbs_dynamics.identification.description import (
     calibrated_urdf,
     identified_urdf,
@@ -32,6 +26,12 @@ from mbs_dynamics.identification.identify import (
     identify,
     validate,
     with_gains,
+)
+from mbs_dynamics.identification.kinematic_calibration import (
+    Calibration,
+    calibrate_hold,
+    calibrate_poses,
+    calibrate_touches,
 )
 from mbs_dynamics.identification.payload import PayloadEstimate, identify_payload
 from mbs_dynamics.identification.report import report

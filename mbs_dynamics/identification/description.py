@@ -13,9 +13,9 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import MbsError
-from mbs_dynamics.identification.calibration import Calibration
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.identify import Identification
+from mbs_dynamics.identification.kinematic_calibration import Calibration
 from mbs_dynamics.identification.servos import ServoIdentification
 from mbs_dynamics.lie import se3
 from mbs_dynamics.model.body import GROUND

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from pathlib import Path
 from xml.etree import ElementTree
@@ -20,9 +19,6 @@ HEAD = """\
 # Position servos that were identified: stiffness N m/rad, damping N m s/rad, friction N m,
 # inertia kg m^2, offset rad, delay s (N/m and so on for joints that slide).
 """
-
-SHAPES = re.compile(r"<(visual|collision)\b.*?</\1>|<(visual|collision)\b[^>]*/>", re.DOTALL)
-COMPILER = '<mujoco><compiler fusestatic="false" balanceinertia="false"/></mujoco>'
 
 
 def servo_yaml(result: ServoIdentification) -> str:
@@ -44,7 +40,15 @@ def servo_mjcf(urdf: str, model: Model, result: ServoIdentification) -> str:
         import mujoco
     except ImportError as error:
         raise MbsError(f"MJCF needs MuJoCo ({error}): install the extra 'mjcf'") from error
-    text = re.sub(r"(<robot\b[^>]*>)", rf"\1{COMPILER}", SHAPES.sub("", urdf), count=1)
+    robot = ElementTree.fromstring(urdf)
+    for link in robot.iter("link"):
+        for shape in (*link.findall("visual"), *link.findall("collision")):
+            link.remove(shape)
+    for options in robot.findall("mujoco"):
+        robot.remove(options)
+    options = ElementTree.SubElement(robot, "mujoco")
+    ElementTree.SubElement(options, "compiler", fusestatic="false", balanceinertia="false")
+    text = ElementTree.tostring(robot, encoding="unicode")
     compiled = mujoco.MjModel.from_xml_string(text)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "arm.xml"

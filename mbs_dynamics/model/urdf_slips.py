@@ -117,7 +117,7 @@ def twin_slips(links: Mapping[str, Link], inertias: Mapping[str, Inertia]) -> It
     for left, right in _twins(inertias):
         pair = sorted((left, right), key=lambda name: inertias[name].mass)
         light, heavy = (inertias[name].mass for name in pair)
-        ratio = heavy / light if light else float(heavy == 0.0) or np.inf
+        ratio = _ratio(heavy, light)
         if ratio > 1.0 + UNEQUAL:
             values = f"{light:g} kg, and its twin {pair[1]!r} has {heavy:g} kg"
             yield _different(pair[0], f"has {values}", ratio)
@@ -126,7 +126,7 @@ def twin_slips(links: Mapping[str, Link], inertias: Mapping[str, Inertia]) -> It
         small, large = sorted(pair, key=lambda name: moments[name])
         if moments[large] <= 0.0:
             continue
-        ratio = moments[large] / moments[small] if moments[small] > 0.0 else np.inf
+        ratio = _ratio(moments[large], moments[small])
         inertial = links[large].inertial
         tensor = None if inertial is None else inertial.inertia
         if ratio > NO_INERTIA**-2 and tensor is not None:
@@ -138,6 +138,13 @@ def twin_slips(links: Mapping[str, Link], inertias: Mapping[str, Inertia]) -> It
         elif ratio > 1.0 + UNEQUAL:
             values = f"{moments[small]:g} kg m^2, those of its twin {large!r} {moments[large]:g}"
             yield _different(small, f"has moments of inertia whose sum is {values}", ratio)
+
+
+def _ratio(large: float, small: float) -> float:
+    """Return the ratio of two numbers >= 0, 1 if both are zero."""
+    if small > 0.0:
+        return large / small
+    return np.inf if large > 0.0 else 1.0
 
 
 def _different(link: str, message: str, ratio: float) -> Diagnostic:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Zeros of a six-joint arm from touches, measured poses, and two arms that hold one another."""
 
+import json
 import re
 import warnings
 from functools import lru_cache
@@ -15,7 +16,7 @@ from scipy.optimize import least_squares
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
 from mbs_dynamics.identification import calibrate_hold, calibrate_poses, calibrate_touches
-from mbs_dynamics.identification.calibration import MEASURED
+from mbs_dynamics.identification.kinematic_calibration import MEASURED
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
 
@@ -213,16 +214,17 @@ def test_the_command_writes_a_description_whose_tip_is_where_it_touched(tmp_path
     (tmp_path / "arm.urdf").write_text(urdf())
     head = ",".join(f"q_{name}" for name in JOINTS)
     np.savetxt(tmp_path / "touches.csv", touches(30), delimiter=",", header=head, comments="")
-    out = tmp_path / "calibrated.urdf"
+    out, figures = tmp_path / "calibrated.urdf", tmp_path / "figures.json"
     offset = map(str, TIP[:3, 3])
-    code = main(["calibrate", str(tmp_path / "arm.urdf"), str(tmp_path / "touches.csv"), "--tip",
-                 "roll_link", "--offset", *offset, "--out", str(out)])  # fmt: skip
-    assert code == 0
+    files = [str(tmp_path / "arm.urdf"), str(tmp_path / "touches.csv")]
+    written = ["--out", str(out), "--json", str(figures)]
+    assert main(["calibrate", *files, "--tip", "roll_link", "--offset", *offset, *written]) == 0
     assert re.search(r"pan +not observable", capsys.readouterr().out)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = mbs.Model.from_urdf(out).with_frame("tip", "roll_link", TIP)
     at = mbs.forward_kinematics(model, touches(30), bodies=["tip"])[:, 0, :3, 3]
     assert np.linalg.norm(at - at.mean(axis=0), axis=1).max() < 6.0 * NOISE
-    shifted = described().upper - ZEROS
-    np.testing.assert_allclose(model.upper[1:], shifted[1:], atol=0.003)
+    zeros = json.loads(figures.read_text())["zeros"]
+    shifted = [2.8 - zeros[name] for name in JOINTS]
+    np.testing.assert_allclose(model.upper, shifted, rtol=1e-12)

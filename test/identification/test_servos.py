@@ -11,7 +11,6 @@ from functools import lru_cache
 import mujoco
 import numpy as np
 import pytest
-import yaml
 from mujoco_reference import mujoco_model
 
 import mbs_dynamics as mbs
@@ -216,12 +215,13 @@ def test_the_command_writes_urdf_servos_and_mjcf(recording, tmp_path, monkeypatc
     assert main(["identify", "arm.urdf", "so.csv", *files]) == 0
     figures = json.loads((tmp_path / "figures.json").read_text())
     assert figures["servos"]["lift"]["stiffness"] == pytest.approx(18.0, rel=0.03)
-    servos = yaml.safe_load((tmp_path / "new.yaml").read_text())["servos"]  # as in so101.md
-    springs = {
-        term: {joint: servo[term] for joint, servo in servos.items()}
-        for term in ("stiffness", "damping", "friction", "offset")
-    }
-    assert PositionArm(described(), **springs).goals(np.zeros(5)).shape == (5,)
+    arm = PositionArm.read("new.yaml", described())
+    torque = mbs.gravity_torques(described(), np.full(5, 0.3))
+    ahead = arm.goals(np.full(5, 0.3)) - 0.3
+    np.testing.assert_allclose(ahead[1:4], (torque / STIFFNESS)[1:4], rtol=0.05, atol=1e-3)
+    (tmp_path / "other.yaml").write_text("servos: [1, 2]")
+    with pytest.raises(ArgumentError, match=r"other\.yaml.*servos"):
+        PositionArm.read("other.yaml", described())
     m = mujoco.MjModel.from_xml_path("new.xml")
     np.testing.assert_allclose(m.actuator_gainprm[:4, 0], STIFFNESS[:4], rtol=0.03)
     np.testing.assert_allclose(m.dof_frictionloss[:4], FRICTION[:4], rtol=0.2)
@@ -231,6 +231,21 @@ def test_the_command_writes_urdf_servos_and_mjcf(recording, tmp_path, monkeypatc
             0.06, rel=0.2
         )
     assert "lift" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("option", [["--fit-gains"], ["--report", "page.html"]])
+def test_options_of_torques_are_refused_for_servos(
+    recording, tmp_path, monkeypatch, capsys, option
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "arm.urdf").write_text(urdf())
+    recording.write("so.csv")
+    assert main(["identify", "arm.urdf", "so.csv", *option]) == 1
+    assert option[0] in capsys.readouterr().err
+    torques = replace(recording, tau=recording.goal, goal=None)
+    torques.write("so.csv")
+    assert main(["identify", "arm.urdf", "so.csv", "--mjcf", "arm.xml"]) == 1
+    assert "--mjcf" in capsys.readouterr().err
 
 
 def test_an_mjcf_needs_no_meshes(recording):
