@@ -34,11 +34,7 @@ def generate_launch_description():
     default = launching.installed("config", "dynamics.yaml")
     return LaunchDescription(
         [
-            DeclareLaunchArgument(
-                "namespace",
-                default_value="",
-                description="Namespace of the node, robot_description and joint_states.",
-            ),
+            launching.NAMESPACE,
             *launching.parameter_arguments("dynamics_node", default=default),
             *launching.ROBOT_ARGUMENTS,
             DeclareLaunchArgument(

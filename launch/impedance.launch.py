@@ -6,7 +6,7 @@ ros2 launch mbs_dynamics impedance.launch.py params_file:=/path/to/my_arm.yaml
 """
 
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.actions import OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
@@ -34,18 +34,10 @@ def generate_launch_description():
     default = launching.installed("config", "impedance_control.yaml")
     return LaunchDescription(
         [
-            DeclareLaunchArgument(
-                "namespace",
-                default_value="",
-                description="Namespace of the node, robot_description and joint_states.",
-            ),
+            launching.NAMESPACE,
             *launching.parameter_arguments("impedance_control_node", default=default),
             *launching.ROBOT_ARGUMENTS,
-            DeclareLaunchArgument(
-                "command_topic",
-                default_value="",
-                description="Topic of the commands. Empty: as in params_file.",
-            ),
+            launching.COMMAND_TOPIC,
             launching.ALGORITHM,
             launching.UDP,
             OpaqueFunction(function=nodes),

@@ -35,11 +35,7 @@ def generate_launch_description():
     default = launching.installed("config", "wrench_compensation.yaml")
     return LaunchDescription(
         [
-            DeclareLaunchArgument(
-                "namespace",
-                default_value="",
-                description="Namespace of the node and of all its topics.",
-            ),
+            launching.NAMESPACE,
             *launching.parameter_arguments("wrench_compensation_node", default=default),
             *launching.ROBOT_ARGUMENTS,
             DeclareLaunchArgument(

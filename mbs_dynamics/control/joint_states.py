@@ -5,10 +5,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed
 
@@ -49,8 +48,8 @@ class _Layout(NamedTuple):
     names: list[str]
     fault: Rejection | None
     joints: Sequence[int] = ()
-    pick: Callable[[Sequence[Any]], tuple[Any, ...]] = tuple
-    """Returns the values of these joints in an array of the message."""
+    places: Sequence[int] = ()
+    """Places of these joints in the arrays of the message."""
 
 
 def fixed_coordinates(joint_names: Sequence[str], fixed: Mapping[str, float]) -> dict[int, float]:
@@ -104,18 +103,19 @@ class JointStateReader:
             if len(values) != length and (len(values) or what == "position"):
                 message = f"{length} joint names but {len(values)} {what} value(s)"
                 return Rejection(f"{what}_length", message)
-        q = layout.pick(positions)
-        unknown = (math.nan,) * len(q)
-        qd = layout.pick(velocities) if len(velocities) else unknown
+        places = layout.places
+        q = [positions[k] for k in places]
+        unknown = [math.nan] * len(q)
+        qd = [velocities[k] for k in places] if len(velocities) else unknown
         if not math.hypot(*q, *qd) < LARGEST:  # nor is it for NaN
             known = [x if x == x else 0.0 for x in qd]
             if not math.hypot(*q) < LARGEST:
                 return wild_numbers("position", self._named(layout), q)
             if not math.hypot(*known) < LARGEST:
                 return wild_numbers("velocity", self._named(layout), known)
-        tau = layout.pick(efforts) if len(efforts) == length else unknown
+        tau = [efforts[k] for k in places] if len(efforts) == length else unknown
         if not math.hypot(*tau) < LARGEST:
-            tau = tuple([x if abs(x) < LARGEST else math.nan for x in tau])
+            tau = [x if abs(x) < LARGEST else math.nan for x in tau]
         return States(layout.joints, q, qd, tau)
 
     def _named(self, layout: _Layout) -> list[str]:
@@ -139,7 +139,7 @@ class JointStateReader:
             message = f"all joints in the message are fixed ones: {listed(own[k] for k in there)}"
             return _Layout(names, Rejection("partial", message))
         places = [names.index(own[k]) for k in joints]
-        return _Layout(names, None, joints, _picker(places))
+        return _Layout(names, None, joints, places)
 
 
 def wild_numbers(what: str, names: Sequence[str], values: Sequence[float]) -> Rejection:
@@ -150,8 +150,3 @@ def wild_numbers(what: str, names: Sequence[str], values: Sequence[float]) -> Re
         return Rejection("not_finite", f"{what} is not finite: {listed(bad)}")
     name, x = max(pairs, key=lambda pair: abs(pair[1]))
     return Rejection("too_large", f"{what} is too large to be true: {name} = {x:g}")
-
-
-def _picker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
-    """Return a fast function that returns the values at these places of an array."""
-    return itemgetter(*places) if len(places) > 1 else lambda values: (values[places[0]],)

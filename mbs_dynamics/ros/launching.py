@@ -53,6 +53,16 @@ ROBOT_ARGUMENTS = (
     ),
 )
 
+NAMESPACE = DeclareLaunchArgument(
+    "namespace", default_value="", description="Namespace of the node and of all its topics."
+)
+
+COMMAND_TOPIC = DeclareLaunchArgument(
+    "command_topic",
+    default_value="",
+    description="Topic of the commands. Empty: as in params_file.",
+)
+
 ALGORITHM = DeclareLaunchArgument(
     "algorithm",
     default_value="",
