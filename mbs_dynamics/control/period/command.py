@@ -114,9 +114,10 @@ def release_began(s: State, r: Request, p: Settings) -> Any:
 
 def wanted(
     s: State, x: Sample, r: Request, p: Settings, t: Torques, g_held: Any, acts: Any
-) -> tuple[Any, Any, Any, Any]:
-    """Return the torques (n,) to command, and the share of gravity torques; of a release, too, the
-    torques (n,) that it aims at now, and the condition that these do not change any more.
+) -> tuple[State, Any, Any, Any]:
+    """Return the state with the share of gravity torques, and the torques (n,) to command; of a
+    release, too, the torques (n,) that it aims at now, and the condition that these do not change
+    any more.
 
     ``acts`` (n,) are the conditions that states are new enough for damping and assist.
     """
@@ -144,7 +145,7 @@ def wanted(
     released = select(goes_on, left * clipped(base, -p.effort, p.effort), 0.0)
     keeps = stops & equal(p.on_fault, HOLD_TORQUE) & ~can_hold & ~equal(s.doubt, GRAVITY)
     keeps = keeps & ~holds(s.lets_go) & ~holds(r.holds)
-    released = select(for_each(keeps, n), s.command, released)
+    released = select(for_each(keeps, n), s.carried, released)
     released = select(at_fault(s, MOTOR), 0.0 * released, released)
     released = released + select(for_each(held_by_drives, n), x.nudge, 0.0 * released)
     released = clipped(released, -p.effort, p.effort)
@@ -156,7 +157,9 @@ def wanted(
     torque = select(for_each(engaged, n), base, released)
     torque = torque + select(damps, t.damping, zero) + share * select(assists, t.assist, zero)
     ends = held_by_drives | equal(left, 0.0) | keeps
-    return clipped(torque, -p.effort, p.effort), share, released, ends
+    carried = select(for_each(engaged, n), clipped(base, -p.effort, p.effort), s.carried)
+    s = s._replace(share=share, carried=carried)
+    return s, clipped(torque, -p.effort, p.effort), released, ends
 
 
 def limited(s: State, p: Settings, torque: Any, now: Any) -> Any:

@@ -291,11 +291,11 @@ def period(
     t = torques(s, x, p, M, q, smooth, g, law)
     g_held = gravity_torques(arm, s, s.held, representation)
     acts = less(now - s.received, 2.0 * s.interval + 1e-9) | equal(s.interval, 0.0)
-    torque, share, released, ends = command.wanted(s, x, r, p, t, g_held, acts)
+    s, torque, released, ends = command.wanted(s, x, r, p, t, g_held, acts)
     limited = command.limited(s, p, torque, now)
     arrived = ends & all_of(less_equal(abs(limited - released), ROUNDING * p.effort))
     behind = any_of(less(ROUNDING * p.effort, abs(limited - torque)))
-    s = command.remembered(s._replace(share=share), r, p, limited, arrived, behind, now)
+    s = command.remembered(s, r, p, limited, arrived, behind, now)
     fresh_for = least(p.timeout - (now - s.received))
     return s, command.output(s, p, g_held), checks.verdict(rows, max(fresh_for, 0.0))
 

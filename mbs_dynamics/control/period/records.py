@@ -151,6 +151,8 @@ class State(NamedTuple):
 
     command: PerJoint
     """The latest torques in N m or N."""
+    carried: PerJoint
+    """What of the latest torques of an engaged arm carries it: they neither damp nor assist."""
     commanded_at: Number
     start: PerJoint
     """Torques from which gravity torques ramp in."""

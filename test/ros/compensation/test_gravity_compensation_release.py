@@ -15,7 +15,7 @@ from collections import deque
 import numpy as np
 import pytest
 from gravity_bench import MODEL, Bench
-from hypothesis import Phase, assume, given, settings
+from hypothesis import Phase, assume, example, given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("mujoco")
@@ -251,6 +251,7 @@ def test_torques_beyond_gravity_put_no_energy_into_the_arm_after_a_fault(
     period=st.sampled_from([0.002, 0.01]),
     on_fault=st.sampled_from(["ramp_down", "hold", "zero"]),
 )
+@example(inertia=0.1, periods=10.0, speed=1.0, period=0.002, on_fault="hold")
 def test_a_joint_on_a_vertical_axis_never_turns_back(
     fault, inertia, periods, speed, period, on_fault
 ):
