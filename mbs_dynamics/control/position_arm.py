@@ -68,7 +68,10 @@ class PositionArm:
         self._d = self._values("damping", damping)
         self._c = share * self._values("friction", friction)
         self._offset = self._values("offset", offset, signed=True)
-        self._most = np.minimum(checks.positive("most", most), model.effort_limits / self._k)
+        self.most: FloatArray = np.minimum(
+            checks.positive("most", most), model.effort_limits / self._k
+        )
+        """(n,) largest distances in rad or m between goals and wanted positions."""
         limited = bounded(model.lower, model.upper)
         self._low = np.where(limited, model.lower, -np.inf)
         self._high = np.where(limited, model.upper, np.inf)
@@ -131,5 +134,5 @@ class PositionArm:
         else:
             tau = checks.numbers("torques", torques, x.shape)
         tau = tau + self._d * v + self._c * v / np.sqrt(v * v + FRICTION_SPEED**2)
-        ahead = np.clip(tau / self._k + self._offset, -self._most, self._most)
+        ahead = np.clip(tau / self._k + self._offset, -self.most, self.most)
         return np.asarray(np.clip(x + share * ahead, self._low, self._high))

@@ -28,6 +28,9 @@ TORQUES, TRAJECTORY_TORQUES = "~/desired_torques", "~/desired_trajectory_torques
 GOALS, TRAJECTORY_GOALS = "~/servo_goals", "~/servo_trajectory"
 CONTROLLER_STATE = "<controller_state>"
 
+ROUNDING = 1e-9
+"""Relative tolerance on the distance between goal and desired position."""
+
 RAMP = 1.0
 """Time in s in which servo goals begin to lead the first desired points, so that no arm jerks."""
 
@@ -115,18 +118,22 @@ class DesiredMotion:
         places = [self._joints.index(name) for name in names]
         return [Answer(places, state, self.robot.torques_for(*state)) for state in states]
 
-    def goals(self, answer: Answer, now: float, after: float = 0.0) -> FloatArray:
-        """Return the servo goals (k,) in rad or m of the joints of a point.
+    def goals(self, answer: Answer, now: float, after: float = 0.0) -> tuple[FloatArray, list[str]]:
+        """Return the servo goals (k,) in rad or m of the joints of a point, and limited joints.
 
-        It is to be reached ``after`` so many seconds from ``now`` in s, of a steady clock.
+        These need a larger distance between goal and desired position than their limit. The point
+        is to be reached ``after`` so many seconds from ``now`` in s, of a steady clock.
         """
-        assert self.robot.servos is not None
+        arm = self.robot.servos
+        assert arm is not None
         if self._began is None:
             self._began = now
         share = min(1.0, max(0.0, now + after - self._began) / RAMP)
         q, qd, _ = answer.state
-        goals = self.robot.servos.goals(q, qd, torques=answer.torques, share=share)
-        return goals[answer.places]
+        goals = arm.goals(q, qd, torques=answer.torques, share=share)
+        most = share * arm.most * (1.0 - ROUNDING)
+        limited = [self._joints[k] for k in answer.places if 0.0 < most[k] <= abs(goals[k] - q[k])]
+        return goals[answer.places], limited
 
     def _states(
         self, names: tuple[str, ...], points: Sequence[Point], measured: FloatArray | None
@@ -241,7 +248,8 @@ class FeedForward:
             now = self._node.steady_time()
             for point, answer in zip(message.points, answers, strict=True):
                 after = seconds_of(point.time_from_start)
-                point.positions = array("d", self.motion.goals(answer, now, after).tobytes())
+                goals = self._goals(self.motion, answer, now, after)
+                point.positions = array("d", goals.tobytes())
                 point.effort = array("d")
             self._publishers[TRAJECTORY_GOALS].publish(message)
 
@@ -274,5 +282,18 @@ class FeedForward:
             tau = answer.torques[answer.places]
             self._publishers[TORQUES].publish(self._message.fill(stamp, (names, tau)))
         if GOALS in self._publishers and self.motion is not None:
-            goals = self.motion.goals(answer, self._node.steady_time())
+            goals = self._goals(self.motion, answer, self._node.steady_time())
             self._publishers[GOALS].publish(Float64MultiArray(data=goals.tolist()))
+
+    def _goals(
+        self, motion: DesiredMotion, answer: Answer, now: float, after: float = 0.0
+    ) -> FloatArray:
+        """Return the servo goals (k,) of a point, and log which of them are limited."""
+        goals, limited = motion.goals(answer, now, after)
+        if limited:
+            self._node.warn(
+                "servo goals",
+                f"the servos of {listed(limited)} sag by more than their goals may lead: their "
+                "torques exceed the effort limit, or their stiffness is too low",
+            )
+        return goals

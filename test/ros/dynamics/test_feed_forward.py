@@ -224,6 +224,19 @@ def test_a_bad_point_moves_no_servo(servos_file):
     assert "not finite" in line[1]
 
 
+def test_goals_that_would_lead_too_far_are_limited_and_reported(servos_file):
+    clock = [5.0]
+    subscribed, published, _ = answering(servos_file, clock)
+    outstretched = np.array([0.0, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0])
+    for clock[0] in (5.0, 7.0):
+        published.clear()
+        subscribed["~/desired"](JointTrajectoryPoint(positions=outstretched))
+    (_, line), (topic, goals) = published
+    assert topic == "~/servo_goals"
+    assert goals.data[1] == pytest.approx(1.2)
+    assert "joint2" in line[1]
+
+
 def test_servo_goals_need_the_servos_of_all_joints(tmp_path):
     with pytest.raises(ArgumentError, match="servos_file"):
         DynamicsSettings(servos_file="servos.yaml", floating_base=True)
