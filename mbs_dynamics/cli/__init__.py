@@ -18,12 +18,13 @@ from mbs_dynamics.cli import (
     info,
     motors,
     nodes,
+    replay,
     simulate,
     teaching,
     view,
 )
 
-TOPICS = (info, count, export, nodes, simulate, identify, calibrate, motors, teaching, view)
+TOPICS = (info, count, export, nodes, simulate, identify, calibrate, motors, teaching, replay, view)
 """The files of commands, in the order of the help text."""
 
 
