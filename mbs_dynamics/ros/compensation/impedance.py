@@ -45,8 +45,8 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
     )
     link: str = parameter(
         "",
-        "Link that the mode cartesian moves. Empty: the tool, as tool_body of dynamics_node: the "
-        "tool or hand at the end of the longest branch, by its name, or else the last moving link.",
+        "Link that the mode cartesian moves. Empty: the tool, as in dynamics_node: the tool or "
+        "hand at the end of the longest branch, by its name, or else the last moving link.",
         at_rest_only=True,
     )
     stiffness: tuple[float, ...] = parameter(
