@@ -31,8 +31,7 @@ RETRY_PERIOD = 0.1
 """Time in s from a failure to the next attempt."""
 
 SUCCESSOR_TIMEOUT = 2.0
-"""Time in s in which the position controller must have been activated. Then the effort controller
-is deactivated alone, since its torques no longer fit the arm."""
+"""Time in s for the position controller to be activated. Later, torques no longer fit the arm."""
 
 ZEROS, ZERO_PERIOD = 12, 0.025
 """Number of commands of zero, and their period in s: a new publisher is discovered late."""
@@ -42,7 +41,7 @@ INSPECTIONS = 5
 
 
 class Watch(Enum):
-    """State of the watchdog; see the page of the node."""
+    """State of the watchdog."""
 
     IDLE = "idle"
     WATCHING = "watching"
@@ -76,11 +75,8 @@ class CommandWatchdog:
         self.state = Watch.WATCHING if any(efforts) else Watch.IDLE
 
     def look(self, publishers: int, now: float) -> bool:
-        """Return whether to deactivate now; ``publishers`` counts those of the topic.
-
-        A pause of this process itself counts as two periods, as the commands that arrived meanwhile
-        are yet to be read.
-        """
+        """Return whether to deactivate now; ``publishers`` counts those of the topic."""
+        # after a pause of this process, commands that arrived meanwhile are yet to be read
         self._silence += min(now - self._looked, 2.0 * self.period)
         self._looked = now
         timeout, reason = self.settings.command_timeout, ""
@@ -94,15 +90,12 @@ class CommandWatchdog:
         return self.state is Watch.DEACTIVATING and now >= self._next
 
     def list(self, controllers: Sequence[Controller], manager: str) -> ControllerList:
-        """Return the controllers that are listed by the manager of that full name."""
+        """Return the controllers that the manager of that full name lists."""
         effort, position = self.settings.controller, self.settings.position_controller
         return ControllerList(controllers, effort, position, manager)
 
     def plan(self, seen: ControllerList, now: float) -> Switch:
-        """Return the next request; empty if none is needed.
-
-        Raises ControllerError if the effort controller is not loaded.
-        """
+        """Return the next request, or none. Raises ControllerError without effort controller."""
         if self.state is not Watch.DEACTIVATING:
             return Switch()
         in_time = now < self._begun + SUCCESSOR_TIMEOUT
@@ -140,10 +133,7 @@ class CommandWatchdog:
 
 
 class CommandWatchdogNode(BaseNode):
-    """The command watchdog; see docs/reference/nodes.
-
-    Raises MbsError for settings that cannot be used, and without controller_manager_msgs.
-    """
+    """The command watchdog. Raises ControllerError without controller_manager_msgs."""
 
     interface = COMMAND_WATCHDOG_NODE
 

@@ -205,7 +205,7 @@ def test_a_simulated_arm_floats_is_taught_and_plays_over_dds(ros, tmp_path):
         ExitStack() as nodes,
     ):
         namespace = simulator.namespace
-        given = READY | {"command_topic": simulator.topic, "mode": "floating", "period": 0.004}
+        given = READY | {"command_topic": simulator.topic, "mode": "floating"}
         given |= {f"stiffness.{name}": 0.5 if name > "joint4" else 25.0 for name in JOINTS}
         arm.node.destroy_publisher(arm.commands)
         control, teaching = (

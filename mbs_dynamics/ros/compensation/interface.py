@@ -76,6 +76,12 @@ class GravityCompensationSettings(
         "tip": "the whole URDF is used; name joints that nothing reports in fixed_positions",
     }
 
+    autostart: bool = parameter(
+        True,
+        "Configure on start. False: wait for the lifecycle transition. Torques come in by the "
+        "transition activate, or by ~/enable, alone.",
+        read_only=True,
+    )
     compensates_itself: bool | None = parameter(
         None,
         "Whether the robot or its driver already compensates gravity. Must be set; torques can be "
@@ -232,7 +238,8 @@ GRAVITY_COMPENSATION_NODE = Interface(
         Service(
             "~/enable",
             "std_srvs/srv/SetBool",
-            "true: ramp in, or refuse with all reasons in message. false: ramp out.",
+            "true: ramp in, or refuse with all reasons in message. false: ramp out. The lifecycle "
+            "transitions activate and deactivate do the same, without a message.",
         ),
         Service(
             "~/clear",

@@ -198,8 +198,8 @@ def input_status(
         "valid": report.answered,
         **report.values,
     }
-    if lifecycle != "active":
-        return messages.status("input", f"not active: {lifecycle}", values)
+    if lifecycle not in ("inactive", "active"):
+        return messages.status("input", f"not configured: {lifecycle}", values)
     problem, unused = core.input_problem(now), ""
     if report.rejected:
         unused = f"{report.rejected} joint_states not used: {report.last_rejection}"

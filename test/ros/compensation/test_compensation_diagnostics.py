@@ -33,11 +33,11 @@ def command(bench, controller="", **traffic):
 def test_input_that_is_good_rejected_missing_or_not_wanted():
     bench, bad = Bench().enabled(), Rejection("partial", "joint7 is missing")
     for lifecycle, rejected, silence, level in (
-        ("active", 0, 0.0, OK),
+        ("inactive", 0, 0.0, OK),
         ("active", 1, 0.0, WARN),
-        ("inactive", 1, 0.0, OK),
+        ("unconfigured", 1, 0.0, OK),
         ("active", 1, 1.0, ERROR),
-        ("inactive", 1, 1.0, OK),
+        ("unconfigured", 1, 1.0, OK),
     ):
         bench.silence(silence)
         statistics = InputStatistics(bench.now - 1.0)
