@@ -247,7 +247,7 @@ def main(robot: Path | None) -> int:
     verdicts = []
     with ros_with_signals() as signals:
         joints = f"joints:={[*model.joint_names]}"
-        simulator = _started("simulator_node", f"robot_description_file:={path.resolve()}")
+        simulator = _started("simulator_node", f"robot_description:={path.resolve()}")
         compensation = _started("gravity_compensation_node", joints, *COMPENSATION, *by_joint)
         processes = [simulator, compensation, _started("dynamics_node")]
         stage = Stage(model, signals)
