@@ -32,6 +32,7 @@ def add_commands(commands: Any) -> None:
     export.add("--precision", text, choices=("double", "single"), default="double")
     export.algorithm()
     export.flag("--wrenches", "applied wrenches are an argument as well")
+    export.add("--name", "first part of the name of its package (default: the robot's name)")
     text = "joints that the controller commands, in this order (default: all)"
     export.add("--joints", text, nargs="+", default=[], metavar="JOINT")
     export.add("--link", "link that the controller moves in its mode cartesian (default: the tool)")
@@ -63,7 +64,7 @@ def _export_controller(options: argparse.Namespace) -> int:
     if not options.check:
         link = options.link or ""
         given = {"joints": options.joints, "link": link, "modes": options.modes}
-        print(export_controller(source, options.output, **given))
+        print(export_controller(source, options.output, name=options.name or "", **given))
         return 0
     difference = check_controller(source, options.output)
     print(difference or f"{options.output} is for this description")

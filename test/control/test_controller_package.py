@@ -165,6 +165,8 @@ def test_command_writes_and_checks_a_package(tmp_path, capsys):
     assert main(["export", "controller", str(urdf), "--out", str(tmp_path), *joints]) == 0
     written = capsys.readouterr().out.strip()
     assert "GUARDED_LAWS 1\n" in (tmp_path / written / "src" / "guarded_robot.h").read_text()
+    assert main(["export", "controller", str(urdf), "--out", str(tmp_path), "--name", "left"]) == 0
+    assert capsys.readouterr().out.strip().endswith("left_guarded_controller")
     check = ["export", "controller", str(urdf), "--out", written, "--check"]
     assert main(check) == 0
     urdf.write_text(HEAVIER)

@@ -15,6 +15,7 @@ import numpy as np
 
 from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min, select
 from mbs_dynamics.control.period import measurement
+from mbs_dynamics.control.period.collisions import STOP, Hit
 from mbs_dynamics.control.period.evidence import Evidence, disagreement, idle, shown
 from mbs_dynamics.control.period.logic import (
     all_of,
@@ -102,6 +103,7 @@ class Context(NamedTuple):
     m: Measured
     watched: Watched
     evidence: Evidence
+    hit: Hit
     engaged: Any
     pause: Any
     """Time since the period before."""
@@ -292,6 +294,14 @@ def _saturated(c: Context) -> tuple[Any, Any, Any]:
     return less(c.p.saturation, time), time, c.p.effort
 
 
+def _collision(c: Context) -> tuple[Any, Any, Any]:
+    return c.hit.joints & equal(c.p.on_collision, STOP), c.hit.torque, c.hit.threshold
+
+
+def _contact(c: Context) -> tuple[Any, Any, Any]:
+    return c.hit.joints & ~equal(c.p.on_collision, STOP), c.hit.torque, c.hit.threshold
+
+
 def _law(c: Context) -> tuple[Any, Any, Any]:
     return c.law_fails, 0.0, 0.0
 
@@ -341,6 +351,9 @@ def _mismatch(c: Context) -> tuple[Any, Any, Any]:
     counts = counts & (shown(effort, p) | ~gathered)
     return less(bound, apart) & counts & holds(p.commanded), effort, c.g
 
+
+HIT = "the external torque of {joint} is {value:.3g}, beyond its threshold of {limit:.3g}"
+"""Sentence of collisions."""
 
 CHECKS = (
     Check("pause", "{value:.3f} s between two steps; max_age is {limit:g}", _pause, forbids=False),
@@ -422,6 +435,8 @@ CHECKS = (
         _saturated,
         forbids=False,
     ),
+    Check("collision", HIT, _collision, forbids=False),
+    Check("contact", HIT, _contact, stops=False, forbids=False),
     Check("law", "the law returned a torque that is not finite", _law),
     Check("torque_not_finite", "a computed torque is NaN or infinite", _torque),
     Check(

@@ -46,12 +46,14 @@ SKEW = 1e-3
 
 
 class Traced(NamedTuple):
-    """The laws that a period computes."""
+    """What a period computes beside gravity compensation."""
 
     joints: bool = False
     """Impedance of joints."""
     link: str = ""
     """The link whose impedance it computes; empty: of none."""
+    collisions: bool = False
+    """Whether it detects collisions."""
 
     @property
     def available(self) -> tuple[float, ...]:
@@ -91,19 +93,22 @@ def with_law(
     traced: Traced,
     was_engaged: Any,
     engaged: Any,
+    floating: Any,
     now: Any,
     dt: Any,
 ) -> tuple[State, Any, Any]:
     """Return the state with the law that is in force now, and its gains; and two conditions.
 
-    ``was_engaged`` and ``engaged`` tell whether torques acted before this period, and do so now.
+    ``was_engaged`` and ``engaged`` tell whether torques acted before this period, and do so now,
+    and ``floating`` whether the arm floats since a collision, whatever law is requested.
     The conditions are that the reference begins at the present state, and that a motion begins.
     """
     acts = was_engaged & engaged
     blends = less(now - s.law_at, p.switch_time) & acts
     wanted = select(is_one_of(r.law, traced.available), r.law, s.law)
-    at_once = ~acts | holds(r.at_once)
-    changes = ~equal(wanted, s.law) & (at_once | ~blends)
+    wanted = select(floating, laws.FLOAT, wanted)
+    at_once = ~acts | floating | holds(r.at_once)
+    changes = (~equal(wanted, s.law) | (floating & blends)) & (at_once | ~blends)
     fades = changes & ~at_once
     new = any_of([any_of(~equal(np.ravel(getattr(p, x)), np.ravel(getattr(s, f"{x}_goal"))))
                   for x in GAINS])  # fmt: skip
@@ -115,9 +120,9 @@ def with_law(
     elapsed = m.advance
     regular = less(0.0, elapsed) & less(elapsed, p.ahead)
     longest = max(elapsed, s.gap * max(1.0 - elapsed / GAP_MEMORY, 0.0))
-    begins = ~acts | (changes & ~equal(_kind(wanted), _kind(s.law)))
+    begins = ~acts | floating | (changes & ~equal(_kind(wanted), _kind(s.law)))
     moves = ~equal(r.motion, s.motion)
-    leads = less(0.0, r.follows) | holds(r.prefers)
+    leads = (less(0.0, r.follows) | holds(r.prefers)) & ~floating
     each = for_each(fades, len(s.q))
     after = s._replace(
         law=select(changes, wanted, s.law),

@@ -121,6 +121,24 @@ class State(NamedTuple):
     saturated_since: PerJoint
     """Since when the command is at its limit; +inf if it is not."""
 
+    momentum: PerJoint
+    """Generalised momentum of the latest state, in N m s or N s."""
+    momentum_rate: PerJoint
+    """Its rate without external torques."""
+    residual: PerJoint
+    """External torques by the momentum observer; NaN: not known."""
+    sustained: PerJoint
+    """The same behind a low-pass filter."""
+    drift: PerJoint
+    """Behind one high-pass filter they are less by the drift, behind a second by the trend too."""
+    trend: PerJoint
+    contact_time: Number
+    """Time for which external torques have been known."""
+    collided: Number
+    """Joint of the latest collision since torques were enabled; -1: none."""
+    yields_until: Number
+    """Until when the arm goes along with the contact."""
+
     gravity: Vector
     """Gravity in force, in m/s^2, in the axes of the root."""
     gravity_goal: Vector
@@ -388,6 +406,16 @@ class Settings(NamedTuple):
     starts_from_effort: Number
     collides: Number
     """Whether collisions are watched for, which needs efforts."""
+    on_collision: Number
+    """0: stop, 1: float, 2: yield."""
+    impact_threshold: PerJoint
+    """Of sudden external torques of a joint at rest; NEVER: it is not watched."""
+    impact_slope: PerJoint
+    """What the speeds of the recording add, from which thresholds were tuned."""
+    sustained_threshold: PerJoint
+    """Of external torques with the errors of the model, likewise."""
+    sustained_slope: PerJoint
+    recorded_speed: PerJoint
     watches_efforts: Number
     """Whether efforts are known to be those of motors that hold the arm."""
     can_hold: Number

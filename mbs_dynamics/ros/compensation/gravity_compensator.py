@@ -669,11 +669,7 @@ class GravityCompensator:
             return ""
         problems = self.problems(now, rivals)
         if not problems and self.arm is not None:
-            try:
-                self._follow(self.arm, self.settings, now)  # a collision may have let it float
-                problems = self.arm.enable(now)
-            except MbsError as error:
-                problems.append(str(error))
+            problems = self.arm.enable(now)
         return "; ".join(problems)
 
     def set_holds(self, holds: bool) -> None:
