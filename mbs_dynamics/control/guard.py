@@ -715,7 +715,7 @@ class Guard:
     @property
     def period(self) -> float:
         """Time in s between two states, by which a stiffness is accepted; 0: not known yet."""
-        return getattr(self.settings, "period", 0.0) or self._state_period.median
+        return self.settings.period or self._state_period.median
 
     def _model_in_force(self) -> Model:
         """Return the model under the gravity and with the loads of the latest period."""

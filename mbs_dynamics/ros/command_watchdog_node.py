@@ -19,7 +19,11 @@ from std_msgs.msg import Float64MultiArray
 from mbs_dynamics.errors import ControllerError
 from mbs_dynamics.ros.compensation.controller_list import Controller, ControllerList, Switch
 from mbs_dynamics.ros.compensation.controllers import NOT_INSTALLED, ControllerManager, manager_name
-from mbs_dynamics.ros.compensation.interface import COMMAND_WATCHDOG_NODE, CommandWatchdogSettings
+from mbs_dynamics.ros.compensation.interface import (
+    COMMAND_WATCHDOG_NODE,
+    CommandWatchdogSettings,
+    controller_of,
+)
 from mbs_dynamics.ros.messages import status
 from mbs_dynamics.ros.node_base import BaseNode
 from mbs_dynamics.ros.process import run
@@ -54,6 +58,7 @@ class CommandWatchdog:
 
     def __init__(self, settings: CommandWatchdogSettings, now: float) -> None:
         self.settings, self.state = settings, Watch.IDLE
+        self.controller = controller_of(settings.command_topic)
         self.commands = self.deactivations = self.attempts = 0
         """Received commands, silences with a switch, and failed calls in the latest of them."""
         self.reason = self.failure = ""
@@ -91,7 +96,7 @@ class CommandWatchdog:
 
     def list(self, controllers: Sequence[Controller], manager: str) -> ControllerList:
         """Return the controllers that the manager of that full name lists."""
-        effort, position = self.settings.controller, self.settings.position_controller
+        effort, position = self.controller, self.settings.position_controller
         return ControllerList(controllers, effort, position, manager)
 
     def plan(self, seen: ControllerList, now: float) -> Switch:
@@ -101,7 +106,7 @@ class CommandWatchdog:
         in_time = now < self._begun + SUCCESSOR_TIMEOUT
         if self.settings.position_controller and in_time and not (self._leaps or seen.unusable):
             return seen.to_position()
-        seen.find(self.settings.controller)
+        seen.find(self.controller)
         return Switch((), seen.without_torques)
 
     def alarm(self) -> bool:
@@ -124,7 +129,7 @@ class CommandWatchdog:
         """Record whether the controllers can be used, before they are needed."""
         self._leaps = self.misfit = ""
         try:
-            seen.find(self.settings.controller)
+            seen.find(self.controller)
             if self.settings.position_controller:
                 seen.chain()
                 self.misfit = self._leaps = seen.leap(starts_from_command)
@@ -232,7 +237,7 @@ class CommandWatchdogNode(BaseNode):
             "state": core.state.value,
             "command topic": self._commands.topic_name,
             "commands": core.commands,
-            "effort controller": settings.controller,
+            "effort controller": core.controller,
             "position controller": settings.position_controller or "none",
             "controller manager": name,
             "deactivations": core.deactivations,
@@ -246,7 +251,7 @@ class CommandWatchdogNode(BaseNode):
         if core.state is Watch.DEACTIVATING:
             error = f"{core.reason}: torques may still be held; {core.failure or 'asking'}"
         elif core.state is Watch.DEACTIVATED:
-            warning = f"deactivated {settings.controller}: {core.reason}"
+            warning = f"deactivated {core.controller}: {core.reason}"
         self._report([status("watchdog", core.state.value, values, warning=warning, error=error)])
 
     def _apply(self, before: CommandWatchdogSettings, given: Sequence[str]) -> None:

@@ -25,6 +25,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 
+from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.faults import Fault
@@ -246,7 +247,7 @@ class GravityCompensationNode(DescribedNode):
         gc.collect()  # later collections then skip these objects
         gc.freeze()
         self._log_model(
-            f"model {quoted(arm.model.name)}: {arm.model.n} joints, back end {self._core.backend}, "
+            f"model {quoted(arm.model.name)}: {arm.model.n} joints, back end {default_backend()}, "
             f"commands for {listed(self._settings.joints)}",
             self._core.remarks,
         )
@@ -309,10 +310,7 @@ class GravityCompensationNode(DescribedNode):
         self._settle()
 
     def _send(self, command: Sequence[float] | None, stamp: Time | None = None) -> None:
-        arm = self._core.arm
-        if command is not None and arm is not None:
-            at_limit = bool(arm.saturated)
-            self._outputs.send(command, at_limit=at_limit, behind=arm.behind, stamp=stamp)
+        self._outputs.send(command, stamp)
 
     def _settle(self) -> None:
         """Report what has changed, and do what waits for it."""
