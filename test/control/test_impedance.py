@@ -6,14 +6,14 @@ import re
 
 import numpy as np
 import pytest
-from guarded_bench import ARMATURE, EVENTS, Loop, Q, happen, table
-from guarded_bench import MODEL as LINKS
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import JointTarget, PoseTarget, Trajectory, laws
 from mbs_dynamics.control.laws.impedance import fastest_mode
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.lie import se3, so3
+from simulated.guarded_bench import ARMATURE, EVENTS, Loop, Q, happen, table
+from simulated.guarded_bench import MODEL as LINKS
 
 MODEL = LINKS.with_armature(dict.fromkeys(LINKS.joint_names, ARMATURE))
 TOOL, NAMES = "tool", MODEL.joint_names
