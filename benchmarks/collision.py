@@ -27,8 +27,6 @@ from mbs_dynamics.control.collision import Thresholds
 from mbs_dynamics.control.collision_tuning import tune
 from mbs_dynamics.control.period import collisions
 from mbs_dynamics.control.period.records import NEVER
-
-sys.path += [str(Path(__file__).parents[1] / "test" / "control")]
 from simulated.bus import SimulatedBus
 from simulated.guarded_bench import NOISE, table
 
