@@ -42,15 +42,14 @@ from mbs_dynamics.control.motor_table import coordinate_of
 from mbs_dynamics.control.period import laws, transitions
 from mbs_dynamics.control.period.collisions import Bounds
 from mbs_dynamics.control.period.evidence import EFFORT_FLOOR
-from mbs_dynamics.control.period.following import GRAVITY_ALONE, Traced
+from mbs_dynamics.control.period.following import GRAVITY_ALONE, Traced, period_of
 from mbs_dynamics.control.period.function import Period, initial
 from mbs_dynamics.control.period.history import History, Replay, replayed
-from mbs_dynamics.control.period.records import NEVER, Result, Sample, State, Verdict
+from mbs_dynamics.control.period.records import NEVER, Result, Sample, Settings, State, Verdict
 from mbs_dynamics.control.period.sentences import DOUBTS, FORBIDDING, fault_of, problems
 from mbs_dynamics.control.period.settings import NO_JOINT_LAW, NO_LINK_LAW, period_settings
 from mbs_dynamics.control.references import JointReference, PoseReference, Target
 from mbs_dynamics.control.settings import ArmSettings
-from mbs_dynamics.control.state_period import StatePeriod
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.control.turns import sliding
 from mbs_dynamics.errors import ArgumentError, ModelError, listed
@@ -137,7 +136,6 @@ class Guard:
         self._taken_over = -math.inf
         """When the law in force has taken over."""
         self._called = CalledLaws()
-        self._state_period = StatePeriod()
         self._apply()
         self._period.verify(self._settings)
         start = initial(self._period, self._set)
@@ -164,7 +162,7 @@ class Guard:
         self._unreported, self._rest = row[1 : 1 + 8 * model.n], row[1 + 8 * model.n :]
         self._zeros, self._nan = [0.0] * model.n, [math.nan] * model.n
         self._floats = self._period.sample.places["floats"].start
-        numbers = ("ended", "played", "softened", "waits_since", "link_waits_since", "obeys")
+        numbers = ("ended", "played", "stiffness_share", "waits_since", "link_waits_since", "obeys")
         self._numbers = np.array([places[name].start for name in numbers])
         slides = sliding(model)
         units = ["m" if slides[k] else "rad" for k in self.joints]
@@ -186,7 +184,11 @@ class Guard:
 
     def _apply(self) -> None:
         """Put settings, gravity and loads in force, with the ramps of the period."""
-        self._set = period_settings(
+        self._set = self._settings_with(self._joint_law, self._link_law)
+        self._settings = self._period.settings.packed(self._set).astype(float)
+
+    def _settings_with(self, joint_law: JointImpedance, link_law: CartesianImpedance) -> Settings:
+        return period_settings(
             self.model,
             self.joints,
             self.settings,
@@ -194,14 +196,12 @@ class Guard:
             self._load_parameters,
             gravity_time=self._gravity_time,
             loads_time=self._loads_time,
-            joint_law=self._joint_law,
-            link_law=self._link_law,
+            joint_law=joint_law,
+            link_law=link_law,
             thresholds=self._thresholds,
             own_lead=getattr(self._called.law, "lead", None),
-            state_period=self.period,
             **self._options,
         )
-        self._settings = self._period.settings.packed(self._set).astype(float)
 
     def _fix(self, fixed: Mapping[int, float]) -> None:
         """Set the positions of joints of which no state comes."""
@@ -514,6 +514,7 @@ class Guard:
             self._period = Period(self.model, settings.algorithm, self._period.traced)
         self.settings, self._options = settings, options
         self._apply()
+        self._request(float(self.state_record.now), transitions.NONE)
 
     def set_holder(self, *, exists: bool, holds: bool) -> None:
         """Say whether another controller is to hold the arm after a release, and holds it now."""
@@ -553,7 +554,7 @@ class Guard:
         Another law of the same kind, as one of another stiffness, goes on with the reference; else
         the present state is the reference. The first call of a law may compile for a second: switch
         to it once before torques are enabled. Raises MbsError, and changes nothing, for a law that
-        fails, or of a stiffness that the period of the loop cannot bear.
+        fails, or that is too stiff for the period of the loop.
         """
         self.prepare(t, law)
         if self.floats_since_collision:
@@ -577,17 +578,36 @@ class Guard:
                 f"the law moves link {traced.link!r} while torques hold {before.link!r}; valid is "
                 "to let the arm float before"
             )
-        state = self._resting(t)
-        for law in every:
-            check = getattr(law, "check", None)
-            if check is not None:
-                check(self._model_in_force(), state)
+        state, period = self._resting(t), self._period
         if traced != before:
-            self._period = Period(self.model, self.settings.algorithm, traced)
-            self._history = History(self._period, self._state)
+            period = Period(self.model, self.settings.algorithm, traced)
         for law in every:
-            if law is not None and not isinstance(law, OF_PERIOD):
+            if isinstance(law, OF_PERIOD):
+                self._check_stiffness(law, period)
+            elif law is not None:
+                check = getattr(law, "check", None)
+                if check is not None:
+                    check(self._model_in_force(), state)
                 self._try(law, state)
+        if period is not self._period:
+            self._period, self._history = period, History(period, self._state)
+
+    def _check_stiffness(self, law: JointImpedance | CartesianImpedance, period: Period) -> None:
+        """Raise ArgumentError if a law is too stiff for an arm at rest where it is now."""
+        joint = law if isinstance(law, JointImpedance) else self._joint_law
+        link = law if isinstance(law, CartesianImpedance) else self._link_law
+        settings = period.settings.packed(self._settings_with(joint, link)).astype(float)
+        number = laws.JOINT if isinstance(law, JointImpedance) else laws.LINK
+        request = self._motion.request(transitions.NONE, holder=self._holder)._replace(law=number)
+        row = period.request.packed(request).astype(float)
+        state, silence = self._state.copy(), self._silence(math.nan)
+        state[period.state.places["mode"]] = transitions.OFF
+        for _ in range(2):  # the second one judges what the first has computed
+            result = period(state, silence, row, settings)
+            state = result.state
+        s, found = period.state.unpacked(state), period.verdict.unpacked(result.verdict)
+        for reason in problems(found, s, self.model.joint_names, kinds=("stiffness",)):
+            raise ArgumentError(reason)
 
     def _try(self, law: Law, state: LawState) -> None:
         """Call a law once at a state, with the reference there."""
@@ -610,7 +630,7 @@ class Guard:
         return Traced(joints, link, collisions)
 
     def _check(self, t: float) -> None:
-        """Raise ArgumentError if the arm cannot bear the law at its present state."""
+        """Raise ArgumentError if a law of a user cannot be in force at the present state."""
         check = getattr(self.law, "check", None)
         if check is not None:
             check(self._model_in_force(), self._resting(t))
@@ -715,7 +735,7 @@ class Guard:
     @property
     def period(self) -> float:
         """Time in s between two states, by which a stiffness is accepted; 0: not known yet."""
-        return self.settings.period or self._state_period.median
+        return float(period_of(self.state_record, self._set))
 
     def _model_in_force(self) -> Model:
         """Return the model under the gravity and with the loads of the latest period."""
@@ -743,8 +763,7 @@ class Guard:
         s = self.state_record
         known = bool(np.isfinite(s.q).all())
         q = np.array(s.q) if known else self.model.neutral(within_limits=True)
-        state = self._law_state(t, s, q, np.zeros_like(q))
-        return state if known else state._replace(period=0.0)  # nothing is decided elsewhere
+        return self._law_state(t, s, q, np.zeros_like(q))
 
     # -- periods -----------------------------------------------------------------------------------
 
@@ -817,7 +836,7 @@ class Guard:
 
     def _followed(self, law: AnyLaw) -> list[str]:
         """Return what has happened to the reference of a law with this period, in words."""
-        ended, _, softened, *waits, obeys = self._state[self._numbers].tolist()
+        ended, _, share, *waits, obeys = self._state[self._numbers].tolist()
         said = []
         if min(waits) < math.inf or self._lags.waited or (obeys and self._motion.may_be_off):
             said = self._lags.of(self.state_record, self._set)
@@ -825,7 +844,7 @@ class Guard:
             self._motion.end()
             self._renew()
             said.append("the trajectory has ended, and its last point is held")
-        if softened and not self._softened:
+        if share < 1.0 and not self._softened:
             self._softened = True
             gap = max(float(self.state_record.gap), self.period)
             said.append(
@@ -900,10 +919,6 @@ class Guard:
         if changed != self._changed:
             before, self._changed = self._changed, changed
             self._tell(before, t)
-        if not self._state_period.known or not self.engaged:
-            stamps = (1e9 * state[self._stamps][self.joints]).tolist()
-            if all(map(math.isfinite, stamps)) and self.new.any():
-                self._state_period.note([int(x) for x in stamps])
         if not self._inactive and self.engaged and state[self._unknown_since] < math.inf:
             self._inactive = True
             self._warnings += self.inactive_checks()

@@ -115,6 +115,19 @@ def torques_begin_unless_evidence_contradicts_them(c: Step) -> Any:
     return ~_begins(c) | (c.before.opposed == 0.0)
 
 
+def torques_begin_with_a_stiffness_that_the_loop_can_control(c: Step) -> Any:
+    """No law begins that would be softened at the latest posture, for the period of the states."""
+    return ~_begins(c) | (c.before.stiffness_share == 1.0)
+
+
+def stiffness_is_limited_for_laws_of_springs_alone(c: Step) -> Any:
+    """Some of the stiffness is controlled always, and all of it where no law has springs."""
+    s = c.after
+    springs = np.isin(s.law, (1.0, 2.0)) | np.isin(s.law_before, (1.0, 2.0))
+    share = s.stiffness_share
+    return (share > 0.0) & (share <= 1.0) & (springs | (share == 1.0))
+
+
 def an_engaged_arm_is_not_opposed(c: Step) -> Any:
     """Evidence against the torques of an engaged arm stops it, and gravity torques do not grow."""
     return ~_engaged(c.after) | (c.after.opposed == 0.0)
@@ -599,6 +612,8 @@ INVARIANTS: tuple[Callable[[Step], Any], ...] = (
     torques_begin_where_they_can_hold,
     torques_begin_unless_efforts_contradict_them,
     torques_begin_unless_evidence_contradicts_them,
+    torques_begin_with_a_stiffness_that_the_loop_can_control,
+    stiffness_is_limited_for_laws_of_springs_alone,
     an_engaged_arm_is_not_opposed,
     an_engaged_arm_has_efforts_that_are_demanded,
     an_engaged_arm_is_not_saturated_for_long,

@@ -135,6 +135,8 @@ class Histories:
             effort=MODEL.effort_limits * rng.choice([0.0, 0.3, 0.5, 1.0], p=[0.02, 0.08, 0.1, 0.8]),
             starts_from_effort=float(rng.random() < 0.2),
         )
+        stiff = given.joint_stiffness * rng.choice([1.0, 1.0, 30.0])  # some refused
+        given = given._replace(joint_stiffness=stiff, state_period=rng.choice([0.0, PERIOD]))
         if rng.random() < 0.5:  # a little beyond the errors of the simulated inertia
             given = given._replace(
                 collides=1.0,

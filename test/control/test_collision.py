@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from cases import mostly_slow
-from guarded_bench import MODEL, Loop, Q
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
@@ -18,6 +17,7 @@ from mbs_dynamics.errors import MbsError
 from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.timeseries import TimeSeries
+from simulated.guarded_bench import MODEL, Loop, Q
 
 SECONDS = 10.0
 FAST = 0.001

@@ -17,6 +17,7 @@ from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min,
 from mbs_dynamics.control.period import measurement
 from mbs_dynamics.control.period.collisions import STOP, Hit
 from mbs_dynamics.control.period.evidence import Evidence, disagreement, idle, shown
+from mbs_dynamics.control.period.following import period_of
 from mbs_dynamics.control.period.logic import (
     all_of,
     any_of,
@@ -318,6 +319,11 @@ def _latched(c: Context) -> tuple[Any, Any, Any]:
     return is_one_of(c.s.mode, (STOPPING, FAULT)), c.s.fault, 0.0
 
 
+def _stiffness(c: Context) -> tuple[Any, Any, Any]:
+    share = c.s.stiffness_share
+    return ~c.engaged & less(share, 1.0), period_of(c.s, c.p), share
+
+
 def _no_limit(c: Context) -> tuple[Any, Any, Any]:
     fine = less(0.0, c.p.effort) & less(c.p.effort, NEVER)
     return holds(c.p.commanded) & ~fine, c.p.effort, 0.0 * c.p.effort
@@ -448,6 +454,13 @@ CHECKS = (
         forbids=False,
     ),
     Check("latched", "a fault is latched; clear it first", _latched, stops=False),
+    Check(
+        "stiffness",
+        "the law is too stiff for a period of {value:.3g} s at this posture; valid is at most "
+        "{limit:.3g} of its stiffness",
+        _stiffness,
+        stops=False,
+    ),
     Check(
         "effort_limit",
         "{joint} has no effort limit: set effort_limits.{joint}, or <limit effort> in the URDF",

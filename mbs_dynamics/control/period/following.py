@@ -192,7 +192,7 @@ def added(
     """
     n, zero = len(arm.q), 0.0 * arm.q
     share = clipped((now - s.law_at) / max(p.switch_time, 1e-9), 0.0, 1.0)
-    gap = max(s.gap, p.state_period)
+    gap = max(s.gap, period_of(s, p))
     torques = _weight(s, (laws.FLOAT, laws.OWN_JOINT), share) * x.law
     if not (traced.joints or traced.link):
         return s, torques
@@ -201,7 +201,7 @@ def added(
     follows = select(obeys, select(of_link, select(holds(r.prefers), 1.0, 0.0), r.follows), 0.0)
     motion = r._replace(follows=follows, pace=clipped(r.pace, 0.0, 1.0))
     s = _with_joints(s, motion, p, arm, begins, now, dt)
-    softened, lead = False, p.own_lead
+    controlled, lead = 1.0, p.own_lead
     if traced.joints:
         held = is_one_of(s.law, (laws.JOINT,))
         each = for_each(held, n)
@@ -221,13 +221,19 @@ def added(
         weight = _weight(s, (laws.JOINT,), share)
         torques = torques + _weighted(weight, result.torques)
         lead = select(each, result.lead, lead)
-        softened = softened | (result.softened & less(0.0, weight))
+        controlled = select(less(0.0, weight), result.share, 1.0)
     if traced.link:
         s, torques, soft = _with_link(
             s, x, r, p, arm, traced.link, obeys, begins, moves, torques, share, gap, now, dt
         )
-        softened = softened | soft
-    return s._replace(softened=1.0 * softened, lead=lead), torques
+        controlled = min(controlled, soft)
+    return s._replace(stiffness_share=controlled, lead=lead), torques
+
+
+def period_of(s: State, p: Settings) -> Any:
+    """Return the time between two states for which a stiffness must be stable; 0: not known yet."""
+    usual = largest(p.commanded * s.stamp_interval)
+    return select(less(0.0, p.state_period), p.state_period, usual)
 
 
 def _weight(s: State, of: tuple[float, ...], share: Any) -> Any:
@@ -293,7 +299,7 @@ def _with_link(
     now: Any,
     dt: Any,
 ) -> tuple[State, Any, Any]:
-    """Return the state with the reference of the link, all torques (n,), and whether it softened.
+    """Return the state with the reference of the link, all torques (n,), and a share of stiffness.
 
     ``torques`` (n,) are those of other laws.
     """
@@ -353,5 +359,5 @@ def _with_link(
             link_lead=select(for_each(impedance, 6), result.lead, p.own_link_lead),
         ),
         torques + limited,
-        result.softened & less(0.0, weights[0]),
+        select(less(0.0, weights[0]), result.share, 1.0),
     )

@@ -339,7 +339,7 @@ def initial(layouts: Period, p: Settings) -> State:
         "waits_since", "link_waits_since",
     )  # fmt: skip
     unknown |= dict.fromkeys(forever, math.inf)
-    unknown |= {"most_share": 1.0, "slipped": -1.0, "collided": -1.0}
+    unknown |= {"most_share": 1.0, "stiffness_share": 1.0, "slipped": -1.0, "collided": -1.0}
     low, high = p.spring_low + p.zone, p.spring_high - p.zone
     gains = {name: getattr(p, name) for name in GAINS}
     filled = State(**unknown)._replace(

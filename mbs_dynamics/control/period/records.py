@@ -66,6 +66,8 @@ class State(NamedTuple):
     """When it was received; -inf before the first."""
     interval: PerJoint
     """Mean time between two states; 0 before two have come."""
+    stamp_interval: PerJoint
+    """Usual time between two states by their stamps; 0 before two have come."""
     q: PerJoint
     """The latest accepted positions in rad or m, unwrapped."""
     turned: PerJoint
@@ -250,8 +252,8 @@ class State(NamedTuple):
     """When these gains reach their goals."""
     broken: Number
     """Whether torques of the laws were no numbers, and were left out."""
-    softened: Number
-    """Whether the stiffness was too much for the latest times between states."""
+    stiffness_share: Number
+    """Share of the stiffness that the loop can control with the latest times between states."""
 
     motion: Number
     """Number of the latest motion, see Request."""
@@ -448,7 +450,7 @@ class Settings(NamedTuple):
     zone: Number
 
     state_period: Number
-    """Time between two states, as it is configured; 0: not known."""
+    """Time between two states for which a stiffness must be stable; 0: as it is measured."""
     switch_time: Number
     """Time in which a law takes over, and in which gains of a law change."""
     linear: PerJoint

@@ -68,7 +68,6 @@ def period_settings(
     link_law: CartesianImpedance = NO_LINK_LAW,
     own_lead: Any = None,
     thresholds: Bounds | None = None,
-    state_period: float = 0.0,
     settle_time: float = SETTLE_TIME,
     ramp_in: float | None = None,
 ) -> Settings:
@@ -79,8 +78,7 @@ def period_settings(
     ``slip`` (m,) are those of the drives. ``gravity_time`` and ``loads_time`` in s: by default
     ``ramp_time``. ``joint_law`` and ``link_law`` are the impedances of joints and of a link,
     ``thresholds`` (n,) are those of collisions, without which none is watched for.
-    ``own_lead`` (m,) or (6,) is the ``lead`` of a law that is called first, and ``state_period`` in
-    s the time between two states for which stiffness must be stable.
+    ``own_lead`` (m,) or (6,) is the ``lead`` of a law that is called first.
     """
     n, own = model.n, list(joints)
     motion = given if isinstance(given, MotionSettings) else MotionSettings(joints=given.joints)
@@ -148,7 +146,7 @@ def period_settings(
         damping=of_commanded(given.damping),
         friction=of_commanded(np.multiply(min(given.friction_scale, LARGEST_SHARE), coulomb)),
         zone=given.limit_zone,
-        state_period=state_period,
+        state_period=motion.period,
         switch_time=motion.switch_time,
         linear=np.array(sliding(model), dtype=float),
         joint_stiffness=of_commanded(joint_law.stiffness_of(given.joints)),

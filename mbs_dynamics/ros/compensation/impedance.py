@@ -52,8 +52,8 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
     )
     stiffness: tuple[float, ...] = parameter(
         10.0,
-        "Stiffness of this joint in the mode joint. What the period of joint_states cannot bear is "
-        "refused.",
+        "Stiffness of this joint in the mode joint. What is too stiff for the period of "
+        "joint_states is refused.",
         unit="N m/rad or N/m",
         low=0.0,
         high=1e5,
