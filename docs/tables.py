@@ -103,7 +103,6 @@ def _checks() -> Iterable[str]:
 
 NOT_SETTINGS = (
     "joints",
-    "fixed_joints",
     "fixed_positions",
     "velocity_from_position",
     "max_age",

@@ -36,6 +36,7 @@ def add_commands(commands: Any) -> None:
     export.add("--body", "body or link, for algorithms that take one")
     export.add("--representation", "of twists and wrenches", choices=mbs.REPRESENTATIONS)
     export.flag("--wrenches", "applied wrenches are an argument as well")
+    export.add("--name", "first part of the name of its package (default: the robot's name)")
     text = "joints that the controller commands, in this order (default: all)"
     export.add("--joints", text, nargs="+", default=[], metavar="JOINT")
     export.add("--link", "link that the controller moves in its mode cartesian (default: the tool)")
@@ -66,7 +67,7 @@ def _export(options: argparse.Namespace) -> int:
 def _export_controller(robot: Description, options: argparse.Namespace) -> int:
     if not options.check:
         given = {"joints": options.joints, "link": options.link or "", "modes": options.modes}
-        print(export_controller(robot.urdf, options.out, **given))
+        print(export_controller(robot.urdf, options.out, name=options.name or "", **given))
         return 0
     difference = check_controller(robot.urdf, options.out)
     print(difference or f"{options.out} is for this description")

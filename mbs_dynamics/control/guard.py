@@ -484,9 +484,10 @@ class Guard:
         carried = float(self._load_parameters[:, 0].sum())
         if mass > max(heaviest, carried * (1.0 + ROUNDING)):
             links = " and ".join(repr(load.link) for load in loads)
+            bound = "max_payload" if self.settings.max_payload else "the mass of the moving links"
             raise ModelError(
                 f"the payload at {links} has a mass of {mass:g} kg; valid is at most "
-                f"{heaviest:.4g}, see max_payload. Are these grams?"
+                f"{heaviest:.4g}, {bound}. Are these grams?"
             )
         carrying = bare
         for load in loads:
@@ -976,7 +977,7 @@ class Guard:
         effort = self.state_record.effort
         unknown = {k for k in range(self.model.n) if math.isnan(effort[k])}
         reasons = []
-        if self.settings.tracking_tolerance and unknown.intersection(self.joints):
+        if self.settings.largest_deviation and unknown.intersection(self.joints):
             reasons.append("they are not compared with commands (tracking_tolerance)")
         places = [] if self._detector is None else self._detector.thresholds.places
         if unknown.intersection(places):

@@ -212,7 +212,7 @@ def link_changes(
 
 
 def node_parameters(result: Identification) -> str:
-    """Return a YAML file of parameters for the nodes that command an arm, and for the simulator.
+    """Return a YAML file of parameters for the impedance control node and the simulator.
 
     Damping, friction and inertias of motors of an identification are in ``result.model`` as well.
     """
@@ -222,16 +222,14 @@ def node_parameters(result: Identification) -> str:
     def by_name(term: str) -> dict[str, float]:
         return {name: float(f"{one[term]:.6g}") for name, one in joints.items()}
 
-    friction = by_name("coulomb")
     damping = [float(f"{one['viscous']:.6g}") if one else 0.0 for one in order]
     nodes: dict[str, dict[str, Any]] = {
-        "gravity_compensation_node": {"friction": friction},
-        "impedance_control_node": {"friction": friction, "armature": by_name("inertia")},
+        "impedance_control_node": {"armature": by_name("inertia")},
         "simulator_node": {"joint_damping": damping},
     }
     head = (
-        "# Friction (N m or N; damping N m s/rad or N s/m) and inertias of motors (kg m^2 or kg)\n"
-        "# that were identified. The share of the friction that is compensated is friction_scale.\n"
+        "# Identified damping (N m s/rad or N s/m) and inertias of motors (kg m^2 or kg).\n"
+        "# Coulomb friction is in the URDF; friction_scale is its share that is compensated.\n"
         "# No parameter takes the offsets of the torque sensors [N m or N]:\n"
     )
     offsets = yaml_text(by_name("offset"), flow=True)

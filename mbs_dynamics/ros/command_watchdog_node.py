@@ -134,8 +134,7 @@ class CommandWatchdog:
             seen.find(self.settings.controller)
             if self.settings.position_controller:
                 seen.chain()
-                if not self.settings.resets_position_command:
-                    self.misfit = self._leaps = seen.leap(starts_from_command)
+                self.misfit = self._leaps = seen.leap(starts_from_command)
         except ControllerError as error:
             self.misfit = str(error)
 

@@ -247,7 +247,7 @@ def main(urdf: str) -> int:
         file = Path(folder) / "robot.urdf"
         file.write_text(urdf, encoding="utf-8")
         joints = f"joints:={[*model.joint_names]}"
-        simulator = _started("simulator_node", f"robot_description_file:={file}")
+        simulator = _started("simulator_node", f"robot_description:={file}")
         compensation = _started("gravity_compensation_node", joints, *COMPENSATION, *by_joint)
         processes = [simulator, compensation, _started("dynamics_node")]
         stage = Stage(model, signals)

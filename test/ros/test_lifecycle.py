@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.usefixtures("ros"), pytest.mark.backend_independent]
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 ERROR = TransitionCallbackReturn.ERROR
-GIVEN = {"robot_description_file": str(robot_path("arm7")), "autostart": False}
+GIVEN = {"robot_description": str(robot_path("arm7")), "autostart": False}
 JOINTS = mbs.Model.from_urdf(robot_path("arm7")).joint_names
 
 
@@ -53,7 +53,7 @@ def ask(node):
 def enabled():
     """Make a node of gravity compensation that commands torques, without a robot."""
     own = {"joints": list(JOINTS), "compensates_itself": False, "ramp_time": 0.2}
-    own |= {"stale_timeout": 10.0, "max_age": 0.0}  # if it is busy here
+    own |= {"stale_timeout": 10.0}  # if it is busy here
     overrides = [Parameter(name, value=value) for name, value in (GIVEN | own).items()]
     made = GravityCompensationNode(namespace="lifecycle_order", parameter_overrides=overrides)
     assert made.trigger_configure() == SUCCESS

@@ -51,7 +51,7 @@ class SensorProcess(NodeProcess):
     executable = "wrench_compensation_node"
 
     def __init__(self, **parameters):
-        given = {"robot_description_file": robot_path("arm7"), "sensor_frame": "flange"}
+        given = {"robot_description": robot_path("arm7"), "sensor_frame": "flange"}
         super().__init__(
             **given
             | {

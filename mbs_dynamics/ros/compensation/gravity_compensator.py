@@ -62,6 +62,10 @@ LONGEST_COMPARED = 200_000
 IMU_TIME = 0.1
 """Time constant in s of the low-pass filter on the imu: above vibrations, below a reaction."""
 
+RELEASE = 5.0
+"""Time in s after a release in which gravity torques hold the arm while ``position_controller``
+cannot be activated: several attempts, and less than a drive takes to overheat."""
+
 RETURNS, RETURNS_WITHIN = 5, 1.0
 """How often messages that are used follow one that is not, and within how many s, if two sources
 report one robot in turn."""
@@ -232,7 +236,7 @@ class GravityCompensator:
         self.refused = "it led to an internal error"  # unless what follows ends otherwise
         try:
             settings = self.settings
-            model = model_of(text, settings.root, settings.tip, loads_of(settings.loads))
+            model = model_of(text, loads=loads_of(settings.loads))
             if model.n > MOST_JOINTS:
                 raise ModelError(f"it has {model.n} joints; valid are at most {MOST_JOINTS}")
             if isinstance(settings, ImpedanceControlSettings):
@@ -270,7 +274,7 @@ class GravityCompensator:
         """Settings of the period beside those of an arm."""
         given, beside = self.settings, self.settings.adds_to_position_control
         options: dict[str, Any] = {
-            "release": given.release_timeout if given.hands_over else 0.0,
+            "release": RELEASE if given.hands_over else 0.0,
             "watches_efforts": beside or bool(given.position_controller),
         }
         if beside:  # the arm is held meanwhile, and must not jerk
@@ -319,8 +323,7 @@ class GravityCompensator:
         check_load(load)
         loads = replaced(self.loads, load)
         if self.arm is not None:
-            own = self.settings.payload_time
-            self.arm.set_loads(loads, time=None if own < 0.0 else own, check=load.mass > 0.0)
+            self.arm.set_loads(loads, check=load.mass > 0.0)
         self.loads = loads
 
     def accelerate(
@@ -524,8 +527,7 @@ class GravityCompensator:
             return ""
         return (
             f"the stamp is {abs(age):.3f} s {'older' if age > 0.0 else 'newer'} than the clock; "
-            f"max_age is {most:g}. Are the clocks synchronised, or is one that of a simulation? "
-            "0 disables the check"
+            f"valid is {most:g}. Are the clocks synchronised, or is one that of a simulation?"
         )
 
     def tick(self, now: float) -> list[float] | None:
@@ -622,7 +624,9 @@ class GravityCompensator:
             never = np.flatnonzero(arm.state_record.received == -math.inf)
             if 0 < len(never) < arm.model.n:
                 names = listed(arm.model.joint_names[k] for k in never)
-                problems.append(f"if no driver reports {names}, list them in fixed_joints")
+                problems.append(
+                    f"if no driver reports {names}, state their positions in fixed_positions"
+                )
             problems += filter(None, self._troubles(now))
         if self.fault is not None and self.stopping:
             problems.append("the stop after a fault is not over")

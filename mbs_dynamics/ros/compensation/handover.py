@@ -105,7 +105,7 @@ class Handover:
             except MbsError as error:
                 self.trouble = str(error)
                 if not self._position:
-                    self.trouble += "; check_controller false does without"
+                    self.trouble += "; an empty controller_manager does without"
             problems += [self.trouble] if self.trouble else []
             core.set_holds(takes_over)
             reason = "; ".join(problems) or core.enable(self._now(), others)
@@ -138,7 +138,7 @@ class Handover:
 
         Raises MbsError if the manager does not list them.
         """
-        if not (self._position or self.settings.check_controller):
+        if not self.settings.controller_manager:
             return False, ""
         if not self._manager.present():
             if self._position:
@@ -147,7 +147,7 @@ class Handover:
         seen = await self._list()
         trouble = seen.problem(self.settings.joints) or self._unheard(self._effort)
         hands_over = self.settings.hands_over
-        if hands_over and not (trouble or self.settings.resets_position_command):
+        if hands_over and not trouble:
             starts = await self._manager.starts_from_command(self._position)
             trouble = seen.leap(starts)
         return hands_over and seen.position_acts and not seen.torques_act, trouble
@@ -243,7 +243,7 @@ class Handover:
         try:
             if not core.engaged:
                 _, self.trouble = await self._look()
-            elif self._position or (self.settings.check_controller and self._manager.present()):
+            elif self._position or (self.settings.controller_manager and self._manager.present()):
                 seen = await self._list()
                 fault = seen.fault(self.settings.joints)
                 lost = seen.lost(self.settings.joints) if self._beside else ""
@@ -262,7 +262,7 @@ class Handover:
         """Let ``position_controller`` hold the arm, if that is owed; return the message about it.
 
         Whole gravity torques are commanded meanwhile, as long as states of the robot are valid, for
-        at most ``release_timeout``; then they ramp out. They end at once when the position
+        at most RELEASE; then they ramp out. They end at once when the position
         controller holds. Raises ControllerError if it does not by the end of that ramp.
         """
         if self.busy or not self.owed:

@@ -34,7 +34,7 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
     mode: str = parameter(
         "joint",
         "Law that commands the arm: gravity compensation alone, impedance of the joints or of "
-        "link, or the law that the parameter law names. Changes take switch_time, without a jump.",
+        "link, or the law that the parameter law names. Changes take 0.3 s, without a jump.",
         choices=MODES,
     )
     law: str = parameter(
@@ -45,8 +45,8 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
     )
     link: str = parameter(
         "",
-        "Link that the mode cartesian moves. Empty: the tool, as tool_body of dynamics_node: the "
-        "tool or hand at the end of the longest branch, by its name, or else the last moving link.",
+        "Link that the mode cartesian moves. Empty: the tool, as in dynamics_node: the tool or "
+        "hand at the end of the longest branch, by its name, or else the last moving link.",
         at_rest_only=True,
     )
     stiffness: tuple[float, ...] = parameter(
@@ -86,6 +86,12 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
         unit="rad/s",
         low=0.0,
         high=50.0,
+        constant="Slow beside the springs of the link, so that they do not feel it.",
+    )
+    adds_to_position_control: bool = parameter(
+        False,
+        "Whether torques are added to a position loop.",
+        constant="A position loop would resist the springs.",
     )
     armature: tuple[float, ...] = parameter(
         0.0,
@@ -104,11 +110,6 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
                 raise ArgumentError(f"{name} is {getattr(self, name)}; valid are three numbers")
         if self.mode == "law" and not self.law:
             raise ArgumentError("mode is 'law', and law is empty; valid is an import path")
-        if self.adds_to_position_control:
-            raise ArgumentError(
-                "adds_to_position_control is true, which adds gravity torques alone; valid for "
-                "impedance control is false"
-            )
 
     def law_of(self, mode: str) -> AnyLaw | None:
         """Return the law of a mode; None for floating. Raises ArgumentError if there is none."""
@@ -143,7 +144,7 @@ IMPEDANCE_CONTROL_NODE = GRAVITY_COMPENSATION_NODE._replace(
             "~/target_joint",
             "sensor_msgs/msg/JointState",
             "Positions to go to, of some or all joints; in the mode cartesian the posture to "
-            "prefer. With velocities they go on moving for reference_timeout.",
+            "prefer. With velocities they go on moving for 0.2 s.",
         ),
         Topic(
             "~/target_pose",

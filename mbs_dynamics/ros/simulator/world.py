@@ -385,6 +385,9 @@ class Pacer:
 
     def __init__(self, period: float, factor: float, now: float) -> None:
         self.period = period
+        self.lag = 0.0
+        """Real time in s that was not caught up, in all."""
+        self._reported = 0.0
         self.change(factor, now)
 
     @property
@@ -396,14 +399,14 @@ class Pacer:
         """Change the pace and restart the counts."""
         self._factor = factor
         self._start, self._done = now, 0
-        self._since, self._periods, self._lost = now, 0, 0.0
+        self._since, self._periods, self._reported = now, 0, self.lag
 
     def due(self, now: float) -> int:
         """Return how many periods are due now, the one that is nearest included."""
         due = math.floor((now - self._start) / self.interval + 0.5) - self._done
         most = max(1, math.ceil(LONGEST_LAG / self.interval))
         if due > most:
-            self._lost += (due - most) * self.interval
+            self.lag += (due - most) * self.interval
             self._done += due - most
             due = most
         return max(due, 0)
@@ -418,6 +421,6 @@ class Pacer:
 
         Begin the next report.
         """
-        rate, lost = self._periods / max(now - self._since, 1e-9), self._lost
-        self._since, self._periods, self._lost = now, 0, 0.0
+        rate, lost = self._periods / max(now - self._since, 1e-9), self.lag - self._reported
+        self._since, self._periods, self._reported = now, 0, self.lag
         return rate, lost

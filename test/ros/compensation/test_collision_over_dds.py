@@ -31,7 +31,7 @@ def test_a_contact_during_motion_is_published_with_joint_time_and_wrench_and_sto
     slow = {"rate": RATE, "realtime_factor": FACTOR, "joint_damping": "[0.0]"}
     with SimulatorProcess(**slow) as simulator, Watcher(simulator) as arm:
         given = READY | {
-            "robot_description_file": ARM7,
+            "robot_description": ARM7,
             "command_topic": simulator.topic,
             "collision_file": thresholds,
             "on_collision": "stop",

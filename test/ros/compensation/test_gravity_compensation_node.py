@@ -60,7 +60,7 @@ def test_silence_stops_it(arm):
 
 
 def test_a_new_description_stops_it_and_is_taken_up_afterwards(ros):
-    with GravityProcess(robot_description_file=None) as process, Driver(process) as arm:
+    with GravityProcess(robot_description=None) as process, Driver(process) as arm:
         arm.describe(TEXT)
         arm.enable()
         arm.describe(TEXT)  # the same again, as a publisher that is started anew sends it
@@ -139,7 +139,7 @@ def test_what_is_set_before_enabling_acts_afterwards(ros, kind):
     goal = mbs.gravity_torques(
         MODEL.with_payload("tool", 2.0, (0.0, 0.02, 0.05)).with_gravity((0.0, 1.0, -9.7)), Q
     )
-    given = READY | {"robot_description_file": ARM7}
+    given = READY | {"robot_description": ARM7}
     if kind is ImpedanceProcess:
         given["period"] = 0.01  # whatever the busy machine makes of it
     with kind(**given) as process, Driver(process) as arm:
