@@ -68,7 +68,10 @@ class PositionArm:
         self._d = self._values("damping", damping)
         self._c = share * self._values("friction", friction)
         self._offset = self._values("offset", offset, signed=True)
-        self._most = np.minimum(checks.positive("most", most), model.effort_limits / self._k)
+        self.most: FloatArray = np.minimum(
+            checks.positive("most", most), model.effort_limits / self._k
+        )
+        """(n,) largest distances in rad or m between goals and wanted positions."""
         limited = bounded(model.lower, model.upper)
         self._low = np.where(limited, model.lower, -np.inf)
         self._high = np.where(limited, model.upper, np.inf)
@@ -105,17 +108,31 @@ class PositionArm:
         return checks.not_negative(what, values, (len(names),))
 
     def goals(
-        self, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        qd: ArrayLike | None = None,
+        qdd: ArrayLike | None = None,
+        *,
+        torques: ArrayLike | None = None,
+        share: float = 1.0,
     ) -> FloatArray:
         """Return the goals (..., n) in rad or m for wanted positions (..., n).
 
-        ``qd`` and ``qdd`` (..., n) are the wanted rates and accelerations; zero by default. Raises
-        ArgumentError for wrong shapes and for values that are not finite.
+        ``qd`` and ``qdd`` (..., n) are the wanted rates and accelerations; zero by default.
+        ``torques`` (..., n) in N m or N are those of this motion without friction, by default those
+        of the model. ``share``, from 0 to 1, scales the distance between goals and wanted
+        positions: increase it slowly where servos stand at uncompensated goals. Raises
+        ArgumentError for wrong shapes, values that are not finite and another share.
         """
         x = checks.numbers("q", q, (self.model.n,), batch=True)
         v = np.zeros_like(x) if qd is None else checks.numbers("qd", qd, x.shape)
-        a = np.zeros_like(x) if qdd is None else checks.numbers("qdd", qdd, x.shape)
-        tau = mbs.inverse_dynamics(self.model, x, v, a)
+        if not 0.0 <= checks.number("share", share) <= 1.0:
+            raise ArgumentError(f"share must be from 0 to 1; got {share:g}")
+        if torques is None:
+            a = np.zeros_like(x) if qdd is None else checks.numbers("qdd", qdd, x.shape)
+            tau = mbs.inverse_dynamics(self.model, x, v, a)
+        else:
+            tau = checks.numbers("torques", torques, x.shape)
         tau = tau + self._d * v + self._c * v / np.sqrt(v * v + FRICTION_SPEED**2)
-        ahead = np.clip(tau / self._k + self._offset, -self._most, self._most)
-        return np.asarray(np.clip(x + ahead, self._low, self._high))
+        ahead = np.clip(tau / self._k + self._offset, -self.most, self.most)
+        return np.asarray(np.clip(x + share * ahead, self._low, self._high))

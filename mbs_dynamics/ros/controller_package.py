@@ -89,14 +89,16 @@ def export_controller(
     *,
     link: str = "",
     modes: Collection[str] = MODES,
+    name: str = "",
 ) -> Path:
-    """Write the package ``<robot>_guarded_controller`` below a directory, and return its folder.
+    """Write the package ``<name>_guarded_controller`` below a directory, and return its folder.
 
     ``source`` is a URDF: a path, or its text. ``joints`` are those to command, in the order of the
     arrays in parameters; by default all that move. ``link`` is the one that the mode cartesian
-    moves; by default the tool. ``modes`` are those of :data:`MODES` that the controller has beside
-    floating; a control period with fewer is faster. An existing package is replaced, except files
-    in ``config`` and ``launch``, which users change.
+    moves; by default the tool. ``name`` is by default that of the robot; two controllers for one
+    robot, as for each of its arms, need one each. ``modes`` are those of :data:`MODES` that the
+    controller has beside floating; a control period with fewer is faster. An existing package is
+    replaced, except files in ``config`` and ``launch``, which users change.
 
     Raises UnknownJointError or UnknownBodyError for names that the robot does not have; ModelError
     for a joint of several degrees of freedom; ArgumentError for another mode, a joint of which each
@@ -110,18 +112,17 @@ def export_controller(
     check_single(model.joints, "a controller")
     chosen = list(joints) or list(model.joint_names)
     UnknownJointError.check(chosen, model.joint_names)
-    for name in chosen:
-        joint = model.joints[model.joint_names.index(name)]
-        if clamped := stopping_effort(joint):
-            raise ArgumentError(f"joint {name!r} {clamped}")
+    for joint in chosen:
+        if clamped := stopping_effort(model.joints[model.joint_names.index(joint)]):
+            raise ArgumentError(f"joint {joint!r} {clamped}")
     moved = link or tools(model)[0]
     if model.frames[moved].body == GROUND:
         raise ArgumentError(f"link {moved!r} does not move; valid is one that does")
-    robot = re.sub(r"[^a-z0-9]+", "_", model.name.lower()).strip("_")
+    robot = re.sub(r"[^a-z0-9]+", "_", (name or model.name).lower()).strip("_")
     names = {
         "package": f"{robot if robot[:1].isalpha() else 'robot'}_guarded_controller",
         "joints": ", ".join(chosen),
-        "interfaces": "\n".join(f"      - {name}" for name in chosen),
+        "interfaces": "\n".join(f"      - {joint}" for joint in chosen),
     }
     package = Path(directory) / names["package"]
     layouts = Period(model, traced=Traced("joint" in modes, moved if "cartesian" in modes else ""))

@@ -268,8 +268,8 @@ class DynamicsNode(DescribedNode):
                 problem = problem or unheld
             status = publishers.effort_status(settings, self._contact, problem, answered)
             statuses.append(status)
-        if self._feed_forward.torques is not None:
-            statuses.append(publishers.desired_status(self._feed_forward.torques))
+        if self._feed_forward.motion is not None:
+            statuses.append(publishers.desired_status(self._feed_forward.motion))
         self._report(statuses, robot.model.name if robot is not None else "")
 
     # -- parameters --------------------------------------------------------------------------------

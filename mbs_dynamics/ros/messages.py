@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from builtin_interfaces.msg import Time
+from builtin_interfaces.msg import Duration, Time
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from geometry_msgs.msg import (
     InertiaStamped,
@@ -202,6 +202,11 @@ def wrench_of(message: WrenchStamped) -> FloatArray:
     return np.array([torque.x, torque.y, torque.z, force.x, force.y, force.z])
 
 
+def seconds_of(duration: Duration) -> float:
+    """Return a duration in s."""
+    return float(duration.sec + 1e-9 * duration.nanosec)
+
+
 def time_of(nanoseconds: int) -> Time:
     """Return a time stamp from ns."""
     sec, nanosec = divmod(nanoseconds, 1_000_000_000)
@@ -287,7 +292,7 @@ def trajectory_of(message: JointTrajectory) -> Trajectory | None:
         return None
     rows = [[list(x) for x in (p.positions, p.velocities, p.accelerations)] for p in points]
     positions, *rates = zip(*rows, strict=True)
-    times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in points]
+    times = [seconds_of(p.time_from_start) for p in points]
     return Trajectory(
         message.joint_names, times, positions, *(x if any(x) else None for x in rates)
     )

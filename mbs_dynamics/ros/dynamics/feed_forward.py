@@ -1,31 +1,38 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Feed-forward torques of desired points, trajectories and controller references."""
+"""Torques and servo goals of desired points, trajectories and controller references."""
 
 from __future__ import annotations
 
 import math
 from array import array
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from std_msgs.msg import Float64MultiArray
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.joint_states import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.errors import ArgumentError, listed, quoted
 from mbs_dynamics.ros.dynamics.interface import DESIRED, DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.messages import KnownEffortsMessage
+from mbs_dynamics.ros.messages import KnownEffortsMessage, seconds_of
 from mbs_dynamics.ros.node_base import message_type
 
 if TYPE_CHECKING:
     from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 TORQUES, TRAJECTORY_TORQUES = "~/desired_torques", "~/desired_trajectory_torques"
+GOALS, TRAJECTORY_GOALS = "~/servo_goals", "~/servo_trajectory"
 CONTROLLER_STATE = "<controller_state>"
 
+ROUNDING = 1e-9
+"""Relative tolerance on the distance between goal and desired position."""
+
+RAMP = 1.0
+"""Time in s in which servo goals begin to lead the first desired points, so that no arm jerks."""
 
 Point = tuple[Sequence[float], Sequence[float], Sequence[float], Sequence[float]]
 """Positions, velocities, accelerations and efforts of a point."""
@@ -67,8 +74,19 @@ def desired_state(
     return state
 
 
-class DesiredTorques:
-    """Computes the torques of desired points for one robot, and counts them."""
+class Answer(NamedTuple):
+    """A desired point of the joints that it names."""
+
+    places: list[int]
+    """Their coordinates."""
+    state: FloatArray
+    """Positions, velocities and accelerations (3, n) of the whole robot."""
+    torques: FloatArray
+    """(n,) in N m or N, by inverse dynamics."""
+
+
+class DesiredMotion:
+    """Computes the torques and servo goals of desired points for one robot, and counts them."""
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
@@ -79,11 +97,13 @@ class DesiredTorques:
         self.rejected = 0
         self.last_rejection = ""
         self._reported = 0
+        self._began: float | None = None
+        """When servo goals began to lead desired points."""
 
     def answers(
         self, names: Sequence[str], points: Sequence[Point], measured: FloatArray | None
-    ) -> list[FloatArray] | Rejection:
-        """Return for each point the torques of its joints in N m or N; see :func:`desired_state`.
+    ) -> list[Answer] | Rejection:
+        """Return an answer to each point; see :func:`desired_state`.
 
         ``names`` are the joints of the points, ``desired_joints`` if empty. One bad point rejects
         them all.
@@ -96,7 +116,24 @@ class DesiredTorques:
             return states
         self.answered += len(points)
         places = [self._joints.index(name) for name in names]
-        return [self.robot.torques_for(*state)[places] for state in states]
+        return [Answer(places, state, self.robot.torques_for(*state)) for state in states]
+
+    def goals(self, answer: Answer, now: float, after: float = 0.0) -> tuple[FloatArray, list[str]]:
+        """Return the servo goals (k,) in rad or m of the joints of a point, and limited joints.
+
+        These need a larger distance between goal and desired position than their limit. The point
+        is to be reached ``after`` so many seconds from ``now`` in s, of a steady clock.
+        """
+        arm = self.robot.servos
+        assert arm is not None
+        if self._began is None:
+            self._began = now
+        share = min(1.0, max(0.0, now + after - self._began) / RAMP)
+        q, qd, _ = answer.state
+        goals = arm.goals(q, qd, torques=answer.torques, share=share)
+        most = share * arm.most * (1.0 - ROUNDING)
+        limited = [self._joints[k] for k in answer.places if 0.0 < most[k] <= abs(goals[k] - q[k])]
+        return goals[answer.places], limited
 
     def _states(
         self, names: tuple[str, ...], points: Sequence[Point], measured: FloatArray | None
@@ -126,7 +163,7 @@ class DesiredTorques:
 
 def check_feed_forward(settings: DynamicsSettings) -> None:
     """Raise ArgumentError for settings that need a package that is not installed."""
-    if settings.asks(DESIRED) and settings.controller_state:
+    if settings.answers_desired and settings.controller_state:
         try:
             message_type("control_msgs/msg/JointTrajectoryControllerState")
         except ImportError:
@@ -139,6 +176,9 @@ def check_feed_forward(settings: DynamicsSettings) -> None:
 class FeedForward:
     """The topics of desired motions, while the settings ask for them.
 
+    Servos move to the goals: they follow from desired points alone, so that nothing is sent unless
+    a point is received, and a point that is rejected moves nothing.
+
     ``in_force`` returns the present robot; ``measured`` the latest positions (n,), None if they
     are stale.
     """
@@ -150,21 +190,26 @@ class FeedForward:
         measured: Callable[[], FloatArray | None],
     ) -> None:
         self._node, self._in_force, self._measured = node, in_force, measured
-        self.torques: DesiredTorques | None = None
-        """None without a robot, or if the settings do not ask for torques."""
+        self.motion: DesiredMotion | None = None
+        """None without a robot, or if the settings do not ask for it."""
         self._subscriptions: list[Any] = []
         self._publishers: dict[str, Any] = {}
         self._message = KnownEffortsMessage()
-        self._asked = ("", False)
+        self._asked: tuple[object, ...] = ()
 
     def adopt(self, robot: Robot | None) -> None:
         """Compute for another robot, or for none."""
-        wanted = robot is not None and robot.settings.asks(DESIRED)
-        self.torques = DesiredTorques(robot) if wanted and robot is not None else None
+        wanted = robot is not None and robot.settings.answers_desired
+        self.motion = DesiredMotion(robot) if wanted and robot is not None else None
 
     def listen(self, settings: DynamicsSettings, active: bool) -> None:
         """Create the topics that the settings ask for in an active node, or destroy them."""
-        asked = settings.controller_state, active and settings.asks(DESIRED)
+        topics: list[str] = []
+        if active and settings.asks(DESIRED):
+            topics += [TORQUES, TRAJECTORY_TORQUES]
+        if active and settings.servos_file:
+            topics += [GOALS, TRAJECTORY_GOALS]
+        asked = (settings.controller_state, *topics)
         if asked == self._asked:
             return
         while self._subscriptions:
@@ -172,11 +217,9 @@ class FeedForward:
         while self._publishers:
             self._node.destroy_publisher(self._publishers.popitem()[1])
         self._asked = asked
-        if not asked[1]:
+        if not topics:
             return
-        self._publishers = {
-            topic: self._node.advertise(topic) for topic in (TORQUES, TRAJECTORY_TORQUES)
-        }
+        self._publishers = {topic: self._node.advertise(topic) for topic in topics}
         subscribe = self._node.subscribe
         self._subscriptions = [
             subscribe("~/desired", self._on_point),
@@ -189,41 +232,68 @@ class FeedForward:
             )
 
     def _on_point(self, message: JointTrajectoryPoint) -> None:
-        tau = self._answer("point", (), [message])
-        if tau is not None and self.torques is not None:
-            self._publish(self._node.stamp_now(), self.torques.names, tau[0])
+        answers = self._answers("point", (), [message])
+        if answers is not None and self.motion is not None:
+            self._publish(self._node.stamp_now(), self.motion.names, answers[0])
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
-        tau = self._answer("trajectory", message.joint_names, message.points)
-        if tau is None:
+        answers = self._answers("trajectory", message.joint_names, message.points)
+        if answers is None or self.motion is None:
             return
-        for point, efforts in zip(message.points, tau, strict=True):
-            point.effort = array("d", efforts.tobytes())
-        self._publishers[TRAJECTORY_TORQUES].publish(message)
+        if TRAJECTORY_TORQUES in self._publishers:
+            for point, answer in zip(message.points, answers, strict=True):
+                point.effort = array("d", answer.torques[answer.places].tobytes())
+            self._publishers[TRAJECTORY_TORQUES].publish(message)
+        if TRAJECTORY_GOALS in self._publishers:
+            now = self._node.steady_time()
+            for point, answer in zip(message.points, answers, strict=True):
+                after = seconds_of(point.time_from_start)
+                goals = self._goals(self.motion, answer, now, after)
+                point.positions = array("d", goals.tobytes())
+                point.effort = array("d")
+            self._publishers[TRAJECTORY_GOALS].publish(message)
 
     def _on_controller_state(self, message: Any) -> None:
         names = tuple(message.joint_names)
         desired = message.reference
         desired.effort = []  # a command of the controller, no request
-        tau = self._answer("controller state", names, [desired])
-        if tau is not None:
-            self._publish(message.header.stamp, names, tau[0])
+        answers = self._answers("controller state", names, [desired])
+        if answers is not None:
+            self._publish(message.header.stamp, names, answers[0])
 
-    def _answer(
+    def _answers(
         self, what: str, names: Sequence[str], points: Sequence[JointTrajectoryPoint]
-    ) -> list[FloatArray] | None:
-        """Return the torques of points, or None, and a log line, if one is rejected."""
+    ) -> list[Answer] | None:
+        """Return the answers to points, or None, and a log line, if one is rejected."""
         robot = self._in_force()
-        if self.torques is None or robot is None:
+        if self.motion is None or robot is None:
             self._node.warn("desired", f"desired {what} rejected: there is no model yet")
             return None
-        self.torques.robot = robot  # under the present gravity and loads
+        self.motion.robot = robot  # under the present gravity and loads
         asked = [(p.positions, p.velocities, p.accelerations, p.effort) for p in points]
-        answers = self.torques.answers(names, asked, self._measured())
+        answers = self.motion.answers(names, asked, self._measured())
         if isinstance(answers, Rejection):
             self._node.warn(f"desired {answers.kind}", f"desired {what} rejected: {answers.reason}")
             return None
         return answers
 
-    def _publish(self, stamp: Time, names: tuple[str, ...], tau: FloatArray) -> None:
-        self._publishers[TORQUES].publish(self._message.fill(stamp, (names, tau)))
+    def _publish(self, stamp: Time, names: tuple[str, ...], answer: Answer) -> None:
+        if TORQUES in self._publishers:
+            tau = answer.torques[answer.places]
+            self._publishers[TORQUES].publish(self._message.fill(stamp, (names, tau)))
+        if GOALS in self._publishers and self.motion is not None:
+            goals = self._goals(self.motion, answer, self._node.steady_time())
+            self._publishers[GOALS].publish(Float64MultiArray(data=goals.tolist()))
+
+    def _goals(
+        self, motion: DesiredMotion, answer: Answer, now: float, after: float = 0.0
+    ) -> FloatArray:
+        """Return the servo goals (k,) of a point, and log which of them are limited."""
+        goals, limited = motion.goals(answer, now, after)
+        if limited:
+            self._node.warn(
+                "servo goals",
+                f"the servos of {listed(limited)} sag by more than their goals may lead: their "
+                "torques exceed the effort limit, or their stiffness is too low",
+            )
+        return goals

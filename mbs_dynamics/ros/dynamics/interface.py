@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from mbs_dynamics.control.settings import algorithm_setting
+from mbs_dynamics.control.settings import VelocitySettings, algorithm_setting
 from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError, listed
 from mbs_dynamics.representation import REPRESENTATIONS
 from mbs_dynamics.ros.dynamics.outputs import EFFORTS, OUTPUTS, Output
@@ -16,11 +16,13 @@ from mbs_dynamics.ros.interface import (
     DIAGNOSTICS,
     GRAVITY,
     JOINT_STATES,
+    LATEST,
     PAYLOAD,
     SENSOR_DATA,
-    DescribedSettings,
+    DescriptionSettings,
     GravitySettings,
     Interface,
+    RobotSettings,
     Topic,
 )
 from mbs_dynamics.settings import parameter
@@ -36,8 +38,17 @@ PUBLISHED = (*(one.name for one in OUTPUTS if one.condition.endswith("publish"))
 
 
 @dataclass(frozen=True)
-class DynamicsSettings(GravitySettings, DescribedSettings):
+class DynamicsSettings(GravitySettings, VelocitySettings, DescriptionSettings, RobotSettings):
     """Values of the parameters of dynamics_node. Raises ArgumentError for invalid values."""
+
+    root: str = parameter(
+        "",
+        "Link to start from in place of the URDF's root. Empty: the URDF's root.",
+        read_only=True,
+    )
+    tip: str = parameter(
+        "", "Last link of the chain to take out of the URDF. Empty: the whole tree.", read_only=True
+    )
 
     publish: tuple[str, ...] = parameter(
         tuple(one.name for one in OUTPUTS if one.default),
@@ -56,8 +67,9 @@ class DynamicsSettings(GravitySettings, DescribedSettings):
     )
     bodies: tuple[str, ...] = parameter(
         (),
-        "Links whose twists and Jacobians are published. Empty: the tool or hand of each "
-        "branch, by its name, or else the last moving link; that of the longest branch first.",
+        "Links whose twists and Jacobians are published. On the first one acts the tool wrench, in "
+        "its origin. Empty: the tool or hand of each branch, by its name, or else the last moving "
+        "link; that of the longest branch first.",
         once="link",
         constraints="Names of moving links, each at most once.",
     )
@@ -66,7 +78,8 @@ class DynamicsSettings(GravitySettings, DescribedSettings):
         "Move the root link by a free joint. Its pose and twist come on odom, or orientation and "
         "angular rate on imu.",
         read_only=True,
-        constraints="Not with external_torques, tool_wrench and desired_torques in publish.",
+        constraints="Not with external_torques, tool_wrench and desired_torques in publish, and "
+        "not with servos_file.",
     )
     odom_frame: str = parameter(
         "odom",
@@ -93,11 +106,6 @@ class DynamicsSettings(GravitySettings, DescribedSettings):
         "Subtract the damping and friction of the robot_description from the efforts before "
         "external torques are computed from them.",
     )
-    tool_body: str = parameter(
-        "",
-        "Link on which the tool wrench acts, in its origin. Empty: the first of bodies.",
-        constraints="Name of a moving link.",
-    )
     controller_state: str = parameter(
         "",
         "Topic of the controller_state of a joint_trajectory_controller, whose reference is "
@@ -108,6 +116,13 @@ class DynamicsSettings(GravitySettings, DescribedSettings):
         "Joints of the points on ~/desired, in their order. The others are assumed to be at "
         "rest at their measured positions. Empty: all, in the order of the model.",
         once="joint",
+    )
+    servos_file: str = parameter(
+        "",
+        "YAML file with the stiffness of the position servos of all joints, as mbs-dynamics "
+        "identify writes it. Points on ~/desired and trajectories on ~/desired_trajectory are then "
+        "answered with goals that these servos reach without sag. Empty: none.",
+        read_only=True,
     )
     stale_timeout: float = parameter(
         0.5,
@@ -139,6 +154,8 @@ class DynamicsSettings(GravitySettings, DescribedSettings):
         wrong = [name for name in self.publish if name in fixed_only]
         if self.floating_base and wrong:
             raise ArgumentError(f"floating_base does not go with {listed(wrong)} in publish")
+        if self.floating_base and self.servos_file:
+            raise ArgumentError("floating_base does not go with servos_file")
 
     @property
     def body_representation(self) -> str:
@@ -153,6 +170,11 @@ class DynamicsSettings(GravitySettings, DescribedSettings):
     def asks(self, name: str) -> bool:
         """Return whether a result is published."""
         return name in self.publish
+
+    @property
+    def answers_desired(self) -> bool:
+        """Whether desired points and trajectories are answered."""
+        return self.asks(DESIRED) or bool(self.servos_file)
 
     @cached_property
     def needing_velocity(self) -> tuple[str, ...]:
@@ -176,6 +198,7 @@ class DynamicsSettings(GravitySettings, DescribedSettings):
 
 
 IN_PUBLISH = f"{DESIRED} in publish"
+TORQUES_OR_GOALS = f"{IN_PUBLISH}, or servos_file"
 TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
 
 THROTTLE = "_throttle"
@@ -211,20 +234,20 @@ DYNAMICS_NODE = Interface(
             "~/desired",
             "trajectory_msgs/msg/JointTrajectoryPoint",
             "Point of a trajectory, for the joints desired_joints.",
-            condition=IN_PUBLISH,
+            condition=TORQUES_OR_GOALS,
         ),
         Topic(
             "~/desired_trajectory",
             TRAJECTORY,
             "Trajectory with the names of its joints.",
-            condition=IN_PUBLISH,
+            condition=TORQUES_OR_GOALS,
         ),
         Topic(
             "<controller_state>",
             "control_msgs/msg/JointTrajectoryControllerState",
             "Reference of a joint_trajectory_controller.",
             SENSOR_DATA,
-            condition="desired_torques in publish, and controller_state",
+            condition=f"controller_state, and {TORQUES_OR_GOALS}",
         ),
     ),
     published=(
@@ -253,6 +276,20 @@ DYNAMICS_NODE = Interface(
             TRAJECTORY,
             "The trajectory on ~/desired_trajectory, with the effort of each point.",
             condition=IN_PUBLISH,
+        ),
+        Topic(
+            "~/servo_goals",
+            "std_msgs/msg/Float64MultiArray",
+            "Goals in rad or m of the servos for the point on ~/desired, in the order of its "
+            "joints, as a forward_command_controller takes them.",
+            LATEST,
+            condition="servos_file",
+        ),
+        Topic(
+            "~/servo_trajectory",
+            TRAJECTORY,
+            "The trajectory on ~/desired_trajectory, with goals of the servos as positions.",
+            condition="servos_file",
         ),
         DIAGNOSTICS,
     ),

@@ -327,8 +327,8 @@ class ToolWrench(ExternalTorques):
     name = topic = "tool_wrench"
     type = WRENCH
     description = (
-        "Wrench on tool_body that explains the external torques, in N and N m. It needs efforts in "
-        "joint_states."
+        "Wrench on the first of bodies that explains the external torques, in N and N m. It needs "
+        "efforts in joint_states."
     )
 
     def algorithms(self, robot: Robot) -> Algorithms:

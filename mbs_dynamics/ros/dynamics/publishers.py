@@ -15,7 +15,7 @@ from mbs_dynamics.compiler import call_mechanism
 from mbs_dynamics.errors import quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.dynamics.contact import Contact
-from mbs_dynamics.ros.dynamics.feed_forward import DesiredTorques
+from mbs_dynamics.ros.dynamics.feed_forward import DesiredMotion
 from mbs_dynamics.ros.dynamics.interface import THROTTLE, DynamicsSettings
 from mbs_dynamics.ros.dynamics.outputs import Output
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Results, Robot
@@ -144,7 +144,7 @@ def effort_status(
     return messages.status("effort", summary, values, warning=missing)
 
 
-def desired_status(desired: DesiredTorques) -> DiagnosticStatus:
+def desired_status(desired: DesiredMotion) -> DiagnosticStatus:
     """Return how many desired points were answered or rejected."""
     rejected, warning = desired.rejected_since_report(), ""
     if rejected:

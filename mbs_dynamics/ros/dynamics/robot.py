@@ -32,13 +32,14 @@ from mbs_dynamics.control.environment import (
 )
 from mbs_dynamics.control.joint_input import Efforts, Reading
 from mbs_dynamics.control.joint_states import fixed_coordinates
-from mbs_dynamics.errors import MbsError, ModelError, UnknownJointError
+from mbs_dynamics.control.position_arm import PositionArm
+from mbs_dynamics.errors import ArgumentError, MbsError, ModelError, UnknownJointError
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.model.separation import separated
 from mbs_dynamics.ros.dynamics.base import BaseState
-from mbs_dynamics.ros.dynamics.interface import DESIRED, DynamicsSettings
+from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 
 if TYPE_CHECKING:
@@ -93,16 +94,17 @@ class Robot:
         for body in self.bodies:
             if model.frames[body].body == GROUND:
                 raise ModelError(f"link {body!r} in bodies does not move: it has no twist")
-        self.tool_body = settings.tool_body or self.bodies[0]
-        if model.frames[self.tool_body].body == GROUND:
-            raise ModelError(
-                f"tool_body {self.tool_body!r} does not move: no joint torque shows a wrench on it"
-            )
         UnknownJointError.check(settings.desired_joints, model.joint_names)
         children = {body.joint.name: body.name for body in model.bodies}
         children |= {name: joint.child.name for name, joint in model.fixed_joints.items()}
         UnknownJointError.check(settings.joint_wrenches, children)
         fixed_coordinates(self.joint_names, settings.fixed)
+        self.servos: PositionArm | None = None
+        if settings.servos_file:
+            try:
+                self.servos = PositionArm.read(settings.servos_file, model)
+            except ArgumentError as error:
+                raise ArgumentError(f"servos_file: {error}") from error
         self.wrench_links = [children[joint] for joint in settings.joint_wrenches]
         self.friction: JointForces | None = None
         if settings.joint_friction and settings.observed:
@@ -117,7 +119,7 @@ class Robot:
         base = BaseState(model.neutral()[:7], np.zeros(6)) if settings.floating_base else None
         reading = Reading(rest, rest, "", Efforts(rest), 0, False)
         self.evaluate(reading, base)  # compiles what remains
-        if settings.asks(DESIRED):
+        if settings.answers_desired:
             self.torques_for(rest, rest, rest)
 
     def _compile(self) -> None:
@@ -161,6 +163,11 @@ class Robot:
         changed.model = model
         changed._bind()
         return changed
+
+    @property
+    def tool_body(self) -> str:
+        """The link on which the tool wrench acts."""
+        return self.bodies[0]
 
     @property
     def joint_names(self) -> tuple[str, ...]:

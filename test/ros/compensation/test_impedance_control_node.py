@@ -43,7 +43,7 @@ def test_an_arm_follows_targets_poses_and_trajectories_in_modes_that_change_with
         Watcher(simulator) as arm,
     ):
         given = READY | {
-            "robot_description_file": ARM7,
+            "robot_description": ARM7,
             "command_topic": simulator.topic,
             "link": "tool",
             "linear_stiffness": "[150.0, 150.0, 150.0]",
@@ -82,7 +82,7 @@ def follow(arm, operator, process):
     operator.until(lambda: near("joint4", points[1].positions[3]))
     operator.until(refused("the trajectory has ended"))
 
-    assert "cannot bear" in operator.set(**{"stiffness.joint7": 9e4})
+    assert "too stiff" in operator.set(**{"stiffness.joint7": 9e4})
     softer = {"stiffness.joint2": 9.0, "damping_ratio": 0.7}
     operator.until(lambda: operator.set(**softer) == "")  # once the period can bear it
     operator.until(lambda: operator.set(mode="cartesian") == "")

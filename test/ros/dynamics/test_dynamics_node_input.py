@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import yaml
 
 pytest.importorskip("rclpy")
 
@@ -69,7 +70,7 @@ class Bench:
 
     def __init__(self, **values):
         self.published = {}
-        given = {"robot_description_file": str(robot_path("arm7"))} | values
+        given = {"robot_description": str(robot_path("arm7"))} | values
         overrides = [Parameter(name, value=value) for name, value in given.items()]
         self.node = IsolatedNode(self.write, namespace="input", parameter_overrides=overrides)
         assert self.node.start()
@@ -220,7 +221,7 @@ def test_rates_of_answers_and_of_displays_are_limited(asked):
 
 
 def test_a_push_shows_and_joints_without_effort_are_said(asked):
-    wanted = {"publish": ["external_torques", "tool_wrench"], "tool_body": "tool"}
+    wanted = {"publish": ["external_torques", "tool_wrench"], "bodies": ["tool"]}
     bench, push = asked(observer_gain=100.0, **wanted), np.array([0.3, -0.2, 0.5, 10.0, -6.0, 4.0])
     external = mbs.jacobian(MODEL, Q, "tool", representation="body_fixed").T @ push
     held = mbs.gravity_torques(MODEL, Q) - external  # what the drives exert in equilibrium
@@ -261,6 +262,21 @@ def test_desired_points_and_trajectories_are_answered_and_malformed_ones_refused
     bench.receive("dynamics_node/desired", point(q=Q[:-1]))
     assert torques() is None
     assert bench.status("desired")[0] == WARN
+
+
+def test_desired_points_are_answered_with_goals_of_position_servos(asked, tmp_path):
+    servo = {"stiffness": 200.0, "damping": 0.0, "friction": 0.0, "offset": 0.0}
+    path = tmp_path / "servos.yaml"
+    path.write_text(yaml.safe_dump({"servos": {name: dict(servo) for name in JOINTS}}))
+    bench = asked(servos_file=str(path))
+    for _ in range(2):
+        bench.receive("dynamics_node/desired", JointTrajectoryPoint(positions=Q))
+        bench.node.now += 2 * SECOND
+    first, second = (np.array(goals.data) for goals in bench.published["servo_goals"])
+    np.testing.assert_allclose(first, Q, atol=1e-12)
+    np.testing.assert_allclose(second, Q + mbs.gravity_torques(MODEL, Q) / 200.0, rtol=1e-9)
+    bench.receive("dynamics_node/desired", JointTrajectoryPoint(positions=Q * np.nan))
+    assert len(bench.published["servo_goals"]) == 2
 
 
 def test_a_floating_base_comes_from_an_inertial_sensor_and_from_odometry(asked):

@@ -12,16 +12,18 @@ import pytest
 
 pytest.importorskip("rclpy")
 
-from builtin_interfaces.msg import Time
+import yaml
+from builtin_interfaces.msg import Duration, Time
 from std_msgs.msg import Header
-from trajectory_msgs.msg import JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import mbs_dynamics as mbs
+from mbs_dynamics.control import PositionArm
 from mbs_dynamics.control.joint_input import Rejection
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.feed_forward import (
-    DesiredTorques,
+    DesiredMotion,
     FeedForward,
     check_feed_forward,
     desired_state,
@@ -33,6 +35,7 @@ from mbs_dynamics.ros.node_base import message_type
 ALL = ("a", "b"), ("a", "b")
 SOME = ("c", "a"), ("a", "b", "c")
 MEASURED = np.array([7.0, 8.0, 9.0])
+MODEL = mbs.Model.from_urdf(robot_path("arm7"))
 
 
 def test_other_joints_stand_where_they_were_measured():
@@ -75,14 +78,14 @@ def test_without_a_measurement_of_the_other_joints_a_point_is_refused():
 def test_the_answer_is_the_inverse_dynamics_of_the_desired_joints():
     model = mbs.Model.from_urdf(robot_path("arm7"))
     settings = DynamicsSettings(publish=("desired_torques",), desired_joints=("joint4", "joint2"))
-    desired = DesiredTorques(Robot(model, settings))
+    desired = DesiredMotion(Robot(model, settings))
     measured = np.linspace(-1.0, 1.0, 7)
     q, qd, qdd = measured.copy(), np.zeros(7), np.zeros(7)
     q[[3, 1]], qd[[3, 1]], qdd[[3, 1]] = (0.1, 0.2), (0.3, 0.4), (0.5, 0.6)
     point = [0.1, 0.2], [0.3, 0.4], [0.5, 0.6], []
-    (tau,) = desired.answers((), [point], measured)
-    expected = mbs.inverse_dynamics(model, q, qd, qdd)[[3, 1]]
-    np.testing.assert_allclose(tau, expected, rtol=1e-12)
+    (answer,) = desired.answers((), [point], measured)
+    assert answer.places == [3, 1]
+    np.testing.assert_allclose(answer.torques, mbs.inverse_dynamics(model, q, qd, qdd), rtol=1e-12)
     desired.answers((), [([np.nan, 0.0], [], [], [])], measured)
     assert (desired.answered, desired.rejected) == (1, 1)
     assert desired.rejected_since_report() == 1
@@ -100,7 +103,7 @@ def test_the_answer_is_the_inverse_dynamics_of_the_desired_joints():
 )
 def test_bad_trajectories_are_refused_as_a_whole(names, points, kind, said):
     model = mbs.Model.from_urdf(robot_path("arm7"))
-    desired = DesiredTorques(Robot(model, DynamicsSettings(publish=("desired_torques",))))
+    desired = DesiredMotion(Robot(model, DynamicsSettings(publish=("desired_torques",))))
     rejection = desired.answers(names, points, np.zeros(7))
     assert rejection.kind == kind
     assert said in rejection.reason
@@ -148,3 +151,97 @@ def test_controller_states_are_answered_with_their_joints_and_stamp(monkeypatch)
     answer(state)
     assert len(published) == 1
     assert "no joint 'elbow'" in warned[0][1]
+
+
+@pytest.fixture
+def servos_file(tmp_path):
+    """Servos of 50 N m/rad, as mbs-dynamics identify writes them."""
+    servo = {"stiffness": 50.0, "damping": 0.5, "friction": 0.2, "offset": 0.001}
+    path = tmp_path / "servos.yaml"
+    path.write_text(yaml.safe_dump({"servos": {name: dict(servo) for name in MODEL.joint_names}}))
+    return str(path)
+
+
+def answering(servos_file, clock):
+    """Return subscriptions and published messages of a node that answers with servo goals."""
+    subscribed, published = {}, []
+    node = SimpleNamespace(
+        advertise=lambda declared: SimpleNamespace(
+            publish=lambda message: published.append((declared, message))
+        ),
+        subscribe=lambda declared, hear: subscribed.update({declared: hear}),
+        warn=lambda *line: published.append(("warning", line)),
+        stamp_now=Time,
+        steady_time=lambda: clock[0],
+    )
+    settings = DynamicsSettings(publish=(), servos_file=servos_file)
+    robot = Robot(MODEL.with_payload("link7", 1.0), settings)
+    feed = FeedForward(node, lambda: robot, lambda: None)
+    feed.adopt(robot)
+    feed.listen(settings, True)
+    return subscribed, published, PositionArm.read(servos_file, robot.model)
+
+
+def test_servo_goals_begin_at_the_desired_point_and_then_lead_it_by_the_sag(servos_file):
+    clock, wanted = [5.0], np.linspace(-0.4, 0.5, 7)
+    subscribed, published, arm = answering(servos_file, clock)
+    assert set(subscribed) == {"~/desired", "~/desired_trajectory"}
+    whole = arm.goals(wanted)
+    for clock[0], share in ((5.0, 0.0), (5.25, 0.25), (6.0, 1.0), (60.0, 1.0)):
+        subscribed["~/desired"](JointTrajectoryPoint(positions=wanted))
+        topic, goals = published.pop()
+        assert topic == "~/servo_goals"
+        np.testing.assert_allclose(goals.data, wanted + share * (whole - wanted), atol=1e-12)
+    assert abs(whole - wanted).max() > 0.01
+
+
+def test_a_trajectory_is_answered_with_goals_that_lead_it_more_and_more(servos_file):
+    clock = [5.0]
+    subscribed, published, arm = answering(servos_file, clock)
+    q, qd = np.linspace(-0.4, 0.5, 7), np.full(7, 0.3)
+    points = [
+        JointTrajectoryPoint(
+            positions=q, velocities=qd, accelerations=0.0 * q, time_from_start=Duration(sec=k)
+        )
+        for k in range(3)
+    ]
+    names = list(MODEL.joint_names)
+    subscribed["~/desired_trajectory"](JointTrajectory(joint_names=names, points=points))
+    ((topic, answer),) = published
+    assert topic == "~/servo_trajectory"
+    assert answer.joint_names == names
+    for point, share in zip(answer.points, (0.0, 1.0, 1.0), strict=True):
+        np.testing.assert_allclose(point.positions, arm.goals(q, qd, share=share), atol=1e-12)
+        assert list(point.velocities) == qd.tolist()
+        assert len(point.effort) == 0
+
+
+def test_a_bad_point_moves_no_servo(servos_file):
+    subscribed, published, _ = answering(servos_file, [5.0])
+    subscribed["~/desired"](JointTrajectoryPoint(positions=np.full(7, np.nan)))
+    ((topic, line),) = published
+    assert topic == "warning"
+    assert "not finite" in line[1]
+
+
+def test_goals_that_would_lead_too_far_are_limited_and_reported(servos_file):
+    clock = [5.0]
+    subscribed, published, _ = answering(servos_file, clock)
+    outstretched = np.array([0.0, 1.5, 0.0, 0.0, 0.0, 0.0, 0.0])
+    for clock[0] in (5.0, 7.0):
+        published.clear()
+        subscribed["~/desired"](JointTrajectoryPoint(positions=outstretched))
+    (_, line), (topic, goals) = published
+    assert topic == "~/servo_goals"
+    assert goals.data[1] == pytest.approx(1.2)
+    assert "joint2" in line[1]
+
+
+def test_servo_goals_need_the_servos_of_all_joints(tmp_path):
+    with pytest.raises(ArgumentError, match="servos_file"):
+        DynamicsSettings(servos_file="servos.yaml", floating_base=True)
+    path = tmp_path / "servos.yaml"
+    servo = {"stiffness": 50.0, "damping": 0.5, "friction": 0.2, "offset": 0.0}
+    path.write_text(yaml.safe_dump({"servos": {"joint1": servo}}))
+    with pytest.raises(ArgumentError, match=r"servos_file.*joint7"):
+        Robot(MODEL, DynamicsSettings(servos_file=str(path)))

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("ros")
 MODEL = mbs.Model.from_urdf(robot_path("arm7"))
 Q, QD = np.full(7, 0.3), np.full(7, 0.2)
 NOTHING = {"publish": ()}
-NAMED = {"bodies": ("link7", "tool"), "tool_body": "tool"}
+NAMED = {"bodies": ("tool", "link7")}
 EACH = {one.name: one for one in OUTPUTS}
 ASKED = {"publish": PUBLISHED}
 

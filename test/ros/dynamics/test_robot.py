@@ -95,11 +95,9 @@ def test_without_efforts_there_is_no_power():
 @pytest.mark.parametrize(
     ("settings", "error", "said"),
     [
-        ({"tool_body": "hand"}, UnknownBodyError, "no body 'hand'"),
-        ({"tool_body": "base_link"}, ModelError, "tool_body 'base_link' does not move"),
         ({"joint_wrenches": ("joint9",)}, UnknownJointError, "no joint 'joint9'"),
         ({"desired_joints": ("joint9",)}, UnknownJointError, "no joint 'joint9'"),
-        ({"fixed_joints": ("finger",), "fixed_positions": (0.0,)}, UnknownJointError, "no joint"),
+        ({"fixed_positions": (("finger", 0.0),)}, UnknownJointError, "no joint"),
     ],
 )
 def test_refuses_names_that_the_robot_does_not_have(settings, error, said):
@@ -185,8 +183,7 @@ def test_gravity_is_in_the_axes_of_the_description_whatever_the_root(gravity):
 ALL = {
     **EXTRAS,
     "publish": (*EXTRAS["publish"], "external_torques", "tool_wrench"),
-    "bodies": ("link4", "tool"),
-    "tool_body": "link6",
+    "bodies": ("link6", "link4", "tool"),
 }
 
 
