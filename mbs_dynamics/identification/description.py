@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import MbsError
+from mbs_dynamics.errors import missing_extra
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.identify import Identification
 from mbs_dynamics.identification.kinematic_calibration import Calibration
@@ -34,6 +34,7 @@ def identified_urdf(
 ) -> bytes:
     """Return a URDF file with identified inertias, damping and friction, unchanged elsewhere.
 
+    ``source`` is the path of the description, or its text.
     Without ``friction``, damping and friction are unchanged as well. The file is in UTF-8. The
     inertia of a body is that of all links fixed to each other. Fixed links keep theirs, and the
     link that the joint moves gets the remainder; if that is inconsistent, it gets all, and the
@@ -121,9 +122,12 @@ def _parsed(source: str | os.PathLike[str]) -> tuple[Any, Any, dict[tuple[str, s
     try:
         from lxml import etree
     except ImportError as error:
-        raise MbsError(f"URDF files are written with lxml ({error}): install it") from error
+        raise missing_extra("writing a URDF needs lxml", "identify", error) from error
     parser = etree.XMLParser(resolve_entities=False, no_network=True)
-    tree = etree.parse(os.fspath(source), parser)
+    if isinstance(source, str) and source.lstrip().startswith("<"):
+        tree = etree.ElementTree(etree.fromstring(source.encode(), parser))
+    else:
+        tree = etree.parse(os.fspath(source), parser)
     elements = tree.getroot().iterchildren("*")
     return etree, tree, {(etree.QName(x).localname, x.get("name", "")): x for x in elements}
 

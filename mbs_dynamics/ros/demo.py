@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,13 +29,12 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.model import Model
 from mbs_dynamics.model.orders import tools
-from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.compensation.interface import COMMANDS
 from mbs_dynamics.ros.domain import unused_domain
 from mbs_dynamics.ros.messages import stamp_of, wrench_message
 from mbs_dynamics.ros.node_base import LATCHED
 from mbs_dynamics.ros.process import EndingSignals, ros_with_signals
-from mbs_dynamics.ros.robot_description import model_of, read_robot
+from mbs_dynamics.ros.robot_description import model_of
 from mbs_dynamics.ros.simulator.interface import SimulatorSettings
 from mbs_dynamics.ros.simulator.world import initial_state
 
@@ -207,14 +207,12 @@ def plan(model: Model) -> tuple[FloatArray, float]:
     return push, float(f"{load:.2g}")
 
 
-def main(robot: Path | None) -> int:
-    """Run the demonstration and return 0 if all went as it should, else 1.
+def main(urdf: str) -> int:
+    """Run the demonstration with the robot of a URDF's text; return 0 if all went well, else 1.
 
-    ``robot`` is the path of a URDF, by default the arm that comes with this package. Raises
-    UrdfError if it cannot be read, ModelError if it has no joint.
+    Raises UrdfError if the text is no URDF, ModelError if it has no joint.
     """
-    path = robot or robot_path("arm7")
-    model = model_of(read_robot("--robot", str(path)))
+    model = model_of(urdf)
     if model.n == 0:
         raise ModelError(f"robot {model.name!r} has no joint that moves: there is nothing to show")
     # other robots must not receive the messages
@@ -227,9 +225,11 @@ def main(robot: Path | None) -> int:
     compensation |= {"joints": [*model.joint_names], "compensates_itself": "false"}
     # the robot stands still while it waits for the machine
     compensation |= {"ramp_time": 0.3, "stale_timeout": 2.0}
-    given: list[dict[str, Any]] = [{"robot_description": path.resolve()}, compensation, {}]
     verdicts, processes = [], []
-    with ros_with_signals() as signals:
+    with tempfile.TemporaryDirectory() as folder, ros_with_signals() as signals:
+        file = Path(folder) / "robot.urdf"
+        file.write_text(urdf, encoding="utf-8")
+        given: list[dict[str, Any]] = [{"robot_description": file}, compensation, {}]
         for name, parameters in zip(NODES, given, strict=True):
             command = [sys.executable, "-m", f"mbs_dynamics.ros.{name}", "--ros-args"]
             command += [part for k, x in parameters.items() for part in ("-p", f"{k}:={x}")]

@@ -10,7 +10,6 @@ subscriptions and services from these tables only.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 from mbs_dynamics.control.environment import LARGEST_GRAVITY, check_gravity
 from mbs_dynamics.control.settings import InputSettings
 from mbs_dynamics.errors import ArgumentError, UnknownNameError
+from mbs_dynamics.output_files import missing_file
 from mbs_dynamics.settings import Parameter, Settings, parameter, parameters_of
 from mbs_dynamics.yaml_files import read_yaml_file
 
@@ -198,12 +198,7 @@ def existing_file(argument: str, path: str) -> Path:
     file = Path(path).expanduser()
     if file.is_file():
         return file
-    beside = [each.name for each in file.parent.glob("*")]
-    close = difflib.get_close_matches(file.name, beside, n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    if not file.parent.is_dir():
-        hint = f"; there is no folder {str(file.parent)!r} either"
-    raise ArgumentError(f"{argument} names {str(file)!r}, which is no file{hint}")
+    raise ArgumentError(f"{argument}: {missing_file(file)}")
 
 
 def read_parameters(argument: str, path: str, node: str) -> dict[str, Any]:

@@ -103,7 +103,10 @@ def _expanded(file: Path, given: Mapping[str, str]) -> str:
     try:
         import xacro
     except ImportError as error:
-        raise UrdfError(f"{str(file)!r} needs the package xacro: {error}") from error
+        raise UrdfError(
+            f"{str(file)!r} needs xacro ({error}); install it: pip install xacro, or in ROS "
+            "apt install ros-$ROS_DISTRO-xacro"
+        ) from error
     arguments = _Arguments(given)
     told = " ".join(f"{name}:={value}" for name, value in given.items()) or "none"
     try:

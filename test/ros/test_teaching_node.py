@@ -174,7 +174,7 @@ def test_a_wrapped_angle_is_sent_in_the_turn_of_the_joint(taught):
 def test_what_cannot_be_played_is_refused_with_the_reason_and_nothing_is_sent(taught, tmp_path):
     one = taught()
     refused = {}
-    refused["no recording"] = one.ask("play"), "no such file"
+    refused["no recording"] = one.ask("play"), "there is no file"
     refused["none begun"] = one.ask("record", False), "no joint_states"
     refused["a joint never reported"] = one.record(JOINTS[:6]), "joint7"
     refused["too short"] = one.record(seconds=0.3), "at least 0.5 s"
