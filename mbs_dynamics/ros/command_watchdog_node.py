@@ -61,10 +61,8 @@ class CommandWatchdog:
         self.controller = controller_of(settings.command_topic)
         self.commands = self.deactivations = self.attempts = 0
         """Received commands, silences with a switch, and failed calls in the latest of them."""
-        self.reason = self.failure = ""
-        """Reasons of the latest deactivation, and of the latest failure in it."""
-        self.misfit = self._leaps = ""
-        """Why a controller cannot be used, and why the position controller would leap."""
+        self.reason = self.failure = self.misfit = self._leaps = ""
+        """Of the latest deactivation and failure; why controllers cannot be used."""
         self._silence, self._looked, self._next, self._begun = 0.0, now, 0.0, 0.0
         self._alarmed = False
 
@@ -75,8 +73,7 @@ class CommandWatchdog:
 
     def on_command(self, efforts: Iterable[float], now: float) -> None:
         """Process a command: efforts in N m or N."""
-        self.commands += 1
-        self._silence = 0.0
+        self.commands, self._silence = self.commands + 1, 0.0
         self.state = Watch.WATCHING if any(efforts) else Watch.IDLE
 
     def look(self, publishers: int, now: float) -> bool:
@@ -96,8 +93,8 @@ class CommandWatchdog:
 
     def list(self, controllers: Sequence[Controller], manager: str) -> ControllerList:
         """Return the controllers that the manager of that full name lists."""
-        effort, position = self.controller, self.settings.position_controller
-        return ControllerList(controllers, effort, position, manager)
+        position = self.settings.position_controller
+        return ControllerList(controllers, self.controller, position, manager)
 
     def plan(self, seen: ControllerList, now: float) -> Switch:
         """Return the next request, or none. Raises ControllerError without effort controller."""
@@ -122,8 +119,7 @@ class CommandWatchdog:
 
     def fail(self, reason: str, now: float) -> None:
         """Record that a request has failed or was refused."""
-        self.attempts, self.failure = self.attempts + 1, reason
-        self._next = now + RETRY_PERIOD
+        self.attempts, self.failure, self._next = self.attempts + 1, reason, now + RETRY_PERIOD
 
     def inspect(self, seen: ControllerList, starts_from_command: bool | None) -> None:
         """Record whether the controllers can be used, before they are needed."""
@@ -151,7 +147,6 @@ class CommandWatchdogNode(BaseNode):
             raise ControllerError(NOT_INSTALLED)
         self._asking = self._ending = False
         self._length = self._seconds = 0
-        # reliable: the zero at the end of a ramp must not be lost
         topic = settings.command_topic
         self._commands = self.subscribe("<command_topic>", self._on_command, topic)
         self._timer = self._steady_timer(self._core.period, self._look)
@@ -159,10 +154,9 @@ class CommandWatchdogNode(BaseNode):
         self._watch_parameters()
 
     def _on_command(self, message: Float64MultiArray) -> None:
-        if self._ending and not any(message.data):
-            return  # of this node
-        self._length = len(message.data)
-        self._core.on_command(message.data, time.monotonic())
+        if not self._ending or any(message.data):  # else it is of this node
+            self._length = len(message.data)
+            self._core.on_command(message.data, time.monotonic())
 
     def _look(self) -> None:
         publishers = self.count_publishers(self._commands.topic_name)
@@ -179,11 +173,11 @@ class CommandWatchdogNode(BaseNode):
         return self._core.list(await self._manager.list(), self._manager.name)
 
     async def _deactivate(self) -> None:
-        core, needed = self._core, False
+        core, log, needed = self._core, self.get_logger(), False
         try:
             while any(step := core.plan(seen := await self._seen(), time.monotonic())):
                 if core.alarm():
-                    self.get_logger().error(f"{core.reason}: deactivates the controller")
+                    log.error(f"{core.reason}: deactivates the controller")
                 needed = True
                 if not (step.activate or core.settings.brakes):
                     await self._end_torques()
@@ -194,7 +188,7 @@ class CommandWatchdogNode(BaseNode):
                 done += [f"activated {name!r}" for name in step.activate]
                 if not (step.activate or seen.position_acts):
                     done.append("the arm has no support but brakes")
-                self.get_logger().error(", ".join(done))
+                log.error(", ".join(done))
             core.succeed(needed or core.attempts > 0)
         except ControllerError as error:
             core.alarm()
@@ -228,8 +222,8 @@ class CommandWatchdogNode(BaseNode):
             self._asking = False
 
     def _publish_diagnostics(self) -> None:
-        core, settings = self._core, self._core.settings
-        present, name = self._manager.present(), self._manager.name
+        core, name = self._core, self._manager.name
+        present = self._manager.present()
         if present and (self._seconds % INSPECTIONS == 0 or core.misfit):
             self._ask(self._inspect)
         self._seconds += 1
@@ -238,7 +232,7 @@ class CommandWatchdogNode(BaseNode):
             "command topic": self._commands.topic_name,
             "commands": core.commands,
             "effort controller": core.controller,
-            "position controller": settings.position_controller or "none",
+            "position controller": core.settings.position_controller or "none",
             "controller manager": name,
             "deactivations": core.deactivations,
             "last deactivation": core.reason or "none",

@@ -81,9 +81,9 @@ def test_deactivation_fails_and_ramps_out_until_torques_are_out(enabled, monkeyp
     monkeypatch.setattr(gravity_compensation_node.time, "monotonic", lambda: now)
     send, publish = enabled._outputs.send, enabled._enabled.publish
 
-    def sends(command, **more):
+    def sends(command, stamp=None):
         events.append(command)
-        send(command, **more)
+        send(command, stamp)
 
     def publishes(message):
         events.append(message.data)
