@@ -12,7 +12,6 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -24,12 +23,12 @@ import mbs_dynamics as mbs
 from benchmarks.mechanisms import urdf
 from benchmarks.report import Table
 from mbs_dynamics.control import Motors
-from mbs_dynamics.control.collision import CollisionDetector, Thresholds
+from mbs_dynamics.control.collision import Thresholds
 from mbs_dynamics.control.collision_tuning import tune
-
-sys.path += [str(Path(__file__).parents[1] / "test" / "control")]
-from bus import SimulatedBus
-from guarded_bench import NOISE, table
+from mbs_dynamics.control.period import collisions
+from mbs_dynamics.control.period.records import NEVER
+from simulated.bus import SimulatedBus
+from simulated.guarded_bench import NOISE, table
 
 Array = NDArray[np.float64]
 
@@ -62,6 +61,38 @@ PANDA = Arm(
     "panda_description/urdf/panda.urdf", 7, {"panda_finger_joint1": 0.0},
     ("panda_hand", "panda_link6", "panda_link4"),
 )  # fmt: skip
+
+
+class Watch:
+    """External torques of an arm that moves, against thresholds, as the period compares them."""
+
+    def __init__(self, model: mbs.Model, thresholds: Thresholds) -> None:
+        self.bounds, self.latest = thresholds.table, ""
+        self._watched = self.bounds.impact_threshold < NEVER
+        self._momentum = mbs.compile(mbs.generalized_momentum, model)
+        self._model = model
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget all states."""
+        self.contact, self._at = collisions.nothing_known(self._model.n), np.nan
+
+    def hit(self, t: float, q: Array, qd: Array, tau: Array) -> bool:
+        """Return whether a torque exceeds its threshold at time t, in a state q, qd, tau (n,)."""
+        if t == self._at:
+            return False
+        momentum, rate = self._momentum(q, qd)
+        rate = rate + tau + collisions.resistance(self._model, qd)
+        elapsed, self._at = t - self._at, t
+        self.contact = collisions.contact_after(
+            self.contact, momentum, rate, elapsed, self._watched, np.False_
+        )
+        if self.contact.contact_time < collisions.SETTLING:
+            return False
+        torques, bounds = collisions.compared(self.contact, self.bounds, qd)
+        exceeds = np.abs(torques) > bounds
+        self.latest = f"{torques[exceeds]} exceed {bounds[exceeds]} at {t:.3f} s"
+        return bool(exceeds.any())
 
 
 class Mover:
@@ -134,19 +165,18 @@ class Mover:
         joints = self.model.joint_names[: len(self.middle)]
         return SimpleNamespace(joints=joints, t=t[new], q=q[new], qd=qd[new], tau=tau[new])
 
-    def watched(self, watch: CollisionDetector, seconds: float) -> float | None:
+    def watched(self, watch: Watch, seconds: float) -> float | None:
         """Return when a collision is detected, in s; None if none is."""
         q, qd, tau = np.zeros((3, self.model.n))
         for _ in range(round(seconds / self.period)):
             stamp, *measured = self.step()
             m = len(self.middle)
             q[:m], qd[:m], tau[:m] = measured
-            watch.update(round(1e9 * stamp) + 1, q, qd, tau)
-            if watch.detect(round(1e9 * stamp) + 1, q, qd) is not None:
+            if watch.hit(stamp, q, qd, tau):
                 return self.bus.time
         return None
 
-    def touched(self, watch: CollisionDetector, link: str, direction: Array) -> float | None:
+    def touched(self, watch: Watch, link: str, direction: Array) -> float | None:
         """Touch a link with FORCE along a direction (3,); return the time until detection."""
         self._q[: len(self.middle)] = self.bus.q
         J = mbs.jacobian(self.model, self._q, link, representation="hybrid")
@@ -182,7 +212,7 @@ def collision() -> Iterator[Table]:
     alarms = Table("False alarms", ("loop, speed", "simulated, min", "false alarms"))
     for period in PERIODS:
         movers = [Mover(PANDA, seed, period) for seed in range(ROBOTS)]
-        watches = [CollisionDetector(m.model, tuned(m), "panda_hand") for m in movers]
+        watches = [Watch(m.model, tuned(m)) for m in movers]
         name = f"{1.0 / period:g} Hz"
         for link in PANDA.links:
             times = []
@@ -204,8 +234,9 @@ def collision() -> Iterator[Table]:
             end = mover.bus.time + FREE / ROBOTS
             while end - mover.bus.time > mover.period:
                 watch.restart()
-                count += mover.watched(watch, end - mover.bus.time) is not None
-                if watch.latest:
+                alarm = mover.watched(watch, end - mover.bus.time) is not None
+                count += alarm
+                if alarm:
                     print(watch.latest, file=sys.stderr, flush=True)
         alarms.rows.append([f"{name}, 1 rad/s", round(FREE / 60.0), count])
         print(*alarms.rows[-1], file=sys.stderr, flush=True)

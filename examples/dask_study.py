@@ -61,7 +61,9 @@ def study(client: Client, *, loads: int = 200, runs: int = 8, duration: float = 
     found = client.gather(
         client.map(identified_mass, [shared] * runs, range(runs), duration=duration)
     )
-    print(f"{runs} identifications: {np.mean(found):.3f} kg, standard deviation {np.std(found):.3f}")
+    print(
+        f"{runs} identifications: {np.mean(found):.3f} kg, standard deviation {np.std(found):.3f}"
+    )
     try:
         client.submit(drift, shared, -1.0, 0.5).result()
     except mbs.MbsError as error:

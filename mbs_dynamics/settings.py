@@ -69,7 +69,8 @@ class Parameter(NamedTuple):
         """Raise ArgumentError for a value that is out of range or not among the choices."""
         if self.range is not None:
             low, high = self.range
-            if not low <= checks.number(name, value) <= high:
+            good = type(value) is float and low <= value <= high  # which is mostly so
+            if not good and not low <= checks.number(name, value) <= high:
                 raise ArgumentError(f"{name} is {value:g}; valid is {low:g} to {high:g}")
         for one in value if isinstance(value, tuple) else (value,):
             if self.choices and one not in self.choices:

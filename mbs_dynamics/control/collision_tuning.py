@@ -5,14 +5,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.collision import NOISE, ContactTorques, Threshold, Thresholds
+from mbs_dynamics.control.collision import NOISE, Threshold, Thresholds
 from mbs_dynamics.control.motor_table import coordinate_of
+from mbs_dynamics.control.period import collisions
 from mbs_dynamics.control.period.measurement import jumps
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.model import Model
@@ -106,14 +108,38 @@ def _external(model: Model, part: Any) -> tuple[FloatArray, ...]:
             f"{part.joints[k]} jumps by {moved[row, k]:.3g} at {part.t[row]:.4g} s; its "
             f"velocity limit is {fastest[k]:.3g}"
         )
-    torques, rows = ContactTorques(model, places), []
     full: FloatArray = np.zeros((3, len(part.t), model.n))
     full[:, :, places] = part.q, qd, part.tau
-    for k, stamp in enumerate((1e9 * part.t + 1e9).round().astype(int).tolist()):
-        torques.update(stamp, *full[:, k])
-        if torques.settled:
-            rows.append((torques.impact, torques.sustained, qd[k]))
+    torques = external_torques(model, part.t, full[0], full[1], full[2], places)
+    rows = [
+        (collisions.impact_of(c)[places], c.sustained[places], rates[places])
+        for c, rates in zip(torques, full[1], strict=True)
+        if c.contact_time >= collisions.SETTLING
+    ]
     return tuple(np.array(rows).reshape(-1, 3, len(places)).swapaxes(0, 1))
+
+
+def external_torques(
+    model: Model,
+    t: FloatArray,
+    q: FloatArray,
+    qd: FloatArray,
+    tau: FloatArray,
+    places: Sequence[int],
+) -> Iterator[collisions.Contact]:
+    """Yield the external torques at times ``t`` (N,) as the period computes them.
+
+    ``q``, ``qd`` and ``tau`` are (N, n). Where one of the joints ``places`` has no effort, all
+    torques are unknown.
+    """
+    momentum, rate = mbs.generalized_momentum(model, q, qd)
+    rate = rate + tau + collisions.resistance(model, qd)
+    watched = np.isin(np.arange(model.n), places)
+    contact = collisions.nothing_known(model.n)
+    steps = np.diff(t, prepend=np.nan)
+    for elapsed, p, pd in zip(steps, momentum, rate, strict=True):
+        contact = collisions.contact_after(contact, p, pd, elapsed, watched, np.False_)
+        yield contact
 
 
 def _above(share: FloatArray, torques: FloatArray, margin: float) -> tuple[float, float]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from mbs_dynamics.algorithms import GeneralizedMomentum
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.control.period.collisions import residual_after
 from mbs_dynamics.integrate import JointForces
 
 TINY = float(np.finfo(float).tiny)
@@ -109,10 +110,10 @@ class MomentumObserver:
         if before is None or not 0.0 < elapsed <= self.longest:
             self._r, self.why_not = None, JUST_STARTED
             return
-        external = (sample.p - before.p) / elapsed - 0.5 * (sample.rate + before.rate)
-        r = np.zeros(q.size) if self._r is None else np.where(np.isnan(self._r), 0.0, self._r)
+        r = np.zeros(q.size) if self._r is None else self._r
+        change, rate = (sample.p - before.p) / elapsed, 0.5 * (sample.rate + before.rate)
         kept = math.exp(-self.gain * elapsed)
-        self._r, self.why_not = kept * r + (1.0 - kept) * external, ""
+        self._r, self.why_not = residual_after(r, change, rate, kept), ""
 
 
 class ToolWrench(NamedTuple):

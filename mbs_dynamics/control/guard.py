@@ -20,7 +20,7 @@ import numpy as np
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.called_laws import CalledLaws, called, name_of, reference_of
-from mbs_dynamics.control.collision import Collision, CollisionDetector, Thresholds
+from mbs_dynamics.control.collision import Collision, Thresholds, collision_of
 from mbs_dynamics.control.environment import (
     LinkLoad,
     in_force,
@@ -40,16 +40,16 @@ from mbs_dynamics.control.laws import (
 from mbs_dynamics.control.motion import Motion, Remarks
 from mbs_dynamics.control.motor_table import coordinate_of
 from mbs_dynamics.control.period import laws, transitions
+from mbs_dynamics.control.period.collisions import Bounds
 from mbs_dynamics.control.period.evidence import EFFORT_FLOOR
-from mbs_dynamics.control.period.following import GRAVITY_ALONE, Traced
+from mbs_dynamics.control.period.following import GRAVITY_ALONE, Traced, period_of
 from mbs_dynamics.control.period.function import Period, initial
 from mbs_dynamics.control.period.history import History, Replay, replayed
-from mbs_dynamics.control.period.records import Result, Sample, State, Verdict
+from mbs_dynamics.control.period.records import NEVER, Result, Sample, Settings, State, Verdict
 from mbs_dynamics.control.period.sentences import DOUBTS, FORBIDDING, fault_of, problems
 from mbs_dynamics.control.period.settings import NO_JOINT_LAW, NO_LINK_LAW, period_settings
 from mbs_dynamics.control.references import JointReference, PoseReference, Target
-from mbs_dynamics.control.settings import YIELDING, ArmSettings
-from mbs_dynamics.control.state_period import StatePeriod
+from mbs_dynamics.control.settings import ArmSettings
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.control.turns import sliding
 from mbs_dynamics.errors import ArgumentError, ModelError, listed
@@ -67,11 +67,11 @@ ROUNDING = 1e-9
 LARGEST_TURN = math.radians(60.0)
 """Largest turn of gravity at once while torques are commanded; an inverted sign exceeds it."""
 
-YIELDING_SHARE = 0.25
-"""Share of the velocity limits up to which an arm that yields goes along with a contact."""
-
 OF_PERIOD = (JointImpedance, CartesianImpedance)
 """Laws that the period computes."""
+
+TOLD = ("mode", "fault", "hold", "slipped", "opposed", "collided")
+"""Fields of the state whose changes are put into words."""
 
 AT_REST = ("effort_limit", "overload", "no_efforts", "mismatch")
 """Checks of an arm of which torques are not enabled."""
@@ -124,7 +124,11 @@ class Guard:
         self._load_parameters = payload_parameters(model)
         self._loads_time: float | None = None
         self._motion = Motion(model, self.joints, settings.joints)
-        self._period = Period(model, settings.algorithm, self._traced(GRAVITY_ALONE, used))
+        self._thresholds: Bounds | None = None
+        if settings.collision_file:
+            self._thresholds = Thresholds.read(settings.collision_file, model).table
+        traced = GRAVITY_ALONE._replace(collisions=bool(settings.collision_file))
+        self._period = Period(model, settings.algorithm, self._traced(traced, used))
         self._joint_law, self._link_law = NO_JOINT_LAW, NO_LINK_LAW
         self._law: AnyLaw | None = None
         self._next: tuple[AnyLaw | None] | None = None
@@ -132,7 +136,6 @@ class Guard:
         self._taken_over = -math.inf
         """When the law in force has taken over."""
         self._called = CalledLaws()
-        self._state_period = StatePeriod()
         self._apply()
         self._period.verify(self._settings)
         start = initial(self._period, self._set)
@@ -141,9 +144,7 @@ class Guard:
         """The fields of the state, once they are read."""
         self._fix(fixed)
         places = self._period.state.places
-        self._changes = np.array(
-            [places[name].start for name in ("mode", "fault", "hold", "slipped", "opposed")]
-        )
+        self._changes = np.array([places[name].start for name in TOLD])
         self._stamps = places["stamp"]
         self._behind, self._saturated = places["behind"].start, places["saturated_since"]
         self._refused = places["refused"]
@@ -161,18 +162,13 @@ class Guard:
         self._unreported, self._rest = row[1 : 1 + 8 * model.n], row[1 + 8 * model.n :]
         self._zeros, self._nan = [0.0] * model.n, [math.nan] * model.n
         self._floats = self._period.sample.places["floats"].start
-        numbers = ("ended", "played", "softened", "waits_since", "link_waits_since", "obeys")
+        numbers = ("ended", "played", "stiffness_share", "waits_since", "link_waits_since", "obeys")
         self._numbers = np.array([places[name].start for name in numbers])
         slides = sliding(model)
         units = ["m" if slides[k] else "rad" for k in self.joints]
         self._lags, self._softened = Remarks(self._motion, units), False
-        self._detector: CollisionDetector | None = None
-        self._interrupted: tuple[AnyLaw | None] | None = None
-        """The law in place of which the arm floats since a collision."""
-        self._yields_until = -math.inf
-        if settings.collision_file:
-            thresholds = Thresholds.read(settings.collision_file, model)
-            self._detector = CollisionDetector(model, thresholds)
+        self.collision: Collision | None = None
+        """The latest collision since torques were enabled, or since :meth:`switch`; else None."""
         self._history = History(self._period, self._state)
         self._result: Result | None = None
         self._before = self._state
@@ -188,7 +184,11 @@ class Guard:
 
     def _apply(self) -> None:
         """Put settings, gravity and loads in force, with the ramps of the period."""
-        self._set = period_settings(
+        self._set = self._settings_with(self._joint_law, self._link_law)
+        self._settings = self._period.settings.packed(self._set).astype(float)
+
+    def _settings_with(self, joint_law: JointImpedance, link_law: CartesianImpedance) -> Settings:
+        return period_settings(
             self.model,
             self.joints,
             self.settings,
@@ -196,13 +196,12 @@ class Guard:
             self._load_parameters,
             gravity_time=self._gravity_time,
             loads_time=self._loads_time,
-            joint_law=self._joint_law,
-            link_law=self._link_law,
+            joint_law=joint_law,
+            link_law=link_law,
+            thresholds=self._thresholds,
             own_lead=getattr(self._called.law, "lead", None),
-            state_period=self.period,
             **self._options,
         )
-        self._settings = self._period.settings.packed(self._set).astype(float)
 
     def _fix(self, fixed: Mapping[int, float]) -> None:
         """Set the positions of joints of which no state comes."""
@@ -275,11 +274,6 @@ class Guard:
     def fault(self) -> Fault | None:
         """The fault that stopped the arm, until it is cleared; None if there is none."""
         return self._fault
-
-    @property
-    def collision(self) -> Collision | None:
-        """The latest collision since torques were enabled, or since :meth:`switch`; else None."""
-        return None if self._detector is None else self._detector.latest
 
     @property
     def positions(self) -> FloatArray:
@@ -385,9 +379,6 @@ class Guard:
         reasons = self.problems(t)
         if not reasons:
             self._inactive = self._softened = False
-            if self._interrupted is not None:
-                self._next = self._interrupted
-            self._forget_collision()
             self._called.restart()
             if self._next is not None:
                 self._begin(t, *self._next)
@@ -467,8 +458,6 @@ class Guard:
             self._check_hold(self._gravity, parameters)
         self._loads, self._load_parameters, self._loads_time = list(loads), parameters, time
         self._apply()
-        if self._detector is not None:
-            self._detector.restart()
         if self.engaged:
             self._request(float(self.state_record.now), transitions.NONE, settle=True)
 
@@ -525,6 +514,7 @@ class Guard:
             self._period = Period(self.model, settings.algorithm, self._period.traced)
         self.settings, self._options = settings, options
         self._apply()
+        self._request(float(self.state_record.now), transitions.NONE)
 
     def set_holder(self, *, exists: bool, holds: bool) -> None:
         """Say whether another controller is to hold the arm after a release, and holds it now."""
@@ -564,10 +554,11 @@ class Guard:
         Another law of the same kind, as one of another stiffness, goes on with the reference; else
         the present state is the reference. The first call of a law may compile for a second: switch
         to it once before torques are enabled. Raises MbsError, and changes nothing, for a law that
-        fails, or of a stiffness that the period of the loop cannot bear.
+        fails, or that is too stiff for the period of the loop.
         """
         self.prepare(t, law)
-        self._forget_collision()
+        if self.floats_since_collision:
+            self._request(t, transitions.CLEAR)
         self._next = (law,)
         if not self.engaged or t >= self._taken_over:
             self._begin(t, law)
@@ -587,17 +578,36 @@ class Guard:
                 f"the law moves link {traced.link!r} while torques hold {before.link!r}; valid is "
                 "to let the arm float before"
             )
-        state = self._resting(t)
-        for law in every:
-            check = getattr(law, "check", None)
-            if check is not None:
-                check(self._model_in_force(), state)
+        state, period = self._resting(t), self._period
         if traced != before:
-            self._period = Period(self.model, self.settings.algorithm, traced)
-            self._history = History(self._period, self._state)
+            period = Period(self.model, self.settings.algorithm, traced)
         for law in every:
-            if law is not None and not isinstance(law, OF_PERIOD):
+            if isinstance(law, OF_PERIOD):
+                self._check_stiffness(law, period)
+            elif law is not None:
+                check = getattr(law, "check", None)
+                if check is not None:
+                    check(self._model_in_force(), state)
                 self._try(law, state)
+        if period is not self._period:
+            self._period, self._history = period, History(period, self._state)
+
+    def _check_stiffness(self, law: JointImpedance | CartesianImpedance, period: Period) -> None:
+        """Raise ArgumentError if a law is too stiff for an arm at rest where it is now."""
+        joint = law if isinstance(law, JointImpedance) else self._joint_law
+        link = law if isinstance(law, CartesianImpedance) else self._link_law
+        settings = period.settings.packed(self._settings_with(joint, link)).astype(float)
+        number = laws.JOINT if isinstance(law, JointImpedance) else laws.LINK
+        request = self._motion.request(transitions.NONE, holder=self._holder)._replace(law=number)
+        row = period.request.packed(request).astype(float)
+        state, silence = self._state.copy(), self._silence(math.nan)
+        state[period.state.places["mode"]] = transitions.OFF
+        for _ in range(2):  # the second one judges what the first has computed
+            result = period(state, silence, row, settings)
+            state = result.state
+        s, found = period.state.unpacked(state), period.verdict.unpacked(result.verdict)
+        for reason in problems(found, s, self.model.joint_names, kinds=("stiffness",)):
+            raise ArgumentError(reason)
 
     def _try(self, law: Law, state: LawState) -> None:
         """Call a law once at a state, with the reference there."""
@@ -612,15 +622,15 @@ class Guard:
 
     def _traced(self, before: Traced, every: Iterable[AnyLaw | None]) -> Traced:
         """Return what a period computes in which these laws can be in force as well."""
-        joints, link = before
+        joints, link, collisions = before
         for law in every:
             if law is not None and (isinstance(law, OF_PERIOD) or callable(law)):
                 moved = self._link_of(law)
                 joints, link = joints or not moved, moved or link
-        return Traced(joints, link)
+        return Traced(joints, link, collisions)
 
     def _check(self, t: float) -> None:
-        """Raise ArgumentError if the arm cannot bear the law at its present state."""
+        """Raise ArgumentError if a law of a user cannot be in force at the present state."""
         check = getattr(self.law, "check", None)
         if check is not None:
             check(self._model_in_force(), self._resting(t))
@@ -690,7 +700,14 @@ class Guard:
     @property
     def law(self) -> AnyLaw | None:
         """The law in force, or about to be; None where the arm floats."""
+        if self.floats_since_collision:
+            return None
         return self._law if self._next is None else self._next[0]
+
+    @property
+    def floats_since_collision(self) -> bool:
+        """Whether a collision has interrupted the law, until torques are enabled again."""
+        return self.engaged and self._changed[5] >= 0.0
 
     @property
     def trajectory(self) -> Trajectory | None:
@@ -718,7 +735,7 @@ class Guard:
     @property
     def period(self) -> float:
         """Time in s between two states, by which a stiffness is accepted; 0: not known yet."""
-        return getattr(self.settings, "period", 0.0) or self._state_period.median
+        return float(period_of(self.state_record, self._set))
 
     def _model_in_force(self) -> Model:
         """Return the model under the gravity and with the loads of the latest period."""
@@ -746,8 +763,7 @@ class Guard:
         s = self.state_record
         known = bool(np.isfinite(s.q).all())
         q = np.array(s.q) if known else self.model.neutral(within_limits=True)
-        state = self._law_state(t, s, q, np.zeros_like(q))
-        return state if known else state._replace(period=0.0)  # nothing is decided elsewhere
+        return self._law_state(t, s, q, np.zeros_like(q))
 
     # -- periods -----------------------------------------------------------------------------------
 
@@ -788,14 +804,12 @@ class Guard:
         """
         if self._next is not None and t >= self._taken_over:
             self._begin(t, *self._next)
-        if not self._called.idle or self._detector is not None:
+        if not self._called.idle:
             self._call_law(t)
         if self._motion.trajectory is not None:
             self._feed(t)
         self._history.note(self._state, self._sample, self._quiet, self._settings)
         self._take(self._period(self._state, self._sample, self._quiet, self._settings), t)
-        if self._detector is not None:
-            self._watch_collisions(t)
         if self._law is not None and self.engaged:
             self._remarks += self._followed(self._law)
         assert self._result is not None
@@ -822,7 +836,7 @@ class Guard:
 
     def _followed(self, law: AnyLaw) -> list[str]:
         """Return what has happened to the reference of a law with this period, in words."""
-        ended, _, softened, *waits, obeys = self._state[self._numbers].tolist()
+        ended, _, share, *waits, obeys = self._state[self._numbers].tolist()
         said = []
         if min(waits) < math.inf or self._lags.waited or (obeys and self._motion.may_be_off):
             said = self._lags.of(self.state_record, self._set)
@@ -830,7 +844,7 @@ class Guard:
             self._motion.end()
             self._renew()
             said.append("the trajectory has ended, and its last point is held")
-        if softened and not self._softened:
+        if share < 1.0 and not self._softened:
             self._softened = True
             gap = max(float(self.state_record.gap), self.period)
             said.append(
@@ -845,62 +859,25 @@ class Guard:
 
         The period is tried first, so that the law is called with the state that it trusts.
         """
-        self._sample[self._floats] = self._called.idle
-        if not self.engaged or (self._called.idle and t >= self._yields_until):
+        self._sample[self._floats] = 0.0
+        if not self.engaged:
             return
         s = self._period.state.unpacked(
             self._period(self._state, self._sample, self._quiet, self._settings).state
         )
         if float(s.mode) not in transitions.ENGAGED or s.doubted or s.rates_doubted:
             return
+        if s.collided >= 0.0:
+            return
         q, qd = np.array(s.trusted), np.array(s.smooth)
-        added = np.zeros(len(self.joints))
-        if not self._called.idle:
-            state = self._law_state(t, s, q, qd)
-            scaled = (state.gravity * s.scale)[self.joints].tolist()
-            try:
-                added += self._called.added(self._model_in_force(), state, s, scaled)
-            except ArgumentError as error:
-                self.trip(t, Fault("law", str(error)))
-                return
-        if self._detector is not None and t < self._yields_until:
-            most = YIELDING_SHARE * self.model.velocity_limits
-            along = np.clip(1.0 - np.abs(qd) / most, 0.0, 1.0) * self._detector.beyond
-            added += along[self.joints]
+        state = self._law_state(t, s, q, qd)
+        scaled = (state.gravity * s.scale)[self.joints].tolist()
+        try:
+            added = self._called.added(self._model_in_force(), state, s, scaled)
+        except ArgumentError as error:
+            self.trip(t, Fault("law", str(error)))
+            return
         self.sample.law[self.joints] = added
-
-    def _forget_collision(self) -> None:
-        self._interrupted, self._yields_until = None, -math.inf
-        if self._detector is not None:
-            self._detector.restart()
-
-    def _watch_collisions(self, t: float) -> None:
-        """React to a collision that begins with this state: stop, float or yield."""
-        assert self._detector is not None
-        s = self.state_record
-        if not self.new.any():
-            return
-        stamp = int(1e9 * float(np.max(s.stamp[self.joints])))
-        q, qd = np.array(s.trusted), np.array(s.smooth)
-        self._detector.update(stamp, q, qd, np.array(s.effort), self._model_in_force())
-        if not self.engaged:
-            return
-        found = self._detector.detect(stamp, q, qd)
-        if found is None:
-            return
-        if self.settings.on_collision == "stop":
-            self.trip(t, Fault("collision", str(found)))
-            return
-        self._interrupted, self._law = (self.law,), None
-        self._next, self._taken_over = None, t
-        self._called.switch(None, t, 0.0, fades=False)
-        self._motion.use(laws.FLOAT)
-        self._motion.at_once = 1.0
-        if self.settings.on_collision == "yield":
-            self._yields_until = t + YIELDING
-        self._request(t, transitions.NONE, settle=True)
-        self._renew()
-        self._remarks.append(f"collision: {found}; the arm floats")
 
     def _request_vector(
         self, action: float, *, sends: bool = False, settle: bool = False, doubt: int = 0
@@ -942,10 +919,6 @@ class Guard:
         if changed != self._changed:
             before, self._changed = self._changed, changed
             self._tell(before, t)
-        if not self._state_period.known or not self.engaged:
-            stamps = (1e9 * state[self._stamps][self.joints]).tolist()
-            if all(map(math.isfinite, stamps)) and self.new.any():
-                self._state_period.note([int(x) for x in stamps])
         if not self._inactive and self.engaged and state[self._unknown_since] < math.inf:
             self._inactive = True
             self._warnings += self.inactive_checks()
@@ -959,7 +932,7 @@ class Guard:
     def _tell(self, before: list[float], t: float) -> None:
         """Put into words what has changed."""
         names = self.model.joint_names
-        mode, fault, _, slipped, opposed = self._changed
+        mode, fault, _, slipped, opposed, collided = self._changed
         if [mode, fault] != before[:2]:
             self._find_fault(t)
         if slipped != before[3] and slipped >= 0.0:
@@ -968,8 +941,23 @@ class Guard:
                 f"the drive of {names[k]} does not hold it: it is {self._set.slip[k]:.3g} from "
                 "where it is to be"
             )
+        if collided != before[5]:
+            self._tell_collision(collided)
         if opposed and not before[4] and not self.engaged and fault == 0.0:
             self._remarks += problems(self.verdict, self.state_record, names, kinds=("support",))
+
+    def _tell_collision(self, joint: float) -> None:
+        """Store a collision that has begun, or forget one."""
+        self.collision = None
+        if joint < 0.0:
+            return
+        s, names = self.state_record, self.model.joint_names
+        self.collision = collision_of(s, self._set, self._model_in_force())
+        said = problems(self.verdict, s, names, kinds=("contact",))
+        if said:
+            self._remarks.append(f"collision: {said[0]}; the arm floats")
+            self._motion.stop()
+            self._renew()
 
     def inactive_checks(self) -> list[str]:
         """Return which checks are inactive without the efforts that are unknown."""
@@ -979,8 +967,8 @@ class Guard:
         reasons = []
         if self.settings.largest_deviation and unknown.intersection(self.joints):
             reasons.append("they are not compared with commands (tracking_tolerance)")
-        places = [] if self._detector is None else self._detector.thresholds.places
-        if unknown.intersection(places):
+        watched = np.flatnonzero(self._set.impact_threshold < NEVER)
+        if unknown.intersection(watched.tolist()):
             reasons.append("no collision is detected (collision_file)")
         without = f"{self.source} hold no efforts of {listed([names[k] for k in sorted(unknown)])}"
         return [f"{without}: {reason}" for reason in reasons]

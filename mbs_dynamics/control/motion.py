@@ -57,7 +57,13 @@ class Motion:
         self._kinematics: Kernel | None = None
 
     def request(
-        self, action: float, *, sends: bool, settle: bool, doubt: int, holder: tuple[bool, bool]
+        self,
+        action: float,
+        *,
+        holder: tuple[bool, bool],
+        sends: bool = False,
+        settle: bool = False,
+        doubt: int = 0,
     ) -> Request:
         """Return a request; ``holder`` tells whether another one is to hold the arm, and does."""
         return Request(

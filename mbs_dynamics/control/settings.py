@@ -292,6 +292,17 @@ class ArmSettings(VelocitySettings):
         constant="Coarse encoders repeat positions, and states that end are found by their stamps.",
     )
 
+    period: float = parameter(
+        0.0,
+        "Period of the states of the joints, by which a stiffness is accepted or refused before "
+        "torques are enabled. 0: the median period by their stamps while torques are disabled.",
+        unit="s",
+        low=0.0,
+        high=1.0,
+        at_rest_only=True,
+        constant="The median period of the received states decides.",
+    )
+
     @classmethod
     def of(cls: type[A], joints: Sequence[str], **options: Any) -> A:
         """Return settings for these joints.
@@ -343,16 +354,6 @@ class ArmSettings(VelocitySettings):
 class MotionSettings(ArmSettings):
     """Settings of an arm under guard whose law follows references."""
 
-    period: float = parameter(
-        0.0,
-        "Period of the states of the joints, by which a stiffness is accepted or refused before "
-        "torques are enabled. 0: the median period by their stamps while torques are disabled.",
-        unit="s",
-        low=0.0,
-        high=1.0,
-        at_rest_only=True,
-        constant="The median period of the received states decides.",
-    )
     switch_time: float = parameter(
         0.3,
         "Time in which one law takes over from another, and in which changes of stiffness and "

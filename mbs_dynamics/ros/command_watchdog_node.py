@@ -19,7 +19,11 @@ from std_msgs.msg import Float64MultiArray
 from mbs_dynamics.errors import ControllerError
 from mbs_dynamics.ros.compensation.controller_list import Controller, ControllerList, Switch
 from mbs_dynamics.ros.compensation.controllers import NOT_INSTALLED, ControllerManager, manager_name
-from mbs_dynamics.ros.compensation.interface import COMMAND_WATCHDOG_NODE, CommandWatchdogSettings
+from mbs_dynamics.ros.compensation.interface import (
+    COMMAND_WATCHDOG_NODE,
+    CommandWatchdogSettings,
+    controller_of,
+)
 from mbs_dynamics.ros.messages import status
 from mbs_dynamics.ros.node_base import BaseNode
 from mbs_dynamics.ros.process import run
@@ -31,8 +35,7 @@ RETRY_PERIOD = 0.1
 """Time in s from a failure to the next attempt."""
 
 SUCCESSOR_TIMEOUT = 2.0
-"""Time in s in which the position controller must have been activated. Then the effort controller
-is deactivated alone, since its torques no longer fit the arm."""
+"""Time in s for the position controller to be activated. Later, torques no longer fit the arm."""
 
 ZEROS, ZERO_PERIOD = 12, 0.025
 """Number of commands of zero, and their period in s: a new publisher is discovered late."""
@@ -42,7 +45,7 @@ INSPECTIONS = 5
 
 
 class Watch(Enum):
-    """State of the watchdog; see the page of the node."""
+    """State of the watchdog."""
 
     IDLE = "idle"
     WATCHING = "watching"
@@ -55,6 +58,7 @@ class CommandWatchdog:
 
     def __init__(self, settings: CommandWatchdogSettings, now: float) -> None:
         self.settings, self.state = settings, Watch.IDLE
+        self.controller = controller_of(settings.command_topic)
         self.commands = self.deactivations = self.attempts = 0
         """Received commands, silences with a switch, and failed calls in the latest of them."""
         self.reason = self.failure = ""
@@ -76,11 +80,8 @@ class CommandWatchdog:
         self.state = Watch.WATCHING if any(efforts) else Watch.IDLE
 
     def look(self, publishers: int, now: float) -> bool:
-        """Return whether to deactivate now; ``publishers`` counts those of the topic.
-
-        A pause of this process itself counts as two periods, as the commands that arrived meanwhile
-        are yet to be read.
-        """
+        """Return whether to deactivate now; ``publishers`` counts those of the topic."""
+        # after a pause of this process, commands that arrived meanwhile are yet to be read
         self._silence += min(now - self._looked, 2.0 * self.period)
         self._looked = now
         timeout, reason = self.settings.command_timeout, ""
@@ -94,21 +95,18 @@ class CommandWatchdog:
         return self.state is Watch.DEACTIVATING and now >= self._next
 
     def list(self, controllers: Sequence[Controller], manager: str) -> ControllerList:
-        """Return the controllers that are listed by the manager of that full name."""
-        effort, position = self.settings.controller, self.settings.position_controller
+        """Return the controllers that the manager of that full name lists."""
+        effort, position = self.controller, self.settings.position_controller
         return ControllerList(controllers, effort, position, manager)
 
     def plan(self, seen: ControllerList, now: float) -> Switch:
-        """Return the next request; empty if none is needed.
-
-        Raises ControllerError if the effort controller is not loaded.
-        """
+        """Return the next request, or none. Raises ControllerError without effort controller."""
         if self.state is not Watch.DEACTIVATING:
             return Switch()
         in_time = now < self._begun + SUCCESSOR_TIMEOUT
         if self.settings.position_controller and in_time and not (self._leaps or seen.unusable):
             return seen.to_position()
-        seen.find(self.settings.controller)
+        seen.find(self.controller)
         return Switch((), seen.without_torques)
 
     def alarm(self) -> bool:
@@ -131,7 +129,7 @@ class CommandWatchdog:
         """Record whether the controllers can be used, before they are needed."""
         self._leaps = self.misfit = ""
         try:
-            seen.find(self.settings.controller)
+            seen.find(self.controller)
             if self.settings.position_controller:
                 seen.chain()
                 self.misfit = self._leaps = seen.leap(starts_from_command)
@@ -140,10 +138,7 @@ class CommandWatchdog:
 
 
 class CommandWatchdogNode(BaseNode):
-    """The command watchdog; see docs/reference/nodes.
-
-    Raises MbsError for settings that cannot be used, and without controller_manager_msgs.
-    """
+    """The command watchdog. Raises ControllerError without controller_manager_msgs."""
 
     interface = COMMAND_WATCHDOG_NODE
 
@@ -242,7 +237,7 @@ class CommandWatchdogNode(BaseNode):
             "state": core.state.value,
             "command topic": self._commands.topic_name,
             "commands": core.commands,
-            "effort controller": settings.controller,
+            "effort controller": core.controller,
             "position controller": settings.position_controller or "none",
             "controller manager": name,
             "deactivations": core.deactivations,
@@ -256,7 +251,7 @@ class CommandWatchdogNode(BaseNode):
         if core.state is Watch.DEACTIVATING:
             error = f"{core.reason}: torques may still be held; {core.failure or 'asking'}"
         elif core.state is Watch.DEACTIVATED:
-            warning = f"deactivated {settings.controller}: {core.reason}"
+            warning = f"deactivated {core.controller}: {core.reason}"
         self._report([status("watchdog", core.state.value, values, warning=warning, error=error)])
 
     def _apply(self, before: CommandWatchdogSettings, given: Sequence[str]) -> None:

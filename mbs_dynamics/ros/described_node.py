@@ -23,6 +23,8 @@ class DescribedNode(BaseNode, LifecycleNode):
 
     readings: ClassVar[str] = "joint_states"
     """The topic of the messages that are answered."""
+    listening: ClassVar[tuple[str, ...]] = ("active",)
+    """The states of the lifecycle in which they are received."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -57,7 +59,7 @@ class DescribedNode(BaseNode, LifecycleNode):
 
     def _enter(self, state: str) -> None:
         self._lifecycle = state
-        waiting = state == "active" and self._has_robot
+        waiting = state in self.listening and self._has_robot
         self._statistics.wait(self.steady_time() if waiting else None)
 
     def _forget(self) -> None:

@@ -104,11 +104,6 @@ class SimulatorNode(BaseNode):
             done += 1
         self._pacer.did(done)
 
-    def _elapsed(self) -> float:
-        """Return the time in s of the stamps, which follow the system's clock unless it is ours."""
-        simulated: float = self._world.periods / self._settings.rate
-        return simulated if self._settings.publish_clock else simulated + self._pacer.lag
-
     def _advance(self) -> bool:
         """Simulate one period and publish it; False if the simulation is halted."""
         world = self._world
@@ -121,7 +116,10 @@ class SimulatorNode(BaseNode):
         if not world.advance(commands):
             self.get_logger().error(f"halted until ~/reset: {world.halted}")
             return False
-        stamp = messages.time_of(self._epoch + round(1e9 * self._elapsed()))
+        periods = world.periods
+        if self._clock_messages is None:  # stamps keep up with the system's clock
+            periods += self._pacer.skipped
+        stamp = messages.time_of(self._epoch + round(1e9 * periods / self._settings.rate))
         if self._clock_messages is not None:
             self._clock_messages.publish(ClockMessage(clock=stamp))
         q, qd = world.state

@@ -115,6 +115,19 @@ def torques_begin_unless_evidence_contradicts_them(c: Step) -> Any:
     return ~_begins(c) | (c.before.opposed == 0.0)
 
 
+def torques_begin_with_a_stiffness_that_the_loop_can_control(c: Step) -> Any:
+    """No law begins that would be softened at the latest posture, for the period of the states."""
+    return ~_begins(c) | (c.before.stiffness_share == 1.0)
+
+
+def stiffness_is_limited_for_laws_of_springs_alone(c: Step) -> Any:
+    """Some of the stiffness is controlled always, and all of it where no law has springs."""
+    s = c.after
+    springs = np.isin(s.law, (1.0, 2.0)) | np.isin(s.law_before, (1.0, 2.0))
+    share = s.stiffness_share
+    return (share > 0.0) & (share <= 1.0) & (springs | (share == 1.0))
+
+
 def an_engaged_arm_is_not_opposed(c: Step) -> Any:
     """Evidence against the torques of an engaged arm stops it, and gravity torques do not grow."""
     return ~_engaged(c.after) | (c.after.opposed == 0.0)
@@ -442,9 +455,11 @@ def laws_take_over_one_after_the_other(c: Step) -> Any:
     acts = _engaged(c.before) & _engaged(c.after)
     changed = acts & (c.before.law != c.after.law)
     over = _now(c) - c.before.law_at >= c.settings.switch_time - EPS
-    at_once = c.request.at_once > 0.5
+    collided = c.after.collided >= 0.0
+    at_once = (c.request.at_once > 0.5) | collided
+    asked = (c.after.law == c.request.law) | (collided & (c.after.law == 0.0))
     fades = (c.after.law_before == c.before.law) & (c.after.law_at == _now(c))
-    legal = np.isin(c.after.law, (0, 1, 2, 3, 4)) & (~changed | (c.after.law == c.request.law))
+    legal = np.isin(c.after.law, (0, 1, 2, 3, 4)) & (~changed | asked)
     return legal & (~changed | at_once | (over & fades))
 
 
@@ -530,6 +545,62 @@ def gains_of_laws_are_in_force(c: Step) -> Any:
     return (~over | _all(equal)) & ~late
 
 
+def _excess(c: Step) -> Any:
+    """External torques of an arm that is watched and has settled, relative to their thresholds."""
+    s, p = c.after, c.settings
+    watched = p.impact_threshold < 1e12
+    share = np.where(watched, np.abs(s.smooth) / p.recorded_speed, 0.0).max(axis=-1)[:, None]
+    factor = np.maximum(1.0, share)
+    impact = np.abs(s.sustained - s.drift - s.trend)
+    ratios = np.maximum(
+        impact / (factor * (p.impact_threshold + share * p.impact_slope)),
+        np.abs(s.sustained) / (factor * (p.sustained_threshold + share * p.sustained_slope)),
+    )
+    settled = (s.contact_time >= 0.5)[:, None]
+    return np.where(watched & settled, ratios, 0.0).max(axis=-1)
+
+
+def an_engaged_arm_is_not_pushed(c: Step) -> Any:
+    """External torques of an engaged arm beyond thresholds are a collision."""
+    return ~(_engaged(c.before) & _engaged(c.after)) | (_excess(c) <= 1.0 + 1e-9) | _collided(c)
+
+
+def _collided(c: Step) -> Any:
+    return c.after.collided >= 0.0
+
+
+def collisions_begin_with_a_contact(c: Step) -> Any:
+    """A collision of an engaged arm is one of external torques beyond thresholds."""
+    begins = _collided(c) & (c.before.collided < 0.0)
+    return ~begins | ((_excess(c) >= 1.0 - 1e-9) & _engaged(c.before))
+
+
+def a_collision_stops_the_arm_if_it_must(c: Step) -> Any:
+    """An arm that is to stop at a collision does not stay engaged."""
+    stops = _collided(c) & (c.settings.on_collision == 0.0)
+    return ~stops | ~_engaged(c.after)
+
+
+def an_arm_floats_after_a_collision(c: Step) -> Any:
+    """No law moves an engaged arm after a collision; it yields to no more than the contact."""
+    floats = _collided(c) & _engaged(c.after)
+    return ~floats | ((c.after.law == 0.0) & (c.after.law_before == 0.0) & (c.after.obeys == 0.0))
+
+
+def a_collision_is_forgotten_by_request_alone(c: Step) -> Any:
+    """An arm stays as a collision has left it until it is enabled, or cleared while engaged."""
+    ends = (c.before.collided >= 0.0) & ~_collided(c)
+    cleared = (c.request.action == 3) & _engaged(c.before)
+    return ~ends | _begins(c) | cleared
+
+
+def arms_yield_for_a_short_time(c: Step) -> Any:
+    """An arm goes along with a contact for half a second, if it is to yield."""
+    left = c.after.yields_until - _now(c)
+    yields = (c.settings.on_collision == 2.0) & _collided(c)
+    return (left <= 0.5 + EPS) & (yields | ~(left > 0.0))
+
+
 INVARIANTS: tuple[Callable[[Step], Any], ...] = (
     numbers_are_finite,
     torques_are_within_limits,
@@ -541,6 +612,8 @@ INVARIANTS: tuple[Callable[[Step], Any], ...] = (
     torques_begin_where_they_can_hold,
     torques_begin_unless_efforts_contradict_them,
     torques_begin_unless_evidence_contradicts_them,
+    torques_begin_with_a_stiffness_that_the_loop_can_control,
+    stiffness_is_limited_for_laws_of_springs_alone,
     an_engaged_arm_is_not_opposed,
     an_engaged_arm_has_efforts_that_are_demanded,
     an_engaged_arm_is_not_saturated_for_long,
@@ -590,4 +663,10 @@ INVARIANTS: tuple[Callable[[Step], Any], ...] = (
     motions_are_obeyed_once_they_are_new,
     trajectories_end_where_the_arm_is,
     gains_of_laws_are_in_force,
+    an_engaged_arm_is_not_pushed,
+    collisions_begin_with_a_contact,
+    a_collision_stops_the_arm_if_it_must,
+    an_arm_floats_after_a_collision,
+    a_collision_is_forgotten_by_request_alone,
+    arms_yield_for_a_short_time,
 )

@@ -51,6 +51,8 @@ def settings(layouts: Period, **options: Any) -> Settings:
         "timeout": 0.02 * one, "ahead": 0.02, "longest_pause": 0.02, "differentiates": 0.0,
         "frozen_timeout": 0.05, "tolerance": 0.05, "hottest": 90.0, "saturation": 1.0,
         "effort_check": 1.0, "effort_tolerance": 0.5, "starts_from_effort": 0.0, "collides": 0.0,
+        "on_collision": 0.0, "impact_threshold": NEVER * one, "impact_slope": 0.5 * one,
+        "sustained_threshold": NEVER * one, "sustained_slope": 0.5 * one, "recorded_speed": one,
         "watches_efforts": 0.0,
         "can_hold": 1.0, "stiffness": np.array([300.0, 150.0, 20.0]),
         "drive_damping": np.array([15.0, 5.0, 0.5]), "slip": 0.1 * one, "on_fault": 0.0,
@@ -133,6 +135,15 @@ class Histories:
             effort=MODEL.effort_limits * rng.choice([0.0, 0.3, 0.5, 1.0], p=[0.02, 0.08, 0.1, 0.8]),
             starts_from_effort=float(rng.random() < 0.2),
         )
+        stiff = given.joint_stiffness * rng.choice([1.0, 1.0, 30.0])  # some refused
+        given = given._replace(joint_stiffness=stiff, state_period=rng.choice([0.0, PERIOD]))
+        if rng.random() < 0.5:  # a little beyond the errors of the simulated inertia
+            given = given._replace(
+                collides=1.0,
+                on_collision=float(rng.integers(3)),
+                impact_threshold=np.array([0.5, 0.3, NEVER]) * rng.choice([1.0, 4.0]),
+                sustained_threshold=np.array([1.0, 0.5, NEVER]) * rng.choice([1.0, 4.0]),
+            )
         if not drives:
             zero = np.zeros(N)
             given = given._replace(stiffness=zero, drive_damping=zero, hand_over=0.0)

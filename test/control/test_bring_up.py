@@ -4,9 +4,9 @@
 
 import numpy as np
 import pytest
-from guarded_bench import PERIOD, Loop, table
 
 from mbs_dynamics.control import BringUp
+from simulated.guarded_bench import PERIOD, Loop, table
 
 MOTOR = 0x11
 

@@ -7,22 +7,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from cases import mostly_slow
-from guarded_bench import MODEL, Loop, Q
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
-from mbs_dynamics.control.collision import (
-    SETTLING,
-    CollisionDetector,
-    ContactTorques,
-    Thresholds,
-)
-from mbs_dynamics.control.collision_tuning import tune
+from mbs_dynamics.control.collision_tuning import external_torques, tune
 from mbs_dynamics.control.environment import in_force
+from mbs_dynamics.control.period.collisions import SETTLING
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.timeseries import TimeSeries
+from simulated.guarded_bench import MODEL, Loop, Q
 
 SECONDS = 10.0
 FAST = 0.001
@@ -117,55 +112,58 @@ def test_an_arm_that_yields_gives_way_further_than_one_that_floats(files):
     assert fallen["yield"] > 1.1 * fallen["float"]
 
 
+@pytest.mark.long
 def test_the_wrench_of_a_contact_is_estimated_once_filters_have_followed(files):
-    """On an exact arm without noise, by the law of the observer itself."""
-    watch = CollisionDetector(MODEL, Thresholds.read(files[1], MODEL), "tool")
-    tau, rest = mbs.gravity_torques(MODEL, Q), np.zeros(7)
+    """On an arm that drives hold exactly: torques of a contact are those of its wrench."""
     W = np.array([0.0, 0.0, 0.0, 3.0, -8.0, 5.0])
     J = mbs.jacobian(MODEL, Q, "tool", representation="body_fixed")
-    stamps = (1_000_000_000 + 1_000_000 * np.arange(800)).tolist()
-    for k, stamp in enumerate(stamps):
-        pushed = 1e-3 * k >= SETTLING + 0.1
-        watch.update(stamp, Q, rest, tau - (J.T @ W if pushed else 0.0))
-        watch.detect(stamp, Q, rest)
-    np.testing.assert_allclose(watch.impact, J.T @ W, atol=0.02 * abs(J.T @ W).max())
-    assert watch.latest.wrench[3:] @ W[3:] > 0.0
-    assert watch.latest.link == tools(MODEL)[0]
+    t = FAST * np.arange(800)
+    pushed = t >= SETTLING + 0.1
+    tau = mbs.gravity_torques(MODEL, Q) - pushed[:, None] * (J.T @ W)
+    rest = np.zeros((len(t), 7))
+    torques = [*external_torques(MODEL, t, rest + Q, rest, tau, range(7))]
+    np.testing.assert_allclose(torques[-1].sustained, J.T @ W, atol=0.02 * abs(J.T @ W).max())
+    loop = moving({"collision_file": str(files[1]), "on_collision": "float"}).run(1.0, FAST)
+    force = np.array([10.0, -25.0, 15.0])
+    touch(loop, force)
+    loop.run(0.02, FAST)
+    found = loop.arm.collision
+    R = mbs.forward_kinematics(MODEL, loop.bus.q, bodies=["tool"])[0][:3, :3]
+    assert found.wrench[3:] @ (R.T @ force) > 0.0
+    assert found.link == tools(MODEL)[0]
 
 
-def test_unknown_efforts_after_a_collision_do_not_make_it_forgotten(files):
-    watch = CollisionDetector(MODEL, Thresholds.read(files[1], MODEL))
-    tau, rest, collisions = mbs.gravity_torques(MODEL, Q), np.zeros(7), []
-    for k in range(2000):
-        effort = tau - 20.0 * (600 <= k < 700 or k >= 1500)
-        effort[3] = np.nan if 800 <= k < 900 else effort[3]
-        watch.update(10**9 + 10**6 * k, Q, rest, effort)
-        collisions.append(watch.detect(10**9 + 10**6 * k, Q, rest))
-    assert sum(each is not None for each in collisions) == 1
-    assert watch.latest.time < 1.7
-    watch.restart()
-    assert watch.latest is None
+def test_external_torques_start_anew_after_a_pause_and_without_an_effort():
+    t = FAST * np.arange(1000)
+    t[400:] += 0.2
+    rest = np.zeros((len(t), 7))
+    tau = mbs.gravity_torques(MODEL, Q) + rest
+    tau[700, 3] = np.nan
+    torques = [*external_torques(MODEL, t, rest + Q, rest, tau, range(7))]
+    known = np.array([c.contact_time for c in torques])
+    np.testing.assert_allclose(known[[1, 399, 400, 402, 699]], [0.0, 0.398, 0.0, 0.001, 0.298])
+    assert not known[[400, 401, 700, 701]].any()
+    part = [*external_torques(MODEL, t, rest + Q, rest, tau, [0, 1])]
+    assert part[-1].contact_time == pytest.approx(0.598)
 
 
 def test_rotors_gravity_and_loads_in_force_cause_no_external_torques():
     """In a motion by exact torques; without them there are."""
     arm = MODEL.with_armature(dict.fromkeys(MODEL.joint_names, 0.2))
+    t = 1e-3 * np.arange(700)
+    q, qd, qdd = (
+        Q + 0.3 * np.outer(np.sin(4.0 * t), np.ones(7)),
+        1.2 * np.outer(np.cos(4.0 * t), np.ones(7)),
+        -4.8 * np.outer(np.sin(4.0 * t), np.ones(7)),
+    )
     loads = np.zeros((7, 10))
     loads[6] = 1.5, 0.0, 0.0, 0.15, 0.02, 0.0, 0.0, 0.02, 0.0, 0.01
     true = in_force(arm, np.array([3.0, 0.0, -9.3]), loads)
-    largest = []
-    for known in (true, None):
-        torques = ContactTorques(arm, range(7))
-        for k in range(700):
-            t = 4.0 * 1e-3 * k
-            q, qd, qdd = (
-                Q + 0.3 * np.sin(t),
-                np.full(7, 1.2 * np.cos(t)),
-                np.full(7, -4.8 * np.sin(t)),
-            )
-            tau = mbs.inverse_dynamics(true, q, qd, qdd) - FRICTION.resistance(qd)
-            torques.update(10**9 + 10**6 * k, q, qd, tau, known)
-        largest.append(np.abs(torques.sustained).max())
+    tau = mbs.inverse_dynamics(true, q, qd, qdd) - FRICTION.resistance(qd)
+    largest = [
+        max(abs(c.sustained).max() for c in [*external_torques(known, t, q, qd, tau, range(7))][1:])
+        for known in (true, arm)
+    ]
     assert largest[0] < 0.02
     assert largest[1] > 1.0
 

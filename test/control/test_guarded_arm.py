@@ -7,8 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from bus import frozen, nan, once, silent
-from guarded_bench import EVENTS, MODEL, MOTOR, ODD, PERIOD, Loop, Q, happen, table
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import Frame, GuardedArm, Motors, laws, linked
@@ -17,6 +15,8 @@ from mbs_dynamics.control.guard import UNVERIFIED
 from mbs_dynamics.control.poses import read_poses
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.timeseries import TimeSeries
+from simulated.bus import frozen, nan, once, silent
+from simulated.guarded_bench import EVENTS, MODEL, MOTOR, ODD, PERIOD, Loop, Q, happen, table
 
 SILENT = "joint3"
 

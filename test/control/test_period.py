@@ -15,6 +15,7 @@ from mbs_dynamics.algorithms.kernels import traced_on
 from mbs_dynamics.compiler import Kernel
 from mbs_dynamics.control.period import (
     checks,
+    collisions,
     command,
     following,
     measurement,
@@ -43,7 +44,7 @@ invariants.DOUBTS = {
 
 @pytest.fixture(scope="module")
 def layouts():
-    return Period(MODEL, traced=Traced(joints=True, link="hand"))
+    return Period(MODEL, traced=Traced(joints=True, link="hand", collisions=True))
 
 
 def violated(layouts, seed, count, steps):
@@ -134,10 +135,25 @@ def always_sound(law, r, traced):
     return np.True_
 
 
-DETECTED_BY_OTHERS = {"latched", "effort_limit", "reference"}
+def never_floats(s, p):
+    return np.False_
+
+
+HIT, FORGOTTEN = collisions.hit, collisions.without_collision
+
+
+def without_hits(s, p, qd, engaged):
+    return HIT(s, p, qd, engaged & False)
+
+
+def always_forgotten(s, forgets):
+    return FORGOTTEN(s, np.True_)
+
+
+DETECTED_BY_OTHERS = {"latched", "effort_limit", "reference", "contact"}
 """Checks beside which others do the same: there is no way from a fault to torques, gravity
-overloads a joint whose limit is 0, and a motion that is none is not followed. Their sentences tell
-users why."""
+overloads a joint whose limit is 0, a motion that is none is not followed, and an arm floats after a
+contact without being told so. Their sentences tell users why."""
 
 MUTANTS = {
     **{f"no check {c.kind} {k}": without_check(k) for k, c in enumerate(CHECKS)
@@ -152,6 +168,10 @@ MUTANTS = {
     "torques do not wait": constant(command, "wanted", without_waiting),
     "references run away": constant(references, "slowed_by", never_slowed),
     "motions that are none are followed": constant(following, "is_sound", always_sound),
+    "laws go on after a collision": constant(collisions, "floats", never_floats),
+    "contacts are not observed": constant(collisions, "hit", without_hits),
+    "collisions are forgotten": constant(collisions, "without_collision", always_forgotten),
+    "arms yield for good": constant(collisions, "YIELDING", 1e9),
     "trajectories end before the arm": constant(references, "ARRIVED", 1e9),
 }  # fmt: skip
 

@@ -4,13 +4,13 @@
 
 import numpy as np
 import pytest
-from bus import nan
-from guarded_bench import MODEL, MOTOR, PERIOD, Loop, table
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import GuardedArm, Motors, laws
 from mbs_dynamics.control.period import history
 from mbs_dynamics.errors import ArgumentError
+from simulated.bus import nan
+from simulated.guarded_bench import MODEL, MOTOR, PERIOD, Loop, table
 
 
 @pytest.fixture

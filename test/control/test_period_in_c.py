@@ -25,7 +25,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def layouts():
-    return Period(MODEL, traced=Traced(joints=True, link="hand"))
+    return Period(MODEL, traced=Traced(joints=True, link="hand", collisions=True))
 
 
 DRIVER = """

@@ -179,7 +179,7 @@ def test_topics_services_and_diagnostics_are_declared_and_documented(start, name
 def test_parameters_are_described_to_ros_as_declared(start, name):
     node = start(name, without_description(name))
     for one in interface_of(name).parameters:
-        if one.per == "link":
+        if one.per not in ("", "joint"):
             continue
         full = f"{one.name}.{JOINTS[2]}" if one.per else one.name
         found = node.describe_parameter(full)
@@ -291,7 +291,7 @@ def test_parameters_of_other_nodes_are_ignored_and_named(start, capfd):
         ("gravity_compensation_node", {"damping__joint2": 91.0}, "out of range"),
         ("gravity_compensation_node", {"command_topic": "/elsewhere"}, "read-only"),
         ("teaching_node", {"speed": -1.0}, "out of range"),
-        ("wrench_compensation_node", {"inertial": True}, "cutoff"),
+        ("wrench_compensation_node", {"inertial_cutoff": -1.0}, "inertial_cutoff"),
     ],
 )
 def test_bad_values_are_refused_and_change_nothing(running, name, values, said):

@@ -8,14 +8,10 @@ from typing import Any
 
 import numpy as np
 
-import mbs_dynamics as mbs
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.laws.impedance import checked_ratio, fastest_mode, stable_share
-from mbs_dynamics.control.laws.law import LawState
+from mbs_dynamics.control.laws.impedance import checked_ratio
 from mbs_dynamics.errors import ArgumentError, quoted
-from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.orders import tools
 
 AXES = ("root", "target")
 """Axes in which the stiffness of a link is given: those of the root link, or of the target."""
@@ -68,29 +64,3 @@ class CartesianImpedance:
             parts.append(np.broadcast_to(part, (3,)))
         self.gains: FloatArray = np.concatenate(parts)
         """(6,) stiffness about and along the axes, in N m/rad and N/m."""
-
-    def check(self, model: Model, state: LawState) -> None:
-        """Raise ArgumentError if the period of the loop cannot bear the stiffness at a state."""
-        K, ratio, period, link = self.gains, self.damping_ratio, state.period, self.link
-        link = link or tools(model)[0]
-        J = mbs.jacobian(model, state.q, link, representation="hybrid")[:, list(state.joints)]
-        if self.axes == "target":
-            R = mbs.forward_kinematics(model, state.q, bodies=[link])[0][:3, :3]
-            J = np.kron(np.eye(2), R.T) @ J
-        J = np.sqrt(K)[:, None] * J
-        share = stable_share(J, model, state.q, state.joints, ratio, period)
-        message = (
-            f"which a period of {1e3 * period:.3g} ms cannot bear at this posture; valid is at"
-        )
-        if share < 1.0:
-            most = [(share * part).round(2).tolist() for part in (K[3:], K[:3])]
-            raise ArgumentError(
-                f"the linear stiffness is {K[3:].round(2).tolist()} and the angular one "
-                f"{K[:3].round(2).tolist()}, {message} most {most[0]} and {most[1]}"
-            )
-        fastest = fastest_mode(ratio)
-        if self.posture_frequency * period > fastest:
-            raise ArgumentError(
-                f"posture_frequency is {self.posture_frequency:g} rad/s, {message} most "
-                f"{fastest / period:.3g}"
-            )

@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 
-import mbs_dynamics as mbs
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, UnknownJointError
-from mbs_dynamics.model.model import Model
 
 RATIOS = 0.1, 2.0
 """Valid damping ratios."""
@@ -60,18 +58,3 @@ def fastest_mode(ratio: float) -> float:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if stable(middle) else (low, middle)
     return low
-
-
-def stable_share(
-    J: FloatArray, model: Model, q: FloatArray, joints: Sequence[int], ratio: float, period: float
-) -> float:
-    """Return the share of the stiffness with which a loop with this period in s is stable.
-
-    ``J`` (k, m) is the Jacobian of the error of stiffness one for the commanded ``joints``; the
-    others stand still.
-    """
-    M = mbs.mass_matrix(model, q)[np.ix_(joints, joints)]
-    fastest = float(np.linalg.eigvalsh(J @ np.linalg.solve(M, J.T))[-1])
-    if period <= 0.0 or fastest <= 0.0:
-        return 1.0
-    return float((fastest_mode(ratio) / period) ** 2 / fastest)

@@ -7,14 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.laws.impedance import by_joint, checked_ratio, stable_share
-from mbs_dynamics.control.laws.law import LawState
-from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.model.model import Model
+from mbs_dynamics.control.laws.impedance import by_joint, checked_ratio
 
 
 class JointImpedance:
@@ -37,16 +32,3 @@ class JointImpedance:
     def stiffness_of(self, names: Sequence[str]) -> FloatArray:
         """Return the stiffness (m,) of joints; raise UnknownJointError or ArgumentError."""
         return by_joint(self.stiffness, names, "stiffness")
-
-    def check(self, model: Model, state: LawState) -> None:
-        """Raise ArgumentError if the period of the loop cannot bear the stiffness at a state."""
-        K = self.stiffness_of([model.joint_names[k] for k in state.joints])
-        J, ratio, period = np.diag(np.sqrt(K)), self.damping_ratio, state.period
-        share = stable_share(J, model, state.q, state.joints, ratio, period)
-        if share < 1.0:
-            rows = zip(state.joints, K, strict=True)
-            most = ", ".join(f"{model.joint_names[k]} {share * x:.3g}" for k, x in rows)
-            raise ArgumentError(
-                f"the stiffness is {K.round(3).tolist()}, which a period of "
-                f"{1e3 * period:.3g} ms cannot bear at this posture; valid is at most {most}"
-            )

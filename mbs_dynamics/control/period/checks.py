@@ -15,7 +15,9 @@ import numpy as np
 
 from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min, select
 from mbs_dynamics.control.period import measurement
+from mbs_dynamics.control.period.collisions import STOP, Hit
 from mbs_dynamics.control.period.evidence import Evidence, disagreement, idle, shown
+from mbs_dynamics.control.period.following import period_of
 from mbs_dynamics.control.period.logic import (
     all_of,
     any_of,
@@ -102,6 +104,7 @@ class Context(NamedTuple):
     m: Measured
     watched: Watched
     evidence: Evidence
+    hit: Hit
     engaged: Any
     pause: Any
     """Time since the period before."""
@@ -292,6 +295,14 @@ def _saturated(c: Context) -> tuple[Any, Any, Any]:
     return less(c.p.saturation, time), time, c.p.effort
 
 
+def _collision(c: Context) -> tuple[Any, Any, Any]:
+    return c.hit.joints & equal(c.p.on_collision, STOP), c.hit.torque, c.hit.threshold
+
+
+def _contact(c: Context) -> tuple[Any, Any, Any]:
+    return c.hit.joints & ~equal(c.p.on_collision, STOP), c.hit.torque, c.hit.threshold
+
+
 def _law(c: Context) -> tuple[Any, Any, Any]:
     return c.law_fails, 0.0, 0.0
 
@@ -306,6 +317,11 @@ def _reference(c: Context) -> tuple[Any, Any, Any]:
 
 def _latched(c: Context) -> tuple[Any, Any, Any]:
     return is_one_of(c.s.mode, (STOPPING, FAULT)), c.s.fault, 0.0
+
+
+def _stiffness(c: Context) -> tuple[Any, Any, Any]:
+    share = c.s.stiffness_share
+    return ~c.engaged & less(share, 1.0), period_of(c.s, c.p), share
 
 
 def _no_limit(c: Context) -> tuple[Any, Any, Any]:
@@ -341,6 +357,9 @@ def _mismatch(c: Context) -> tuple[Any, Any, Any]:
     counts = counts & (shown(effort, p) | ~gathered)
     return less(bound, apart) & counts & holds(p.commanded), effort, c.g
 
+
+HIT = "the external torque of {joint} is {value:.3g}, beyond its threshold of {limit:.3g}"
+"""Sentence of collisions."""
 
 CHECKS = (
     Check("pause", "{value:.3f} s between two steps; max_age is {limit:g}", _pause, forbids=False),
@@ -422,6 +441,8 @@ CHECKS = (
         _saturated,
         forbids=False,
     ),
+    Check("collision", HIT, _collision, forbids=False),
+    Check("contact", HIT, _contact, stops=False, forbids=False),
     Check("law", "the law returned a torque that is not finite", _law),
     Check("torque_not_finite", "a computed torque is NaN or infinite", _torque),
     Check(
@@ -433,6 +454,13 @@ CHECKS = (
         forbids=False,
     ),
     Check("latched", "a fault is latched; clear it first", _latched, stops=False),
+    Check(
+        "stiffness",
+        "the law is too stiff for a period of {value:.3g} s at this posture; valid is at most "
+        "{limit:.3g} of its stiffness",
+        _stiffness,
+        stops=False,
+    ),
     Check(
         "effort_limit",
         "{joint} has no effort limit: set effort_limits.{joint}, or <limit effort> in the URDF",

@@ -140,7 +140,7 @@ def _transitions() -> Iterator[str]:
 
 
 def _laws(layouts: Period) -> str:
-    joints, link = layouts.traced
+    joints, link, _ = layouts.traced
     laws = ["0 gravity compensation alone"]
     laws += ["1 impedance of the joints, 3 a law of the joints that is called before"] * joints
     laws += [f"2 impedance of {link}, 4 a law of this link that is called before"] * bool(link)

@@ -46,12 +46,14 @@ SKEW = 1e-3
 
 
 class Traced(NamedTuple):
-    """The laws that a period computes."""
+    """What a period computes beside gravity compensation."""
 
     joints: bool = False
     """Impedance of joints."""
     link: str = ""
     """The link whose impedance it computes; empty: of none."""
+    collisions: bool = False
+    """Whether it detects collisions."""
 
     @property
     def available(self) -> tuple[float, ...]:
@@ -91,19 +93,22 @@ def with_law(
     traced: Traced,
     was_engaged: Any,
     engaged: Any,
+    floating: Any,
     now: Any,
     dt: Any,
 ) -> tuple[State, Any, Any]:
     """Return the state with the law that is in force now, and its gains; and two conditions.
 
-    ``was_engaged`` and ``engaged`` tell whether torques acted before this period, and do so now.
+    ``was_engaged`` and ``engaged`` tell whether torques acted before this period, and do so now,
+    and ``floating`` whether the arm floats since a collision, whatever law is requested.
     The conditions are that the reference begins at the present state, and that a motion begins.
     """
     acts = was_engaged & engaged
     blends = less(now - s.law_at, p.switch_time) & acts
     wanted = select(is_one_of(r.law, traced.available), r.law, s.law)
-    at_once = ~acts | holds(r.at_once)
-    changes = ~equal(wanted, s.law) & (at_once | ~blends)
+    wanted = select(floating, laws.FLOAT, wanted)
+    at_once = ~acts | floating | holds(r.at_once)
+    changes = (~equal(wanted, s.law) | (floating & blends)) & (at_once | ~blends)
     fades = changes & ~at_once
     new = any_of([any_of(~equal(np.ravel(getattr(p, x)), np.ravel(getattr(s, f"{x}_goal"))))
                   for x in GAINS])  # fmt: skip
@@ -115,9 +120,9 @@ def with_law(
     elapsed = m.advance
     regular = less(0.0, elapsed) & less(elapsed, p.ahead)
     longest = max(elapsed, s.gap * max(1.0 - elapsed / GAP_MEMORY, 0.0))
-    begins = ~acts | (changes & ~equal(_kind(wanted), _kind(s.law)))
+    begins = ~acts | floating | (changes & ~equal(_kind(wanted), _kind(s.law)))
     moves = ~equal(r.motion, s.motion)
-    leads = less(0.0, r.follows) | holds(r.prefers)
+    leads = (less(0.0, r.follows) | holds(r.prefers)) & ~floating
     each = for_each(fades, len(s.q))
     after = s._replace(
         law=select(changes, wanted, s.law),
@@ -187,7 +192,7 @@ def added(
     """
     n, zero = len(arm.q), 0.0 * arm.q
     share = clipped((now - s.law_at) / max(p.switch_time, 1e-9), 0.0, 1.0)
-    gap = max(s.gap, p.state_period)
+    gap = max(s.gap, period_of(s, p))
     torques = _weight(s, (laws.FLOAT, laws.OWN_JOINT), share) * x.law
     if not (traced.joints or traced.link):
         return s, torques
@@ -196,7 +201,7 @@ def added(
     follows = select(obeys, select(of_link, select(holds(r.prefers), 1.0, 0.0), r.follows), 0.0)
     motion = r._replace(follows=follows, pace=clipped(r.pace, 0.0, 1.0))
     s = _with_joints(s, motion, p, arm, begins, now, dt)
-    softened, lead = False, p.own_lead
+    controlled, lead = 1.0, p.own_lead
     if traced.joints:
         held = is_one_of(s.law, (laws.JOINT,))
         each = for_each(held, n)
@@ -216,13 +221,19 @@ def added(
         weight = _weight(s, (laws.JOINT,), share)
         torques = torques + _weighted(weight, result.torques)
         lead = select(each, result.lead, lead)
-        softened = softened | (result.softened & less(0.0, weight))
+        controlled = select(less(0.0, weight), result.share, 1.0)
     if traced.link:
         s, torques, soft = _with_link(
             s, x, r, p, arm, traced.link, obeys, begins, moves, torques, share, gap, now, dt
         )
-        softened = softened | soft
-    return s._replace(softened=1.0 * softened, lead=lead), torques
+        controlled = min(controlled, soft)
+    return s._replace(stiffness_share=controlled, lead=lead), torques
+
+
+def period_of(s: State, p: Settings) -> Any:
+    """Return the time between two states for which a stiffness must be stable; 0: not known yet."""
+    usual = largest(p.commanded * s.stamp_interval)
+    return select(less(0.0, p.state_period), p.state_period, usual)
 
 
 def _weight(s: State, of: tuple[float, ...], share: Any) -> Any:
@@ -288,7 +299,7 @@ def _with_link(
     now: Any,
     dt: Any,
 ) -> tuple[State, Any, Any]:
-    """Return the state with the reference of the link, all torques (n,), and whether it softened.
+    """Return the state with the reference of the link, all torques (n,), and a share of stiffness.
 
     ``torques`` (n,) are those of other laws.
     """
@@ -348,5 +359,5 @@ def _with_link(
             link_lead=select(for_each(impedance, 6), result.lead, p.own_link_lead),
         ),
         torques + limited,
-        result.softened & less(0.0, weights[0]),
+        select(less(0.0, weights[0]), result.share, 1.0),
     )

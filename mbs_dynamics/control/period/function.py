@@ -24,6 +24,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.compiler import Kernel, abs, equal, isnan, less, less_equal, max, select
 from mbs_dynamics.control.period import (
     checks,
+    collisions,
     command,
     evidence,
     logic,
@@ -166,10 +167,24 @@ def period(
 
     # reports, and what is in force
     m = measurement.measured(s, x, p, engaged)
+    new_loads = ramps.loads_change(s, p)
     s = ramps.with_parameters(s, p, now, dt, at_rest, m.q)
     arm = Tree(tree.model, s.gravity, s.loads, tree.armature, tree.placements)
     candidate = select(for_each(holds(s.doubted), n), s.trusted, m.q)
     g = gravity_torques(arm, s, candidate, representation)
+    step = max(m.elapsed, 0.0)
+    share = select(for_each(less(0.0, p.filter), n) & ~m.restarts, step / (p.filter + step), 1.0)
+    within = clipped(m.qd, -p.fastest, p.fastest)
+    smooth = select(m.new, s.smooth + share * (within - s.smooth), s.smooth)
+
+    # contact with the surroundings
+    hit = collisions.Hit(np.full(n, np.False_), np.zeros(n), np.zeros(n))
+    if traced.collisions:
+        s = collisions.settling(s, new_loads)
+        momentum = collisions.momentum_of(arm, candidate, smooth, m.effort, representation)
+        s = collisions.with_contact(s, p, m, *momentum)
+        hit = collisions.hit(s, p, smooth, engaged)
+        s = collisions.with_collision(s, p, hit, now)
 
     # checks
     exerted = select(
@@ -182,10 +197,12 @@ def period(
     seen = checks.watched(s, x, p, m, engaged, elsewhere)
     finite = all_of(less(abs(g), NEVER) | isnan(candidate))
     law_fails = ~all_of(less(abs(x.law), NEVER)) | holds(s.broken)
-    x = x._replace(law=select(for_each(law_fails, n), 0.0, x.law))
+    x = x._replace(law=select(law_fails, 0.0, x.law))
+    floating = collisions.floats(s, p) if traced.collisions else np.False_
+    x = x._replace(law=select(floating, collisions.yielding(s, p, smooth, now), x.law))
     sound = is_sound(s.law, r, traced)
     context = checks.Context(
-        s, x, r, p, m, seen, shows, engaged, pause, stood, g, law_fails, finite, sound
+        s, x, r, p, m, seen, shows, hit, engaged, pause, stood, g, law_fails, finite, sound
     )
     fails, rows = checks.judged(context, n)
     code, joint, value, limit, doubt = checks.first_failing(fails, rows)
@@ -207,6 +224,7 @@ def period(
     enables = entered & equal(mode, transitions.RAMPING_IN)
     clears = entered & equal(mode, transitions.OFF) & ~equal(s.fault, 0.0)
     clears = clears | (equal(r.action, transitions.CLEAR) & equal(s.mode, transitions.OFF))
+    forgets = enables | (equal(r.action, transitions.CLEAR) & engaged)
     external = stops & equal(code, 0.0)
     usable = ~any_of(less_equal(p.timeout, now - m.received))
     grips = transitions.begins_to_hold(s, r, p.can_hold, usable)
@@ -223,10 +241,6 @@ def period(
     follows = known & ~doubted
     q = select(for_each(follows, n), m.q, s.trusted)
     g = select(for_each(follows | holds(s.doubted), n), g, s.g)
-    step = max(m.elapsed, 0.0)
-    share = select(for_each(less(0.0, p.filter), n) & ~m.restarts, step / (p.filter + step), 1.0)
-    within = clipped(m.qd, -p.fastest, p.fastest)
-    smooth = select(m.new, s.smooth + share * (within - s.smooth), s.smooth)
 
     # the record so far
     damped = select(less(0.0, p.settle_time), p.ramp_out, 0.0)
@@ -264,7 +278,7 @@ def period(
         lets_go=select(lets_go, 1.0, select(enables | clears | stops, 0.0, s.lets_go)),
         asked_count=select(enables, 0.0, s.asked_count),
         settling=select(
-            enables | holds(r.settle),
+            enables | holds(r.settle) | (any_of(hit.joints) & floating),
             now + p.settle_time,
             select(stops & equal(doubt, checks.GRAVITY), now + damped, s.settling),
         ),
@@ -273,11 +287,16 @@ def period(
         deviations=select(for_each(enables, n), 0.0, s.deviations),
         opposed=select(clears, 0.0, s.opposed),
     )
+    if traced.collisions:
+        s = collisions.without_collision(s, forgets)
     s = evidence.begun(s, m.q, resets, enables & supported)
     s = ramps.with_springs_at(s, m.q, enables)
 
     # the law in force, and what it follows
-    s, begins, moves = with_law(s, r, p, m, traced, engaged, transitions.is_engaged(mode), now, dt)
+    floating = floating & ~forgets
+    s, begins, moves = with_law(
+        s, r, p, m, traced, engaged, transitions.is_engaged(mode), floating, now, dt
+    )
     M = mbs.mass_matrix(arm, q, representation=representation)
     followed = Followed(arm, Inertia.of(M, p.commanded), q, smooth, representation)
     s, law = added(s, x, r, p, followed, traced, begins, moves, now, dt)
@@ -307,18 +326,20 @@ def initial(layouts: Period, p: Settings) -> State:
     nan = (
         "now", "fault_joint", "fault_value", "fault_limit", "stamp", "q", "qd", "effort",
         "suspect", "suspect_stamp", "trusted", "g", "commanded_at", "held", "change", "change_qd",
-        "played",
+        "played", "momentum", "momentum_rate", "residual", "sustained", "drift", "trend",
     )  # fmt: skip
     unknown |= dict.fromkeys(nan, math.nan)
     unknown |= dict.fromkeys(("received", "switched_at", "gravity_end"), -math.inf)
-    past = ("loads_end", "gains_end", "settling", "springs_end", "halting", "law_at")
+    past = (
+        "loads_end", "gains_end", "settling", "springs_end", "halting", "law_at", "yields_until",
+    )  # fmt: skip
     unknown |= dict.fromkeys(past, -math.inf)
     forever = (
         "unknown_since", "saturated_since", "whole_at", "disagree_since", "alone_since",
         "waits_since", "link_waits_since",
     )  # fmt: skip
     unknown |= dict.fromkeys(forever, math.inf)
-    unknown |= {"most_share": 1.0, "slipped": -1.0}
+    unknown |= {"most_share": 1.0, "stiffness_share": 1.0, "slipped": -1.0, "collided": -1.0}
     low, high = p.spring_low + p.zone, p.spring_high - p.zone
     gains = {name: getattr(p, name) for name in GAINS}
     filled = State(**unknown)._replace(

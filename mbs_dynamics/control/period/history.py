@@ -118,12 +118,13 @@ def replayed(layouts: Period, path: str | Path) -> Replay:
             f"{str(path)!r} is the history of another robot, with the joints {list(joints)}; valid "
             f"is one of this model, with {list(model.joint_names)} and the same masses"
         )
-    with_joints, link = stored["traced"].tolist()
-    layouts = layouts.tracing(Traced(with_joints == "True", link))
     sizes = layouts.sample.size, layouts.request.size
-    rows, state = stored["rows"], stored["state"]
-    if rows.shape[1:] != (sum(sizes),) or state.shape != (layouts.state.size,):
+    rows, state, traced = stored["rows"], stored["state"], stored["traced"].tolist()
+    shapes = rows.shape[1:], state.shape, len(traced)
+    if shapes != ((sum(sizes),), (layouts.state.size,), len(Traced._fields)):
         raise ArgumentError(f"{str(path)!r} was written by another version of this package")
+    joints_too, link, collisions = traced
+    layouts = layouts.tracing(Traced(joints_too == "True", link, collisions == "True"))
     samples, requests = (np.ascontiguousarray(x) for x in np.split(rows, [sizes[0]], axis=1))
     changes = dict(zip(stored["settings_from"].tolist(), stored["settings"], strict=True))
     results: list[Any] = []

@@ -66,8 +66,8 @@ class Added(NamedTuple):
     """(n,) in addition to gravity torques."""
     lead: Any
     """(k,) distances in rad or m by which the reference may lead the arm."""
-    softened: Any
-    """The condition that a mode was softened."""
+    share: Any
+    """Share of the stiffness that the loop can control; 1: all of it."""
 
 
 class Inertia(NamedTuple):
@@ -105,6 +105,11 @@ def lead_of(w2: Any, ratio: Any, most: Any, linear: Any) -> Any:
     return select(less(0.0, w2), lead, NO_LEAD + 0.0 * lead)
 
 
+def controllable(w2: Any, most: Any) -> Any:
+    """Return the share of a stiffness whose largest squared frequency is at most ``most``."""
+    return select(less(most, w2), most / max(w2, TINY), 1.0)
+
+
 NO_LEAD = 1e12
 """Lead of an error without stiffness."""
 
@@ -126,7 +131,7 @@ def joint_impedance(
     (q, qd), (q_d, qd_d, qdd_d), c = state, reference, inertia.commanded
     root = sqrt(gains.stiffness) * c
     W = symmetric(root[:, None] * inertia.inverse * root)
-    forces, softened = spring_forces(
+    forces, w2 = spring_forces(
         W, root * (q_d - q), root * (qd_d - qd), 0.0 * root, gains.ratio, gains.most
     )
     # C qd_d = (h(qd + qd_d) - h(qd - qd_d)) / 4, since C is that of the Christoffel symbols
@@ -137,7 +142,7 @@ def joint_impedance(
     ]
     ahead = inertia.M @ qdd_d + 0.25 * (h[0] - h[1])
     lead = lead_of(np.diag(W), gains.ratio, gains.most, linear)
-    return Added(c * (ahead + root * forces), lead, softened)
+    return Added(c * (ahead + root * forces), lead, controllable(w2, gains.most))
 
 
 def link_impedance(
@@ -167,14 +172,15 @@ def link_impedance(
     E_d, E = blocks([[D, zero], [zero, one]]), blocks([[D.T, zero], [zero, one]])
     J_x = stretch @ (E @ (J * c))
     W = symmetric(J_x @ inertia.inverse @ J_x.T)
-    w = posture_frequency
+    w = min(posture_frequency, sqrt(gains.most))
     a = c * (w * (w * (posture - q) + 2.0 * gains.ratio * (rate - qd)))
-    forces, softened = spring_forces(
+    forces, w2 = spring_forces(
         W, stretch @ e, stretch @ (E_d @ twist) - J_x @ qd, J_x @ a, gains.ratio, gains.most
     )
     torques = c * (inertia.M @ a) + J_x.T @ forces
     lead = lead_of(np.diag(W), gains.ratio, gains.most, np.array([0.0] * 3 + [1.0] * 3))
-    return Added(torques, lead, softened), angle
+    share = controllable(max(w2, posture_frequency * posture_frequency), gains.most)
+    return Added(torques, lead, share), angle
 
 
 def orientation_error(C: Array, target: Array, before: Any) -> Any:

@@ -12,8 +12,9 @@ import math
 from typing import Any, NamedTuple
 
 from mbs_dynamics.compiler import abs, equal, isnan, less, less_equal, max, min, round, select
-from mbs_dynamics.control.period.logic import any_of, holds, largest
+from mbs_dynamics.control.period.logic import any_of, clipped, holds, largest
 from mbs_dynamics.control.period.records import Sample, Settings, State
+from mbs_dynamics.control.period.transitions import ON
 
 NOT_FINITE, LATE, BACKWARDS, JUMP = 1.0, 2.0, 3.0, 4.0
 """Why a report is refused: it holds NaN or absurd numbers, its stamp is later than now, or before
@@ -42,6 +43,7 @@ class Measured(NamedTuple):
     stamp: Any
     received: Any
     interval: Any
+    stamp_interval: Any
     q: Any
     turned: Any
     qd: Any
@@ -97,6 +99,11 @@ def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
     regular = new & less(0.0, gap) & less(gap, p.timeout)
     before = select(less(0.0, s.interval), s.interval, gap)
     interval = before + 0.1 * (min(gap, 3.0 * before) - before)  # limits the influence of a pause
+    # it follows the median, so that neither a pause nor bursts change it
+    usual = s.stamp_interval
+    usual = select(equal(usual, 0.0), elapsed, clipped(elapsed, 0.9 * usual, 1.1 * usual))
+    steps = new & less(0.0, elapsed) & less(elapsed, p.timeout)
+    steps = steps & (~equal(s.mode, ON) | equal(s.stamp_interval, 0.0))
     stamp = select(new, x.stamp, s.stamp)
     newest = [
         largest(select(holds(p.commanded), one, -math.inf + 0.0 * p.commanded))
@@ -109,6 +116,7 @@ def measured(s: State, x: Sample, p: Settings, engaged: Any) -> Measured:
         advance=newest[1] - newest[0],
         stamp=stamp,
         received=select(new, x.received, s.received),
+        stamp_interval=select(steps, usual, s.stamp_interval),
         interval=select(regular, interval, s.interval),
         q=select(new, q, s.q),
         turned=select(new, turned, s.turned),

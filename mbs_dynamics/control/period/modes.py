@@ -89,7 +89,7 @@ def _tangent(a: Any, b: Any, d: Any) -> Any:
 
 
 def spring_forces(W: Array, x: Any, xd: Any, free: Any, ratio: Any, most: Any) -> tuple[Array, Any]:
-    """Return the forces x + D xd - W^-1 v (k,), and the condition that a mode was softened.
+    """Return the forces x + D xd - W^-1 v (k,), and the largest squared frequency of a mode.
 
     ``most`` is the largest squared frequency that the loop can control, and ``ratio`` the damping
     ratio. ``free`` is v = J a (k,), of accelerations a of the joints that are to leave the errors
@@ -108,4 +108,4 @@ def spring_forces(W: Array, x: Any, xd: Any, free: Any, ratio: Any, most: Any) -
         return forces
 
     forces, w2 = on_modes(W, [x, xd, free], spectral)
-    return forces, less(most, largest(w2))
+    return forces, largest(w2)

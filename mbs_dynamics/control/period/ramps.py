@@ -24,6 +24,11 @@ def ramped(value: Any, goal: Any, end: Any, now: Any, dt: Any) -> Any:
     return select(equal(share, 1.0), goal, value + share * (goal - value))
 
 
+def loads_change(s: State, p: Settings) -> Any:
+    """Return the condition that other loads are set."""
+    return any_of(~equal(p.loads.ravel(), s.loads_goal.ravel())) if p.loads.size else False
+
+
 def with_parameters(s: State, p: Settings, now: Any, dt: Any, at_rest: Any, q: Any) -> State:
     """Return the state with gravity, loads and gains in force now.
 
@@ -31,7 +36,7 @@ def with_parameters(s: State, p: Settings, now: Any, dt: Any, at_rest: Any, q: A
     limit spring begins anew.
     """
     new_gravity = any_of(~equal(p.gravity, s.gravity_goal))
-    new_loads = any_of(~equal(p.loads.ravel(), s.loads_goal.ravel())) if p.loads.size else False
+    new_loads = loads_change(s, p)
     new_gains = ~equal(p.zone, s.zone_goal) | any_of(
         ~equal(p.scale, s.scale_goal)
         | ~equal(p.damping, s.damping_goal)

@@ -66,6 +66,8 @@ class State(NamedTuple):
     """When it was received; -inf before the first."""
     interval: PerJoint
     """Mean time between two states; 0 before two have come."""
+    stamp_interval: PerJoint
+    """Usual time between two states by their stamps; 0 before two have come."""
     q: PerJoint
     """The latest accepted positions in rad or m, unwrapped."""
     turned: PerJoint
@@ -120,6 +122,24 @@ class State(NamedTuple):
     """Since when efforts are unknown; +inf if they are known."""
     saturated_since: PerJoint
     """Since when the command is at its limit; +inf if it is not."""
+
+    momentum: PerJoint
+    """Generalised momentum of the latest state, in N m s or N s."""
+    momentum_rate: PerJoint
+    """Its rate without external torques."""
+    residual: PerJoint
+    """External torques by the momentum observer; NaN: not known."""
+    sustained: PerJoint
+    """The same behind a low-pass filter."""
+    drift: PerJoint
+    """Behind one high-pass filter they are less by the drift, behind a second by the trend too."""
+    trend: PerJoint
+    contact_time: Number
+    """Time for which external torques have been known."""
+    collided: Number
+    """Joint of the latest collision since torques were enabled; -1: none."""
+    yields_until: Number
+    """Until when the arm goes along with the contact."""
 
     gravity: Vector
     """Gravity in force, in m/s^2, in the axes of the root."""
@@ -232,8 +252,8 @@ class State(NamedTuple):
     """When these gains reach their goals."""
     broken: Number
     """Whether torques of the laws were no numbers, and were left out."""
-    softened: Number
-    """Whether the stiffness was too much for the latest times between states."""
+    stiffness_share: Number
+    """Share of the stiffness that the loop can control with the latest times between states."""
 
     motion: Number
     """Number of the latest motion, see Request."""
@@ -388,6 +408,16 @@ class Settings(NamedTuple):
     starts_from_effort: Number
     collides: Number
     """Whether collisions are watched for, which needs efforts."""
+    on_collision: Number
+    """0: stop, 1: float, 2: yield."""
+    impact_threshold: PerJoint
+    """Of sudden external torques of a joint at rest; NEVER: it is not watched."""
+    impact_slope: PerJoint
+    """What the speeds of the recording add, from which thresholds were tuned."""
+    sustained_threshold: PerJoint
+    """Of external torques with the errors of the model, likewise."""
+    sustained_slope: PerJoint
+    recorded_speed: PerJoint
     watches_efforts: Number
     """Whether efforts are known to be those of motors that hold the arm."""
     can_hold: Number
@@ -420,7 +450,7 @@ class Settings(NamedTuple):
     zone: Number
 
     state_period: Number
-    """Time between two states, as it is configured; 0: not known."""
+    """Time between two states for which a stiffness must be stable; 0: as it is measured."""
     switch_time: Number
     """Time in which a law takes over, and in which gains of a law change."""
     linear: PerJoint

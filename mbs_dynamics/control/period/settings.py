@@ -14,6 +14,8 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.laws.cartesian_impedance import CartesianImpedance
 from mbs_dynamics.control.laws.impedance import fastest_mode
 from mbs_dynamics.control.laws.joint_impedance import JointImpedance
+from mbs_dynamics.control.period import collisions
+from mbs_dynamics.control.period.collisions import Bounds
 from mbs_dynamics.control.period.command import HOLD_TORQUE, RAMP_DOWN, ZERO
 from mbs_dynamics.control.period.laws import LEADS
 from mbs_dynamics.control.period.records import NEVER, Settings
@@ -39,6 +41,7 @@ SETTLE_TIME = 1.0
 """Time in s after enabling in which the momentum of the arm is damped."""
 
 EFFORT_CHECKS = {"off": 0.0, "auto": 1.0, "always": 2.0, "tracking": 2.0}
+ON_COLLISION = {"stop": collisions.STOP, "float": collisions.FLOAT, "yield": collisions.YIELD}
 
 REACTIONS = {"ramp_down": RAMP_DOWN, "hold": HOLD_TORQUE, "zero": ZERO}
 
@@ -64,7 +67,7 @@ def period_settings(
     joint_law: JointImpedance = NO_JOINT_LAW,
     link_law: CartesianImpedance = NO_LINK_LAW,
     own_lead: Any = None,
-    state_period: float = 0.0,
+    thresholds: Bounds | None = None,
     settle_time: float = SETTLE_TIME,
     ramp_in: float | None = None,
 ) -> Settings:
@@ -74,8 +77,8 @@ def period_settings(
     ``loads`` (nb, 10) of all bodies are those that are aimed at. ``stiffness``, ``damping`` and
     ``slip`` (m,) are those of the drives. ``gravity_time`` and ``loads_time`` in s: by default
     ``ramp_time``. ``joint_law`` and ``link_law`` are the impedances of joints and of a link,
-    ``own_lead`` (m,) or (6,) is the ``lead`` of a law that is called first, and ``state_period`` in
-    s the time between two states for which stiffness must be stable.
+    ``thresholds`` (n,) are those of collisions, without which none is watched for.
+    ``own_lead`` (m,) or (6,) is the ``lead`` of a law that is called first.
     """
     n, own = model.n, list(joints)
     motion = given if isinstance(given, MotionSettings) else MotionSettings(joints=given.joints)
@@ -120,7 +123,9 @@ def period_settings(
         effort_check=EFFORT_CHECKS[given.effort_check],
         effort_tolerance=EFFORT_TOLERANCE,
         starts_from_effort=float(given.start_from == "effort"),
-        collides=float(bool(given.collision_file)),
+        collides=float(thresholds is not None),
+        on_collision=ON_COLLISION[given.on_collision],
+        **(thresholds or collisions.unwatched(n))._asdict(),
         watches_efforts=float(watches_efforts),
         can_hold=float(can_hold),
         stiffness=of_commanded(stiffness) if len(stiffness) else np.zeros(n),
@@ -141,7 +146,7 @@ def period_settings(
         damping=of_commanded(given.damping),
         friction=of_commanded(np.multiply(min(given.friction_scale, LARGEST_SHARE), coulomb)),
         zone=given.limit_zone,
-        state_period=state_period,
+        state_period=motion.period,
         switch_time=motion.switch_time,
         linear=np.array(sliding(model), dtype=float),
         joint_stiffness=of_commanded(joint_law.stiffness_of(given.joints)),

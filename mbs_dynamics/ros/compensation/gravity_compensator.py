@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.compiler import default_backend
-from mbs_dynamics.control.called_laws import name_of
 from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.environment import (
     LinkGravity,
@@ -32,9 +30,7 @@ from mbs_dynamics.control.environment import (
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.joint_states import JointStateReader, Rejection, States
-from mbs_dynamics.control.laws import AnyLaw
 from mbs_dynamics.control.period.checks import GRAVITY
-from mbs_dynamics.control.period.evidence import GROWTH
 from mbs_dynamics.control.period.measurement import BACKWARDS, JUMP, NOT_FINITE
 from mbs_dynamics.control.period.sentences import problems
 from mbs_dynamics.control.references import Target
@@ -48,7 +44,6 @@ from mbs_dynamics.errors import (
     shortened,
 )
 from mbs_dynamics.model.diagnostics import stopping_effort
-from mbs_dynamics.ros.compensation.impedance import MODES, OF_LAWS, ImpedanceControlSettings
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 from mbs_dynamics.settings import parameters_of
@@ -87,13 +82,6 @@ class Answer(NamedTuple):
     """Torques in the order of ``joints``; None: no command."""
     rejected: Rejection | None = None
     """Why the message was not used, or not in all; None if it was."""
-
-
-def laws_of(settings: GravityCompensationSettings) -> list[AnyLaw | None]:
-    """Return the laws of all modes."""
-    if not isinstance(settings, ImpedanceControlSettings):
-        return []
-    return [settings.law_of(mode) for mode in MODES if mode != "law" or settings.law]
 
 
 def plain(text: str) -> str:
@@ -178,19 +166,6 @@ class GravityCompensator:
         """Whether torques are enabled and have ramped in."""
         return self.arm is not None and self.arm.torques_are_in
 
-    @property
-    def at_limit(self) -> list[str]:
-        """Names of the joints whose command is at its effort limit."""
-        return (
-            [] if self.arm is None else [self.arm.model.joint_names[k] for k in self.arm.saturated]
-        )
-
-    @property
-    def law(self) -> str:
-        """Name of the law, for messages."""
-        law = None if self.arm is None else self.arm.law
-        return "gravity compensation" if law is None else name_of(law)
-
     def bears(self, now: float) -> bool:
         """Return whether commands of a release still hold the arm: whole gravity torques."""
         arm = self.arm
@@ -239,19 +214,17 @@ class GravityCompensator:
             model = model_of(text, loads=loads_of(settings.loads))
             if model.n > MOST_JOINTS:
                 raise ModelError(f"it has {model.n} joints; valid are at most {MOST_JOINTS}")
-            if isinstance(settings, ImpedanceControlSettings):
-                rotors = dict(zip(settings.joints, settings.armature, strict=True))
-                model = model.with_armature(rotors)
-            used = laws_of(settings)
+            model = model.with_armature(settings.rotors)
+            used = settings.laws()
             arm = Guard(model, settings, options=self._options, source="joint_states", used=used)
             arm.prepare(now, *used)
-            self._follow(arm, settings, now)
+            arm.switch(now, settings.law_of_mode())
             initial = LinkGravity("", settings.gravity)
             gravity, loads, dropped = carried_over(
                 model, self.gravity, initial, self.loads, arm.parameters_of
             )
-            arm.set_gravity(root_gravity(model, gravity), check=False)
-            arm.set_loads(loads, check=False)
+            arm.set_gravity(root_gravity(model, gravity))
+            arm.set_loads(loads)
             if self.fault is not None:
                 arm.latch(self.fault)
         except MbsError as error:
@@ -280,11 +253,6 @@ class GravityCompensator:
         if beside:  # the arm is held meanwhile, and must not jerk
             options |= {"ramp_in": max(given.ramp_in_time, given.ramp_time), "settle_time": 0.0}
         return options
-
-    def _follow(self, arm: Guard, settings: GravityCompensationSettings, now: float) -> None:
-        """Let an arm follow the law of the mode."""
-        if isinstance(settings, ImpedanceControlSettings):
-            arm.switch(now, settings.law_of(settings.mode))
 
     def aim(self, target: Target | None, now: float, *, stamp: int = 0, clock: int = 0) -> None:
         """Let the law follow another reference. Raises MbsError, and changes nothing, if invalid.
@@ -390,8 +358,8 @@ class GravityCompensator:
             )
         if self.arm is not None:
             self.arm.check(settings)
-            if isinstance(settings, ImpedanceControlSettings) and self._law_differs(settings):
-                self.arm.prepare(now, settings.law_of(settings.mode))
+            if settings.of_law != self.settings.of_law:
+                self.arm.prepare(now, settings.law_of_mode())
         if settings.gravity != self.settings.gravity:
             if settings.use_imu:
                 raise ArgumentError("use_imu is true: gravity comes from the imu alone")
@@ -402,19 +370,16 @@ class GravityCompensator:
     def change(self, settings: GravityCompensationSettings, now: float) -> None:
         """Apply settings that :meth:`check` accepts."""
         gravity = settings.gravity != self.settings.gravity
-        differs = self._law_differs(settings)
+        differs = settings.of_law != self.settings.of_law
         self.settings = settings
         if self.arm is not None:
             self.arm.change(settings, self._options)
             if differs:
-                self._follow(self.arm, settings, now)
+                self.arm.switch(now, settings.law_of_mode())
         if gravity:
             self.gravity = LinkGravity("", settings.gravity)
             if self.arm is not None:
-                self.arm.set_gravity(root_gravity(self.arm.model, self.gravity), check=False)
-
-    def _law_differs(self, settings: GravityCompensationSettings) -> bool:
-        return any(getattr(settings, k, 0) != getattr(self.settings, k, 0) for k in OF_LAWS)
+                self.arm.set_gravity(root_gravity(self.arm.model, self.gravity))
 
     # -- periods ----------------------------------------------------------------------------------
 
@@ -644,36 +609,13 @@ class GravityCompensator:
         reason = "" if trouble is None else trouble.reason
         return self.in_turn(now), reason, self._imu_stale(now), self._imu_trouble
 
-    def supported(self) -> bool:
-        """Return whether measured efforts show that motors hold the arm."""
-        return self.arm is not None and self.arm.motors_hold
-
-    @property
-    def ramp_in_time(self) -> float:
-        """Time in s in which torques come in whose sign nothing has shown, of an arm at rest."""
-        return float(max(self._options.get("ramp_in", self.settings.ramp_in_time), GROWTH))
-
-    @property
-    def longest_release(self) -> float:
-        """Longest time in s from a release until torques are out."""
-        return float(self._options["release"]) + self.settings.ramp_time
-
-    @property
-    def backend(self) -> str:
-        """The back end of the compiler."""
-        return default_backend()
-
     def enable(self, now: float, rivals: int = 0) -> str:
         """Begin to ramp in; return why not, empty if it does. ``rivals`` as for problems."""
         if self.engaged:
             return ""
         problems = self.problems(now, rivals)
         if not problems and self.arm is not None:
-            try:
-                self._follow(self.arm, self.settings, now)  # a collision may have let it float
-                problems = self.arm.enable(now)
-            except MbsError as error:
-                problems.append(str(error))
+            problems = self.arm.enable(now)
         return "; ".join(problems)
 
     def set_holds(self, holds: bool) -> None:

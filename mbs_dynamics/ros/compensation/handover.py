@@ -20,10 +20,14 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from mbs_dynamics.control.faults import Fault
+from mbs_dynamics.control.period.evidence import GROWTH
 from mbs_dynamics.errors import ControllerError, MbsError, NoAnswerError, listed
 from mbs_dynamics.ros.compensation.controller_list import ControllerList, Switch
-from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
-from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
+from mbs_dynamics.ros.compensation.gravity_compensator import RELEASE, GravityCompensator
+from mbs_dynamics.ros.compensation.interface import (
+    GravityCompensationSettings,
+    controller_of,
+)
 
 if TYPE_CHECKING:
     from mbs_dynamics.ros.compensation.controllers import ControllerManager
@@ -46,7 +50,7 @@ DISCOVERY = 5.0
 
 UNSUPPORTED = (
     "nothing is known to hold the arm: it must be supported until the torques have ramped in "
-    "({:g} s), as by its brakes, or name position_controller"
+    f"({GROWTH:g} s), as by its brakes, or name position_controller"
 )
 
 
@@ -76,7 +80,7 @@ class Handover:
         self.busy = False
         """Whether controllers are being switched."""
         self._looking = False
-        self._effort = settings.controller
+        self._effort = controller_of(commands.topic)
         self._position = settings.position_controller
         self._beside = settings.adds_to_position_control
         self._unanswered_until = -math.inf
@@ -122,8 +126,8 @@ class Handover:
             if self._position:
                 holder = f"{self._position} is checked, and must go on holding"
             return True, "; ".join([*messages, f"{holder} the arm; nothing is switched off"])
-        if not core.supported():
-            messages.append(UNSUPPORTED.format(core.ramp_in_time))
+        if core.arm is None or not core.arm.motors_hold:
+            messages.append(UNSUPPORTED)
         if self._position:
             messages.append(f"{self._position} will hold the arm at release")
         return True, "; ".join(messages)
@@ -274,7 +278,7 @@ class Handover:
             self.busy = False
 
     async def _give_back(self, core: GravityCompensator) -> str:
-        until = self._now() + core.longest_release
+        until = self._now() + RELEASE + self.settings.ramp_time
         again, delay, tried = -math.inf, RETRY, False
         while True:
             step, held = Switch(), False

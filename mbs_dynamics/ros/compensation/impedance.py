@@ -8,6 +8,7 @@ The node is gravity_compensation_node with laws beside gravity compensation.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from mbs_dynamics import checks
 from mbs_dynamics.control.laws import AnyLaw, law_from
@@ -51,8 +52,8 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
     )
     stiffness: tuple[float, ...] = parameter(
         10.0,
-        "Stiffness of this joint in the mode joint. What the period of joint_states cannot bear is "
-        "refused.",
+        "Stiffness of this joint in the mode joint. What is too stiff for the period of "
+        "joint_states is refused.",
         unit="N m/rad or N/m",
         low=0.0,
         high=1e5,
@@ -110,6 +111,24 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
                 raise ArgumentError(f"{name} is {getattr(self, name)}; valid are three numbers")
         if self.mode == "law" and not self.law:
             raise ArgumentError("mode is 'law', and law is empty; valid is an import path")
+
+    @property
+    def of_law(self) -> tuple[Any, ...]:
+        """The settings of which the law follows."""
+        return tuple(getattr(self, name) for name in OF_LAWS)
+
+    @property
+    def rotors(self) -> dict[str, float]:
+        """Inertia of the rotor by joint in kg m^2 or kg."""
+        return dict(zip(self.joints, self.armature, strict=True))
+
+    def laws(self) -> list[AnyLaw | None]:
+        """Return the laws of all modes. Raises ArgumentError."""
+        return [self.law_of(mode) for mode in MODES if mode != "law" or self.law]
+
+    def law_of_mode(self) -> AnyLaw | None:
+        """Return the law beside gravity compensation; None if there is none."""
+        return self.law_of(self.mode)
 
     def law_of(self, mode: str) -> AnyLaw | None:
         """Return the law of a mode; None for floating. Raises ArgumentError if there is none."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from mbs_dynamics.control.laws import AnyLaw
 from mbs_dynamics.control.settings import ArmSettings
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.ros.interface import (
@@ -33,6 +34,15 @@ from mbs_dynamics.settings import Settings, parameter
 COMMANDS = "forward_effort_controller/commands"
 
 
+def controller_of(topic: str) -> str:
+    """Return the controller behind a topic of commands; "" if its name does not show it.
+
+    ``/left/forward_effort_controller/commands`` is that of ``forward_effort_controller``.
+    """
+    *_, name, last = ["", "", *topic.split("/")]
+    return name if last == "commands" else ""
+
+
 @dataclass(frozen=True)
 class ControllerSettings(Settings):
     """Parameters of nodes that command an effort controller, or watch its commands."""
@@ -52,15 +62,6 @@ class ControllerSettings(Settings):
         read_only=True,
     )
 
-    @property
-    def controller(self) -> str:
-        """The controller behind ``command_topic``; "" if its name does not show it.
-
-        ``/left/forward_effort_controller/commands`` is that of ``forward_effort_controller``.
-        """
-        *_, name, last = ["", "", *self.command_topic.split("/")]
-        return name if last == "commands" else ""
-
 
 @dataclass(frozen=True)
 class GravityCompensationSettings(
@@ -76,6 +77,12 @@ class GravityCompensationSettings(
         "tip": "the whole URDF is used; name joints that nothing reports in fixed_positions",
     }
 
+    autostart: bool = parameter(
+        True,
+        "Configure on start. False: wait for the lifecycle transition. Torques come in by the "
+        "transition activate, or by ~/enable, alone.",
+        read_only=True,
+    )
     compensates_itself: bool | None = parameter(
         None,
         "Whether the robot or its driver already compensates gravity. Must be set; torques can be "
@@ -125,6 +132,24 @@ class GravityCompensationSettings(
             )
 
     @property
+    def of_law(self) -> tuple[Any, ...]:
+        """The settings of which the law follows."""
+        return ()
+
+    @property
+    def rotors(self) -> dict[str, float]:
+        """Inertia of the rotor by joint in kg m^2 or kg."""
+        return {}
+
+    def laws(self) -> list[AnyLaw | None]:
+        """Return the laws of all modes. Raises ArgumentError."""
+        return []
+
+    def law_of_mode(self) -> AnyLaw | None:
+        """Return the law beside gravity compensation; None if there is none."""
+        return None
+
+    @property
     def hands_over(self) -> bool:
         """Whether torques take the arm over from ``position_controller``, and give it back."""
         return bool(self.position_controller) and not self.adds_to_position_control
@@ -160,17 +185,17 @@ class CommandWatchdogSettings(ControllerSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.controller:
+        if not controller_of(self.command_topic):
             raise ArgumentError(
                 f"command_topic {self.command_topic!r} does not name a controller; valid is a "
                 "topic <controller>/commands"
             )
         if not self.controller_manager:
             raise ArgumentError("controller_manager is empty; valid is its name")
-        if self.controller == self.position_controller:
+        if controller_of(self.command_topic) == self.position_controller:
             raise ArgumentError(
-                f"position_controller is {self.controller!r}, the controller that is deactivated; "
-                "valid is another one"
+                f"position_controller is {self.position_controller!r}, the controller that is "
+                "deactivated; valid is another one"
             )
 
 
@@ -232,7 +257,8 @@ GRAVITY_COMPENSATION_NODE = Interface(
         Service(
             "~/enable",
             "std_srvs/srv/SetBool",
-            "true: ramp in, or refuse with all reasons in message. false: ramp out.",
+            "true: ramp in, or refuse with all reasons in message. false: ramp out. The lifecycle "
+            "transitions activate and deactivate do the same, without a message.",
         ),
         Service(
             "~/clear",

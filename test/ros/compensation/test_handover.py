@@ -639,8 +639,8 @@ def test_the_arm_is_never_without_a_holder_for_long_if_one_can_be_activated(chai
 
 def test_an_arm_that_is_handed_over_and_back_does_not_move():
     pytest.importorskip("mujoco")
-    from benchmarks.mujoco_arm import POSTURES, MujocoArm, bare
     from mbs_dynamics.resources import robot_path
+    from simulated.mujoco_arm import POSTURES, MujocoArm, bare
 
     arm = MujocoArm(bare(robot_path("arm7")))
     arm.place(POSTURES["arm7"])

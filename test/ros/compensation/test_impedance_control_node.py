@@ -82,7 +82,7 @@ def follow(arm, operator, process):
     operator.until(lambda: near("joint4", points[1].positions[3]))
     operator.until(refused("the trajectory has ended"))
 
-    assert "cannot bear" in operator.set(**{"stiffness.joint7": 9e4})
+    assert "too stiff" in operator.set(**{"stiffness.joint7": 9e4})
     softer = {"stiffness.joint2": 9.0, "damping_ratio": 0.7}
     operator.until(lambda: operator.set(**softer) == "")  # once the period can bear it
     operator.until(lambda: operator.set(mode="cartesian") == "")

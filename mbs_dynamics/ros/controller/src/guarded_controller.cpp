@@ -842,7 +842,7 @@ void GuardedController::publish()
                   : report_.ignores_references ? "from another controller, not followed in this mode"
                                                : "from another controller");
   add("reference waits for the arm", state.waits_since < state.now ? "yes" : "no");
-  add("springs softened", state.softened > 0.5 ? "yes" : "no");
+  add("springs softened", state.stiffness_share < 1.0 ? "yes" : "no");
   add("share of gravity torques", number(state.share));
   add("torques verified", state.verified > 0.5 || state.proven > 0.5 ? "yes" : "no");
   add("commands that could not be written", std::to_string(report_.unwritten));
