@@ -12,7 +12,6 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -28,10 +27,8 @@ from mbs_dynamics.control.collision import Thresholds
 from mbs_dynamics.control.collision_tuning import tune
 from mbs_dynamics.control.period import collisions
 from mbs_dynamics.control.period.records import NEVER
-
-sys.path += [str(Path(__file__).parents[1] / "test" / "control")]
-from bus import SimulatedBus
-from guarded_bench import NOISE, table
+from simulated.bus import SimulatedBus
+from simulated.guarded_bench import NOISE, table
 
 Array = NDArray[np.float64]
 

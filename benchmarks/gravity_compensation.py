@@ -30,7 +30,7 @@ MODEL = mbs.Model.from_urdf(robot_path("arm7"))
 JOINTS = list(MODEL.joint_names)
 NODE = "mbs_dynamics.ros.gravity_compensation_node"
 SETTINGS = {
-    "robot_description_file": str(robot_path("arm7")),
+    "robot_description": str(robot_path("arm7")),
     "joints": f"[{','.join(JOINTS)}]",
     "compensates_itself": "false",
     "command_topic": "commands",

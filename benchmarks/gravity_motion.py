@@ -25,10 +25,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.mechanisms import urdf
-from benchmarks.mujoco_arm import POSTURES, FloatArray, Statics, bare, compiled, released
 from benchmarks.mujoco_over_dds import Motion, Rig
+from benchmarks.records import released
 from benchmarks.report import Table
 from mbs_dynamics.ros.domain import unused_domain
+from simulated.mujoco_arm import POSTURES, FloatArray, Statics, bare, compiled
 
 NAN = float("nan")
 ATTEMPTS = 20

@@ -7,7 +7,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +17,7 @@ from benchmarks.mechanisms import urdf
 from benchmarks.report import Table
 from mbs_dynamics.control import laws
 from mbs_dynamics.control.faults import Doubt
-
-sys.path += [str(Path(__file__).parents[1] / "test" / "control")]
-from guarded_bench import EVENTS, PERIOD, Event, Loop, happen, table
+from simulated.guarded_bench import EVENTS, PERIOD, Event, Loop, happen, table
 
 POSTURES = 3
 """Number of random postures of each arm."""
@@ -127,7 +124,7 @@ class Bench:
 
     def trials(self, event: Event, joint: int | None = None, **options: Any) -> list[Loop]:
         """Return loops in which an event has happened, one for each posture."""
-        given = {"model": self.model, "fixed": self.fixed, **options}
+        given = {"model": self.model, "fixed": self.fixed, "step": 0.0005, **options}
         given["rows"] = self.rows | given.get("rows", {})
         return [
             happen(event, 0x10 + (most if joint is None else joint), SECONDS, q=q, seed=k, **given)

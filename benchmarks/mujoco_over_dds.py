@@ -30,9 +30,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from benchmarks.mujoco_arm import Load, MujocoArm, Record
+from benchmarks.records import Record
 from mbs_dynamics.control.period.evidence import WATCHED
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
+from simulated.mujoco_arm import Load, MujocoArm
 
 DEFAULTS = GravityCompensationSettings()
 

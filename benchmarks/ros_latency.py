@@ -91,7 +91,7 @@ def one_round(robot: str, model: mbs.Model, messages: int) -> tuple[relays.Round
 
     node.create_subscription(DiagnosticArray, "/diagnostics", store, 10)
     command = ["mbs_dynamics.ros.dynamics_node", "--ros-args", "-r", "__ns:=/node"]
-    command += ["-p", f"robot_description_file:={robot}"]
+    command += ["-p", f"robot_description:={robot}"]
     other = ["benchmarks.ros_latency", "--relay", "--robot", robot]
     with relays.running(node=command, relay=other) as pids:
         probes = {name: Probe(node, executor, name, model) for name in pids}

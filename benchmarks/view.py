@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+import mbs_dynamics as mbs
 from benchmarks.mechanisms import urdf
 from benchmarks.report import Table
 from benchmarks.timing import median
-from mbs_dynamics.cli.options import robot
 
 RUNS = 5
 
@@ -82,7 +82,7 @@ def _refresh() -> Table:
 
     rows = []
     for name, layers in (("arm7", None), ("UR5", None), ("G1", None), ("G1", ["all"])):
-        model = robot(str(urdf(name)))
+        model = mbs.Model.from_urdf(urdf(name))
         opened = open_page(model, urdf(name), model_code="model", port=0)
         opened.page.choose(layers)
         posing = Posing(opened.page, model, qd=np.full(model.n, 0.3))
@@ -119,7 +119,7 @@ def _slid(name: str) -> list[float]:
     from mbs_dynamics.view.opening import open_page
     from mbs_dynamics.view.posing import Posing
 
-    model, over = robot(str(urdf(name))), threading.Event()
+    model, over = mbs.Model.from_urdf(urdf(name)), threading.Event()
     opened = open_page(model, urdf(name), port=0)
     posing = Posing(opened.page, model)
     thread = threading.Thread(target=opened.page.run, args=(posing, over.is_set))

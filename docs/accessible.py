@@ -14,6 +14,8 @@ REPLACED = (
     (r"<pre(?=[ >])", '<pre tabindex="0"'),
     (r'<div class="(?=(table|math)-wrapper)', '<div tabindex="0" class="'),
     (r'<p>(?=<img [^>]*class="only-light" src="(?![^"]*view_))', '<p tabindex="0">'),
+    # numbers do not wrap
+    (r"<td>(?=<p>[-+<>~±]?\d[^<]{0,24}</p></td>)", '<td class="number">'),
     # an empty corner of a table is no header
     (r'<th class="head( stub)?"><p></p></th>', '<td class="head"></td>'),
     (r'<p class="caption" role="heading">', '<p class="caption" role="heading" aria-level="2">'),

@@ -37,6 +37,7 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]
 nitpicky = True
+smartquotes = False  # quotes in commands and tables are to be copied
 
 html_theme = "furo"
 html_title = f"mbs_dynamics {release}"

@@ -101,10 +101,12 @@ SCENE = "arm7 --q 0.3 0.5 -0.2 1.1 0 0.7 0.1 --qd 0.4 -0.2 0.6 0.1 0.3 -0.5 0.2 
 
 
 def write_scene(app: Sphinx, error: Exception | None) -> None:
-    """Write the interactive scene to the folder of the pages."""
-    target = app.outdir / "twist.html"
-    if app.config.draw_figures and app.builder.format == "html" and not target.exists():
-        main(["view", *SCENE.split(), "--write", str(target)])
+    """Write the interactive scene to the folder of the pages, on light and on dark ground."""
+    if not app.config.draw_figures or app.builder.format != "html":
+        return
+    for name, more in (("twist.html", []), ("twist_dark.html", ["--dark"])):
+        if not (target := app.outdir / name).exists():
+            main(["view", *SCENE.split(), *more, "--write", str(target)])
 
 
 def _late(source: Path, figure: Path) -> bool:

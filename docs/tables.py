@@ -103,7 +103,6 @@ def _checks() -> Iterable[str]:
 
 NOT_SETTINGS = (
     "joints",
-    "fixed_joints",
     "fixed_positions",
     "velocity_from_position",
     "max_age",
@@ -188,6 +187,7 @@ def _commands() -> Iterable[str]:
         yield from (f"## {parser.prog} {name}", "", f"{_capitalised(said)}.", "")
         actions = [action for action in command._actions if action.dest != "help"]
         yield from _table("argument, meaning", ((_argument(a), _help(a)) for a in actions))
+        yield from ("", "```", str(command.epilog).removeprefix("example: "), "```")
 
 
 def _help(action: argparse.Action) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import distribution
@@ -34,6 +35,7 @@ from mbs_dynamics.view.posing import Posing
 
 SIZE = {"width": 1200, "height": 750}
 FRAMES_PER_SECOND = 10
+TIMEOUT_MS = 180_000
 DRAWN_MS = 4000
 """Time in ms that software rendering may take for a scene."""
 
@@ -59,6 +61,7 @@ def shown(opened: Opened, source: Source) -> Iterator[Any]:
     thread.start()
     with chromium() as browser:
         page = browser.new_page(viewport=SIZE)
+        page.set_default_timeout(TIMEOUT_MS)
         page.goto(opened.page.address)
         page.get_by_role("tab", name="Robot").wait_for()
         page.add_style_tag(content=".mantine-Notifications-root{display:none}")
@@ -144,7 +147,6 @@ def film(path: Path, dark: bool) -> None:
     """The arm7 is guided there and back, with the trace of its tool."""
     urdf = robot_path("arm7")
     opened = open_page(mbs.Model.from_urdf(urdf), urdf, port=0, dark=dark)
-    opened.page.server.initial_camera.fov *= 0.7  # small on the page: the arm fills it
     opened.page.panel, frames = False, []
     playback = Playback(opened.page, opened.drawn, guided())
     with shown(opened, playback):
@@ -152,11 +154,43 @@ def film(path: Path, dark: bool) -> None:
         for t in frame_times(playback.end, FRAMES_PER_SECOND).tolist():
             playback.seek(t)
             opened.page.refresh(playback)
-            rgba = client.get_render(480, 640, transport_format="png")
-            opacity = rgba[..., 3:] / 255.0
-            blended = rgba[..., :3] * opacity + opened.page.background * (1.0 - opacity)
-            frames.append(blended.astype(np.uint8))
+            frames.append(rendered(opened, client, 480, 640))
     imageio.v3.imwrite(path, np.stack(frames), duration=1000.0 / FRAMES_PER_SECOND, loop=0)
+
+
+GALLERY = {
+    "ur5": (UR5, ["torques"]),
+    "panda": ("panda_description/urdf/panda.urdf", ["torques", "joint axes"]),
+    "g1": (G1, ["torques"]),
+    "anymal": ("anymal_c_simple_description/urdf/anymal.urdf", ["torques"]),
+    "allegro": ("allegro_hand_description/urdf/allegro_left_hand.urdf", ["body frames"]),
+    "talos": ("talos_data/robots/talos_reduced.urdf", ["inertia ellipsoids", "centres of mass"]),
+}
+"""Robots of the front page, and the layers that are drawn."""
+
+
+def gallery(folder: Path, dark: bool) -> None:
+    """Six robots without the panel."""
+    for name, (file, layers) in GALLERY.items():
+        urdf = example_robot(file)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", mbs.ModelWarning)
+            model = mbs.Model.from_urdf(urdf)
+        opened = open_page(model, urdf, port=0, dark=dark, report=lambda text: None)
+        opened.page.panel = False
+        opened.page.choose(layers)
+        with shown(opened, Posing(opened.page, model)):
+            client = next(iter(opened.page.server.get_clients().values()))
+            imageio.v3.imwrite(folder / f"view_{name}.png", rendered(opened, client, 450, 450))
+        print(f"wrote {folder / name}")
+
+
+def rendered(opened: Opened, client: Any, height: int, width: int) -> Any:
+    """Return a picture (height, width, 3) of the scene, without the panel."""
+    rgba = client.get_render(height, width, transport_format="png")
+    opacity = rgba[..., 3:] / 255.0
+    blended = rgba[..., :3] * opacity + opened.page.background * (1.0 - opacity)
+    return blended.astype(np.uint8)
 
 
 def main() -> None:
@@ -173,6 +207,7 @@ def main() -> None:
         for draw in (robot, twist, humanoid, motion):
             draw(picture, dark)
         film(folder / "view_film.gif", dark)
+        gallery(folder, dark)
 
 
 if __name__ == "__main__":

@@ -32,12 +32,10 @@ PREFIXES = {
 COMMANDS = "forward_effort_controller/commands"
 SIMULATED = {
     "robot_description": "",
-    "robot_description_file": "",
     "compensates_itself": False,
     "position_controller": "",  # there is no controller manager
     "adds_to_position_control": False,
     "use_imu": False,
-    "max_age": 0.0,  # stamps fall behind the clock where the simulation is too slow
 }
 """Parameters of a node that commands the simulated arm, where they differ from a real one's."""
 FREQUENCY = 40.0
@@ -59,7 +57,7 @@ def nodes(context):
     impedance = launching.asked(context, "impedance")
     controller = "impedance_control_node" if impedance else "gravity_compensation_node"
     commanded = in_file(context, controller) | launching.in_command(context, PREFIXES[controller])
-    path = commanded.get("robot_description_file") or str(robot_path("arm7"))
+    path = commanded.get("robot_description") or str(robot_path("arm7"))
     urdf = launching.description(context, path)
     model = model_of(urdf)
     joints = {"joints": list(model.joint_names), "command_topic": COMMANDS}

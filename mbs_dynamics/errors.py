@@ -144,7 +144,12 @@ class UnknownBackendError(UnknownNameError, ValueError, kind="back end"):
 
 
 class BackendError(MbsError, RuntimeError):
-    """A back end cannot run here, for example because llvmlite is not installed."""
+    """A back end cannot run here, or an optional package such as SciPy is not installed."""
+
+
+def missing_extra(purpose: str, extra: str, error: ImportError) -> BackendError:
+    """Return the error for a package that is not installed, with the command that installs it."""
+    return BackendError(f'{purpose} ({error}); install it: pip install "mbs_dynamics[{extra}]"')
 
 
 class SingularError(MbsError, ArithmeticError):

@@ -1,14 +1,15 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Paths that a user gives, and where files are written."""
+"""Paths that a user gives: files that are missing, and where files are written."""
 
 from __future__ import annotations
 
+import difflib
 import os
 import tempfile
 from pathlib import Path
 
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, quoted
 
 
 def expanded(path: str | Path) -> Path:
@@ -17,6 +18,18 @@ def expanded(path: str | Path) -> Path:
     No shell expands it after ``--out=``, nor in a parameter file.
     """
     return Path(os.path.expanduser(path))
+
+
+def missing_file(path: str | Path) -> str:
+    """Return the message for a file that does not exist, with the most similar name beside it."""
+    target, text = Path(path), f"there is no file {quoted(str(path))}"
+    if target.is_dir():
+        return f"{text}: it is a folder"
+    if not target.parent.is_dir():
+        return f"{text}, and no folder {quoted(str(target.parent))}"
+    beside = [each.name for each in target.parent.glob("*")]
+    close = difflib.get_close_matches(target.name, beside, n=1)
+    return f"{text} (did you mean {close[0]!r}?)" if close else text
 
 
 def check_writable(option: str, path: Path) -> None:

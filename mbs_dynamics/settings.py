@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Declares settings in dataclasses, with their units, ranges and descriptions.
 
-Each is declared once: it is an argument in Python and a parameter of a node.
+Each is declared once: it is an argument in Python and, unless it is constant there, a parameter of
+nodes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from mbs_dynamics import checks
 from mbs_dynamics.errors import ArgumentError, listed, quoted
@@ -38,9 +39,12 @@ class Parameter(NamedTuple):
     at_rest_only: bool = False
     """Whether it can be changed only while no torque is commanded or held."""
     per: str = ""
-    """joint or link: parameters ``<name>.<joint>`` or ``<name>.<link>``."""
+    """joint: parameters ``<name>.<joint>`` for each of the field ``joints``; another word, such as
+    link: parameters ``<name>.<link>`` for those that the user names."""
     once: str = ""
     """joint or link: what an array names, each at most once."""
+    constant: str = ""
+    """Why nodes take the default and have no such parameter; empty if they have one."""
 
     @property
     def full_name(self) -> str:
@@ -65,7 +69,8 @@ class Parameter(NamedTuple):
         """Raise ArgumentError for a value that is out of range or not among the choices."""
         if self.range is not None:
             low, high = self.range
-            if not low <= checks.number(name, value) <= high:
+            good = type(value) is float and low <= value <= high  # which is mostly so
+            if not good and not low <= checks.number(name, value) <= high:
                 raise ArgumentError(f"{name} is {value:g}; valid is {low:g} to {high:g}")
         for one in value if isinstance(value, tuple) else (value,):
             if self.choices and one not in self.choices:
@@ -92,12 +97,13 @@ def parameter(
     at_rest_only: bool = False,
     per: str = "",
     once: str = "",
+    constant: str = "",
 ) -> Any:
     """Return the dataclass field of a setting, with its declaration as a parameter.
 
     The arguments are the fields of :class:`Parameter`; the field's name is the name. ``type`` is
     needed for an empty array of numbers and for None. A setting per joint holds one number for each
-    joint of the field ``joints``; a setting per link holds pairs of a link and its numbers.
+    joint of the field ``joints``; one per link holds pairs of a link and its value.
     """
     if not type and once:
         type = "string_array"
@@ -118,18 +124,30 @@ def parameter(
         at_rest_only=at_rest_only,
         per=per,
         once=once,
+        constant=constant,
     )
     return field(default=() if per else default, metadata={"parameter": declared})
 
 
+_DECLARED: dict[type, tuple[Parameter, ...]] = {}
+"""The declarations of settings, which are asked for at each change of a parameter."""
+
+
 def parameters_of(kind: type[Settings]) -> tuple[Parameter, ...]:
-    """Return the declarations of all parameters of these settings."""
-    return tuple(item.metadata["parameter"]._replace(name=item.name) for item in fields(kind))
+    """Return the declarations of all settings, those that are constant in nodes included."""
+    if kind not in _DECLARED:
+        _DECLARED[kind] = tuple(
+            item.metadata["parameter"]._replace(name=item.name) for item in fields(kind)
+        )
+    return _DECLARED[kind]
 
 
 @dataclass(frozen=True)
 class Settings:
     """Values of the parameters of a node. Raises ArgumentError for values that are not valid."""
+
+    removed: ClassVar[Mapping[str, str]] = {}
+    """Former parameters that a node must not ignore, and what replaces them."""
 
     def __post_init__(self) -> None:
         for parameter in parameters_of(type(self)):

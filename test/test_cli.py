@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -13,7 +14,7 @@ import pytest
 from robots import robot
 
 import mbs_dynamics as mbs
-from mbs_dynamics.cli import main
+from mbs_dynamics.cli import command_line, main
 from mbs_dynamics.compiler import call_mechanism, default_backend
 from mbs_dynamics.resources import robot_path
 
@@ -84,7 +85,7 @@ def test_info_of_a_chain_between_two_links(capsys):
     ("arguments", "said"),
     [
         (["arm9"], "no robot 'arm9' (did you mean 'arm7'?); the robots are: arm7"),
-        (["missing.urdf"], "cannot read the URDF 'missing.urdf'"),
+        (["missing.urdf"], "there is no file 'missing.urdf'"),
         (["arm7", "--tip", "hand"], "no body 'hand'"),
     ],
 )
@@ -93,6 +94,99 @@ def test_info_says_what_is_wrong_in_one_line(capsys, arguments, said):
     assert (code, out) == (1, "")
     assert said in err
     assert err.count("\n") == 1
+
+
+def commands():
+    parser = command_line()
+    (found,) = (each for each in parser._actions if each.dest == "command")
+    return found.choices
+
+
+def test_the_bare_command_prints_help(capsys):
+    assert main([]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert all(re.search(rf"^    {name}\b", out, re.MULTILINE) for name in commands())
+
+
+@pytest.mark.parametrize("name", commands())
+def test_help_of_a_command_ends_with_an_example_that_parses(name):
+    parser = commands()[name]
+    *_, last = parser.format_help().strip().split("\n\n")
+    words = shlex.split(" ".join(last.split()).removeprefix("example: mbs-dynamics "))
+    assert words[0] == name
+    assert parser.parse_args(words[1:])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["info", "arm77.urdf"],
+        ["plot", "arm77.urdf"],
+        ["excite", "arm77.urdf", "--out", "e.csv"],
+        ["view", "arm7", "--motion", "arm77.urdf"],
+        ["calibrate-motors", "arm7", "arm77.urdf", "--out", "m.yaml"],
+        ["export", "arm77.urdf", "--out", "c"],
+        ["validate", "arm77.urdf", "arm7.urdf"],
+    ],
+    ids=" ".join,
+)
+def test_a_missing_file_is_named_in_one_wording(arguments, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "arm7.urdf").write_text("")
+    assert main(arguments) == 1
+    said = "mbs-dynamics: there is no file 'arm77.urdf' (did you mean 'arm7.urdf'?)\n"
+    assert capsys.readouterr().err == said
+
+
+XACRO = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="one">
+<xacro:arg name="mass" default="1"/>
+<link name="base"/><link name="tip"><inertial><mass value="$(arg mass)"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="j" type="continuous"><parent link="base"/><child link="tip"/><axis xyz="0 1 0"/>
+</joint></robot>"""
+
+
+@pytest.mark.parametrize("name", [name for name in commands()])
+def test_every_command_with_a_robot_takes_arguments_of_xacro(name):
+    assert {each.dest for each in commands()[name]._actions} >= {"robot", "xacro_args"}
+
+
+def test_a_xacro_is_validated_and_identified(tmp_path, capsys):
+    pytest.importorskip("xacro")
+    pytest.importorskip("scipy")
+    path, poses = tmp_path / "one.xacro", tmp_path / "poses.csv"
+    path.write_text(XACRO)
+    poses.write_text("q_j,tau_j\n0,0\n0.5,0.1\n1,0.2\n-1,-0.1\n")
+    given = ["identify-static", str(path), str(poses), "--xacro-args", "mass:=2", "--force"]
+    main([*given, "--out", str(tmp_path / "new.urdf")])
+    assert mbs.Model.from_urdf(tmp_path / "new.urdf").joint_names == ("j",)
+    main([*given[:-2], "mas:=2"])
+    assert "no xacro argument 'mas'" in capsys.readouterr().err
+
+
+MJCF = """<mujoco model="pendulum"><worldbody><geom type="plane" size="1 1 1"/>
+<body name="rod" pos="0 0 1"><joint name="swing" axis="0 1 0"/>
+<geom type="capsule" fromto="0 0 0 0 0 -0.5" size="0.02" mass="2"/></body></worldbody></mujoco>"""
+
+
+def test_info_count_simulate_and_view_take_mjcf(tmp_path, capsys):
+    pytest.importorskip("mujoco")
+    pytest.importorskip("viser")
+    path = tmp_path / "pendulum.xml"
+    path.write_text(f"<!-- a comment with <robot> -->\n{MJCF}")
+    assert info(capsys, path)[1].startswith("pendulum: 1 coordinate")
+    assert main(["count", str(path)]) == 0
+    motion = str(tmp_path / "m.csv")
+    assert (
+        main(["simulate", str(path), "--q", "swing=1", "--duration", "0.1", "--out", motion]) == 0
+    )
+    page = str(tmp_path / "p.html")
+    assert main(["view", str(path), "--motion", motion, "--write", page]) == 0
+    assert capsys.readouterr().err == ""
+    assert info(capsys, path, "--tip", "rod")[2].endswith("pendulum.xml is an MJCF\n")
+    assert main(["identify-static", str(path), motion]) == 1
+    assert "this command needs a URDF" in capsys.readouterr().err
 
 
 @pytest.mark.process

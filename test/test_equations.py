@@ -29,7 +29,7 @@ class Row(NamedTuple):
 def rows():
     """Return the rows of the equation tables, each with the paper that its page is about."""
     found = []
-    for page in (ROOT / "docs" / "internals" / "equations").glob("*.md"):
+    for page in (ROOT / "docs" / "evidence" / "equations").glob("*.md"):
         title, *lines = page.read_text("utf-8").splitlines()
         for line in lines if page.stem != "index" else ():
             if line.startswith("| ") and not line.startswith("| eq. |"):
@@ -112,7 +112,7 @@ TITLES = "multibody kinematics", "multibody dynamics", "Bongardt", "Mohan"
 @pytest.mark.parametrize(("paper", "title"), [*zip(NUMBERS, TITLES, strict=True)])
 def test_errata_are_what_the_table_calls_corrected(paper, title):
     """And a row of the table remarks on each equation that is among the errata."""
-    text = (ROOT / "docs" / "explanation" / "errata.md").read_text()
+    text = (ROOT / "docs" / "evidence" / "errata.md").read_text()
     (section,) = (part for part in text.split("\n## ") if title in part.split("\n")[0])
     errata = "\n".join(re.findall(r"^\| (.*?) \|", section, re.MULTILINE)).lower()
     misprinted, remarked = {*re.findall(r"\(((?:\d\.)?\d+)[a-d]?\)", errata)}, set()

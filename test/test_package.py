@@ -25,7 +25,7 @@ pytestmark = pytest.mark.backend_independent
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "mbs_dynamics"
-FOLDERS = ("mbs_dynamics", "test", "launch", "benchmarks", "docs", "tools")
+FOLDERS = ("mbs_dynamics", "test", "launch", "benchmarks", "simulated", "docs", "tools")
 SOURCES = [ROOT / "setup.py", *(path for name in FOLDERS for path in (ROOT / name).rglob("*.py"))]
 HEADER = """\
 # Copyright 2026 The mbs_dynamics authors

@@ -133,6 +133,6 @@ def test_commands_take_free_bodies_with_few_joints(name, command, tmp_path, monk
 def test_ends_of_sliders_contain_the_limits(x, unit):
     for lower, upper in ((x, x), (-x, x), (-x, -x), (-x, 2.0 * x)):
         low, high = slider_ends(unit * lower, unit * upper)
-        assert unit * lower - 1e-6 <= low <= unit * lower
-        assert unit * upper <= high <= unit * upper + 1e-6
-        assert [low, high] == [round(low, 6), round(high, 6)]
+        assert unit * lower - 1e-3 <= low <= unit * lower
+        assert unit * upper <= high <= unit * upper + 1e-3
+        assert [low, high] == [round(low, 3), round(high, 3)]

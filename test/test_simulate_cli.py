@@ -119,7 +119,7 @@ def test_a_failure_is_said_and_what_there_is_is_written(tmp_path, capsys):
         (["--every", "0"], "every must be an integer of at least 1"),
         (["--out", "motion.bag"], "--out must end in .csv, .npz"),
         (["--figure", "motion.txt"], "must end in .png, .svg, .pdf"),
-        (["--torques", "nowhere.csv"], "nowhere.csv: there is no such file"),
+        (["--torques", "nowhere.csv"], "there is no file 'nowhere.csv'"),
     ],
 )
 def test_bad_arguments(arguments, message, capsys):
@@ -194,7 +194,7 @@ def test_figures_and_animations(arm, tmp_path, capsys):
 def test_bad_files_to_plot(tmp_path, capsys):
     code, _, err = run(capsys, "plot", tmp_path / "none.npz")
     assert code == 1
-    assert "no such file" in err
+    assert "there is no file" in err
     out = tmp_path / "m.npz"
     run(capsys, "simulate", "arm7", "--duration", 0.01, "--out", out)
     code, _, err = run(capsys, "plot", out, "--animation", tmp_path / "m.gif")

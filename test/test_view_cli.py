@@ -57,9 +57,9 @@ def test_what_cannot_be_shown_is_refused_in_a_line(capsys, tmp_path, motion):
     says = {
         (): "give a robot, or --ros for a live one",
         ("arm8",): "no robot 'arm8'",
-        (tmp_path / "none.urdf",): "cannot read the URDF",
+        (tmp_path / "none.urdf",): "there is no file",
         (broken,): "not well-formed XML",
-        ("arm7", "--motion", tmp_path / "none.npz"): "no such file",
+        ("arm7", "--motion", tmp_path / "none.npz"): "there is no file",
         (two_links, "--motion", motion, "--port", 0): "no joint",
         ("arm7", *["--motion", motion] * 3): "--motion takes at most two files; got 3",
         ("arm7", "--write", tmp_path / "a.png"): "--write must end in .html",
@@ -154,8 +154,8 @@ def test_a_simulation_is_shown_and_then_played(tmp_path):
 @pytest.mark.parametrize(
     ("missing", "arguments", "words"),
     [
-        ("viser", ["arm7"], "install the extra 'view'"),
-        ("trimesh", ["arm7"], "install the extra 'view'"),
+        ("viser", ["arm7"], 'install it: pip install "mbs_dynamics[view]"'),
+        ("trimesh", ["arm7"], 'install it: pip install "mbs_dynamics[view]"'),
         ("rclpy", ["--ros"], "--ros needs ROS 2"),
     ],
 )

@@ -24,13 +24,6 @@ from mbs_dynamics.representation.tree import Tree
 INERTIAL = "inertial_parameters"
 
 
-def missing(package: str) -> BackendError:
-    """Return the exception for a package that is not installed."""
-    return BackendError(
-        f"mbs_dynamics.bridges.{package} needs {package}: pip install 'mbs_dynamics[{package}]'"
-    )
-
-
 def refused(name: str, system: str) -> BackendError:
     """Return the exception for derivatives that reverse-mode gradients do not provide."""
     return BackendError(

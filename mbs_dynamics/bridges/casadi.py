@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.bridges._programs import check_size, evaluated, kernel_for, missing, split
+from mbs_dynamics.bridges._programs import check_size, evaluated, kernel_for, split
 from mbs_dynamics.compiler import Port
 from mbs_dynamics.compiler.ir import operations as ops
+from mbs_dynamics.errors import missing_extra
 from mbs_dynamics.model import Model
 
 try:
     import casadi
 except ImportError as error:
-    raise missing("casadi") from error
+    raise missing_extra("mbs_dynamics.bridges.casadi", "casadi", error) from error
 
 __all__ = ["to_casadi"]
 

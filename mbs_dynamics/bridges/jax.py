@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.bridges._programs import Pullbacks, kernel_for, missing, refused
+from mbs_dynamics.bridges._programs import Pullbacks, kernel_for, refused
 from mbs_dynamics.checks import batch_of
 from mbs_dynamics.compiler import Kernel, Port
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, missing_extra
 from mbs_dynamics.model import Model
 
 try:
     import jax
     import jax.numpy as jnp
 except ImportError as error:
-    raise missing("jax") from error
+    raise missing_extra("mbs_dynamics.bridges.jax", "jax", error) from error
 
 __all__ = ["function"]
 

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mbs_dynamics.algorithms._algorithm import asked_of
-from mbs_dynamics.bridges._programs import check_size, evaluated, missing, program_with
+from mbs_dynamics.bridges._programs import check_size, evaluated, program_with
 from mbs_dynamics.checks import SNAP_TOLERANCE
 from mbs_dynamics.compiler import Port
 from mbs_dynamics.compiler.ir import operations as ops
+from mbs_dynamics.errors import missing_extra
 from mbs_dynamics.lie import so3
 from mbs_dynamics.model import Model
 from mbs_dynamics.model.body import Frame
@@ -27,7 +28,7 @@ from mbs_dynamics.representation.tree import Tree
 try:
     import sympy
 except ImportError as error:
-    raise missing("sympy") from error
+    raise missing_extra("mbs_dynamics.bridges.sympy", "sympy", error) from error
 
 __all__ = ["Equations", "to_sympy"]
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mbs_dynamics.bridges._programs import Pullbacks, kernel_for, missing, refused
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.bridges._programs import Pullbacks, kernel_for, refused
+from mbs_dynamics.errors import ArgumentError, missing_extra
 from mbs_dynamics.model import Model
 
 try:
     import torch
 except ImportError as error:
-    raise missing("torch") from error
+    raise missing_extra("mbs_dynamics.bridges.torch", "torch", error) from error
 
 __all__ = ["TorchFunction", "function"]
 

@@ -10,31 +10,22 @@ import sys
 from collections.abc import Sequence
 
 import mbs_dynamics as mbs
-from mbs_dynamics.cli import (
-    calibrate,
-    count,
-    export,
-    identify,
-    info,
-    motors,
-    nodes,
-    replay,
-    simulate,
-    teaching,
-    view,
-)
+from mbs_dynamics.cli import calibrate, export, identify, info, replay, simulate, teaching, view
+from mbs_dynamics.cli.options import check_files
 
-TOPICS = (info, count, export, nodes, simulate, identify, calibrate, motors, teaching, replay, view)
+TOPICS = (info, view, simulate, identify, calibrate, teaching, replay, export)
 """The files of commands, in the order of the help text."""
 
 
 def command_line() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     parser = argparse.ArgumentParser(
-        prog="mbs-dynamics", description="Kinematics and dynamics of multibody systems."
+        prog="mbs-dynamics",
+        description="Kinematics and dynamics of multibody systems.",
+        epilog="example: mbs-dynamics info arm7; mbs-dynamics COMMAND --help describes a command",
     )
     parser.add_argument("--version", action="version", version=mbs.__version__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for topic in TOPICS:
         topic.add_commands(commands)
     return parser
@@ -45,8 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):  # which may lack characters of a name
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    options = command_line().parse_args(arguments)
+    parser = command_line()
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help()
+        return 0
     try:
+        check_files(options)
         return int(options.run(options))
     except mbs.MbsError as error:
         print(f"mbs-dynamics: {error}", file=sys.stderr)

@@ -1,100 +1,115 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``mbs-dynamics calibrate``: zeros of joints and placements of links."""
+"""The commands ``mbs-dynamics calibrate``, zeros of joints, and ``calibrate-motors``, units."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import sys
 from typing import Any
 
 import numpy as np
 
-import mbs_dynamics as mbs
-from mbs_dynamics.cli.options import Command, recording_in, robot_file
-from mbs_dynamics.errors import ArgumentError, MbsError
+from mbs_dynamics.cli.description import Description
+from mbs_dynamics.cli.options import (
+    Command,
+    Pair,
+    by_name,
+    recording_in,
+    remark,
+    write_json,
+    write_text,
+)
+from mbs_dynamics.control.calibration import calibrate
+from mbs_dynamics.control.motors import Motors
+from mbs_dynamics.control.poses import read_poses
+from mbs_dynamics.errors import ArgumentError, missing_extra
 from mbs_dynamics.lie import se3
-from mbs_dynamics.output_files import check_writable
 
 TIP = "calibrated tip"
 """Name of the frame at --offset from the link."""
 
+SIGNS = {"1": 1, "+1": 1, "-1": -1}
+
 
 def add_commands(commands: Any) -> None:
-    """Add the command to the parser's subcommands."""
+    """Add the commands to the parser's subcommands."""
     purpose = "find zeros of joints from postures in which the tip touched one point"
-    command = Command(commands, "calibrate", _calibrate, purpose)
-    command.parser.epilog = (
-        "example: mbs-dynamics calibrate arm.urdf touches.csv --tip tool --offset 0 0 0.1 "
-        "--out calibrated.urdf"
-    )
-    command.add("robot", "path of a URDF, or the name of a robot shipped here: arm7")
+    example = "arm.urdf touches.csv --tip tool --offset 0 0 0.1 --out calibrated.urdf"
+    command = Command(commands, "calibrate", _calibrate, purpose, example)
+    command.robot()
     command.file("postures", "positions of the joints: .csv with q_<joint>, a row for each posture")
     command.add("--tip", "link that touches, is measured, or holds", required=True)
-    axes = ("X", "Y", "Z")
     text = "place of the tip in the frame of the link, m (default: its origin)"
-    command.add("--offset", text, type=float, nargs=3, metavar=axes)
+    command.add("--offset", text, type=float, nargs=3, metavar=("X", "Y", "Z"))
     text = "the point that was touched, m, in the frame of the root link, if it is known"
-    command.add("--point", text, type=float, nargs=3, metavar=axes)
+    command.add("--point", text, type=float, nargs=3, metavar=("X", "Y", "Z"))
     text = "poses of the link were measured: columns x, y, z, qx, qy, qz, qw, in the root link"
     command.flag("--measured", text)
     text = "they are poses of a marker on the link in the frame of a camera, anywhere"
     command.flag("--camera", text)
     command.add("--holds", "link of another arm that the link held in all postures")
     command.flag("--placements", "find the placements of links as well: takes many postures")
-    command.file("--out", "URDF to write")
-    command.file("--json", "write the figures as JSON")
+    command.output("--out", "URDF to write")
+    command.output("--json", "write the figures as JSON")
     command.reading()
+
+    purpose = "find signs and units of motors from still poses of an arm"
+    example = "arm.urdf poses.csv --motors motors.yaml --out calibrated.yaml"
+    command = Command(commands, "calibrate-motors", _calibrate_motors, purpose, example)
+    command.robot()
+    command.file(
+        "poses",
+        "table with a row for each pose, and columns q_<joint> or position_<joint or motor>, "
+        "effort_<joint or motor>, and command_<joint or motor> if torques were commanded",
+    )
+    text = "other names of columns, such as angle1=q_joint1 current1=effort_joint1"
+    command.pairs("--columns", text, str, "NAME=MEANING", named=True)
+    command.output("--out", "table of motors to write, .yaml", required=True)
+    text = "table of motors to start from, .yaml: names, units and gains"
+    command.file("--motors", text)
+    text = "known signs: 1 if the position of the drive increases with that of the joint, or -1"
+    kind = Pair(SIGNS.__getitem__, "JOINT=1 or JOINT=-1", named=True)
+    command.add("--signs", text, type=kind, nargs="+", default=[], metavar="JOINT=SIGN")
+    text = "find the signs of positions, whatever the table of --motors states"
+    command.flag("--find-signs", text)
+    command.gravity()
+    command.part()
 
 
 def _calibrate(options: argparse.Namespace) -> int:
     try:
         from mbs_dynamics import identification
     except ImportError as error:
-        raise MbsError(
-            f"calibration needs SciPy ({error}): install the extra 'identify' of this package"
-        ) from error
-    for name in ("out", "json"):
-        if (path := getattr(options, name)) is not None:
-            check_writable(f"--{name}", path)
+        raise missing_extra("calibration needs SciPy", "identify", error) from error
     asked = {"--point": options.point, "--measured": options.measured or options.camera,
              "--holds": options.holds}  # fmt: skip
     several = [name for name, value in asked.items() if value]
     if len(several) > 1:
         raise ArgumentError(f"{' and '.join(several)} exclude each other; give one")
-    path = robot_file(options.robot)
-    model, tip = mbs.Model.from_urdf(path), options.tip
+    urdf = Description(options).urdf
+    model, tip = Description(options).model(), options.tip
     if options.offset:
         model, tip = model.with_frame(TIP, tip, se3.pose(np.eye(3), options.offset)), TIP
     postures = recording_in(options.postures, options, timed=False)
-    placements = options.placements
+    places: dict[str, bool] = {"placements": options.placements}
     if options.measured or options.camera:
-        result = identification.calibrate_poses(
-            model, postures, tip, camera=options.camera, placements=placements
-        )
+        camera = options.camera
+        result = identification.calibrate_poses(model, postures, tip, camera=camera, **places)
     elif options.holds:
-        result = identification.calibrate_hold(
-            model, postures, options.holds, tip, placements=placements
-        )
+        result = identification.calibrate_hold(model, postures, options.holds, tip, **places)
     else:
-        result = identification.calibrate_touches(
-            model, postures, tip, point=options.point, placements=placements
-        )
+        point = options.point
+        result = identification.calibrate_touches(model, postures, tip, point=point, **places)
     _print(result)
-    if options.json is not None:
-        shown = ("zeros", "deviations", "unobservable", "before", "after", "outliers")
-        figures = {name: getattr(result, name) for name in shown}
-        options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    shown = ("zeros", "deviations", "unobservable", "before", "after", "outliers")
+    write_json(options.json, **{name: getattr(result, name) for name in shown})
     if not result.better:
-        print(
-            "mbs-dynamics: the description fits the postures as well: no URDF is written",
-            file=sys.stderr,
-        )
+        text = "the description fits the postures as well: no URDF is written"
+        remark(text, kind="mbs-dynamics")
         return 1
     if options.out is not None:
-        options.out.write_bytes(identification.calibrated_urdf(path, result))
+        options.out.write_bytes(identification.calibrated_urdf(urdf, result))
         print(f"wrote {options.out}")
     return 0
 
@@ -114,3 +129,25 @@ def _print(result: Any) -> None:
     if result.outliers:
         rows = ", ".join(str(row + 1) for row in result.outliers)
         print(f"left out, as they contradict the others: rows {rows}")
+
+
+def _calibrate_motors(options: argparse.Namespace) -> int:
+    model = Description(options).model()
+    start = None if options.motors is None else Motors.read(options.motors, model)
+    columns = by_name("--columns", options.columns)
+    poses = read_poses(options.poses, model, start, columns)
+    signs = by_name("--signs", options.signs)
+    calibration = calibrate(model, poses, start=start, signs=signs, find_signs=options.find_signs)
+    remark(*calibration.notes)
+    print(f"{calibration.poses} different poses")
+    print(f"{'joint':24}{'sign':>5}{'zero':>11}{'feedback per N m':>26}{'command per N m':>20}")
+    for one in calibration.joints:
+        feedback = f"{one.feedback:.4g} +- {100.0 * one.feedback_error:.1f} %"
+        print(f"{one.joint:24}{one.sign:5d}{one.zero:11.4g}{feedback:>26}{one.command:20.4g}")
+    for name, why in calibration.unseen.items():
+        print(f"{name}: {why}")
+    if not calibration.joints:
+        remark("the poses show no joint: no table is written", kind="mbs-dynamics")
+        return 1
+    write_text(options.out, calibration.yaml(start, options.poses.name))
+    return 0

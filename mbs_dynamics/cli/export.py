@@ -8,30 +8,35 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
+import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
 from mbs_dynamics.c_export import export_c
-from mbs_dynamics.cli.options import Command, robot, robot_file, robot_source
+from mbs_dynamics.cli.description import Description
+from mbs_dynamics.cli.options import Command
 from mbs_dynamics.errors import ArgumentError, UnknownAlgorithmError
+from mbs_dynamics.output_files import expanded
 from mbs_dynamics.ros.controller_package import MODES, check_controller, export_controller
 
 
 def add_commands(commands: Any) -> None:
     """Add the command to the parser's subcommands."""
     purpose = "write algorithms of a robot, or a controller of ros2_control for it, as C99"
-    export = Command(commands, "export", _export, purpose)
+    example = "arm7 --functions gravity_torques,mass_matrix --out generated"
+    export = Command(commands, "export", _export, purpose, example)
     text = "controller: a ROS package with a controller for this robot (default: functions)"
     export.add("what", text, nargs="?", choices=("functions", "controller"), default="functions")
     export.robot()
     text = "algorithms, such as gravity_torques,inverse_dynamics,jacobian"
     export.add("--functions", text, type=_functions, metavar="NAME,...")
-    folder: dict[str, Any] = {"dest": "output", "required": True, "metavar": "FOLDER"}
     text = "folder for the .c and the .h file, or for the package, such as ~/ros2_ws/src"
-    export.file("--out --output", text, **folder)
+    export.add("--out", text, type=expanded, required=True, metavar="FOLDER")
     export.add("--prefix", "first part of all names in C (default: the robot's name)")
     text = "of all numbers (default: double)"
     export.add("--precision", text, choices=("double", "single"), default="double")
-    export.algorithm()
+    export.add("--body", "body or link, for algorithms that take one")
+    export.add("--representation", "of twists and wrenches", choices=mbs.REPRESENTATIONS)
     export.flag("--wrenches", "applied wrenches are an argument as well")
+    export.add("--name", "first part of the name of its package (default: the robot's name)")
     text = "joints that the controller commands, in this order (default: all)"
     export.add("--joints", text, nargs="+", default=[], metavar="JOINT")
     export.add("--link", "link that the controller moves in its mode cartesian (default: the tool)")
@@ -41,15 +46,16 @@ def add_commands(commands: Any) -> None:
 
 
 def _export(options: argparse.Namespace) -> int:
+    robot = Description(options)
     if options.what == "controller":
-        return _export_controller(options)
+        return _export_controller(robot, options)
     if not options.functions:
         raise ArgumentError("--functions is missing; valid are names of algorithms")
     asked = {name: getattr(options, name) for name in ("body", "representation", "wrenches")}
     written = export_c(
-        robot(options.robot, options.xacro_args),
+        robot.model(),
         options.functions,
-        options.output,
+        options.out,
         prefix=options.prefix,
         precision=options.precision,
         **{name: value for name, value in asked.items() if value},
@@ -58,15 +64,13 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _export_controller(options: argparse.Namespace) -> int:
-    source = robot_source(robot_file(options.robot), options.xacro_args)
+def _export_controller(robot: Description, options: argparse.Namespace) -> int:
     if not options.check:
-        link = options.link or ""
-        given = {"joints": options.joints, "link": link, "modes": options.modes}
-        print(export_controller(source, options.output, **given))
+        given = {"joints": options.joints, "link": options.link or "", "modes": options.modes}
+        print(export_controller(robot.urdf, options.out, name=options.name or "", **given))
         return 0
-    difference = check_controller(source, options.output)
-    print(difference or f"{options.output} is for this description")
+    difference = check_controller(robot.urdf, options.out)
+    print(difference or f"{options.out} is for this description")
     return 1 if difference else 0
 
 

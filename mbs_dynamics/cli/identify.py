@@ -5,26 +5,24 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
-import sys
-import warnings
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import mbs_dynamics as mbs
+from mbs_dynamics.cli.description import Description
 from mbs_dynamics.cli.options import (
     MOTION_DATA,
     Command,
     by_name,
-    check_output,
     recording_in,
-    robot_file,
+    remark,
+    write_json,
+    write_text,
 )
-from mbs_dynamics.errors import ArgumentError, MbsError
-from mbs_dynamics.output_files import check_writable
+from mbs_dynamics.errors import ArgumentError, missing_extra
+from mbs_dynamics.model.model import warnings_about
 from mbs_dynamics.progress import Progress
 from mbs_dynamics.timeseries.tables import WRITTEN
 from mbs_dynamics.timeseries.trajectories import TRAJECTORIES
@@ -37,13 +35,14 @@ OF_SERVOS = ("loaded", "link", "mass", "mjcf")
 def add_commands(commands: Any) -> None:
     """Add the commands to the parser's subcommands."""
     purpose = "identify inertias and friction, and write a URDF"
-    command = _command(commands, "identify", _identify, purpose)
+    example = "arm.urdf run1.mcap run2.mcap --out identified.urdf --report report.html"
+    command = _command(commands, "identify", _identify, purpose, example)
     command.file("recordings", MOTION_DATA, nargs="+")
     text = "recording to compare torques on (default: three tenths of the others, held out)"
     command.file("--validate", text, metavar="RECORDING")
     text = "URDF to write; parameters of the nodes go to a .yaml file of the same name"
-    command.file("--out", text)
-    command.file("--report", "web page to write")
+    command.output("--out", text)
+    command.output("--report", "web page to write")
     text = "factors of efforts that are motor currents, N m/A or N/A"
     command.pairs("--gains", text, form="JOINT=GAIN")
     text = "use the gains with which the currents best fit the masses of the description"
@@ -55,110 +54,97 @@ def add_commands(commands: Any) -> None:
     command.add("--mass", "of the load, kg", type=float, default=0.0)
     text = "centre of mass of the load in the frame of the link, m (default: its origin)"
     command.add("--com", text, type=float, nargs=3, default=[0.0] * 3, metavar=("X", "Y", "Z"))
-    command.file("--mjcf", "position servos: MJCF to write")
+    command.output("--mjcf", "position servos: MJCF to write")
 
     purpose = "compare the torques of a description with measured ones"
-    _command(commands, "validate", _validate, purpose).file("recording", MOTION_DATA)
+    command = _command(commands, "validate", _validate, purpose, "arm.urdf run.csv")
+    command.file("recording", MOTION_DATA)
 
-    purpose = "identify masses from a few still poses"
-    command = _command(commands, "identify-static", _identify_static, purpose)
+    purpose, example = "identify masses from a few still poses", "arm.urdf poses.csv --out new.urdf"
+    command = _command(commands, "identify-static", _identify_static, purpose, example)
     command.file("poses", ".csv with q_<joint> and tau_<joint>, a row for each pose")
-    command.file("--out", "URDF to write")
+    command.output("--out", "URDF to write")
     command.flag("--force", "write the result even if it is no better")
 
-    purpose = "identify the load on a link from a motion"
-    command = _command(commands, "identify-payload", _identify_payload, purpose)
+    purpose, example = "identify the load on a link from a motion", "arm.urdf run.csv --link tool"
+    command = _command(commands, "identify-payload", _identify_payload, purpose, example)
     command.file("recording", "a motion with the load")
     command.add("--link", "link that carries the load", required=True)
     command.file("--without", "recording of the arm without the load")
 
     purpose = "find thresholds of collisions from a recording of free motion"
-    command = _command(commands, "tune-collision", _tune_collision, purpose)
+    example = "arm.urdf run.csv --out thresholds.yaml"
+    command = _command(commands, "tune-collision", _tune_collision, purpose, example)
     command.file("recording", "a motion without contact, with velocities and efforts")
-    command.file("--out", "file of thresholds to write, .yaml")
+    command.output("--out", "file of thresholds to write, .yaml")
 
     purpose = "plan a motion that excites the parameters of an arm"
-    command = _command(commands, "excite", _excite, purpose, data=False)
-    command.file("--out", ".csv or .npz to write", required=True)
+    example = "arm7 --duration 20 --out excitation.csv --trajectory excitation.yaml"
+    command = _command(commands, "excite", _excite, purpose, example, data=False)
+    command.output("--out", ".csv or .npz to write", WRITTEN, required=True)
     text = "JointTrajectory to write, as .yaml, with an approach from any position"
-    command.file("--trajectory", text)
-    for name, text, default in (
+    command.output("--trajectory", text, TRAJECTORIES)
+    command.numbers(
         ("--duration", "seconds", 20.0),
         ("--rate", "samples per second", 100.0),
         ("--position", "share of the joints' ranges", 0.9),
         ("--velocity", "share of the velocity limits", 0.5),
         ("--acceleration", "rad/s^2 or m/s^2", 3.0),
         ("--torque", "share of the effort limits", 0.8),
-    ):
-        command.add(name, f"{text} (default: {default:g})", type=float, default=default)
+        ("--seed", "of the random search", 0),
+    )
     text = "where the origin of a frame must stay, m, in the root link's frame"
     form = "FRAME:xmin,xmax,ymin,ymax,zmin,zmax"
     command.add("--box", text, nargs="+", default=[], metavar=form)
-    command.add("--seed", "of the random search (default: 0)", type=int, default=0)
 
 
-def _command(commands: Any, name: str, run: Any, purpose: str, *, data: bool = True) -> Command:
+def _command(
+    commands: Any, name: str, run: Any, purpose: str, example: str, *, data: bool = True
+) -> Command:
     """Return a command on a robot, with options of recordings unless ``data`` is False."""
-    command = Command(commands, name, run, purpose)
-    command.add("robot", "path of a URDF, or the name of a robot shipped here: arm7")
+    command = Command(commands, name, run, purpose, example)
+    command.robot()
     command.gravity()
     if data:
-        command.file("--json", "write the figures as JSON")
+        command.output("--json", "write the figures as JSON")
         command.reading()
     return command
 
 
-def _identification() -> Any:
-    """Return the package, or raise MbsError that names the missing dependency."""
-    try:
-        import scipy  # noqa: F401
-
-        from mbs_dynamics import identification
-    except ImportError as error:
-        raise MbsError(
-            f"identification needs SciPy ({error}): install the extra 'identify' of this package"
-        ) from error
-    return identification
-
-
 class _Job:
-    """The files, the model and the recordings of a command."""
+    """The description, the model and the recordings of a command."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.options, self.room = options, _identification()
-        for name in ("out", "report", "json", "trajectory", "mjcf"):
-            if (path := getattr(options, name, None)) is not None:
-                check_writable(f"--{name}", path)
-        self.path = robot_file(options.robot)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model = mbs.Model.from_urdf(self.path)
-        for each in caught:
-            print(f"warning: {each.message}", file=sys.stderr)
-        self.model = model if options.gravity is None else model.with_gravity(options.gravity)
+        try:
+            import scipy  # noqa: F401
 
-    def read(self, file: Path, **given: Any) -> Any:
-        """Return a recording."""
-        return recording_in(file, self.options, **given)
+            from mbs_dynamics import identification
+        except ImportError as error:
+            raise missing_extra("identification needs SciPy", "identify", error) from error
+        self.options, self.room = options, identification
+        self.urdf = Description(options).urdf
+        self.model = Description(options).model()
+        remark(*warnings_about(self.model), kind="warning")
 
-    def note(self, notes: Sequence[str]) -> None:
-        """Print notes."""
-        for note in notes:
-            print(f"note: {note}", file=sys.stderr)
+    def read(self, file: Path | None, **given: Any) -> Any:
+        """Return a recording; None for None."""
+        return None if file is None else recording_in(file, self.options, **given)
 
-    def figures(self, figures: dict[str, Any]) -> None:
-        """Write figures as JSON if asked to."""
-        if self.options.json is not None:
-            self.options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    def write_urdf(self, urdf: bytes, parameters: str = "") -> None:
+        """Write a URDF, and parameters as a .yaml file of the same name."""
+        self.options.out.write_bytes(urdf)
+        print(f"wrote {self.options.out}")
+        if parameters:
+            write_text(self.options.out.with_suffix(".yaml"), parameters)
 
     def refused(self, result: Any) -> bool:
         """Return whether the result predicts no better than the description, or badly; print so."""
         if result.better or self.options.force:
             return False
-        print(
-            "mbs-dynamics: the description predicts as well, with fitted friction or without, or "
-            "the error is too large: no URDF is written; --force writes it",
-            file=sys.stderr,
+        remark(
+            "the description predicts as well, with fitted friction or without, or the error is "
+            "too large: no URDF is written; --force writes it",
+            kind="mbs-dynamics",
         )
         return True
 
@@ -175,11 +161,11 @@ def _identify(options: argparse.Namespace) -> int:
         raise ArgumentError(f"{', '.join(ignored)} cannot be used with recordings of {kind}")
     if of_servos:
         return _identify_servos(job, recordings)
-    validation = None if options.validate is None else job.read(options.validate)
+    validation = job.read(options.validate)
     if options.fit_gains:
         fitted = room.fitted_gains(model, recordings[0], known=gains)
         listed = ", ".join(f"{joint} {gain:.4g}" for joint, gain in fitted.items())
-        job.note([f"gains by the masses of the description: {listed}"])
+        remark(f"gains by the masses of the description: {listed}")
         gains = fitted | gains
     if gains:
         recordings = [room.with_gains(one, model, gains) for one in recordings]
@@ -188,7 +174,7 @@ def _identify(options: argparse.Namespace) -> int:
         result = room.identify(
             model, recordings, validation, progress=lambda share: progress.update(100.0 * share)
         )
-    job.note(result.notes)
+    remark(*result.notes)
     _print_errors(result.errors)
     _print_joints(result)
     base = result.base
@@ -196,45 +182,39 @@ def _identify(options: argparse.Namespace) -> int:
         f"the data show {base.rank} of {len(base.values)} combinations of parameters, with a "
         f"condition number of {base.condition:.3g}"
     )
-    job.figures(
-        {
-            "relative_error": _relative(result.errors),
-            "consistent": result.consistent,
-            "cutoff_hz": result.cutoff,
-            "weight": result.choice.weight,
-            "friction_speed": result.torque_model.friction_speed,
-            "rank": base.rank,
-            "base_parameters": len(base.values),
-            "condition": base.condition,
-            "joints": result.joint_parameters,
-            "masses": _masses(result),
-            "notes": list(result.notes),
-        }
+    write_json(
+        options.json,
+        relative_error=_relative(result.errors),
+        consistent=result.consistent,
+        cutoff_hz=result.cutoff,
+        weight=result.choice.weight,
+        friction_speed=result.torque_model.friction_speed,
+        rank=base.rank,
+        base_parameters=len(base.values),
+        condition=base.condition,
+        joints=result.joint_parameters,
+        masses=_masses(result),
+        notes=list(result.notes),
     )
     if options.report is not None:
-        page = room.report(result, f"{model.name}: identification")
-        options.report.write_text(page, encoding="utf-8")
-        print(f"wrote {options.report}")
+        write_text(options.report, room.report(result, f"{model.name}: identification"))
     if job.refused(result):
         return 1
     if options.out is not None:
-        options.out.write_bytes(room.identified_urdf(job.path, result))
-        parameters = options.out.with_suffix(".yaml")
-        parameters.write_text(room.node_parameters(result), encoding="utf-8")
-        print(f"wrote {options.out} and {parameters}")
+        job.write_urdf(room.identified_urdf(job.urdf, result), room.node_parameters(result))
     return 0
 
 
 def _identify_servos(job: _Job, recordings: Sequence[Any]) -> int:
     """Identify position servos, which report goals and no torques."""
     options, room = job.options, job.room
-    loaded = None if options.loaded is None else job.read(options.loaded)
+    loaded = job.read(options.loaded)
     if (loaded is None) != (options.link is None) or (loaded is None) != (options.mass == 0.0):
         raise ArgumentError("--loaded, --link and --mass must be given together")
     result = room.identify_servos(
         job.model, recordings, loaded, link=options.link or "", mass=options.mass, com=options.com
     )
-    job.note(result.notes)
+    remark(*result.notes)
     terms = {"stiffness": "stiffness", "deviation": "+- %", "damping": "damping",
              "friction": "friction", "delay": "delay s", "error": "error %"}  # fmt: skip
     print(f"{'servo':24}" + "".join(f"{title:>12}" for title in terms.values()))
@@ -247,34 +227,28 @@ def _identify_servos(job: _Job, recordings: Sequence[Any]) -> int:
         print("the scale is that of the masses of the description; --loaded finds the true one")
     else:
         _print_errors(estimate.errors)
-    job.figures(
-        {
-            "servos": {joint: servo._asdict() for joint, servo in result.servos.items()},
-            "masses": None if estimate is None else _masses(estimate),
-            "notes": list(result.notes),
-        }
+    write_json(
+        options.json,
+        servos={joint: servo._asdict() for joint, servo in result.servos.items()},
+        masses=None if estimate is None else _masses(estimate),
+        notes=list(result.notes),
     )
     if estimate is not None and job.refused(estimate):
         return 1
     if options.out is not None:
-        options.out.write_bytes(room.servo_urdf(job.path, result))
-        servos = options.out.with_suffix(".yaml")
-        servos.write_text(room.servo_yaml(result), encoding="utf-8")
-        print(f"wrote {options.out} and {servos}")
+        job.write_urdf(room.servo_urdf(job.urdf, result), room.servo_yaml(result))
     if options.mjcf is not None:
-        source = options.out if options.out is not None else job.path
-        text = room.servo_mjcf(source.read_text(encoding="utf-8"), job.model, result)
-        options.mjcf.write_text(text, encoding="utf-8")
-        print(f"wrote {options.mjcf}")
+        urdf = room.servo_urdf(job.urdf, result).decode()
+        write_text(options.mjcf, room.servo_mjcf(urdf, job.model, result))
     return 0
 
 
 def _validate(options: argparse.Namespace) -> int:
     job = _Job(options)
     errors, notes = job.room.validate(job.model, job.read(options.recording))
-    job.note(notes)
+    remark(*notes)
     _print_errors(errors)
-    job.figures({"relative_error": _relative(errors), "notes": list(notes)})
+    write_json(options.json, relative_error=_relative(errors), notes=list(notes))
     return 0
 
 
@@ -282,32 +256,30 @@ def _identify_static(options: argparse.Namespace) -> int:
     job = _Job(options)
     result = job.room.identify_static(job.model, job.read(options.poses, timed=False))
     estimate = result.identification
-    job.note(estimate.notes)
+    remark(*estimate.notes)
     print(f"{result.poses} poses, {result.pairs} of them from several sides")
     _print_errors(estimate.errors)
     print("the most informative next pose:")
     for joint, value in result.next_pose.items():
         print(f"  {joint:24} {value:9.4f}")
-    job.figures(
-        {
-            "relative_error": _relative(estimate.errors),
-            "consistent": estimate.consistent,
-            "poses": result.poses,
-            "next_pose": result.next_pose,
-            "masses": _masses(estimate),
-        }
+    write_json(
+        options.json,
+        relative_error=_relative(estimate.errors),
+        consistent=estimate.consistent,
+        poses=result.poses,
+        next_pose=result.next_pose,
+        masses=_masses(estimate),
     )
     if job.refused(estimate):
         return 1
     if options.out is not None:
-        options.out.write_bytes(job.room.identified_urdf(job.path, estimate, friction=False))
-        print(f"wrote {options.out}")
+        job.write_urdf(job.room.identified_urdf(job.urdf, estimate, friction=False))
     return 0
 
 
 def _identify_payload(options: argparse.Namespace) -> int:
     job = _Job(options)
-    without = None if options.without is None else job.read(options.without)
+    without = job.read(options.without)
     recording = job.read(options.recording)
     load = job.room.identify_payload(job.model, recording, options.link, without)
     com, spread = load.inertia.com, load.com_deviation
@@ -318,24 +290,21 @@ def _identify_payload(options: argparse.Namespace) -> int:
         f"relative error of the torques: {100.0 * load.error_without:.2f} % without the load, "
         f"{100.0 * load.error:.2f} % with it"
     )
-    job.note(load.notes)
-    job.figures(
-        {
-            "link": load.link,
-            "mass": float(load.inertia.mass),
-            "mass_deviation": load.mass_deviation,
-            "com": com.tolist(),
-            "com_deviation": spread.tolist(),
-            "inertia_at_com": load.inertia.tensor_at_com.tolist(),
-            "relative_error": {"with": load.error, "without": load.error_without},
-            "notes": list(load.notes),
-        }
+    remark(*load.notes)
+    write_json(
+        options.json,
+        link=load.link,
+        mass=float(load.inertia.mass),
+        mass_deviation=load.mass_deviation,
+        com=com.tolist(),
+        com_deviation=spread.tolist(),
+        inertia_at_com=load.inertia.tensor_at_com.tolist(),
+        relative_error={"with": load.error, "without": load.error_without},
+        notes=list(load.notes),
     )
     if not load.better:
-        print(
-            "mbs-dynamics: the load does not explain the torques: do not announce it to a node",
-            file=sys.stderr,
-        )
+        text = "the load does not explain the torques: do not announce it to a node"
+        remark(text, kind="mbs-dynamics")
         return 1
     print("\nto announce it to a node:")
     topic, kind = "/gravity_compensation_node/payload", "geometry_msgs/msg/InertiaStamped"
@@ -351,23 +320,19 @@ def _tune_collision(options: argparse.Namespace) -> int:
     job = _Job(options)
     stretches, remarks = prepared(job.read(options.recording), job.model)
     thresholds, notes = tune(job.model, [one.series for one in stretches])
-    job.note([*remarks, *notes])
+    remark(*remarks, *notes)
     print(f"{'thresholds, N m or N':24}{'sudden':>10}{'sustained':>11}{'at speeds of':>14}")
     for name, row in thresholds.by_joint.items():
         sudden, sustained = row.impact + row.impact_speed, row.sustained + row.sustained_speed
         print(f"{name:24}{sudden:10.3g}{sustained:11.3g}{row.fastest:14.3g}")
-    job.figures({name: row._asdict() for name, row in thresholds.by_joint.items()})
-    if options.out is not None:
-        options.out.write_text(thresholds.yaml(options.recording.name), encoding="utf-8")
-        print(f"wrote {options.out}")
+    write_json(options.json, **{x: row._asdict() for x, row in thresholds.by_joint.items()})
+    write_text(options.out, thresholds.yaml(options.recording.name))
     return 0
 
 
 def _excite(options: argparse.Namespace) -> int:
     job = _Job(options)
     room, model = job.room, job.model
-    check_output("--out", options.out, WRITTEN)
-    check_output("--trajectory", options.trajectory, TRAJECTORIES)
     limits = room.MotionLimits(
         options.position,
         options.velocity,
@@ -388,9 +353,8 @@ def _excite(options: argparse.Namespace) -> int:
     seconds, condition = excitation.motion.t[-1], excitation.condition
     print(f"wrote {options.out}: {seconds:g} s, condition number {condition:.4g}")
     if options.trajectory is not None:
-        options.trajectory.write_text(excitation.to_trajectory(), encoding="utf-8")
-        print(f"wrote {options.trajectory}")
-    print("warning: collisions are not checked; try it slowly, or in simulation", file=sys.stderr)
+        write_text(options.trajectory, excitation.to_trajectory())
+    remark("collisions are not checked; try it slowly, or in simulation", kind="warning")
     return 0
 
 

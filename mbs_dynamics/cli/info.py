@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``mbs-dynamics info``: a robot's tree, joints, warnings and operation counts."""
+"""The commands ``mbs-dynamics info`` and ``count``: a robot's tree, limits and operations."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import mbs_dynamics as mbs
-from mbs_dynamics.cli.options import Command, robot_file, robot_of, robot_source, table
+from mbs_dynamics.cli.description import Description
+from mbs_dynamics.cli.options import Command, table
 from mbs_dynamics.compiler import Operations, call_mechanism, default_backend
 from mbs_dynamics.errors import BackendError, shortened
 from mbs_dynamics.model.body import GROUND, preorder
+from mbs_dynamics.model.mjcf_visuals import shapes_of
 from mbs_dynamics.model.model import warnings_about
 from mbs_dynamics.model.text import size
-from mbs_dynamics.model.urdf_visuals import visuals_of
-from mbs_dynamics.operation_counts import algorithm_counts
+from mbs_dynamics.operation_counts import Count, algorithm_counts, forward_dynamics_counts
 
 USUAL = (
     mbs.forward_kinematics,
@@ -38,23 +39,52 @@ OPERATIONS = ["algorithm", *mbs.REPRESENTATIONS, "not available"]
 
 
 def add_commands(commands: Any) -> None:
-    """Add the command to the parser's subcommands."""
+    """Add the commands to the parser's subcommands."""
     purpose = "print a robot's tree, masses, limits, warnings and operation counts"
-    info = Command(commands, "info", _info, purpose)
+    info = Command(commands, "info", _info, purpose, "arm7 --tip tool")
     info.robot()
     info.part()
 
+    purpose = "print operation counts of a robot's algorithms, or of chains with published ones"
+    count = Command(commands, "count", _count, purpose, "--sizes 6 7")
+    count.robot(nargs="?")
+    text = "numbers of joints of the chains that are counted without a robot (default: 6 10 14)"
+    count.add("--sizes", text, type=_size, nargs="+", default=[6, 10, 14], metavar="N")
+
 
 def _info(options: argparse.Namespace) -> int:
-    model = robot_of(options)  # its warnings are printed below
-    for line in _described(model, _warnings(model, options)):
+    robot = Description(options)
+    model = robot.drawn()
+    for line in _described(model, _warnings(model, robot)):
         print(line)
     backend = default_backend()
     print(f"\nKernels: back end {backend}, called through {call_mechanism(backend)}")
     return 0
 
 
-def _warnings(model: mbs.Model, options: argparse.Namespace) -> list[str]:
+def _count(options: argparse.Namespace) -> int:
+    if options.robot is None:
+        sizes = sorted(set(options.sizes))
+        print("Forward dynamics of n revolute joints: multiplications / additions")
+        rows = [[name, *map(str, row)] for name, row in forward_dynamics_counts(sizes).items()]
+        lines = table(["algorithm", *(f"n = {n}" for n in sizes)], rows)
+    else:
+        model = Description(options).drawn()
+        print(f"{model.name}: multiplications / additions (the cheapest has a star)")
+        lines = table(OPERATIONS, list(_operation_rows(model, Count.of)))
+    print("\n".join(lines))
+    return 0
+
+
+def _size(text: str) -> int:
+    """Return a number of joints, limited so that counting ends in reasonable time."""
+    n = int(text)
+    if not 1 <= n <= 100:
+        raise argparse.ArgumentTypeError(f"a size must be from 1 to 100; got {n}")
+    return n
+
+
+def _warnings(model: mbs.Model, robot: Description) -> list[str]:
     """Return the warnings about a model; those by the sizes of links need the extra ``view``.
 
     Visual meshes, which are larger files, are read only if collision geometry is missing or too
@@ -64,10 +94,9 @@ def _warnings(model: mbs.Model, options: argparse.Namespace) -> list[str]:
         from mbs_dynamics.view.meshes import appearance, unlikely_inertias, warnings_by_size
     except BackendError:
         return warnings_about(model)
-    path = robot_file(options.robot)
-    source = robot_source(path, options.xacro_args)
     for tags in ("collision", "visual"), ("visual", "collision"):
-        look = appearance(model, visuals_of(source, *tags), 1.0, path, capsules=False)
+        visuals = shapes_of(robot.source, *tags)
+        look = appearance(model, visuals, 1.0, robot.path, capsules=False)
         if not unlikely_inertias(model, look.parts):
             break
     return warnings_by_size(model, look)
@@ -94,8 +123,7 @@ def _described(model: mbs.Model, warned: list[str]) -> Iterable[str]:
         if messages:
             yield from ("", title, *(f"  {each}" for each in messages))
     yield from ("", "Operations of one evaluation (the cheapest representation has a star)")
-    rows = operation_rows(model, functions=USUAL)
-    yield from table(OPERATIONS, list(rows))
+    yield from table(OPERATIONS, list(_operation_rows(model, functions=USUAL)))
     yield from ("", "mbs-dynamics count lists all algorithms.")
 
 
@@ -140,7 +168,7 @@ def _joint_rows(model: mbs.Model) -> Iterable[list[str]]:
         ]
 
 
-def operation_rows(
+def _operation_rows(
     model: mbs.Model,
     show: Callable[[Operations], object] = lambda operations: operations.total,
     functions: Sequence[Callable[..., Any]] = mbs.ALGORITHMS,

@@ -1,11 +1,12 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Commands of ``mbs-dynamics`` and the options that several have: a robot, a state, a page."""
+"""Commands of ``mbs-dynamics`` and the options that several have: a robot, a state, files."""
 
 from __future__ import annotations
 
 import argparse
-import warnings
+import json
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -17,9 +18,7 @@ import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.model.coordinates import position_names, velocity_names
-from mbs_dynamics.output_files import check_writable, expanded
-from mbs_dynamics.resources import robot_path
-from mbs_dynamics.ros.robot_description import read_robot, split_arguments
+from mbs_dynamics.output_files import check_writable, expanded, missing_file
 from mbs_dynamics.timeseries import TimeSeries
 
 MOTION_DATA = "motion data: .csv, .npz, a bag, a JointTrajectory .yaml, or a LeRobot dataset"
@@ -27,35 +26,48 @@ MOTION_DATA = "motion data: .csv, .npz, a bag, a JointTrajectory .yaml, or a LeR
 
 
 class Command:
-    """One command: its parser, and groups of options."""
+    """One command: its parser, and groups of options. Its help text ends with an example."""
 
-    def __init__(self, commands: Any, name: str, run: Any, purpose: str) -> None:
-        self.parser = commands.add_parser(name, help=purpose)
-        self.parser.set_defaults(run=run)
+    def __init__(self, commands: Any, name: str, run: Any, purpose: str, example: str) -> None:
+        self.parser = commands.add_parser(
+            name,
+            help=purpose,
+            description=f"{purpose[0].upper()}{purpose[1:]}.",
+            epilog=f"example: mbs-dynamics {name} {example}",
+        )
+        self._inputs: list[str] = []
+        self._outputs: list[tuple[str, str, Sequence[str]]] = []
+        self.parser.set_defaults(run=run, inputs=self._inputs, outputs=self._outputs)
 
-    def add(self, names: str, text: str, **more: Any) -> None:
+    def add(self, names: str, text: str, **more: Any) -> argparse.Action:
         """Add an argument; ``names`` are separated by blanks."""
-        self.parser.add_argument(*names.split(), help=text, **more)
+        action: argparse.Action = self.parser.add_argument(*names.split(), help=text, **more)
+        return action
 
     def flag(self, name: str, text: str) -> None:
         """Add an option without a value."""
         self.add(name, text, action="store_true")
 
     def file(self, name: str, text: str, **more: Any) -> None:
-        """Add the path of a file."""
+        """Add the path of a file or folder to read, which must exist."""
         if name.startswith("-"):
             more.setdefault("metavar", "FILE")
-        self.add(name, text, type=expanded, **more)
+        self._inputs.append(self.add(name, text, type=expanded, **more).dest)
 
-    def robot(self, **more: Any) -> None:
+    def output(self, name: str, text: str, kinds: Sequence[str] = (), **more: Any) -> None:
+        """Add the path of a file to write, which must end in one of ``kinds`` if there are any."""
+        dest = self.add(name, text, type=expanded, metavar="FILE", **more).dest
+        self._outputs.append((name, dest, kinds))
+
+    def robot(self, names: str = "robot", **more: Any) -> None:
         """Add the argument of a robot, and that of a .xacro file."""
-        shipped = "path of a URDF or .xacro, or the name of a robot shipped here: arm7"
-        self.add("robot", shipped, **more)
+        shipped = "URDF, .xacro or MJCF (.xml, .mjb), or the name of a robot shipped here: arm7"
+        self.add(names, shipped, **more)
         text = 'arguments of the .xacro, such as "ur_type:=ur5e name:=ur"'
         self.add("--xacro-args", text, default="", metavar="ARGS")
 
     def part(self) -> None:
-        """Add the options that select a part of a robot and its base; see :func:`part_of`."""
+        """Add the options that select a part of a robot and its base."""
         self.add("--root", "link to take as the ground (default: the root link)")
         self.add("--tip", "keep only the chain from the root to this link")
         self.flag("--floating-base", "move the root link by a free joint")
@@ -65,10 +77,11 @@ class Command:
         text = "free-fall acceleration in the axes of the root link, m/s^2 (default: 0 0 -9.81)"
         self.add("--gravity", text, type=float, nargs=3, metavar=("X", "Y", "Z"))
 
-    def algorithm(self) -> None:
-        """Add the options of an algorithm."""
-        self.add("--body", "body or link, for algorithms that take one")
-        self.add("--representation", "of twists and wrenches", choices=mbs.REPRESENTATIONS)
+    def numbers(self, *options: tuple[str, str, float]) -> None:
+        """Add options of numbers: name, meaning and default."""
+        for name, text, default in options:
+            shown = f"{text} (default: {default:g})"
+            self.add(name, shown, type=type(default), default=default)
 
     def pairs(
         self,
@@ -126,49 +139,22 @@ class Pair:
         raise argparse.ArgumentTypeError(f"{text!r} is not {self.form}")
 
 
-def part_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of :meth:`Command.part`, as ``Model.from_urdf`` takes them."""
-    every = {name: getattr(options, name) for name in ("root", "tip", "floating_base")}
-    return {name: value for name, value in every.items() if value}
+def check_files(options: argparse.Namespace) -> None:
+    """Raise ArgumentError if a file is missing, or cannot be written, before anything is computed.
 
-
-def robot(name: str, xacro_args: str = "", **part: Any) -> mbs.Model:
-    """Return the model of a URDF or .xacro, or of a robot shipped here, without warnings."""
-    source = robot_source(robot_file(name), xacro_args)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mbs.ModelWarning)
-        return mbs.Model.from_urdf(source, **part)
-
-
-def robot_of(options: argparse.Namespace) -> mbs.Model:
-    """Return the model of a command line, with its gravity if it takes one."""
-    model = robot(options.robot, options.xacro_args, **part_of(options))
-    gravity = getattr(options, "gravity", None)
-    return model if gravity is None else model.with_gravity(gravity)
-
-
-def robot_source(path: Path, xacro_args: str) -> Path | str:
-    """Return the path of a URDF, or the text of the URDF that a .xacro becomes."""
-    if path.suffix != ".xacro" and not xacro_args:
-        return path
-    return read_robot("the robot", str(path), xacro_args)
-
-
-def robot_file(name: str) -> Path:
-    """Return the path of a URDF, given as such or as the name of a robot shipped here."""
-    path = expanded(name)
-    is_name = not path.exists() and "/" not in name and "." not in name
-    return robot_path(name) if is_name else path
-
-
-def model_code(path: Path, options: argparse.Namespace) -> str:
-    """Return a Python expression for the model of a command line."""
-    chain = "".join(f", {name}={x!r}" for name, x in part_of(options).items())
-    source = repr(str(path))
-    if path.suffix == ".xacro":
-        given = split_arguments("xacro_args", options.xacro_args)
-        source = f"xacro.process_file({source}, mappings={given}).toxml()"
-    return f"mbs.Model.from_urdf({source}{chain})"
+    Also for a file of a kind that cannot be written.
+    """
+    for name in options.inputs:
+        given = getattr(options, name)
+        for path in given if isinstance(given, list) else [given]:
+            if path is not None and not path.exists():
+                raise ArgumentError(missing_file(path))
+    for option, name, kinds in options.outputs:
+        if (path := getattr(options, name)) is None:
+            continue
+        check_writable(option, path)
+        if kinds and path.suffix not in kinds:
+            raise ArgumentError(f"{option} must end in {', '.join(kinds)}; got {str(path)!r}")
 
 
 def initial_state(model: mbs.Model, options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
@@ -202,15 +188,6 @@ def recording_in(path: Path, options: argparse.Namespace, *, timed: bool = True)
     return TimeSeries.read(path, columns=columns, topic=options.topic, timed=timed)
 
 
-def check_output(option: str, path: Path | None, kinds: Sequence[str]) -> None:
-    """Raise ArgumentError, naming the option, if no file of these kinds can be written there."""
-    if path is None:
-        return
-    if path.suffix not in kinds:
-        raise ArgumentError(f"{option} must end in {', '.join(kinds)}; got {str(path)!r}")
-    check_writable(option, path)
-
-
 def by_name(option: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """Return the values of an option NAME=VALUE by name; ArgumentError for a name given twice."""
     values = dict(pairs)
@@ -220,14 +197,28 @@ def by_name(option: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
+def write_text(path: Path | None, text: str) -> None:
+    """Write a file that was asked for, and print its name."""
+    if path is not None:
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path}")
+
+
+def write_json(path: Path | None, **figures: Any) -> None:
+    """Write figures as JSON if asked to."""
+    if path is not None:
+        path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+
+
+def remark(*texts: str, kind: str = "note") -> None:
+    """Print remarks to the standard error."""
+    for text in texts:
+        print(f"{kind}: {text}", file=sys.stderr)
+
+
 def table(head: list[str], rows: list[list[str]]) -> Iterable[str]:
     """Yield a table with columns as wide as their contents; empty columns are omitted."""
     kept = [k for k in range(len(head)) if any(row[k] for row in rows)]
     widths = {k: max(len(line[k]) for line in [head, *rows]) for k in kept}
-
-    def text(row: list[str], justify: Callable[[str, int], str] = str.ljust) -> str:
-        return "  " + "  ".join(justify(row[k], widths[k]) for k in kept).rstrip()
-
-    yield text(head)
-    yield "  " + "  ".join("-" * widths[k] for k in kept)
-    yield from (text(row) for row in rows)
+    for row in (head, ["-" * widths.get(k, 0) for k in range(len(head))], *rows):
+        yield "  " + "  ".join(row[k].ljust(widths[k]) for k in kept).rstrip()

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.cli.options import Command, check_output, robot_of
+from mbs_dynamics.cli.description import Description
+from mbs_dynamics.cli.options import Command
 from mbs_dynamics.control.period.history import Replay, replayed
 from mbs_dynamics.control.period.records import State
 from mbs_dynamics.control.period.sentences import fault_of
@@ -23,16 +24,15 @@ from mbs_dynamics.timeseries.tables import WRITTEN
 def add_commands(commands: Any) -> None:
     """Add the command to the parser's subcommands."""
     purpose = "reproduce every command and verdict of a guarded arm from its history"
-    command = Command(commands, "replay", _run, purpose)
+    command = Command(commands, "replay", _run, purpose, "robot.urdf history.npz")
     command.robot()
     command.file("history", ".npz that write_history of the arm has written")
-    command.file("--out", "states and commanded torques, as .csv or .npz")
+    command.output("--out", "states and commanded torques, as .csv or .npz", WRITTEN)
     command.part()
 
 
 def _run(options: argparse.Namespace) -> int:
-    check_output("--out", options.out, WRITTEN)
-    model = robot_of(options)
+    model = Description(options).model()
     replay = replayed(model, options.history)
     states = replay.layouts.state.unpacked(replay.states)
     sent = replay.sent

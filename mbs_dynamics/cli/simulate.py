@@ -9,7 +9,6 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,47 +16,26 @@ from numpy.typing import ArrayLike
 
 import mbs_dynamics as mbs
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.cli.options import (
-    MOTION_DATA,
-    Command,
-    by_name,
-    check_output,
-    initial_state,
-    model_code,
-    part_of,
-    recording_in,
-    robot,
-    robot_file,
-    robot_of,
-    robot_source,
-)
-from mbs_dynamics.errors import ArgumentError, SimulationError, listed
-from mbs_dynamics.integrate import (
-    METHODS,
-    Event,
-    JointForces,
-    Motion,
-    simulate,
-    stop_events,
-)
-from mbs_dynamics.integrate.forces import Law
+from mbs_dynamics.cli.description import Description
+from mbs_dynamics.cli.options import MOTION_DATA, Command, by_name, initial_state, recording_in
+from mbs_dynamics.errors import ArgumentError, SimulationError
+from mbs_dynamics.integrate import METHODS, Event, JointForces, Motion, simulate, stop_events
 from mbs_dynamics.model.coordinates import velocity_names
 from mbs_dynamics.timeseries import TimeSeries
-from mbs_dynamics.timeseries.columns import Declarations
-from mbs_dynamics.timeseries.joints import matched
-from mbs_dynamics.timeseries.reading import columns_of, quantities
+from mbs_dynamics.timeseries.reading import read_torques
 from mbs_dynamics.timeseries.tables import WRITTEN
 from mbs_dynamics.view.figures import ANIMATIONS, FIGURES, write_animation, write_figure
 
 
 def add_commands(commands: Any) -> None:
     """Add the two commands to the parser's subcommands."""
-    run = Command(commands, "simulate", _simulate, "simulate a robot, under gravity and torques")
+    purpose = "simulate a robot, under gravity and torques"
+    example = "arm7 --q joint2=1 --duration 3 --out fall.csv --view"
+    run = Command(commands, "simulate", _simulate, purpose, example)
     run.robot()
     run.part()
     run.state()
-    run.add("--duration", "seconds (default: 2)", type=float, default=2.0)
-    run.add("--step", "seconds (default: 0.001)", type=float, default=1e-3)
+    run.numbers(("--duration", "seconds", 2.0), ("--step", "seconds", 0.001))
     text = "store every K-th state (default: all)"
     run.add("--every", text, type=int, default=1, metavar="K")
     run.add("--method", f"one of {', '.join(METHODS)} (default: rk4)", default="rk4")
@@ -71,38 +49,28 @@ def add_commands(commands: Any) -> None:
     run.flag("--friction", "with the damping and friction that the URDF states")
     run.add("--damping", "viscous damping of each joint, N m s/rad", type=float)
     run.flag("--stops", "with stops at the limits of position")
-    run.file("--out", "write the motion: .csv or .npz")
+    run.output("--out", "write the motion: .csv or .npz", WRITTEN)
     run.flag("--view", "play the motion in the browser")
     run.page()
     _add_pictures(run)
 
     purpose = "draw motion data: a simulation, a plan or a recording"
-    plot = Command(commands, "plot", _plot, purpose)
+    plot = Command(commands, "plot", _plot, purpose, "fall.csv --figure fall.png")
     plot.file("file", MOTION_DATA)
     plot.reading()
-    plot.add("--robot", "the robot, for an animation")
+    plot.robot("--robot")
     plot.part()
     _add_pictures(plot)
 
 
 def _add_pictures(command: Command) -> None:
-    command.file("--figure", "draw it: .png, .svg or .pdf")
-    command.file("--animation", "animate it: .gif")
-
-
-def _check_files(options: argparse.Namespace, out: Path | None) -> None:
-    """Refuse files of unknown kinds, or in missing folders, before anything is computed."""
-    for option, path, kinds in (
-        ("--out", out, WRITTEN),
-        ("--figure", options.figure, FIGURES),
-        ("--animation", options.animation, ANIMATIONS),
-    ):
-        check_output(option, path, kinds)
+    command.output("--figure", "draw it: .png, .svg or .pdf", FIGURES)
+    command.output("--animation", "animate it: .gif", ANIMATIONS)
 
 
 def _simulate(options: argparse.Namespace) -> int:
-    _check_files(options, options.out)
-    model = robot_of(options)
+    robot = Description(options)
+    model = robot.model()
     q, qd = initial_state(model, options)
     if options.view:
         from mbs_dynamics.view.server import check_port
@@ -123,24 +91,29 @@ def _simulate(options: argparse.Namespace) -> int:
         print(f"wrote {options.out}")
     _write(series, options, model.name, model, motion.events)
     if options.view:
-        _view(model, series, str(failed or ""), options)
+        _view(robot, model, series, str(failed or ""), options)
     if failed is not None:
         raise failed
     return 0
 
 
-def _view(model: mbs.Model, series: TimeSeries, failure: str, options: argparse.Namespace) -> None:
+def _view(
+    robot: Description,
+    model: mbs.Model,
+    series: TimeSeries,
+    failure: str,
+    given: argparse.Namespace,
+) -> None:
     from mbs_dynamics.view.opening import announce, open_page, until_interrupt
     from mbs_dynamics.view.playback import Playback
 
-    path = robot_file(options.robot)
-    source, code = robot_source(path, options.xacro_args), model_code(path, options)
-    opened = open_page(model, source, beside=path, model_code=code, port=options.port)
+    code = robot.code
+    opened = open_page(model, robot.source, beside=robot.path, model_code=code, port=given.port)
     with closing(opened.page) as page, until_interrupt():
         page.set_message("failed", failure)
         playback = Playback(page, opened.drawn, series)
         playback.play()
-        announce(page, browse=not options.no_browser)
+        announce(page, browse=not given.no_browser)
         page.run(playback)
 
 
@@ -154,8 +127,22 @@ def _moved(model: mbs.Model, q: FloatArray, qd: FloatArray, options: argparse.Na
         "forces": _forces(model, options),
     }
     if options.torques is not None:
-        given["control"] = _profile(options, velocity_names(model.joints))
+        columns = by_name("--columns", options.columns)
+        names = velocity_names(model.joints)
+        torques = read_torques(options.torques, names, columns=columns, topic=options.topic)
+        assert torques.tau is not None
+        given["control"] = _Profile(torques.t, torques.tau)
     return simulate(model, q, qd, **given)
+
+
+class _Profile:
+    """A law of torques over time: interpolated between rows, constant beyond them."""
+
+    def __init__(self, t: FloatArray, tau: FloatArray) -> None:
+        self._t, self._tau = t, tau
+
+    def __call__(self, now: float, *state: FloatArray) -> FloatArray:
+        return np.array([np.interp(now, self._t, column) for column in self._tau.T])
 
 
 def _forces(model: mbs.Model, options: argparse.Namespace) -> JointForces | None:
@@ -207,54 +194,10 @@ def _write(
 
 
 def _plot(options: argparse.Namespace) -> int:
-    _check_files(options, None)
     if options.animation is not None and options.robot is None:
         raise ArgumentError("an animation needs the robot: --robot ROBOT.urdf")
     if options.figure is None and options.animation is None:
         options.figure = options.file.with_suffix(".png")
-    model = None if options.robot is None else robot(options.robot, **part_of(options))
+    model = None if options.robot is None else Description(options).drawn()
     _write(recording_in(options.file, options), options, "", model)
     return 0
-
-
-def _profile(options: argparse.Namespace, joint_names: Sequence[str]) -> Law:
-    """Return the law of a file of torques: interpolated between its rows, constant beyond them."""
-    t, torques = _torques_in(options, joint_names)
-    places = [list(joint_names).index(name) for name in torques]
-
-    def law(now: float, *state: FloatArray) -> FloatArray:
-        tau = np.zeros(len(joint_names))
-        tau[places] = [np.interp(now, t, column) for column in torques.values()]
-        return tau
-
-    return law
-
-
-def _torques_in(
-    options: argparse.Namespace, joint_names: Sequence[str]
-) -> tuple[FloatArray, dict[str, FloatArray]]:
-    """Return times and torques by joint, from columns tau_<joint>, or from columns <joint>."""
-    path, declared = options.torques, by_name("--columns", options.columns)
-    table = columns_of(path, options.topic)
-    own = {name: f"tau_{name}" for name in table.values if name in joint_names}
-    declarations = Declarations({**own, **declared})
-    t, given, *_ = quantities(table, declarations.meanings(table.values))
-    if declarations.rate is not None:
-        t = np.arange(len(table)) / declarations.rate
-    torques = given["tau"]
-    if t is None or not torques:
-        raise ArgumentError(
-            f"{path}: has no {'time' if t is None else 'torques'}; columns are t and "
-            f"tau_<joint> or <joint>, with the joints {listed(joint_names)}, or are declared by "
-            f"--columns; the file has {listed(list(table.values))}"
-        )
-    if set(torques) & set(joint_names):  # a slip in one of the names is no other robot
-        mbs.UnknownJointError.check(torques, joint_names)
-    else:
-        pairs = matched(str(path), tuple(torques), joint_names)
-        torques = {name: torques[other] for name, other in pairs.items()}
-    columns = np.stack(list(torques.values()), axis=1)
-    series = TimeSeries(t, tuple(torques), 0.0 * columns, tau=columns, name=str(path))
-    if np.isnan(columns).any():
-        raise ArgumentError(f"{path}: tau must be finite; got nan")
-    return series.t, torques

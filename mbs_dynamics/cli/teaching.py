@@ -1,46 +1,46 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command of ``mbs-dynamics`` that makes a trajectory of a taught motion."""
+"""The command ``mbs-dynamics retime``, which makes a trajectory of a taught motion."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.cli.options import MOTION_DATA, Command, Pair, recording_in, robot_of
+from mbs_dynamics.cli.description import Description
+from mbs_dynamics.cli.options import MOTION_DATA, Command, Pair, recording_in, remark
 from mbs_dynamics.control.teaching import Demonstration, Rig
 from mbs_dynamics.control.trajectory import Trajectory
-from mbs_dynamics.control.trajectory_files import RATE, check_kind, write_trajectory
+from mbs_dynamics.control.trajectory_files import KINDS, RATE, write_trajectory
 from mbs_dynamics.timeseries.trajectories import TRAJECTORIES
 
 
 def add_commands(commands: Any) -> None:
     """Add the command to the parser's subcommands."""
     purpose = "smooth a taught motion, and time it within the limits of an arm"
-    command = Command(commands, "retime", _run, purpose)
+    example = "arm7 taught.csv --out trajectory.yaml --speed 0.5"
+    command = Command(commands, "retime", _run, purpose, example)
     command.robot()
     command.file("recording", MOTION_DATA)
-    command.file("--out", ".yaml of a JointTrajectory, .mcap, .csv or .npz", required=True)
+    command.output("--out", ".yaml of a JointTrajectory, .mcap, .csv or .npz", KINDS, required=True)
     timing = command.parser.add_mutually_exclusive_group()
     timing.add_argument("--speed", type=float, default=1.0, help="times that taught (default: 1)")
     timing.add_argument("--fastest", action="store_true", help="the fastest within the limits")
     text = "those to play (default: all)"
     command.add("--joints", text, nargs="+", default=(), metavar="JOINT")
-    for name, text, default in (
+    command.numbers(
         ("--tolerance", "of smoothing, rad or m", 0.002),
         ("--velocity", "share of the velocity limits", 0.8),
         ("--acceleration", "rad/s^2 or m/s^2", 20.0),
         ("--torque", "share of the effort limits", 0.8),
-        ("--lead", "s for the way to the first point, in .yaml and .mcap", 5.0),
-    ):
-        command.add(name, f"{text} (default: {default:g})", type=float, default=default)
+        ("--lead", "time for the way to the first point, in .yaml and .mcap, s", 5.0),
+    )
     text = "load in kg, with its centre of mass in m in the frame of the link"
     kind = Pair(_mass_and_com, "LINK=MASS or LINK=MASS,X,Y,Z", named=True)
-    several: dict[str, Any] = {"action": "append", "default": [], "metavar": "LINK=MASS[,X,Y,Z]"}
-    command.add("--load", text, type=kind, **several)
+    form = "LINK=MASS[,X,Y,Z]"
+    command.add("--load", text, type=kind, action="append", default=[], metavar=form)
     command.gravity()
     command.reading()
     command.part()
@@ -54,8 +54,7 @@ def _mass_and_com(text: str) -> list[float]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    check_kind("--out", options.out)
-    model = robot_of(options)
+    model = Description(options).model()
     for link, (mass, *com) in options.load:
         model = model.with_payload(link, mass, com or (0.0, 0.0, 0.0))
     shares = {name: getattr(options, name) for name in ("velocity", "acceleration", "torque")}
@@ -74,5 +73,5 @@ def _run(options: argparse.Namespace) -> int:
     )
     largest, what = taught.largest_speed
     print(f"the taught timing is valid at up to {largest:.3g} times its speed, by {what}")
-    print("warning: collisions are not checked; try it slowly, or in simulation", file=sys.stderr)
+    remark("collisions are not checked; try it slowly, or in simulation", kind="warning")
     return 0

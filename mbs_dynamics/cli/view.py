@@ -1,25 +1,18 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``mbs-dynamics view``: a robot, a motion or a live robot in the browser."""
+"""The commands ``mbs-dynamics view``, robots in the browser, and ``demo``, which needs ROS 2."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from mbs_dynamics.cli.options import (
-    MOTION_DATA,
-    Command,
-    initial_state,
-    model_code,
-    recording_in,
-    robot_file,
-    robot_of,
-    robot_source,
-)
-from mbs_dynamics.errors import ArgumentError, BackendError
+from mbs_dynamics.cli.description import Description
+from mbs_dynamics.cli.options import MOTION_DATA, Command, initial_state, recording_in, remark
+from mbs_dynamics.errors import ArgumentError, missing_extra
+from mbs_dynamics.model.urdf_xml import text_of
+from mbs_dynamics.output_files import expanded
 
 if TYPE_CHECKING:
     from mbs_dynamics.view.playback import Playback
@@ -27,14 +20,17 @@ if TYPE_CHECKING:
 
 
 def add_commands(commands: Any) -> None:
-    """Add the subcommand."""
-    view = Command(commands, "view", _view, "show a robot in the browser, on this machine only")
+    """Add the commands to the parser's subcommands."""
+    purpose = "show a robot in the browser, on this machine only"
+    view = Command(
+        commands, "view", _view, purpose, "arm7 --motion fall.csv --layers torques,twist"
+    )
     view.robot(nargs="?")
     view.part()
     view.state()
     several: dict[str, Any] = {"action": "append", "default": []}
     text = "folder of packages for package:// URIs, or such a package"
-    view.file("--package-path", text, metavar="FOLDER", **several)
+    view.add("--package-path", text, type=expanded, metavar="FOLDER", **several)
     text = f"play {MOTION_DATA}; a second one is drawn as a ghost"
     view.file("--motion", text, **several)
     view.reading()
@@ -42,9 +38,13 @@ def add_commands(commands: Any) -> None:
     view.page()
     view.flag("--dark", "dark mode")
     view.flag("--degrees", "sliders of angles in degrees")
-    view.file("--write", "write the page as one .html file, and exit")
+    view.output("--write", "write the page as one .html file, and exit", (".html",))
     view.flag("--ros", "show the live robot of robot_description and joint_states")
     view.add("--namespace", "ROS namespace of the robot, with --ros", default="")
+
+    purpose = "an arm held up against gravity, pushed and loaded, by nodes over DDS"
+    demo = Command(commands, "demo", _demo, purpose, "--robot arm.urdf")
+    demo.robot("--robot", default="arm7")
 
 
 def _names(text: str) -> list[str]:
@@ -61,27 +61,19 @@ def _view(options: argparse.Namespace) -> int:
         raise ArgumentError("give a robot, or --ros for a live one")
     if len(options.motion) > 2:
         raise ArgumentError(f"--motion takes at most two files; got {len(options.motion)}")
-    from mbs_dynamics.view.opening import (
-        announce,
-        check_html,
-        open_page,
-        until_interrupt,
-        write_html,
-    )
+    from mbs_dynamics.view.opening import announce, open_page, until_interrupt, write_html
     from mbs_dynamics.view.playback import Playback
     from mbs_dynamics.view.posing import Posing
 
-    if options.write is not None:
-        check_html("--write", options.write)
-    path = robot_file(options.robot)
-    model = robot_of(options)
+    robot = Description(options)
+    model = robot.drawn()
     motions = [recording_in(file, options) for file in options.motion]
     opened = open_page(
         model,
-        robot_source(path, options.xacro_args),
-        beside=path,
+        robot.source,
+        beside=robot.path,
         packages=options.package_path,
-        model_code=model_code(path, options),
+        model_code=robot.code,
         port=0 if options.write is not None and options.port is None else options.port,
         dark=options.dark,
         report=_report,
@@ -119,9 +111,7 @@ def _live(options: argparse.Namespace) -> int:
     try:
         from mbs_dynamics.ros.live_view import live_view
     except ImportError as error:
-        raise BackendError(
-            f"--ros needs ROS 2 ({error}); source it, or install the extra 'ros' of this package"
-        ) from error
+        raise missing_extra("--ros needs ROS 2, sourced or as wheels", "ros", error) from error
     return live_view(
         options.namespace,
         packages=options.package_path,
@@ -132,5 +122,14 @@ def _live(options: argparse.Namespace) -> int:
     )
 
 
+def _demo(options: argparse.Namespace) -> int:
+    try:
+        from mbs_dynamics.ros import demo
+    except ImportError as error:
+        purpose = "the demonstration needs ROS 2, sourced or as wheels"
+        raise missing_extra(purpose, "ros", error) from error
+    return demo.main(text_of(Description(options).urdf))
+
+
 def _report(text: str) -> None:
-    print(f"mbs-dynamics: {text}", file=sys.stderr)
+    remark(text, kind="mbs-dynamics")

@@ -28,7 +28,7 @@ from mbs_dynamics.control.environment import LARGEST_LOAD
 from mbs_dynamics.control.motor_table import check_keys
 from mbs_dynamics.errors import ArgumentError, MbsError, quoted
 from mbs_dynamics.lie import so3
-from mbs_dynamics.output_files import expanded, write_at_once
+from mbs_dynamics.output_files import expanded, missing_file, write_at_once
 
 POSES = 4
 """Least number of poses."""
@@ -97,7 +97,7 @@ class Calibration(NamedTuple):
         try:
             source = expanded(path)
             if not source.is_file():  # nor a pipe, which would block
-                raise ArgumentError("there is no such file")
+                raise ArgumentError(missing_file(source))
             with source.open("rb") as file:
                 fields = json.loads(file.read(LARGEST_FILE))
             check_keys("the file", fields, ("frame", "mass", "com", "bias_force", "bias_torque"))

@@ -309,9 +309,10 @@ class Guard(PeriodWithLaws):
         carried = float(self._given.loads[:, 0].sum())
         if mass > max(heaviest, carried * (1.0 + ROUNDING)):
             links = " and ".join(repr(load.link) for load in loads)
+            bound = "max_payload" if self.settings.max_payload else "the mass of the moving links"
             raise ModelError(
                 f"the payload at {links} has a mass of {mass:g} kg; valid is at most "
-                f"{heaviest:.4g}, see max_payload. Are these grams?"
+                f"{heaviest:.4g}, {bound}. Are these grams?"
             )
         carrying = bare
         for load in loads:
@@ -440,7 +441,7 @@ class Guard(PeriodWithLaws):
         names, watched = self.model.joint_names, self._given.impact_threshold < NEVER
         unknown = np.isnan(self.state_record.effort)
         reasons = []
-        if self.settings.tracking_tolerance and unknown[self.joints].any():
+        if self.settings.largest_deviation and unknown[self.joints].any():
             reasons.append("they are not compared with commands (tracking_tolerance)")
         if (unknown & watched).any():
             reasons.append("no collision is detected (collision_file)")

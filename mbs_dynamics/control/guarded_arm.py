@@ -101,8 +101,7 @@ class GuardedArm(Guard):
             "stale_timeout": motors.max_age,
             "other_joints_timeout": motors.max_age,
             "effort_limits": motors.limits,
-            "fixed_joints": tuple(fixed),
-            "fixed_positions": tuple(fixed.values()),
+            "fixed_positions": tuple(fixed.items()),
             **(law.options if isinstance(law, Gravity) else {}),
             **limits,
         }

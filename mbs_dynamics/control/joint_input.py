@@ -203,7 +203,7 @@ class JointInput:
         pairs = zip(self.joint_names, self._received, strict=True)
         never = [name for name, received in pairs if received == -math.inf]
         if never:
-            reason += f"; if no driver reports {listed(never)}, list them in fixed_joints"
+            reason += f"; if no driver reports {listed(never)}, state them in fixed_positions"
         if repeated:
             reason += "; the time stamp of this message did not advance"
         return Rejection("incomplete_joints", reason)

@@ -36,6 +36,10 @@ within 0.02 s, five periods of a loop of 250 Hz."""
 GRAVITY_TOLERANCE = 0.2
 """Share by which the length of gravity may differ from 9.81 m/s^2, as by errors of an imu."""
 
+TRACKING = 0.1
+"""Largest accepted difference of measured from commanded efforts with ``effort_check`` tracking, as
+a share of the effort limit: what friction and currents leave uncertain."""
+
 ON_FAULT = ("hold", "ramp_down", "zero")
 """Reactions to a fault."""
 
@@ -55,45 +59,40 @@ def algorithm_setting(computed: str, *, at_rest_only: bool = False) -> Any:
 class InputSettings(Settings):
     """Settings of how states of joints are read."""
 
-    fixed_joints: tuple[str, ...] = parameter(
+    fixed_positions: tuple[tuple[str, float], ...] = parameter(
         (),
-        "Joints that no driver reports in joint_states. They are assumed to be at "
-        "rest at fixed_positions.",
-        once="joint",
-        read_only=True,
-    )
-    fixed_positions: tuple[float, ...] = parameter(
-        (),
-        "Positions of fixed_joints, in their order.",
+        "Position of this joint, which no driver reports in joint_states. It is assumed to be at "
+        "rest there.",
         unit="rad or m",
-        type="double_array",
+        type="double",
         read_only=True,
-        constraints="As many finite numbers as fixed_joints has names.",
+        per="other_joint",
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for joint, position in self.fixed_positions:
+            checks.number(f"fixed_positions.{joint}", position)
+
+    @property
+    def fixed(self) -> dict[str, float]:
+        """Positions in rad or m of the joints that no driver reports, by name."""
+        return dict(self.fixed_positions)
+
+
+@dataclass(frozen=True)
+class VelocitySettings(InputSettings):
+    """Settings of how states are read where velocities are needed."""
+
     velocity_from_position: bool = parameter(
         False,
         "Take velocities as differences of positions for joints of which a driver sends none, or "
         "NaN.",
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        joints, positions = len(self.fixed_joints), len(self.fixed_positions)
-        if joints != positions:
-            raise ArgumentError(
-                f"fixed_joints has {joints} name(s) but fixed_positions has {positions} number(s); "
-                "valid is one position for each joint"
-            )
-        checks.numbers("fixed_positions", self.fixed_positions, (joints,))
-
-    @property
-    def fixed(self) -> dict[str, float]:
-        """Positions in rad or m of the joints that no driver reports, by name."""
-        return dict(zip(self.fixed_joints, self.fixed_positions, strict=True))
-
 
 @dataclass(frozen=True)
-class ArmSettings(InputSettings):
+class ArmSettings(VelocitySettings):
     """Settings of an arm under guard. Raises ArgumentError for invalid values."""
 
     joints: tuple[str, ...] = parameter(
@@ -106,8 +105,7 @@ class ArmSettings(InputSettings):
     algorithm: str = algorithm_setting("gravity torques and mass matrix", at_rest_only=True)
     effort_limits: tuple[float, ...] = parameter(
         0.0,
-        "Effort limit of this joint, in place of the URDF's. 0: the URDF's. Either is multiplied "
-        "by effort_scale.",
+        "Effort limit of this joint, in place of the URDF's. 0: the URDF's.",
         unit="N m or N",
         low=0.0,
         high=1e5,
@@ -120,6 +118,7 @@ class ArmSettings(InputSettings):
         low=0.01,
         high=1.0,
         at_rest_only=True,
+        constant="effort_limits state those that may be commanded.",
     )
     ramp_in_time: float = parameter(
         0.03,
@@ -130,6 +129,7 @@ class ArmSettings(InputSettings):
         low=0.0,
         high=10.0,
         at_rest_only=True,
+        constant="Slower, an arm that nothing supports falls farther; faster, it jerks.",
     )
     ramp_time: float = parameter(
         2.0,
@@ -145,6 +145,7 @@ class ArmSettings(InputSettings):
         "Torques at the start of the ramp when they are enabled: zero, or the measured effort, "
         "which holds the arm until then.",
         choices=("zero", "effort"),
+        constant="Torques that measured efforts confirm are in after 0.03 s: an arm hardly sinks.",
     )
     gravity_scale: tuple[float, ...] = parameter(
         1.0,
@@ -168,6 +169,7 @@ class ArmSettings(InputSettings):
         low=-1.0,
         high=1e4,
         per="joint",
+        constant="The URDF states the friction, as `mbs-dynamics identify` writes it.",
     )
     friction_scale: float = parameter(
         0.0,
@@ -182,6 +184,7 @@ class ArmSettings(InputSettings):
         unit="s",
         low=0.0,
         high=1.0,
+        constant="Its delay would limit the damping; drivers filter velocities themselves.",
     )
     limit_zone: float = parameter(
         0.1,
@@ -190,6 +193,7 @@ class ArmSettings(InputSettings):
         unit="rad or m",
         low=0.0,
         high=1.0,
+        constant="The springs are soft, and act close to the limits only.",
     )
     gravity: tuple[float, float, float] = parameter(
         STANDARD_GRAVITY,
@@ -203,13 +207,16 @@ class ArmSettings(InputSettings):
         unit="kg",
         low=0.0,
         high=1e4,
+        constant="Hardly any arm carries more than its own mass.",
     )
     effort_check: str = parameter(
         "auto",
         "Compare the measured efforts with the gravity torques before enabling: auto (where the "
         "motors exert torques, or are known to hold the arm), always, or off. With always, efforts "
-        "that end while torques are commanded are a fault after stale_timeout.",
-        choices=("auto", "always", "off"),
+        "that end while torques are commanded are a fault after stale_timeout. tracking: always, "
+        f"and efforts that differ from the commanded ones by {TRACKING:g} of the effort limit in "
+        "five successive states are a fault.",
+        choices=("auto", "always", "tracking", "off"),
     )
     on_fault: str = parameter(
         "ramp_down",
@@ -231,6 +238,8 @@ class ArmSettings(InputSettings):
         unit="s",
         low=0.005,
         high=3600.0,
+        constant="Longer, gravity torques follow a posture that has passed; name a "
+        "joint in fixed_positions if nothing reports it.",
     )
     max_age: float = parameter(
         1.0,
@@ -239,6 +248,7 @@ class ArmSettings(InputSettings):
         unit="s",
         low=0.0,
         high=3600.0,
+        constant="Stamps that are farther off come from clocks that are not synchronised.",
     )
     position_margin: float = parameter(
         0.05,
@@ -246,6 +256,7 @@ class ArmSettings(InputSettings):
         unit="rad or m",
         low=0.0,
         high=1.0,
+        constant="It covers errors of encoders and zeros, and no more.",
     )
 
     tracking_tolerance: float = parameter(
@@ -256,6 +267,7 @@ class ArmSettings(InputSettings):
         "those of the motors.",
         low=0.0,
         high=1.0,
+        constant="effort_check tracking compares.",
     )
     collision_file: str = parameter(
         "",
@@ -277,6 +289,18 @@ class ArmSettings(InputSettings):
         unit="s",
         low=0.0,
         high=10.0,
+        constant="Coarse encoders repeat positions, and states that end are found by their stamps.",
+    )
+
+    period: float = parameter(
+        0.0,
+        "Period of the states of the joints, by which a stiffness is accepted or refused before "
+        "torques are enabled. 0: the median period by their stamps while torques are disabled.",
+        unit="s",
+        low=0.0,
+        high=1.0,
+        at_rest_only=True,
+        constant="The median period of the received states decides.",
     )
 
     @classmethod
@@ -301,18 +325,23 @@ class ArmSettings(InputSettings):
                 options[name] = (value,) * len(joints)
         return cls(joints=tuple(joints), **options)
 
+    @property
+    def largest_deviation(self) -> float:
+        """Largest accepted difference of measured from commanded efforts, as a share of the effort
+        limit; 0: not compared."""
+        return self.tracking_tolerance or TRACKING * (self.effort_check == "tracking")
+
     def largest_values(self, model: Model) -> dict[str, float]:
         """Return the largest useful values of settings, by name: what the limits of an arm allow.
 
         Damping exerts the effort limit at the velocity limit; infinite where no limit is stated.
         """
-        largest = {"max_payload": model.total_mass or math.inf}
+        largest = {}
         for name, own in zip(self.joints, self.effort_limits, strict=True):
             k = model.joint_names.index(name)
             effort, fastest = float(model.effort_limits[k]), float(model.velocity_limits[k])
             most = own or effort
             largest[f"effort_limits.{name}"] = effort
-            largest[f"friction.{name}"] = most
             largest[f"damping.{name}"] = most / fastest if fastest < math.inf else math.inf
         return largest
 
@@ -325,15 +354,6 @@ class ArmSettings(InputSettings):
 class MotionSettings(ArmSettings):
     """Settings of an arm under guard whose law follows references."""
 
-    period: float = parameter(
-        0.0,
-        "Period of the states of the joints, by which a stiffness is accepted or refused before "
-        "torques are enabled. 0: the median period by their stamps while torques are disabled.",
-        unit="s",
-        low=0.0,
-        high=1.0,
-        at_rest_only=True,
-    )
     switch_time: float = parameter(
         0.3,
         "Time in which one law takes over from another, and in which changes of stiffness and "
@@ -341,6 +361,7 @@ class MotionSettings(ArmSettings):
         unit="s",
         low=0.05,
         high=10.0,
+        constant="Longer than a period by far, and shorter than a motion.",
     )
     reference_velocity: tuple[float, ...] = parameter(
         0.5,
@@ -357,12 +378,18 @@ class MotionSettings(ArmSettings):
         low=1e-2,
         high=1e4,
         per="joint",
+        constant="The default velocity is reached in 0.25 s.",
     )
     reference_linear_velocity: float = parameter(
         0.25, "Velocity within which a link approaches poses.", unit="m/s", low=1e-3, high=100.0
     )
     reference_linear_acceleration: float = parameter(
-        1.0, "Acceleration within which a link approaches poses.", unit="m/s^2", low=1e-2, high=1e4
+        1.0,
+        "Acceleration within which a link approaches poses.",
+        unit="m/s^2",
+        low=1e-2,
+        high=1e4,
+        constant="The default velocity is reached in 0.25 s.",
     )
     reference_angular_velocity: float = parameter(
         1.0,
@@ -370,6 +397,7 @@ class MotionSettings(ArmSettings):
         unit="rad/s",
         low=1e-3,
         high=100.0,
+        constant="That of a link 0.25 m long at the default linear velocity.",
     )
     reference_angular_acceleration: float = parameter(
         4.0,
@@ -377,6 +405,7 @@ class MotionSettings(ArmSettings):
         unit="rad/s^2",
         low=1e-2,
         high=1e4,
+        constant="The default velocity is reached in 0.25 s.",
     )
     reference_timeout: float = parameter(
         0.2,
@@ -385,4 +414,5 @@ class MotionSettings(ArmSettings):
         unit="s",
         low=0.005,
         high=10.0,
+        constant="Several messages of any sender of velocities.",
     )

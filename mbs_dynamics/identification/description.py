@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import MbsError
+from mbs_dynamics.errors import missing_extra
 from mbs_dynamics.identification.consistent import is_consistent
 from mbs_dynamics.identification.identify import Identification
 from mbs_dynamics.identification.kinematic_calibration import Calibration
@@ -34,6 +34,7 @@ def identified_urdf(
 ) -> bytes:
     """Return a URDF file with identified inertias, damping and friction, unchanged elsewhere.
 
+    ``source`` is the path of the description, or its text.
     Without ``friction``, damping and friction are unchanged as well. The file is in UTF-8. The
     inertia of a body is that of all links fixed to each other. Fixed links keep theirs, and the
     link that the joint moves gets the remainder; if that is inconsistent, it gets all, and the
@@ -121,9 +122,12 @@ def _parsed(source: str | os.PathLike[str]) -> tuple[Any, Any, dict[tuple[str, s
     try:
         from lxml import etree
     except ImportError as error:
-        raise MbsError(f"URDF files are written with lxml ({error}): install it") from error
+        raise missing_extra("writing a URDF needs lxml", "identify", error) from error
     parser = etree.XMLParser(resolve_entities=False, no_network=True)
-    tree = etree.parse(os.fspath(source), parser)
+    if isinstance(source, str) and source.lstrip().startswith("<"):
+        tree = etree.ElementTree(etree.fromstring(source.encode(), parser))
+    else:
+        tree = etree.parse(os.fspath(source), parser)
     elements = tree.getroot().iterchildren("*")
     return etree, tree, {(etree.QName(x).localname, x.get("name", "")): x for x in elements}
 
@@ -208,7 +212,7 @@ def link_changes(
 
 
 def node_parameters(result: Identification) -> str:
-    """Return a YAML file of parameters for the nodes that command an arm, and for the simulator.
+    """Return a YAML file of parameters for the impedance control node and the simulator.
 
     Damping, friction and inertias of motors of an identification are in ``result.model`` as well.
     """
@@ -218,16 +222,14 @@ def node_parameters(result: Identification) -> str:
     def by_name(term: str) -> dict[str, float]:
         return {name: float(f"{one[term]:.6g}") for name, one in joints.items()}
 
-    friction = by_name("coulomb")
     damping = [float(f"{one['viscous']:.6g}") if one else 0.0 for one in order]
     nodes: dict[str, dict[str, Any]] = {
-        "gravity_compensation_node": {"friction": friction},
-        "impedance_control_node": {"friction": friction, "armature": by_name("inertia")},
+        "impedance_control_node": {"armature": by_name("inertia")},
         "simulator_node": {"joint_damping": damping},
     }
     head = (
-        "# Friction (N m or N; damping N m s/rad or N s/m) and inertias of motors (kg m^2 or kg)\n"
-        "# that were identified. The share of the friction that is compensated is friction_scale.\n"
+        "# Identified damping (N m s/rad or N s/m) and inertias of motors (kg m^2 or kg).\n"
+        "# Coulomb friction is in the URDF; friction_scale is its share that is compensated.\n"
         "# No parameter takes the offsets of the torque sensors [N m or N]:\n"
     )
     offsets = yaml_text(by_name("offset"), flow=True)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import mbs_dynamics as mbs
-from mbs_dynamics.errors import MbsError
+from mbs_dynamics.errors import missing_extra
 from mbs_dynamics.identification.identify import Identification
 
 POINTS = 1500
@@ -128,7 +128,7 @@ def _figure(result: Identification) -> str:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise MbsError(f"reports need matplotlib ({error}): install the extra 'plot'") from error
+        raise missing_extra("reports need matplotlib", "plot", error) from error
     model, joints = result.torque_model.model, result.torque_model.joints
     step = max(1, sum(len(one.b) for one in result.validation) // POINTS)
     figure = Figure(figsize=(9.0, 1.8 * len(joints)), layout="constrained")

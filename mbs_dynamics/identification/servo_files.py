@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from mbs_dynamics.errors import MbsError
+from mbs_dynamics.errors import missing_extra
 from mbs_dynamics.identification.servos import ServoIdentification
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.yaml_files import yaml_text
@@ -39,7 +39,7 @@ def servo_mjcf(urdf: str, model: Model, result: ServoIdentification) -> str:
     try:
         import mujoco
     except ImportError as error:
-        raise MbsError(f"MJCF needs MuJoCo ({error}): install the extra 'mjcf'") from error
+        raise missing_extra("MJCF needs MuJoCo", "mjcf", error) from error
     robot = ElementTree.fromstring(urdf)
     for link in robot.iter("link"):
         for shape in (*link.findall("visual"), *link.findall("collision")):

@@ -22,6 +22,7 @@ free       position, quaternion w, x, y, z;    free: position, quaternion x, y, 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -31,7 +32,7 @@ from numpy.typing import ArrayLike
 
 from mbs_dynamics import checks
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, BackendError, ModelError, quoted
+from mbs_dynamics.errors import ArgumentError, ModelError, missing_extra, quoted
 from mbs_dynamics.lie import se3, so3
 from mbs_dynamics.model import joints
 from mbs_dynamics.model.body import GROUND, Body, Frame, add_inertia
@@ -39,6 +40,8 @@ from mbs_dynamics.model.diagnostics import Description, Diagnostic, diagnose
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.joint import Joint, Limits, one_screw
 from mbs_dynamics.model.subgroup import Subgroup
+from mbs_dynamics.model.urdf_xml import LARGEST_SIZE
+from mbs_dynamics.output_files import missing_file
 
 UNSUPPORTED = {"equality": "constraints", "tendon": "tendons", "flex": "soft bodies"}
 """Elements beyond trees of rigid bodies, and what they are."""
@@ -55,24 +58,27 @@ WXYZ = (3, 0, 1, 2)
 
 def describe(source: Any, leave_out: Collection[str], gravity: ArrayLike | None) -> Description:
     """Return the bodies of an MJCF; see :meth:`mbs_dynamics.Model.from_mjcf`."""
-    try:
-        import mujoco
-    except ImportError as error:
-        raise BackendError(
-            f"models of MJCF need the package mujoco, which is not installed ({error}): extra "
-            "'mjcf' of this package"
-        ) from error
+    mujoco = mujoco_module()
     kinds = [leave_out] if isinstance(leave_out, str) else list(leave_out)
     if unknown := [x for x in kinds if x not in UNSUPPORTED]:
         raise ArgumentError(f"leave_out takes {', '.join(UNSUPPORTED)}; got {unknown[0]!r}")
-    m = _compiled(mujoco, source)
+    m = compiled(mujoco, source)
     g = m.opt.gravity if gravity is None else checks.numbers("gravity", gravity, (3,))
     if gravity is None and m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
         g = np.zeros(3)
-    return _Assembly(mujoco, m).description(g, kinds)
+    return Assembly(mujoco, m).description(g, kinds)
 
 
-def _compiled(mujoco: Any, source: Any) -> Any:
+def mujoco_module() -> Any:
+    """Return the package mujoco; raise BackendError if it is not installed."""
+    try:
+        import mujoco
+    except ImportError as error:
+        raise missing_extra("MJCF needs MuJoCo", "mjcf", error) from error
+    return mujoco
+
+
+def compiled(mujoco: Any, source: Any) -> Any:
     """Return the MjModel of a source, or raise ModelError with the error of MuJoCo."""
     if isinstance(source, mujoco.MjModel):
         return source
@@ -89,7 +95,7 @@ def _compiled(mujoco: Any, source: Any) -> Any:
             return mujoco.MjModel.from_xml_string(source)
         where = os.fspath(source)
         if not os.path.isfile(where):
-            raise ModelError(f"no MJCF file {where!r}")
+            raise ModelError(missing_file(where))
         if where.endswith(".mjb"):
             return mujoco.MjModel.from_binary_path(where)
         return mujoco.MjModel.from_xml_path(where)
@@ -97,7 +103,17 @@ def _compiled(mujoco: Any, source: Any) -> Any:
         raise ModelError(f"{where}: MuJoCo does not read it: {error}") from error
 
 
-class _Assembly:
+def is_mjcf(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is an MJCF by its ending, .mjb, or by its first element, in a .xml."""
+    if not os.fspath(path).endswith(".xml"):
+        return os.fspath(path).endswith(".mjb")
+    with open(path, "rb") as file:
+        text = re.sub(rb"<!--.*?-->", b"", file.read(LARGEST_SIZE), flags=re.DOTALL)
+    first = re.search(rb"<(\w+)", text)  # after <?xml ...> and <!DOCTYPE ...>
+    return first is not None and first[1] == b"mujoco"
+
+
+class Assembly:
     """The bodies, frames and diagnostics that a compiled model becomes."""
 
     def __init__(self, mujoco: Any, m: Any) -> None:
@@ -109,16 +125,17 @@ class _Assembly:
         """The frame of each body of MuJoCo."""
         self.diagnostics: list[Diagnostic] = []
         self.efforts = self._efforts()
-        self.joint_names = {self._name("joint", k) for k in range(m.njnt)}
-        self.body_names = {self._name("body", i) for i in range(m.nbody)}
+        self.joint_names = {self.name("joint", k) for k in range(m.njnt)}
+        self.body_names = {self.name("body", i) for i in range(m.nbody)}
 
     def description(self, gravity: FloatArray, leave_out: Collection[str]) -> Description:
+        """Return the bodies and frames, or raise ModelError for what no tree has."""
         self._refuse(leave_out)
         self._report_passive_forces()
         for i in range(1, self.m.nbody):
             self._add(i)
         for k in range(self.m.nsite):
-            pose = _pose(self.m.site_pos[k], self.m.site_quat[k])
+            pose = pose_of(self.m.site_pos[k], self.m.site_quat[k])
             if name := self._stated_name("site", k):
                 on = self.at[self.m.site_bodyid[k]]
                 while name in self.frames:
@@ -137,9 +154,9 @@ class _Assembly:
 
     def _add(self, i: int) -> None:
         """Add a body with its joints, or merge it into its parent if it has none."""
-        m, name = self.m, self._name("body", i)
-        on, pose = self.at[m.body_parentid[i]], _pose(m.body_pos[i], m.body_quat[i])
-        R = _pose(np.zeros(3), m.body_iquat[i])[:3, :3]
+        m, name = self.m, self.name("body", i)
+        on, pose = self.at[m.body_parentid[i]], pose_of(m.body_pos[i], m.body_quat[i])
+        R = pose_of(np.zeros(3), m.body_iquat[i])[:3, :3]
         tensor = R @ np.diag(m.body_inertia[i]) @ R.T
         inertia = Inertia.from_com(m.body_mass[i], m.body_ipos[i], 0.5 * (tensor + tensor.T))
         first, count = int(m.body_jntadr[i]), int(m.body_jntnum[i])
@@ -171,7 +188,7 @@ class _Assembly:
 
     def _joint(self, k: int, home: FloatArray) -> tuple[Joint, FloatArray]:
         """Return a joint and the pose of its body at position zero relative to what carries it."""
-        m, name = self.m, self._name("joint", k)
+        m, name = self.m, self.name("joint", k)
         subject, kind = f"joint {name!r}", self.kinds[int(m.jnt_type[k])]
         at, e = m.jnt_pos[k], m.jnt_axis[k]
         if kind == "free":
@@ -230,7 +247,7 @@ class _Assembly:
     def _object(self, kind: str) -> int:
         return int(getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"))
 
-    def _name(self, kind: str, k: int) -> str:
+    def name(self, kind: str, k: int) -> str:
         """Return the name of an object, or its kind with its number, which nothing else has."""
         name = self._stated_name(kind, k) or f"{kind}{k}"
         while self.mujoco.mj_name2id(self.m, self._object(kind), name) not in (-1, k):
@@ -247,7 +264,7 @@ class _Assembly:
     def _refuse(self, leave_out: Collection[str]) -> None:
         """Raise ModelError for elements beyond trees; warn of those that ``leave_out`` names."""
         counts = zip(UNSUPPORTED, (self.m.neq, self.m.ntendon, self.m.nflex), strict=True)
-        present = {kind: [self._name(kind, k) for k in range(n)] for kind, n in counts if n}
+        present = {kind: [self.name(kind, k) for k in range(n)] for kind, n in counts if n}
         refused = [kind for kind in present if kind not in leave_out]
         if refused:
             listed = "; ".join(f"{kind}: {', '.join(present[kind])}" for kind in refused)
@@ -269,20 +286,21 @@ class _Assembly:
         damped = sorted({int(m.dof_jntid[k]) for k in nonzero("dof_dampingpoly")})
         plugged = np.flatnonzero(m.body_plugin >= 0).tolist()
         for what, names in (
-            ("springs of joints", [self._name("joint", k) for k in springs]),
-            ("nonlinear damping of joints", [self._name("joint", k) for k in damped]),
+            ("springs of joints", [self.name("joint", k) for k in springs]),
+            ("nonlinear damping of joints", [self.name("joint", k) for k in damped]),
             (
                 "gravity compensation of bodies",
-                [self._name("body", k) for k in nonzero("body_gravcomp")],
+                [self.name("body", k) for k in nonzero("body_gravcomp")],
             ),
             ("forces of a fluid", [x for x in ("density", "viscosity") if getattr(m.opt, x)]),
-            ("plugins of bodies", [self._name("body", k) for k in plugged]),
+            ("plugins of bodies", [self.name("body", k) for k in plugged]),
         ):
             if names:
                 self._report(f"MJCF {what}", f"left out: {', '.join(names)}")
 
 
-def _pose(position: FloatArray, quaternion: FloatArray) -> FloatArray:
+def pose_of(position: FloatArray, quaternion: FloatArray) -> FloatArray:
+    """Return the pose (4, 4) of a position and a quaternion w, x, y, z."""
     x = np.array(quaternion)[list(XYZW)]
     return np.asarray(se3.pose(so3.from_quaternion(x, x @ x), np.array(position)), dtype=float)
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The shapes of the links of a URDF. Faulty shapes are reported and omitted; they raise nothing."""
+"""The shapes of links, and those of a URDF, whose faulty shapes are reported and omitted."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import UrdfError, quoted
@@ -16,6 +17,8 @@ from mbs_dynamics.model.urdf_elements import Reader
 from mbs_dynamics.model.urdf_xml import Element, document_of
 
 Rgba = tuple[float, float, float, float]
+
+IntArray = NDArray[np.integer]
 
 
 class Box(NamedTuple):
@@ -56,7 +59,16 @@ class Mesh(NamedTuple):
     """(3,)."""
 
 
-Shape = Box | Cylinder | Capsule | Sphere | Mesh
+class Triangles(NamedTuple):
+    """A mesh in memory."""
+
+    vertices: FloatArray
+    """(k, 3) in m."""
+    faces: IntArray
+    """(m, 3) rows of the vertices, counterclockwise seen from outside."""
+
+
+Shape = Box | Cylinder | Capsule | Sphere | Mesh | Triangles
 
 SHAPES = ("box", "cylinder", "capsule", "sphere", "mesh")
 """The tags of shapes."""
@@ -66,11 +78,12 @@ class Visual(NamedTuple):
     """A shape of a link."""
 
     link: str
+    """A link, a body or a frame of the model."""
     placement: FloatArray
     """(4, 4) pose in the frame of the link."""
     shape: Shape
-    colour: Rgba | None
-    """None if the URDF states none."""
+    colour: Rgba | None = None
+    """Red, green, blue and opacity from 0 to 1; None if the description states none."""
 
 
 class Visuals(NamedTuple):

@@ -17,6 +17,7 @@ from typing import Any, final
 from xml.parsers import expat
 
 from mbs_dynamics.errors import ArgumentError, UrdfError, quoted
+from mbs_dynamics.output_files import missing_file
 
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -109,6 +110,11 @@ def _file(path: str | os.PathLike[str]) -> bytes:
     try:
         with open(path, "rb") as file:
             return file.read(LARGEST_SIZE + 1)
+    except FileNotFoundError as error:
+        raise UrdfError(
+            f"{missing_file(os.fspath(path))}; a URDF is given as its path, or as XML text, which "
+            "begins with '<'"
+        ) from error
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
         reason = getattr(error, "strerror", None) or error
         raise UrdfError(

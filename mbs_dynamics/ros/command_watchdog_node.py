@@ -19,7 +19,11 @@ from std_msgs.msg import Float64MultiArray
 from mbs_dynamics.errors import ControllerError
 from mbs_dynamics.ros.compensation.controller_list import Controller, ControllerList, Switch
 from mbs_dynamics.ros.compensation.controllers import NOT_INSTALLED, ControllerManager, manager_name
-from mbs_dynamics.ros.compensation.interface import COMMAND_WATCHDOG_NODE, CommandWatchdogSettings
+from mbs_dynamics.ros.compensation.interface import (
+    COMMAND_WATCHDOG_NODE,
+    CommandWatchdogSettings,
+    controller_of,
+)
 from mbs_dynamics.ros.messages import status
 from mbs_dynamics.ros.node_base import BaseNode
 from mbs_dynamics.ros.process import run
@@ -31,8 +35,7 @@ RETRY_PERIOD = 0.1
 """Time in s from a failure to the next attempt."""
 
 SUCCESSOR_TIMEOUT = 2.0
-"""Time in s in which the position controller must have been activated. Then the effort controller
-is deactivated alone, since its torques no longer fit the arm."""
+"""Time in s for the position controller to be activated. Later, torques no longer fit the arm."""
 
 ZEROS, ZERO_PERIOD = 12, 0.025
 """Number of commands of zero, and their period in s: a new publisher is discovered late."""
@@ -42,7 +45,7 @@ INSPECTIONS = 5
 
 
 class Watch(Enum):
-    """State of the watchdog; see the page of the node."""
+    """State of the watchdog."""
 
     IDLE = "idle"
     WATCHING = "watching"
@@ -55,12 +58,11 @@ class CommandWatchdog:
 
     def __init__(self, settings: CommandWatchdogSettings, now: float) -> None:
         self.settings, self.state = settings, Watch.IDLE
+        self.controller = controller_of(settings.command_topic)
         self.commands = self.deactivations = self.attempts = 0
         """Received commands, silences with a switch, and failed calls in the latest of them."""
-        self.reason = self.failure = ""
-        """Reasons of the latest deactivation, and of the latest failure in it."""
-        self.misfit = self._leaps = ""
-        """Why a controller cannot be used, and why the position controller would leap."""
+        self.reason = self.failure = self.misfit = self._leaps = ""
+        """Of the latest deactivation and failure; why controllers cannot be used."""
         self._silence, self._looked, self._next, self._begun = 0.0, now, 0.0, 0.0
         self._alarmed = False
 
@@ -71,16 +73,12 @@ class CommandWatchdog:
 
     def on_command(self, efforts: Iterable[float], now: float) -> None:
         """Process a command: efforts in N m or N."""
-        self.commands += 1
-        self._silence = 0.0
+        self.commands, self._silence = self.commands + 1, 0.0
         self.state = Watch.WATCHING if any(efforts) else Watch.IDLE
 
     def look(self, publishers: int, now: float) -> bool:
-        """Return whether to deactivate now; ``publishers`` counts those of the topic.
-
-        A pause of this process itself counts as two periods, as the commands that arrived meanwhile
-        are yet to be read.
-        """
+        """Return whether to deactivate now; ``publishers`` counts those of the topic."""
+        # after a pause of this process, commands that arrived meanwhile are yet to be read
         self._silence += min(now - self._looked, 2.0 * self.period)
         self._looked = now
         timeout, reason = self.settings.command_timeout, ""
@@ -94,21 +92,18 @@ class CommandWatchdog:
         return self.state is Watch.DEACTIVATING and now >= self._next
 
     def list(self, controllers: Sequence[Controller], manager: str) -> ControllerList:
-        """Return the controllers that are listed by the manager of that full name."""
-        effort, position = self.settings.controller, self.settings.position_controller
-        return ControllerList(controllers, effort, position, manager)
+        """Return the controllers that the manager of that full name lists."""
+        position = self.settings.position_controller
+        return ControllerList(controllers, self.controller, position, manager)
 
     def plan(self, seen: ControllerList, now: float) -> Switch:
-        """Return the next request; empty if none is needed.
-
-        Raises ControllerError if the effort controller is not loaded.
-        """
+        """Return the next request, or none. Raises ControllerError without effort controller."""
         if self.state is not Watch.DEACTIVATING:
             return Switch()
         in_time = now < self._begun + SUCCESSOR_TIMEOUT
         if self.settings.position_controller and in_time and not (self._leaps or seen.unusable):
             return seen.to_position()
-        seen.find(self.settings.controller)
+        seen.find(self.controller)
         return Switch((), seen.without_torques)
 
     def alarm(self) -> bool:
@@ -124,27 +119,22 @@ class CommandWatchdog:
 
     def fail(self, reason: str, now: float) -> None:
         """Record that a request has failed or was refused."""
-        self.attempts, self.failure = self.attempts + 1, reason
-        self._next = now + RETRY_PERIOD
+        self.attempts, self.failure, self._next = self.attempts + 1, reason, now + RETRY_PERIOD
 
     def inspect(self, seen: ControllerList, starts_from_command: bool | None) -> None:
         """Record whether the controllers can be used, before they are needed."""
         self._leaps = self.misfit = ""
         try:
-            seen.find(self.settings.controller)
+            seen.find(self.controller)
             if self.settings.position_controller:
                 seen.chain()
-                if not self.settings.resets_position_command:
-                    self.misfit = self._leaps = seen.leap(starts_from_command)
+                self.misfit = self._leaps = seen.leap(starts_from_command)
         except ControllerError as error:
             self.misfit = str(error)
 
 
 class CommandWatchdogNode(BaseNode):
-    """The command watchdog; see docs/reference/nodes.
-
-    Raises MbsError for settings that cannot be used, and without controller_manager_msgs.
-    """
+    """The command watchdog. Raises ControllerError without controller_manager_msgs."""
 
     interface = COMMAND_WATCHDOG_NODE
 
@@ -157,7 +147,6 @@ class CommandWatchdogNode(BaseNode):
             raise ControllerError(NOT_INSTALLED)
         self._asking = self._ending = False
         self._length = self._seconds = 0
-        # reliable: the zero at the end of a ramp must not be lost
         topic = settings.command_topic
         self._commands = self.subscribe("<command_topic>", self._on_command, topic)
         self._timer = self._steady_timer(self._core.period, self._look)
@@ -165,10 +154,9 @@ class CommandWatchdogNode(BaseNode):
         self._watch_parameters()
 
     def _on_command(self, message: Float64MultiArray) -> None:
-        if self._ending and not any(message.data):
-            return  # of this node
-        self._length = len(message.data)
-        self._core.on_command(message.data, time.monotonic())
+        if not self._ending or any(message.data):  # else it is of this node
+            self._length = len(message.data)
+            self._core.on_command(message.data, time.monotonic())
 
     def _look(self) -> None:
         publishers = self.count_publishers(self._commands.topic_name)
@@ -185,11 +173,11 @@ class CommandWatchdogNode(BaseNode):
         return self._core.list(await self._manager.list(), self._manager.name)
 
     async def _deactivate(self) -> None:
-        core, needed = self._core, False
+        core, log, needed = self._core, self.get_logger(), False
         try:
             while any(step := core.plan(seen := await self._seen(), time.monotonic())):
                 if core.alarm():
-                    self.get_logger().error(f"{core.reason}: deactivates the controller")
+                    log.error(f"{core.reason}: deactivates the controller")
                 needed = True
                 if not (step.activate or core.settings.brakes):
                     await self._end_torques()
@@ -200,7 +188,7 @@ class CommandWatchdogNode(BaseNode):
                 done += [f"activated {name!r}" for name in step.activate]
                 if not (step.activate or seen.position_acts):
                     done.append("the arm has no support but brakes")
-                self.get_logger().error(", ".join(done))
+                log.error(", ".join(done))
             core.succeed(needed or core.attempts > 0)
         except ControllerError as error:
             core.alarm()
@@ -234,8 +222,8 @@ class CommandWatchdogNode(BaseNode):
             self._asking = False
 
     def _publish_diagnostics(self) -> None:
-        core, settings = self._core, self._core.settings
-        present, name = self._manager.present(), self._manager.name
+        core, name = self._core, self._manager.name
+        present = self._manager.present()
         if present and (self._seconds % INSPECTIONS == 0 or core.misfit):
             self._ask(self._inspect)
         self._seconds += 1
@@ -243,8 +231,8 @@ class CommandWatchdogNode(BaseNode):
             "state": core.state.value,
             "command topic": self._commands.topic_name,
             "commands": core.commands,
-            "effort controller": settings.controller,
-            "position controller": settings.position_controller or "none",
+            "effort controller": core.controller,
+            "position controller": core.settings.position_controller or "none",
             "controller manager": name,
             "deactivations": core.deactivations,
             "last deactivation": core.reason or "none",
@@ -257,7 +245,7 @@ class CommandWatchdogNode(BaseNode):
         if core.state is Watch.DEACTIVATING:
             error = f"{core.reason}: torques may still be held; {core.failure or 'asking'}"
         elif core.state is Watch.DEACTIVATED:
-            warning = f"deactivated {settings.controller}: {core.reason}"
+            warning = f"deactivated {core.controller}: {core.reason}"
         self._report([status("watchdog", core.state.value, values, warning=warning, error=error)])
 
     def _apply(self, before: CommandWatchdogSettings, given: Sequence[str]) -> None:

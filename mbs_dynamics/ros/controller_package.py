@@ -89,14 +89,16 @@ def export_controller(
     *,
     link: str = "",
     modes: Collection[str] = MODES,
+    name: str = "",
 ) -> Path:
-    """Write the package ``<robot>_guarded_controller`` below a directory, and return its folder.
+    """Write the package ``<name>_guarded_controller`` below a directory, and return its folder.
 
     ``source`` is a URDF: a path, or its text. ``joints`` are those to command, in the order of the
     arrays in parameters; by default all that move. ``link`` is the one that the mode cartesian
-    moves; by default the tool. ``modes`` are those of :data:`MODES` that the controller has beside
-    floating; a control period with fewer is faster. An existing package is replaced, except files
-    in ``config`` and ``launch``, which users change.
+    moves; by default the tool. ``name`` is by default that of the robot; two controllers for one
+    robot, as for each of its arms, need one each. ``modes`` are those of :data:`MODES` that the
+    controller has beside floating; a control period with fewer is faster. An existing package is
+    replaced, except files in ``config`` and ``launch``, which users change.
 
     Raises UnknownJointError or UnknownBodyError for names that the robot does not have; ModelError
     for a joint of several degrees of freedom; ArgumentError for another mode, a joint of which each
@@ -110,25 +112,24 @@ def export_controller(
     check_single(model.joints, "a controller")
     chosen = list(joints) or list(model.joint_names)
     UnknownJointError.check(chosen, model.joint_names)
-    for name in chosen:
-        joint = model.joints[model.joint_names.index(name)]
-        if clamped := stopping_effort(joint):
-            raise ArgumentError(f"joint {name!r} {clamped}")
+    for joint in chosen:
+        if clamped := stopping_effort(model.joints[model.joint_names.index(joint)]):
+            raise ArgumentError(f"joint {joint!r} {clamped}")
     moved = link or tools(model)[0]
     if model.frames[moved].body == GROUND:
         raise ArgumentError(f"link {moved!r} does not move; valid is one that does")
-    robot = re.sub(r"[^a-z0-9]+", "_", model.name.lower()).strip("_")
-    names = {
+    robot = re.sub(r"[^a-z0-9]+", "_", (name or model.name).lower()).strip("_")
+    names: dict[str, Any] = {
         "package": f"{robot if robot[:1].isalpha() else 'robot'}_guarded_controller",
         "joints": ", ".join(chosen),
-        "interfaces": "\n".join(f"      - {name}" for name in chosen),
+        "interfaces": "\n".join(f"      - {joint}" for joint in chosen),
     }
-    package = Path(directory) / names["package"]
+    package: Path = Path(directory) / names["package"]
     layouts = Period(model, traced=Traced("joint" in modes, moved if "cartesian" in modes else ""))
     given = _settings(layouts.model, chosen)
     export_period(layouts, given, package / "src", prefix=PREFIX)
+    names |= _robot(layouts, chosen, description_digest(text))
     generated = {
-        "src/guarded_robot.h": _robot(layouts, chosen, description_digest(text)),
         **_vectors(layouts, given),
         "urdf/mock.urdf": _with_mock_hardware(text, chosen, model),
     }
@@ -200,8 +201,8 @@ def _settings(model: Model, joints: Sequence[str]) -> Settings:
     return period_settings(model, places, given, model.gravity, loads, longest_pause=STALE_TIMEOUT)
 
 
-def _robot(layouts: Period, joints: Sequence[str], digest: str) -> str:
-    """Return a header with tables of the robot."""
+def _robot(layouts: Period, joints: Sequence[str], digest: str) -> dict[str, Any]:
+    """Return what the header of the robot holds, by the names in its template."""
     model, traced = layouts.model, layouts.traced
     places = [model.joint_names.index(name) for name in joints]
     links = [
@@ -210,7 +211,7 @@ def _robot(layouts: Period, joints: Sequence[str], digest: str) -> str:
         for name, frame in model.frames.items()
     ]
     described = [f"  {{{', '.join(map(_quoted, row[:4]))}, {row[4]:d}}}," for row in DESCRIBED]
-    return HEADER.format(
+    return dict(
         name=model.name,
         digest=digest,
         count=len(places),
@@ -314,61 +315,3 @@ def _with_mock_hardware(text: str, joints: Sequence[str], model: Model) -> str:
     without = re.sub(r"<\?xml.*?\?>|<ros2_control\b.*?</ros2_control>", "", text, flags=re.DOTALL)
     end = without.rindex("</")
     return without[:end].strip() + "\n" + system + "\n"
-
-
-HEADER = """\
-/* Tables of the robot {name}, written by mbs_dynamics. */
-#ifndef GUARDED_ROBOT_H
-#define GUARDED_ROBOT_H
-
-/* Digest of the description. */
-#define GUARDED_DESCRIPTION 0x{digest}ULL
-#define GUARDED_COMMANDED {count}
-/* Modes: the sum of 1 floating, 2 joint and 4 cartesian; the link that the mode cartesian moves. */
-#define GUARDED_LAWS {laws}
-#define GUARDED_LINK "{link}"
-
-/* Constants of mbs_dynamics. */
-#define GUARDED_RATE_SHARE {rate_share}
-#define GUARDED_LARGEST_FRICTION {largest_friction}
-#define GUARDED_LARGEST_TURN {largest_turn}
-#define GUARDED_NEVER {never}
-#define GUARDED_STANDARD_GRAVITY {standard_gravity}
-#define GUARDED_GRAVITY_TOLERANCE {gravity_tolerance}
-
-/* Places of the joints to command among all joints, and their Coulomb friction in N m or N. */
-static const int guarded_places[GUARDED_COMMANDED] = {{{places}}};
-static const double guarded_friction[GUARDED_COMMANDED] = {friction};
-
-/* Mass of the moving links in kg. */
-static const double guarded_mass = {mass};
-
-/* A link: the body that moves with it, -1 for those that do not move, and its frame in that of the
- * body: rotation matrix by rows, and origin in m. */
-typedef struct {{
-  const char *name;
-  int body;
-  double R[9];
-  double p[3];
-}} guarded_Link;
-
-static const guarded_Link guarded_links[] = {{
-{links}
-}};
-
-/* What a period depends on in a description: element, path, attribute, default, and whether it
- * holds numbers. */
-typedef struct {{
-  const char *element;
-  const char *path;
-  const char *attribute;
-  const char *otherwise;
-  int numbers;
-}} guarded_Described;
-
-static const guarded_Described guarded_described[] = {{
-{described}
-}};
-
-#endif
-"""

@@ -1,10 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A demonstration over DDS: a simulated robot, gravity compensation, and the dynamics node.
-
-Four processes communicate on this machine only, in a ROS domain chosen at random, so that no other
-robot receives their messages.
-"""
+"""A demonstration over DDS: a simulated robot, gravity compensation, and the dynamics node."""
 
 from __future__ import annotations
 
@@ -12,12 +8,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -31,13 +29,12 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import ModelError
 from mbs_dynamics.model import Model
 from mbs_dynamics.model.orders import tools
-from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.compensation.interface import COMMANDS
 from mbs_dynamics.ros.domain import unused_domain
 from mbs_dynamics.ros.messages import stamp_of, wrench_message
 from mbs_dynamics.ros.node_base import LATCHED
 from mbs_dynamics.ros.process import EndingSignals, ros_with_signals
-from mbs_dynamics.ros.robot_description import model_of, read_robot
+from mbs_dynamics.ros.robot_description import model_of
 from mbs_dynamics.ros.simulator.interface import SimulatorSettings
 from mbs_dynamics.ros.simulator.world import initial_state
 
@@ -51,15 +48,9 @@ DECAY = 0.4
 """Time constant in s of the speed of a joint under the damping of the compensation alone."""
 
 PUSH, LOAD, HEAVIEST = 0.1, 0.25, 3.0
-"""Largest share of an effort limit that the push exerts and that the load needs, and its largest
-mass in kg."""
+"""Shares of an effort limit that the push exerts and the load needs at most; largest load in kg."""
 
-COMPENSATION = (
-    "compensates_itself:=false",
-    "ramp_time:=0.3",
-    "max_age:=0.0",  # a simulation that was cut off goes on with stamps of the past
-    "stale_timeout:=2.0",  # the robot stands still while it waits for the machine
-)
+NODES = "simulator_node", "gravity_compensation_node", "dynamics_node"
 
 
 class MissingError(Exception):
@@ -71,33 +62,36 @@ class Stage(Node):
 
     def __init__(self, model: Model, signals: EndingSignals) -> None:
         super().__init__("demo")
-        self._signals = signals
-        self.q, self.efforts = np.full(model.n, np.nan), np.zeros(model.n)
-        self.gravity = np.full(model.n, np.nan)
-        self.now, self.commands = 0.0, 0
+        self._signals, self.tip = signals, tools(model)[0]
+        self.force, self.load = plan(model)
+        self.q, self.now = np.full(model.n, np.nan), 0.0
+        self.efforts = self.gravity = self.q
+        self.commands, self.commanded = 0, np.zeros(model.n)
         self.enabled: bool | None = None
-        self.commanded: Sequence[float] = ()
-        self.tip, self.force, self.load = plan(model)
-        self._executor = SingleThreadedExecutor()
-        self._executor.add_node(self)
         subscribe, publish = self.create_subscription, self.create_publisher
         subscribe(JointState, "joint_states", self._on_state, qos_profile_sensor_data)
         subscribe(Float64MultiArray, COMMANDS, self._on_command, 10)
-        enabled, torques = "gravity_compensation_node/enabled", "dynamics_node/gravity_torques"
-        subscribe(Bool, enabled, lambda one: setattr(self, "enabled", one.data), LATCHED)
-        subscribe(JointState, torques, lambda one: setattr(self, "gravity", one.effort), 10)
-        self._disturbances = publish(WrenchStamped, "simulator_node/disturbance", 10)
-        nodes = "simulator_node", "gravity_compensation_node", "dynamics_node"
-        self._payloads = {one: publish(InertiaStamped, f"{one}/payload", 10) for one in nodes}
+        subscribe(Bool, "gravity_compensation_node/enabled", self._on_enabled, LATCHED)
+        subscribe(JointState, "dynamics_node/gravity_torques", self._on_torques, 10)
+        self._push = publish(WrenchStamped, "simulator_node/disturbance", 10)
+        self._payloads = {one: publish(InertiaStamped, f"{one}/payload", 10) for one in NODES}
         self._brakes = self.create_client(SetBool, "simulator_node/brakes")
         self._enable = self.create_client(SetBool, "gravity_compensation_node/enable")
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self)
 
     def _on_state(self, message: JointState) -> None:
         self.now = 1e-9 * stamp_of(message.header.stamp)
         self.q, self.efforts = np.array(message.position), np.array(message.effort)
 
     def _on_command(self, message: Float64MultiArray) -> None:
-        self.commands, self.commanded = self.commands + 1, message.data
+        self.commands, self.commanded = self.commands + 1, np.array(message.data)
+
+    def _on_enabled(self, message: Bool) -> None:
+        self.enabled = message.data
+
+    def _on_torques(self, message: JointState) -> None:
+        self.gravity = np.array(message.effort)
 
     def until(self, what: str, condition: Callable[[], Any]) -> None:
         """Spin until a condition holds; raise MissingError after TIMEOUT."""
@@ -123,7 +117,7 @@ class Stage(Node):
         self.until("joint states of the simulator", lambda: np.isfinite(self.q).all())
         self.until("the state of the compensation", lambda: self.enabled is not None)
         self.until("torques of the dynamics node", lambda: np.isfinite(self.gravity).all())
-        ours = [self._disturbances, *self._payloads.values()]
+        ours = [self._push, *self._payloads.values()]
         self.until("subscribers", lambda: all(one.get_subscription_count() for one in ours))
 
     def call(self, client: Any, value: bool) -> Any:
@@ -135,8 +129,7 @@ class Stage(Node):
 
     def push(self, before: FloatArray) -> bool:
         """Push the tip; return whether the robot has moved."""
-        stamp = self.get_clock().now().to_msg()
-        self._disturbances.publish(wrench_message(self.tip).fill(stamp, self.force))
+        self._push.publish(wrench_message(self.tip).fill(Time(), self.force))
         return self.moved(before) > SEEN
 
     def payload(self, *nodes: str) -> None:
@@ -148,7 +141,7 @@ class Stage(Node):
 
     def compared(self) -> tuple[float, bool]:
         """Return how far gravity torques are from the efforts, and whether these hold the robot."""
-        error = float(np.abs(np.subtract(self.gravity, self.efforts)).max())
+        error = float(np.abs(self.gravity - self.efforts).max())
         return error, error < 1e-3 * (1.0 + float(np.abs(self.efforts).max()))
 
     def floats(self) -> Iterator[tuple[str, bool]]:
@@ -163,11 +156,8 @@ class Stage(Node):
         error, good = self.compared()
         yield f"dynamics_node: gravity torques are {error:.0e} off the efforts that hold it", good
 
-    def play(self, simulator: Callable[[int], None]) -> Iterator[tuple[str, bool]]:
-        """Play the acts; yield claims, and whether they are true.
-
-        ``simulator`` sends a signal to the process of the robot.
-        """
+    def play(self, signal_robot: Callable[[int], None]) -> Iterator[tuple[str, bool]]:
+        """Play the acts; yield claims, and whether they are true."""
         before = self.q
         self.call(self._brakes, False)
         self.pause(0.3)
@@ -190,21 +180,21 @@ class Stage(Node):
         self.payload("gravity_compensation_node", "dynamics_node")
         yield f"{self.load:g} kg on {self.tip} are announced", True
         yield from self.floats()
-        simulator(signal.SIGSTOP)
+        signal_robot(signal.SIGSTOP)
         try:
             self.until("a message that it has stopped", lambda: self.enabled is False)
             self.until("a last command of zero", lambda: not any(self.commanded))
             yield "joint states stop (expected in the log): torques ramp to zero", True
         finally:
-            simulator(signal.SIGCONT)
+            signal_robot(signal.SIGCONT)
         count = self.commands
         self.pause(1.0)
         off = self.enabled is False and self.commands == count
         yield "joint states are back: it stays off until it is enabled again", off
 
 
-def plan(model: Model) -> tuple[str, FloatArray, float]:
-    """Return the link that is pushed and loaded, the wrench (6,) on it, and the load in kg."""
+def plan(model: Model) -> tuple[FloatArray, float]:
+    """Return the wrench (6,) of the push on the first tool, and the load there in kg."""
     q, _ = initial_state(model, SimulatorSettings(robot_description="<robot/>"))
     tip, limits = tools(model)[0], np.minimum(model.effort_limits, 1e3)
     shares = np.abs(mbs.jacobian(model, q, tip)[3:] / limits).max(axis=1)  # of 1 N, by axis
@@ -214,47 +204,41 @@ def plan(model: Model) -> tuple[str, FloatArray, float]:
     weight = mbs.gravity_torques(loaded, q) - mbs.gravity_torques(model, q)
     share = float(np.abs(weight / limits).max())
     load = HEAVIEST if share * HEAVIEST <= LOAD else LOAD / share
-    return tip, push, float(f"{load:.2g}")
+    return push, float(f"{load:.2g}")
 
 
-def _started(name: str, *parameters: str) -> subprocess.Popen[bytes]:
-    """Return the process of a node."""
-    given = [part for parameter in parameters for part in ("-p", parameter)]
-    return subprocess.Popen(
-        [sys.executable, "-m", f"mbs_dynamics.ros.{name}", "--ros-args", *given]
-    )
+def main(urdf: str) -> int:
+    """Run the demonstration with the robot of a URDF's text; return 0 if all went well, else 1.
 
-
-def main(robot: Path | None) -> int:
-    """Run the demonstration and return 0 if all went as it should, else 1.
-
-    ``robot`` is the path of a URDF, by default the arm that comes with this package. Raises
-    UrdfError if it cannot be read, ModelError if it has no joint.
+    Raises UrdfError if the text is no URDF, ModelError if it has no joint.
     """
-    path = robot or robot_path("arm7")
-    model = model_of(read_robot("--robot", str(path)))
+    model = model_of(urdf)
     if model.n == 0:
         raise ModelError(f"robot {model.name!r} has no joint that moves: there is nothing to show")
+    # other robots must not receive the messages
     os.environ["ROS_DOMAIN_ID"] = str(unused_domain())
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")  # see docs/how_to/real_time.md
     q, _ = initial_state(model, SimulatorSettings(robot_description="<robot/>"))
-    inertias = np.diag(mbs.mass_matrix(model, q)).tolist()
-    by_joint = [
-        f"damping.{joint}:={inertia / DECAY!r}"
-        for joint, inertia in zip(model.joint_names, inertias, strict=True)
-    ]
-    verdicts = []
-    with ros_with_signals() as signals:
-        joints = f"joints:={[*model.joint_names]}"
-        simulator = _started("simulator_node", f"robot_description_file:={path.resolve()}")
-        compensation = _started("gravity_compensation_node", joints, *COMPENSATION, *by_joint)
-        processes = [simulator, compensation, _started("dynamics_node")]
+    inertias = zip(model.joint_names, np.diag(mbs.mass_matrix(model, q)).tolist(), strict=True)
+    compensation: dict[str, Any] = {f"damping.{name}": x / DECAY for name, x in inertias}
+    compensation |= {"joints": [*model.joint_names], "compensates_itself": "false"}
+    # the robot stands still while it waits for the machine
+    compensation |= {"ramp_time": 0.3, "stale_timeout": 2.0}
+    verdicts, processes = [], []
+    with tempfile.TemporaryDirectory() as folder, ros_with_signals() as signals:
+        file = Path(folder) / "robot.urdf"
+        file.write_text(urdf, encoding="utf-8")
+        given: list[dict[str, Any]] = [{"robot_description": file}, compensation, {}]
+        for name, parameters in zip(NODES, given, strict=True):
+            command = [sys.executable, "-m", f"mbs_dynamics.ros.{name}", "--ros-args"]
+            command += [part for k, x in parameters.items() for part in ("-p", f"{k}:={x}")]
+            processes.append(subprocess.Popen(command))
         stage = Stage(model, signals)
         print(f"{model.name}: {model.n} joints, {stage.tip} is pushed and loaded. Nodes start ...")
         try:
             stage.ready()
-            for text, good in stage.play(simulator.send_signal):
+            for text, good in stage.play(processes[0].send_signal):
                 verdicts.append(good)
                 print(f"  {'ok    ' if good else 'FAILED'}  {text}", flush=True)
         except MissingError as error:

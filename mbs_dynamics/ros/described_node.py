@@ -15,7 +15,7 @@ from mbs_dynamics.errors import MbsError
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.node_base import LOG_PERIOD, BaseNode
 from mbs_dynamics.ros.performance import InputStatistics
-from mbs_dynamics.ros.robot_description import read_robot
+from mbs_dynamics.ros.robot_description import text_of
 
 
 class DescribedNode(BaseNode, LifecycleNode):
@@ -23,6 +23,8 @@ class DescribedNode(BaseNode, LifecycleNode):
 
     readings: ClassVar[str] = "joint_states"
     """The topic of the messages that are answered."""
+    listening: ClassVar[tuple[str, ...]] = ("active",)
+    """The states of the lifecycle in which they are received."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -57,7 +59,7 @@ class DescribedNode(BaseNode, LifecycleNode):
 
     def _enter(self, state: str) -> None:
         self._lifecycle = state
-        waiting = state == "active" and self._has_robot
+        waiting = state in self.listening and self._has_robot
         self._statistics.wait(self.steady_time() if waiting else None)
 
     def _forget(self) -> None:
@@ -83,10 +85,10 @@ class DescribedNode(BaseNode, LifecycleNode):
             self.subscribe("~/gravity", self._on_gravity),
             self.subscribe("~/payload", self._on_payload),
         ]
-        text, path = self._settings.robot_description, self._settings.robot_description_file
-        if text or path:
+        given = self._settings.robot_description
+        if given:
             try:
-                described = self._describe(text or read_robot("robot_description_file", path))
+                described = self._describe(text_of(given))
             except MbsError as error:
                 self.get_logger().error(str(error))
                 described = False

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import textwrap
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -58,39 +59,13 @@ def _run(node: str) -> int:
     return 1
 
 
-def command_watchdog_node() -> int:
-    """Run command_watchdog_node; return its exit code."""
-    return _run("command_watchdog_node")
-
-
-def dynamics_node() -> int:
-    """Run dynamics_node; return its exit code."""
-    return _run("dynamics_node")
-
-
-def gravity_compensation_node() -> int:
-    """Run gravity_compensation_node; return its exit code."""
-    return _run("gravity_compensation_node")
-
-
-def impedance_control_node() -> int:
-    """Run impedance_control_node; return its exit code."""
-    return _run("impedance_control_node")
-
-
-def simulator_node() -> int:
-    """Run simulator_node; return its exit code."""
-    return _run("simulator_node")
-
-
-def teaching_node() -> int:
-    """Run teaching_node; return its exit code."""
-    return _run("teaching_node")
-
-
-def wrench_compensation_node() -> int:
-    """Run wrench_compensation_node; return its exit code."""
-    return _run("wrench_compensation_node")
+command_watchdog_node = partial(_run, "command_watchdog_node")
+dynamics_node = partial(_run, "dynamics_node")
+gravity_compensation_node = partial(_run, "gravity_compensation_node")
+impedance_control_node = partial(_run, "impedance_control_node")
+simulator_node = partial(_run, "simulator_node")
+teaching_node = partial(_run, "teaching_node")
+wrench_compensation_node = partial(_run, "wrench_compensation_node")
 
 
 def interface_of(node: str) -> Interface:

@@ -18,11 +18,14 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+from rclpy.logging import LoggingSeverity
+from rclpy.subscription import Subscription
 from rclpy.task import Future
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 
+from mbs_dynamics.compiler import default_backend
 from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.faults import Fault
@@ -51,6 +54,7 @@ class GravityCompensationNode(DescribedNode):
     """The gravity compensation node; see docs/reference/nodes."""
 
     interface = GRAVITY_COMPENSATION_NODE
+    listening = ("inactive", "active")
     controls = "gravity compensation"
     """Name of the controlled function in log messages."""
 
@@ -66,6 +70,8 @@ class GravityCompensationNode(DescribedNode):
         self._awaiting_torques: list[Future] = []
         self._simulated_time = False
         self._logged_ready = False
+        self._enabling = 0
+        """Number of calls of :meth:`_enable` that go on."""
         self._outputs = outputs.CommandOutputs(
             self,
             settings.command_topic,
@@ -92,40 +98,92 @@ class GravityCompensationNode(DescribedNode):
 
     # -- lifecycle -------------------------------------------------------------------------------
 
+    def start(self) -> bool:
+        """Configure, if ``autostart`` is true. False if that fails."""
+        if not self._settings.autostart:
+            return True
+        done: bool = self.trigger_configure() == TransitionCallbackReturn.SUCCESS
+        return done
+
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Use the description in the parameters, or subscribe to descriptions."""
-        self._outputs.open()
-        return super().on_configure(state)
+        """Subscribe to the robot: its description, unless a parameter states it, and its state."""
+        done = super().on_configure(state)
+        if done == TransitionCallbackReturn.SUCCESS:
+            self._outputs.open()
+            self._configured += self._inputs()
+        return done
+
+    def _inputs(self) -> list[Subscription]:
+        """Subscribe to the state of the robot."""
+        inputs = [self.subscribe("joint_states", self._on_joint_states)]
+        if self._settings.use_imu:
+            inputs.append(self.subscribe("imu", self._on_imu))
+        return inputs
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Subscribe to the robot's state. The service enables torques."""
-        self._activated = [self.subscribe("joint_states", self._on_joint_states)]
-        if self._settings.use_imu:
-            self._activated.append(self.subscribe("imu", self._on_imu))
+        """Enable torques as ``~/enable`` does; fail where that would be refused."""
+        if not self._enabling:
+            problems = self._problems(time.monotonic(), self._outputs.other_publishers())
+            if problems:
+                self.get_logger().error(f"not activated: {'; '.join(problems)}")
+                return TransitionCallbackReturn.FAILURE
+            self._enabling += 1
+            self._later(self._begin)
         self._enter("active")
         return TransitionCallbackReturn.SUCCESS
 
+    async def _begin(self) -> None:
+        """Enable torques after the transition ``activate``; without success it is undone."""
+        try:
+            done, message = await self._enable()
+        finally:
+            self._enabling -= 1
+        self.get_logger().log(message, LoggingSeverity.INFO if done else LoggingSeverity.ERROR)
+        self._settle()
+
+    async def _enable(self) -> tuple[bool, str]:
+        """Enable torques, and be active as long as they act; return success and a message."""
+        self._enabling += 1
+        try:
+            done, message = await self._handover.enable(self._core, self._wait_for_torques)
+            if done and self._lifecycle == "inactive":
+                self.trigger_activate()
+            return done, message
+        finally:
+            self._enabling -= 1
+
+    async def _leave(self) -> None:
+        """Become inactive, once torques are out by a fault or ``~/enable``."""
+        if self._lifecycle == "active" and not self._enabling and not self._act:
+            self.trigger_deactivate()
+
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Unsubscribe from the robot's state; fail, and begin to ramp out, while torques act."""
+        """Fail, and begin to ramp out, while torques act. Once they are out it is inactive."""
         if self._acts():
-            self.get_logger().warning("torques ramp out: deactivate again once they are out")
+            self.get_logger().warning("torques ramp out; the node is inactive once they are out")
             return TransitionCallbackReturn.FAILURE
         self._enter("inactive")
-        self._unsubscribe()
         return TransitionCallbackReturn.SUCCESS
+
+    @property
+    def _act(self) -> bool:
+        """Whether torques act, or a controller must take them over."""
+        return not self._core.at_rest or self._handover.owed
 
     def _acts(self) -> bool:
         """Begin to ramp out; return whether torques act, or a controller must take them over."""
         self._core.disable(time.monotonic())
         self._settle()
-        return not self._core.at_rest or self._handover.owed
+        return self._act
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Forget the model, gravity and loads."""
+        """Forget the model, gravity and loads; fail, and begin to ramp out, while torques act."""
+        if self._acts():
+            return TransitionCallbackReturn.FAILURE
+        self._core = GravityCompensator(self._settings)
+        self._enter("unconfigured")  # whatever becomes of the rest
         self._forget()
         self._outputs.close()
-        self._core = GravityCompensator(self._settings)
-        self._enter("unconfigured")
         return TransitionCallbackReturn.SUCCESS
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -138,7 +196,6 @@ class GravityCompensationNode(DescribedNode):
         """Return to the state before it was configured; end, and ramp out, while torques act."""
         self.get_logger().error(f"an internal error in a transition from {state.label!r}")
         if not self._acts():
-            self._unsubscribe()
             return self.on_cleanup(state)
         self._enter("finalized")
         return TransitionCallbackReturn.FAILURE
@@ -149,8 +206,8 @@ class GravityCompensationNode(DescribedNode):
 
     def _enter(self, state: str) -> None:
         super()._enter(state)
-        why = "" if state == "active" else f"the lifecycle state is {state!r}"
-        self._core.forbidden = f"{why}; activate the node first" if why else ""
+        why = "" if state in self.listening else f"the lifecycle state is {state!r}"
+        self._core.forbidden = f"{why}; configure the node first" if why else ""
         if self._shutting_down:
             self._core.forbidden = "the node is about to end"
 
@@ -190,7 +247,7 @@ class GravityCompensationNode(DescribedNode):
         gc.collect()  # later collections then skip these objects
         gc.freeze()
         self._log_model(
-            f"model {quoted(arm.model.name)}: {arm.model.n} joints, back end {self._core.backend}, "
+            f"model {quoted(arm.model.name)}: {arm.model.n} joints, back end {default_backend()}, "
             f"commands for {listed(self._settings.joints)}",
             self._core.remarks,
         )
@@ -253,10 +310,7 @@ class GravityCompensationNode(DescribedNode):
         self._settle()
 
     def _send(self, command: Sequence[float] | None, stamp: Time | None = None) -> None:
-        arm = self._core.arm
-        if command is not None and arm is not None:
-            at_limit = bool(arm.saturated)
-            self._outputs.send(command, at_limit=at_limit, behind=arm.behind, stamp=stamp)
+        self._outputs.send(command, stamp)
 
     def _settle(self) -> None:
         """Report what has changed, and do what waits for it."""
@@ -279,8 +333,10 @@ class GravityCompensationNode(DescribedNode):
         if core.at_rest:
             self._adopt()
             if self._lifecycle == "finalized":
-                self._unsubscribe()
+                self._forget()
                 self._outputs.close()
+            elif self._lifecycle == "active":
+                self._later(self._leave)
         if core.at_rest == self._timer.is_canceled():
             return
         if core.at_rest:
@@ -331,7 +387,7 @@ class GravityCompensationNode(DescribedNode):
             self._core.disable(time.monotonic())
             response.success, response.message = True, self._core.state
         else:
-            done, message = await self._handover.enable(self._core, self._wait_for_torques)
+            done, message = await self._enable()
             response.success, response.message = done, message if done else f"refused: {message}"
         self._on_time()
         return response
@@ -399,7 +455,7 @@ class GravityCompensationNode(DescribedNode):
 
     def _remind_of_enabling(self, now: float) -> None:
         """Log why torques cannot be enabled; once they can, how to enable them."""
-        if self._lifecycle != "active" or self._core.state != "disabled":
+        if self._lifecycle not in self.listening or self._core.state != "disabled":
             self._remind("enabling", "")
             return
         problems = self._problems(now, self._outputs.other_publishers())

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.subscription import Subscription
 from std_srvs.srv import SetBool, Trigger
 
@@ -32,15 +31,15 @@ class ImpedanceControlNode(GravityCompensationNode):
         self.answer("~/pause", self._pause)
         self.answer("~/stop", self._stop)
 
-    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+    def _inputs(self) -> list[Subscription]:
         """Subscribe to the robot's state and to references."""
-        done, prefix = super().on_activate(state), self._settings.frame_prefix
-        self._activated += [
+        prefix = self._settings.frame_prefix
+        return [
+            *super()._inputs(),
             self._follow("target_joint", messages.joint_target_of),
             self._follow("target_pose", partial(messages.pose_target_of, prefix=prefix)),
             self._follow("trajectory", messages.trajectory_of),
         ]
-        return done
 
     def _follow(self, what: str, target_of: Callable[[Any], Target | None]) -> Subscription:
         """Subscribe to a topic of references, which ``target_of`` converts."""

@@ -10,7 +10,6 @@ subscriptions and services from these tables only.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 from mbs_dynamics.control.environment import LARGEST_GRAVITY, check_gravity
 from mbs_dynamics.control.settings import InputSettings
 from mbs_dynamics.errors import ArgumentError, UnknownNameError
+from mbs_dynamics.output_files import missing_file
 from mbs_dynamics.settings import Parameter, Settings, parameter, parameters_of
 from mbs_dynamics.yaml_files import read_yaml_file
 
@@ -85,7 +85,7 @@ class Interface(NamedTuple):
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters, in the order of their declaration."""
-        return parameters_of(self.settings)
+        return tuple(one for one in parameters_of(self.settings) if not one.constant)
 
 
 DIAGNOSTICS = Topic(
@@ -96,7 +96,7 @@ DESCRIPTION = Topic(
     "std_msgs/msg/String",
     "URDF of the robot. A new one replaces the robot without a restart.",
     LATCHED,
-    condition="unless robot_description or robot_description_file is set",
+    condition="unless robot_description is set",
 )
 JOINT_STATES = Topic(
     "joint_states",
@@ -158,38 +158,14 @@ class DescriptionSettings(FrameSettings, InputSettings):
     """Parameters of a node that subscribes to the description and the state of a robot."""
 
     robot_description: str = parameter(
-        "", "Text of a URDF. Empty: robot_description_file or the topic is used.", read_only=True
-    )
-    robot_description_file: str = parameter(
         "",
-        "Path of a URDF or .xacro file. Empty: robot_description or the topic is used.",
+        "Text of a URDF, or path of a URDF or .xacro file. Empty: the topic is used.",
         read_only=True,
     )
     autostart: bool = parameter(
         True,
         "Configure and activate on start. False: wait for lifecycle transitions.",
         read_only=True,
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.robot_description and self.robot_description_file:
-            raise ArgumentError(
-                "robot_description and robot_description_file are both given; valid is one of them"
-            )
-
-
-@dataclass(frozen=True)
-class DescribedSettings(DescriptionSettings, RobotSettings):
-    """Parameters of such a node that computes with masses."""
-
-    root: str = parameter(
-        "",
-        "Link to start from in place of the URDF's root. Empty: the URDF's root.",
-        read_only=True,
-    )
-    tip: str = parameter(
-        "", "Last link of the chain to take out of the URDF. Empty: the whole tree.", read_only=True
     )
 
 
@@ -222,12 +198,7 @@ def existing_file(argument: str, path: str) -> Path:
     file = Path(path).expanduser()
     if file.is_file():
         return file
-    beside = [each.name for each in file.parent.glob("*")]
-    close = difflib.get_close_matches(file.name, beside, n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    if not file.parent.is_dir():
-        hint = f"; there is no folder {str(file.parent)!r} either"
-    raise ArgumentError(f"{argument} names {str(file)!r}, which is no file{hint}")
+    raise ArgumentError(f"{argument}: {missing_file(file)}")
 
 
 def read_parameters(argument: str, path: str, node: str) -> dict[str, Any]:

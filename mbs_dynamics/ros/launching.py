@@ -159,8 +159,7 @@ def typed(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def described(urdf: str) -> list[dict[str, Any]]:
     """Return the parameters of a node with this description; none without one."""
-    given = {"robot_description": urdf, "robot_description_file": ""}
-    return [typed(given)] if urdf else []
+    return [typed({"robot_description": urdf})] if urdf else []
 
 
 def state_publisher(context: LaunchContext, urdf: str) -> Node:

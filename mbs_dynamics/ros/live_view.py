@@ -1,9 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""A live robot in the browser: its description and joint states, as a source of scenes.
-
-The node only subscribes; it publishes and serves nothing.
-"""
+"""A live robot in the browser: its description and joint states, as a source of scenes."""
 
 from __future__ import annotations
 
@@ -34,8 +31,7 @@ from mbs_dynamics.view.page import REFRESH
 from mbs_dynamics.view.scene import Scene
 from mbs_dynamics.view.server import check_port
 
-STALE = 0.5
-"""Time in s after which a message no longer counts as the current state."""
+STALE = 0.5  # s after which a message no longer counts as the current state
 
 
 class LiveView(Node):
@@ -49,11 +45,10 @@ class LiveView(Node):
         self.state: tuple[FloatArray, FloatArray | None] | None = None
         """Positions and rates (n,); None before the first message."""
         self.received = time.monotonic()
-        """Time of the state."""
         self._input: JointInput | None = None
-        self.create_subscription(String, "robot_description", self._on_description, LATCHED)
-        states = self._on_state
-        self.create_subscription(JointState, "joint_states", states, qos_profile_sensor_data)
+        subscribe = self.create_subscription
+        subscribe(String, "robot_description", self._on_description, LATCHED)
+        subscribe(JointState, "joint_states", self._on_state, qos_profile_sensor_data)
 
     def show(self, model: Model) -> None:
         """Read the states of another robot."""
@@ -67,9 +62,8 @@ class LiveView(Node):
         if self._input is None:
             return
         now, stamp = time.monotonic(), stamp_of(message.header.stamp)
-        read = self._input.read(
-            message.name, message.position, message.velocity, stamp=stamp, received=now
-        )
+        given = message.name, message.position, message.velocity
+        read = self._input.read(*given, stamp=stamp, received=now)
         if isinstance(read, Rejection):
             self.fault = "" if read.kind in ("partial", "incomplete_joints") else read.reason
             return
@@ -94,9 +88,7 @@ class Live:
         age = time.monotonic() - self._node.received
         missing = f"no joint_states of this robot for {age:.0f} s" if age > STALE else ""
         self.page.set_message("joint_states", self._node.fault or missing)
-        if state is None:
-            return None
-        return Scene(self._drawn, *state, body, representation)
+        return None if state is None else Scene(self._drawn, *state, body, representation)
 
 
 def live_view(
@@ -104,9 +96,8 @@ def live_view(
 ) -> int:
     """Show the robot of a namespace until SIGINT; return the exit code.
 
-    Each new description opens a new page at the same address. ``browse`` opens a browser,
-    ``chosen`` are the layers switched on, ``page`` further arguments of ``open_page``. Raises
-    ArgumentError for an invalid namespace, a port that is taken, and an unknown layer.
+    ``browse`` opens a browser, ``chosen`` are the layers switched on, ``page`` further arguments of
+    ``open_page``. Raises ArgumentError for an invalid namespace, port or layer.
     """
     check_port(page.get("port"))
     with ros_with_signals(["mbs-dynamics"]) as signals:
@@ -118,8 +109,7 @@ def live_view(
         executor.add_node(node)
         spinning = threading.Thread(target=executor.spin, daemon=True)
         spinning.start()
-        live: Live | None = None
-        shown = ""
+        live, shown = None, ""
         _report(f"waiting for {node.resolve_topic_name('robot_description')}")
         try:
             while not signals.asked:

@@ -42,37 +42,31 @@ DOUBLES = {
 """Types of integers, and the types of doubles that they are converted to."""
 
 
-def names(kind: type[Settings], joints: Sequence[str] = ()) -> list[str]:
-    """Return the names of all parameters of a node with these settings and these ``joints``."""
-    declared = parameters_of(kind)
-    each = [f"{one.name}.{joint}" for one in declared if one.per == "joint" for joint in joints]
-    return [one.name for one in declared if not one.per] + each
-
-
 def declare(node: Node, kind: type[S]) -> S:
     """Declare all parameters on the node and return their values.
 
     Integers that are given for doubles become doubles. Raises rclpy's exceptions for a value of the
-    wrong type or out of range, and MbsError for values that contradict each other and for names
-    that are misspelt. Other names that do not exist are logged, since nodes may share a file.
+    wrong type or out of range, and MbsError for values that contradict each other, for names that
+    are misspelt, and for settings that are constant in nodes, unless the value is that of the
+    constant. Other names that do not exist are logged, since nodes may share a file.
     """
     given = [name for name in _names(node) if not name.startswith(FOREIGN)]
-    declared = parameters_of(kind)
+    declared = [one for one in parameters_of(kind) if not one.constant]
+    known = [one.name for one in declared if not one.per]
     for one in declared:
         if not one.per:
             _declare(node, one.name, one)
-    by_joint = [one for one in declared if one.per == "joint"]
+    by_joint = any(one.per == "joint" for one in declared)
     joints = [name for name in node.get_parameter("joints").value if name] if by_joint else []
     check_once("joints", "joint", joints)
-    known = names(kind, joints)
     for one in declared:
-        each = joints if one.per == "joint" else []
-        if one.per == "link":
-            named = sorted(name for name in given if name.startswith(f"{one.name}."))
-            each = [name.partition(".")[2] for name in named]
-            known += named
-        for owner in each:
-            _declare(node, f"{one.name}.{owner}", one)
+        each = [f"{one.name}.{joint}" for joint in joints]
+        if one.per and one.per != "joint":
+            each = sorted(name for name in given if name.startswith(f"{one.name}."))
+        for name in each if one.per else ():
+            known.append(name)
+            _declare(node, name, one)
+    _check_constants(node, kind, given)
     _ignore_others(node, [name for name in given if name not in known], known)
     values = _values(kind, [node.get_parameter_or(name) for name in known], joints)
     if by_joint:
@@ -117,6 +111,21 @@ def misdirected_files(node: Node, args: Sequence[str]) -> list[str]:
             others = f"it has those of {', '.join(nodes)}" if nodes else "it has none at all"
             problems.append(f"{path} has no parameters for {name}: {others}")
     return problems
+
+
+def _check_constants(node: Node, kind: type[Settings], given: Sequence[str]) -> None:
+    """Raise ArgumentError for other values of constants, and for what must not be ignored."""
+    constants = {one.name: one for one in parameters_of(kind) if one.constant}
+    for name in given:
+        if name in kind.removed:
+            raise ArgumentError(f"{name} is no parameter any more: {kind.removed[name]}")
+        one = constants.get(name.partition(".")[0])
+        value = node.get_parameter(name).value
+        if one is not None and value != one.default:
+            raise ArgumentError(
+                f"{name} is {value}, and a constant in nodes, {one.default!r}: {one.constant} "
+                "Remove it; docs/reference/removed_parameters.md tells more"
+            )
 
 
 def _ignore_others(node: Node, others: Sequence[str], known: Sequence[str]) -> None:
@@ -193,8 +202,9 @@ def _values(
         if one is None or bool(one.per) != bool(owner):
             continue
         value = parameter.value
-        if one.per == "link":
-            values[group] = (*values.get(group, ()), (owner, tuple(value)))
+        if one.per and one.per != "joint":
+            element = tuple(value) if one.type.endswith("_array") else value
+            values[group] = (*values.get(group, ()), (owner, element))
         elif one.per == "joint" and owner in joints:
             now = getattr(before, group, None) or [one.default] * len(joints)
             each = list(values.get(group, now))

@@ -17,7 +17,8 @@ from mbs_dynamics.control.environment import LinkLoad, with_load
 from mbs_dynamics.errors import ArgumentError, ModelWarning, UnknownNameError, UrdfError, quoted
 from mbs_dynamics.model.coordinates import check_single
 from mbs_dynamics.model.model import Model, warnings_about
-from mbs_dynamics.model.urdf_xml import BLANK, text_of
+from mbs_dynamics.model.urdf_xml import BLANK
+from mbs_dynamics.model.urdf_xml import text_of as text_in
 from mbs_dynamics.ros.interface import existing_file
 
 
@@ -44,7 +45,7 @@ def read_robot(argument: str, path: str, xacro_args: str = "") -> str:
             f"xacro_args is {quoted(xacro_args)}, but {str(file)!r} is no .xacro file"
         )
     try:
-        text = text_of(file)
+        text = text_in(file)
     except UrdfError as error:
         raise UrdfError(f"{argument} names {str(file)!r}, which cannot be read: {error}") from error
     if not text.startswith("<"):
@@ -53,6 +54,16 @@ def read_robot(argument: str, path: str, xacro_args: str = "") -> str:
             f"{text[:30]!r}. Valid is a URDF, or a .xacro that becomes one"
         )
     return text
+
+
+def text_of(description: str) -> str:
+    """Return the URDF in the parameter robot_description, which is its text or its path.
+
+    Raises as :func:`read_robot`.
+    """
+    if description.lstrip(BLANK).startswith("<"):
+        return description
+    return read_robot("robot_description", description)
 
 
 def split_arguments(argument: str, text: str) -> dict[str, str]:
@@ -92,7 +103,10 @@ def _expanded(file: Path, given: Mapping[str, str]) -> str:
     try:
         import xacro
     except ImportError as error:
-        raise UrdfError(f"{str(file)!r} needs the package xacro: {error}") from error
+        raise UrdfError(
+            f"{str(file)!r} needs xacro ({error}); install it: pip install xacro, or in ROS "
+            "apt install ros-$ROS_DISTRO-xacro"
+        ) from error
     arguments = _Arguments(given)
     told = " ".join(f"{name}:={value}" for name, value in given.items()) or "none"
     try:

@@ -24,7 +24,7 @@ from mbs_dynamics.errors import listed, quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.node_base import BaseNode
 from mbs_dynamics.ros.process import run
-from mbs_dynamics.ros.robot_description import loads_of, model_of, read_robot, remarks_about
+from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about, text_of
 from mbs_dynamics.ros.simulator.interface import SIMULATOR_NODE, SimulatorSettings
 from mbs_dynamics.ros.simulator.world import (
     LONGEST_LAG,
@@ -48,9 +48,7 @@ class SimulatorNode(BaseNode):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         settings: SimulatorSettings = self._settings
-        text = settings.robot_description or read_robot(
-            "robot_description_file", settings.robot_description_file
-        )
+        text = text_of(settings.robot_description)
         model = model_of(text, loads=loads_of(settings.loads)).with_gravity(settings.gravity)
         self._world = World(model, settings)
         self._commands = EffortCommands(model.joint_names, settings.joints)
@@ -118,8 +116,10 @@ class SimulatorNode(BaseNode):
         if not world.advance(commands):
             self.get_logger().error(f"halted until ~/reset: {world.halted}")
             return False
-        elapsed = round(1e9 * world.periods / self._settings.rate)
-        stamp = messages.time_of(self._epoch + elapsed)
+        periods = world.periods
+        if self._clock_messages is None:  # stamps keep up with the system's clock
+            periods += self._pacer.skipped
+        stamp = messages.time_of(self._epoch + round(1e9 * periods / self._settings.rate))
         if self._clock_messages is not None:
             self._clock_messages.publish(ClockMessage(clock=stamp))
         q, qd = world.state

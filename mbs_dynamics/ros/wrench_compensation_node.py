@@ -313,10 +313,10 @@ class WrenchCompensationNode(DescribedNode):
 
     def _configure(self, now: float) -> None:
         settings: WrenchCompensationSettings = self._settings
-        self._sensor.limits, self._sensor.cutoff = settings.wrench_limits, settings.cutoff
-        if self._mounting is not None and self._input is not None:
-            self._mounting.inertial, self._mounting.use_imu = settings.inertial, settings.use_imu
-            self._input.velocity_from_position = settings.velocity_from_position
+        self._sensor.limits, self._sensor.cutoff = settings.wrench_limits, settings.inertial_cutoff
+        if self._mounting is not None:
+            self._mounting.inertial = settings.inertial_cutoff > 0.0
+            self._mounting.use_imu = settings.use_imu
 
     def _apply(self, before: WrenchCompensationSettings, given: Sequence[str]) -> None:
         self._configure(time.monotonic())

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import ArgumentError, MbsError, listed, shortened
+from mbs_dynamics.errors import ArgumentError, listed, missing_extra, shortened
 from mbs_dynamics.output_files import check_writable, expanded
 from mbs_dynamics.timeseries.columns import column_name
 from mbs_dynamics.timeseries.series import TimeSeriesError
@@ -53,9 +53,7 @@ def read_bag(path: Path, topic: str = "") -> Columns:
     try:
         import rosbags  # noqa: F401
     except ImportError as error:
-        raise TimeSeriesError(
-            f"{path}: bags need the package rosbags ({error}): install the extra 'identify'"
-        ) from None
+        raise missing_extra(f"{path}: bags need rosbags", "identify", error) from None
     notes: list[str] = []
     with TemporaryDirectory() as folder:
         try:
@@ -243,7 +241,7 @@ def mcap_written(option: str, out: Path) -> Iterator[tuple[Any, Any]]:
         from rosbags.rosbag2 import StoragePlugin, Writer
         from rosbags.typesys import Stores, get_typestore
     except ImportError as error:
-        raise MbsError(f"bags need rosbags ({error}): install the extra 'identify'") from error
+        raise missing_extra("bags need rosbags", "identify", error) from error
     if out.suffix != ".mcap":
         raise ArgumentError(f"{option} {out}: valid is a file that ends in .mcap")
     check_writable(option, out)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mbs_dynamics.errors import listed, shortened
+from mbs_dynamics.errors import listed, missing_extra, shortened
 from mbs_dynamics.timeseries.columns import column_name
 from mbs_dynamics.timeseries.series import TimeSeriesError
 from mbs_dynamics.timeseries.tables import Columns
@@ -47,14 +47,12 @@ def read_lerobot(path: Path, episode: str = "") -> Columns:
 
     ``path`` is the folder of the dataset or one of its Parquet files. ``episode`` is the number of
     the episode, which is needed if there are several. Raises TimeSeriesError for a dataset that
-    cannot be read, and without pyarrow.
+    cannot be read, and BackendError without pyarrow.
     """
     try:
         from pyarrow import parquet
     except ImportError as error:
-        raise TimeSeriesError(
-            f"{path}: LeRobot datasets need pyarrow ({error}): install the extra 'lerobot'"
-        ) from None
+        raise missing_extra(f"{path}: LeRobot datasets need pyarrow", "lerobot", error) from None
     root = next((x for x in (path, *path.resolve().parents) if (x / INFO).is_file()), None)
     if root is None:
         raise TimeSeriesError(f"{path}: there is no {INFO} in a folder above")

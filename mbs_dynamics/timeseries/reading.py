@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import listed, quoted
+from mbs_dynamics.errors import ArgumentError, UnknownJointError, listed, quoted
+from mbs_dynamics.output_files import missing_file
 from mbs_dynamics.timeseries.bags import BAGS, joined, read_bag
 from mbs_dynamics.timeseries.columns import UNITS, Declarations, Meaning, column_name
+from mbs_dynamics.timeseries.joints import matched
 from mbs_dynamics.timeseries.lerobot import is_dataset, read_lerobot
 from mbs_dynamics.timeseries.series import KINDS, TimeSeries, TimeSeriesError
 from mbs_dynamics.timeseries.tables import Columns, read_csv, read_npz
@@ -40,7 +42,7 @@ def columns_of(path: Path, topic: str = "") -> Columns:
     """Return the columns of a file, by the names that they have there."""
     kind = path.suffix.lower()
     if not path.exists():
-        raise TimeSeriesError(f"{path}: there is no such file")
+        raise TimeSeriesError(missing_file(path))
     if is_dataset(path):
         return read_lerobot(path, topic)
     if path.is_dir() or kind in BAGS:
@@ -55,6 +57,42 @@ def columns_of(path: Path, topic: str = "") -> Columns:
         f"{path}: valid are {', '.join((*TABLES, '.npz', *BAGS, '.parquet', *TRAJECTORIES))}, and "
         "the folders of bags and of LeRobot datasets"
     )
+
+
+def read_torques(
+    path: Path, joint_names: Sequence[str], *, columns: Mapping[str, str], topic: str = ""
+) -> TimeSeries:
+    """Return torques over time of all joints of a robot, with positions of zero.
+
+    They are in columns ``tau_<joint>`` or ``<joint>``, or in those that ``columns`` declares.
+    Joints without a column have zero torque. Raises ArgumentError for a file without times or
+    torques and for torques that are not finite, UnknownJointError for another joint, and what
+    :meth:`TimeSeries.read` raises.
+    """
+    table = columns_of(path, topic)
+    own = {name: f"tau_{name}" for name in table.values if name in joint_names}
+    declarations = Declarations({**own, **columns})
+    t, given, *_ = quantities(table, declarations.meanings(table.values))
+    if declarations.rate is not None:
+        t = np.arange(len(table)) / declarations.rate
+    torques = given["tau"]
+    if t is None or not torques:
+        raise ArgumentError(
+            f"{path}: has no {'time' if t is None else 'torques'}; columns are t and "
+            f"tau_<joint> or <joint>, with the joints {listed(joint_names)}, or are declared by "
+            f"--columns; the file has {listed(list(table.values))}"
+        )
+    if set(torques) & set(joint_names):  # a slip in one of the names is no other robot
+        UnknownJointError.check(torques, joint_names)
+    else:
+        pairs = matched(str(path), tuple(torques), joint_names)
+        torques = {name: torques[other] for name, other in pairs.items()}
+    tau = np.zeros((len(t), len(joint_names)))
+    for name, values in torques.items():
+        tau[:, list(joint_names).index(name)] = values
+    if np.isnan(tau).any():
+        raise ArgumentError(f"{path}: tau must be finite; got nan")
+    return TimeSeries(t, tuple(joint_names), 0.0 * tau, tau=tau, name=str(path))
 
 
 def merged(

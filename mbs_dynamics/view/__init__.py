@@ -2,10 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drawings of robots, and a page that shows them in the browser.
 
-``shapes``, ``drawings`` and ``layers`` depend on no viewer; the other modules need the extra
-``view`` and are imported on demand.
+:func:`show` and :func:`play` need the extra ``view``, which is imported when they are called; the
+quantities that are drawn, such as :func:`screw_axis`, do not.
 """
 
+from mbs_dynamics.model.urdf_visuals import (
+    Box,
+    Capsule,
+    Cylinder,
+    Mesh,
+    Sphere,
+    Triangles,
+    Visual,
+)
 from mbs_dynamics.view.shapes import (
     Ellipsoid,
     ScrewAxis,
@@ -14,12 +23,23 @@ from mbs_dynamics.view.shapes import (
     turn_to,
     velocity_ellipsoid,
 )
+from mbs_dynamics.view.showing import View, play, show
 
 __all__ = [
+    "Box",
+    "Capsule",
+    "Cylinder",
     "Ellipsoid",
+    "Mesh",
     "ScrewAxis",
+    "Sphere",
+    "Triangles",
+    "View",
+    "Visual",
     "ellipsoid_of_inertia",
+    "play",
     "screw_axis",
+    "show",
     "turn_to",
     "velocity_ellipsoid",
 ]

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -14,22 +15,99 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import AXES
 from mbs_dynamics.lie.so3 import to_quaternion
 from mbs_dynamics.model.body import GROUND
-from mbs_dynamics.view.drawings import Arrows, Discs, Drawing, Ellipsoids, Frames, Labels, Lines
+from mbs_dynamics.view.drawings import (
+    Arrows,
+    Discs,
+    Drawing,
+    Ellipsoids,
+    Fixed,
+    Frames,
+    Labels,
+    Lines,
+)
 from mbs_dynamics.view.meshes import Part
 
 _BALL = trimesh.creation.icosphere(subdivisions=3, radius=1.0)
 _DISC = trimesh.creation.cylinder(radius=1.0, height=1.0, sections=48)
 
 
+class Bodies:
+    """The frames of the bodies of a robot in a scene; meshes and drawings are their children."""
+
+    def __init__(self, scene: Any, name: str) -> None:
+        self._scene, self._name = scene, name
+        self.frames: dict[int, Any] = {}
+        self._poses: FloatArray | None = None
+
+    def path(self, body: int) -> str:
+        """Return the name of the node of a body in the scene, and add it if it is missing."""
+        name = f"/{self._name}/{body}"
+        if body not in self.frames:
+            frame = self._scene.add_frame(name, show_axes=False)
+            if self._poses is not None and body != GROUND:
+                frame.wxyz = wxyz(self._poses[body, :3, :3])
+                frame.position = self._poses[body, :3, 3]
+            self.frames[body] = frame
+        return name
+
+    def move(self, poses: FloatArray) -> None:
+        """Move the bodies to their poses (nb, 4, 4)."""
+        self._poses, quaternions = poses, wxyz(poses[:, :3, :3])
+        for body, frame in list(self.frames.items()):  # another thread may add some
+            if body != GROUND:
+                frame.wxyz = quaternions[body]
+                frame.position = poses[body, :3, 3]
+
+
+class Meshes:
+    """Meshes of a robot, which are sent to the page when they are first shown."""
+
+    def __init__(
+        self,
+        scene: Any,
+        bodies: Bodies,
+        name: str,
+        parts: Callable[[], Iterable[Part]],
+        picked: Callable[[Part], None] | None = None,
+    ) -> None:
+        """``picked`` is called with a part that is clicked."""
+        self._scene, self._bodies, self._name = scene, bodies, name
+        self._parts, self._picked = parts, picked
+        self.handles: list[Any] = []
+
+    def show(self, visible: bool) -> None:
+        """Show or hide the meshes."""
+        if visible and not self.handles:
+            self.handles = [self._add(part) for part in self._parts()]
+        for handle in self.handles:
+            handle.visible = visible
+
+    def _add(self, part: Part) -> Any:
+        name = f"{self._bodies.path(part.body)}/{self._name}/{part.name}"
+        handle = self._scene.add_mesh_trimesh(name, part.mesh)
+        if (picked := self._picked) is not None:
+            handle.on_click(lambda _: picked(part))
+        return handle
+
+
 class Canvas:
     """Named drawings in a scene. Existing objects are moved rather than replaced, for speed."""
 
-    def __init__(self, scene: Any, size: float) -> None:
-        self._scene, self._size = scene, size
+    def __init__(self, scene: Any, bodies: Bodies, size: float) -> None:
+        self._scene, self._bodies, self._size = scene, bodies, size
+        self._lock = threading.Lock()  # the page and its clicks draw in threads of their own
         self._drawn: dict[str, list[tuple[object, list[Any]]]] = {}
+
+    def handles(self, name: str) -> list[Any]:
+        """Return viser's objects of the drawings of a name."""
+        return [handle for _, handles in self._drawn.get(name, []) for handle in handles]
 
     def draw(self, name: str, drawings: Sequence[Drawing]) -> None:
         """Replace the drawings of a name."""
+        with self._lock:
+            self._replace(name, drawings)
+
+    def _replace(self, name: str, drawings: Sequence[Drawing]) -> None:
         before = self._drawn.get(name, [])
         after = []
         for k, drawing in enumerate(drawings):
@@ -49,6 +127,13 @@ class Canvas:
 
     def _add(self, name: str, drawing: Drawing) -> list[Any]:
         scene, size = self._scene, self._size
+        if isinstance(drawing, Fixed):
+            return self._add(self._bodies.path(drawing.body) + name, drawing.drawing)
+        if isinstance(drawing, Labels):
+            return [
+                scene.add_label(f"{name}/{k}", text, position=place, font_screen_scale=0.8)
+                for k, (place, text) in enumerate(zip(drawing.places, drawing.texts, strict=True))
+            ]
         if isinstance(drawing, Ellipsoids | Discs):
             solid = _BALL if isinstance(drawing, Ellipsoids) else _DISC
             handle = scene.add_batched_meshes_simple(
@@ -65,23 +150,18 @@ class Canvas:
                 receive_shadow=False,
             )
             return [handle]
-        if isinstance(drawing, Arrows | Frames):
-            points, colours, shares = _arrows_of(drawing)
-            names = ("shaft_radius", "head_radius", "head_length")
-            sizes = {key: share * size for key, share in zip(names, shares, strict=True)}
-            return [scene.add_arrows(name, points, colours, **sizes)]
         if isinstance(drawing, Lines):
-            return [
-                scene.add_line_segments(
-                    name, drawing.points, _ends(drawing.colours), thickness=0.006 * size
-                )
-            ]
-        return [
-            scene.add_label(f"{name}/{k}", text, position=place, font_screen_scale=0.8)
-            for k, (place, text) in enumerate(zip(drawing.places, drawing.texts, strict=True))
-        ]
+            ends, thickness = _ends(drawing.colours), 0.006 * size
+            return [scene.add_line_segments(name, drawing.points, ends, thickness=thickness)]
+        points, colours, shares = _arrows_of(drawing)
+        names = ("shaft_radius", "head_radius", "head_length")
+        sizes = {key: share * size for key, share in zip(names, shares, strict=True)}
+        return [scene.add_arrows(name, points, colours, **sizes)]
 
     def _move(self, handles: list[Any], drawing: Drawing) -> None:
+        if isinstance(drawing, Fixed):
+            self._move(handles, drawing.drawing)
+            return
         if isinstance(drawing, Labels):
             for handle, place, text in zip(handles, drawing.places, drawing.texts, strict=True):
                 handle.position = place
@@ -101,38 +181,6 @@ class Canvas:
                 handle.colors = colours
 
 
-class Robot:
-    """Meshes of a robot, which are sent to the page when they are first shown."""
-
-    def __init__(self, scene: Any, name: str, parts: Callable[[], Iterable[Part]]) -> None:
-        self._scene, self._name, self._parts = scene, name, parts
-        self._bodies: dict[int, Any] = {}
-
-    def _add(self) -> None:
-        bodies: dict[int, Any] = {}
-        for part in self._parts():
-            name = f"/{self._name}/{part.body}"
-            if part.body not in bodies:
-                bodies[part.body] = self._scene.add_frame(name, show_axes=False)
-            self._scene.add_mesh_trimesh(f"{name}/{part.name}", part.mesh)
-        self._bodies = bodies  # at once: another thread may move them
-
-    def move(self, poses: FloatArray) -> None:
-        """Move the bodies to their poses (nb, 4, 4)."""
-        quaternions = wxyz(poses[:, :3, :3])
-        for body, frame in self._bodies.items():
-            if body != GROUND:
-                frame.wxyz = quaternions[body]
-                frame.position = poses[body, :3, 3]
-
-    def show(self, visible: bool) -> None:
-        """Show or hide the meshes."""
-        if visible and not self._bodies:
-            self._add()
-        for frame in self._bodies.values():
-            frame.visible = visible
-
-
 def wxyz(rotations: FloatArray) -> FloatArray:
     """Return the quaternions (..., 4) of rotations (..., 3, 3), real part first."""
     return np.asarray(np.roll(to_quaternion(rotations), 1, axis=-1))
@@ -140,6 +188,8 @@ def wxyz(rotations: FloatArray) -> FloatArray:
 
 def _key(drawing: Drawing) -> object:
     """Return a key that is equal for two drawings if one can be moved to replace the other."""
+    if isinstance(drawing, Fixed):
+        return drawing.body, _key(drawing.drawing)
     if isinstance(drawing, Labels):
         return Labels, len(drawing.texts)
     if isinstance(drawing, Frames):

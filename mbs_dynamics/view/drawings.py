@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The drawing primitives of the layers: solids, arrows, lines, frames and labels.
 
-Positions and lengths are in m, in the inertial frame; colours are RGB from 0 to 1, one row for each
-primitive.
+Positions and lengths are in m, in the inertial frame or, within :class:`Fixed`, in the frame of a
+body. Colours are RGB from 0 to 1, one row for each primitive.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -77,9 +78,18 @@ class Labels(NamedTuple):
     places: FloatArray
     """(k, 3)."""
     texts: tuple[str, ...]
+    rank: float = 0.0
+    """Labels of a higher rank are placed first; others give way to them."""
 
 
-Drawing = Ellipsoids | Discs | Arrows | Lines | Frames | Labels
+class Fixed(NamedTuple):
+    """A drawing in the frame of a body, with which it moves."""
+
+    body: int
+    drawing: Ellipsoids | Discs | Arrows | Lines | Frames | Labels
+
+
+Drawing = Ellipsoids | Discs | Arrows | Lines | Frames | Labels | Fixed
 
 
 def same(colour: Colour, count: int) -> FloatArray:
@@ -87,8 +97,7 @@ def same(colour: Colour, count: int) -> FloatArray:
     return np.tile(np.array(colour), (count, 1))
 
 
-def between(low: Colour, high: Colour, share: FloatArray) -> FloatArray:
-    """Return colours (k, 3) interpolated from ``low`` at a share (k,) of 0 to ``high`` at 1."""
-    weight = np.asarray(share, dtype=float)[:, None]
-    mixed: FloatArray = (1.0 - weight) * np.array(low) + weight * np.array(high)
-    return mixed
+def scale(colours: Sequence[Colour], share: float) -> FloatArray:
+    """Return the colour (3,) at a share from 0 to 1 of a scale of evenly spaced colours."""
+    at = np.linspace(0.0, 1.0, len(colours))
+    return np.array([np.interp(share, at, part) for part in zip(*colours, strict=True)])

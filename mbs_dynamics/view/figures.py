@@ -15,7 +15,7 @@ import numpy as np
 from mbs_dynamics.algorithms import forward_kinematics
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import BLUE, CURVES
-from mbs_dynamics.errors import ArgumentError, BackendError
+from mbs_dynamics.errors import ArgumentError, missing_extra
 from mbs_dynamics.integrate import Event
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
@@ -36,9 +36,7 @@ def _pyplot() -> Any:
     try:
         import matplotlib as mpl
     except ImportError as error:
-        raise BackendError(
-            "figures need matplotlib: install the extra 'plot' of this package, or matplotlib"
-        ) from error
+        raise missing_extra("figures need matplotlib", "plot", error) from error
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 

@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.view.drawings import Labels
+from mbs_dynamics.view.drawings import Drawing, Fixed, Labels
 
 CHARACTER, ROW = 5.2, 15.0
 """Width of a character and height of a label in pixels, with margins."""
@@ -40,6 +41,33 @@ class Camera(NamedTuple):
     def pixels_per_metre(self, depth: float) -> float:
         """Return the scale of the picture at a distance in m in front of the camera."""
         return float(0.5 * self.height / (depth * np.tan(0.5 * self.fov)))
+
+
+def arranged(
+    camera: Camera, layers: Sequence[list[Drawing]], poses: FloatArray
+) -> list[list[Drawing]]:
+    """Return the drawings of layers with labels that do not cover each other.
+
+    ``poses`` (nb, 4, 4) are those of the bodies to which labels are fixed. Labels of a higher rank
+    are placed first.
+    """
+    result, layout = [list(drawings) for drawings in layers], LabelLayout(camera)
+    found = []
+    for row, drawings in enumerate(layers):
+        for k, drawing in enumerate(drawings):
+            labels = drawing.drawing if isinstance(drawing, Fixed) else drawing
+            if isinstance(labels, Labels):
+                found.append((-labels.rank, row, k, labels))
+    for _, row, k, labels in sorted(found, key=lambda each: each[0]):
+        drawing = layers[row][k]
+        if isinstance(drawing, Fixed):
+            R, p = poses[drawing.body, :3, :3], poses[drawing.body, :3, 3]
+            placed = layout.place(labels._replace(places=labels.places @ R.T + p))
+            local = placed._replace(places=(placed.places - p) @ R)
+            result[row][k] = Fixed(drawing.body, local)
+        else:
+            result[row][k] = layout.place(labels)
+    return result
 
 
 class LabelLayout:

@@ -11,17 +11,19 @@ import numpy as np
 
 from mbs_dynamics.algorithms import center_of_mass
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.colours import BLUE, GREEN, ORANGE, PURPLE, RED, SKY, YELLOW, Colour
+from mbs_dynamics.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, YELLOW, Colour
+from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.view.drawings import (
     Arrows,
     Discs,
     Drawing,
     Ellipsoids,
+    Fixed,
     Frames,
     Labels,
     Lines,
-    between,
     same,
+    scale,
 )
 from mbs_dynamics.view.scene import Scene
 from mbs_dynamics.view.shapes import ScrewAxis, screw_axis, velocity_ellipsoid
@@ -44,6 +46,9 @@ AXIS = 0.5
 LEAST_LENGTH = 0.01
 """Shorter arrows, in m, are not drawn."""
 
+SHARES = (BLUE, YELLOW, RED)
+"""Colours of torques from none to their limit."""
+
 LEAST_SHARE, LEAST_OF_LARGEST = 0.005, 0.1
 """Torques below the first share of their limit, which would read 0 %, or below the second of the
 largest share have no label."""
@@ -51,18 +56,36 @@ largest share have no label."""
 
 def body_frames(scene: Scene) -> list[Drawing]:
     """Return the frames of all bodies."""
-    return [Frames(scene.poses, 0.08 * scene.drawn.size)]
+    frame = Frames(np.eye(4)[None], 0.08 * scene.drawn.size)
+    return [Fixed(i, frame) for i in range(scene.model.nb)]
 
 
 def joint_axes(scene: Scene) -> list[Drawing]:
     """Return an arrow along each joint axis, in the positive sense."""
-    joints = scene.drawn.joints
-    if not joints:
-        return []
-    along = np.stack([scene.poses[i, :3, :3] @ turned[:, 2] for _, i, turned in joints])
-    origins = np.stack([scene.poses[i, :3, 3] for _, i, _ in joints])
-    half = 0.07 * scene.drawn.size * along
-    return [Arrows(np.stack([origins - half, origins + half], axis=1), same(PURPLE, len(joints)))]
+    half = 0.07 * scene.drawn.size
+    return [
+        Fixed(
+            i, Arrows(np.stack([-half * turned[:, 2], half * turned[:, 2]])[None], same(PURPLE, 1))
+        )
+        for _, i, turned in scene.drawn.joints
+    ]
+
+
+def joint_names(scene: Scene) -> list[Drawing]:
+    """Return the names of the joints with one degree of freedom, at their axes."""
+    return [
+        Fixed(i, Labels(np.zeros((1, 3)), (scene.model.bodies[i].joint.name,)))
+        for _, i, _ in scene.drawn.joints
+    ]
+
+
+def frame_names(scene: Scene) -> list[Drawing]:
+    """Return the names of links and other frames that move, at their origins."""
+    return [
+        Fixed(frame.body, Labels(frame.placement[None, :3, 3], (frame.name,)))
+        for frame in scene.model.frames.values()
+        if frame.body != GROUND
+    ]
 
 
 def centres_of_mass(scene: Scene) -> list[Drawing]:
@@ -70,49 +93,39 @@ def centres_of_mass(scene: Scene) -> list[Drawing]:
     massive = scene.drawn.massive
     if not massive:
         return []
-    centres = np.stack([_at(scene.poses[i], each.centre) for i, _, each in massive])
-    mass = np.array([m for _, m, _ in massive])
-    radii = 0.05 * scene.drawn.size * np.cbrt(mass / mass.sum())
-    balls = _balls(centres, radii, same(SKY, len(massive)))
-    return [balls, *centre_of_all_mass(scene)]
-
-
-def centre_of_all_mass(scene: Scene) -> list[Drawing]:
-    """Return a ball at the centre of mass of all moving bodies."""
-    if not scene.drawn.massive:
-        return []
+    total = sum(mass for _, mass, _ in massive)
+    balls: list[Drawing] = []
+    for i, mass, shape in massive:
+        radius = 0.05 * scene.drawn.size * np.cbrt(mass / total)
+        balls.append(Fixed(i, _ball(shape.centre, radius, SKY)))
     centre = center_of_mass(scene.model, scene.q)
-    return [_balls(centre[None], np.array([0.03 * scene.drawn.size]), same(YELLOW, 1))]
+    return [*balls, _ball(centre, 0.03 * scene.drawn.size, YELLOW)]
 
 
 def inertia_ellipsoids(scene: Scene) -> list[Drawing]:
     """Return the uniform solid ellipsoids with the inertias of the bodies."""
-    massive = scene.drawn.massive
-    if not massive:
-        return []
-    C = scene.poses[[i for i, _, _ in massive]]
-    shapes = [each for _, _, each in massive]
-    centres = np.stack([_at(pose, each.centre) for pose, each in zip(C, shapes, strict=True)])
-    axes = C[:, :3, :3] @ np.stack([each.axes for each in shapes])
-    semi_axes = np.maximum(np.stack([each.semi_axes for each in shapes]), 5e-4)
-    return [Ellipsoids(centres, axes, semi_axes, same(SKY, len(massive)), 0.35)]
+    drawings: list[Drawing] = []
+    for i, _, shape in scene.drawn.massive:
+        semi_axes = np.maximum(shape.semi_axes, 5e-4)[None]
+        solid = Ellipsoids(shape.centre[None], shape.axes[None], semi_axes, same(SKY, 1), 0.35)
+        drawings.append(Fixed(i, solid))
+    return drawings
 
 
 def torque_discs(scene: Scene) -> list[Drawing]:
-    """Return a disc about each joint.
+    """Return a disc about each joint; radius and colour show the torque as a share of the limit.
 
-    Its radius shows the torque as a share of the limit, its colour as a part of the largest share.
+    Discs of joints without a limit are grey and as large as at a limit of ``UNLIMITED``.
     """
-    joints, shares = scene.drawn.joints, scene.shares
-    if not joints:
-        return []
-    coordinates = [k for k, _, _ in joints]
-    share = np.minimum(shares[coordinates], 1.0)
-    C = scene.poses[[i for _, i, _ in joints]]
-    turned = C[:, :3, :3] @ np.stack([turned for _, _, turned in joints])
-    radii = disc_radius(scene) * (SMALLEST_DISC + (1.0 - SMALLEST_DISC) * share)
-    colours = between(BLUE, RED, share / max(float(share.max(initial=0.0)), LEAST_SHARE))
-    return [Discs(C[:, :3, 3], turned, radii, colours)]
+    drawings: list[Drawing] = []
+    for k, i, turned in scene.drawn.joints:
+        share = min(float(scene.shares[k]), 1.0)
+        radius = disc_radius(scene) * (SMALLEST_DISC + (1.0 - SMALLEST_DISC) * share)
+        limited = np.isfinite(scene.model.effort_limits[k])
+        colour = scale(SHARES, share) if limited else np.array(GREY)
+        disc = Discs(np.zeros((1, 3)), turned[None], np.array([radius]), colour[None])
+        drawings.append(Fixed(i, disc))
+    return drawings
 
 
 def torque_labels(scene: Scene) -> list[Drawing]:
@@ -123,17 +136,17 @@ def torque_labels(scene: Scene) -> list[Drawing]:
     joints, shares = scene.drawn.joints, scene.shares
     largest = max((float(shares[k]) for k, _, _ in joints), default=0.0)
     least = max(LEAST_SHARE, LEAST_OF_LARGEST * largest)
-    places, texts = [], []
-    for k, i, turned in sorted(joints, key=lambda joint: -shares[joint[0]]):
+    drawings: list[Drawing] = []
+    for k, i, turned in joints:
         if shares[k] < least:
             continue
-        axis = scene.poses[i, :3, :3] @ turned[:, 2]
-        places.append(scene.poses[i, :3, 3] + 0.5 * disc_radius(scene) * axis)
         unit = "N m" if scene.model.bodies[i].joint.screw[:3].any() else "N"
         text = f"{fixed(scene.torques[k], 2)} {unit}"
         limited = np.isfinite(scene.model.effort_limits[k])
-        texts.append(f"{text} ({100.0 * shares[k]:.0f} %)" if limited else text)
-    return [Labels(np.array(places), tuple(texts))] if places else []
+        text = f"{text} ({100.0 * shares[k]:.0f} %)" if limited else text
+        place = 0.5 * disc_radius(scene) * turned[:, 2]
+        drawings.append(Fixed(i, Labels(place[None], (text,), 1.0 + float(shares[k]))))
+    return drawings
 
 
 def fixed(x: float, digits: int) -> str:
@@ -182,12 +195,12 @@ def twist(scene: Scene) -> list[Drawing]:
     axes = pose.copy()
     if scene.representation != "body_fixed":
         axes[:3, :3] = np.eye(3)
-    scale = 0.3 * scene.drawn.size
+    per_unit = 0.3 * scene.drawn.size
     parts = [(V[:3], ORANGE), (V[3:], SKY)]
-    arrows = _arrows([(pose[:3, 3], scale * part, colour) for part, colour in parts])
+    arrows = _arrows([(pose[:3, 3], per_unit * part, colour) for part, colour in parts])
     frames = Frames(axes[None], 0.15 * scene.drawn.size)
     text = f"{axis.rate:.3g} rad/s, {axis.speed:.3g} m/s along the axis"
-    place = _nearest(axis, scene.pose[:3, 3]) + 0.5 * scale * axis.direction
+    place = _nearest(axis, scene.pose[:3, 3]) + 0.5 * per_unit * axis.direction
     return [*screw(scene), *arrows, frames, Labels(place[None], (text,))]
 
 
@@ -236,8 +249,8 @@ def velocity_layer(scene: Scene) -> list[Drawing]:
 def wrench(scene: Scene) -> list[Drawing]:
     """Return arrows of the force and the moment on the body, whose heads are at its origin."""
     at, drawn = scene.pose[:3, 3], []
-    for part, scale in ((scene.wrench[3:], PER_NEWTON), (scene.wrench[:3], PER_NEWTON_METRE)):
-        drawn.append((at - scale * part, scale * part, GREEN))
+    for part, length in ((scene.wrench[3:], PER_NEWTON), (scene.wrench[:3], PER_NEWTON_METRE)):
+        drawn.append((at - length * part, length * part, GREEN))
     return _arrows(drawn)
 
 
@@ -250,14 +263,8 @@ def _arrows(drawn: Sequence[tuple[FloatArray, FloatArray, Colour]]) -> list[Draw
     return [Arrows(points, np.array([colour for _, _, colour in kept]))]
 
 
-def _balls(centres: FloatArray, radii: FloatArray, colours: FloatArray) -> Ellipsoids:
-    rotations = np.tile(np.eye(3), (len(centres), 1, 1))
-    return Ellipsoids(centres, rotations, np.tile(radii[:, None], (1, 3)), colours)
-
-
-def _at(pose: FloatArray, point: FloatArray) -> FloatArray:
-    """Return a point (3,) given in the frame of a body in the inertial frame."""
-    return np.asarray(pose[:3, :3] @ point + pose[:3, 3])
+def _ball(centre: FloatArray, radius: float, colour: Colour) -> Ellipsoids:
+    return Ellipsoids(centre[None], np.eye(3)[None], np.full((1, 3), radius), same(colour, 1))
 
 
 class Layer(NamedTuple):
@@ -274,6 +281,8 @@ class Layer(NamedTuple):
 LAYERS = (
     Layer("body frames", body_frames, ((RED, "x axis"), (GREEN, "y axis"), (BLUE, "z axis"))),
     Layer("joint axes", joint_axes, ((PURPLE, "joint axis, positive sense"),)),
+    Layer("names of joints", joint_names, ()),
+    Layer("names of links and frames", frame_names, ()),
     Layer(
         "centres of mass",
         centres_of_mass,
@@ -288,8 +297,13 @@ LAYERS = (
         "torques",
         torques,
         (
-            (BLUE, "no torque is needed to hold the joint at rest, or measured"),
-            (RED, "largest share of a limit; the size of a disc is the share"),
+            (
+                BLUE,
+                "0 % of the limit: the torque that holds the joint at rest, or the measured one",
+            ),
+            (YELLOW, "50 %; the size of a disc is the share as well"),
+            (RED, "100 % and more"),
+            (GREY, "joint without a limit"),
         ),
         shown=True,
     ),

@@ -12,20 +12,27 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import GREY
-from mbs_dynamics.errors import BackendError, quoted, shortened
+from mbs_dynamics.errors import missing_extra, quoted, shortened
 from mbs_dynamics.lie.se3 import pose as pose_of
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model, warnings_about
-from mbs_dynamics.model.urdf_visuals import Box, Capsule, Cylinder, Mesh, Sphere, Visual, Visuals
+from mbs_dynamics.model.urdf_visuals import (
+    Box,
+    Capsule,
+    Cylinder,
+    Mesh,
+    Sphere,
+    Triangles,
+    Visual,
+    Visuals,
+)
 from mbs_dynamics.view.mesh_files import LONGEST_REASON, find_mesh
 from mbs_dynamics.view.shapes import turn_to
 
 try:
     import trimesh
 except ImportError as error:
-    raise BackendError(
-        "the viewer needs viser and trimesh: install the extra 'view' of this package"
-    ) from error
+    raise missing_extra("the viewer needs viser and trimesh", "view", error) from error
 
 CAPSULE = "/capsule"
 """End of the names of parts in place of meshes."""
@@ -118,6 +125,8 @@ def _shaped(visual: Visual, source: Path | None, packages: Sequence[Path]) -> An
         mesh.apply_translation(-mesh.bounds.mean(axis=0))
     elif isinstance(shape, Sphere):
         mesh = trimesh.creation.icosphere(subdivisions=3, radius=shape.radius)
+    elif isinstance(shape, Triangles):
+        mesh = trimesh.Trimesh(shape.vertices, shape.faces)
     else:
         return _loaded(shape, visual, find_mesh(shape.filename, source, packages))
     return painted(mesh, visual.colour or PAINT)

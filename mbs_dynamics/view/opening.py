@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""Opening the page of a robot that a URDF describes, and writing it as a file."""
+"""Opening the page of a robot that a file describes, and writing it as a file."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, UnknownBodyError
+from mbs_dynamics.model.mjcf_visuals import shapes_of
 from mbs_dynamics.model.model import Model
-from mbs_dynamics.model.urdf_visuals import visuals_of
+from mbs_dynamics.model.urdf_visuals import Visual, Visuals
 from mbs_dynamics.output_files import check_writable, expanded
 from mbs_dynamics.view.figures import frame_times
 from mbs_dynamics.view.meshes import Appearance, appearance
@@ -34,8 +35,9 @@ class Opened(NamedTuple):
 
 def open_page(
     model: Model,
-    urdf: Path | str,
+    description: Path | str | None,
     *,
+    geometry: Sequence[Visual] = (),
     beside: Path | None = None,
     packages: Sequence[Path] = (),
     model_code: str = "",
@@ -43,22 +45,26 @@ def open_page(
     dark: bool = False,
     report: Callable[[str], None] = print,
 ) -> Opened:
-    """Serve a page for the model of a URDF, given as a path or as XML text.
+    """Serve a page for a model, with the shapes of its description and those of ``geometry``.
 
-    Relative paths of meshes are searched ``beside`` a file, by default that of the URDF. ``report``
-    receives messages about missing meshes and closed pages; the other arguments are
+    ``description`` is the path of a URDF or an MJCF, the text of a URDF, or None for no shapes.
+    Relative paths of meshes are searched ``beside`` a file, by default that of the description.
+    ``report`` receives messages about missing meshes and closed pages; the other arguments are
     those of :func:`~mbs_dynamics.view.meshes.appearance` and :class:`~mbs_dynamics.view.page.Page`.
-    Raises ArgumentError if the port is taken.
+    Raises UnknownBodyError for geometry on another link, ArgumentError if the port is taken.
     """
+    UnknownBodyError.check((each.link for each in geometry), model.frames)
     drawn = DrawnModel.of(model)
-    source = urdf if isinstance(urdf, Path) else beside
-    look = appearance(model, visuals_of(urdf), drawn.size, source, packages)
+    source = description if isinstance(description, Path) else beside
+    shapes = Visuals((), ()) if description is None else shapes_of(description)
+    shapes = shapes._replace(visuals=(*shapes.visuals, *geometry))
+    look = appearance(model, shapes, drawn.size, source, packages)
     for problem in look.problems:
         report(problem)
 
     def collisions() -> Appearance:
-        shapes = visuals_of(urdf, "collision")
-        return appearance(model, shapes, drawn.size, source, packages, capsules=False)
+        found = Visuals((), ()) if description is None else shapes_of(description, "collision")
+        return appearance(model, found, drawn.size, source, packages, capsules=False)
 
     page = Page(
         model,
@@ -89,17 +95,14 @@ def until_interrupt() -> Iterator[None]:
         print()
 
 
-def check_html(option: str, path: Path) -> None:
-    """Raise ArgumentError, naming the option, for a file that :func:`write_html` cannot write."""
-    if path.suffix != ".html":
-        raise ArgumentError(
-            f"{option} must end in .html; got {str(path)!r}. The browser saves pictures of the page"
-        )
-    check_writable(option, path)
-
-
 def write_html(page: Page, source: Source, path: Path) -> None:
-    """Write the page as one file without references to others; a motion plays in real time."""
+    """Write the page as one file without references to others; a motion plays in real time.
+
+    Raises ArgumentError for a file that does not end in .html, or cannot be written.
+    """
+    if path.suffix != ".html":
+        raise ArgumentError(f"a page is a file that ends in .html; got {str(path)!r}")
+    check_writable("the page", path)
     page.panel = False
     page.refresh(source)
     serializer = page.server.get_scene_serializer()

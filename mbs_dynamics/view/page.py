@@ -14,14 +14,14 @@ import numpy as np
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import GREY, ORANGE, Colour
-from mbs_dynamics.errors import ArgumentError, BackendError, MbsError
+from mbs_dynamics.errors import ArgumentError, MbsError, missing_extra
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.representation import REPRESENTATIONS
-from mbs_dynamics.view.canvas import Canvas, Robot
-from mbs_dynamics.view.drawings import Labels
-from mbs_dynamics.view.labels import Camera, LabelLayout
+from mbs_dynamics.view.canvas import Bodies, Canvas, Meshes
+from mbs_dynamics.view.drawings import Fixed, Labels
+from mbs_dynamics.view.labels import Camera, arranged
 from mbs_dynamics.view.layers import LAYERS, Layer
 from mbs_dynamics.view.meshes import Appearance, Part, shaded, warnings_by_size
 from mbs_dynamics.view.numbers import as_html, as_python
@@ -32,9 +32,7 @@ try:
     import trimesh
     import viser
 except ImportError as error:
-    raise BackendError(
-        "the viewer needs viser and trimesh: install the extra 'view' of this package"
-    ) from error
+    raise missing_extra("the viewer needs viser and trimesh", "view", error) from error
 
 NUMBERS_EVERY = 0.1
 """Least time in s between two updates of the numbers."""
@@ -47,14 +45,29 @@ VIEWS = {
 }
 """Directions from the robot to the camera; that of ``top`` keeps the x axis pointing down."""
 
+FIT = "fit"
+"""The view that keeps its direction and shows all of the robot."""
+
 CLEAR, HULL = (*GREY, 0.35), (*ORANGE, 0.4)
 """Colours of transparent meshes and of collision geometry."""
 
 STYLE = ".mantine-Slider-markLabel{font-size:0.7rem;color:inherit;opacity:0.9}"
 """Makes the limits of sliders readable, for which viser has no option."""
 
-PICTURE_HEIGHT = 800.0
-"""Height in pixels of the picture for which labels are placed before a browser is connected."""
+PICTURE = (1200.0, 800.0)
+"""Width and height in pixels of the picture that is assumed before a browser is connected."""
+
+PANEL, NARROW = 400.0, 700.0
+"""Width in pixels of the panel, and that of pages on which it is below the robot."""
+
+BELOW = 0.6
+"""Share of the height of a narrow page that the panel covers."""
+
+FIELD_OF_VIEW = np.radians(45.0)
+"""Vertical field of view of cameras at the start."""
+
+MARGIN = 1.15
+"""Distance of the camera relative to the one at which the robot fills the picture."""
 
 NO_COLLISIONS = "this robot has no collision geometry that can be shown"
 
@@ -111,14 +124,18 @@ class Page:
         self.panel = True
         """Whether the initial camera leaves room for the panel."""
         self._messages: dict[str, str] = {}
-        self.canvas = Canvas(self.server.scene, size)
+        self._links = {frame.name: frame.body for frame in model.frames.values()}
+        self._model = model
+        self.bodies = Bodies(self.server.scene, "robot")
+        self.canvas = Canvas(self.server.scene, self.bodies, size)
         with self.server.atomic():
             scene, wide = self.server.scene, 4.0 * size
             self._floor = scene.add_grid("/grid", width=wide, height=wide, cell_size=0.1)
-            self.robot = Robot(scene, "robot", lambda: self._parts)
-            self.robot.show(True)
-            self._clear = Robot(scene, "transparent", lambda: shaded(self._parts, CLEAR))
-            self._hull = Robot(scene, "collision", lambda: shaded(self._collisions(), HULL))
+            robot, pick = (scene, self.bodies), self._pick
+            self.meshes = Meshes(*robot, "mesh", lambda: self._parts, pick)
+            self.meshes.show(True)
+            self.clear = Meshes(*robot, "clear", lambda: shaded(self._parts, CLEAR), pick)
+            self._hull = Meshes(*robot, "collision", lambda: shaded(self._collisions(), HULL), pick)
             self._read_collisions = collisions
             self._add_lights()
             self._add_panels(model, dark)
@@ -139,30 +156,73 @@ class Page:
         scene.add_light_directional("/light/above", intensity=1.8, position=(2.0, -3.0, 5.0))
 
     def _aim(self, poses: FloatArray) -> None:
-        """Place the initial camera so that bodies at poses (N, nb, 4, 4) are seen, and the floor.
-
-        The floor is below their lowest point, or at the origin. The other views are aimed alike.
-        """
-        points = np.concatenate([np.zeros((1, 3)), self._extents(poses)])
-        low, high = points.min(axis=0), points.max(axis=0)
-        self._floor.position = (0.0, 0.0, float(low[2]))
-        self._radius = 0.5 * max(float(np.linalg.norm(high - low)), 0.8 * self._size)
-        self._middle = 0.5 * (low + high)
-        self._view(self.server.initial_camera, VIEWS["start"])
+        """Aim all cameras so that bodies at poses (N, nb, 4, 4) are seen, and the floor."""
+        self._measure(poses)
         self._aimed = True
+        for camera in (self.server.initial_camera, *self._cameras()):
+            camera.fov = FIELD_OF_VIEW
+            self._view(camera, VIEWS["start"])
+
+    def _measure(self, poses: FloatArray) -> None:
+        """Find the extent of bodies at poses (N, nb, 4, 4), and move the floor below them.
+
+        A robot stands on its lowest point, or on the origin if that is lower.
+        """
+        self._points = np.concatenate([np.zeros((1, 3)), self._extents(poses)])
+        self._floor.position = (0.0, 0.0, float(self._points[:, 2].min()))
+
+    def _cameras(self) -> list[Any]:
+        """Return the cameras of the connected browsers."""
+        return [client.camera for client in self.server.get_clients().values()]
 
     def _view(self, camera: Any, back: FloatArray) -> None:
-        """Aim a camera from a direction (3,) at the robot, left of the panel."""
+        """Aim a camera from a direction (3,) at the robot, which is beside the panel.
+
+        The robot and the floor below it just fit.
+        """
+        width, height = PICTURE
+        if camera is not self.server.initial_camera and camera.image_height:
+            width, height = camera.image_width, camera.image_height
+        side = PANEL if self.panel and width > NARROW else 0.0
+        bottom = BELOW * height if self.panel and width <= NARROW else 0.0
+        low, high = self._points.min(axis=0), self._points.max(axis=0)
+        middle = 0.5 * (low + high)
+        back = back / np.linalg.norm(back)
         right = np.cross([0.0, 0.0, 1.0], back)
         right /= np.linalg.norm(right)
-        target = self._middle + 0.45 * self.panel * self._radius * right
-        camera.position = target + (2.4 if self.panel else 1.9) * self._radius * back
+        up = np.cross(back, right)
+        x, y, z = np.stack([right, up, back]) @ (self._points - middle).T
+        pixel = 2.0 * np.tan(0.5 * camera.fov) / height  # at a distance of 1 m
+        free = 0.5 * pixel * np.array([width - side, height - bottom])
+        least = np.maximum(np.abs(x) / free[0], np.abs(y) / free[1]) + z
+        distance = MARGIN * max(float(least.max()), 0.2 * self._size)
+        target = middle + 0.5 * pixel * distance * (side * right - bottom * up)
+        camera.position = target + distance * back
         camera.look_at = target  # after the position, which moves it
 
     def _look(self, event: Any) -> None:
-        if event.client is not None and self._aimed:
-            with event.client.atomic():
-                self._view(event.client.camera, VIEWS[event.target.value])
+        if event.client is None or not self._aimed:
+            return
+        camera, name = event.client.camera, event.target.value
+        if name == FIT:
+            self._measure(self._poses[None])
+        back = VIEWS.get(name, camera.position - camera.look_at)
+        with event.client.atomic():
+            self._view(camera, back)
+
+    def _pick(self, part: Part) -> None:
+        """Choose the link of a part that was clicked, and show its name."""
+        link = part.name.rpartition("/")[0]
+        if link not in self._links:  # a capsule, which has the name of its ends
+            link = "ground" if part.body == GROUND else self._model.bodies[part.body].name
+        if link in self.body.options:
+            self.body.value = link
+        text = (
+            link if part.body == GROUND else f"{link}, {self._model.bodies[part.body].joint.name}"
+        )
+        label = Labels(part.mesh.bounds.mean(axis=0)[None], (text,))
+        self.canvas.draw("picked", [Fixed(part.body, label)])
+        self.touch()
 
     def _collisions(self) -> list[Part]:
         parts, problems = self._read_collisions()
@@ -194,7 +254,7 @@ class Page:
             self.representation = gui.add_dropdown(
                 "representation", tuple(REPRESENTATIONS), initial_value="body_fixed"
             )
-            gui.add_button_group("view", tuple(VIEWS)).on_click(self._look)
+            gui.add_button_group("view", (*VIEWS, FIT)).on_click(self._look)
         self._layers: list[tuple[Layer, Any]] = []
         with tabs.add_tab("Layers"):
             self._meshes = gui.add_checkbox("meshes", initial_value=True)
@@ -217,8 +277,8 @@ class Page:
             control.on_update(self.touch)
 
     def _switch_meshes(self, _: object) -> None:
-        self.robot.show(self._meshes.value and not self._transparent.value)
-        self._clear.show(self._meshes.value and self._transparent.value)
+        self.meshes.show(self._meshes.value and not self._transparent.value)
+        self.clear.show(self._meshes.value and self._transparent.value)
         self._hull.show(self._collision.value)
         self.touch()
 
@@ -259,6 +319,9 @@ class Page:
 
     def _connected(self, client: viser.ClientHandle) -> None:
         client.camera.on_update(self.touch)  # labels depend on it
+        if self._aimed:
+            client.camera.fov = FIELD_OF_VIEW
+            self._view(client.camera, VIEWS["start"])
         self.touch()
 
     def _disconnected(self, client: viser.ClientHandle) -> None:
@@ -295,22 +358,13 @@ class Page:
         """Draw a scene, in the selected layers."""
         if not self._aimed:
             self._aim(scene.poses[None] if self.seen is None else self.seen)
-        layout = LabelLayout(self._camera())
-        drawn = [
-            (
-                layer.name,
-                [
-                    layout.place(each) if isinstance(each, Labels) else each
-                    for each in (layer.draw(scene) if box.value else [])
-                ],
-            )
-            for layer, box in self._layers
-        ]
+        self._poses = scene.poses
+        layers = [layer.draw(scene) if box.value else [] for layer, box in self._layers]
+        layers = arranged(self._camera(), layers, scene.poses)
         with self.server.atomic():
-            for robot in (self.robot, self._clear, self._hull):
-                robot.move(scene.poses)
-            for name, drawings in drawn:
-                self.canvas.draw(f"layers/{name}", drawings)
+            self.bodies.move(scene.poses)
+            for (layer, _), drawings in zip(self._layers, layers, strict=True):
+                self.canvas.draw(f"layers/{layer.name}", drawings)
             now = time.monotonic()
             self._numbers_due = now - self._numbers_at < NUMBERS_EVERY
             if not self._numbers_due:
@@ -321,10 +375,10 @@ class Page:
 
     def _camera(self) -> Camera:
         """Return the camera that moved last; the initial one before a browser is connected."""
-        cameras = [client.camera for client in self.server.get_clients().values()]
+        cameras = self._cameras()
         if not cameras:
             initial = self.server.initial_camera
-            return Camera(initial.position, initial.look_at, initial.fov, PICTURE_HEIGHT)
+            return Camera(initial.position, initial.look_at, initial.fov, PICTURE[1])
         last = max(cameras, key=lambda camera: camera.update_timestamp)
         return Camera(last.position, last.look_at, last.fov, last.image_height)
 

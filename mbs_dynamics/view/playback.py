@@ -14,7 +14,7 @@ from mbs_dynamics.algorithms import forward_kinematics
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import CURVES, GREY, ORANGE, Colour
 from mbs_dynamics.timeseries import TimeSeries
-from mbs_dynamics.view.canvas import Robot
+from mbs_dynamics.view.canvas import Bodies, Meshes
 from mbs_dynamics.view.drawings import Lines, same
 from mbs_dynamics.view.figures import panels_of
 from mbs_dynamics.view.meshes import Part, shaded
@@ -57,8 +57,9 @@ class Playback:
         self._traced: object = None
         self._marked = 0.0
         if self.ghost is not None:
-            self._second = Robot(page.server.scene, "ghost", lambda: shaded(parts, CLEAR))
-            self._second.show(True)
+            self.second = Bodies(page.server.scene, "ghost")
+            ghosts = Meshes(page.server.scene, self.second, "mesh", lambda: shaded(parts, CLEAR))
+            ghosts.show(True)
         with page.main:
             self._controls(page.server.gui)
         q = np.concatenate([each.q[_thinned(len(each), 100)] for each in motions])
@@ -135,7 +136,7 @@ class Playback:
         q, qd, tau = self._at(self.motion, t)
         if self.ghost is not None:
             ghost = self._at(self.ghost, t)[0]
-            self._second.move(forward_kinematics(self._drawn.model, ghost))
+            self.second.move(forward_kinematics(self._drawn.model, ghost))
         self._draw_trace(body)
         self._mark(t)
         measured = tau if self._torques.value == TORQUES[1] and np.isfinite(tau).all() else None

@@ -47,6 +47,9 @@ LARGEST_RATE = 3.0
 BENT = 0.25 * np.pi
 """Angle in rad of the joints of a bent arm."""
 
+DIGITS = 3
+"""Decimals of sliders, for which their fields have room."""
+
 MOST_IN_A_LIST = 10
 """Coordinates of a robot whose sliders are not grouped by limbs."""
 
@@ -130,7 +133,8 @@ class Posing:
             with folder:
                 for k in coordinates:
                     ends = slider_ends(unit[k] * low[k], unit[k] * high[k])
-                    step, value = 0.1 if unit[k] > 1.0 else 1e-3, float(unit[k] * start[k])
+                    step = 0.1 if unit[k] > 1.0 else 1e-3
+                    value = round(float(unit[k] * start[k]), DIGITS)
                     sliders[k] = gui.add_slider(names[k], *ends, step, value)
                     sliders[k].on_update(changed)
         return sliders
@@ -154,7 +158,8 @@ class Posing:
 
     def _pose(self, event: Any) -> None:
         if event.client is not None:  # set on the page, not by move()
-            v = np.array([slider.value for slider in self._positions]) / self._units
+            v, k = self._displacements(), self._positions.index(event.target)
+            v[k] = event.target.value / self._units[k]
             v = np.clip(v, self._lower, self._upper)  # as the ends of sliders are rounded
             self.q = np.asarray(displaced(self._bare, self._bare.neutral(), v))
             self._page.touch()
@@ -181,7 +186,7 @@ class Posing:
     def move(self, q: Sequence[float] | FloatArray) -> None:
         """Move the robot and its sliders."""
         self.q = np.asarray(q, dtype=float)
-        values = (self._units * self._displacements()).tolist()
+        values = (self._units * self._displacements()).round(DIGITS).tolist()
         for slider, value in zip(self._positions, values, strict=True):
             slider.value = value
         self._page.touch()
@@ -287,11 +292,12 @@ def postures(model: Model) -> dict[str, FloatArray]:
 
 
 def slider_ends(lower: float, upper: float) -> tuple[float, float]:
-    """Return the ends of a slider: a range rounded outwards to six decimals."""
-    low, high = round(float(lower), 6), round(float(upper), 6)
+    """Return the ends of a slider: a range rounded outwards to the decimals that are shown."""
+    unit = 10.0**-DIGITS
+    low, high = round(float(lower), DIGITS), round(float(upper), DIGITS)
     return (
-        low if low <= lower else round(low - 1e-6, 6),
-        high if high >= upper else round(high + 1e-6, 6),
+        low if low <= lower else round(low - unit, DIGITS),
+        high if high >= upper else round(high + unit, DIGITS),
     )
 
 

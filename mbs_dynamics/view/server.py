@@ -15,14 +15,12 @@ import threading
 from collections.abc import Iterator
 from email.message import Message
 
-from mbs_dynamics.errors import ArgumentError, BackendError, quoted
+from mbs_dynamics.errors import ArgumentError, missing_extra, quoted
 
 try:
     import viser
 except ImportError as error:
-    raise BackendError(
-        "the viewer needs viser and trimesh: install the extra 'view' of this package"
-    ) from error
+    raise missing_extra("the viewer needs viser and trimesh", "view", error) from error
 
 HOST = "127.0.0.1"
 """Address of the server, reachable from this machine only."""
@@ -87,7 +85,8 @@ class Server:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Check the first request of a connection, and pass all on to viser or refuse it."""
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        ended = asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError
+        with contextlib.suppress(OSError, *ended):
             head = await reader.readuntil(b"\r\n\r\n")
             problem = foreign(http.client.parse_headers(io.BytesIO(head.partition(b"\r\n")[2])))
             if problem:

@@ -250,7 +250,7 @@ def test_what_cannot_be_exported_is_said(tmp_path, arm, functions, options, said
 
 def test_command(tmp_path, capsys):
     asked = ["--functions", "gravity_torques, jacobian", "--body", "tool", "--prefix", "arm"]
-    assert main(["export", "arm7", *asked, "--output", str(tmp_path)]) == 0
+    assert main(["export", "arm7", *asked, "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out.split() == [str(tmp_path / "arm.c"), str(tmp_path / "arm.h")]
     assert (
         "int arm_jacobian(const double q[7], double out_jacobian[42]);"
@@ -258,10 +258,10 @@ def test_command(tmp_path, capsys):
     )
     file = tmp_path / "file"
     file.write_text("")
-    assert main(["export", "arm7", *asked, "--output", str(file)]) == 1
+    assert main(["export", "arm7", *asked, "--out", str(file)]) == 1
     assert "cannot read or write" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        main(["export", "arm7", "--functions", "gravity", "--output", str(tmp_path)])
+        main(["export", "arm7", "--functions", "gravity", "--out", str(tmp_path)])
     assert "no algorithm 'gravity'" in capsys.readouterr().err
 
 

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from cases import mostly_slow
-from guarded_bench import MODEL, Loop, Q
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
@@ -18,6 +17,7 @@ from mbs_dynamics.errors import MbsError
 from mbs_dynamics.integrate import JointForces
 from mbs_dynamics.model.orders import tools
 from mbs_dynamics.timeseries import TimeSeries
+from simulated.guarded_bench import MODEL, Loop, Q
 
 SECONDS = 10.0
 FAST = 0.001
@@ -40,7 +40,7 @@ def swing(model, state, reference):
 def moving(limits=None, **options):
     """Return a loop that swings, with masses that are wrong by a fifth each."""
     limits = {"damping": 0.5, "frozen_timeout": 0.0} | (limits or {})
-    loop = Loop(swing, limits=limits, step=0.001, **options)
+    loop = Loop(swing, limits=limits, **options)
     for k in range(1, loop.bus.mujoco.nbody):
         factor = 0.8 if k % 4 < 2 else 1.2
         loop.bus.mujoco.body_mass[k] *= factor

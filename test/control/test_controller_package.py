@@ -56,6 +56,8 @@ def test_parameters_are_those_in_python(package):
     """With their names, defaults and ranges, except where a control loop differs."""
     stated = yaml.safe_load((package / "src" / "parameters.yaml").read_text())["guarded_controller"]
     declared = {one.name: one for one in parameters_of(ImpedanceControlSettings)}
+    joints, fixed = stated.pop("fixed_joints"), stated.pop("fixed_positions")
+    assert joints["default_value"] == fixed["default_value"] == []  # of which Python makes pairs
     assert stated.keys() <= declared.keys()
     for name, row in stated.items():
         one, default = declared[name], row.get("default_value")
@@ -64,7 +66,7 @@ def test_parameters_are_those_in_python(package):
             continue
         if name == "mode":
             assert default in one.choices
-        elif one.per == "joint" or name in ("joints", "fixed_joints", "fixed_positions"):
+        elif one.per == "joint" or name == "joints":
             assert default == []
         elif name == "stale_timeout":
             assert default == STALE_TIMEOUT
@@ -163,6 +165,8 @@ def test_command_writes_and_checks_a_package(tmp_path, capsys):
     assert main(["export", "controller", str(urdf), "--out", str(tmp_path), *joints]) == 0
     written = capsys.readouterr().out.strip()
     assert "GUARDED_LAWS 1\n" in (tmp_path / written / "src" / "guarded_robot.h").read_text()
+    assert main(["export", "controller", str(urdf), "--out", str(tmp_path), "--name", "left"]) == 0
+    assert capsys.readouterr().out.strip().endswith("left_guarded_controller")
     check = ["export", "controller", str(urdf), "--out", written, "--check"]
     assert main(check) == 0
     urdf.write_text(HEAVIER)

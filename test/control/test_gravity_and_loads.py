@@ -4,11 +4,11 @@
 
 import numpy as np
 import pytest
-from bus import frames_of
-from guarded_bench import MODEL, Q, table
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import GuardedArm, Motors, laws
+from simulated.bus import frames_of
+from simulated.guarded_bench import MODEL, Q, table
 
 MOTORS = Motors(table(), MODEL)
 CEILING = (0.0, 0.0, 9.81)

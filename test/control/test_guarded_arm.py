@@ -7,8 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from bus import frozen, nan, once, silent
-from guarded_bench import EVENTS, MODEL, MOTOR, ODD, PERIOD, Loop, Q, happen, table
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import Frame, GuardedArm, Motors, laws, linked
@@ -17,6 +15,8 @@ from mbs_dynamics.control.guard import UNVERIFIED
 from mbs_dynamics.control.poses import read_poses
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.timeseries import TimeSeries
+from simulated.bus import frozen, nan, once, silent
+from simulated.guarded_bench import EVENTS, MODEL, MOTOR, ODD, PERIOD, Loop, Q, happen, table
 
 SILENT = "joint3"
 
@@ -32,7 +32,7 @@ def test_an_event_moves_an_arm_that_drives_can_hold_by_little(name):
 
 @pytest.mark.parametrize("seconds", [20.0, pytest.param(300.0, marks=pytest.mark.slow)])
 def test_an_arm_that_is_guided_raises_no_false_alarm(seconds):
-    loop = Loop(step=0.001).enabled()
+    loop = Loop().enabled()
     fastest = loop.guided(seconds, np.random.default_rng(0))
     assert loop.arm.state == "enabled"
     assert fastest.min() > 0.3

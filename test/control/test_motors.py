@@ -9,12 +9,12 @@ import mujoco
 import numpy as np
 import pytest
 import yaml
-from bus import SimulatedBus, frames_of, mujoco_of
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.motors import Frame, MotorCommand, Motors
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
+from simulated.bus import SimulatedBus, frames_of, mujoco_of
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 ARMS = Path(__file__).parents[2] / "config" / "arms"

@@ -4,8 +4,6 @@
 
 import numpy as np
 import pytest
-from bus import nan
-from guarded_bench import MODEL, MOTOR, PERIOD, Loop, table
 
 import mbs_dynamics as mbs
 from mbs_dynamics.cli import main
@@ -13,6 +11,8 @@ from mbs_dynamics.control import GuardedArm, Motors, laws
 from mbs_dynamics.control.period import history
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.timeseries import TimeSeries
+from simulated.bus import nan
+from simulated.guarded_bench import MODEL, MOTOR, PERIOD, Loop, table
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import re
 
 import numpy as np
 import pytest
-from guarded_bench import ARMATURE, MODEL, PERIOD, Loop, Q
 from scipy.interpolate import CubicSpline
 
 import mbs_dynamics as mbs
@@ -19,6 +18,7 @@ from mbs_dynamics.control.trajectory_files import KINDS, write_trajectory
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
+from simulated.guarded_bench import ARMATURE, MODEL, PERIOD, Loop, Q
 
 NAMES = MODEL.joint_names
 RIG = Rig(MODEL)

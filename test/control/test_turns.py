@@ -7,7 +7,6 @@ import re
 
 import numpy as np
 import pytest
-from guarded_bench import ARMATURE, PERIOD, Loop, Q, table
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import JointTarget, Motors, PoseTarget, Trajectory, laws
@@ -16,6 +15,7 @@ from mbs_dynamics.control.force_sensor import ForceSensor, Mounting
 from mbs_dynamics.control.joint_input import JointInput
 from mbs_dynamics.lie import se3
 from mbs_dynamics.resources import robot_path
+from simulated.guarded_bench import ARMATURE, PERIOD, Loop, Q, table
 
 JOINT, MOTOR = 6, 0x16
 ENDLESS = mbs.Model.from_urdf(

@@ -1,6 +1,6 @@
 # Copyright 2026 The mbs_dynamics authors
 # SPDX-License-Identifier: Apache-2.0
-"""The PUMA study in a short form: what is said in docs/explanation/puma_study.md is so.
+"""The PUMA study in a short form: what is said in docs/examples/puma_study.md is so.
 
 The times at which a simulation deviates depend on the integrator: in an unstable motion, every
 decade of accuracy buys some 0.08 s. They are compared to 0.1 s.

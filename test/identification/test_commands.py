@@ -108,7 +108,7 @@ def test_validate(tmp_path, capsys):
     assert main(["validate", "arm7", str(tmp_path / "absent.npz")]) == 1
     assert main(["validate", "arm7", run, "--json", str(tmp_path / "no" / "x.json")]) == 1
     said = capsys.readouterr().err
-    assert "there is no such file" in said
+    assert "there is no file" in said
     assert "there is no folder" in said
 
 

@@ -190,9 +190,9 @@ def test_links_without_elements_get_them(tmp_path):
 def test_node_parameters_and_the_report(found):
     yaml = pytest.importorskip("yaml")
     given = yaml.safe_load(node_parameters(found))
-    friction = given["/**/gravity_compensation_node"]["ros__parameters"]["friction"]
-    assert friction["joint1"] == pytest.approx(
-        found.joint_parameters["joint1"]["coulomb"], rel=1e-5
+    armature = given["/**/impedance_control_node"]["ros__parameters"]["armature"]
+    assert armature["joint1"] == pytest.approx(
+        found.joint_parameters["joint1"]["inertia"], rel=1e-5
     )
     assert len(given["/**/simulator_node"]["ros__parameters"]["joint_damping"]) == 7
     page = report(found, "arm <7>")
@@ -208,7 +208,7 @@ def test_node_parameters_and_the_report(found):
 def test_node_parameters_are_those_that_the_nodes_have(found):
     yaml = pytest.importorskip("yaml")
     given = yaml.safe_load(node_parameters(found))
-    assert len(given) == 3
+    assert len(given) == 2
     for node, groups in given.items():
         known = {one.name for one in interface_of(node.rpartition("/")[2]).parameters}
         assert set(groups["ros__parameters"]) <= known

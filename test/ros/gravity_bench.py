@@ -71,7 +71,7 @@ class Bench:
     def adopt(self):
         """Adopt what is pending, without compiling what another test has compiled."""
         once = mock.patch.object(
-            gravity_compensator, "model_of", lambda text, *_: parsed_once(text)
+            gravity_compensator, "model_of", lambda text, **_: parsed_once(text)
         )
         with once:
             return self.core.adopt(self.now)

@@ -26,7 +26,6 @@ READY = {
     "ramp_time": 0.3,
     # the machine that tests may be busy: only what is not there at all is silent, late or slow
     "stale_timeout": 10.0,
-    "max_age": 0.0,
 }
 
 
@@ -36,7 +35,7 @@ class GravityProcess(NodeProcess):
     executable = "gravity_compensation_node"
 
     def __init__(self, *arguments, **parameters):
-        super().__init__(*arguments, **{"robot_description_file": ARM7} | READY | parameters)
+        super().__init__(*arguments, **{"robot_description": ARM7} | READY | parameters)
 
 
 class Driver(Probe):

@@ -26,7 +26,7 @@ SMOOTH = Path(tempfile.mkdtemp()) / "arm7.urdf"
 """The shipped arm without friction."""
 SMOOTH.write_text(re.sub(r'friction="[^"]*"', 'friction="0"', robot_path("arm7").read_text()))
 
-DAMPED = {"robot_description_file": SMOOTH, "joint_damping": [5.0] * 4 + [0.2] * 3}
+DAMPED = {"robot_description": SMOOTH, "joint_damping": [5.0] * 4 + [0.2] * 3}
 """An arm whose joints are damped so much that torques of a busy machine may be late."""
 
 
@@ -36,7 +36,7 @@ class SimulatorProcess(NodeProcess):
     executable = "simulator_node"
 
     def __init__(self, *arguments, **parameters):
-        super().__init__(*arguments, **{"robot_description_file": robot_path("arm7")} | parameters)
+        super().__init__(*arguments, **{"robot_description": robot_path("arm7")} | parameters)
 
     def command(self, *arguments):
         return super().command("-p", f"command_topic:={self.topic}", *arguments)

@@ -18,6 +18,7 @@ from robots import robot
 from waiting import TIMEOUT
 
 import mbs_dynamics as mbs
+from mbs_dynamics.model.orders import tools
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros import domain
 from mbs_dynamics.ros.demo import PUSH, plan
@@ -31,7 +32,7 @@ PANDA = mbs.Model.from_urdf(robot("panda_description/urdf/panda.urdf"))
 
 @pytest.mark.parametrize("model", [ARM7, PANDA, UR5], ids=["arm7", "panda", "ur5"])
 def test_the_plan_asks_nothing_impossible(model):
-    tip, push, load = plan(model)
+    (push, load), (tip, *_) = plan(model), tools(model)
     q, _ = initial_state(model, SimulatorSettings(robot_description="<robot/>"))
     loaded = model.with_payload(tip, mass=load, com=(0.0, 0.0, 0.0))
     assert load > 0.0

@@ -80,8 +80,8 @@ def test_a_failing_xacro_reports_its_message_and_the_arguments(pendulum, tmp_pat
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("arm7.udrf", r"urdf names '.*arm7.udrf', which is no file \(did you mean 'arm7.urdf'\?\)"),
-        ("none/arm7.urdf", "there is no folder '.*none' either"),
+        ("arm7.udrf", r"urdf: there is no file '.*arm7.udrf' \(did you mean 'arm7.urdf'\?\)"),
+        ("none/arm7.urdf", "and no folder '.*none'"),
         ("parameters.yaml", "which is no XML; it begins with '/\\*\\*:.*Valid is a URDF"),
         ("binary.urdf", "binary.urdf', which cannot be read"),
     ],

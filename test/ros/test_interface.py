@@ -60,7 +60,7 @@ def test_parameter_files_are_complete_and_hold_the_defaults(file):
     text = (CONFIG / f"{file}.yaml").read_text(encoding="utf-8")
     declared = {one.name: one for one in interface_of(FILES[file]).parameters}
     named = set(re.findall(r"^    (?:# )?([a-z_]+): ", text, re.MULTILINE))
-    assert named & declared.keys() == declared.keys() - {"robot_description"}
+    assert named & declared.keys() == declared.keys()
     given = yaml.safe_load(text)["/**"]["ros__parameters"]
     for name, value in given.items():
         if name == "joints":

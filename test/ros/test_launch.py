@@ -132,7 +132,7 @@ def refusal(name, *arguments):
 @pytest.mark.parametrize(
     ("name", "argument", "message"),
     [
-        ("dynamics", "urdf:=~/no.urdf", "urdf names '/[^~]*/no.urdf', which is no file"),
+        ("dynamics", "urdf:=~/no.urdf", "urdf: there is no file '/[^~]*/no.urdf'"),
         ("dynamics", "params:=max_rate", "params is 'max_rate'; valid is \"{name: value, ...}\""),
         ("simulation", "initial_positions:=[a]", r"initial_positions is '\[a\]'; valid is a list"),
         ("dynamics", "robot_state_publisher:=true", "there is no urdf to use it on"),

@@ -179,7 +179,7 @@ def test_topics_services_and_diagnostics_are_declared_and_documented(start, name
 def test_parameters_are_described_to_ros_as_declared(start, name):
     node = start(name, without_description(name))
     for one in interface_of(name).parameters:
-        if one.per == "link":
+        if one.per not in ("", "joint"):
             continue
         full = f"{one.name}.{JOINTS[2]}" if one.per else one.name
         found = node.describe_parameter(full)
@@ -203,23 +203,25 @@ def test_ranges_end_at_the_limits_of_the_arm_once_it_is_known(running):
 
 # -- values that are refused -----------------------------------------------------------------------
 
-FILE = {"robot_description_file": str(ARM7)}
+FILE = {"robot_description": str(ARM7)}
 
 
 @pytest.mark.parametrize(
     ("name", "values", "said"),
     [
-        ("command_watchdog_node", {"command_topic": "/commands"}, "effort_controller"),
+        ("command_watchdog_node", {"command_topic": "/commands"}, "<controller>/commands"),
         ("dynamics_node", {"representation": "hybird"}, "did you mean 'hybrid'"),
         ("dynamics_node", {"max_rate": -5.0}, "max_rate"),
         ("dynamics_node", {"max_rat": 5.0}, "did you mean 'max_rate'"),
         ("simulator_node", FILE | {"realtime_fctor": 1.0}, "did you mean 'realtime_factor'"),
         ("dynamics_node", {"max_rate": "5"}, "max_rate"),
-        ("dynamics_node", {"robot_description_file": "/no/such.urdf"}, "/no/such.urdf"),
-        ("dynamics_node", {"robot_description_file": __file__}, "no XML"),
+        ("dynamics_node", {"robot_description": "/no/such.urdf"}, "/no/such.urdf"),
+        ("dynamics_node", {"robot_description": __file__}, "no XML"),
         ("dynamics_node", FILE | {"bodies": ["tol"]}, "did you mean 'tool'"),
         ("dynamics_node", {"loads__tool": [1.5, 0.0]}, "loads.tool has 2"),
-        ("dynamics_node", {"fixed_joints": ["joint7"]}, "fixed_positions has 0"),
+        ("gravity_compensation_node", {"position_margin": 0.2}, "constant in nodes, 0.05"),
+        ("gravity_compensation_node", {"effort_scale": 0.3}, "effort_limits state"),
+        ("gravity_compensation_node", {"tip": "link3"}, "tip is no parameter any more"),
         ("gravity_compensation_node", {"on_fault": "explode"}, "explode"),
         ("gravity_compensation_node", {"compensates_itself": "maybe"}, "compensates_itself"),
         ("gravity_compensation_node", {"joints": ["joint1", "joint1"]}, "joint1"),
@@ -289,7 +291,7 @@ def test_parameters_of_other_nodes_are_ignored_and_named(start, capfd):
         ("gravity_compensation_node", {"damping__joint2": 91.0}, "out of range"),
         ("gravity_compensation_node", {"command_topic": "/elsewhere"}, "read-only"),
         ("teaching_node", {"speed": -1.0}, "out of range"),
-        ("wrench_compensation_node", {"inertial": True}, "cutoff"),
+        ("wrench_compensation_node", {"inertial_cutoff": -1.0}, "inertial_cutoff"),
     ],
 )
 def test_bad_values_are_refused_and_change_nothing(running, name, values, said):

@@ -66,7 +66,7 @@ def foreign(installed, tmp_path):
 REAL = {
     "joints": [*reversed(JOINTS)],
     "command_topic": "real/commands",
-    "robot_description_file": str(robot_path("arm7")),
+    "robot_description": str(robot_path("arm7")),
     "compensates_itself": True,
     "position_controller": "holder",
     "adds_to_position_control": True,

@@ -174,7 +174,7 @@ def test_a_wrapped_angle_is_sent_in_the_turn_of_the_joint(taught):
 def test_what_cannot_be_played_is_refused_with_the_reason_and_nothing_is_sent(taught, tmp_path):
     one = taught()
     refused = {}
-    refused["no recording"] = one.ask("play"), "no such file"
+    refused["no recording"] = one.ask("play"), "there is no file"
     refused["none begun"] = one.ask("record", False), "no joint_states"
     refused["a joint never reported"] = one.record(JOINTS[:6]), "joint7"
     refused["too short"] = one.record(seconds=0.3), "at least 0.5 s"
@@ -200,19 +200,20 @@ def test_what_cannot_be_played_is_refused_with_the_reason_and_nothing_is_sent(ta
 def test_a_simulated_arm_floats_is_taught_and_plays_over_dds(ros, tmp_path):
     file = tmp_path / "pushed.npz"
     with (
-        SimulatorProcess(rate=250.0, **DAMPED) as simulator,
+        SimulatorProcess(rate=250.0, publish_clock=True, **DAMPED) as simulator,
         Watcher(simulator) as arm,
         ExitStack() as nodes,
     ):
         namespace = simulator.namespace
-        given = READY | {"command_topic": simulator.topic, "mode": "floating", "period": 0.004}
+        # the clock of the simulation, so that load does not decide which stiffness is accepted
+        given = READY | {"command_topic": simulator.topic, "mode": "floating", "use_sim_time": True}
         given |= {f"stiffness.{name}": 0.5 if name > "joint4" else 25.0 for name in JOINTS}
         arm.node.destroy_publisher(arm.commands)
         control, teaching = (
             nodes.enter_context(Probe(nodes.enter_context(one), beside=arm))
             for one in (
                 ControlProcess(namespace=namespace, **given),
-                TeachingProcess(namespace=namespace, file=file),
+                TeachingProcess(namespace=namespace, file=file, use_sim_time=True),
             )
         )
         on, off = (SetBool.Request(data=data) for data in (True, False))

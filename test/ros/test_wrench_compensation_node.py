@@ -51,7 +51,7 @@ class SensorProcess(NodeProcess):
     executable = "wrench_compensation_node"
 
     def __init__(self, **parameters):
-        given = {"robot_description_file": robot_path("arm7"), "sensor_frame": "flange"}
+        given = {"robot_description": robot_path("arm7"), "sensor_frame": "flange"}
         super().__init__(
             **given
             | {
@@ -151,8 +151,8 @@ def test_from_still_poses_to_contact_and_zero(tmp_path):
     with SensorProcess(calibration_file=path, reversed=True) as process, Sensor(process) as probe:
         left = probe.left(q, -reading(q, push=PUSH))
         np.testing.assert_allclose(left["tool_wrench"], PUSH, atol=1e-8)
-        assert "cutoff" in probe.set(inertial=True)
-        assert probe.set(inertial=True, cutoff=20.0) == ""
+        assert "inertial_cutoff" in probe.set(inertial_cutoff=-1.0)
+        assert probe.set(inertial_cutoff=20.0) == ""
         probe.until(
             lambda: "joint velocities" in probe.said("input"), again=lambda: probe.read(q, BIAS)
         )
@@ -204,7 +204,6 @@ def test_a_bad_file_is_named_and_the_node_goes_on(tmp_path):
     ("change", "said"),
     [
         ({"sensor_frame": None}, "sensor_frame"),
-        ({"inertial": True}, "cutoff"),
         ({"limits": (1.0,) * 5}, "limits has shape (5,)"),
         ({"limits": (1.0, 1.0, 0.0, 1.0, 1.0, 1.0)}, "limits must be positive"),
         ({"gravity": (0.0, 0.0, math.nan)}, "gravity must be finite"),

@@ -166,7 +166,7 @@ def test_still_poses_need_no_time(time, tmp_path):
 @pytest.mark.parametrize(
     ("name", "data", "said"),
     [
-        ("absent.csv", None, "no such file"),
+        ("absent.csv", None, "there is no file"),
         ("run.bin", b"t", r"valid are \.csv"),
         ("run.npz", b"no archive", "is no .npz file"),
         ("run.db3", b"no database", "cannot be read as a bag"),

@@ -12,10 +12,10 @@ import pytest
 from robots import robot
 
 import mbs_dynamics as mbs
-from mbs_dynamics.colours import BLUE, GREEN, ORANGE, RED, SKY
+from mbs_dynamics.colours import BLUE, GREEN, GREY, ORANGE, RED, SKY, YELLOW
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.view import layers
-from mbs_dynamics.view.drawings import Arrows, Discs, Ellipsoids, Frames, Labels, Lines
+from mbs_dynamics.view.drawings import Arrows, Discs, Ellipsoids, Fixed, Frames, Labels, Lines
 from mbs_dynamics.view.layers import LAYERS
 from mbs_dynamics.view.scene import DrawnModel, Scene
 
@@ -31,28 +31,46 @@ POSES = mbs.forward_kinematics(MODEL, Q)
 TOOL = mbs.forward_kinematics(MODEL, Q, bodies=["tool"])[0]
 
 
+def loose(drawing):
+    """Return a drawing that may be fixed to a body."""
+    return drawing.drawing if isinstance(drawing, Fixed) else drawing
+
+
 def of(kind, drawings):
     """Return the drawings of a kind."""
     return [each for each in drawings if isinstance(each, kind)]
 
 
 def test_frames_and_axes_are_those_of_the_joints():
-    (frames,) = layers.body_frames(SCENE)
-    np.testing.assert_allclose(frames.poses, POSES)
-    (arrows,) = layers.joint_axes(SCENE)
-    for k, (begin, end) in enumerate(arrows.points):
-        np.testing.assert_allclose(0.5 * (begin + end), POSES[k, :3, 3], atol=1e-12)
-        axis = POSES[k, :3, :3] @ MODEL.bodies[k].joint.screw[:3]
+    for k, (body, frames) in enumerate(layers.body_frames(SCENE)):
+        assert body == k
+        np.testing.assert_allclose(frames.poses, np.eye(4)[None])
+    for k, (body, arrows) in enumerate(layers.joint_axes(SCENE)):
+        assert body == k
+        ((begin, end),) = arrows.points
+        np.testing.assert_allclose(begin + end, 0.0, atol=1e-12)
+        axis = MODEL.bodies[k].joint.screw[:3]
         np.testing.assert_allclose((end - begin) / np.linalg.norm(end - begin), axis, atol=1e-12)
 
 
+def test_names_are_at_the_joints_and_frames():
+    assert [(b, labels.texts) for b, labels in layers.joint_names(SCENE)] == [
+        (k, (name,)) for k, name in enumerate(MODEL.joint_names)
+    ]
+    for body, labels in layers.frame_names(SCENE):
+        frame = MODEL.frames[labels.texts[0]]
+        assert body == frame.body
+        np.testing.assert_allclose(labels.places[0], frame.placement[:3, 3])
+
+
 def test_balls_have_volumes_that_go_with_the_masses():
-    bodies, whole = layers.centres_of_mass(SCENE)
+    *bodies, whole = layers.centres_of_mass(SCENE)
     np.testing.assert_allclose(whole.centres[0], mbs.center_of_mass(MODEL, Q))
     mass = np.array([body.inertia.mass for body in MODEL.bodies])
-    volume = bodies.semi_axes[:, 0] ** 3
+    volume = np.array([ball.semi_axes[0, 0] for _, ball in bodies]) ** 3
     np.testing.assert_allclose(volume / volume.sum(), mass / mass.sum())
-    moments = (mass[:, None] * bodies.centres).sum(axis=0)
+    centres = np.array([POSES[i, :3, :3] @ ball.centres[0] + POSES[i, :3, 3] for i, ball in bodies])
+    moments = (mass[:, None] * centres).sum(axis=0)
     np.testing.assert_allclose(moments / mass.sum(), mbs.center_of_mass(MODEL, Q))
 
 
@@ -65,44 +83,60 @@ def test_torques_hold_gravity_and_the_wrench():
     np.testing.assert_allclose(SCENE.torques, expected, atol=1e-9)
 
 
+def texts_of(drawings):
+    """Return the texts of fixed labels, by their bodies."""
+    return {body: each.texts[0] for body, each in drawings if isinstance(each, Labels)}
+
+
 def test_discs_and_labels_say_the_share_of_the_limit():
-    discs, labels = layers.torques(SCENE)
     share = np.abs(SCENE.torques) / MODEL.effort_limits
-    least = layers.SMALLEST_DISC
-    radii = layers.LARGEST_DISC * min(DRAWN.size, 1.0) * (least + (1.0 - least) * share)
-    np.testing.assert_allclose(discs.radii, radii)
-    part = share[:, None] / share.max()
-    np.testing.assert_allclose(discs.colours, (1 - part) * np.array(BLUE) + part * np.array(RED))
-    loaded = [k for k in np.argsort(-share) if share[k] >= 0.1 * share.max()]
-    assert list(labels.texts) == [
-        f"{SCENE.torques[k]:.2f} N m ({100 * share[k]:.0f} %)" for k in loaded
-    ]
+    least, largest = layers.SMALLEST_DISC, layers.LARGEST_DISC * min(DRAWN.size, 1.0)
+    for k, (body, disc) in enumerate(layers.torque_discs(SCENE)):
+        assert body == k
+        np.testing.assert_allclose(disc.radii, largest * (least + (1.0 - least) * share[k]))
+        half, part = np.array([BLUE, YELLOW]), 2.0 * share[k]  # below half of the limit
+        np.testing.assert_allclose(disc.colours[0], [1.0 - part, part] @ half)
+    assert (share < 0.5).all()
+    labels = layers.torque_labels(SCENE)
+    assert texts_of(labels) == {
+        k: f"{SCENE.torques[k]:.2f} N m ({100 * share[k]:.0f} %)"
+        for k in range(7)
+        if share[k] >= 0.1 * share.max()
+    }
+    first = max(labels, key=lambda each: each.drawing.rank)
+    assert first.body == np.argmax(share)
+
+
+def test_colours_go_from_none_to_the_limit():
+    for share, colour in ((0.0, BLUE), (0.5, YELLOW), (1.0, RED), (7.0, RED)):
+        scene = replace(SCENE, measured=share * MODEL.effort_limits)
+        for _, disc in layers.torque_discs(scene):
+            np.testing.assert_allclose(disc.colours[0], colour)
 
 
 def test_no_torque_has_no_label():
     assert layers.torque_labels(replace(SCENE, measured=np.zeros(7))) == []
 
 
-def test_a_joint_without_limit_has_no_share():
+def test_a_joint_without_limit_has_no_share_and_is_grey():
     bodies = tuple(
         replace(body, joint=replace(body.joint, limits=body.joint.limits._replace(effort=None)))
         for body in MODEL.bodies
     )
     free = Scene(DrawnModel.of(replace(MODEL, bodies=bodies)), Q)
-    assert all(text.endswith(" N m") for text in layers.torque_labels(free)[0].texts)
+    assert all(text.endswith(" N m") for text in texts_of(layers.torque_labels(free)).values())
+    assert all((disc.colours[0] == GREY).all() for _, disc in layers.torque_discs(free))
 
 
 def test_the_force_on_a_floating_base_does_not_hide_the_labels_of_joints():
     model = mbs.Model.from_urdf(robot_path("arm7"), floating_base=True)
     scene = Scene(DrawnModel.of(model), model.neutral(), measured=np.repeat([1e4, 20.0], [6, 7]))
-    (labels,) = layers.torque_labels(scene)
-    assert len(labels.texts) == 7
+    assert len(layers.torque_labels(scene)) == 7
 
 
 def test_measured_torques_take_the_place_of_computed_ones():
     scene = replace(SCENE, measured=np.array([0.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0]))
-    (text,) = layers.torque_labels(scene)[0].texts
-    assert text.startswith("3.00 N m")
+    assert texts_of(layers.torque_labels(scene))[3].startswith("3.00 N m")
 
 
 @pytest.mark.parametrize("representation", mbs.REPRESENTATIONS)
@@ -180,7 +214,7 @@ def test_every_layer_draws_real_robots(name):
     state = model.random_state(3)
     scene = Scene(DrawnModel.of(model), state.q, state.qd, wrench=np.ones(6))
     for layer in LAYERS:
-        for drawing in layer.draw(scene):
+        for drawing in map(loose, layer.draw(scene)):
             for values in drawing:
                 if isinstance(values, np.ndarray):
                     assert np.isfinite(values).all(), layer.name
@@ -194,8 +228,8 @@ def test_every_layer_draws_real_robots(name):
 def test_every_colour_that_is_drawn_is_in_the_legend():
     for layer in LAYERS:
         legend = np.array([colour for colour, _ in layer.legend])
-        for drawing in layer.draw(SCENE):
-            if isinstance(drawing, Labels | Frames | Discs):  # discs are between two colours
+        for drawing in map(loose, layer.draw(SCENE)):
+            if isinstance(drawing, Labels | Frames | Discs):  # discs are between colours
                 continue
             for colour in drawing.colours:
                 assert np.isclose(legend, colour).all(axis=1).any(), layer.name

@@ -20,7 +20,7 @@ from mbs_dynamics.integrate import simulate
 from mbs_dynamics.model.coordinates import position_names, velocity_names
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeries
-from mbs_dynamics.view.opening import check_html, open_page, write_html
+from mbs_dynamics.view.opening import open_page, write_html
 from mbs_dynamics.view.playback import TORQUES, Playback
 from mbs_dynamics.view.states import states_at, states_of
 
@@ -106,13 +106,13 @@ def test_the_trace_is_the_path_of_the_body(opened, swing):
     playback = Playback(opened.page, opened.drawn, swing)
     opened.page.body.value = "link5"
     opened.page.refresh(playback)
-    ((_, (lines,)),) = opened.page.canvas._drawn["trace"]
+    (lines,) = opened.page.canvas.handles("trace")
     path = mbs.forward_kinematics(ARM, swing.q, bodies=["link5"])[:, 0, :3, 3]
     np.testing.assert_allclose(lines.points[0, 0], path[0], atol=1e-6)
     np.testing.assert_allclose(lines.points[-1, 1], path[-1], atol=1e-6)
     playback._trace.value = False
     opened.page.refresh(playback)
-    assert opened.page.canvas._drawn["trace"] == []
+    assert opened.page.canvas.handles("trace") == []
 
 
 def test_plots_mark_the_time_and_discs_show_the_torque_that_is_asked_for(opened, swing):
@@ -142,10 +142,10 @@ def test_the_ghost_follows_the_second_motion(opened, swing):
     assert playback.end == pytest.approx(0.8)
     playback.seek(0.7)
     opened.page.refresh(playback)
-    second = playback._second._bodies
+    second = playback.second.frames
     poses = mbs.forward_kinematics(ARM, other.q[700])
     np.testing.assert_allclose(second[4].position, poses[4, :3, 3], atol=1e-6)
-    first = opened.page.robot._bodies  # stands at its end
+    first = opened.page.bodies.frames  # stands at its end
     poses = mbs.forward_kinematics(ARM, swing.q[-1])
     np.testing.assert_allclose(first[4].position, poses[4, :3, 3], atol=1e-6)
 
@@ -223,15 +223,15 @@ def test_motions_of_floating_bases_are_shown():
 def test_a_motion_is_written_as_one_file_that_plays(opened, tmp_path):
     short = simulate(ARM, Q, duration=0.1).series
     file = tmp_path / "scene.html"
-    check_html("--write", file)
     write_html(opened.page, Playback(opened.page, opened.drawn, short), file)
     html = file.read_text()
     assert "</html>" in html
     assert len(html) > 500_000
 
 
-def test_other_kinds_of_files_are_refused(tmp_path):
-    with pytest.raises(ArgumentError, match=r"--write must end in \.html; got .*a\.png"):
-        check_html("--write", tmp_path / "a.png")
+def test_other_kinds_of_files_are_refused(opened, tmp_path):
+    playback = Playback(opened.page, opened.drawn, simulate(ARM, Q, duration=0.1).series)
+    with pytest.raises(ArgumentError, match=r"ends in \.html; got .*a\.png"):
+        write_html(opened.page, playback, tmp_path / "a.png")
     with pytest.raises(ArgumentError, match="no folder"):
-        check_html("--write", tmp_path / "no" / "a.html")
+        write_html(opened.page, playback, tmp_path / "no" / "a.html")

@@ -63,8 +63,8 @@ def _version() -> str:
             import llvmlite
     except ImportError as error:
         raise BackendError(
-            f"the llvm backend needs llvmlite, which is not installed ({error}); install it, "
-            "or use backend='python' or MBS_BACKEND=python"
+            f"the llvm backend needs llvmlite ({error}); install it: pip install llvmlite, or "
+            "use backend='python' or MBS_BACKEND=python"
         ) from error
     version = str(llvmlite.__version__)
     numbers = re.match(r"(\d+)\.(\d+)", version)  # of builds without one nothing is known

@@ -40,6 +40,7 @@ of them: half a wrong mass passes, a wrong sign or a missing one does not."""
 SETTLE_TIME = 1.0
 """Time in s after enabling in which the momentum of the arm is damped."""
 
+EFFORT_CHECKS = {"off": 0.0, "auto": 1.0, "always": 2.0, "tracking": 2.0}
 ON_COLLISION = {"stop": collisions.STOP, "float": collisions.FLOAT, "yield": collisions.YIELD}
 
 REACTIONS = {"ramp_down": RAMP_DOWN, "hold": HOLD_TORQUE, "zero": ZERO}
@@ -113,10 +114,10 @@ def period_settings(
         longest_pause=longest_pause,
         differentiates=float(given.velocity_from_position),
         frozen_timeout=given.frozen_timeout,
-        tolerance=given.tracking_tolerance,
+        tolerance=given.largest_deviation,
         hottest=hottest,
         saturation=SATURATION,
-        effort_check=float(("off", "auto", "always").index(given.effort_check)),
+        effort_check=EFFORT_CHECKS[given.effort_check],
         effort_tolerance=EFFORT_TOLERANCE,
         starts_from_effort=float(given.start_from == "effort"),
         collides=float(thresholds is not None),

@@ -250,16 +250,14 @@ class ControllerList:
             )
         return (
             f"position_controller {holder.name!r} ({holder.type}) starts from the last position "
-            f"command, so that the arm would leap back at release; {mend}, or set "
-            "resets_position_command where the hardware resets it"
+            f"command, so that the arm would leap back at release; {mend}"
         )
 
     def _checked(self, joints: Sequence[str]) -> Controller:
         """Return the effort controller. Raises ControllerError if it cannot take these joints."""
         if not self._effort:
             raise ControllerError(
-                "command_topic does not name a controller, as <controller>/commands does: set "
-                "effort_controller"
+                "command_topic does not name a controller, as <controller>/commands does"
             )
         one = self.find(self._effort)
         if one.state not in ("active", "inactive"):

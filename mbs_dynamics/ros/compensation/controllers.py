@@ -41,7 +41,7 @@ def manager_name(node: Node, settings: ControllerSettings) -> str:
     controllers there. The resolved topic shows it: ``/left/forward_effort_controller/commands`` is
     in ``/left``, whatever the namespace of ``node``.
     """
-    name = settings.controller_manager
+    name = settings.controller_manager or "controller_manager"
     namespace, *controller = node.resolve_topic_name(settings.command_topic).rsplit("/", 2)
     relative = not name.startswith(("/", "~"))
     return f"{namespace}/{name}" if relative and controller[-1:] == ["commands"] else name

@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mbs_dynamics.compiler import default_backend
-from mbs_dynamics.control.called_laws import name_of
 from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.control.environment import (
     LinkGravity,
@@ -32,9 +30,7 @@ from mbs_dynamics.control.environment import (
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.joint_states import JointStateReader, Rejection, States
-from mbs_dynamics.control.laws import AnyLaw
 from mbs_dynamics.control.period.checks import GRAVITY
-from mbs_dynamics.control.period.evidence import GROWTH
 from mbs_dynamics.control.period.measurement import BACKWARDS, JUMP, NOT_FINITE
 from mbs_dynamics.control.period.sentences import problems
 from mbs_dynamics.control.references import Target
@@ -48,7 +44,6 @@ from mbs_dynamics.errors import (
     shortened,
 )
 from mbs_dynamics.model.diagnostics import stopping_effort
-from mbs_dynamics.ros.compensation.impedance import MODES, OF_LAWS, ImpedanceControlSettings
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
 from mbs_dynamics.ros.robot_description import loads_of, model_of, remarks_about
 from mbs_dynamics.settings import parameters_of
@@ -61,6 +56,10 @@ LONGEST_COMPARED = 200_000
 
 IMU_TIME = 0.1
 """Time constant in s of the low-pass filter on the imu: above vibrations, below a reaction."""
+
+RELEASE = 5.0
+"""Time in s after a release in which gravity torques hold the arm while ``position_controller``
+cannot be activated: several attempts, and less than a drive takes to overheat."""
 
 RETURNS, RETURNS_WITHIN = 5, 1.0
 """How often messages that are used follow one that is not, and within how many s, if two sources
@@ -83,13 +82,6 @@ class Answer(NamedTuple):
     """Torques in the order of ``joints``; None: no command."""
     rejected: Rejection | None = None
     """Why the message was not used, or not in all; None if it was."""
-
-
-def laws_of(settings: GravityCompensationSettings) -> list[AnyLaw | None]:
-    """Return the laws of all modes."""
-    if not isinstance(settings, ImpedanceControlSettings):
-        return []
-    return [settings.law_of(mode) for mode in MODES if mode != "law" or settings.law]
 
 
 def plain(text: str) -> str:
@@ -174,19 +166,6 @@ class GravityCompensator:
         """Whether torques are enabled and have ramped in."""
         return self.arm is not None and self.arm.torques_are_in
 
-    @property
-    def at_limit(self) -> list[str]:
-        """Names of the joints whose command is at its effort limit."""
-        return (
-            [] if self.arm is None else [self.arm.model.joint_names[k] for k in self.arm.saturated]
-        )
-
-    @property
-    def law(self) -> str:
-        """Name of the law, for messages."""
-        law = None if self.arm is None else self.arm.law
-        return "gravity compensation" if law is None else name_of(law)
-
     def bears(self, now: float) -> bool:
         """Return whether commands of a release still hold the arm: whole gravity torques."""
         arm = self.arm
@@ -232,22 +211,20 @@ class GravityCompensator:
         self.refused = "it led to an internal error"  # unless what follows ends otherwise
         try:
             settings = self.settings
-            model = model_of(text, settings.root, settings.tip, loads_of(settings.loads))
+            model = model_of(text, loads=loads_of(settings.loads))
             if model.n > MOST_JOINTS:
                 raise ModelError(f"it has {model.n} joints; valid are at most {MOST_JOINTS}")
-            if isinstance(settings, ImpedanceControlSettings):
-                rotors = dict(zip(settings.joints, settings.armature, strict=True))
-                model = model.with_armature(rotors)
-            used = laws_of(settings)
+            model = model.with_armature(settings.rotors)
+            used = settings.laws()
             arm = Guard(model, settings, options=self._options, source="joint_states", used=used)
             arm.prepare(now, *used)
-            self._follow(arm, settings, now)
+            arm.switch(now, settings.law_of_mode())
             initial = LinkGravity("", settings.gravity)
             gravity, loads, dropped = carried_over(
                 model, self.gravity, initial, self.loads, arm.parameters_of
             )
-            arm.set_gravity(root_gravity(model, gravity), check=False)
-            arm.set_loads(loads, check=False)
+            arm.set_gravity(root_gravity(model, gravity))
+            arm.set_loads(loads)
             if self.fault is not None:
                 arm.latch(self.fault)
         except MbsError as error:
@@ -270,17 +247,12 @@ class GravityCompensator:
         """Settings of the period beside those of an arm."""
         given, beside = self.settings, self.settings.adds_to_position_control
         options: dict[str, Any] = {
-            "release": given.release_timeout if given.hands_over else 0.0,
+            "release": RELEASE if given.hands_over else 0.0,
             "watches_efforts": beside or bool(given.position_controller),
         }
         if beside:  # the arm is held meanwhile, and must not jerk
             options |= {"ramp_in": max(given.ramp_in_time, given.ramp_time), "settle_time": 0.0}
         return options
-
-    def _follow(self, arm: Guard, settings: GravityCompensationSettings, now: float) -> None:
-        """Let an arm follow the law of the mode."""
-        if isinstance(settings, ImpedanceControlSettings):
-            arm.switch(now, settings.law_of(settings.mode))
 
     def aim(self, target: Target | None, now: float, *, stamp: int = 0, clock: int = 0) -> None:
         """Let the law follow another reference. Raises MbsError, and changes nothing, if invalid.
@@ -319,8 +291,7 @@ class GravityCompensator:
         check_load(load)
         loads = replaced(self.loads, load)
         if self.arm is not None:
-            own = self.settings.payload_time
-            self.arm.set_loads(loads, time=None if own < 0.0 else own, check=load.mass > 0.0)
+            self.arm.set_loads(loads, check=load.mass > 0.0)
         self.loads = loads
 
     def accelerate(
@@ -387,8 +358,8 @@ class GravityCompensator:
             )
         if self.arm is not None:
             self.arm.check(settings)
-            if isinstance(settings, ImpedanceControlSettings) and self._law_differs(settings):
-                self.arm.prepare(now, settings.law_of(settings.mode))
+            if settings.of_law != self.settings.of_law:
+                self.arm.prepare(now, settings.law_of_mode())
         if settings.gravity != self.settings.gravity:
             if settings.use_imu:
                 raise ArgumentError("use_imu is true: gravity comes from the imu alone")
@@ -399,19 +370,16 @@ class GravityCompensator:
     def change(self, settings: GravityCompensationSettings, now: float) -> None:
         """Apply settings that :meth:`check` accepts."""
         gravity = settings.gravity != self.settings.gravity
-        differs = self._law_differs(settings)
+        differs = settings.of_law != self.settings.of_law
         self.settings = settings
         if self.arm is not None:
             self.arm.change(settings, self._options)
             if differs:
-                self._follow(self.arm, settings, now)
+                self.arm.switch(now, settings.law_of_mode())
         if gravity:
             self.gravity = LinkGravity("", settings.gravity)
             if self.arm is not None:
-                self.arm.set_gravity(root_gravity(self.arm.model, self.gravity), check=False)
-
-    def _law_differs(self, settings: GravityCompensationSettings) -> bool:
-        return any(getattr(settings, k, 0) != getattr(self.settings, k, 0) for k in OF_LAWS)
+                self.arm.set_gravity(root_gravity(self.arm.model, self.gravity))
 
     # -- periods ----------------------------------------------------------------------------------
 
@@ -524,8 +492,7 @@ class GravityCompensator:
             return ""
         return (
             f"the stamp is {abs(age):.3f} s {'older' if age > 0.0 else 'newer'} than the clock; "
-            f"max_age is {most:g}. Are the clocks synchronised, or is one that of a simulation? "
-            "0 disables the check"
+            f"valid is {most:g}. Are the clocks synchronised, or is one that of a simulation?"
         )
 
     def tick(self, now: float) -> list[float] | None:
@@ -622,7 +589,9 @@ class GravityCompensator:
             never = np.flatnonzero(arm.state_record.received == -math.inf)
             if 0 < len(never) < arm.model.n:
                 names = listed(arm.model.joint_names[k] for k in never)
-                problems.append(f"if no driver reports {names}, list them in fixed_joints")
+                problems.append(
+                    f"if no driver reports {names}, state their positions in fixed_positions"
+                )
             problems += filter(None, self._troubles(now))
         if self.fault is not None and self.stopping:
             problems.append("the stop after a fault is not over")
@@ -639,25 +608,6 @@ class GravityCompensator:
         trouble = None if self.arm is None else self.arm.trouble
         reason = "" if trouble is None else trouble.reason
         return self.in_turn(now), reason, self._imu_stale(now), self._imu_trouble
-
-    def supported(self) -> bool:
-        """Return whether measured efforts show that motors hold the arm."""
-        return self.arm is not None and self.arm.motors_hold
-
-    @property
-    def ramp_in_time(self) -> float:
-        """Time in s in which torques come in whose sign nothing has shown, of an arm at rest."""
-        return float(max(self._options.get("ramp_in", self.settings.ramp_in_time), GROWTH))
-
-    @property
-    def longest_release(self) -> float:
-        """Longest time in s from a release until torques are out."""
-        return float(self._options["release"]) + self.settings.ramp_time
-
-    @property
-    def backend(self) -> str:
-        """The back end of the compiler."""
-        return default_backend()
 
     def enable(self, now: float, rivals: int = 0) -> str:
         """Begin to ramp in; return why not, empty if it does. ``rivals`` as for problems."""

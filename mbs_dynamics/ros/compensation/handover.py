@@ -20,10 +20,14 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from mbs_dynamics.control.faults import Fault
+from mbs_dynamics.control.period.evidence import GROWTH
 from mbs_dynamics.errors import ControllerError, MbsError, NoAnswerError, listed
 from mbs_dynamics.ros.compensation.controller_list import ControllerList, Switch
-from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
-from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
+from mbs_dynamics.ros.compensation.gravity_compensator import RELEASE, GravityCompensator
+from mbs_dynamics.ros.compensation.interface import (
+    GravityCompensationSettings,
+    controller_of,
+)
 
 if TYPE_CHECKING:
     from mbs_dynamics.ros.compensation.controllers import ControllerManager
@@ -46,7 +50,7 @@ DISCOVERY = 5.0
 
 UNSUPPORTED = (
     "nothing is known to hold the arm: it must be supported until the torques have ramped in "
-    "({:g} s), as by its brakes, or name position_controller"
+    f"({GROWTH:g} s), as by its brakes, or name position_controller"
 )
 
 
@@ -76,7 +80,7 @@ class Handover:
         self.busy = False
         """Whether controllers are being switched."""
         self._looking = False
-        self._effort = settings.controller
+        self._effort = controller_of(commands.topic)
         self._position = settings.position_controller
         self._beside = settings.adds_to_position_control
         self._unanswered_until = -math.inf
@@ -105,7 +109,7 @@ class Handover:
             except MbsError as error:
                 self.trouble = str(error)
                 if not self._position:
-                    self.trouble += "; check_controller false does without"
+                    self.trouble += "; an empty controller_manager does without"
             problems += [self.trouble] if self.trouble else []
             core.set_holds(takes_over)
             reason = "; ".join(problems) or core.enable(self._now(), others)
@@ -122,8 +126,8 @@ class Handover:
             if self._position:
                 holder = f"{self._position} is checked, and must go on holding"
             return True, "; ".join([*messages, f"{holder} the arm; nothing is switched off"])
-        if not core.supported():
-            messages.append(UNSUPPORTED.format(core.ramp_in_time))
+        if core.arm is None or not core.arm.motors_hold:
+            messages.append(UNSUPPORTED)
         if self._position:
             messages.append(f"{self._position} will hold the arm at release")
         return True, "; ".join(messages)
@@ -138,7 +142,7 @@ class Handover:
 
         Raises MbsError if the manager does not list them.
         """
-        if not (self._position or self.settings.check_controller):
+        if not self.settings.controller_manager:
             return False, ""
         if not self._manager.present():
             if self._position:
@@ -147,7 +151,7 @@ class Handover:
         seen = await self._list()
         trouble = seen.problem(self.settings.joints) or self._unheard(self._effort)
         hands_over = self.settings.hands_over
-        if hands_over and not (trouble or self.settings.resets_position_command):
+        if hands_over and not trouble:
             starts = await self._manager.starts_from_command(self._position)
             trouble = seen.leap(starts)
         return hands_over and seen.position_acts and not seen.torques_act, trouble
@@ -243,7 +247,7 @@ class Handover:
         try:
             if not core.engaged:
                 _, self.trouble = await self._look()
-            elif self._position or (self.settings.check_controller and self._manager.present()):
+            elif self._position or (self.settings.controller_manager and self._manager.present()):
                 seen = await self._list()
                 fault = seen.fault(self.settings.joints)
                 lost = seen.lost(self.settings.joints) if self._beside else ""
@@ -262,7 +266,7 @@ class Handover:
         """Let ``position_controller`` hold the arm, if that is owed; return the message about it.
 
         Whole gravity torques are commanded meanwhile, as long as states of the robot are valid, for
-        at most ``release_timeout``; then they ramp out. They end at once when the position
+        at most RELEASE; then they ramp out. They end at once when the position
         controller holds. Raises ControllerError if it does not by the end of that ramp.
         """
         if self.busy or not self.owed:
@@ -274,7 +278,7 @@ class Handover:
             self.busy = False
 
     async def _give_back(self, core: GravityCompensator) -> str:
-        until = self._now() + core.longest_release
+        until = self._now() + RELEASE + self.settings.ramp_time
         again, delay, tried = -math.inf, RETRY, False
         while True:
             step, held = Switch(), False

@@ -8,6 +8,7 @@ The node is gravity_compensation_node with laws beside gravity compensation.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from mbs_dynamics import checks
 from mbs_dynamics.control.laws import AnyLaw, law_from
@@ -34,7 +35,7 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
     mode: str = parameter(
         "joint",
         "Law that commands the arm: gravity compensation alone, impedance of the joints or of "
-        "link, or the law that the parameter law names. Changes take switch_time, without a jump.",
+        "link, or the law that the parameter law names. Changes take 0.3 s, without a jump.",
         choices=MODES,
     )
     law: str = parameter(
@@ -86,6 +87,12 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
         unit="rad/s",
         low=0.0,
         high=50.0,
+        constant="Slow beside the springs of the link, so that they do not feel it.",
+    )
+    adds_to_position_control: bool = parameter(
+        False,
+        "Whether torques are added to a position loop.",
+        constant="A position loop would resist the springs.",
     )
     armature: tuple[float, ...] = parameter(
         0.0,
@@ -104,11 +111,24 @@ class ImpedanceControlSettings(GravityCompensationSettings, MotionSettings):
                 raise ArgumentError(f"{name} is {getattr(self, name)}; valid are three numbers")
         if self.mode == "law" and not self.law:
             raise ArgumentError("mode is 'law', and law is empty; valid is an import path")
-        if self.adds_to_position_control:
-            raise ArgumentError(
-                "adds_to_position_control is true, which adds gravity torques alone; valid for "
-                "impedance control is false"
-            )
+
+    @property
+    def of_law(self) -> tuple[Any, ...]:
+        """The settings of which the law follows."""
+        return tuple(getattr(self, name) for name in OF_LAWS)
+
+    @property
+    def rotors(self) -> dict[str, float]:
+        """Inertia of the rotor by joint in kg m^2 or kg."""
+        return dict(zip(self.joints, self.armature, strict=True))
+
+    def laws(self) -> list[AnyLaw | None]:
+        """Return the laws of all modes. Raises ArgumentError."""
+        return [self.law_of(mode) for mode in MODES if mode != "law" or self.law]
+
+    def law_of_mode(self) -> AnyLaw | None:
+        """Return the law beside gravity compensation; None if there is none."""
+        return self.law_of(self.mode)
 
     def law_of(self, mode: str) -> AnyLaw | None:
         """Return the law of a mode; None for floating. Raises ArgumentError if there is none."""
@@ -143,7 +163,7 @@ IMPEDANCE_CONTROL_NODE = GRAVITY_COMPENSATION_NODE._replace(
             "~/target_joint",
             "sensor_msgs/msg/JointState",
             "Positions to go to, of some or all joints; in the mode cartesian the posture to "
-            "prefer. With velocities they go on moving for reference_timeout.",
+            "prefer. With velocities they go on moving for 0.2 s.",
         ),
         Topic(
             "~/target_pose",

@@ -7,9 +7,11 @@ No ROS is needed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from mbs_dynamics.control.laws import AnyLaw
 from mbs_dynamics.control.settings import ArmSettings
 from mbs_dynamics.errors import ArgumentError, listed
 from mbs_dynamics.ros.interface import (
@@ -21,33 +23,24 @@ from mbs_dynamics.ros.interface import (
     LATEST,
     PAYLOAD,
     SENSOR_DATA,
-    DescribedSettings,
+    DescriptionSettings,
     Interface,
+    RobotSettings,
     Service,
     Topic,
 )
-from mbs_dynamics.settings import Settings, parameter, parameters_of
+from mbs_dynamics.settings import Settings, parameter
 
 COMMANDS = "forward_effort_controller/commands"
 
-BESIDE_GRAVITY = (
-    "start_from",
-    "damping",
-    "friction_scale",
-    "limit_zone",
-    "tracking_tolerance",
-)
-"""Settings of what is not commanded, or cannot be compared, where a position loop holds the arm."""
 
+def controller_of(topic: str) -> str:
+    """Return the controller behind a topic of commands; "" if its name does not show it.
 
-def resets_position_command(else_it: str) -> Any:
-    """Return the setting of that name; ``else_it``: what happens to a controller if it is false."""
-    return parameter(
-        False,
-        "Whether the hardware sets its position commands to the measured positions before a "
-        "position controller starts. false: a position_controller that starts from the last "
-        f"command {else_it}, since the arm would leap.",
-    )
+    ``/left/forward_effort_controller/commands`` is that of ``forward_effort_controller``.
+    """
+    *_, name, last = ["", "", *topic.split("/")]
+    return name if last == "commands" else ""
 
 
 @dataclass(frozen=True)
@@ -63,32 +56,33 @@ class ControllerSettings(Settings):
     controller_manager: str = parameter(
         "controller_manager",
         "Name of ros2_control's controller manager; without a leading slash it is in the namespace "
-        "of the controller, as the resolved command_topic shows it.",
+        "of the controller, as the resolved command_topic shows it. Where it runs, torques are "
+        "enabled only if the controller behind command_topic is active and takes efforts of the "
+        "same joints in the same order. Empty: there is none, and no controller is checked.",
         read_only=True,
     )
-    effort_controller: str = parameter(
-        "",
-        "Name of the controller behind command_topic. Empty: as in command_topic.",
-        read_only=True,
-    )
-
-    @property
-    def controller(self) -> str:
-        """The controller behind ``command_topic``; "" if neither name shows it.
-
-        ``/left/forward_effort_controller/commands`` is that of ``forward_effort_controller``.
-        """
-        *_, name, last = ["", "", *self.command_topic.split("/")]
-        return self.effort_controller or (name if last == "commands" else "")
 
 
 @dataclass(frozen=True)
-class GravityCompensationSettings(DescribedSettings, ArmSettings, ControllerSettings):
+class GravityCompensationSettings(
+    DescriptionSettings, RobotSettings, ArmSettings, ControllerSettings
+):
     """Values of the parameters of gravity_compensation_node.
 
     Raises ArgumentError for invalid values.
     """
 
+    removed: ClassVar[Mapping[str, str]] = {
+        "root": "the whole URDF is used, and gravity is in the axes of its root link",
+        "tip": "the whole URDF is used; name joints that nothing reports in fixed_positions",
+    }
+
+    autostart: bool = parameter(
+        True,
+        "Configure on start. False: wait for the lifecycle transition. Torques come in by the "
+        "transition activate, or by ~/enable, alone.",
+        read_only=True,
+    )
     compensates_itself: bool | None = parameter(
         None,
         "Whether the robot or its driver already compensates gravity. Must be set; torques can be "
@@ -96,69 +90,64 @@ class GravityCompensationSettings(DescribedSettings, ArmSettings, ControllerSett
         type="bool",
         at_rest_only=True,
     )
-    payload_time: float = parameter(
-        -1.0,
-        "Time in which a payload takes effect while torques are commanded. -1: ramp_time. A load "
-        "that is taken up at once, as by a gripper, needs a short one.",
-        unit="s",
-        low=-1.0,
-        high=10.0,
-    )
     use_imu: bool = parameter(
         False, "Take gravity, and the acceleration of the base, from the topic imu.", read_only=True
     )
-    check_controller: bool = parameter(
-        True,
-        "Where there is a controller manager, enable only if the controller behind command_topic "
-        "is active and takes efforts of the same joints in the same order.",
-    )
     position_controller: str = parameter(
         "",
-        "Name of a controller that holds the arm. ~/enable then switches from it to "
-        "effort_controller, and back. Empty: no controller is switched.",
+        "Name of a controller that holds the arm. ~/enable then switches from it to the one "
+        "behind command_topic, and back. Empty: no controller is switched.",
         read_only=True,
     )
     adds_to_position_control: bool = parameter(
         False,
         "Add gravity torques to a position loop that goes on holding the arm: position_controller, "
         "which must be active, or if that is empty the loop of the drives, which is not checked. "
-        "No controller is switched; nothing is damped; torques ramp in within ramp_time or "
-        "ramp_in_time, whichever is longer.",
+        "No controller is switched; nothing is damped, and no springs act; torques ramp in within "
+        "ramp_time.",
         read_only=True,
-        constraints="Only without damping, friction_scale, springs and "
-        "tracking_tolerance, and with start_from zero.",
-    )
-    resets_position_command: bool = resets_position_command("is refused")
-    release_timeout: float = parameter(
-        5.0,
-        "Time after a release in which gravity torques hold the arm, while states are valid and "
-        "position_controller cannot be activated. Then they ramp out.",
-        unit="s",
-        low=0.0,
-        high=60.0,
-        at_rest_only=True,
+        constraints="Only without damping and friction_scale, and not with effort_check tracking.",
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.position_controller and not self.controller_manager:
+            raise ArgumentError(
+                f"position_controller is {self.position_controller!r} and controller_manager is "
+                "empty; valid is the name of the manager that switches it"
+            )
         if not self.adds_to_position_control:
             return
-        wrong = []
-        for one in parameters_of(type(self)):
-            if one.name not in BESIDE_GRAVITY:
-                continue
-            value = getattr(self, one.name)
-            each = {one.name: value}
-            if one.per:
-                each = {f"{one.name}.{k}": x for k, x in zip(self.joints, value, strict=True)}
-            wrong += [f"{k} is {x}" for k, x in each.items() if x not in (0.0, one.default)]
-            if isinstance(one.default, float) and not one.per:
-                object.__setattr__(self, one.name, 0.0)
+        object.__setattr__(self, "limit_zone", 0.0)
+        damping = zip(self.joints, self.damping, strict=True)
+        wrong = [f"damping.{joint} is {value:g}" for joint, value in damping if value]
+        if self.friction_scale:
+            wrong.append(f"friction_scale is {self.friction_scale:g}")
+        if self.largest_deviation:
+            wrong.append("effort_check is tracking")
         if wrong:
             raise ArgumentError(
                 f"adds_to_position_control adds gravity torques alone, but {listed(wrong)}; valid "
-                "is 0 or the default of each"
+                "is 0, and another effort_check"
             )
+
+    @property
+    def of_law(self) -> tuple[Any, ...]:
+        """The settings of which the law follows."""
+        return ()
+
+    @property
+    def rotors(self) -> dict[str, float]:
+        """Inertia of the rotor by joint in kg m^2 or kg."""
+        return {}
+
+    def laws(self) -> list[AnyLaw | None]:
+        """Return the laws of all modes. Raises ArgumentError."""
+        return []
+
+    def law_of_mode(self) -> AnyLaw | None:
+        """Return the law beside gravity compensation; None if there is none."""
+        return None
 
     @property
     def hands_over(self) -> bool:
@@ -187,7 +176,6 @@ class CommandWatchdogSettings(ControllerSettings):
         "falls unless it has brakes.",
         read_only=True,
     )
-    resets_position_command: bool = resets_position_command("is not activated")
     brakes: bool = parameter(
         False,
         "Whether the hardware brakes when the controller is deactivated. Then that is done at "
@@ -197,15 +185,17 @@ class CommandWatchdogSettings(ControllerSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.controller:
+        if not controller_of(self.command_topic):
             raise ArgumentError(
-                f"effort_controller is empty, and command_topic {self.command_topic!r} does not "
-                "name a controller; valid is a name, or a topic <controller>/commands"
+                f"command_topic {self.command_topic!r} does not name a controller; valid is a "
+                "topic <controller>/commands"
             )
-        if self.controller == self.position_controller:
+        if not self.controller_manager:
+            raise ArgumentError("controller_manager is empty; valid is its name")
+        if controller_of(self.command_topic) == self.position_controller:
             raise ArgumentError(
-                f"position_controller is {self.controller!r}, the controller that is deactivated; "
-                "valid is another one"
+                f"position_controller is {self.position_controller!r}, the controller that is "
+                "deactivated; valid is another one"
             )
 
 
@@ -267,7 +257,8 @@ GRAVITY_COMPENSATION_NODE = Interface(
         Service(
             "~/enable",
             "std_srvs/srv/SetBool",
-            "true: ramp in, or refuse with all reasons in message. false: ramp out.",
+            "true: ramp in, or refuse with all reasons in message. false: ramp out. The lifecycle "
+            "transitions activate and deactivate do the same, without a message.",
         ),
         Service(
             "~/clear",

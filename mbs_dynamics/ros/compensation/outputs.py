@@ -16,7 +16,8 @@ from rclpy.publisher import Publisher
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 from std_msgs.msg import Float64MultiArray
 
-from mbs_dynamics.compiler import call_mechanism
+from mbs_dynamics.compiler import call_mechanism, default_backend
+from mbs_dynamics.control.called_laws import name_of
 from mbs_dynamics.control.collision import Collision
 from mbs_dynamics.errors import quoted
 from mbs_dynamics.ros import messages
@@ -42,10 +43,6 @@ class Traffic(NamedTuple):
     """Other publishers on it."""
     commands: int
     """Number published since the report before."""
-    limited_effort: int
-    """How many of these were clipped by an effort limit."""
-    limited_rate: int
-    """How many of these were clipped by the rate limit."""
 
 
 class CommandOutputs:
@@ -64,7 +61,7 @@ class CommandOutputs:
         self._torques: Publisher | None = None
         self._collisions: list[Publisher] = []
         self._detects = collisions
-        self._counts = [0, 0, 0]
+        self._count = 0
         self._by_name = False
 
     def open(self) -> None:
@@ -88,18 +85,8 @@ class CommandOutputs:
         self._commands = self._torques = None
         self._collisions = []
 
-    def send(
-        self,
-        command: Sequence[float] | None,
-        *,
-        at_limit: bool = False,
-        behind: bool = False,
-        stamp: Time | None = None,
-    ) -> None:
-        """Publish a command (n,) in N m or N; None: nothing. ``stamp`` is that of its cause.
-
-        ``at_limit``: it is at an effort limit; ``behind``: it is limited in rate.
-        """
+    def send(self, command: Sequence[float] | None, stamp: Time | None = None) -> None:
+        """Publish a command (n,) in N m or N; None: nothing. ``stamp`` is that of its cause."""
         if command is None or self._commands is None or self._torques is None:
             return
         self._command.data = array("d", command)
@@ -107,9 +94,7 @@ class CommandOutputs:
         if self._by_name:
             when = stamp or self._node.stamp_now()
             self._torques.publish(self._effort.fill(when, np.array(command)))
-        self._counts[0] += 1
-        self._counts[1] += at_limit
-        self._counts[2] += behind
+        self._count += 1
 
     def look(self) -> None:
         """Notice who subscribes to the torques by name: to ask for each command takes too long."""
@@ -156,8 +141,8 @@ class CommandOutputs:
     def traffic(self) -> Traffic:
         """Return the state of the command topic, and restart the counts."""
         subscribers = self._commands.get_subscription_count() if self._commands is not None else 0
-        traffic = Traffic(self.topic, subscribers, self.other_publishers(), *self._counts)
-        self._counts = [0, 0, 0]
+        traffic = Traffic(self.topic, subscribers, self.other_publishers(), self._count)
+        self._count = 0
         return traffic
 
 
@@ -175,8 +160,8 @@ def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> Diagn
             "model": arm.model.name,
             "joints": ", ".join(core.settings.joints),
             "algorithm": core.settings.algorithm,
-            "backend": core.backend,
-            "kernels called through": call_mechanism(core.backend),
+            "backend": default_backend(),
+            "kernels called through": call_mechanism(default_backend()),
             "effort limits": ", ".join(f"{most:.6g}" for most in arm.effort_limits),
             "speed not watched": ", ".join(arm.without_speed_limit) or "none",
             **messages.environment_values(arm.gravity, core.loads),
@@ -198,8 +183,8 @@ def input_status(
         "valid": report.answered,
         **report.values,
     }
-    if lifecycle != "active":
-        return messages.status("input", f"not active: {lifecycle}", values)
+    if lifecycle not in ("inactive", "active"):
+        return messages.status("input", f"not configured: {lifecycle}", values)
     problem, unused = core.input_problem(now), ""
     if report.rejected:
         unused = f"{report.rejected} joint_states not used: {report.last_rejection}"
@@ -224,11 +209,11 @@ def command_status(
     ``problems`` prevent enabling, ``trouble`` is that with the controllers; ``alone``: it leaves
     the torques as all that holds the arm.
     """
-    state, fault = core.state, core.fault
+    state, fault, arm = core.state, core.fault, core.arm
     holding = not core.at_rest and not core.engaged and not core.stopping
     values: dict[str, object] = {
         "state": state,
-        **({"law": core.law} if core.arm is not None else {}),
+        **({} if arm is None else {"law": name_of(arm.law) if arm.law else "gravity compensation"}),
         "fault": fault.kind if fault else "none",
         "fault reason": fault.reason if fault else "none",
         "would be refused because": "; ".join(problems) or "nothing",
@@ -237,8 +222,6 @@ def command_status(
         "subscribers": traffic.subscribers,
         "other publishers": traffic.rivals,
         "commands in the last second": traffic.commands,
-        "of these at an effort limit": traffic.limited_effort,
-        "of these at the rate limit": traffic.limited_rate,
     }
     for joint, torque in zip(core.settings.joints, core.latest, strict=True):
         values[f"last command: {joint}"] = f"{torque:.4f}"
@@ -254,10 +237,10 @@ def command_status(
         error = f"{warning}; the torques alone hold the arm" if alone else ""
     elif traffic.subscribers == 0:
         warning = f"{state}, but {traffic.topic} has no subscriber"
-    elif traffic.limited_effort:
-        joints = ", ".join(core.at_limit)
-        warning = f"{state}, at the effort limit of {joints or 'some joint, not just now'}"
-    elif traffic.limited_rate:
+    elif arm is not None and arm.saturated:
+        joints = ", ".join(arm.model.joint_names[k] for k in arm.saturated)
+        warning = f"{state}, at the effort limit of {joints}"
+    elif arm is not None and arm.behind:
         warning = f"{state}, at the rate limit"
     if traffic.rivals and not warning:
         warning = f"{state}; {traffic.rivals} other publisher(s) on {traffic.topic}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from mbs_dynamics.control.settings import algorithm_setting
+from mbs_dynamics.control.settings import VelocitySettings, algorithm_setting
 from mbs_dynamics.errors import ArgumentError, UnknownRepresentationError, listed
 from mbs_dynamics.representation import REPRESENTATIONS
 from mbs_dynamics.ros.dynamics.outputs import EFFORTS, OUTPUTS, Output
@@ -19,9 +19,10 @@ from mbs_dynamics.ros.interface import (
     LATEST,
     PAYLOAD,
     SENSOR_DATA,
-    DescribedSettings,
+    DescriptionSettings,
     GravitySettings,
     Interface,
+    RobotSettings,
     Topic,
 )
 from mbs_dynamics.settings import parameter
@@ -37,8 +38,17 @@ PUBLISHED = (*(one.name for one in OUTPUTS if one.condition.endswith("publish"))
 
 
 @dataclass(frozen=True)
-class DynamicsSettings(GravitySettings, DescribedSettings):
+class DynamicsSettings(GravitySettings, VelocitySettings, DescriptionSettings, RobotSettings):
     """Values of the parameters of dynamics_node. Raises ArgumentError for invalid values."""
+
+    root: str = parameter(
+        "",
+        "Link to start from in place of the URDF's root. Empty: the URDF's root.",
+        read_only=True,
+    )
+    tip: str = parameter(
+        "", "Last link of the chain to take out of the URDF. Empty: the whole tree.", read_only=True
+    )
 
     publish: tuple[str, ...] = parameter(
         tuple(one.name for one in OUTPUTS if one.default),

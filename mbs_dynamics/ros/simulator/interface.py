@@ -32,10 +32,9 @@ class SimulatorSettings(RobotSettings):
     """Values of the parameters of simulator_node. Raises ArgumentError for invalid values."""
 
     robot_description: str = parameter(
-        "", "Text of a URDF. Empty: robot_description_file is used.", read_only=True
-    )
-    robot_description_file: str = parameter(
-        "", "Path of a URDF or .xacro file. Empty: robot_description is used.", read_only=True
+        "",
+        "Text of a URDF, or path of a URDF or .xacro file. Must be set.",
+        read_only=True,
     )
     joints: tuple[str, ...] = parameter(
         (),
@@ -60,7 +59,11 @@ class SimulatorSettings(RobotSettings):
     )
     algorithm: str = algorithm_setting("accelerations")
     realtime_factor: float = parameter(
-        1.0, "Simulated seconds per second of real time.", low=0.01, high=100.0
+        1.0,
+        "Simulated seconds per second of real time. Unless it is 1, stamps leave the system's "
+        "clock: set publish_clock, and use_sim_time of the other nodes.",
+        low=0.01,
+        high=100.0,
     )
     gravity: tuple[float, float, float] = parameter(
         (0.0, 0.0, -9.81),
@@ -107,11 +110,9 @@ class SimulatorSettings(RobotSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if bool(self.robot_description) == bool(self.robot_description_file):
-            given = "both are given" if self.robot_description else "neither is given"
+        if not self.robot_description:
             raise ArgumentError(
-                "robot_description (the text of a URDF) or robot_description_file (its path) must "
-                f"be given, and not both; {given}"
+                "robot_description is not set; valid is the text of a URDF, or its path"
             )
         check_gravity("gravity", self.gravity)
         checks.not_negative("joint_damping", self.joint_damping)

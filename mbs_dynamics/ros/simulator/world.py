@@ -37,22 +37,19 @@ CONTACT_STIFFNESS, CONTACT_DAMPING = 1e4, 100.0
 DISTURBANCE_DURATION = 0.2
 """Simulated time in s for which a wrench on ~/disturbance acts."""
 
-LARGEST_STATE = 1e6
-"""A simulation with a larger position or velocity, in rad, m, rad/s or m/s, halts."""
-
-LARGEST_WRENCH = 1e6
-"""Largest force or moment of a disturbance, in N or N m."""
+LARGEST_STATE = LARGEST_WRENCH = 1e6
+"""Largest position, velocity, force or moment, in SI units."""
 
 BENT, SHARE = 0.5, 0.25
-"""Default distance of a joint from the middle of its range at the start, in rad or m, and its
-largest share of the range: a bent posture, in which motors carry weight."""
+"""Distance in rad or m from the middle of its range at which a joint starts, and its largest share
+of the range: a bent posture, in which motors carry weight."""
 
 HOLDING = 1e9
 """Inertia of the rotor of a joint that nobody commands, in kg m^2 or kg: nothing moves it."""
 
 CARRIED, SLIGHT = 0.1, 0.05
-"""Commands carry the robot if the remaining acceleration is at most this share of that without
-commands, or at most this acceleration, in rad/s^2 or m/s^2."""
+"""Commands carry the robot if it accelerates by at most this share of what it does without them, or
+by at most this acceleration, in rad/s^2 or m/s^2."""
 
 LONGEST_LAG = 0.1
 """Largest lag in s of simulated time that is caught up."""
@@ -64,9 +61,8 @@ SLOW = 0.97
 class World:
     """One simulated robot, advanced by whole periods between joint states.
 
-    Joints that ``joints`` does not name are held. Simulated time continues at a reset, since nodes
-    reject stamps that go back. Raises ArgumentError for settings that do not fit the model,
-    ModelError if nothing moves.
+    Joints that ``joints`` does not name are held. Raises ArgumentError for settings that do not fit
+    the model, ModelError if nothing moves.
     """
 
     def __init__(self, model: Model, settings: SimulatorSettings) -> None:
@@ -81,11 +77,11 @@ class World:
         n = model.n
         self.settings = settings
         self.period = 1.0 / settings.rate
-        self.steps = max(1, math.ceil(self.period / STEP - 1e-9))
-        """Steps of the integrator per period."""
+        self.steps = max(1, math.ceil(self.period / STEP - 1e-9))  # of the integrator, per period
         self._step = np.array(self.period / self.steps)
-        self.periods = 0
-        """Periods that were simulated."""
+        self.periods = (
+            0  # that were simulated; a reset does not change it, as stamps must not go back
+        )
         self.halted = ""
         """Why the simulation is halted until a reset; empty while it runs."""
         self.loads: list[LinkLoad] = []
@@ -93,12 +89,10 @@ class World:
         self.initial = initial_state(model, settings)
         self.state = self.initial.copy()
         """(2, n) positions and velocities."""
-        self.braked = settings.brakes
-        """Whether brakes hold the robot where it is."""
         self.efforts = np.zeros(n)
         """(n,) efforts of the motors in the latest period, N m or N."""
+        self.braked = settings.brakes
         self.contact = contact_of(model, settings, float(self._step))
-        """The planes that the robot may touch; None if there are none."""
         if self.contact is not None:
             self.contact.check_step(self.initial[0])
         self._pushes: dict[str, tuple[FloatArray, float]] = {}
@@ -183,27 +177,22 @@ class World:
         return {link: W for link, W in wrenches.items() if W.any()}
 
     def change(self, settings: SimulatorSettings) -> None:
-        """Continue under other settings: gravity, algorithm, damping.
-
-        Another algorithm compiles, and so does damping where there was none. Raises ArgumentError,
-        and changes nothing, for settings that do not fit the model.
-        """
+        """Continue under other settings. Raises ArgumentError if they do not fit the model."""
         forces = joint_forces(self.model, settings)
         model = self.model.with_gravity(settings.gravity)
-        same = settings.algorithm == self.settings.algorithm
-        self.settings = settings
-        if same and forces.features == self.forces.features:
+        compiled = settings.algorithm, forces.features
+        same = compiled == (self.settings.algorithm, self.forces.features)
+        self.settings, self.forces = settings, forces
+        if same:
             self._stepper.model, self._stepper.forces = model, forces
-            self.forces = forces
         else:
-            self.forces = forces
             self._stepper = self._stepper_of(model)
 
     def push(self, link: str, W: FloatArray) -> None:
         """Apply a wrench (6,), moment first, to a link, in its origin and axes, for a while.
 
-        It replaces the one that acts on the same link; zero ends that. Raises UnknownBodyError,
-        ModelError for a link that does not move, ArgumentError for invalid numbers.
+        Raises UnknownBodyError, ModelError for a link that does not move, ArgumentError for invalid
+        numbers.
         """
         if not link:
             raise ModelError("a disturbance must name the link that it acts on in header.frame_id")
@@ -218,9 +207,7 @@ class World:
     def hang(self, load: LinkLoad) -> None:
         """Fix a load to the robot, in place of the one that its link carries; 0 kg removes it.
 
-        The first load at a body that carries others compiles, for a second or more; at the tools or
-        hands of branches nothing compiles. Raises as
-        :func:`~mbs_dynamics.control.environment.with_load`.
+        Raises as :func:`~mbs_dynamics.control.environment.with_load`.
         """
         model = with_load(self.model, load)
         if model.payloads.bodies == self.model.payloads.bodies:
@@ -264,10 +251,7 @@ class World:
 
 
 def contact_of(model: Model, settings: SimulatorSettings, step: float) -> ContactPlanes | None:
-    """Return the planes of the settings for steps of so many s, or None without any.
-
-    Raises ArgumentError and ModelError for settings that do not fit the model.
-    """
+    """Return the planes of the settings; raise ArgumentError or ModelError if they do not fit."""
     numbers = settings.contact_planes
     if not numbers:
         return None
@@ -283,10 +267,7 @@ def contact_of(model: Model, settings: SimulatorSettings, step: float) -> Contac
 
 
 def initial_state(model: Model, settings: SimulatorSettings) -> FloatArray:
-    """Return positions and velocities (2, n) at the start.
-
-    Raises ArgumentError for settings that do not fit the model.
-    """
+    """Return positions and velocities (2, n) at the start; raise ArgumentError if they misfit."""
     q = for_each("initial_positions", settings.initial_positions, model.n)
     if q is None:
         within = bounded(model.lower, model.upper)
@@ -297,11 +278,7 @@ def initial_state(model: Model, settings: SimulatorSettings) -> FloatArray:
 
 
 def damping_of_drives(model: Model) -> dict[str, float]:
-    """Return the damping of geared drives, by joint, where the description states less.
-
-    At the velocity limit it exerts DRIVE_DAMPING times the effort limit. Joints without one of
-    these limits are not among them. N m s/rad or N s/m.
-    """
+    """Return the damping of geared drives in N m s/rad or N s/m, where the model states less."""
     dampings = DRIVE_DAMPING * model.effort_limits / model.velocity_limits
     return {
         joint.name: float(damping)
@@ -311,10 +288,7 @@ def damping_of_drives(model: Model) -> dict[str, float]:
 
 
 def joint_forces(model: Model, settings: SimulatorSettings) -> JointForces:
-    """Return damping, friction and stops as the settings and the description state them.
-
-    Raises ArgumentError for settings that do not fit the model.
-    """
+    """Return damping, friction and stops; raise ArgumentError if the settings do not fit."""
     damping = for_each("joint_damping", settings.joint_damping, model.n)
     if damping is None:
         drives = damping_of_drives(model)
@@ -323,10 +297,7 @@ def joint_forces(model: Model, settings: SimulatorSettings) -> JointForces:
 
 
 class EffortCommands:
-    """The commands in force, by joint; zero until the first one comes, and then for ever.
-
-    ``joints`` (empty: all) gives the order of commands without names.
-    """
+    """The commands in force; ``joints`` (empty: all) is the order of those without names."""
 
     def __init__(self, joint_names: Sequence[str], joints: Sequence[str] = ()) -> None:
         self.joints = tuple(joints) or tuple(joint_names)
@@ -346,18 +317,14 @@ class EffortCommands:
     def set(
         self, efforts: Sequence[float], now: float, names: Sequence[str] | None = None
     ) -> Rejection | None:
-        """Store efforts of these joints, by default ``joints``, or return why they are refused.
-
-        Other joints keep theirs.
-        """
+        """Store efforts of these joints, by default ``joints``, or return why they are refused."""
         names = self.joints if names is None else names
         rejection = self._problem(efforts, names)
         if rejection is not None:
             self.rejected += 1
             return rejection
         self.efforts[[self._places[name] for name in names]] = efforts
-        self.accepted += 1
-        self.latest = now
+        self.accepted, self.latest = self.accepted + 1, now
         return None
 
     def _problem(self, efforts: Sequence[float], names: Sequence[str]) -> Rejection | None:
@@ -377,14 +344,16 @@ class EffortCommands:
 
 
 class Pacer:
-    """Counts the periods of simulated time that are due. Times are those of one steady clock, in s.
+    """Counts the periods that are due, by a steady clock in s, and catches up to LONGEST_LAG.
 
-    ``period`` is simulated; ``factor`` is simulated seconds per second. Late periods are caught up,
-    up to LONGEST_LAG, so that jitter has no effect.
+    ``period`` is simulated; ``factor`` is simulated seconds per second.
     """
 
     def __init__(self, period: float, factor: float, now: float) -> None:
         self.period = period
+        self.skipped = 0
+        """Number of periods that were due and are not caught up, in all."""
+        self._reported = 0
         self.change(factor, now)
 
     @property
@@ -396,14 +365,14 @@ class Pacer:
         """Change the pace and restart the counts."""
         self._factor = factor
         self._start, self._done = now, 0
-        self._since, self._periods, self._lost = now, 0, 0.0
+        self._since, self._periods, self._reported = now, 0, self.skipped
 
     def due(self, now: float) -> int:
         """Return how many periods are due now, the one that is nearest included."""
         due = math.floor((now - self._start) / self.interval + 0.5) - self._done
         most = max(1, math.ceil(LONGEST_LAG / self.interval))
         if due > most:
-            self._lost += (due - most) * self.interval
+            self.skipped += due - most
             self._done += due - most
             due = most
         return max(due, 0)
@@ -414,10 +383,8 @@ class Pacer:
         self._periods += periods
 
     def report(self, now: float) -> tuple[float, float]:
-        """Return the rate in Hz of real time, and the lag in s that was not caught up, since then.
-
-        Begin the next report.
-        """
-        rate, lost = self._periods / max(now - self._since, 1e-9), self._lost
-        self._since, self._periods, self._lost = now, 0, 0.0
+        """Return the rate in Hz and the lag in s that was not caught up; begin the next report."""
+        rate = self._periods / max(now - self._since, 1e-9)
+        lost = (self.skipped - self._reported) * self.interval
+        self._since, self._periods, self._reported = now, 0, self.skipped
         return rate, lost

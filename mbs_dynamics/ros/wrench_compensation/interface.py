@@ -62,15 +62,11 @@ class WrenchCompensationSettings(GravitySettings, DescriptionSettings):
         "measures the acceleration of the tool as well.",
         read_only=True,
     )
-    inertial: bool = parameter(
-        False,
-        "Subtract the inertial forces of the tool as well. Accelerations are differences of joint "
-        "velocities; without velocities nothing is published.",
-        constraints="Needs cutoff above 0.",
-    )
-    cutoff: float = parameter(
+    inertial_cutoff: float = parameter(
         0.0,
-        "Corner frequency of a low-pass filter of first order on the output. 0: none.",
+        "Subtract the inertial forces of the tool as well, and pass the output through a low-pass "
+        "filter of first order with this corner frequency, such as 20 Hz. Accelerations are "
+        "differences of joint velocities; without velocities nothing is published. 0: neither.",
         unit="Hz",
         low=0.0,
         high=1000.0,
@@ -88,8 +84,6 @@ class WrenchCompensationSettings(GravitySettings, DescriptionSettings):
         super().__post_init__()
         if not self.sensor_frame:
             raise ArgumentError("sensor_frame is not set; valid is the link of the sensor")
-        if self.inertial and self.cutoff == 0.0:
-            raise ArgumentError("inertial needs cutoff above 0, such as 20 Hz; got 0")
         _ = self.wrench_limits  # or an error
 
     @property

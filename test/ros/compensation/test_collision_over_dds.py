@@ -28,13 +28,19 @@ def test_a_contact_during_motion_is_published_with_joint_time_and_wrench_and_sto
     thresholds = tmp_path / "thresholds.yaml"
     row = Threshold(IMPACT, 0.0, SUSTAINED, 0.0, 1.0)
     thresholds.write_text(Thresholds(MODEL, dict.fromkeys(JOINTS, row)).yaml("no recording"))
-    slow = {"rate": RATE, "realtime_factor": FACTOR, "joint_damping": "[0.0]"}
+    slow = {
+        "rate": RATE,
+        "realtime_factor": FACTOR,
+        "joint_damping": "[0.0]",
+        "publish_clock": True,
+    }
     with SimulatorProcess(**slow) as simulator, Watcher(simulator) as arm:
         given = READY | {
-            "robot_description_file": ARM7,
+            "robot_description": ARM7,
             "command_topic": simulator.topic,
             "collision_file": thresholds,
             "on_collision": "stop",
+            "use_sim_time": True,
         }
         with (
             ImpedanceProcess(namespace=simulator.namespace, **given) as process,

@@ -56,7 +56,7 @@ def matched(node, name):
 def test_publishers_are_there_between_open_and_close(node):
     outputs = CommandOutputs(node, "effort", ("a", "b"))
     topic = "/outputs/effort"
-    assert outputs.traffic() == (topic, 0, 0, 0, 0, 0)
+    assert outputs.traffic() == (topic, 0, 0, 0)
     outputs.send([1.0, 2.0])  # nobody is told before it is open
     assert outputs.traffic().commands == 0
     outputs.open()
@@ -82,17 +82,17 @@ def test_commands_arrive_and_are_counted(node):
     wait_until(lambda: matched(node, "commanded_torques") == 1)
     outputs.look()
     outputs.send(None)
-    outputs.send([1.5, -2.0], at_limit=True)
+    outputs.send([1.5, -2.0])
     wait_until(lambda: commands and torques, node)
-    outputs.send([0.5, 1.0], behind=True)
-    outputs.send([0.5, 2.0], at_limit=True, behind=True)
+    outputs.send([0.5, 1.0])
+    outputs.send([0.5, 2.0])
     outputs.flush()
     wait_until(lambda: list(commands[-1].data) == [0.5, 2.0] and len(torques) == 3, node)
     assert list(commands[0].data) == [1.5, -2.0]
     assert list(torques[0].name) == ["a", "b"]
     np.testing.assert_array_equal(torques[0].effort, [1.5, -2.0])
-    assert outputs.traffic()[3:] == (3, 2, 2)
-    assert outputs.traffic()[3:] == (0, 0, 0)
+    assert outputs.traffic().commands == 3
+    assert outputs.traffic().commands == 0
     outputs.close()
 
 

@@ -173,11 +173,9 @@ def test_the_position_controller_is_tried_again_and_then_torques_end_without_it(
 JTC = HOLDER._replace(type="joint_trajectory_controller/JointTrajectoryController")
 
 
-@pytest.mark.parametrize(
-    ("resets", "starts", "used"), [(False, True, False), (True, True, True), (False, False, True)]
-)
-def test_a_position_controller_that_would_leap_is_reported_and_not_activated(resets, starts, used):
-    bench = Bench(resets_position_command=resets)
+@pytest.mark.parametrize(("starts", "used"), [(True, False), (False, True)])
+def test_a_position_controller_that_would_leap_is_reported_and_not_activated(starts, used):
+    bench = Bench()
     core = bench.core
     core.inspect(core.list([EFFORTS, JTC], "/controller_manager"), starts)
     assert ("would leap" in core.misfit) == (not used)

@@ -10,13 +10,14 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from gravity_bench import JOINTS, Bench
 
 from mbs_dynamics.control.faults import Fault
+from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.joint_states import Rejection
 from mbs_dynamics.ros.compensation import outputs
 from mbs_dynamics.ros.compensation.outputs import Traffic
 from mbs_dynamics.ros.performance import InputStatistics
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
-TRAFFIC = Traffic("/commands", 1, 0, commands=100, limited_effort=0, limited_rate=0)
+TRAFFIC = Traffic("/commands", 1, 0, commands=100)
 
 
 def parts(status):
@@ -33,11 +34,11 @@ def command(bench, controller="", **traffic):
 def test_input_that_is_good_rejected_missing_or_not_wanted():
     bench, bad = Bench().enabled(), Rejection("partial", "joint7 is missing")
     for lifecycle, rejected, silence, level in (
-        ("active", 0, 0.0, OK),
+        ("inactive", 0, 0.0, OK),
         ("active", 1, 0.0, WARN),
-        ("inactive", 1, 0.0, OK),
+        ("unconfigured", 1, 0.0, OK),
         ("active", 1, 1.0, ERROR),
-        ("inactive", 1, 1.0, OK),
+        ("unconfigured", 1, 1.0, OK),
     ):
         bench.silence(silence)
         statistics = InputStatistics(bench.now - 1.0)
@@ -71,8 +72,6 @@ def test_command_while_disabled_says_why_it_cannot_be_enabled():
     [
         ({}, OK, "enabled"),
         ({"subscribers": 0}, WARN, "/commands"),
-        ({"limited_rate": 3}, WARN, "rate limit"),
-        ({"limited_effort": 1, "limited_rate": 3}, WARN, "effort limit"),
         ({"rivals": 2}, WARN, "2 other publisher(s) on /commands"),
     ],
 )
@@ -84,6 +83,19 @@ def test_command_while_enabled_says_what_holds_it_back(traffic, level, words):
     assert values["commands in the last second"] == "100"
     last = [float(values[f"last command: {joint}"]) for joint in JOINTS]
     assert last == pytest.approx(bench.commands[-1][1], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("limited", "words"),
+    [({"behind": True}, "rate limit"), ({"saturated": [1], "behind": True}, "limit of joint2")],
+)
+def test_limits_that_clip_torques_are_warnings(limited, words, monkeypatch):
+    bench = Bench().enabled()
+    for name, value in limited.items():
+        monkeypatch.setattr(Guard, name, value)
+    level, message, _ = command(bench)
+    assert level == WARN
+    assert words in message
 
 
 @pytest.mark.parametrize("on_fault", ["ramp_down", "hold"])

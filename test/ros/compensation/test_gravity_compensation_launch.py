@@ -24,7 +24,7 @@ class Launched(GravityProcess):
     """The node, started by launch."""
 
     def __init__(self, *arguments):
-        super().__init__(*arguments, **dict.fromkeys([*READY, "robot_description_file"]))
+        super().__init__(*arguments, **dict.fromkeys([*READY, "robot_description"]))
 
     def command(self, *arguments):
         return launch_command("gravity_compensation", self.namespace, *arguments)
@@ -44,7 +44,7 @@ def test_launch_with_a_xacro_file_and_parameters_and_ramp_out_at_the_end(install
     given = {
         "joints": list(JOINTS),
         "compensates_itself": False,
-        **{name: READY[name] for name in ("stale_timeout", "max_age")},
+        "stale_timeout": READY["stale_timeout"],
     }
     parameters.write_text(yaml.safe_dump({"/**": {"ros__parameters": given}}), encoding="utf-8")
     arguments = [f"urdf:={robot}", f"params_file:={parameters}", "command_topic:=commands"]

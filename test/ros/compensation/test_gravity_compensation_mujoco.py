@@ -12,11 +12,11 @@ pytest.importorskip("mujoco")
 import mujoco
 from robots import all_files, robot
 
-from benchmarks.mujoco_arm import bare
 from mbs_dynamics.control.environment import LinkLoad
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
+from simulated.mujoco_arm import bare
 
 STEP = 0.002
 ARMS = {

@@ -23,6 +23,7 @@ from impedance_bench import ImpedanceProcess
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
 
 import mbs_dynamics as mbs
 
@@ -59,8 +60,30 @@ def test_silence_stops_it(arm):
     arm.waits(lambda: arm.enabled[-1:] == [False])
 
 
+def test_lifecycle_activation_and_the_service_are_the_same(arm):
+    """The node is active exactly as long as torques act."""
+    arm.enable()
+    assert arm.lifecycle_state() == "active"
+    arm.zero()
+    arm.waits(lambda: arm.lifecycle_state() == "inactive")
+    assert not arm.transition("activate")  # before the fault is cleared
+    arm.waits(lambda: arm.call(Trigger, "clear", Trigger.Request(), once=True).success)
+    arm.waits(lambda: arm.transition("activate"))
+    arm.waits(lambda: arm.enabled[-1:] == [True])
+    arm.waits(lambda: arm.value("state") == "enabled")
+    assert not arm.transition("deactivate")  # torques ramp out
+    assert not arm.transition("cleanup")
+    arm.waits(lambda: arm.lifecycle_state() == "inactive")
+    assert arm.enabled[-1:] == [False]
+    assert arm.silent()
+    assert arm.set(compensates_itself=True) == ""
+    assert not arm.transition("activate")
+    assert "compensates_itself is true" in arm.target.log
+    assert arm.set(compensates_itself=False) == ""
+
+
 def test_a_new_description_stops_it_and_is_taken_up_afterwards(ros):
-    with GravityProcess(robot_description_file=None) as process, Driver(process) as arm:
+    with GravityProcess(robot_description=None) as process, Driver(process) as arm:
         arm.describe(TEXT)
         arm.enable()
         arm.describe(TEXT)  # the same again, as a publisher that is started anew sends it
@@ -139,9 +162,9 @@ def test_what_is_set_before_enabling_acts_afterwards(ros, kind):
     goal = mbs.gravity_torques(
         MODEL.with_payload("tool", 2.0, (0.0, 0.02, 0.05)).with_gravity((0.0, 1.0, -9.7)), Q
     )
-    given = READY | {"robot_description_file": ARM7}
-    if kind is ImpedanceProcess:
-        given["period"] = 0.01  # whatever the busy machine makes of it
+    given = READY | {"robot_description": ARM7}
+    if kind is ImpedanceProcess:  # soft enough for whatever period the busy machine makes of it
+        given |= {f"stiffness.{name}": 0.01 for name in JOINTS}
     with kind(**given) as process, Driver(process) as arm:
         arm.waits(lambda: arm.level("input") == DiagnosticStatus.OK)
         arm.payload("tool", 2.0, (0.0, 0.02, 0.05))

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 pytest.importorskip("mujoco")
 
 import mbs_dynamics as mbs
-from benchmarks import mujoco_arm as mujoco
 from mbs_dynamics.control.environment import LinkLoad
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.resources import robot_path
+from simulated import mujoco_arm as mujoco
 
 BARE = mujoco.bare(robot_path("arm7"))
 STEP = 0.001

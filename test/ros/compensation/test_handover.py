@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.errors import ControllerError
 from mbs_dynamics.ros.compensation.controller_list import ControllerList, Switch
+from mbs_dynamics.ros.compensation.gravity_compensator import RELEASE
 from mbs_dynamics.ros.compensation.handover import Handover
 
 EFFORTS = tuple(f"{name}/effort" for name in JOINTS)
@@ -60,7 +61,6 @@ class Scene:
             "command_topic": "efforts/commands",
             "position_controller": holder,
             "ramp_in_time": 0.05,
-            "release_timeout": 3.0,
         }
         self.bench = Bench(**(given | values))
         self.core = self.bench.core
@@ -265,9 +265,6 @@ def test_a_controller_that_starts_from_its_last_command_is_refused(kind, interfa
     assert done != leaps
     assert ("the arm would leap" in said) == leaps
     assert bool(scene.controllers.requests) != leaps
-    allowed = Scene(pair(), resets_position_command=True)
-    allowed.manager.starts = True
-    assert allowed.enable()[0]
 
 
 # -- enabling --------------------------------------------------------------------------------------
@@ -385,7 +382,7 @@ def test_a_manager_that_does_not_answer_stops_no_arm_and_enables_none():
     scene.manager.loses = 1
     done, said = scene.enable()
     assert not done
-    assert "check_controller false does without" in said
+    assert "an empty controller_manager does without" in said
     scene.enabled()
     scene.manager.loses = 10**6
     scene.run(5.0)
@@ -393,8 +390,8 @@ def test_a_manager_that_does_not_answer_stops_no_arm_and_enables_none():
     assert "no answer" in scene.enable()[1]
 
 
-def test_check_controller_false_does_without():
-    assert Scene(pair("inactive", "inactive"), holder="", check_controller=False).enable()[0]
+def test_an_empty_controller_manager_does_without():
+    assert Scene(pair("inactive", "inactive"), holder="", controller_manager="").enable()[0]
 
 
 def test_a_node_that_is_deactivated_meanwhile_is_not_enabled():
@@ -468,9 +465,9 @@ def test_a_release_that_cannot_be_given_back_ends_within_its_limit_and_says_so()
     scene = Scene().enabled()
     scene.controllers.refusal = lambda activate: "never"
     scene.disable()
-    scene.run(3.0)
+    scene.run(RELEASE)
     assert not scene.given_up
-    scene.run(2.0)  # release_timeout, and ramp_time
+    scene.run(2.0)  # ramp_time, and a retry
     assert scene.bench.state == "disabled"
     assert "no controller holds the arm: " in scene.given_up[0]
     count = len(scene.controllers.requests)
@@ -642,8 +639,8 @@ def test_the_arm_is_never_without_a_holder_for_long_if_one_can_be_activated(chai
 
 def test_an_arm_that_is_handed_over_and_back_does_not_move():
     pytest.importorskip("mujoco")
-    from benchmarks.mujoco_arm import POSTURES, MujocoArm, bare
     from mbs_dynamics.resources import robot_path
+    from simulated.mujoco_arm import POSTURES, MujocoArm, bare
 
     arm = MujocoArm(bare(robot_path("arm7")))
     arm.place(POSTURES["arm7"])

@@ -102,7 +102,6 @@ class Enabled:
             "compensates_itself": False,
             "use_imu": True,
             "ramp_time": 0.05,
-            "ramp_in_time": 0.0,
             "stale_timeout": 10.0,
         }
         given = [Parameter(name, value=value) for name, value in values.items()]

@@ -43,7 +43,7 @@ def test_an_arm_follows_targets_poses_and_trajectories_in_modes_that_change_with
         Watcher(simulator) as arm,
     ):
         given = READY | {
-            "robot_description_file": ARM7,
+            "robot_description": ARM7,
             "command_topic": simulator.topic,
             "link": "tool",
             "linear_stiffness": "[150.0, 150.0, 150.0]",

@@ -39,9 +39,7 @@ def beside(controllers=None, **values):
     [
         ("damping", (0.0, 0.3, 0.0, 0.0, 0.0, 0.0, 0.0), "damping.joint2 is 0.3"),
         ("friction_scale", 0.5, "friction_scale is 0.5"),
-        ("limit_zone", 0.2, "limit_zone is 0.2"),
-        ("tracking_tolerance", 0.1, "tracking_tolerance is 0.1"),
-        ("start_from", "effort", "start_from is effort"),
+        ("effort_check", "tracking", "effort_check is tracking"),
     ],
 )
 def test_what_would_add_other_torques_is_refused_by_name(name, value, said):

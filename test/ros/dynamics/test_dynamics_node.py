@@ -180,7 +180,7 @@ def test_a_new_description_replaces_the_robot_and_a_bad_one_does_not(own):
     assert own.target.log.count("model 'panda'") == 1
 
 
-@started_with(robot_description_file=FILE)
+@started_with(robot_description=FILE)
 def test_gravity_and_outputs_change_at_run_time(own):
     def torques():
         return own.answer(TORQUES[:1], JOINTS, Q)[0].effort
@@ -238,7 +238,7 @@ def test_lifecycle(own):
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-@started_with(robot_description_file=FILE)
+@started_with(robot_description=FILE)
 def test_ends_cleanly_while_messages_arrive(own, how):
     own.hear("gravity_torques")
     own.answer(["gravity_torques"], JOINTS, Q)

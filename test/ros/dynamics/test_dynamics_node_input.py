@@ -70,7 +70,7 @@ class Bench:
 
     def __init__(self, **values):
         self.published = {}
-        given = {"robot_description_file": str(robot_path("arm7"))} | values
+        given = {"robot_description": str(robot_path("arm7"))} | values
         overrides = [Parameter(name, value=value) for name, value in given.items()]
         self.node = IsolatedNode(self.write, namespace="input", parameter_overrides=overrides)
         assert self.node.start()

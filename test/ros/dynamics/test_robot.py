@@ -97,7 +97,7 @@ def test_without_efforts_there_is_no_power():
     [
         ({"joint_wrenches": ("joint9",)}, UnknownJointError, "no joint 'joint9'"),
         ({"desired_joints": ("joint9",)}, UnknownJointError, "no joint 'joint9'"),
-        ({"fixed_joints": ("finger",), "fixed_positions": (0.0,)}, UnknownJointError, "no joint"),
+        ({"fixed_positions": (("finger", 0.0),)}, UnknownJointError, "no joint"),
     ],
 )
 def test_refuses_names_that_the_robot_does_not_have(settings, error, said):

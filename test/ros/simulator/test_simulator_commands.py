@@ -108,8 +108,7 @@ def test_a_long_pause_is_given_up_and_said():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"robot_description": ""}, "neither is given"),
-        ({"robot_description_file": "a.urdf"}, "both are given"),
+        ({"robot_description": ""}, "robot_description is not set"),
         ({"joints": ("a", "a")}, "got twice: a"),
         ({"gravity": (0.0, 0.0, 981.0)}, "length of 981"),
         ({"joint_damping": (-1.0,)}, "joint_damping must not be negative"),

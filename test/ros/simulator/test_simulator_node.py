@@ -24,7 +24,7 @@ ARM = mbs.Model.from_urdf(robot_path("arm7"))
 TEXT = SMOOTH.read_text(encoding="utf-8")
 START = [0.3, -0.5, 0.7, -1.1, 0.2, 0.9, -0.4]
 EXACT = {
-    "robot_description_file": SMOOTH,
+    "robot_description": SMOOTH,
     "joint_damping": "[0.0]",
     "initial_positions": str(START),
     "brakes": False,

@@ -32,6 +32,7 @@ namespace
 enum Mode { kOff, kRampingIn, kOn, kRampingOut, kStopping, kFault };
 enum Action { kNone, kEnable, kDisable };
 enum Law { kFloat, kJoint, kLink };
+enum Kind { kPosition, kVelocity, kEffort, kKindCount };
 constexpr double kReportPeriod = 0.01;  // s
 constexpr unsigned kUnwritten = 5;      // successive commands that cannot be written
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -44,6 +45,13 @@ std::invalid_argument invalid(const std::string & message)
 }
 
 bool is(const guarded_State & state, Mode mode) { return state.mode == mode; }
+
+bool is_engaged(const guarded_State & state) { return is(state, kOn) || is(state, kRampingIn); }
+
+double steady_time()
+{
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 bool is_released(const guarded_State & state) { return is(state, kOff) || is(state, kFault); }
 
@@ -315,10 +323,38 @@ InterfaceConfiguration GuardedController::state_interface_configuration() const
   return {interface_configuration_type::INDIVIDUAL, state_names_};
 }
 
+std::vector<hardware_interface::CommandInterface>
+GuardedController::on_export_reference_interfaces()
+{
+  reference_interfaces_.assign(kKindCount * GUARDED_COMMANDED, kNaN);
+  std::vector<hardware_interface::CommandInterface> interfaces;
+  for (int k = 0; k < GUARDED_COMMANDED; ++k) {
+    for (int kind = 0; kind < kKindCount; ++kind) {
+      interfaces.emplace_back(
+        get_node()->get_name(), std::string(guarded_joints[guarded_places[k]]) + "/" + kKinds[kind],
+        &reference_interfaces_[kKindCount * k + kind]);
+    }
+  }
+  return interfaces;
+}
+
+bool GuardedController::on_set_chained_mode(bool)
+{
+  std::fill(reference_interfaces_.begin(), reference_interfaces_.end(), kNaN);
+  return true;
+}
+
 CallbackReturn GuardedController::on_activate(const rclcpp_lifecycle::State &)
 {
   goals_.read(settings_);
-  motions_.read(request_);
+  motions_.read(motion_from_topics_);
+  outdated_ = motion_from_topics_.motion;
+  // The controller manager restarts an active controller when another one begins or ends to set its
+  // references. Torques go on then.
+  const double cycle = get_update_rate() > 0 ? 1.0 / get_update_rate() : kReportPeriod;
+  if (is_engaged(state_) && steady_time() - left_at_ < cycle) {
+    return CallbackReturn::SUCCESS;
+  }
   now_ += 1.0;  // nothing of before is recent
   state_ = guarded_initial;
   // This is the command of the cycle in which the hardware changes its mode, before any update.
@@ -347,18 +383,33 @@ CallbackReturn GuardedController::on_deactivate(const rclcpp_lifecycle::State &)
 {
   // The last torques stay in the command interfaces: the next controller, or the hardware, takes
   // over. Zeros would drop the arm in the cycle before it does.
+  left_at_ = steady_time();
   write_report(false);
   return CallbackReturn::SUCCESS;
 }
 
 // -- the control loop -----------------------------------------------------------------------------
 
-return_type GuardedController::update(const rclcpp::Time &, const rclcpp::Duration & period)
+return_type GuardedController::update_reference_from_subscribers(
+  const rclcpp::Time &, const rclcpp::Duration &)
+{
+  return return_type::OK;  // update_and_write_commands reads what the subscribers leave
+}
+
+return_type GuardedController::update_and_write_commands(
+  const rclcpp::Time &, const rclcpp::Duration & period)
 {
   goals_.read(settings_);
-  motions_.read(request_);
+  motions_.read(motion_from_topics_);
+  request_ = motion_from_topics_;
+  if (request_.motion == outdated_) {
+    request_.follows = request_.prefers = 0.0;
+  }
   now_ += std::max(period.seconds(), 0.0);
   read_sample();
+  if (is_in_chained_mode()) {
+    read_references();
+  }
   const double mode = state_.mode;
   const int asked = action_.exchange(kNone);
   step(enters_ ? kEnable : asked);
@@ -393,9 +444,48 @@ void GuardedController::read_sample()
     const bool is_fixed = places_[j][0] < 0;
     sample_.stamp[j] = sample_.received[j] = now_;
     sample_.reported[j] = 1.0;
-    sample_.q[j] = is_fixed ? fixed_[j] : value(0);
-    sample_.qd[j] = is_fixed ? 0.0 : value(1);
-    sample_.effort[j] = value(2);
+    sample_.q[j] = is_fixed ? fixed_[j] : value(kPosition);
+    sample_.qd[j] = is_fixed ? 0.0 : value(kVelocity);
+    sample_.effort[j] = value(kEffort);
+  }
+}
+
+void GuardedController::read_references()
+{
+  const auto reference = [this](int k, int kind) {
+    return reference_interfaces_[kKindCount * k + kind];
+  };
+  bool moves = false, pushes = false;
+  for (int k = 0; k < GUARDED_COMMANDED; ++k) {
+    moves |= std::isfinite(reference(k, kPosition));
+    pushes |= std::isfinite(reference(k, kEffort));
+  }
+  ignores_references_ =
+    (moves && request_.law != kJoint) || (pushes && request_.law != kFloat);
+  request_.follows = request_.prefers = 0.0;
+  if (moves && request_.law == kJoint) {
+    request_.motion = -++chained_periods_;  // a motion for each period
+    request_.follows = 1.0;
+    for (int j = 0; j < GUARDED_JOINTS; ++j) {
+      request_.target[j] = state_.reference[j];
+      request_.target_qd[j] = 0.0;
+    }
+    for (int k = 0; k < GUARDED_COMMANDED; ++k) {
+      const int j = guarded_places[k];
+      const double q = reference(k, kPosition), qd = reference(k, kVelocity);
+      if (std::isfinite(q)) {
+        request_.target[j] = q;
+        request_.target_qd[j] =
+          std::isfinite(qd) ? std::clamp(qd, -settings_.fastest[j], settings_.fastest[j]) : 0.0;
+      }
+    }
+  }
+  if (pushes && request_.law == kFloat) {
+    sample_.floats = 0.0;
+    for (int k = 0; k < GUARDED_COMMANDED; ++k) {
+      const double effort = reference(k, kEffort);
+      sample_.law[guarded_places[k]] = std::isfinite(effort) ? effort : 0.0;
+    }
   }
 }
 
@@ -408,7 +498,9 @@ void GuardedController::step(double action)
 
 void GuardedController::write_report(bool active)
 {
-  reports_.write({active, state_, sample_, output_, verdict_, unwritten_});
+  reports_.write(
+    {active, state_, sample_, output_, verdict_, unwritten_, is_in_chained_mode(),
+     is_in_chained_mode() && ignores_references_});
   reported_ = now_;
 }
 
@@ -588,10 +680,13 @@ void GuardedController::move(guarded_Request motion)
 
 void GuardedController::check_follows() const
 {
+  if (report_.is_chained) {
+    throw invalid("another controller sets the references");
+  }
   if (motion_.law == kFloat) {
     throw invalid("the arm floats; valid are references while a law follows them");
   }
-  if (!report_.active || !(is(report_.state, kOn) || is(report_.state, kRampingIn))) {
+  if (!report_.active || !is_engaged(report_.state)) {
     throw invalid("torques are disabled");
   }
 }
@@ -725,9 +820,11 @@ void GuardedController::publish()
   DiagnosticStatus status;
   status.name = node->get_fully_qualified_name();
   status.hardware_id = joined({guarded_joints, guarded_joints + GUARDED_JOINTS});
+  const bool warns =
+    report_.unwritten > 0 || report_.ignores_references || (is_off && !reasons.empty());
   status.level = !fault.empty() ? DiagnosticStatus::ERROR
-                 : report_.unwritten > 0 || (is_off && !reasons.empty()) ? DiagnosticStatus::WARN
-                                                                         : DiagnosticStatus::OK;
+                 : warns        ? DiagnosticStatus::WARN
+                                : DiagnosticStatus::OK;
   status.message = !fault.empty() ? fault
                    : is_off && !reasons.empty()
                      ? "would be refused because " + joined(reasons, "; ")
@@ -740,6 +837,10 @@ void GuardedController::publish()
   add("active", report_.active ? "yes" : "no");
   add("state", mode_name(state));
   add("mode", params_.mode);
+  add(
+    "references", !report_.is_chained          ? "from topics"
+                  : report_.ignores_references ? "from another controller, not followed in this mode"
+                                               : "from another controller");
   add("reference waits for the arm", state.waits_since < state.now ? "yes" : "no");
   add("springs softened", state.stiffness_share < 1.0 ? "yes" : "no");
   add("share of gravity torques", number(state.share));
@@ -767,4 +868,4 @@ void GuardedController::publish()
 }  // namespace GUARDED_PACKAGE
 
 PLUGINLIB_EXPORT_CLASS(
-  GUARDED_PACKAGE::GuardedController, controller_interface::ControllerInterface)
+  GUARDED_PACKAGE::GuardedController, controller_interface::ChainableControllerInterface)

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "controller_interface/controller_interface.hpp"
+#include "controller_interface/chainable_controller_interface.hpp"
 #include "diagnostic_msgs/msg/diagnostic_array.hpp"
 #include "geometry_msgs/msg/inertia_stamped.hpp"
 #include "geometry_msgs/msg/pose_stamped.hpp"
@@ -36,6 +36,9 @@ struct Report
   guarded_Verdict verdict{};
   /// Number of commands that could not be written.
   unsigned unwritten = 0;
+  /// Whether another controller sets the references, and some that the mode does not follow.
+  bool is_chained = false;
+  bool ignores_references = false;
 };
 
 /// Holds and moves an arm by efforts: floating under gravity compensation, or on springs about a
@@ -43,7 +46,10 @@ struct Report
 ///
 /// All decisions are made by the control period, `guarded_period`. This class converts interfaces,
 /// parameters and messages. `update` shares nothing with other threads but a few atomic numbers.
-class GuardedController : public controller_interface::ControllerInterface
+///
+/// References come from topics, or in chained mode from the controller that claims the reference
+/// interfaces: positions and velocities in the mode joint, efforts in the mode floating.
+class GuardedController : public controller_interface::ChainableControllerInterface
 {
 public:
   controller_interface::CallbackReturn on_init() override;
@@ -52,7 +58,13 @@ public:
   controller_interface::CallbackReturn on_configure(const rclcpp_lifecycle::State &) override;
   controller_interface::CallbackReturn on_activate(const rclcpp_lifecycle::State &) override;
   controller_interface::CallbackReturn on_deactivate(const rclcpp_lifecycle::State &) override;
-  controller_interface::return_type update(
+
+protected:
+  std::vector<hardware_interface::CommandInterface> on_export_reference_interfaces() override;
+  bool on_set_chained_mode(bool chained_mode) override;
+  controller_interface::return_type update_reference_from_subscribers(
+    const rclcpp::Time & time, const rclcpp::Duration & period) override;
+  controller_interface::return_type update_and_write_commands(
     const rclcpp::Time & time, const rclcpp::Duration & period) override;
 
 private:
@@ -64,6 +76,7 @@ private:
 
   // in the control loop
   void read_sample();
+  void read_references();
   void step(double action);
   void write_report(bool active);
 
@@ -95,11 +108,19 @@ private:
   guarded_State next_{};
   guarded_Sample sample_{};
   guarded_Request request_{};
+  guarded_Request motion_from_topics_{};
   guarded_Output output_{};
   guarded_Verdict verdict_{};
   double now_ = 0.0;
   double reported_ = 0.0;
   bool enters_ = false;
+  /// When the controller was deactivated, in s of the steady clock.
+  double left_at_ = 0.0;
+  /// Number of the motion from topics that is not to be followed any more.
+  double outdated_ = 0.0;
+  /// Number of periods in which references came from another controller.
+  double chained_periods_ = 0.0;
+  bool ignores_references_ = false;
   bool falls_back_ = true;
   enum Start { kFromZero, kFromEffort, kFromCommand } start_ = kFromZero;
   unsigned unwritten_ = 0;

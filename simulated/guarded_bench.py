@@ -7,11 +7,11 @@ from itertools import cycle
 from typing import Any, NamedTuple
 
 import numpy as np
-from bus import SimulatedBus, frozen, nan, once, reports, shifted, silent
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control import GuardedArm, Motors, laws
 from mbs_dynamics.resources import robot_path
+from simulated.bus import SimulatedBus, frozen, nan, once, reports, shifted, silent
 
 MODEL = mbs.Model.from_urdf(robot_path("arm7"))
 Q = np.array([0.3, 0.5, -0.2, 1.1, 0.1, 0.7, 0.1])

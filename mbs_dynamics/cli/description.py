@@ -1,0 +1,78 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The robot of a command line: a URDF, a .xacro or an MJCF, and the part of it that is used."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import mbs_dynamics as mbs
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.model.mjcf import UNSUPPORTED, is_mjcf
+from mbs_dynamics.output_files import expanded, missing_file
+from mbs_dynamics.resources import robot_path
+from mbs_dynamics.ros.robot_description import read_robot, split_arguments
+
+
+class Description:
+    """The description of a robot, and the options that apply to it."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        """Find the file, and expand a .xacro. Raises ArgumentError if there is no such file."""
+        name, self._xacro_args = options.robot, options.xacro_args
+        path = expanded(name)
+        is_name = not path.exists() and "/" not in name and "." not in name
+        self.path = robot_path(name) if is_name else path
+        if not self.path.exists():
+            raise ArgumentError(missing_file(self.path))
+        self.is_mjcf = is_mjcf(self.path)
+        self.source: Path | str = self.path
+        """The path, or the text of the URDF that a .xacro becomes."""
+        if self.path.suffix == ".xacro" or self._xacro_args:
+            self.source = read_robot("the robot", str(self.path), self._xacro_args)
+        given = {name: getattr(options, name, None) for name in ("root", "tip", "floating_base")}
+        self._part = {name: value for name, value in given.items() if value}
+        self._gravity = getattr(options, "gravity", None)
+        if self.is_mjcf and self._part:
+            options_given = ", ".join("--" + name.replace("_", "-") for name in self._part)
+            raise ArgumentError(f"{options_given}: valid for a URDF; {self.path} is an MJCF")
+
+    @property
+    def urdf(self) -> Path | str:
+        """The URDF, as a path or as text. Raises ArgumentError for an MJCF."""
+        if self.is_mjcf:
+            raise ArgumentError(f"this command needs a URDF; {self.path} is an MJCF")
+        return self.source
+
+    def model(self, *, leave_out: Collection[str] = ()) -> mbs.Model:
+        """Return the model, with its gravity if the command takes one.
+
+        ``leave_out`` are elements of an MJCF that no tree has. Warnings are in its diagnostics.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", mbs.ModelWarning)
+            if self.is_mjcf:
+                model = mbs.Model.from_mjcf(self.path, leave_out=leave_out)
+            else:
+                model = mbs.Model.from_urdf(self.source, **self._part)
+        return model if self._gravity is None else model.with_gravity(self._gravity)
+
+    def drawn(self) -> mbs.Model:
+        """Return the model without whatever closes its loops, which is drawn as a tree."""
+        return self.model(leave_out=UNSUPPORTED)
+
+    @property
+    def code(self) -> str:
+        """A Python expression for the model."""
+        source: Any = repr(str(self.path))
+        if self.is_mjcf:
+            return f"mbs.Model.from_mjcf({source})"
+        if self.path.suffix == ".xacro":
+            given = split_arguments("xacro_args", self._xacro_args)
+            source = f"xacro.process_file({source}, mappings={given}).toxml()"
+        chain = "".join(f", {name}={x!r}" for name, x in self._part.items())
+        return f"mbs.Model.from_urdf({source}{chain})"

@@ -1,0 +1,124 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The shapes of an MJCF, as MuJoCo's own compiler reads them, and those of either format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.model.mjcf import Assembly, compiled, is_mjcf, mujoco_module, pose_of
+from mbs_dynamics.model.urdf_visuals import (
+    Box,
+    Capsule,
+    Cylinder,
+    IntArray,
+    Rgba,
+    Shape,
+    Sphere,
+    Triangles,
+    Visual,
+    Visuals,
+    visuals_of,
+)
+
+SHOWN_GROUPS = 3
+"""Groups of geoms that MuJoCo's viewer shows by default: 0, 1 and 2."""
+
+SECTIONS = 24
+"""Sections of an ellipsoid from pole to pole, and twice as many around."""
+
+DEFAULT_COLOUR = (0.5, 0.5, 0.5, 1.0)
+"""Colour of a geom that states none: that of its material counts."""
+
+
+def shapes_of(source: Path | str, *tags: str) -> Visuals:
+    """Return the shapes of a URDF, given as a path or as XML text, or of the path of an MJCF."""
+    if isinstance(source, Path) and is_mjcf(source):
+        return visuals_of_mjcf(source, *tags)
+    return visuals_of(source, *tags)
+
+
+def visuals_of_mjcf(source: Any, *tags: str) -> Visuals:
+    """Return the shapes of the bodies of an MJCF, given as :meth:`Model.from_mjcf` takes it.
+
+    ``tags`` are "visual" (the default) for geoms of the groups that MuJoCo shows, "collision" for
+    those that take part in contacts, or both: each body has the shapes of the first tag that it
+    contains. Planes, which have no end, are left out, and height fields are problems. Raises
+    ModelError for a file that MuJoCo does not read, BackendError without MuJoCo.
+    """
+    mujoco = mujoco_module()
+    m = compiled(mujoco, source)
+    assembly = Assembly(mujoco, m)
+    visuals, problems = [], []
+    for i in range(m.nbody):
+        name = assembly.name("body", i) if i else "world"
+        own = np.flatnonzero(m.geom_bodyid == i).tolist()
+        by_tag = [[k for k in own if _has(m, k, tag)] for tag in tags or ("visual",)]
+        for k in next(filter(None, by_tag), []):
+            kind = mujoco.mjtGeom(int(m.geom_type[k])).name.removeprefix("mjGEOM_").lower()
+            shape = _shape(m, k, kind)
+            if shape is not None:
+                placement = pose_of(m.geom_pos[k], m.geom_quat[k])
+                visuals.append(Visual(name, placement, shape, _colour(m, k)))
+            elif kind != "plane":
+                problems.append(f"body {name!r}: a geom is not shown: it is a {kind}")
+    return Visuals(tuple(visuals), tuple(problems))
+
+
+def _has(m: Any, k: int, tag: str) -> bool:
+    if tag == "collision":
+        return bool(m.geom_contype[k] or m.geom_conaffinity[k])
+    return bool(m.geom_group[k] < SHOWN_GROUPS)
+
+
+def _shape(m: Any, k: int, kind: str) -> Shape | None:
+    a, b, c = map(float, m.geom_size[k])
+    if kind == "box":
+        return Box(2.0 * np.array([a, b, c]))
+    if kind == "sphere":
+        return Sphere(a)
+    if kind == "capsule":
+        return Capsule(a, 2.0 * b)
+    if kind == "cylinder":
+        return Cylinder(a, 2.0 * b)
+    if kind == "ellipsoid":
+        return _ellipsoid(np.array([a, b, c]))
+    if kind in ("mesh", "sdf") and m.geom_dataid[k] >= 0:
+        one = int(m.geom_dataid[k])
+        first, count = int(m.mesh_vertadr[one]), int(m.mesh_vertnum[one])
+        begin, faces = int(m.mesh_faceadr[one]), int(m.mesh_facenum[one])
+        vertices = np.array(m.mesh_vert[first : first + count], dtype=float)
+        return Triangles(vertices, np.array(m.mesh_face[begin : begin + faces]))
+    return None
+
+
+def _ellipsoid(semi_axes: FloatArray) -> Triangles:
+    """Return an ellipsoid centred at the origin, of rings of vertices from pole to pole."""
+    around = 2 * SECTIONS
+    theta, phi = np.meshgrid(
+        np.linspace(0.0, np.pi, SECTIONS + 1),
+        np.linspace(0.0, 2.0 * np.pi, around, endpoint=False),
+        indexing="ij",
+    )
+    ball = np.stack([np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi), np.cos(theta)], -1)
+    ring, place = np.meshgrid(np.arange(SECTIONS), np.arange(around), indexing="ij")
+    after = (place + 1) % around
+    upper, lower = ring * around, (ring + 1) * around
+    halves = [
+        (upper + place, lower + place, lower + after),
+        (upper + place, lower + after, upper + after),
+    ]
+    faces: IntArray = np.concatenate([np.stack(each, -1).reshape(-1, 3) for each in halves])
+    return Triangles(ball.reshape(-1, 3) * semi_axes, faces)
+
+
+def _colour(m: Any, k: int) -> Rgba:
+    material, rgba = int(m.geom_matid[k]), m.geom_rgba[k]
+    if material >= 0 and np.allclose(rgba, DEFAULT_COLOUR):
+        rgba = m.mat_rgba[material]
+    red, green, blue, alpha = np.clip(rgba, 0.0, 1.0).tolist()
+    return red, green, blue, alpha

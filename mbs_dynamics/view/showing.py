@@ -1,0 +1,186 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""Robots and motions in the browser, from Python and in notebooks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.timeseries import TimeSeries
+
+if TYPE_CHECKING:
+    from mbs_dynamics.view.page import Page, Source
+    from mbs_dynamics.view.posing import Posing
+
+HEIGHT = 600
+"""Height in pixels of a page in a notebook."""
+
+
+class HasSeries(Protocol):
+    """The result of a simulation."""
+
+    @property
+    def series(self) -> TimeSeries:
+        """Its motion data."""
+
+
+class View:
+    """A page in the browser, served to this machine until it is closed or the program ends.
+
+    In a notebook it is shown below the cell that returns it.
+    """
+
+    def __init__(self, page: Page, source: Source, posing: Posing | None = None) -> None:
+        self._page, self._source, self._posing = page, source, posing
+        self.address = page.address
+        """Address of the page, such as ``http://127.0.0.1:8080``."""
+        self._over = threading.Event()
+        page.refresh(source)
+        self._thread = threading.Thread(
+            target=page.run, args=(source, self._over.is_set), daemon=True
+        )
+        self._thread.start()
+
+    def move(self, q: ArrayLike) -> None:
+        """Show the robot at the positions q (nq,). Raises ArgumentError on a page of a motion."""
+        if self._posing is None:
+            raise ArgumentError("this page plays a motion; valid is a page of view.show")
+        self._posing.move(_state("q", q, len(self._posing.q)))
+
+    def save(self, path: str | Path) -> None:
+        """Write the page as one .html file, and close it.
+
+        Raises ArgumentError for another kind of file, or if it cannot be written.
+        """
+        from mbs_dynamics.view.opening import write_html
+
+        self._stop()
+        try:
+            write_html(self._page, self._source, Path(path))
+        finally:
+            self._page.close()
+
+    def wait(self) -> None:
+        """Open the page in the browser, and serve it until Ctrl+C."""
+        from mbs_dynamics.view.opening import announce, until_interrupt
+
+        with until_interrupt():
+            announce(self._page, browse=True)
+            self._over.wait()
+        self.close()
+
+    def close(self) -> None:
+        """Stop serving the page."""
+        if not self._over.is_set():
+            self._stop()
+            self._page.close()
+
+    def _stop(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def __repr__(self) -> str:
+        """Return the name of the robot and the address."""
+        return f"<View of {self._page.name} at {self.address}>"
+
+    def _repr_html_(self) -> str:
+        return f'<iframe src="{self.address}" width="100%" height="{HEIGHT}"></iframe>'
+
+
+def show(
+    model: Model,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+    *,
+    layers: Sequence[str] | None = None,
+    degrees: bool = False,
+    **page: Any,
+) -> View:
+    """Show a robot in the browser, and return its page.
+
+    ``q`` (nq,) and ``qd`` (n,) are the initial positions and rates, in rad or m; by default the
+    robot is bent, if it is an arm, and at rest. ``layers`` are names of the drawings that are
+    switched on, or ``["all"]``; with ``degrees``, the sliders of angles are in degrees.
+
+    Further arguments, which :func:`play` has as well:
+
+    - ``description``: path of the URDF or MJCF with the meshes, or the text of a URDF; without
+      one, links are drawn as capsules
+    - ``geometry``: shapes of your own, a :class:`Visual` each, on a link or on ``"world"``
+    - ``packages``: folders of packages for ``package://`` addresses of meshes
+    - ``dark``: whether the page is in dark mode
+    - ``port``: by default 8080 or the next free one
+
+    Raises BackendError without the extra ``view``, UnknownBodyError for geometry on another link,
+    ArgumentError for q or qd of another shape, for an unknown layer, and if the port is taken.
+    """
+    from mbs_dynamics.view.posing import Posing
+
+    at = None if q is None else _state("q", q, model.nq)
+    rates = None if qd is None else _state("qd", qd, model.n)
+    opened = _opened(model, layers, page)
+    posing = Posing(opened.page, model, at, rates, degrees=degrees)
+    return View(opened.page, posing, posing)
+
+
+def play(
+    model: Model,
+    motion: TimeSeries | HasSeries,
+    *,
+    ghost: TimeSeries | HasSeries | None = None,
+    layers: Sequence[str] | None = None,
+    **page: Any,
+) -> View:
+    """Play motion data or a simulated motion in the browser, and return its page.
+
+    ``ghost`` is a second motion, which is drawn as a transparent robot. The other arguments and
+    errors are those of :func:`show`; ArgumentError also for a motion without joints of the robot.
+    """
+    from mbs_dynamics.view.playback import Playback
+
+    opened = _opened(model, layers, page)
+    second = None if ghost is None else _series(ghost)
+    parts = opened.appearance.parts
+    source = Playback(opened.page, opened.drawn, _series(motion), ghost=second, parts=parts)
+    view = View(opened.page, source)
+    source.play()
+    return view
+
+
+def _opened(model: Model, layers: Sequence[str] | None, given: dict[str, Any]) -> Any:
+    from mbs_dynamics.view.opening import open_page
+
+    description = given.pop("description", None)
+    if isinstance(description, str) and not description.lstrip().startswith("<"):
+        description = Path(description)
+    given["packages"] = [Path(each) for each in given.get("packages", ())]
+    opened = open_page(model, description, report=_on_the_page, **given)
+    try:
+        opened.page.choose(layers)
+    except ArgumentError:
+        opened.page.close()
+        raise
+    return opened
+
+
+def _on_the_page(text: str) -> None:
+    """Print nothing: messages are on the page."""
+
+
+def _series(motion: TimeSeries | HasSeries) -> TimeSeries:
+    return motion if isinstance(motion, TimeSeries) else motion.series
+
+
+def _state(name: str, x: ArrayLike, count: int) -> Any:
+    values = np.asarray(x, dtype=float)
+    if values.shape != (count,) or not np.isfinite(values).all():
+        raise ArgumentError(f"{name} must be {count} finite numbers; got {x!r}")
+    return values
