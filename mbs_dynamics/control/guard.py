@@ -240,7 +240,8 @@ class Guard(PeriodWithLaws):
         )
         kept = ("gravity_time", "loads_time", *law_settings(self.model, self.joints))
         self._use(given._replace(**{name: getattr(before, name) for name in kept}))
-        self._request(float(self.state_record.now), transitions.NONE)
+        if not self.engaged:  # before torques are enabled, whether a law is too stiff is judged
+            self._request(float(self.state_record.now), transitions.NONE)
 
     # -- gravity and loads -------------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ The model has the gravity and loads in force; the reference is a
 :class:`~mbs_dynamics.control.references.JointReference` or
 :class:`~mbs_dynamics.control.references.PoseReference`. A law with an
 attribute ``link`` follows poses of that link, any other one positions of joints. If it has a
-``check(model, state)``, that raises ArgumentError for what the arm cannot bear at a state. An
+``check(model, state)``, that raises ArgumentError for what it cannot do at a state. An
 attribute ``lead`` (m,) in rad or m, or of a link (6,), states how far references may lead the arm;
 it is read when the law takes over.
 """
