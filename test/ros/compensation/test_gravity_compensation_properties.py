@@ -41,6 +41,7 @@ class Anything(RuleBasedStateMachine):
     def begin(self, on_fault, imu, scale):
         self.bench = Bench(on_fault=on_fault, use_imu=imu, effort_scale=scale)
         self.seen = 0
+        self.arm = self.bench.core.arm
         self.before = np.zeros(7)
         self.since = self.bench.now
         self.may = False
@@ -196,12 +197,13 @@ class Anything(RuleBasedStateMachine):
         self.seen = len(self.bench.commands)
         for now, command in new:
             assert self.may or core.state != "disabled"
-            limits = np.array(core.arm.effort_limits)
+            limits = np.array(self.arm.effort_limits)  # of the robot that was commanded
             assert np.isfinite(command).all()
             assert (np.abs(command) <= limits + SLACK).all()
             step = np.abs(np.array(command) - self.before)
             assert (step <= RATE_SHARE * limits * (now - self.since) + SLACK).all()
             self.before, self.since = np.array(command), now
+        self.arm = core.arm
         # the last command of a ramp out is the one that leads to the state disabled
         self.may = core.state != "disabled"
 
