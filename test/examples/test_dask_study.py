@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-distributed = pytest.importorskip("distributed")
-pytest.importorskip("scipy")
-
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
+
+distributed = pytest.importorskip("distributed")
+pytest.importorskip("scipy")
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 
