@@ -11,11 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytest.importorskip("distributed")
+pytest.importorskip("scipy")
+
+import distributed
+
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path
-
-distributed = pytest.importorskip("distributed")
-pytest.importorskip("scipy")
 
 ARM = mbs.Model.from_urdf(robot_path("arm7"))
 
