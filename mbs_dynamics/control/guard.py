@@ -40,7 +40,9 @@ from mbs_dynamics.control.laws import (
 from mbs_dynamics.control.motion import Motion, Remarks
 from mbs_dynamics.control.motor_table import coordinate_of
 from mbs_dynamics.control.period import laws, transitions
+from mbs_dynamics.control.period.checks import GRAVITY
 from mbs_dynamics.control.period.collisions import Bounds
+from mbs_dynamics.control.period.command import release_began
 from mbs_dynamics.control.period.evidence import EFFORT_FLOOR
 from mbs_dynamics.control.period.following import GRAVITY_ALONE, Traced, period_of
 from mbs_dynamics.control.period.function import Period, initial
@@ -319,6 +321,14 @@ class Guard:
         efforts, limits = self.efforts, self._set.effort[self.joints]
         known = bool(np.isfinite(efforts).all())
         return known and bool((abs(efforts) > EFFORT_FLOOR * limits).any())
+
+    def released_for(self, t: float) -> float:
+        """Return the time in s for which gravity torques have ramped out; infinite if none hold."""
+        s, request = self.state_record, self._period.request.unpacked(self._quiet)
+        falls = self._fault is not None and self.settings.on_fault != "ramp_down"
+        if self.engaged or not self.moving or falls or s.doubted or s.doubt == GRAVITY:
+            return math.inf
+        return t - float(release_began(s, request, self._set))
 
     @property
     def stamps(self) -> list[float]:
