@@ -124,7 +124,7 @@ class Bench:
 
     def trials(self, event: Event, joint: int | None = None, **options: Any) -> list[Loop]:
         """Return loops in which an event has happened, one for each posture."""
-        given = {"model": self.model, "fixed": self.fixed, **options}
+        given = {"model": self.model, "fixed": self.fixed, "step": 0.0005, **options}
         given["rows"] = self.rows | given.get("rows", {})
         return [
             happen(event, 0x10 + (most if joint is None else joint), SECONDS, q=q, seed=k, **given)

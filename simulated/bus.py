@@ -74,7 +74,7 @@ class SimulatedBus:
         armature=0.01,
         timeout=0.05,
         switching=0.0,
-        step=0.0005,
+        step=0.001,
         seed=0,
         wall=None,
     ):
@@ -84,7 +84,7 @@ class SimulatedBus:
         self.rng = np.random.default_rng(seed)
         self.names = self.motors.joint_names
         self.mujoco = mujoco_of(model, self.names, dict(fixed), wall)
-        self.mujoco.opt.timestep = step
+        self.mujoco.opt.timestep = self._step = step
         order = np.array([self.mujoco.joint(name).id for name in self.names])
         self._order = order  # coordinates of MuJoCo, and its actuators
         self.mujoco.dof_frictionloss[order] = friction
@@ -96,6 +96,7 @@ class SimulatedBus:
         self.mujoco.actuator_forcerange[order] = np.stack([-limits, limits], axis=1)
         self.data = mujoco.MjData(self.mujoco)
         self.joint_of = [self.names.index(motor.joint) for motor in self.motors.motors]
+        self._shares = [1.0 / self.joint_of.count(joint) for joint in self.joint_of]
         count = len(self.motors.motors)
 
         self.faults = []
@@ -133,17 +134,17 @@ class SimulatedBus:
     @property
     def q(self):
         """(m,) true positions in rad or m, in the order of the table."""
-        return self.data.qpos[self._order].copy()
+        return self.data.qpos[self._order]
 
     @property
     def qd(self):
         """(m,) true velocities."""
-        return self.data.qvel[self._order].copy()
+        return self.data.qvel[self._order]
 
     @property
     def torques(self):
         """(m,) true torques of the drives in N m or N."""
-        return self.data.actuator_force[self._order].copy()
+        return self.data.actuator_force[self._order]
 
     @property
     def contact(self):
@@ -181,11 +182,14 @@ class SimulatedBus:
             return []
         while len(self._past) > 1 and self._past[1][0] <= self.time - self.latency + 1e-9:
             self._past.popleft()
-        stamp, q, qd, tau = self._past[0]
+        stamp, *state = self._past[0]
+        q, qd, tau = (x.tolist() for x in state)
         rows, found = [], []
         noises = (self.rng.normal(0.0, 1.0, (len(self.joint_of), 3)) * self.noise).tolist()
-        for motor, joint, noise in zip(self.motors.motors, self.joint_of, noises, strict=True):
-            effort = self._rounded(tau[joint] / self.joint_of.count(joint) + noise[2])
+        for motor, joint, share, noise in zip(
+            self.motors.motors, self.joint_of, self._shares, noises, strict=True
+        ):
+            effort = self._rounded(tau[joint] * share + noise[2])
             factor = 0.0 if motor.motor in self.dead else self.feedback_factor[motor.motor]
             position = q[joint] + self.encoder_jump[motor.motor] + noise[0]
             if motor.motor in self.wraps:
@@ -215,9 +219,9 @@ class SimulatedBus:
             if self._deliver() or self.time >= self._drive_again_at:
                 self._drive()
             mujoco.mj_step(self.mujoco, self.data)
-            self.time += self.mujoco.opt.timestep
-            self.moved = max(self.moved, np.abs(self.q - self._marked).max())
+            self.time += self._step
             self._record()
+            self.moved = max(self.moved, np.abs(self._past[-1][1] - self._marked).max())
 
     def _record(self):
         self._past.append((self.time, self.q, self.qd, self.torques))
@@ -241,8 +245,8 @@ class SimulatedBus:
     def _drive(self):
         """Set what the drives do until another command arrives, or a time of theirs is over."""
         self._drive_again_at = math.inf
-        total = np.zeros((len(self.names), 4))  # effort, offset of the position loop, K, D
-        q = self.q
+        total = [[0.0] * 4 for _ in self.names]  # effort, offset of the position loop, K, D
+        q = self.q.tolist()
         for row, (motor, joint) in enumerate(zip(self.motors.motors, self.joint_of, strict=True)):
             command, jump = self._commands[row], self.encoder_jump[motor.motor]
             if command is None or motor.motor in self.dead:
@@ -270,12 +274,12 @@ class SimulatedBus:
                 position += motor.sign * (math.remainder(off, math.tau) - off)
             velocity = command.velocity / motor.velocity_per_radian
             effort = command.effort / motor.command_per_newton_metre
-            total[joint] += (
-                self._rounded(motor.sign * effort * self.command_factor[motor.motor]),
-                K * (motor.sign * position - jump) + D * motor.sign * velocity,
-                K,
-                D,
-            )
+            effort = self._rounded(motor.sign * effort * self.command_factor[motor.motor])
+            offset = K * (motor.sign * position - jump) + D * motor.sign * velocity
+            total[joint] = [
+                x + y for x, y in zip(total[joint], (effort, offset, K, D), strict=True)
+            ]
+        total = np.array(total)
         self.data.ctrl[self._order] = total[:, 0] + total[:, 1]
         self.mujoco.actuator_biasprm[self._order, 1:3] = -total[:, 2:]
 

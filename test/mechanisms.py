@@ -215,8 +215,8 @@ VARIED = ("forest", "aligned tree", "mimics")
 """Several roots, zeros and ones, joints that share coordinates; each with branches and joints of
 every kind. What holds for these holds for the others, by all that the code can tell apart."""
 
-most_mechanisms_slow = pytest.mark.parametrize("name", mostly_slow(MECHANISMS, VARIED))
-"""For tests in which each mechanism is compiled many times."""
+every_mechanism = pytest.mark.parametrize("name", mostly_slow(MECHANISMS, VARIED))
+"""For tests of all mechanisms; those that are not varied run with the slow tests."""
 
 _LINK = """
   <link name="{}"><inertial>

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -94,6 +95,7 @@ class Canvas:
 
     def __init__(self, scene: Any, bodies: Bodies, size: float) -> None:
         self._scene, self._bodies, self._size = scene, bodies, size
+        self._lock = threading.Lock()  # the page and its clicks draw in threads of their own
         self._drawn: dict[str, list[tuple[object, list[Any]]]] = {}
 
     def handles(self, name: str) -> list[Any]:
@@ -102,6 +104,10 @@ class Canvas:
 
     def draw(self, name: str, drawings: Sequence[Drawing]) -> None:
         """Replace the drawings of a name."""
+        with self._lock:
+            self._replace(name, drawings)
+
+    def _replace(self, name: str, drawings: Sequence[Drawing]) -> None:
         before = self._drawn.get(name, [])
         after = []
         for k, drawing in enumerate(drawings):

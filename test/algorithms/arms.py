@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 import pinocchio as pin
 import pytest
+from cases import mostly_slow
 from mechanisms import rotation
 from robots import robot
 from urdf_reference import chain, load, pin_positions
@@ -22,7 +23,7 @@ ARMS = {"panda": "panda_hand", "ur5_robot": "tool0", "arm7": "link7"}
 
 LOCAL = {"body_fixed": pin.LOCAL, "spatial": pin.WORLD, "hybrid": pin.LOCAL_WORLD_ALIGNED}
 
-every_arm = pytest.mark.parametrize("name", ARMS)
+every_arm = pytest.mark.parametrize("name", mostly_slow(ARMS, ["panda", "ur5_robot"]))
 
 
 def path_of(name):

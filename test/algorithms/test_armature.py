@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
+from cases import mostly_slow
 from mujoco_reference import mujoco_model
 from reference import assert_close
 from robots import all_files, robot
@@ -41,7 +42,9 @@ def plain(name):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["arm", "mimics", "mixed1", "chain"])
+@pytest.mark.parametrize(
+    "name", mostly_slow(["arm", "mimics", "mixed1", "chain"], ["arm", "mixed1"])
+)
 def test_armature_is_the_diagonal_of_the_mass_matrix(name, monkeypatch):
     if name == "mixed1":
         monkeypatch.setenv("MBS_BACKEND", "python")

@@ -61,7 +61,7 @@ def values(model):
 
 
 @pytest.mark.parametrize("evaluator", EVALUATORS)
-@pytest.mark.parametrize("name", mostly_slow(ROBOTS, ROBOTS[:2]))
+@pytest.mark.parametrize("name", mostly_slow(ROBOTS, ["arm7"]))
 @pytest.mark.parametrize("function", mbs.ALGORITHMS, ids=lambda f: f.__name__)
 def test_every_back_end_evaluates_every_algorithm(function, name, evaluator, tmp_path):
     model, found = model_of(name), algorithm_of(function)

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from mechanisms import mechanisms_of_their_own
+from mechanisms import every_mechanism, mechanisms_of_their_own
 from reference import Reference, assert_close
 
 import mbs_dynamics as mbs
@@ -35,7 +35,6 @@ SIXTH_ORDER = {-3: -1 / 60, -2: 9 / 60, -1: -45 / 60, 1: 45 / 60, 2: -9 / 60, 3:
 SIXTH_ORDER_SECOND = {-3: 2 / 180, -2: -27 / 180, -1: 270 / 180, 0: -490 / 180}
 SIXTH_ORDER_SECOND |= {-k: w for k, w in SIXTH_ORDER_SECOND.items()}
 
-every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 every_representation = pytest.mark.parametrize("representation", mbs.REPRESENTATIONS)
 under_wrenches_and_free = pytest.mark.parametrize(
     "pushed", [False, True], ids=["free", "under wrenches"]

@@ -18,7 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from mechanisms import TREE, mechanisms_of_their_own, random_mechanism
+from mechanisms import TREE, every_mechanism, mechanisms_of_their_own, random_mechanism
 from reference import Reference, assert_close
 
 import mbs_dynamics as mbs
@@ -39,7 +39,6 @@ def _python(monkeypatch):
 MECHANISMS = mechanisms_of_their_own()
 METHODS = ("articulated_body", "udut", "mass_matrix")
 
-every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 every_representation = pytest.mark.parametrize("representation", mbs.REPRESENTATIONS)
 with_auto = pytest.mark.parametrize("representation", [*mbs.REPRESENTATIONS, "auto"])
 

@@ -8,7 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
-from mechanisms import MECHANISMS, pose
+from mechanisms import MECHANISMS, every_mechanism, pose
 from reference import Reference, assert_close, axial
 from robots import all_files, robot
 from test_algorithms import POSITIONS
@@ -28,7 +28,6 @@ GROUND = None
 REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
 
 every_position = pytest.mark.parametrize("where", POSITIONS)
-every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 every_representation = pytest.mark.parametrize("representation", REPRESENTATIONS)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mechanisms import MECHANISMS, most_mechanisms_slow
+from mechanisms import MECHANISMS, every_mechanism
 from reference import Reference, assert_close
 
 import mbs_dynamics as mbs
@@ -80,7 +80,7 @@ def test_a_nut_on_a_spindle():
 
 @pytest.mark.long
 @every_representation
-@most_mechanisms_slow
+@every_mechanism
 def test_reactions_do_no_work_and_torques_are_the_rest(name, representation):
     mechanism, motion, loads = state(name)
     model, reference = mechanism.model, Reference(mechanism, motion[0])

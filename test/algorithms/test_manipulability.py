@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from arms import ARMS, Pinocchio, every_arm, model_of
-from mechanisms import MECHANISMS, random_mechanism
+from mechanisms import MECHANISMS, every_mechanism, random_mechanism
 from reference import Reference, assert_close
 
 import mbs_dynamics as mbs
@@ -106,7 +106,7 @@ def assert_gradient(model, q, body, rows, tolerance=1e-7):
     np.testing.assert_allclose(found, (ahead - behind) / (2 * h), 0.0, tolerance * (1 + scale))
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@every_mechanism
 def test_gradient_of_mechanisms(name):
     model = MECHANISMS[name].model
     for body in {model.body_names[0], model.body_names[-1]}:

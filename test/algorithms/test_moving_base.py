@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 import pinocchio as pin
 import pytest
+from cases import mostly_slow
 from mechanisms import FOREST, pose, random_mechanism
 from reference import Reference, assert_close
 from robots import robot
@@ -21,7 +22,7 @@ import mbs_dynamics as mbs
 ROBOTS = ("ur5_robot.urdf", "bolt.urdf", "tiago_no_hand.urdf", "double_pendulum_continuous.urdf")
 METHODS = ("articulated_body", "udut", "mass_matrix")
 
-every_robot = pytest.mark.parametrize("name", ROBOTS)
+every_robot = pytest.mark.parametrize("name", mostly_slow(ROBOTS, ["bolt.urdf"]))
 with_auto = pytest.mark.parametrize("representation", [*mbs.REPRESENTATIONS, "auto"])
 
 

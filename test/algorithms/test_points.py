@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from arms import ARMS, LOCAL, Pinocchio, every_arm, model_of
-from mechanisms import MECHANISMS
+from mechanisms import MECHANISMS, every_mechanism
 from reference import Reference, assert_close
 
 import mbs_dynamics as mbs
@@ -20,7 +20,6 @@ from mbs_dynamics.algorithms.points import (
 )
 
 REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
-every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 every_representation = pytest.mark.parametrize("representation", REPRESENTATIONS)
 
 

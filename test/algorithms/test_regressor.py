@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from mechanisms import MECHANISMS, TREE, random_mechanism
+from mechanisms import MECHANISMS, TREE, every_mechanism, random_mechanism
 from reference import Reference, assert_close
 from robots import robot
 from urdf_reference import load
@@ -23,8 +23,6 @@ from urdf_reference import load
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.regressor import base_parameters, inertial_parameters
 from mbs_dynamics.model import Inertia
-
-every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 
 
 def motion(n, seed=0):

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cases import mostly_slow
-from mechanisms import MECHANISMS, most_mechanisms_slow, pose, random_mechanism
+from mechanisms import MECHANISMS, every_mechanism, pose, random_mechanism
 from reference import Reference, assert_close, exponential, hat, twist
 from test_algorithms import POSITIONS
 
@@ -70,7 +70,7 @@ class Case:
 
 
 @most_positions_slow
-@most_mechanisms_slow
+@every_mechanism
 def test_pose_and_jacobian(name, where):
     case = Case(name, where)
     C = case.reference(np.zeros(len(case.joints))).pose(case.body, case.placement)
@@ -102,7 +102,7 @@ def test_the_screw_of_the_joint_itself_acts_as_its_coordinate(name, representati
 
 
 @most_positions_slow
-@most_mechanisms_slow
+@every_mechanism
 def test_torques(name, where):
     case = Case(name, where)
     mechanism, rng = case.mechanism, np.random.default_rng(7)

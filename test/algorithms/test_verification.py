@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mechanisms import MECHANISMS
+from mechanisms import MECHANISMS, every_mechanism
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.verification import verify
@@ -17,7 +17,7 @@ from mbs_dynamics.errors import BackendError
 from mbs_dynamics.model.inertia import Inertia
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@every_mechanism
 def test_kernels_agree_with_their_equations(name):
     model = MECHANISMS[name].model
     loaded = model.with_payload(model.body_names[-1], 0.5, np.full(3, 0.1))

@@ -9,7 +9,7 @@ from functools import lru_cache
 import bracket_sums as sums
 import numpy as np
 import pytest
-from mechanisms import MECHANISMS, POSITIONS
+from mechanisms import MECHANISMS, POSITIONS, every_mechanism
 from reference import Reference, assert_close
 
 import mbs_dynamics as mbs
@@ -28,7 +28,6 @@ INVERSES = {
     "A_m": "A_m_inverse",
 }
 
-every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 every_position = pytest.mark.parametrize("where", POSITIONS)
 every_representation = pytest.mark.parametrize("representation", LETTERS)
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 from backends import BACKENDS, compiled
-from mechanisms import MECHANISMS
+from mechanisms import MECHANISMS, every_mechanism
 from reference import Reference, assert_close
 
 import mbs_dynamics as mbs
@@ -20,7 +20,6 @@ from mbs_dynamics.compiler import derivative_of, series_of
 from mbs_dynamics.lie.se3 import Ad, ad
 from mbs_dynamics.representation.tree import Tree
 
-every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 SKEW = ["revolute chain", "screw chain", "tree", "forest", "aligned tree", "mimics"]
 """Where (84) is not skew; a body alone and bodies that do not turn have nothing to be skew."""
 

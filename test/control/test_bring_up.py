@@ -8,8 +8,6 @@ import pytest
 from mbs_dynamics.control import BringUp
 from simulated.guarded_bench import PERIOD, Loop, table
 
-MOTOR = 0x11
-
 
 def brought_up(loop):
     check = BringUp(loop.arm)
@@ -40,22 +38,29 @@ def test_an_arm_as_in_its_table_has_no_problem_and_hardly_moves():
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    "wrong",
     [
-        (("command_factor", -1.0), "joint2 moves against"),
-        (("command_factor", 4.0), "joint2 moves, 4"),
-        (("command_factor", 0.0), "joint2 does not move"),
-        (("feedback_factor", -1.0), "joint2 reports an effort against"),
-        (("feedback_factor", 4.0), "joint2 reports an effort, 4"),
+        {
+            2: ("command_factor", -1.0, "moves against"),
+            4: ("command_factor", 4.0, "moves, 4"),
+            6: ("command_factor", 0.0, "does not move"),
+        },
+        {
+            2: ("feedback_factor", -1.0, "reports an effort against"),
+            4: ("feedback_factor", 4.0, "reports an effort, 4"),
+        },
     ],
+    ids=["commands", "feedback"],
 )
-def test_a_motor_that_is_not_as_in_the_table_is_named(wrong, said):
-    name, factor = wrong
+def test_motors_that_are_not_as_in_the_table_are_named(wrong):
     loop = Loop(made=table(kp=2000.0, kd=40.0))
-    getattr(loop.bus, name)[MOTOR] = factor
+    for joint, (name, factor, _) in wrong.items():
+        getattr(loop.bus, name)[0x0F + joint] = factor
     check = brought_up(loop)
-    assert [one for one in check.problems if said in one], check.problems
-    assert all("joint2" in one for one in check.problems)
+    for joint, (*_, said) in wrong.items():
+        named = [one for one in check.problems if f"joint{joint} " in one]
+        assert any(said in one for one in named), check.problems
+    assert all(any(f"joint{joint} " in one for joint in wrong) for one in check.problems)
     assert loop.bus.moved < 0.2
 
 

@@ -40,7 +40,7 @@ def swing(model, state, reference):
 def moving(limits=None, **options):
     """Return a loop that swings, with masses that are wrong by a fifth each."""
     limits = {"damping": 0.5, "frozen_timeout": 0.0} | (limits or {})
-    loop = Loop(swing, limits=limits, step=0.001, **options)
+    loop = Loop(swing, limits=limits, **options)
     for k in range(1, loop.bus.mujoco.nbody):
         factor = 0.8 if k % 4 < 2 else 1.2
         loop.bus.mujoco.body_mass[k] *= factor

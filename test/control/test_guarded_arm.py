@@ -32,7 +32,7 @@ def test_an_event_moves_an_arm_that_drives_can_hold_by_little(name):
 
 @pytest.mark.parametrize("seconds", [20.0, pytest.param(300.0, marks=pytest.mark.slow)])
 def test_an_arm_that_is_guided_raises_no_false_alarm(seconds):
-    loop = Loop(step=0.001).enabled()
+    loop = Loop().enabled()
     fastest = loop.guided(seconds, np.random.default_rng(0))
     assert loop.arm.state == "enabled"
     assert fastest.min() > 0.3

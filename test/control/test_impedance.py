@@ -128,7 +128,7 @@ def test_a_contact_gets_back_at_most_the_energy_that_it_has_put_in(contacts):
     for posture in range(contacts // 8):
         q = MODEL.lower + (0.25 + 0.5 * rng.random(7)) * (MODEL.upper - MODEL.lower)
         law = cartesian(ratio=rng.uniform(0.4, 1.0)) if posture % 2 else joint()
-        loop = Loop(law, q=q, step=0.001, **IDEAL).enabled()
+        loop = Loop(law, q=q, **IDEAL).enabled()
         for _ in range(8):
             while abs(loop.bus.qd).max() > 2e-3:
                 loop.run(0.05)
@@ -151,7 +151,7 @@ def test_a_contact_gets_back_at_most_the_energy_that_it_has_put_in(contacts):
 
 @pytest.mark.parametrize("seconds", [10.0, pytest.param(600.0, marks=pytest.mark.slow)])
 def test_a_cartesian_hold_drifts_by_less_than_1_mm(seconds):
-    loop = Loop(cartesian(1000.0), step=0.001, model=MODEL).enabled(2.0)
+    loop = Loop(cartesian(1000.0), model=MODEL).enabled(2.0)
     start, farthest = pose_of(loop.bus.q)[:3, 3], 0.0
     for _ in range(round(seconds)):
         loop.run(1.0)
@@ -382,7 +382,7 @@ def stopper(loop, joint, most, stiffness=3000.0):
 def test_a_joint_that_is_held_back_is_waited_for_named_and_not_thrown_when_it_comes_free(
     kind, stiffness
 ):
-    loop = Loop(laws.JointImpedance(stiffness), step=0.001, **IDEAL).enabled()
+    loop = Loop(laws.JointImpedance(stiffness), **IDEAL).enabled()
     goal, blocked = loop.bus.q + np.array([0.8, 0.2, 0.0, -0.2, 0.0, 0.1, 0.0]), Q[0] + 0.05
     target = JointTarget(NAMES, goal)
     if kind == "trajectory":
@@ -404,7 +404,7 @@ def test_a_joint_that_is_held_back_is_waited_for_named_and_not_thrown_when_it_co
 
 def test_a_trajectory_does_not_end_before_the_arm_has_arrived():
     """The springs carry what the masses of the model lack."""
-    loop = Loop(laws.JointImpedance([50.0] * 4 + [20.0, 20.0, 10.0]), step=0.001, **IDEAL).enabled()
+    loop = Loop(laws.JointImpedance([50.0] * 4 + [20.0, 20.0, 10.0]), **IDEAL).enabled()
     loop.bus.load(TOOL, 1.0)
     loop.run(1.0)
     points = loop.bus.q + np.outer([0.0, 0.3], np.ones(7))
@@ -423,7 +423,7 @@ def test_a_trajectory_does_not_end_before_the_arm_has_arrived():
 
 
 def test_a_link_that_is_held_back_is_waited_for():
-    loop = Loop(cartesian(800.0), step=0.001, **IDEAL).enabled()
+    loop = Loop(cartesian(800.0), **IDEAL).enabled()
     C = pose_of(loop.bus.q)
     loop.arm.aim(loop.now, PoseTarget(moved(C, 0.0, 0.3, 0.0)))
     for _ in range(1000):
@@ -446,7 +446,7 @@ def test_a_pose_that_is_accepted_drives_no_joint_past_its_limit():
     target = se3.pose(so3.from_quaternion(x / np.linalg.norm(x)), np.array([0.4364, 0.0052, 0.4]))
     for link in ("link7", TOOL):
         law = laws.CartesianImpedance(link, 300.0, 10.0)
-        loop = Loop(law, q=q, model=MODEL, friction=0.0, step=0.001).enabled()
+        loop = Loop(law, q=q, model=MODEL, friction=0.0).enabled()
         loop.arm.aim(loop.now, PoseTarget(target))
         way = recorded(loop, 6.0, 0.004, lambda loop: loop.bus.q)
         assert loop.arm.state == "enabled"
@@ -464,7 +464,7 @@ def test_a_pose_that_is_accepted_drives_no_joint_past_its_limit():
 
 
 def test_stop_lets_the_posture_come_to_rest_as_well():
-    loop = Loop(cartesian(), step=0.001, **IDEAL).enabled()
+    loop = Loop(cartesian(), **IDEAL).enabled()
     J = mbs.jacobian(MODEL, loop.bus.q, TOOL, representation="hybrid")
     null = np.linalg.svd(J)[2][-1]
     loop.arm.aim(loop.now, JointTarget(NAMES, loop.bus.q + 0.8 * null))
@@ -484,7 +484,7 @@ def test_noise_does_not_turn_a_torque_around_at_half_a_turn(turn):
     """The wrist is led away from its reference, by hand."""
     rng, law, found = np.random.default_rng(0), laws.CartesianImpedance(TOOL, 0.0, 5.0), []
     start = Q - 0.5 * (np.arange(7) == 6)
-    loop = Loop(law, model=MODEL, q=start, step=0.001).enabled()
+    loop = Loop(law, model=MODEL, q=start).enabled()
     loop.run(0.4)  # until drives have let go for longer than the arm is watched
     for n in range(800):
         q = start.copy()

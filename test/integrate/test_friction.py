@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 from mechanisms import random_mechanism
 from reference import assert_close
 
@@ -126,7 +127,7 @@ def exact(M, free, bound):
     raise AssertionError("no combination obeys the law")
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", mostly_slow(range(30), range(4)))
 def test_directions_are_those_of_all_combinations(seed):
     """One step of strongly coupled joints, from rest and from motion."""
     rng = np.random.default_rng(seed)
@@ -141,11 +142,12 @@ def test_directions_are_those_of_all_combinations(seed):
 
 
 @every_method
-def test_friction_never_adds_energy(method):
+@pytest.mark.parametrize("seeds", mostly_slow([range(2), range(2, 10)], [range(2)]))
+def test_friction_never_adds_energy(method, seeds):
     """A thousand cases in all: trees at random, with friction from none to far beyond the rates,
     in coarse steps without gravity. A step in which a joint stops or reverses may return a part,
     but less than the step before took; all else is the error of the scheme without friction."""
-    for seed in range(10):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         model = random_mechanism(seed, [-1, 0, 1, 1, 3]).model.with_gravity((0, 0, 0))
         q, qd = rng.uniform(-1.0, 1.0, (2, 25, model.n))

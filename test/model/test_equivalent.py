@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from mechanisms import MECHANISMS
+from mechanisms import MECHANISMS, every_mechanism
 from reference import assert_close
 from robots import robot, robot_files
 
@@ -41,7 +41,7 @@ def assert_equivalent(model, other):
         np.testing.assert_allclose(found, M, rtol=1e-12, atol=1e-12 * np.abs(M).max(initial=1.0))
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@every_mechanism
 def test_random_mechanisms_have_the_same_equations_of_motion(name):
     model = MECHANISMS[name].model
     assert_equivalent(model, equivalent(model))
@@ -57,7 +57,7 @@ def test_real_robots_have_the_same_equations_of_motion(name):
     assert_equivalent(model, equivalent(model))
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@every_mechanism
 def test_what_is_moved_is_not_felt_and_frames_can_be_kept(name):
     model = MECHANISMS[name].model
     other = equivalent(model, keep_frames=range(model.nb))
@@ -79,7 +79,7 @@ def test_what_is_moved_is_not_felt_and_frames_can_be_kept(name):
         np.testing.assert_allclose(A.T @ moved @ A, moved, atol=1e-13 * scale)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@every_mechanism
 def test_axes_are_z_axes_and_base_parameters_are_left(name):
     for body in equivalent(MECHANISMS[name].model).bodies:
         M, X = body.inertia, body.joint.screw

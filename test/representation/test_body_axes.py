@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mechanisms import MECHANISMS
+from mechanisms import MECHANISMS, every_mechanism
 
 from mbs_dynamics.algorithms.coriolis import Gyration
 from mbs_dynamics.algorithms.newton_euler import NO_LOADS, Loads, recursion
@@ -16,8 +16,6 @@ from mbs_dynamics.representation import BodyAxes, BodyFixed
 from mbs_dynamics.representation.tree import Tree
 
 pytestmark = pytest.mark.backend_independent
-
-every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 
 
 def motions(name, loads=NO_LOADS):

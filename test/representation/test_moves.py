@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mechanisms import MECHANISMS
+from mechanisms import MECHANISMS, every_mechanism
 from moving_bodies import Scene, vee
 from reference import Reference, assert_close, twist
 
@@ -28,7 +28,7 @@ def twist_rate(C, Cd, Cdd, representation):
     return np.concatenate([angular, Cdd[:3, 3]])
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@every_mechanism
 @every_representation
 def test_twists_and_accelerations_follow_from_those_of_the_parent(representation, name):
     """D (66), (70), (75): carried from the parent, with the joint, and for accelerations drift."""

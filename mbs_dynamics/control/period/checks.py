@@ -362,7 +362,9 @@ HIT = "the external torque of {joint} is {value:.3g}, beyond its threshold of {l
 """Sentence of collisions."""
 
 CHECKS = (
-    Check("pause", "{value:.3f} s between two steps; max_age is {limit:g}", _pause, forbids=False),
+    Check(
+        "pause", "{value:.3f} s between two steps; the limit is {limit:g} s", _pause, forbids=False
+    ),
     Check(
         "time",
         "the time did not advance in {value:g} steps; valid is a steady clock, in s",
@@ -422,7 +424,7 @@ CHECKS = (
     ),
     Check(
         "tracking",
-        "{joint} commanded {limit:.4g}, measures {value:.4g}; see tracking_tolerance",
+        "{joint} is commanded {limit:.4g} but measures {value:.4g}",
         _tracking,
         MOTOR,
         forbids=False,
