@@ -18,7 +18,6 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
-from rclpy.logging import LoggingSeverity
 from rclpy.subscription import Subscription
 from rclpy.task import Future
 from sensor_msgs.msg import Imu, JointState
@@ -138,7 +137,10 @@ class GravityCompensationNode(DescribedNode):
             done, message = await self._enable()
         finally:
             self._enabling -= 1
-        self.get_logger().log(message, LoggingSeverity.INFO if done else LoggingSeverity.ERROR)
+        if done:
+            self.get_logger().info(message)
+        else:
+            self.get_logger().error(f"deactivated: {message}")
         self._settle()
 
     async def _enable(self) -> tuple[bool, str]:
