@@ -54,9 +54,17 @@ class CalledLaws:
             self._before = None
         self.law, self._begun_at, self._fades = law, now, fades
 
+    def blends(self, now: float) -> bool:
+        """Whether a law takes over."""
+        return now < self._begun_at + self._time
+
     def restart(self) -> None:
         """Drop the law that fades."""
-        self._before = None
+        self._before, self._time = None, 0.0
+
+    def drop(self) -> None:
+        """Call none any more."""
+        self.law = self._before = None
 
     def added(
         self, model: Model, state: LawState, s: State, gravity: Sequence[float]

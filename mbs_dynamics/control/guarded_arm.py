@@ -131,10 +131,10 @@ class GuardedArm(Guard):
         self.nudge: Sequence[float] = ()
         """(m,) torques in addition while the drives hold the arm; empty: none."""
         self._ones = [1.0] * model.n
-        self._unknown: set[int | str] = set()
+        self._unknown_motors: set[int | str] = set()
         self._remarks += motors.remarks
         self._log = None if log is None else Log(log, motors)
-        self._shown = "disabled"
+        self._told = "disabled"
         if not isinstance(law, Gravity):
             self.switch(0.0, law)
 
@@ -172,11 +172,14 @@ class GuardedArm(Guard):
     def step(self, t: float, frames: Sequence[Frame] = ()) -> Command:
         """Return the command for the motors at time ``t``, from the frames since the last step."""
         self._read(t, frames)
+        before = self.stamps
         command = self._command(self.advance(t))
-        if self._log is not None and self.new.any():
-            s, new = self.state_record, [k for k in self.joints if self.new[k]]
-            columns = [[float(row[k]) for k in new] for row in (s.q, s.qd, s.effort)]
-            self._log.write(t, new, columns, frames, command.motors)
+        if self._log is not None:
+            s, now = self.state_record, self.stamps
+            new = [k for k in self.joints if now[k] == now[k] != before[k]]
+            if new:
+                columns = [[float(row[k]) for k in new] for row in (s.q, s.qd, s.effort)]
+                self._log.write(t, new, columns, frames, command.motors)
         return command
 
     def _read(self, t: float, frames: Sequence[Frame]) -> None:
@@ -199,16 +202,16 @@ class GuardedArm(Guard):
             x.reported[k] = 1.0
         if len(self.nudge):
             self.sample.nudge[self.joints] = self.nudge
-        if measured.unknown and not self._unknown.issuperset(measured.unknown):
-            self._unknown.update(measured.unknown)
+        if measured.unknown and not self._unknown_motors.issuperset(measured.unknown):
+            self._unknown_motors.update(measured.unknown)
             names = listed(map(str, measured.unknown))
             self._remarks.append(f"frames of unknown motors {names} are ignored")
 
     def _command(self, row: list[float]) -> Command:
         """Return the command of the latest period, in the units of the drives."""
-        event = f"fault {self._fault}" if self._fault is not None else self.state
-        if event != self._shown:
-            self._shown = event
+        event = f"fault {self.fault}" if self.fault is not None else self.state
+        if event != self._told:
+            self._told = event
         else:
             event = ""
             if self._remarks or self._warnings:
@@ -221,4 +224,4 @@ class GuardedArm(Guard):
             return Command("off", (0.0,) * len(self.joints), (), event)
         torques, positions, stiffness, damping = columns
         motors = self.motors.commands(torques, positions, stiffness, damping)
-        return Command("hold" if self._changed[2] == 1.0 else "torque", torques, motors, event)
+        return Command("hold" if self._shown[2] == 1.0 else "torque", torques, motors, event)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +28,15 @@ MOST_STEPS, LARGEST_STEP = 60, 0.3
 
 REACHED = 0.01, 1e-3
 """Errors in rad and m within which a pose is reached."""
+
+
+def moving_link(model: Model, name: str) -> str:
+    """Return a link that joints move. Raises UnknownBodyError for others."""
+    frames = model.frames
+    if name not in frames or frames[name].body == GROUND:
+        moving = [one for one, frame in frames.items() if frame.body != GROUND]
+        raise UnknownBodyError(name, moving)
+    return name
 
 
 class Motion:
@@ -78,14 +86,6 @@ class Motion:
         """Whether a target may be given up: a pose that limits keep off, or one that is old."""
         of_link = self.law in laws.OF_LINKS
         return self.follows == references.TARGET and (of_link or bool(self.target_qd.any()))
-
-    def link_of(self, name: str) -> str:
-        """Return a link that joints move. Raises UnknownBodyError for others."""
-        frames = self._model.frames
-        if name not in frames or frames[name].body == GROUND:
-            moving = [one for one, frame in frames.items() if frame.body != GROUND]
-            raise UnknownBodyError(name, moving)
-        return name
 
     def use(self, law: float, link: str = "") -> None:
         """Request another law; a motion for the law before is no longer followed."""
@@ -258,92 +258,3 @@ def pose_error(C: FloatArray, target: FloatArray) -> FloatArray:
     """Return the rotation vector and the difference of positions (6,) from a pose to a target."""
     angle = so3.log(target[:3, :3] @ C[:3, :3].T)
     return np.concatenate([angle, target[:3, 3] - C[:3, 3]])
-
-
-REPORTED_AFTER = 1.0
-"""Time in s for which an arm must lag behind until that is reported."""
-
-AT_LIMIT = 0.05
-"""Distance from a position limit in rad or m within which a joint is at it."""
-
-HELD_OFF = 0.05, 0.01
-"""Errors in rad and m from which on it is reported that a limit keeps a link off its target."""
-
-
-class Lag:
-    """Reports once that an arm has lagged behind for some time."""
-
-    def __init__(self) -> None:
-        self.since = math.inf
-        self._reported = False
-
-    def due(self, lags: bool, now: float) -> bool:
-        """Return whether a lag is to be reported now."""
-        if not lags:
-            self.since, self._reported = math.inf, False
-            return False
-        self.since = min(self.since, now)
-        due = not self._reported and now - self.since >= REPORTED_AFTER
-        self._reported = self._reported or due
-        return due
-
-
-class Remarks:
-    """Words about an arm that does not follow its reference."""
-
-    def __init__(self, motion: Motion, units: Sequence[str]) -> None:
-        self._motion, self._units = motion, units
-        self._joints, self._link, self._target = Lag(), Lag(), Lag()
-        self._old = 0.0
-        """The latest motion of which an old target was reported."""
-
-    @property
-    def waited(self) -> bool:
-        """Whether a lag was found in the period before."""
-        return any(lag.since < math.inf for lag in (self._joints, self._link, self._target))
-
-    def of(self, s: State, p: Settings) -> list[str]:
-        """Return what is to be said after a period in which the arm is engaged."""
-        said, motion, now = [], self._motion, float(s.now)
-        if self._joints.due(s.waits_since < math.inf, now):
-            said.append(self._of_joints(s))
-        if self._link.due(s.link_waits_since < math.inf, now):
-            said.append(self._of_link("its reference, which waits", s, p))
-        follows = motion.follows == references.TARGET and s.obeys
-        rests = follows and motion.law in laws.OF_LINKS and not s.twist.any()
-        rests = rests and bool((s.pose == motion.target_pose).all())
-        if self._target.due(rests and self._is_off(s, p), now):
-            said.append(self._of_link("its target", s, p))
-        old = now - float(s.motion_at) > p.reference_timeout
-        if follows and old and motion.target_qd.any() and self._old != motion.motion:
-            self._old = motion.motion
-            said.append(f"the reference is {float(p.reference_timeout):g} s old, and is held")
-        return said
-
-    def _of_joints(self, s: State) -> str:
-        motion, columns = self._motion, self._motion.columns
-        off = np.asarray(s.reference - s.trusted)[columns].tolist()
-        rows = zip(motion.names, np.asarray(s.waits)[columns], off, self._units, strict=True)
-        away = listed([f"{name} is {abs(x):.3g} {unit} away" for name, w, x, unit in rows if w])
-        if motion.trajectory is not None and s.played >= motion.duration:
-            return f"the trajectory is at its last point, and the arm is not: {away}"
-        return f"the reference waits for the arm: {away}"
-
-    def _is_off(self, s: State, p: Settings) -> bool:
-        return bool(self._at_limits(s, p)) and any(np.greater(self._off(s), HELD_OFF))
-
-    def _of_link(self, what: str, s: State, p: Settings) -> str:
-        (angle, distance), at = self._off(s), self._at_limits(s, p)
-        why = f"; {', '.join(at)} at a position limit" if at else ""
-        return (
-            f"{self._motion.link!r} is {distance:.3g} m and {angle:.3g} rad away from {what}{why}"
-        )
-
-    def _off(self, s: State) -> tuple[float, float]:
-        C, _ = self._motion.kinematics(np.array(s.trusted))
-        e = pose_error(C, np.asarray(s.pose))
-        return float(np.linalg.norm(e[:3])), float(np.linalg.norm(e[3:]))
-
-    def _at_limits(self, s: State, p: Settings) -> list[str]:
-        room = np.minimum(s.trusted - p.spring_low, p.spring_high - s.trusted)[self._motion.columns]
-        return [name for name, x in zip(self._motion.names, room, strict=True) if x < AT_LIMIT]

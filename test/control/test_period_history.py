@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import mbs_dynamics as mbs
+from mbs_dynamics.cli import main
 from mbs_dynamics.control import GuardedArm, Motors, laws
 from mbs_dynamics.control.period import history
 from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.timeseries import TimeSeries
 from simulated.bus import nan
 from simulated.guarded_bench import MODEL, MOTOR, PERIOD, Loop, table
 
@@ -35,12 +37,13 @@ def test_a_history_reproduces_commands_and_verdicts_exactly(loop, tmp_path):
     loop.arm.write_history(tmp_path / "history.npz")
     other = GuardedArm(MODEL, laws.Gravity(), loop.motors)
     replay = other.replay(tmp_path / "history.npz")
-    sent = replay.requests[:, 1] > 0.5
+    sent, places = replay.sent, replay.layouts.state.places
+    assert replay.difference == 0.0
     assert 400 <= len(replay.samples) <= 1000
     found = replay.outputs[sent][-400:, : MODEL.n]
     np.testing.assert_array_equal(found, torques[-400:])
     modes = [float(each.mode) for each in states[-400:]]
-    np.testing.assert_array_equal(replay.states[sent][-400:, 2], modes)
+    np.testing.assert_array_equal(replay.states[sent][-400:, places["mode"].start], modes)
     assert len({*modes}) > 2
     assert other.state == "disabled"
 
@@ -64,3 +67,33 @@ def test_a_file_that_is_no_history_is_refused_by_name(loop, tmp_path):
     for name in ("text.npz", "other.npz"):
         with pytest.raises(ArgumentError, match=f"{name}.*no history"):
             loop.arm.replay(tmp_path / name)
+
+
+def test_the_command_replays_a_history_and_writes_motion_data(loop, tmp_path, capsys):
+    history, out = tmp_path / "history.npz", tmp_path / "motion.csv"
+    loop.enabled()
+    loop.bus.faults.append(nan(MOTOR))
+    loop.run(0.3)
+    loop.arm.write_history(history)
+    assert main(["replay", "arm7", str(history), "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "exactly" in said
+    modes = [
+        line.split(" s ")[1].split(":")[0].strip() for line in said.splitlines() if " s  " in line
+    ]
+    assert modes == ["disabled", "ramping in", "enabled", "fault", "fault"]
+    assert "stale: no valid state of joint2" in said
+    written = TimeSeries.read(out)
+    np.testing.assert_allclose(written.tau[-1], loop.command.torques, atol=1e-6)
+
+
+def test_a_history_of_another_description_is_said_to_differ(loop, tmp_path, capsys):
+    history = tmp_path / "history.npz"
+    loop.enabled()
+    loop.arm.write_history(history)
+    with np.load(history) as file:
+        stored = {name: file[name] for name in file.files}
+    stored["last"][-1] += 1e-3
+    np.savez(history, **stored)
+    assert main(["replay", "arm7", str(history)]) == 1
+    assert "differs by 0.001" in capsys.readouterr().out

@@ -78,7 +78,7 @@ class Period:
         carrying = without_payloads(model)
         for body in carrying.body_names:
             carrying = carrying.with_payload(body, 0.0)
-        self.model, self.traced, self._representation = carrying, traced, representation
+        self.model, self.traced, self.representation = carrying, traced, representation
         sizes = sizes_of(model.n, len(carrying.body_names), checks.CHECKS)
         self.state = Layout(State, sizes)
         self.sample = Layout(Sample, sizes)
@@ -98,7 +98,7 @@ class Period:
         """Return the period that computes other laws."""
         if traced == self.traced:
             return self
-        return Period(self.model, self._representation, traced)
+        return Period(self.model, self.representation, traced)
 
     def gravity(self, q: FloatArray, gravity: FloatArray, loads: FloatArray) -> FloatArray:
         """Return the gravity torques (n,) at q (n,) under a gravity (3,), with loads (nb, 10)."""
@@ -139,7 +139,7 @@ class Period:
         """Return the result of a period, from vectors of numbers or symbols."""
         s, x = self.state.unpacked(state), self.sample.unpacked(sample)
         r, p = self.request.unpacked(request), self.settings.unpacked(settings)
-        after, output, verdict = period(tree, s, x, r, p, self._representation, self.traced)
+        after, output, verdict = period(tree, s, x, r, p, self.representation, self.traced)
         return Result(
             self.state.packed(after), self.output.packed(output), self.verdict.packed(verdict)
         )

@@ -14,6 +14,7 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.control.period.following import Traced
 from mbs_dynamics.control.period.function import Period
 from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.model.model import Model
 
 KEPT = 5_000
 """Number of periods in one of two blocks: so many are stored at least."""
@@ -22,16 +23,27 @@ KEPT = 5_000
 class Replay(NamedTuple):
     """What a history led to, period by period, N in all."""
 
+    layouts: Period
+    """The period that was replayed."""
     samples: FloatArray
     """(N, ...) vectors of :class:`~mbs_dynamics.control.period.records.Sample`."""
     requests: FloatArray
     """(N, ...) of Request."""
+    commanded: FloatArray
+    """(N, n) which joints were commanded, 1 or 0."""
     states: FloatArray
     """(N, ...) of State, after each period."""
     outputs: FloatArray
     """(N, ...) of Output."""
     verdicts: FloatArray
     """(N, ...) of Verdict."""
+    difference: float
+    """Largest difference of the last state from that of the arm; 0: every number is the same."""
+
+    @property
+    def sent(self) -> FloatArray:
+        """(N,) whether the command of a period was sent."""
+        return np.asarray(self.layouts.request.unpacked(self.requests).sends > 0.5)
 
 
 class _Block:
@@ -64,8 +76,11 @@ class History:
             block.settings.append((block.count, settings))
         block.count += 1
 
-    def write(self, path: str | Path) -> None:
-        """Write an .npz file of plain arrays. Raises OSError if it cannot be written."""
+    def write(self, path: str | Path, state: FloatArray) -> None:
+        """Write an .npz file of plain arrays; ``state`` is the latest one.
+
+        Raises OSError if it cannot be written.
+        """
         blocks = [one for one in (self._before, self._now) if one is not None]
         rows = [one.rows[: one.count] for one in blocks]
         offsets = np.cumsum([0, *(one.count for one in blocks[:-1])])
@@ -79,6 +94,8 @@ class History:
             np.savez_compressed(
                 stream,
                 state=blocks[0].start,
+                last=state,
+                algorithm=np.array(self._layouts.representation),
                 rows=np.concatenate(rows),
                 settings=np.array([vector for _, vector in settings]),
                 settings_from=np.array([index for index, _ in settings], dtype=np.int64),
@@ -88,27 +105,25 @@ class History:
             )
 
 
-def replayed(layouts: Period, path: str | Path) -> Replay:
-    """Return what the history in a file led to: the same as then, number by number.
+STORED = (
+    "state", "last", "rows", "settings", "settings_from", "joints", "masses", "traced", "algorithm",
+)  # fmt: skip
+"""Arrays of a file."""
 
-    Raises ArgumentError for a file that is no history, or that of another robot; OSError if it
-    cannot be read.
+
+def replayed(model: Model, path: str | Path) -> Replay:
+    """Return what the history in a file led to.
+
+    It is the same as then, number by number, with the same description, version of this package and
+    back end. Raises ArgumentError for a file that is no history, or that of another robot; OSError
+    if it cannot be read.
     """
-    model = layouts.model
     try:
         with np.load(path, allow_pickle=False) as file:
             stored = {name: file[name] for name in file.files}
     except (ValueError, zipfile.BadZipFile) as error:
         raise ArgumentError(f"{str(path)!r} is no history of a guarded arm: {error}") from error
-    missing = {
-        "state",
-        "rows",
-        "settings",
-        "settings_from",
-        "joints",
-        "masses",
-        "traced",
-    } - stored.keys()
+    missing = set(STORED) - stored.keys()
     if missing:
         raise ArgumentError(f"{str(path)!r} is no history of a guarded arm: it lacks {missing}")
     joints, masses = tuple(stored["joints"].tolist()), stored["masses"]
@@ -118,20 +133,28 @@ def replayed(layouts: Period, path: str | Path) -> Replay:
             f"{str(path)!r} is the history of another robot, with the joints {list(joints)}; valid "
             f"is one of this model, with {list(model.joint_names)} and the same masses"
         )
-    sizes = layouts.sample.size, layouts.request.size
-    rows, state, traced = stored["rows"], stored["state"], stored["traced"].tolist()
-    shapes = rows.shape[1:], state.shape, len(traced)
-    if shapes != ((sum(sizes),), (layouts.state.size,), len(Traced._fields)):
+    if len(stored["traced"]) != len(Traced._fields):
         raise ArgumentError(f"{str(path)!r} was written by another version of this package")
-    joints_too, link, collisions = traced
-    layouts = layouts.tracing(Traced(joints_too == "True", link, collisions == "True"))
+    joints_too, link, collisions = stored["traced"].tolist()
+    traced = Traced(joints_too == "True", link, collisions == "True")
+    layouts = Period(model, str(stored["algorithm"]), traced)
+    sizes = layouts.sample.size, layouts.request.size
+    rows, state, settings = stored["rows"], stored["state"], stored["settings"]
+    shapes = rows.shape[1:], state.shape, settings.shape[1:]
+    if shapes != ((sum(sizes),), (layouts.state.size,), (layouts.settings.size,)):
+        raise ArgumentError(f"{str(path)!r} was written by another version of this package")
     samples, requests = (np.ascontiguousarray(x) for x in np.split(rows, [sizes[0]], axis=1))
-    changes = dict(zip(stored["settings_from"].tolist(), stored["settings"], strict=True))
+    from_row = np.searchsorted(stored["settings_from"], np.arange(len(rows)), side="right") - 1
     results: list[Any] = []
-    settings = changes[0]
-    for k in range(len(rows)):
-        settings = changes.get(k, settings)
-        results.append(layouts(state, samples[k], requests[k], np.ascontiguousarray(settings)))
+    for sample, request, k in zip(samples, requests, from_row, strict=True):
+        results.append(layouts(state, sample, request, np.ascontiguousarray(settings[k])))
         state = results[-1].state
-    columns = [np.array([getattr(one, name) for one in results]) for name in results[0]._fields]
-    return Replay(samples, requests, *columns)
+    states, outputs, verdicts = (
+        np.array([getattr(one, name) for one in results]) for name in results[0]._fields
+    )
+    last = stored["last"]
+    same = (state == last) | (np.isnan(state) & np.isnan(last))
+    apart = np.abs(np.where(same, 0.0, state) - np.where(same, 0.0, last))
+    difference = float(np.nan_to_num(apart, nan=np.inf).max())
+    commanded = layouts.settings.unpacked(settings).commanded[from_row]
+    return Replay(layouts, samples, requests, commanded, states, outputs, verdicts, difference)

@@ -82,12 +82,9 @@ def period_settings(
     """
     n, own = model.n, list(joints)
     motion = given if isinstance(given, MotionSettings) else MotionSettings(joints=given.joints)
-    lead = np.asarray([] if own_lead is None else own_lead, dtype=float)
 
     def of_commanded(values: object, otherwise: float = 0.0) -> FloatArray:
-        row = np.full(n, otherwise)
-        row[own] = np.minimum(np.asarray(values, dtype=float), NEVER)
-        return row
+        return _of_commanded(n, own, values, otherwise)
 
     limited = bounded(model.lower, model.upper)
     low, high = np.where(limited, model.lower, -NEVER), np.where(limited, model.upper, NEVER)
@@ -149,16 +146,7 @@ def period_settings(
         state_period=motion.period,
         switch_time=motion.switch_time,
         linear=np.array(sliding(model), dtype=float),
-        joint_stiffness=of_commanded(joint_law.stiffness_of(given.joints)),
-        joint_ratio=joint_law.damping_ratio,
-        joint_fastest=fastest_mode(joint_law.damping_ratio),
-        link_stiffness=link_law.gains,
-        link_ratio=link_law.damping_ratio,
-        link_fastest=fastest_mode(link_law.damping_ratio),
-        link_axes=float(link_law.axes == "target"),
-        posture_frequency=link_law.posture_frequency,
-        own_lead=of_commanded(lead if lead.shape == (len(own),) else LEAD, NEVER),
-        own_link_lead=np.minimum(lead, NEVER) if lead.shape == (6,) else np.repeat(LEADS, 3),
+        **law_settings(model, joints, joint_law, link_law, own_lead),
         reference_velocity=np.minimum(
             of_commanded(motion.reference_velocity, 1.0), np.minimum(model.velocity_limits, NEVER)
         ),
@@ -171,3 +159,38 @@ def period_settings(
             [motion.reference_angular_acceleration, motion.reference_linear_acceleration]
         ),
     )
+
+
+def law_settings(
+    model: Model,
+    joints: Sequence[int],
+    joint_law: JointImpedance = NO_JOINT_LAW,
+    link_law: CartesianImpedance = NO_LINK_LAW,
+    own_lead: Any = None,
+) -> dict[str, Any]:
+    """Return the settings that laws state, by name; arguments as for :func:`period_settings`.
+
+    Raises UnknownJointError or ArgumentError for a law of other joints.
+    """
+    n, own = model.n, list(joints)
+    lead = np.asarray([] if own_lead is None else own_lead, dtype=float)
+    stiffness = joint_law.stiffness_of([model.joint_names[k] for k in own])
+    return {
+        "joint_stiffness": _of_commanded(n, own, stiffness),
+        "joint_ratio": joint_law.damping_ratio,
+        "joint_fastest": fastest_mode(joint_law.damping_ratio),
+        "link_stiffness": link_law.gains,
+        "link_ratio": link_law.damping_ratio,
+        "link_fastest": fastest_mode(link_law.damping_ratio),
+        "link_axes": float(link_law.axes == "target"),
+        "posture_frequency": link_law.posture_frequency,
+        "own_lead": _of_commanded(n, own, lead if lead.shape == (len(own),) else LEAD, NEVER),
+        "own_link_lead": (np.minimum(lead, NEVER) if lead.shape == (6,) else np.repeat(LEADS, 3)),
+    }
+
+
+def _of_commanded(n: int, own: list[int], values: object, otherwise: float = 0.0) -> FloatArray:
+    """Return values (n,) of which those of commanded joints are given, limited to NEVER."""
+    row = np.full(n, otherwise)
+    row[own] = np.minimum(np.asarray(values, dtype=float), NEVER)
+    return row

@@ -1,0 +1,76 @@
+# Copyright 2026 The mbs_dynamics authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command of ``mbs-dynamics`` that reproduces what a guarded arm decided."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.cli.description import Description
+from mbs_dynamics.cli.options import Command
+from mbs_dynamics.control.period.history import Replay, replayed
+from mbs_dynamics.control.period.records import State
+from mbs_dynamics.control.period.sentences import fault_of
+from mbs_dynamics.control.running_period import MODES
+from mbs_dynamics.model.model import Model
+from mbs_dynamics.timeseries import TimeSeries
+from mbs_dynamics.timeseries.tables import WRITTEN
+
+
+def add_commands(commands: Any) -> None:
+    """Add the command to the parser's subcommands."""
+    purpose = "reproduce every command and verdict of a guarded arm from its history"
+    command = Command(commands, "replay", _run, purpose, "robot.urdf history.npz")
+    command.robot()
+    command.file("history", ".npz that write_history of the arm has written")
+    command.output("--out", "states and commanded torques, as .csv or .npz", WRITTEN)
+    command.part()
+
+
+def _run(options: argparse.Namespace) -> int:
+    model = Description(options).model()
+    replay = replayed(model, options.history)
+    states = replay.layouts.state.unpacked(replay.states)
+    sent = replay.sent
+    periods, times = int(sent.sum()), np.asarray(states.now)[sent]
+    print(f"{periods} periods in {times[-1] - times[0]:.3f} s")
+    _print_changes(model, replay, states)
+    if replay.difference:
+        print(
+            f"the last state differs by {replay.difference:.3g} from that of the arm: it was "
+            "recorded with another description, version or back end"
+        )
+    else:
+        print("the last state is exactly that of the arm")
+    if options.out is not None:
+        _written(model, replay, states, sent).write(options.out)
+        print(f"wrote {options.out}")
+    return 1 if replay.difference else 0
+
+
+def _print_changes(model: Model, replay: Replay, states: State) -> None:
+    """Print when the mode changes, and the faults."""
+    modes = np.asarray(states.mode)
+    for k in [0, *(np.flatnonzero(np.diff(modes)) + 1)]:
+        s = replay.layouts.state.unpacked(replay.states[k])
+        joints = np.flatnonzero(replay.commanded[k]).tolist()
+        fault = fault_of(s, model.joint_names, joints)
+        external = "an external reason" if s.fault < 0.0 else ""
+        said = external if fault is None else str(fault)
+        print(f"{float(s.now):12.4f} s  {MODES[float(s.mode)]}" + (f": {said}" if said else ""))
+
+
+def _written(model: Model, replay: Replay, states: State, sent: FloatArray) -> TimeSeries:
+    """Return the states and commands of periods that were sent, once all joints are known."""
+    q, qd = np.asarray(states.q), np.asarray(states.qd)
+    t, torques = np.asarray(states.now), replay.layouts.output.unpacked(replay.outputs).torque
+    known = sent & np.isfinite(q).all(axis=1) & np.isfinite(qd).all(axis=1)
+    rows = np.flatnonzero(known)
+    rows = rows[np.diff(t[rows], prepend=-np.inf) > 0.0]  # time may stand still
+    return TimeSeries(
+        t[rows], model.joint_names, q[rows], qd=qd[rows], tau=np.asarray(torques)[rows]
+    )
