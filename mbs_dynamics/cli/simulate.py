@@ -8,7 +8,6 @@ import argparse
 import math
 import time
 from collections.abc import Sequence
-from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -91,30 +90,13 @@ def _simulate(options: argparse.Namespace) -> int:
         print(f"wrote {options.out}")
     _write(series, options, model.name, model, motion.events)
     if options.view:
-        _view(robot, model, series, str(failed or ""), options)
+        from mbs_dynamics.view.showing import play
+
+        page = robot.page | {"port": options.port, "message": str(failed or "")}
+        play(model, series, **page).wait(browse=not options.no_browser)
     if failed is not None:
         raise failed
     return 0
-
-
-def _view(
-    robot: Description,
-    model: mbs.Model,
-    series: TimeSeries,
-    failure: str,
-    given: argparse.Namespace,
-) -> None:
-    from mbs_dynamics.view.opening import announce, open_page, until_interrupt
-    from mbs_dynamics.view.playback import Playback
-
-    code = robot.code
-    opened = open_page(model, robot.source, beside=robot.path, model_code=code, port=given.port)
-    with closing(opened.page) as page, until_interrupt():
-        page.set_message("failed", failure)
-        playback = Playback(page, opened.drawn, series)
-        playback.play()
-        announce(page, browse=not given.no_browser)
-        page.run(playback)
 
 
 def _moved(model: mbs.Model, q: FloatArray, qd: FloatArray, options: argparse.Namespace) -> Motion:
