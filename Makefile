@@ -103,8 +103,9 @@ lint: $(VENV)/.test  ## ruff, mypy --strict, and the layers with import-linter
 	@echo "== Linters"
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
+	$(BIN)/mypy & mypy=$$!
 	$(BIN)/lint-imports
+	wait $$mypy
 
 clean:  ## delete all that make, pip and colcon made here, .venv too
 	@rm -rf $(VENV) build dist install log *.egg-info

@@ -25,6 +25,7 @@ extensions = [
     "code_blocks",
     "drawing",
     "mathml",
+    "signatures",
 ]
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
@@ -37,6 +38,19 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]
 nitpicky = True
+# Types in signatures that no page describes.
+nitpick_ignore_regex = [
+    (
+        "py:.*",
+        r"(FloatArray|IntArray|ArrayLike|Array|Shape|Rgba|Source|Page|Posing|Inertia|HasSeries)",
+    ),
+    ("py:.*", r"(collections|numpy|pathlib|os|casadi)\..*"),
+    (
+        "py:.*",
+        r"mbs_dynamics\.(algorithms|compiler|control|identification|integrate|model|representation|view)"
+        r"\.[\w.]*\.[A-Z]\w*",
+    ),
+]
 smartquotes = False  # quotes in commands and tables are to be copied
 
 html_theme = "furo"
@@ -50,7 +64,8 @@ html_show_sphinx = False
 pygments_dark_style = "monokai"
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"
+autodoc_typehints = "signature"
+autodoc_type_aliases = {"ArrayLike": "ArrayLike", "FloatArray": "FloatArray"}
 autodoc_mock_imports = ["casadi", "jax", "sympy", "torch"]  # large, and needed for nothing else
 python_display_short_literal_types = True
 python_maximum_signature_line_length = 80

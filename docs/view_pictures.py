@@ -162,7 +162,7 @@ GALLERY = {
     "ur5": (UR5, ["torques"]),
     "panda": ("panda_description/urdf/panda.urdf", ["torques", "joint axes"]),
     "g1": (G1, ["torques"]),
-    "anymal": ("anymal_c_simple_description/urdf/anymal.urdf", ["torques"]),
+    "go2": ("go2_description/urdf/go2.urdf", ["torques"]),
     "allegro": ("allegro_hand_description/urdf/allegro_left_hand.urdf", ["body frames"]),
     "talos": ("talos_data/robots/talos_reduced.urdf", ["inertia ellipsoids", "centres of mass"]),
 }
@@ -181,7 +181,7 @@ def gallery(folder: Path, dark: bool) -> None:
         opened.page.choose(layers)
         with shown(opened, Posing(opened.page, model)):
             client = next(iter(opened.page.server.get_clients().values()))
-            imageio.v3.imwrite(folder / f"view_{name}.png", rendered(opened, client, 450, 450))
+            imageio.v3.imwrite(folder / f"view_{name}.png", rendered(opened, client, 400, 640))
         print(f"wrote {folder / name}")
 
 

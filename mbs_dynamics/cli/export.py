@@ -23,7 +23,7 @@ def add_commands(commands: Any) -> None:
     purpose = "write algorithms of a robot, or a controller of ros2_control for it, as C99"
     example = "arm7 --functions gravity_torques,mass_matrix --out generated"
     export = Command(commands, "export", _export, purpose, example)
-    text = "controller: a ROS package with a controller for this robot (default: functions)"
+    text = "functions, or controller: a ROS package with a controller for this robot"
     export.add("what", text, nargs="?", choices=("functions", "controller"), default="functions")
     export.robot()
     text = "algorithms, such as gravity_torques,inverse_dynamics,jacobian"
@@ -31,18 +31,20 @@ def add_commands(commands: Any) -> None:
     text = "folder for the .c and the .h file, or for the package, such as ~/ros2_ws/src"
     export.add("--out", text, type=expanded, required=True, metavar="FOLDER")
     export.add("--prefix", "first part of all names in C (default: the robot's name)")
-    text = "of all numbers (default: double)"
+    text = "precision of all numbers (default: double)"
     export.add("--precision", text, choices=("double", "single"), default="double")
-    export.add("--body", "body or link, for algorithms that take one")
-    export.add("--representation", "of twists and wrenches", choices=mbs.REPRESENTATIONS)
-    export.flag("--wrenches", "applied wrenches are an argument as well")
+    export.add("--body", "body or link of algorithms that take one")
+    export.add(
+        "--representation", "representation of twists and wrenches", choices=mbs.REPRESENTATIONS
+    )
+    export.flag("--wrenches", "make applied wrenches an argument")
     export.add("--name", "first part of the name of its package (default: the robot's name)")
     text = "joints that the controller commands, in this order (default: all)"
     export.add("--joints", text, nargs="+", default=[], metavar="JOINT")
     export.add("--link", "link that the controller moves in its mode cartesian (default: the tool)")
     text = "modes of the controller; one with fewer is faster (default: all)"
     export.add("--modes", text, nargs="+", default=MODES, choices=MODES)
-    export.flag("--check", "only tell whether the package in FOLDER is for this description")
+    export.flag("--check", "only report whether the package in FOLDER is for this description")
 
 
 def _export(options: argparse.Namespace) -> int:

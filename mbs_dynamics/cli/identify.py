@@ -42,7 +42,7 @@ def add_commands(commands: Any) -> None:
     command.file("--validate", text, metavar="RECORDING")
     text = "URDF to write; parameters of the nodes go to a .yaml file of the same name"
     command.output("--out", text)
-    command.output("--report", "web page to write")
+    command.output("--report", "report to write, .html")
     text = "factors of efforts that are motor currents, N m/A or N/A"
     command.pairs("--gains", text, form="JOINT=GAIN")
     text = "use the gains with which the currents best fit the masses of the description"
@@ -51,7 +51,7 @@ def add_commands(commands: Any) -> None:
     text = "position servos: recording with the load of --mass at --com on --link, for true masses"
     command.file("--loaded", text, metavar="RECORDING")
     command.add("--link", "link that carries the load")
-    command.add("--mass", "of the load, kg", type=float, default=0.0)
+    command.add("--mass", "mass of the load, kg", type=float, default=0.0)
     text = "centre of mass of the load in the frame of the link, m (default: its origin)"
     command.add("--com", text, type=float, nargs=3, default=[0.0] * 3, metavar=("X", "Y", "Z"))
     command.output("--mjcf", "position servos: MJCF to write")
@@ -85,15 +85,15 @@ def add_commands(commands: Any) -> None:
     text = "JointTrajectory to write, as .yaml, with an approach from any position"
     command.output("--trajectory", text, TRAJECTORIES)
     command.numbers(
-        ("--duration", "seconds", 20.0),
+        ("--duration", "duration, s", 20.0),
         ("--rate", "samples per second", 100.0),
-        ("--position", "share of the joints' ranges", 0.9),
-        ("--velocity", "share of the velocity limits", 0.5),
-        ("--acceleration", "rad/s^2 or m/s^2", 3.0),
-        ("--torque", "share of the effort limits", 0.8),
-        ("--seed", "of the random search", 0),
+        ("--position", "largest share of the ranges of the joints", 0.9),
+        ("--velocity", "largest share of the velocity limits", 0.5),
+        ("--acceleration", "largest acceleration, rad/s^2 or m/s^2", 3.0),
+        ("--torque", "largest share of the effort limits", 0.8),
+        ("--seed", "seed of the random search", 0),
     )
-    text = "where the origin of a frame must stay, m, in the root link's frame"
+    text = "box in which the origin of a frame stays, m, in the frame of the root link"
     form = "FRAME:xmin,xmax,ymin,ymax,zmin,zmax"
     command.add("--box", text, nargs="+", default=[], metavar=form)
 

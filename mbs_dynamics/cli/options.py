@@ -118,7 +118,7 @@ class Command:
 
     def page(self) -> None:
         """Add the options of a page in the browser."""
-        self.add("--port", "of the page (default: 8080 or the next free)", type=int)
+        self.add("--port", "port of the page (default: 8080 or the next free)", type=int)
         self.flag("--no-browser", "only print the address")
 
 

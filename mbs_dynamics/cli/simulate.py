@@ -8,7 +8,6 @@ import argparse
 import math
 import time
 from collections.abc import Sequence
-from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -35,10 +34,10 @@ def add_commands(commands: Any) -> None:
     run.robot()
     run.part()
     run.state()
-    run.numbers(("--duration", "seconds", 2.0), ("--step", "seconds", 0.001))
+    run.numbers(("--duration", "duration, s", 2.0), ("--step", "time step, s", 0.001))
     text = "store every K-th state (default: all)"
     run.add("--every", text, type=int, default=1, metavar="K")
-    run.add("--method", f"one of {', '.join(METHODS)} (default: rk4)", default="rk4")
+    run.add("--method", f"integrator, one of {', '.join(METHODS)} (default: rk4)", default="rk4")
     run.file(
         "--torques",
         "torques over time: columns t and tau_<JOINT> or <JOINT>, or any motion data; between the "
@@ -46,10 +45,10 @@ def add_commands(commands: Any) -> None:
     )
     run.reading()
     run.gravity()
-    run.flag("--friction", "with the damping and friction that the URDF states")
+    run.flag("--friction", "apply the damping and friction of the description")
     run.add("--damping", "viscous damping of each joint, N m s/rad", type=float)
-    run.flag("--stops", "with stops at the limits of position")
-    run.output("--out", "write the motion: .csv or .npz", WRITTEN)
+    run.flag("--stops", "put stops at the position limits")
+    run.output("--out", "motion to write, .csv or .npz", WRITTEN)
     run.flag("--view", "play the motion in the browser")
     run.page()
     _add_pictures(run)
@@ -64,8 +63,8 @@ def add_commands(commands: Any) -> None:
 
 
 def _add_pictures(command: Command) -> None:
-    command.output("--figure", "draw it: .png, .svg or .pdf", FIGURES)
-    command.output("--animation", "animate it: .gif", ANIMATIONS)
+    command.output("--figure", "figure to write, .png, .svg or .pdf", FIGURES)
+    command.output("--animation", "animation to write, .gif", ANIMATIONS)
 
 
 def _simulate(options: argparse.Namespace) -> int:
@@ -91,30 +90,13 @@ def _simulate(options: argparse.Namespace) -> int:
         print(f"wrote {options.out}")
     _write(series, options, model.name, model, motion.events)
     if options.view:
-        _view(robot, model, series, str(failed or ""), options)
+        from mbs_dynamics.view.showing import play
+
+        page = robot.page | {"port": options.port, "message": str(failed or "")}
+        play(model, series, **page).wait(browse=not options.no_browser)
     if failed is not None:
         raise failed
     return 0
-
-
-def _view(
-    robot: Description,
-    model: mbs.Model,
-    series: TimeSeries,
-    failure: str,
-    given: argparse.Namespace,
-) -> None:
-    from mbs_dynamics.view.opening import announce, open_page, until_interrupt
-    from mbs_dynamics.view.playback import Playback
-
-    code = robot.code
-    opened = open_page(model, robot.source, beside=robot.path, model_code=code, port=given.port)
-    with closing(opened.page) as page, until_interrupt():
-        page.set_message("failed", failure)
-        playback = Playback(page, opened.drawn, series)
-        playback.play()
-        announce(page, browse=not given.no_browser)
-        page.run(playback)
 
 
 def _moved(model: mbs.Model, q: FloatArray, qd: FloatArray, options: argparse.Namespace) -> Motion:

@@ -24,17 +24,24 @@ def add_commands(commands: Any) -> None:
     command = Command(commands, "retime", _run, purpose, example)
     command.robot()
     command.file("recording", MOTION_DATA)
-    command.output("--out", ".yaml of a JointTrajectory, .mcap, .csv or .npz", KINDS, required=True)
+    command.output(
+        "--out",
+        "trajectory to write: .yaml of a JointTrajectory, .mcap, .csv or .npz",
+        KINDS,
+        required=True,
+    )
     timing = command.parser.add_mutually_exclusive_group()
-    timing.add_argument("--speed", type=float, default=1.0, help="times that taught (default: 1)")
-    timing.add_argument("--fastest", action="store_true", help="the fastest within the limits")
-    text = "those to play (default: all)"
+    text = "speed relative to the taught one (default: 1)"
+    timing.add_argument("--speed", type=float, default=1.0, help=text)
+    text = "use the fastest timing within the limits"
+    timing.add_argument("--fastest", action="store_true", help=text)
+    text = "joints to play (default: all)"
     command.add("--joints", text, nargs="+", default=(), metavar="JOINT")
     command.numbers(
-        ("--tolerance", "of smoothing, rad or m", 0.002),
-        ("--velocity", "share of the velocity limits", 0.8),
-        ("--acceleration", "rad/s^2 or m/s^2", 20.0),
-        ("--torque", "share of the effort limits", 0.8),
+        ("--tolerance", "tolerance of smoothing, rad or m", 0.002),
+        ("--velocity", "largest share of the velocity limits", 0.8),
+        ("--acceleration", "largest acceleration, rad/s^2 or m/s^2", 20.0),
+        ("--torque", "largest share of the effort limits", 0.8),
         ("--lead", "time for the way to the first point, in .yaml and .mcap, s", 5.0),
     )
     text = "load in kg, with its centre of mass in m in the frame of the link"

@@ -5,18 +5,13 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mbs_dynamics.cli.description import Description
 from mbs_dynamics.cli.options import MOTION_DATA, Command, initial_state, recording_in, remark
 from mbs_dynamics.errors import ArgumentError, missing_extra
 from mbs_dynamics.model.urdf_xml import text_of
 from mbs_dynamics.output_files import expanded
-
-if TYPE_CHECKING:
-    from mbs_dynamics.view.playback import Playback
-    from mbs_dynamics.view.posing import Posing
 
 
 def add_commands(commands: Any) -> None:
@@ -36,8 +31,8 @@ def add_commands(commands: Any) -> None:
     view.reading()
     view.add("--layers", "layers switched on, or 'all'", type=_names, metavar="NAME,...")
     view.page()
-    view.flag("--dark", "dark mode")
-    view.flag("--degrees", "sliders of angles in degrees")
+    view.flag("--dark", "show the page in dark mode")
+    view.flag("--degrees", "show the sliders of angles in degrees")
     view.output("--write", "write the page as one .html file, and exit", (".html",))
     view.flag("--ros", "show the live robot of robot_description and joint_states")
     view.add("--namespace", "ROS namespace of the robot, with --ros", default="")
@@ -61,45 +56,29 @@ def _view(options: argparse.Namespace) -> int:
         raise ArgumentError("give a robot, or --ros for a live one")
     if len(options.motion) > 2:
         raise ArgumentError(f"--motion takes at most two files; got {len(options.motion)}")
-    from mbs_dynamics.view.opening import announce, open_page, until_interrupt, write_html
-    from mbs_dynamics.view.playback import Playback
-    from mbs_dynamics.view.posing import Posing
+    from mbs_dynamics.view.showing import play, show
 
     robot = Description(options)
     model = robot.drawn()
-    motions = [recording_in(file, options) for file in options.motion]
-    opened = open_page(
-        model,
-        robot.source,
-        beside=robot.path,
-        packages=options.package_path,
-        model_code=robot.code,
-        port=0 if options.write is not None and options.port is None else options.port,
-        dark=options.dark,
-        report=_report,
-    )
-    page = opened.page
-    source: Posing | Playback
-    with closing(page):
-        page.choose(options.layers)
-        if motions:
-            ghost = motions[1] if len(motions) > 1 else None
-            parts = opened.appearance.parts
-            source = Playback(page, opened.drawn, motions[0], ghost=ghost, parts=parts)
-        else:
-            q, qd = initial_state(model, options)
-            start = q if options.q else None  # bent, if it is an arm
-            source = Posing(page, model, start, qd, degrees=options.degrees)
-        if options.write is not None:
-            write_html(page, source, options.write)
-            print(f"wrote {options.write}")
-            return 0
-        page.refresh(source)
-        if isinstance(source, Playback):
-            source.play()
-        with until_interrupt():
-            announce(page, browse=not options.no_browser)
-            page.run(source)
+    page = robot.page | {
+        "layers": options.layers,
+        "packages": options.package_path,
+        "dark": options.dark,
+        "port": 0 if options.write is not None and options.port is None else options.port,
+        "report": _report,
+    }
+    if options.motion:
+        motion, *others = [recording_in(file, options) for file in options.motion]
+        shown = play(model, motion, ghost=others[0] if others else None, **page)
+    else:
+        q, qd = initial_state(model, options)
+        start = q if options.q else None  # bent, if it is an arm
+        shown = show(model, start, qd, degrees=options.degrees, **page)
+    if options.write is not None:
+        shown.save(options.write)
+        print(f"wrote {options.write}")
+    else:
+        shown.wait(browse=not options.no_browser)
     return 0
 
 

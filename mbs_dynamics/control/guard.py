@@ -28,6 +28,8 @@ from mbs_dynamics.control.joint_states import fixed_coordinates
 from mbs_dynamics.control.laws import AnyLaw
 from mbs_dynamics.control.motor_table import coordinate_of
 from mbs_dynamics.control.period import transitions
+from mbs_dynamics.control.period.checks import GRAVITY
+from mbs_dynamics.control.period.command import release_began
 from mbs_dynamics.control.period.following import GRAVITY_ALONE
 from mbs_dynamics.control.period.function import Period
 from mbs_dynamics.control.period.history import History
@@ -203,6 +205,14 @@ class Guard(PeriodWithLaws):
         """Say whether another controller is to hold the arm after a release, and holds it now."""
         self._holder = exists, holds
         self._renew()
+
+    def released_for(self, t: float) -> float:
+        """Return the time in s for which gravity torques have ramped out; infinite if none hold."""
+        s, request = self.state_record, self._period.request.unpacked(self._quiet)
+        falls = self.fault is not None and self.settings.on_fault != "ramp_down"
+        if self.engaged or not self.moving or falls or s.doubted or s.doubt == GRAVITY:
+            return math.inf
+        return t - float(release_began(s, request, self._given))
 
     def latch(self, fault: Fault) -> None:
         """Begin with a fault that another guard has latched, of an arm at rest."""

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import least_squares
+from scipy.spatial.transform import Rotation
 
 from mbs_dynamics import checks
 from mbs_dynamics.algorithms.kinematics import forward_kinematics
@@ -211,7 +212,7 @@ def _poses(model: Model, q: FloatArray, link: str) -> FloatArray:
 def _differences(measured: FloatArray, C: FloatArray) -> FloatArray:
     """Return the differences (N, 6) of poses in m: positions, and orientations at the lever."""
     R = np.swapaxes(np.broadcast_to(measured, C.shape)[:, :3, :3], 1, 2) @ C[:, :3, :3]
-    turned = LEVER * np.array([so3.log(each) for each in R])
+    turned = LEVER * Rotation.from_matrix(R).as_rotvec()
     return np.hstack([C[:, :3, 3] - measured[..., :3, 3], turned])
 
 

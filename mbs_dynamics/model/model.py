@@ -378,6 +378,13 @@ class Model(Value):
         super().__setstate__(state)
         self._complete()
 
+    def __dask_tokenize__(self) -> tuple[str, str]:
+        """Return what identifies the model for Dask: its type, and a digest of its fields."""
+        import hashlib
+        import pickle
+
+        return type(self).__name__, hashlib.sha256(pickle.dumps(self)).hexdigest()
+
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {size(self.nq, self.n)}, {self.nb} bodies>"
 

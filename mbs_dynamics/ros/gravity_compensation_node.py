@@ -18,7 +18,6 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
-from rclpy.logging import LoggingSeverity
 from rclpy.subscription import Subscription
 from rclpy.task import Future
 from sensor_msgs.msg import Imu, JointState
@@ -138,7 +137,10 @@ class GravityCompensationNode(DescribedNode):
             done, message = await self._enable()
         finally:
             self._enabling -= 1
-        self.get_logger().log(message, LoggingSeverity.INFO if done else LoggingSeverity.ERROR)
+        if done:
+            self.get_logger().info(message)
+        else:
+            self.get_logger().error(f"deactivated: {message}")
         self._settle()
 
     async def _enable(self) -> tuple[bool, str]:
@@ -179,6 +181,7 @@ class GravityCompensationNode(DescribedNode):
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Forget the model, gravity and loads; fail, and begin to ramp out, while torques act."""
         if self._acts():
+            self.get_logger().warning("torques ramp out; clean up once they are out")
             return TransitionCallbackReturn.FAILURE
         self._core = GravityCompensator(self._settings)
         self._enter("unconfigured")  # whatever becomes of the rest

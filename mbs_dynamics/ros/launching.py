@@ -25,7 +25,7 @@ from launch_ros.substitutions import ExecutableInPackage, FindPackageShare
 
 from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.ros.interface import flattened
-from mbs_dynamics.ros.robot_description import read_robot
+from mbs_dynamics.ros.robot_description import text_of
 from mbs_dynamics.yaml_files import read_yaml
 
 PACKAGE = "mbs_dynamics"
@@ -106,10 +106,10 @@ def value(context: LaunchContext, name: str) -> str:
 
 
 def description(context: LaunchContext, otherwise: str = "") -> str:
-    """Return the URDF that ``urdf`` or else the path ``otherwise`` names; empty without both."""
-    path, xacro_args = value(context, "urdf") or otherwise, value(context, "xacro_args")
-    if path:
-        return read_robot("urdf", path, xacro_args)
+    """Return the URDF that ``urdf`` or else ``otherwise`` is or names; empty without both."""
+    given, xacro_args = value(context, "urdf") or otherwise, value(context, "xacro_args")
+    if given:
+        return text_of(given, "urdf", xacro_args)
     if xacro_args:
         raise ArgumentError(f"xacro_args is {xacro_args!r}, but there is no urdf to use it on")
     return ""

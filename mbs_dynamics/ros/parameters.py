@@ -51,6 +51,7 @@ def declare(node: Node, kind: type[S]) -> S:
     constant. Other names that do not exist are logged, since nodes may share a file.
     """
     given = [name for name in _names(node) if not name.startswith(FOREIGN)]
+    given = _without_constants(node, kind, given)
     declared = [one for one in parameters_of(kind) if not one.constant]
     known = [one.name for one in declared if not one.per]
     for one in declared:
@@ -66,7 +67,6 @@ def declare(node: Node, kind: type[S]) -> S:
         for name in each if one.per else ():
             known.append(name)
             _declare(node, name, one)
-    _check_constants(node, kind, given)
     _ignore_others(node, [name for name in given if name not in known], known)
     values = _values(kind, [node.get_parameter_or(name) for name in known], joints)
     if by_joint:
@@ -113,19 +113,27 @@ def misdirected_files(node: Node, args: Sequence[str]) -> list[str]:
     return problems
 
 
-def _check_constants(node: Node, kind: type[Settings], given: Sequence[str]) -> None:
-    """Raise ArgumentError for other values of constants, and for what must not be ignored."""
+def _without_constants(node: Node, kind: type[Settings], given: Sequence[str]) -> list[str]:
+    """Return the names without those of constants, which are removed if they have their value.
+
+    Raises ArgumentError for another value, and for former parameters that must not be ignored.
+    """
     constants = {one.name: one for one in parameters_of(kind) if one.constant}
+    others = []
     for name in given:
+        one, value = constants.get(name.partition(".")[0]), node.get_parameter(name).value
         if name in kind.removed:
             raise ArgumentError(f"{name} is no parameter any more: {kind.removed[name]}")
-        one = constants.get(name.partition(".")[0])
-        value = node.get_parameter(name).value
-        if one is not None and value != one.default:
+        if one is None:
+            others.append(name)
+        elif value == one.default:
+            node.undeclare_parameter(name)
+        else:
             raise ArgumentError(
                 f"{name} is {value}, and a constant in nodes, {one.default!r}: {one.constant} "
                 "Remove it; docs/reference/removed_parameters.md tells more"
             )
+    return others
 
 
 def _ignore_others(node: Node, others: Sequence[str], known: Sequence[str]) -> None:

@@ -56,14 +56,13 @@ def read_robot(argument: str, path: str, xacro_args: str = "") -> str:
     return text
 
 
-def text_of(description: str) -> str:
-    """Return the URDF in the parameter robot_description, which is its text or its path.
-
-    Raises as :func:`read_robot`.
-    """
-    if description.lstrip(BLANK).startswith("<"):
-        return description
-    return read_robot("robot_description", description)
+def text_of(description: str, argument: str = "robot_description", xacro_args: str = "") -> str:
+    """Return the URDF in an argument that is its text or its path. Raises as read_robot."""
+    if not description.lstrip(BLANK).startswith("<"):
+        return read_robot(argument, description, xacro_args)
+    if xacro_args:
+        raise ArgumentError(f"xacro_args is {quoted(xacro_args)}, but {argument} is no .xacro file")
+    return description
 
 
 def split_arguments(argument: str, text: str) -> dict[str, str]:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import trimesh
 
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.colours import AXES
+from mbs_dynamics.errors import missing_extra
 from mbs_dynamics.lie.so3 import to_quaternion
 from mbs_dynamics.model.body import GROUND
 from mbs_dynamics.view.drawings import (
@@ -26,6 +26,11 @@ from mbs_dynamics.view.drawings import (
     Lines,
 )
 from mbs_dynamics.view.meshes import Part
+
+try:
+    import trimesh
+except ImportError as error:
+    raise missing_extra("the viewer needs viser and trimesh", "view", error) from error
 
 _BALL = trimesh.creation.icosphere(subdivisions=3, radius=1.0)
 _DISC = trimesh.creation.cylinder(radius=1.0, height=1.0, sections=48)

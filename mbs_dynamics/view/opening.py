@@ -103,7 +103,7 @@ def write_html(page: Page, source: Source, path: Path) -> None:
     if path.suffix != ".html":
         raise ArgumentError(f"a page is a file that ends in .html; got {str(path)!r}")
     check_writable("the page", path)
-    page.panel = False
+    page.hide_panel()
     page.refresh(source)
     serializer = page.server.get_scene_serializer()
     if isinstance(source, Playback):

@@ -122,7 +122,7 @@ class Page:
         self.background = 255
         """Grey of the background, 0 to 255."""
         self.panel = True
-        """Whether the initial camera leaves room for the panel."""
+        """Whether cameras leave room for the panel."""
         self._messages: dict[str, str] = {}
         self._links = {frame.name: frame.body for frame in model.frames.values()}
         self._model = model
@@ -162,6 +162,12 @@ class Page:
         for camera in (self.server.initial_camera, *self._cameras()):
             camera.fov = FIELD_OF_VIEW
             self._view(camera, VIEWS["start"])
+
+    def hide_panel(self) -> None:
+        """Leave no room for the panel in the initial picture, as in a file, which has none."""
+        self.panel = False
+        if self._aimed:
+            self._view(self.server.initial_camera, VIEWS["start"])
 
     def _measure(self, poses: FloatArray) -> None:
         """Find the extent of bodies at poses (N, nb, 4, 4), and move the floor below them.

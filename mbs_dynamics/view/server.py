@@ -64,6 +64,7 @@ class Server:
         self._inner = inner, self.viser.get_port()
         self._socket = socket.create_server((HOST, port))
         self.port: int = self._socket.getsockname()[1]
+        self._answers: set[asyncio.Task[None]] = set()
         ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(ready)), daemon=True)
         self._thread.start()
@@ -78,10 +79,20 @@ class Server:
 
     async def _serve(self, ready: threading.Event) -> None:
         self._loop, self._closing = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_server(self._answer, sock=self._socket)
+        server = await asyncio.start_server(self._accept, sock=self._socket)
         ready.set()
         await self._closing.wait()
         server.close()  # and the end of the loop cancels open connections
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer a connection in a task.
+
+        Before Python 3.12, asyncio prints a traceback if a task that it made itself is cancelled
+        before it has begun.
+        """
+        task = asyncio.create_task(self._answer(reader, writer))
+        self._answers.add(task)
+        task.add_done_callback(self._answers.discard)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Check the first request of a connection, and pass all on to viser or refuse it."""

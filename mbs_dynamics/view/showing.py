@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbs_dynamics.errors import ArgumentError
+from mbs_dynamics.errors import ArgumentError, MbsError
 from mbs_dynamics.model.model import Model
 from mbs_dynamics.timeseries import TimeSeries
 
@@ -68,12 +68,12 @@ class View:
         finally:
             self._page.close()
 
-    def wait(self) -> None:
-        """Open the page in the browser, and serve it until Ctrl+C."""
+    def wait(self, *, browse: bool = True) -> None:
+        """Print the address, open the page in the browser if ``browse``, serve it until Ctrl+C."""
         from mbs_dynamics.view.opening import announce, until_interrupt
 
         with until_interrupt():
-            announce(self._page, browse=True)
+            announce(self._page, browse)
             self._over.wait()
         self.close()
 
@@ -116,6 +116,7 @@ def show(
       one, links are drawn as capsules
     - ``geometry``: shapes of your own, a :class:`Visual` each, on a link or on ``"world"``
     - ``packages``: folders of packages for ``package://`` addresses of meshes
+    - ``message``: text at the top of the page
     - ``dark``: whether the page is in dark mode
     - ``port``: by default 8080 or the next free one
 
@@ -149,7 +150,11 @@ def play(
     opened = _opened(model, layers, page)
     second = None if ghost is None else _series(ghost)
     parts = opened.appearance.parts
-    source = Playback(opened.page, opened.drawn, _series(motion), ghost=second, parts=parts)
+    try:
+        source = Playback(opened.page, opened.drawn, _series(motion), ghost=second, parts=parts)
+    except MbsError:
+        opened.page.close()
+        raise
     view = View(opened.page, source)
     source.play()
     return view
@@ -162,7 +167,10 @@ def _opened(model: Model, layers: Sequence[str] | None, given: dict[str, Any]) -
     if isinstance(description, str) and not description.lstrip().startswith("<"):
         description = Path(description)
     given["packages"] = [Path(each) for each in given.get("packages", ())]
-    opened = open_page(model, description, report=_on_the_page, **given)
+    message = given.pop("message", "")
+    given.setdefault("report", _on_the_page)
+    opened = open_page(model, description, **given)
+    opened.page.set_message("message", message)
     try:
         opened.page.choose(layers)
     except ArgumentError:

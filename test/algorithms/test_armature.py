@@ -62,6 +62,8 @@ def test_armature_is_the_diagonal_of_the_mass_matrix(name, monkeypatch):
     assert_close(mbs.inverse_dynamics(m, q, v, a), tau, 1e-13)
     for method in METHODS[: 2 if name == "chain" else None]:  # the others are slow
         assert_close(mbs.forward_dynamics(m, q, v, tau, method=method), a, 1e-10, method)
+    if name == "chain":  # whose derivatives take minutes to compile
+        return
     assert_close(mbs.inverse_mass_matrix(m, q) @ M, np.eye(m.n), 1e-10)
     for function in (mbs.bias_torques, mbs.coriolis_matrix):
         assert_close(function(m, q, v), function(bare, q, v), 1e-13, function.__name__)

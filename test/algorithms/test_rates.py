@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from cases import mostly_slow
-from mechanisms import ARM_URDF, MECHANISMS, VARIED
+from mechanisms import ARM_URDF, MECHANISMS
 from reference import assert_close
 from robots import robot
 
@@ -33,7 +33,7 @@ def mechanism(name):
 
 
 most_cases_slow = pytest.mark.parametrize(
-    "name", mostly_slow([*MECHANISMS, "arm"], [*VARIED, "arm"])
+    "name", mostly_slow([*MECHANISMS, "arm"], ["forest", "mimics"])
 )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from backends import LLVM, c_function, needs_compiler
+from cases import mostly_slow
 from mechanisms import random_mechanism, with_mimics
 
 import mbs_dynamics as mbs
@@ -85,7 +86,7 @@ ALGORITHMS = [
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", mostly_slow(MECHANISMS, ["tree", "mimics"]))
 def test_chunks_give_what_straight_code_gives(name, large):
     model = MECHANISMS[name].model
     for function, options in ALGORITHMS:
@@ -101,7 +102,7 @@ def test_chunks_give_what_straight_code_gives(name, large):
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", ["tree", "mimics"])
+@pytest.mark.parametrize("name", mostly_slow(["tree", "mimics"], ["mimics"]))
 def test_chunks_in_c_give_what_straight_code_gives(name, large, tmp_path):
     model = MECHANISMS[name].model
     constants = {"gravity": model.gravity, "payload": model.payloads.parameters}

@@ -3,6 +3,7 @@
 """Impedance laws on a simulated arm: ratio, stiffness, energy, drift, switches, references."""
 
 import re
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -247,6 +248,12 @@ def test_a_trajectory_is_approached_played_paused_and_held():
     assert any("ended" in event for event in loop.events)
 
 
+@lru_cache
+def enabled(mode):
+    """The loop of tests that leave its arm enabled and where it is."""
+    return Loop(MODES[mode], **IDEAL).enabled()
+
+
 TWISTED = np.diag([1.0, 1.0, -1.0, 1.0])
 POSE = pose_of(Q)
 
@@ -274,7 +281,8 @@ POSE = pose_of(Q)
     ],
 )
 def test_what_an_arm_cannot_follow_is_refused_by_name_and_nothing_moves(mode, target, said):
-    loop = Loop(MODES[mode], **IDEAL).enabled()
+    loop = enabled(mode)
+    loop.bus.mark()
     # Without friction, an arm that floats goes on.
     drift = 0.3 * abs(loop.bus.qd).max() if mode == "floating" else 0.0
     ask = (

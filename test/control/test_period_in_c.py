@@ -52,6 +52,11 @@ def built(layouts, folder, precision="double"):
     return ctypes.CDLL(str(library))
 
 
+@pytest.fixture(scope="module")
+def library(layouts, tmp_path_factory):
+    return built(layouts, tmp_path_factory.mktemp("period"))
+
+
 def evaluated(layouts, library, inputs, kind=np.float64):
     """Return state, output and verdict of periods, evaluated in C."""
     given = [np.ascontiguousarray(x, dtype=kind) for x in inputs]
@@ -62,9 +67,8 @@ def evaluated(layouts, library, inputs, kind=np.float64):
     return results
 
 
-def test_the_period_in_c_is_that_in_python(layouts, tmp_path):
+def test_the_period_in_c_is_that_in_python(layouts, library):
     """Over 10^5 periods, to rounding: C may round sums another way, which no branch may show."""
-    library = built(layouts, tmp_path)
     histories = Histories(200, 3, layouts, faults=0.003)
     with np.errstate(all="ignore"):
         for _ in range(500):
@@ -82,8 +86,7 @@ def test_gravity_compensation_alone_fits_into_a_small_stack(tmp_path):
     subprocess.run(["gcc", *strict], check=True)
 
 
-def test_constants_are_the_settings_and_the_first_state(layouts, tmp_path):
-    library = built(layouts, tmp_path)
+def test_constants_are_the_settings_and_the_first_state(layouts, library):
     kind = ctypes.c_double * layouts.settings.size
     found = np.array(kind.in_dll(library, "arm_settings"))
     np.testing.assert_array_equal(found, layouts.settings.packed(settings(layouts)).astype(float))

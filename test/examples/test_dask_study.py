@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("distributed")
 pytest.importorskip("scipy")
+
+import distributed
 
 import mbs_dynamics as mbs
 from mbs_dynamics.resources import robot_path

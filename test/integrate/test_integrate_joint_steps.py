@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 from mechanisms import random_mechanism, with_mimics
 from reference import assert_close
 
@@ -55,7 +56,7 @@ def joint_forces(model, **given):
 
 @every_method
 @pytest.mark.parametrize("damped", [False, True])
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", mostly_slow(MECHANISMS, ["mimics"]))
 def test_order(name, damped, method):
     """Halving the step divides the error by 2 to the power of the order."""
     model = MECHANISMS[name].model

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 from reference import assert_close
 
 import mbs_dynamics as mbs
@@ -62,7 +63,7 @@ def law(t, q, qd):
 
 
 @pytest.mark.parametrize("method", [m for m in METHODS if m != "dormand_prince"])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", mostly_slow(MODELS, ["floating", "mobile"]))
 def test_orders(name, method):
     """Halving the step divides the error by 2 to the power of the order, within 0.1."""
     model, order = MODELS[name], ORDERS.get(method, 4)

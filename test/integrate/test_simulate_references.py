@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
+from cases import mostly_slow
 from mujoco_reference import INTEGRATORS, mujoco_model
 from robots import robot
 from urdf_reference import load
@@ -18,7 +19,7 @@ from urdf_reference import load
 from mbs_dynamics.integrate import JointForces, simulate
 
 ARMS = ("ur5_robot.urdf", "kinova.urdf", "xarm7.urdf")
-every_arm = pytest.mark.parametrize("name", ARMS)
+every_arm = pytest.mark.parametrize("name", mostly_slow(ARMS, ARMS[:1]))
 STEPS = 300
 
 

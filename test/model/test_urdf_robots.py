@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from cases import mostly_slow
 from robots import MOTIONLESS, NAMELESS, robot, robot_files
 from urdf_reference import (
     assert_same_poses,
@@ -33,9 +34,15 @@ pytestmark = pytest.mark.backend_independent
 
 ARM7 = Path(__file__).parents[2] / "urdf" / "arm7.urdf"
 ROBOTS = robot_files()
+QUICK = (
+    "allegro_left_hand.urdf", "baxter.urdf", "anymal-kinova.urdf", "icub.urdf", "kinova.urdf",
+    "panda.urdf", "pr2.urdf", "so101.urdf", "solo12.urdf", "talos_full_v2.urdf",
+    "tiago_pro.urdf", "ur5_robot.urdf",
+)  # fmt: skip
+"""Arms, hands, legged and wheeled robots; the others of their makers run with the slow tests."""
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", mostly_slow(ROBOTS, [x for x in ROBOTS if x.endswith(QUICK)]))
 class TestRealRobot:
     def test_joints_and_bodies_are_pinocchios(self, name):
         model, reference = load(ROBOTS[name]), pin_model(ROBOTS[name])

@@ -12,6 +12,7 @@ from gravity_bench import settings
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from mbs_dynamics.errors import ArgumentError
 from mbs_dynamics.ros.compensation.interface import GravityCompensationSettings
 from mbs_dynamics.ros.parameters import changed, converted, declare
 
@@ -76,5 +77,27 @@ def test_integers_are_taken_for_doubles(ros):
         asked = [Parameter("ramp_time", value=1), Parameter("on_fault", value=1)]
         assert [one.value for one in converted(node, asked)] == [1.0, 1]
         assert [type(one.value) for one in converted(node, asked)] == [float, int]
+    finally:
+        node.destroy_node()
+
+
+def test_constants_are_accepted_with_their_value_only(ros):
+    """A file of an earlier version must not lose a check or a limit without notice."""
+    node = declaring([Parameter("position_margin", value=0.05), Parameter("ramp_in_time", value=2)])
+    try:
+        with pytest.raises(ArgumentError, match="ramp_in_time is 2, and a constant"):
+            declare(node, GravityCompensationSettings)
+    finally:
+        node.destroy_node()
+    node = declaring([Parameter("position_margin", value=0.05)])
+    try:
+        assert declare(node, GravityCompensationSettings).position_margin == 0.05
+        assert not node.has_parameter("position_margin")
+    finally:
+        node.destroy_node()
+    node = declaring([Parameter("root", value="torso")])
+    try:
+        with pytest.raises(ArgumentError, match="root is no parameter any more"):
+            declare(node, GravityCompensationSettings)
     finally:
         node.destroy_node()

@@ -34,12 +34,6 @@ def yaml_of(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_recipe_states_first_what_was_run(page):
-    _, _, first, *_ = page.read_text(encoding="utf-8").splitlines()
-    assert re.fullmatch(r"\*Run: .+\. Not run: .+\.\*", first)
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_parameters_of_a_recipe_load(page, tmp_path):
     (text,) = yaml_of(page)
     file = tmp_path / "recipe.yaml"
@@ -68,8 +62,3 @@ def test_the_controller_has_the_joints_of_the_node():
     controller = yaml.safe_load(text)["forward_effort_controller"]["ros__parameters"]
     config = yaml.safe_load((FOLDER.parents[2] / "config/gravity_compensation.yaml").read_text())
     assert controller["joints"] == config["/**"]["ros__parameters"]["joints"]
-
-
-def test_every_recipe_is_listed():
-    index = (FOLDER / "index.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"\]\((\w+\.md)\)", index)) == {page.name for page in PAGES}

@@ -30,7 +30,6 @@ from mbs_dynamics.control.environment import (
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.guard import Guard
 from mbs_dynamics.control.joint_states import JointStateReader, Rejection, States
-from mbs_dynamics.control.period.checks import GRAVITY
 from mbs_dynamics.control.period.measurement import BACKWARDS, JUMP, NOT_FINITE
 from mbs_dynamics.control.period.sentences import problems
 from mbs_dynamics.control.references import Target
@@ -168,18 +167,7 @@ class GravityCompensator:
 
     def bears(self, now: float) -> bool:
         """Return whether commands of a release still hold the arm: whole gravity torques."""
-        arm = self.arm
-        if (
-            arm is None
-            or not self.stopping
-            or (arm.fault and self.settings.on_fault != "ramp_down")
-        ):
-            return False
-        s = arm.state_record
-        latest = float(np.max(s.received[arm.joints]))
-        began = max(s.since, min(latest, s.since + self._options["release"]))
-        doubted = bool(s.doubted) or s.doubt == GRAVITY
-        return not doubted and now - began <= LATEST_STATE
+        return self.arm is not None and self.arm.released_for(now) <= LATEST_STATE
 
     # -- the robot ---------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from gravity_bench import MODEL, Bench, Q
+from gravity_bench import MODEL, PERIOD, Bench, G, Q
 
 import mbs_dynamics as mbs
 from mbs_dynamics.control.guard import UNVERIFIED
@@ -119,3 +119,19 @@ def test_efforts_that_end_stop_an_arm_that_demands_them():
     bench.efforts = "NaN"
     bench.go(0.5)
     assert bench.fault == "no_effort"
+
+
+@pytest.mark.parametrize(("share", "stops"), [(0.05, False), (0.15, True)])
+def test_efforts_that_do_not_follow_the_commands_stop_an_arm_that_tracks_them(share, stops):
+    bench = Bench(effort_check="tracking")
+    off = np.zeros(7)
+    for k in range(300):
+        bench.now += PERIOD
+        commanded = np.array(bench.core.latest) if bench.core.engaged else G
+        bench.send(efforts=list(commanded + off))
+        if k == 10:
+            assert bench.core.enable(bench.now) == ""
+        elif k == 200:
+            assert bench.state == "enabled"
+            off[3] = share * MODEL.effort_limits[3]
+    assert (bench.fault == "tracking") == stops

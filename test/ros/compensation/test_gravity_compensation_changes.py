@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 from gravity_bench import ARM7, JOINTS, MODEL, PERIOD, REST, Bench, G, Q, settings
 from test_gravity_compensation import BEYOND, OTHER, STOPS
 
@@ -67,7 +68,9 @@ def test_a_tool_that_is_always_there_is_part_of_the_arm_and_payloads_come_on_top
         settings(loads=(("tool", (1.0, 0.0, 0.0)),))
 
 
-@pytest.mark.parametrize("algorithm", ["body_fixed", "spatial", "hybrid", "mixed"])
+@pytest.mark.parametrize(
+    "algorithm", mostly_slow(["body_fixed", "spatial", "hybrid", "mixed"], ["spatial"])
+)
 def test_the_algorithm_changes_at_rest_and_the_torques_do_not(algorithm):
     """Under another gravity and a load, which it keeps; not while torques are commanded."""
     bench = Bench()

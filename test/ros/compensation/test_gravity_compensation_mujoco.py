@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 
 pytest.importorskip("mujoco")
 
@@ -92,17 +93,18 @@ class Arm:
         return farthest
 
 
-@pytest.fixture(params=ARMS)
+@pytest.fixture(params=mostly_slow(ARMS, ["arm7"]))
 def name(request):
     if ARMS[request.param][0] is None:
         pytest.skip("the package example-robot-data is not installed")
     return request.param
 
 
-def test_floats_for_a_minute(name):
+@pytest.mark.parametrize("seconds", mostly_slow([20.0, 60.0], [20.0]))
+def test_floats_where_it_is(name, seconds):
     arm = Arm(name)
     arm.float()
-    assert arm.run(60.0) <= 0.01
+    assert arm.run(seconds) <= 0.01
     assert arm.core.state == "enabled"
 
 

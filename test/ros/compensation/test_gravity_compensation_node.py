@@ -14,6 +14,7 @@ import time
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 
 pytest.importorskip("rclpy")
 
@@ -157,7 +158,7 @@ def is_near(torques, goal):
     return np.allclose(torques, goal, atol=0.05 * abs(goal).max())
 
 
-@pytest.mark.parametrize("kind", [GravityProcess, ImpedanceProcess])
+@pytest.mark.parametrize("kind", mostly_slow([GravityProcess, ImpedanceProcess], [GravityProcess]))
 def test_what_is_set_before_enabling_acts_afterwards(ros, kind):
     goal = mbs.gravity_torques(
         MODEL.with_payload("tool", 2.0, (0.0, 0.02, 0.05)).with_gravity((0.0, 1.0, -9.7)), Q
@@ -215,12 +216,15 @@ def check_ramp_out(arm, process, *, moving=False):
 
 @pytest.mark.parametrize(
     ("how", "moving"),
-    [
-        (signal.SIGINT, True),
-        (signal.SIGTERM, False),
-        (signal.SIGHUP, True),
-        (signal.SIGQUIT, False),
-    ],
+    mostly_slow(
+        [
+            (signal.SIGINT, True),
+            (signal.SIGTERM, False),
+            (signal.SIGHUP, True),
+            (signal.SIGQUIT, False),
+        ],
+        [(signal.SIGINT, True)],
+    ),
 )
 def test_signals_ramp_out(ros, how, moving):
     given = {"on_fault": "hold", "ramp_time": 2.0}

@@ -72,7 +72,7 @@ def framed(kind, name, **numbers):
 def oversized():
     """Yield (topic, message) with long names and arrays, and malformed numbers."""
     yield from (("robot_description", String(data=text)) for text in DESCRIPTIONS.values())
-    for count in (1000, 7000, 100_000, MANY):
+    for count in (7000, MANY):
         zeros = [0.0] * count
         for names in (["x" * count], [""] * count, [f"{k}" for k in range(count)]):
             yield "joint_states", stated(name=names)

@@ -17,7 +17,7 @@ from simulator_bench import DAMPED, SimulatorProcess, Watcher
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import mbs_dynamics as mbs
-from mbs_dynamics.control import JointTarget, PoseTarget
+from mbs_dynamics.control import JointTarget
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.lie import so3
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
@@ -203,38 +203,3 @@ def test_a_driver_that_wraps_angles_gets_the_torques_of_one_that_counts_turns(mo
     assert abs(found[0][-1] - found[0][len(found[0]) // 2]).max() > 0.05
     for torques in found[1:]:
         np.testing.assert_allclose(torques, found[0], atol=1e-9)
-
-
-def test_the_tool_is_moved_by_default():
-    bench = Compensated(
-        mode="cartesian", linear_stiffness=(20.0,) * 3, angular_stiffness=(0.2,) * 3
-    )
-    bench.enabled()
-    C = mbs.forward_kinematics(MODEL, Q, bodies=["tool"])[0]
-    C[2, 3] += 0.05
-    bench.core.aim(PoseTarget(C), bench.now)
-    bench.run(1.0)
-    J = mbs.jacobian(MODEL, Q, "tool", representation="hybrid")
-    expected = G + J.T @ [0.0, 0.0, 0.0, 0.0, 0.0, 20.0 * 0.05]
-    np.testing.assert_allclose(bench.commands[-1][1], expected, atol=1e-3)
-
-
-def test_stop_lets_the_posture_come_to_rest_as_well():
-    """Nothing but brakes the arm while it moves; at rest, the posture is the one it has then."""
-    bench = Compensated(
-        mode="cartesian", linear_stiffness=(20.0,) * 3, angular_stiffness=(0.2,) * 3
-    )
-    bench.enabled()
-    J = mbs.jacobian(MODEL, Q, "tool", representation="hybrid")
-    null = np.linalg.svd(J)[2][-1]
-    bench.core.aim(JointTarget(JOINTS, Q + 0.8 * null), bench.now)
-    bench.run(0.5)
-    assert (bench.torques[-1] - G) @ null > 0.05  # towards the target
-    rates, q = 0.3 * null, Q + 0.02 * null
-    bench.core.aim(None, bench.now)
-    bench.run(0.2, q, rates)
-    g = mbs.gravity_torques(MODEL, q)
-    assert (bench.torques[-1] - g) @ rates < 0.0
-    bench.run(2.0, q)
-    np.testing.assert_allclose((bench.torques[-1] - g) @ null, 0.0, atol=1e-3)
-    assert bench.state == "enabled"

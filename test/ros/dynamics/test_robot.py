@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 from readings import formed, reading
 
 import mbs_dynamics as mbs
@@ -187,7 +188,9 @@ ALL = {
 }
 
 
-@pytest.mark.parametrize("representation", [*mbs.REPRESENTATIONS, "auto"])
+@pytest.mark.parametrize(
+    "representation", mostly_slow([*mbs.REPRESENTATIONS, "auto"], ["hybrid", "auto"])
+)
 def test_one_kernel_gives_what_separate_ones_give(representation):
     twists = representation != "mixed"
     published = [one for one in ALL["publish"] if twists or one != "twists"]

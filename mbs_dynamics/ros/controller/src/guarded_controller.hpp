@@ -22,6 +22,7 @@
 #include "rclcpp/rclcpp.hpp"
 #include "sensor_msgs/msg/joint_state.hpp"
 #include "std_srvs/srv/set_bool.hpp"
+#include "words.hpp"
 
 namespace GUARDED_PACKAGE
 {
@@ -33,7 +34,7 @@ struct Report
   guarded_State state{};
   guarded_Sample sample{};
   guarded_Output output{};
-  guarded_Verdict verdict{};
+  guarded_Verdict verdict = nothing_found();
   /// Number of commands that could not be written.
   unsigned unwritten = 0;
   /// Whether another controller sets the references, and some that the mode does not follow.
@@ -110,7 +111,7 @@ private:
   guarded_Request request_{};
   guarded_Request motion_from_topics_{};
   guarded_Output output_{};
-  guarded_Verdict verdict_{};
+  guarded_Verdict verdict_ = nothing_found();
   double now_ = 0.0;
   double reported_ = 0.0;
   bool enters_ = false;

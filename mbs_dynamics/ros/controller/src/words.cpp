@@ -121,6 +121,16 @@ std::vector<std::string> problems(const guarded_Verdict & verdict, const guarded
   return found;
 }
 
+guarded_Verdict nothing_found()
+{
+  guarded_Verdict verdict;
+  for (int k = 0; k < GUARDED_CHECKS; ++k) {
+    verdict.joint[k] = verdict.value[k] = verdict.limit[k] = NAN;
+  }
+  verdict.fresh_for = 0.0;
+  return verdict;
+}
+
 unsigned long long description_digest(const std::string & urdf)
 {
   tinyxml2::XMLDocument document;

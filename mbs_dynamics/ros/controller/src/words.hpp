@@ -26,6 +26,9 @@ std::string fault_of(const guarded_State & state);
 /// What forbids to enable torques.
 std::vector<std::string> problems(const guarded_Verdict & verdict, const guarded_State & state);
 
+/// A verdict in which no check fails: that of no period.
+guarded_Verdict nothing_found();
+
 /// Names or sentences, with a separator between them.
 std::string joined(const std::vector<std::string> & parts, const std::string & separator = ", ");
 

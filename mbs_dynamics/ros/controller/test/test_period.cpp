@@ -59,6 +59,11 @@ TEST(Period, IsThatInPython)
   EXPECT_NE(found, "");
 }
 
+TEST(Period, NothingIsFoundBeforeTheFirst)
+{
+  EXPECT_TRUE(problems(nothing_found(), guarded_initial).empty());
+}
+
 TEST(Description, HasTheDigestOfThisPackage)
 {
   std::ifstream file(kFolder + "/urdf/mock.urdf");
