@@ -181,6 +181,7 @@ class GravityCompensationNode(DescribedNode):
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Forget the model, gravity and loads; fail, and begin to ramp out, while torques act."""
         if self._acts():
+            self.get_logger().warning("torques ramp out; clean up once they are out")
             return TransitionCallbackReturn.FAILURE
         self._core = GravityCompensator(self._settings)
         self._enter("unconfigured")  # whatever becomes of the rest

@@ -62,7 +62,7 @@ def collide(arm, operator):
     goal = arm.q
     goal[0] -= 2.0
     point = JointTrajectoryPoint(positions=goal.tolist())
-    point.time_from_start.sec = round(20 / FACTOR)
+    point.time_from_start.sec = round(12 / FACTOR)
     trajectory = JointTrajectory(joint_names=list(JOINTS), points=[point])
     operator.ends[JointTrajectory].publish(trajectory)
     arm.until(lambda: arm.q[0] < goal[0] + 1.9, every=0.01)
