@@ -254,6 +254,14 @@ def wrench(scene: Scene) -> list[Drawing]:
     return _arrows(drawn)
 
 
+def contact_forces(scene: Scene) -> list[Drawing]:
+    """Return arrows of the forces of the floor, whose heads are at the contacts."""
+    forces = scene.contact_forces
+    weight = scene.model.total_mass * float(np.linalg.norm(scene.model.gravity))
+    per_newton = 0.4 * scene.drawn.size / max(weight, 1e-9)
+    return _arrows([(p - per_newton * f, per_newton * f, GREEN) for _, p, f in forces])
+
+
 def _arrows(drawn: Sequence[tuple[FloatArray, FloatArray, Colour]]) -> list[Drawing]:
     """Return arrows given by tails, vectors and colours, without those that are too short."""
     kept = [one for one in drawn if np.linalg.norm(one[1]) >= LEAST_LENGTH]
@@ -319,5 +327,11 @@ LAYERS = (
         ((GREEN, "velocities at rates of norm 1"), (RED, "forces at torques of norm 1")),
     ),
     Layer("applied wrench", wrench, ((GREEN, "force, moment on the body"),), shown=True),
+    Layer(
+        "contact forces",
+        contact_forces,
+        ((GREEN, "of the floor on a floating base, the smallest that hold it"),),
+        shown=True,
+    ),
 )
 """All layers, in their order on the page."""

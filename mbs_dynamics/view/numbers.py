@@ -47,7 +47,7 @@ def quantities(scene: Scene) -> list[Quantity]:
     ]
     if scene.measured is None:
         call = "mbs.gravity_torques(model, q)"
-        if scene.wrench.any():
+        if scene.wrenches:
             rest = "np.zeros(model.n)"
             call = f"mbs.inverse_dynamics(model, q, {rest}, {rest}, wrenches)"
         listed.insert(0, Quantity("torques", call, scene.torques))
@@ -76,9 +76,9 @@ def as_python(scene: Scene, model_code: str) -> str:
     lines.append(f"q = np.array({_list(scene.q)})")
     if scene.qd is not None:
         lines.append(f"qd = np.array({_list(scene.qd)})")
-    if scene.wrench.any():
-        wrench = _list(scene.body_wrench)
-        lines.append(f"wrenches = {{{scene.body_name!r}: {wrench}}}")
+    if scene.wrenches:
+        given = ", ".join(f"{name!r}: {_list(W)}" for name, W in scene.wrenches.items())
+        lines.append(f"wrenches = {{{given}}}")
     lines.append("")
     for each in quantities(scene):
         lines.append(f"print({each.name!r}, {each.call}, sep='\\n')")

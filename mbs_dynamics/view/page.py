@@ -60,6 +60,9 @@ PICTURE = (1200.0, 800.0)
 PANEL, NARROW = 400.0, 700.0
 """Width in pixels of the panel, and that of pages on which it is below the robot."""
 
+FLAT = 0.02
+"""Height above the lowest point, relative to the size of the robot, that touches the floor too."""
+
 BELOW = 0.6
 """Share of the height of a narrow page that the panel covers."""
 
@@ -235,6 +238,20 @@ class Page:
         for number, problem in enumerate(problems if parts else [*problems, NO_COLLISIONS]):
             self.set_message(f"collision {number}", problem)
         return parts
+
+    def contacts(self, poses: FloatArray) -> tuple[tuple[int, FloatArray], ...]:
+        """Return the bodies and points (3,) at which a robot at poses (nb, 4, 4) meets the floor.
+
+        They are corners of the bounds of the meshes, as low as the lowest one.
+        """
+        found = []
+        for part in self._parts:
+            if part.body != GROUND:
+                corners = trimesh.bounds.corners(part.mesh.bounds)
+                pose = poses[part.body]
+                found += [(part.body, pose[:3, :3] @ x + pose[:3, 3]) for x in corners]
+        lowest = min((point[2] for _, point in found), default=0.0)
+        return tuple(each for each in found if each[1][2] < lowest + FLAT * self._size)
 
     def _extents(self, poses: FloatArray) -> FloatArray:
         """Return the corners (k, 3) of the meshes at all poses, and the origins of the bodies."""

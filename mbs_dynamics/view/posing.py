@@ -29,7 +29,7 @@ from mbs_dynamics.model.orders import tools
 from mbs_dynamics.view.canvas import wxyz
 from mbs_dynamics.view.drawings import Arrows, same
 from mbs_dynamics.view.page import Page
-from mbs_dynamics.view.scene import DrawnModel, Scene
+from mbs_dynamics.view.scene import DrawnModel, Scene, floats
 from mbs_dynamics.view.shapes import turn_to
 
 HELD = 0.5
@@ -114,7 +114,9 @@ class Posing:
             self._mass = gui.add_slider("payload, kg", 0.0, heaviest, 0.01, 0.0)
             self._force = gui.add_vector3("force, N", (0.0, 0.0, 0.0), step=0.5)
             self._moment = gui.add_vector3("moment, N m", (0.0, 0.0, 0.0), step=0.1)
-        for control in (self._gravity, self._mass, self._force, self._moment):
+            free = floats(model)
+            self._stands = gui.add_checkbox("stands on the floor", free, visible=free)
+        for control in (self._gravity, self._mass, self._force, self._moment, self._stands):
             control.on_update(self._page.touch)
         for control in (self._turn_gravity, self._follow):
             control.on_update(self._switch_handles)
@@ -204,7 +206,9 @@ class Posing:
         if target is not None:
             self._reach(target, body)
         wrench = np.array([*self._moment.value, *self._force.value])
-        scene = Scene(self._drawn, self.q, self.qd, body, representation, wrench)
+        stands, poses = self._stands.value, forward_kinematics(self._bare, self.q)
+        contacts = self._page.contacts(poses) if stands else ()
+        scene = Scene(self._drawn, self.q, self.qd, body, representation, wrench, contacts=contacts)
         self._place_handles(scene)
         return scene
 
