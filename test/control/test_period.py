@@ -146,7 +146,7 @@ def without_hits(s, p, qd, engaged):
 
 
 def always_forgotten(s, forgets):
-    return FORGOTTEN(s, np.True_)
+    return FORGOTTEN(s, forgets)._replace(collided=-1.0 + 0.0 * s.collided)
 
 
 DETECTED_BY_OTHERS = {"latched", "effort_limit", "reference", "contact"}
