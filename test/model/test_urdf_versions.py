@@ -90,7 +90,6 @@ def test_version_1_2_requires_both_limits(end):
 
 FOREIGN = {
     "arm.sdf": (b'<?xml version="1.0"?><sdf version="1.7"><model name="m"/></sdf>', "SDF"),
-    "arm.xml": (b'<mujoco model="m"><worldbody/></mujoco>', "from_mjcf"),
     "part.xml": (b"<mujocoinclude/>", "from_mjcf"),
     "arm.usda": (b'#usda 1.0\ndef Xform "robot" {}\n', "USD"),
     "arm.usdc": (b"PXR-USDC\0\x08\0\xff\xfe\0\0", "USD"),
@@ -110,3 +109,10 @@ def test_commands_name_other_formats(name, command, tmp_path, capsys):
     error = capsys.readouterr().err
     assert word in error.replace(name, "")
     assert len(error.splitlines()) == 1
+
+
+def test_commands_that_need_a_urdf_refuse_an_mjcf(tmp_path, capsys):
+    file = tmp_path / "arm.xml"
+    file.write_text('<mujoco model="m"><worldbody/></mujoco>')
+    assert main(["excite", str(file), "--out", str(tmp_path / "motion.csv")]) == 1
+    assert f"needs a URDF; {file} is an MJCF" in capsys.readouterr().err
