@@ -61,7 +61,7 @@ def test_rotations_by_no_angle_and_by_half_a_turn_have_gradients(quaternion):
 def test_a_missing_package_is_named_with_what_installs_it(package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.delitem(sys.modules, f"mbs_dynamics.bridges.{package}", raising=False)
-    with pytest.raises(mbs.BackendError, match=rf"pip install 'mbs_dynamics\[{package}\]'"):
+    with pytest.raises(mbs.BackendError, match=rf'pip install "mbs_dynamics\[{package}\]"'):
         importlib.import_module(f"mbs_dynamics.bridges.{package}")
 
 
