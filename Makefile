@@ -33,12 +33,12 @@ help:  ## list the targets
 demo: $(VENV)/.run  ## what it can do, on a robot of its own or on ROBOT=path/to/robot.urdf
 	@$(BIN)/mbs-dynamics demo $(if $(ROBOT),--robot "$(ROBOT)")
 
-unit: $(VENV)/.test  ## while editing: ruff, and quick tests without processes, network, DDS and browser: under two minutes
+unit: $(VENV)/.test  ## while editing: ruff, and quick tests without processes, network, DDS and browser: some seven minutes on two cores
 	@$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/python -m pytest -q $(PARALLEL) --unit
 
-test: lint  ## before a change is merged, and in CI: linters, unit tests, nodes over DDS, examples, packaging: under eight minutes
+test: lint  ## before a change is merged, and in CI: linters, unit tests, nodes over DDS, examples, packaging: some 17 minutes on two cores
 	@echo "== Tests"
 	$(BIN)/python -m pytest -q $(PARALLEL) -m "not slow and not serial"
 	echo "== Tests that need a quiet machine, one after the other"

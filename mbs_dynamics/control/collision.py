@@ -23,7 +23,7 @@ from mbs_dynamics.model.orders import tools
 from mbs_dynamics.yaml_files import parsed_yaml
 
 DAMPING = 0.1
-"""Of the estimated wrench, see :func:`tool_wrench`."""
+"""Smaller singular values are damped in the estimated wrench; see :func:`tool_wrench`."""
 
 NOISE = 1e-3
 """Smallest threshold, in N m or N."""
@@ -33,10 +33,10 @@ class Threshold(NamedTuple):
     """Thresholds of a joint at rest, and what the fastest motion of the recording adds."""
 
     impact: float
-    """Of sudden external torques, in N m or N."""
+    """Threshold of sudden external torques, in N m or N."""
     impact_speed: float
     sustained: float
-    """Of external torques with the errors of the model, in N m or N."""
+    """Threshold of all external torques, errors of the model included, in N m or N."""
     sustained_speed: float
     fastest: float
     """Largest speed in the recording, in rad/s or m/s."""
@@ -100,7 +100,7 @@ class Collision(NamedTuple):
     joint: str
     """The joint whose external torque exceeds its threshold most."""
     stamp: int
-    """Of the measurement, in ns."""
+    """Stamp of the measurement in ns."""
     torque: float
     """External torque of this joint, in N m or N."""
     threshold: float
@@ -114,7 +114,7 @@ class Collision(NamedTuple):
 
     @property
     def time(self) -> float:
-        """Of the measurement, in s."""
+        """Stamp of the measurement in s."""
         return 1e-9 * self.stamp
 
 

@@ -56,7 +56,7 @@ EXPLAINED = 0.25
 """Largest share of the squared forces that a sensor that is turned may leave unexplained."""
 
 FALLS = (1.5, 30.0)
-"""Lengths of gravity in m/s^2, of which unit vectors are none."""
+"""Range of lengths of gravity in m/s^2 that are accepted; unit vectors are refused."""
 
 LARGEST, LARGEST_FILE = 1e9, 2**16
 """Size beyond which a reading is no measurement, and bytes of the largest file that is read."""

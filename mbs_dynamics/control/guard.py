@@ -38,6 +38,7 @@ from mbs_dynamics.control.period.sentences import DOUBTS, FORBIDDING, fault_of, 
 from mbs_dynamics.control.period.settings import law_settings, period_settings
 from mbs_dynamics.control.period_with_laws import PeriodWithLaws, traced_for
 from mbs_dynamics.control.remarks import Remarks
+from mbs_dynamics.control.running_period import Reported
 from mbs_dynamics.control.settings import ArmSettings
 from mbs_dynamics.control.turns import sliding
 from mbs_dynamics.errors import ArgumentError, ModelError, listed
@@ -207,7 +208,10 @@ class Guard(PeriodWithLaws):
         self._renew()
 
     def released_for(self, t: float) -> float:
-        """Return the time in s for which gravity torques have ramped out; infinite if none hold."""
+        """Return the time in s since gravity torques of a release began to ramp out.
+
+        It is zero or negative before, and infinite if no gravity torques hold the arm.
+        """
         s, request = self.state_record, self._period.request.unpacked(self._quiet)
         falls = self.fault is not None and self.settings.on_fault != "ramp_down"
         if self.engaged or not self.moving or falls or s.doubted or s.doubt == GRAVITY:
@@ -220,7 +224,7 @@ class Guard(PeriodWithLaws):
         state[self._places["mode"]], state[self._places["fault"]] = transitions.FAULT, -1.0
         self._state, self._record = state, None
         self._history = History(self._period, state)
-        self._shown = state[self._shown_at].tolist()
+        self._reported = self._reported_of(state)
         self.fault = fault
 
     # -- settings ----------------------------------------------------------------------------------
@@ -371,7 +375,7 @@ class Guard(PeriodWithLaws):
     def _step(self, t: float, sample: FloatArray, request: FloatArray) -> None:
         """Run a period, and put into words what has changed with it."""
         before = self._run(sample, request)
-        if self._shown != before:
+        if self._reported != before:
             self._tell(before, t)
         if self.engaged and not self._efforts_end:
             since = self._state[self._places["unknown_since"].start]
@@ -401,21 +405,20 @@ class Guard(PeriodWithLaws):
         if self._lags.due(*numbers):
             self._remarks += self._lags.of(self.state_record, self._given, law)
 
-    def _tell(self, before: list[float], t: float) -> None:
+    def _tell(self, before: Reported, t: float) -> None:
         """Put into words what has changed."""
-        names = self.model.joint_names
-        mode, fault, _, slipped, opposed, collided = self._shown
-        if [mode, fault] != before[:2]:
+        names, now = self.model.joint_names, self._reported
+        if (now.mode, now.fault) != (before.mode, before.fault):
             self._tell_fault(t)
-        if slipped != before[3] and slipped >= 0.0:
-            k = int(slipped)
+        if now.slipped != before.slipped and now.slipped >= 0.0:
+            k = int(now.slipped)
             self._remarks.append(
                 f"the drive of {names[k]} does not hold it: it is {self._given.slip[k]:.3g} from "
                 "where it is to be"
             )
-        if collided != before[5]:
-            self._tell_collision(collided)
-        if opposed and not before[4] and not self.engaged and fault == 0.0:
+        if now.collided != before.collided:
+            self._tell_collision(now.collided)
+        if now.opposed and not before.opposed and not self.engaged and now.fault == 0.0:
             self._remarks += problems(self.verdict, self.state_record, names, kinds=("support",))
 
     def _tell_fault(self, t: float) -> None:
@@ -453,7 +456,7 @@ class Guard(PeriodWithLaws):
         unknown = np.isnan(self.state_record.effort)
         reasons = []
         if self.settings.largest_deviation and unknown[self.joints].any():
-            reasons.append("they are not compared with commands (tracking_tolerance)")
+            reasons.append("they are not compared with commands")
         if (unknown & watched).any():
             reasons.append("no collision is detected (collision_file)")
         lacking = listed([name for name, lacks in zip(names, unknown, strict=True) if lacks])

@@ -224,4 +224,4 @@ class GuardedArm(Guard):
             return Command("off", (0.0,) * len(self.joints), (), event)
         torques, positions, stiffness, damping = columns
         motors = self.motors.commands(torques, positions, stiffness, damping)
-        return Command("hold" if self._shown[2] == 1.0 else "torque", torques, motors, event)
+        return Command("hold" if self._reported.hold == 1.0 else "torque", torques, motors, event)

@@ -107,7 +107,7 @@ class PeriodWithLaws(RunningPeriod):
     @property
     def floats_since_collision(self) -> bool:
         """Whether a collision has interrupted the law, until torques are enabled again."""
-        return self.engaged and self._shown[5] >= 0.0
+        return self.engaged and self._reported.collided >= 0.0
 
     def switch(self, t: float, law: AnyLaw | None) -> None:
         """Let another law take over from time ``t`` on, without a jump; None: the arm floats.

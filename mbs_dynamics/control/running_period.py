@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,17 @@ from mbs_dynamics.control.period.history import History, Replay, replayed
 from mbs_dynamics.control.period.records import Result, Sample, Settings, State, Verdict
 from mbs_dynamics.model.model import Model
 
-SHOWN = ("mode", "fault", "hold", "slipped", "opposed", "collided")
-"""Fields of the state whose changes are reported."""
+
+class Reported(NamedTuple):
+    """Fields of the state whose changes are reported; see State."""
+
+    mode: float
+    fault: float
+    hold: float
+    slipped: float
+    opposed: float
+    collided: float
+
 
 MODES = {
     transitions.OFF: "disabled",
@@ -55,9 +64,8 @@ class RunningPeriod:
         self._result: Result | None = None
         self._history = History(period, self._state)
         self._places = period.state.places
-        self._shown_at = np.array([self._places[name].start for name in SHOWN])
-        self._shown: list[float] = self._state[self._shown_at].tolist()
-        """The latest values of SHOWN."""
+        self._reported_at = np.array([self._places[name].start for name in Reported._fields])
+        self._reported = self._reported_of(self._state)
         self._sample: Any = self._silence(math.nan)
         self.sample: Sample = period.sample.unpacked(self._sample)
         """The sample of the next period: numbers, and arrays to be filled."""
@@ -128,12 +136,15 @@ class RunningPeriod:
 
     # -- periods -----------------------------------------------------------------------------------
 
-    def _run(self, sample: FloatArray, request: FloatArray) -> list[float]:
-        """Run a period, and return what SHOWN was before."""
+    def _reported_of(self, state: FloatArray) -> Reported:
+        return Reported(*state[self._reported_at].tolist())
+
+    def _run(self, sample: FloatArray, request: FloatArray) -> Reported:
+        """Run a period, and return what was reported before."""
         self._history.note(self._state, sample, request, self._settings)
         result = self._period(self._state, sample, request, self._settings)
         self._state, self._record, self._result = result.state, None, result
-        before, self._shown = self._shown, self._state[self._shown_at].tolist()
+        before, self._reported = self._reported, self._reported_of(self._state)
         return before
 
     def _tried(self, t: float, request: FloatArray) -> tuple[State, Verdict]:
@@ -175,15 +186,14 @@ class RunningPeriod:
 
     @property
     def _mode(self) -> float:
-        return self._shown[0]
+        return self._reported.mode
 
     @property
     def state(self) -> str:
         """The state: disabled, ramping in, enabled, ramping out, or fault."""
-        mode, _, hold, *_ = self._shown
-        if mode == transitions.RAMPING_OUT and hold == 1.0:
+        if self._mode == transitions.RAMPING_OUT and self._reported.hold == 1.0:
             return MODES[transitions.OFF]  # nothing ramps: the drives hold the arm already
-        return MODES[mode]
+        return MODES[self._mode]
 
     @property
     def engaged(self) -> bool:

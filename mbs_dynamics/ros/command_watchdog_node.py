@@ -61,8 +61,14 @@ class CommandWatchdog:
         self.controller = controller_of(settings.command_topic)
         self.commands = self.deactivations = self.attempts = 0
         """Received commands, silences with a switch, and failed calls in the latest of them."""
-        self.reason = self.failure = self.misfit = self._leaps = ""
-        """Of the latest deactivation and failure; why controllers cannot be used."""
+        self.reason = ""
+        """Reason of the latest deactivation."""
+        self.failure = ""
+        """Reason of the latest failure of a deactivation."""
+        self.misfit = ""
+        """Why a controller cannot be used."""
+        self._leaps = ""
+        """Why the position controller would leap."""
         self._silence, self._looked, self._next, self._begun = 0.0, now, 0.0, 0.0
         self._alarmed = False
 

@@ -431,7 +431,7 @@ CHECKS = (
     ),
     Check(
         "no_effort",
-        "there are no efforts of {joint}; effort_check is 'always'",
+        "there are no efforts of {joint}, which effort_check needs",
         _no_effort,
         forbids=False,
     ),

@@ -41,6 +41,8 @@ SETTLE_TIME = 1.0
 """Time in s after enabling in which the momentum of the arm is damped."""
 
 EFFORT_CHECKS = {"off": 0.0, "auto": 1.0, "always": 2.0, "tracking": 2.0}
+"""Numbers of the values of ``effort_check``."""
+
 ON_COLLISION = {"stop": collisions.STOP, "float": collisions.FLOAT, "yield": collisions.YIELD}
 
 REACTIONS = {"ramp_down": RAMP_DOWN, "hold": HOLD_TORQUE, "zero": ZERO}

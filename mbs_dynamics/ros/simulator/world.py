@@ -37,8 +37,11 @@ CONTACT_STIFFNESS, CONTACT_DAMPING = 1e4, 100.0
 DISTURBANCE_DURATION = 0.2
 """Simulated time in s for which a wrench on ~/disturbance acts."""
 
-LARGEST_STATE = LARGEST_WRENCH = 1e6
-"""Largest position, velocity, force or moment, in SI units."""
+LARGEST_STATE = 1e6
+"""A simulation with a larger position or velocity, in rad, m, rad/s or m/s, halts."""
+
+LARGEST_WRENCH = 1e6
+"""Largest force or moment of a disturbance, in N or N m."""
 
 BENT, SHARE = 0.5, 0.25
 """Distance in rad or m from the middle of its range at which a joint starts, and its largest share
@@ -79,9 +82,8 @@ class World:
         self.period = 1.0 / settings.rate
         self.steps = max(1, math.ceil(self.period / STEP - 1e-9))  # of the integrator, per period
         self._step = np.array(self.period / self.steps)
-        self.periods = (
-            0  # that were simulated; a reset does not change it, as stamps must not go back
-        )
+        self.periods = 0
+        """Number of simulated periods. A reset keeps it, since stamps must not go back."""
         self.halted = ""
         """Why the simulation is halted until a reset; empty while it runs."""
         self.loads: list[LinkLoad] = []
@@ -267,7 +269,10 @@ def contact_of(model: Model, settings: SimulatorSettings, step: float) -> Contac
 
 
 def initial_state(model: Model, settings: SimulatorSettings) -> FloatArray:
-    """Return positions and velocities (2, n) at the start; raise ArgumentError if they misfit."""
+    """Return positions and velocities (2, n) at the start.
+
+    Raises ArgumentError for settings that do not fit the model.
+    """
     q = for_each("initial_positions", settings.initial_positions, model.n)
     if q is None:
         within = bounded(model.lower, model.upper)

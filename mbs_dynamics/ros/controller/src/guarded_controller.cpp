@@ -455,13 +455,15 @@ void GuardedController::read_references()
   const auto reference = [this](int k, int kind) {
     return reference_interfaces_[kKindCount * k + kind];
   };
-  bool moves = false, pushes = false;
+  // NaN: not set. What is infinite goes on to the checks of the period.
+  bool moves = false, pushes = false, drifts = false;
   for (int k = 0; k < GUARDED_COMMANDED; ++k) {
-    moves |= std::isfinite(reference(k, kPosition));
-    pushes |= std::isfinite(reference(k, kEffort));
+    moves |= !std::isnan(reference(k, kPosition));
+    pushes |= !std::isnan(reference(k, kEffort));
+    drifts |= std::isnan(reference(k, kPosition)) && !std::isnan(reference(k, kVelocity));
   }
   ignores_references_ =
-    (moves && request_.law != kJoint) || (pushes && request_.law != kFloat);
+    (moves && request_.law != kJoint) || (pushes && request_.law != kFloat) || drifts;
   request_.follows = request_.prefers = 0.0;
   if (moves && request_.law == kJoint) {
     request_.motion = -++chained_periods_;  // a motion for each period
@@ -473,10 +475,10 @@ void GuardedController::read_references()
     for (int k = 0; k < GUARDED_COMMANDED; ++k) {
       const int j = guarded_places[k];
       const double q = reference(k, kPosition), qd = reference(k, kVelocity);
-      if (std::isfinite(q)) {
+      if (!std::isnan(q)) {
         request_.target[j] = q;
         request_.target_qd[j] =
-          std::isfinite(qd) ? std::clamp(qd, -settings_.fastest[j], settings_.fastest[j]) : 0.0;
+          !std::isnan(qd) ? std::clamp(qd, -settings_.fastest[j], settings_.fastest[j]) : 0.0;
       }
     }
   }
@@ -484,7 +486,7 @@ void GuardedController::read_references()
     sample_.floats = 0.0;
     for (int k = 0; k < GUARDED_COMMANDED; ++k) {
       const double effort = reference(k, kEffort);
-      sample_.law[guarded_places[k]] = std::isfinite(effort) ? effort : 0.0;
+      sample_.law[guarded_places[k]] = std::isnan(effort) ? 0.0 : effort;
     }
   }
 }
