@@ -41,6 +41,7 @@ def test_info_shows_tree_limits_and_counts_of_the_shipped_arm(capsys):
         assert kernel.operations.total == int(count)
 
 
+@pytest.mark.long
 def test_info_lists_warnings_and_mimic_joints(capsys):
     _, out, err = info(capsys, robot("romeo_description/urdf/romeo_laas_small.urdf"))
     assert "Warnings" in out

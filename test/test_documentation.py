@@ -27,6 +27,7 @@ NEEDED = {"learn_masses.md": "torch"}
 PROGRAMS = "".join(path.read_text() for path in [*ROOT.glob("examples/*.py"), *PAGES])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "page",
     [page for page in PAGES if ">>> " in page.read_text("utf-8")],

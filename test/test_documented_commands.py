@@ -199,6 +199,7 @@ def literals(path):
             yield node.value
 
 
+@pytest.mark.long
 def test_log_lines_to_look_up_are_those_of_the_programs():
     texts = [text for path in (ROOT / "mbs_dynamics").rglob("*.py") for text in literals(path)]
     texts += [text.replace("\0", "joint_states", 1) for text in texts]  # of the source of states

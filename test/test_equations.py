@@ -166,6 +166,7 @@ def node_of(name):
     return f"{file or files[0]}::{test}"
 
 
+@pytest.mark.long
 @pytest.mark.backend_independent
 def test_every_test_exists():
     assert all(map(node_of, named(row.tests for row in ROWS)))

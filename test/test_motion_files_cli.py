@@ -106,6 +106,7 @@ def _motor(k):
     return {"motor": k, "sign": 1, "kp": 50.0, "kd": 1.0} | dict.fromkeys(names, 1.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("file", "reader"), PAIRS)
 def test_what_a_command_writes_every_other_command_reads(file, reader, written, tmp_path, capsys):
     pytest.importorskip(NEEDS.get(reader, "numpy"))
@@ -130,6 +131,7 @@ def test_formats_hold_the_same_motion(kind, written):
     np.testing.assert_allclose(shared.q, first.q, atol=1e-4)
 
 
+@pytest.mark.long
 def test_columns_are_declared_for_every_command_that_reads(written, tmp_path, capsys):
     """The same motion in degrees and milliseconds, by other names."""
     series = TimeSeries.read(written / "simulate.csv")
@@ -206,6 +208,7 @@ def test_frames_of_an_animation_follow_time(end, rate):
     assert 0.0 == times[0] <= times[-1] <= end
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("terminal", [True, False])
 def test_progress_of_a_plan_says_so_on_terminals_only(terminal, monkeypatch, tmp_path):
     class Stream(io.StringIO):

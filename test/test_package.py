@@ -159,6 +159,7 @@ def test_manifest_and_project_name_the_same_license_maintainer_and_versions() ->
     assert oldest["rclpy"] == "7.0.0"  # Jazzy has 7.1, Humble 3.3
 
 
+@pytest.mark.long
 def test_the_manifest_declares_every_import() -> None:
     manifest = ElementTree.parse(ROOT / "package.xml").getroot()
     declared = {tag.text for tag in manifest.iter("exec_depend")}

@@ -43,6 +43,7 @@ every_robot = pytest.mark.parametrize("name", mostly_slow(ROBOTS, QUICK))
 needs_robots = pytest.mark.skipif(not ROBOTS, reason="example-robot-data is not installed")
 
 
+@pytest.mark.long
 @needs_robots
 @pytest.mark.parametrize("base", [[], ["--floating-base"]], ids=["fixed", "floating"])
 @every_robot
@@ -53,6 +54,7 @@ def test_every_robot_opens_in_the_viewer(name, base, tmp_path, capsys):
     assert "wrote" in capsys.readouterr().out
 
 
+@pytest.mark.long
 @needs_robots
 @every_robot
 def test_every_robot_is_described(name, capsys):
@@ -110,6 +112,7 @@ def tree(joints):
     return text + "</robot>"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "command",
     [

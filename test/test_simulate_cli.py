@@ -29,6 +29,7 @@ def run(capsys, *arguments):
     return code, said.out, said.err
 
 
+@pytest.mark.long
 def test_a_swing_from_a_posture(arm, tmp_path, capsys):
     out = tmp_path / "swing.npz"
     code, text, _ = run(
@@ -44,6 +45,7 @@ def test_a_swing_from_a_posture(arm, tmp_path, capsys):
     assert_close(TimeSeries.read(out).q, expected.q[::4])
 
 
+@pytest.mark.long
 def test_torques_from_a_file(arm, tmp_path, capsys):
     """Interpolated between the rows, and held after the last one."""
     profile, out = tmp_path / "torques.csv", tmp_path / "motion.csv"
@@ -70,6 +72,7 @@ FLOATING = """<robot name="raft"><link name="world"/>
   <limit lower="-1" upper="1" effort="5" velocity="5"/></joint></robot>"""
 
 
+@pytest.mark.long
 def test_a_floating_base(tmp_path, capsys):
     """It turns over, which three angles would not survive; figure and animation show it."""
     urdf, out, profile = (tmp_path / name for name in ("raft.urdf", "raft.csv", "torques.csv"))
@@ -165,6 +168,7 @@ def test_settings_that_are_no_numbers(capsys):
     assert "'joint1=far'" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_figures_and_animations(arm, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     out, figure, moving = (tmp_path / name for name in ("m.npz", "m.svg", "m.gif"))

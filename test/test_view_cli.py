@@ -82,6 +82,7 @@ def test_a_port_that_is_taken_is_refused(capsys):
         assert f"port {port} is taken" in refused(capsys, "arm7", "--port", port)
 
 
+@pytest.mark.long
 def test_a_scene_is_written_as_a_file_that_needs_nothing_else(capsys, tmp_path, motion):
     for more in ((), ("--motion", motion)):
         file = tmp_path / f"scene{len(more)}.html"

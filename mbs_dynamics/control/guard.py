@@ -456,7 +456,8 @@ class Guard(PeriodWithLaws):
         unknown = np.isnan(self.state_record.effort)
         reasons = []
         if self.settings.largest_deviation and unknown[self.joints].any():
-            reasons.append("they are not compared with commands")
+            asked = "tracking_tolerance" if self.settings.tracking_tolerance else "effort_check"
+            reasons.append(f"they are not compared with commands ({asked})")
         if (unknown & watched).any():
             reasons.append("no collision is detected (collision_file)")
         lacking = listed([name for name, lacks in zip(names, unknown, strict=True) if lacks])

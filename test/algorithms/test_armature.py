@@ -116,6 +116,7 @@ def test_dynamics_of_pinocchio(name, monkeypatch):
         assert_close(found, expected, 1e-9)
 
 
+@pytest.mark.long
 def test_a_motion_of_mujoco():
     m, theirs = armed(ARM), mujoco_model(robot_path("arm7"), step=1e-3)
     theirs.dof_armature[:] = m.armature

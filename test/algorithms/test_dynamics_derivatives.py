@@ -80,6 +80,7 @@ def test_inverse_dynamics_derivatives(name, pushed):
         assert_close(dtau, exact)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["tree", "mimics"])
 def test_inverse_dynamics_derivatives_are_those_of_the_definitions(name):
     mechanism, q, qd, qdd, wrenches = state(name)
@@ -98,6 +99,7 @@ def test_inverse_dynamics_derivatives_are_those_of_the_definitions(name):
             assert_close(column, expected, 1e-10)
 
 
+@pytest.mark.long
 @under_wrenches_and_free
 @every_mechanism
 def test_forward_dynamics_derivatives(name, pushed):

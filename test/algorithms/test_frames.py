@@ -64,6 +64,7 @@ def some(names, count, seed):
     return [every[m] for m in rng.choice(len(every), count, replace=False)]
 
 
+@pytest.mark.long
 @every_position
 @every_mechanism
 def test_twist_of_any_body_relative_to_any_measured_and_resolved_anywhere(name, where):

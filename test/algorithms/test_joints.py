@@ -310,6 +310,7 @@ def test_rates_of_torques_and_jerks():
     assert_close(mbs.point_acceleration(m, q, v, a, point, m.body_names[-1]), found, 1e-5)
 
 
+@pytest.mark.long
 def test_linearization_predicts_neighbouring_motions():
     m = mixed(2).model
     q, v, tau = m.random_state(2)
@@ -429,6 +430,7 @@ def test_quaternions_need_no_unit_length_but_some():
         checked_positions(m.joints, "q", scaled)
 
 
+@pytest.mark.long
 def test_closed_forms():
     m = mixed(5).model
     q, v, a = m.random_state(5)

@@ -57,6 +57,7 @@ def test_from_how_many_joints_on_a_recursion_needs_fewer(name, multiplications, 
     assert next(n for n, a, b in counts if a[0] < b[0] and a[1] < b[1]) == both
 
 
+@pytest.mark.long
 def test_our_recursions_are_linear_in_the_number_of_joints_and_the_factorization_is_not():
     counts = forward_dynamics_counts([6, 8, 10, 12])
     assert len(counts) == len(PUBLISHED) + len(METHODS)

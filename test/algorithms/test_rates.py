@@ -50,6 +50,7 @@ def along(function, h=2e-3):
     return sum(w * (function(k * h) - function(-k * h)) for k, w in weights.items()) / h
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
 @most_cases_slow
 def test_derivatives_of_twists_are_rates_of_each_other(name, representation):
@@ -90,6 +91,7 @@ def test_accelerations_and_jacobian_rates_are_those_of_pinocchio(robot_name):
         assert_close(found, Jd[ANGULAR_FIRST][:, order], 1e-10)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
 @most_cases_slow
 def test_jacobian_rates_give_accelerations_and_jerks(name, representation):

@@ -101,6 +101,7 @@ def test_the_screw_of_the_joint_itself_acts_as_its_coordinate(name, representati
     assert_close(jacobian_sensitivity(*args, representation=representation), H, 1e-12)
 
 
+@pytest.mark.long
 @most_positions_slow
 @every_mechanism
 def test_torques(name, where):
@@ -125,6 +126,7 @@ def test_torques(name, where):
         assert_close(found[:, k], (8 * nearer - near) / (6 * STEP), 1e-8, what=case.joints[k])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("parents", [range(-1, 15), [(i - 1) // 2 for i in range(15)]])
 def test_torques_by_the_screws_of_the_joints_themselves(parents):
     """In a chain that is deep enough for pairs to meet in the ground, and in a tree."""

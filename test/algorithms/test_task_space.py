@@ -118,6 +118,7 @@ def test_identities_hold_for_any_rows_and_trees(name, rows):
         assert_close(Vd[chosen], A @ (F - bias), tolerance)
 
 
+@pytest.mark.long
 def test_loads_gravity_and_armature_are_inputs_of_the_kernels(arm):
     q, qd, _ = arm.random_state(1)
     held = arm.with_payload("tool", 3.0, com=(0.1, 0.0, 0.2))

@@ -42,6 +42,7 @@ def separately(functions, model, arrays):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ["tree", "mimics"])
 def test_together_they_give_what_they_give_alone(name, backend):

@@ -287,6 +287,7 @@ def test_second_rate_of_the_hybrid_jacobian(name):
     assert_close(sums.hybrid_jerk(system), jerk)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["tree", "mimics"])
 def test_the_closed_forms_can_be_traced(name):
     mechanism, system, q, (qd, qdd, qddd), _ = state(name)

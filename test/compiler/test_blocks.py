@@ -75,6 +75,7 @@ PASSES: tuple[Callable[[Module], Module], ...] = (
 )
 
 
+@pytest.mark.long
 @given(
     steps(),
     st.lists(st.integers(0, 400), min_size=1, max_size=12),

@@ -61,6 +61,7 @@ class Slotted(Pair):
     __slots__ = ()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [Pair, Extended, Slotted])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_only_named_tuples_that_are_no_more_than_tuples_are_filled(kind, backend):
@@ -75,6 +76,7 @@ def test_only_named_tuples_that_are_no_more_than_tuples_are_filled(kind, backend
     gc.collect()
 
 
+@pytest.mark.long
 def test_results_are_freed_and_their_type_is_kept():
     kernel = mbs.compile_together([mbs.gravity_torques, mbs.mass_matrix], ARM)
     kernel(STATE.q)

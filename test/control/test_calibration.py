@@ -99,6 +99,7 @@ def seeds(count, quick):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", seeds(100, 6))
 def test_no_sign_or_factor_of_random_motors_is_wrong(seed):
     for name, seen in zip(ARMS, (5, 5, 2), strict=False):
@@ -120,6 +121,7 @@ def test_zeros_are_found_where_the_signs_of_positions_are_known(seed):
     assert sum(one.zero != 0.0 for one in found.joints) >= 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", seeds(20, 1))
 def test_unknown_signs_of_positions_are_found_or_a_mirror_image_is_named(seed):
     for name in ARMS:

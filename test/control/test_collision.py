@@ -201,6 +201,7 @@ def blind(one):
     one.qd[:, 3] = np.nan
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [

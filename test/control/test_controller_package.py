@@ -33,6 +33,7 @@ def package(tmp_path_factory):
     return export_controller(ARM, tmp_path_factory.mktemp("src"), ["elbow", "shoulder"])
 
 
+@pytest.mark.long
 def test_files_name_the_package_and_are_well_formed(package):
     assert package.name == "three_guarded_controller"
     assert ElementTree.parse(package / "package.xml").findtext("name") == package.name
@@ -87,6 +88,7 @@ def test_mock_hardware_has_the_interfaces_of_the_joints(package):
     assert commands == {"shoulder": both, "elbow": both, "wrist": set()}
 
 
+@pytest.mark.process
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_the_period_in_c_gives_the_test_vectors(package, tmp_path):
     """The vectors are of Python; the gtest of the package makes the same comparison."""
@@ -132,6 +134,7 @@ def test_digest_is_of_what_the_torques_depend_on(package):
         check_controller(ARM, package / "src")
 
 
+@pytest.mark.long
 def test_export_replaces_all_but_what_users_change(package):
     config, source = package / "config" / "ros2_controllers.yaml", package / "src" / "words.cpp"
     written = source.read_text()
@@ -158,6 +161,7 @@ def test_refuses_robots_that_it_could_not_hold(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_command_writes_and_checks_a_package(tmp_path, capsys):
     urdf = tmp_path / "arm.urdf"
     urdf.write_text(ARM)

@@ -62,6 +62,7 @@ def test_fit_of_exact_readings_is_exact():
     assert np.abs(found.residuals).max() < 1e-12
 
 
+@pytest.mark.long
 def test_a_tool_of_1_kg_is_found_within_1_percent_from_ten_noisy_poses():
     rng, scaled, largest = np.random.default_rng(1), [], []
     for seed in range(100):
@@ -456,6 +457,7 @@ URDF = """<robot name="three"><link name="base"/><link name="a"/><link name="b"/
     <origin xyz="0.01 0 0.05" rpy="0 0 1.5707963267948966"/></joint></robot>"""
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:model 'three'")  # it has no masses
 def test_most_of_a_shaken_tool_is_removed_of_the_sensors_of_mujoco():
     mujoco = pytest.importorskip("mujoco")

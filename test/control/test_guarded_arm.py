@@ -260,6 +260,7 @@ def test_an_arm_whose_drives_hold_it_with_other_torques_cannot_be_enabled():
     assert any("joint2" in one for one in other.enable(loop.now))
 
 
+@pytest.mark.long
 def test_a_joint_without_motor_must_be_fixed():
     rows = table()
     rows["motors"].pop("joint7")

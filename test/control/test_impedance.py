@@ -182,6 +182,7 @@ def test_the_posture_returns_without_a_motion_of_the_link(frequency):
 MODES = {"floating": None, "joint": joint(), "stiff": joint(35.0, 0.5), "cartesian": cartesian()}
 
 
+@pytest.mark.long
 def test_no_switch_is_a_jump_of_torque():
     """While the arm is pushed away from its reference, which the laws before pull back to."""
     loop = Loop(MODES["joint"], **IDEAL).enabled()
@@ -258,6 +259,7 @@ TWISTED = np.diag([1.0, 1.0, -1.0, 1.0])
 POSE = pose_of(Q)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("mode", "target", "said"),
     [
@@ -335,6 +337,7 @@ def test_the_largest_stiffness_that_is_named_is_stable_and_twice_as_much_would_b
         loop.arm.switch(loop.now, joint(2.0 * most))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("late", [0.02, 0.03, 0.05])
 @pytest.mark.parametrize("mode", ["joint", "cartesian"])
 def test_springs_of_an_arm_are_stable_when_states_come_in_bursts_after_pauses(mode, late):
@@ -430,6 +433,7 @@ def test_a_trajectory_does_not_end_before_the_arm_has_arrived():
     assert any("ended" in event for event in loop.events)
 
 
+@pytest.mark.long
 def test_a_link_that_is_held_back_is_waited_for():
     loop = Loop(cartesian(800.0), **IDEAL).enabled()
     C = pose_of(loop.bus.q)
@@ -448,6 +452,7 @@ def test_a_link_that_is_held_back_is_waited_for():
     np.testing.assert_allclose(way[-1], C[:3, 3] + [0.0, 0.3, 0.0], atol=5e-3)
 
 
+@pytest.mark.long
 def test_a_pose_that_is_accepted_drives_no_joint_past_its_limit():
     q = np.array([0.0037, 0.1254, -0.0407, 1.7461, 0.09, 1.258, 3.0456])
     x = np.array([0.929, -0.368, -0.007, -0.04])

@@ -296,6 +296,7 @@ def histories(draw):
     return messages
 
 
+@pytest.mark.long
 @given(history=histories())
 def test_any_split_of_messages_gives_the_latest_values_by_joint(history):
     names = ("a", "b", "c", "d")

@@ -224,6 +224,7 @@ def test_joints_without_a_motor_of_their_own_or_a_limit_are_refused():
         Motors(table({floating.joints[0].name: row(1)}), floating)
 
 
+@pytest.mark.long
 def test_files_are_read_strictly(tmp_path):
     file = tmp_path / "motors.yaml"
     file.write_text(yaml.safe_dump(table()))

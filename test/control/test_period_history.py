@@ -69,6 +69,7 @@ def test_a_file_that_is_no_history_is_refused_by_name(loop, tmp_path):
             loop.arm.replay(tmp_path / name)
 
 
+@pytest.mark.long
 def test_the_command_replays_a_history_and_writes_motion_data(loop, tmp_path, capsys):
     history, out = tmp_path / "history.npz", tmp_path / "motion.csv"
     loop.enabled()
@@ -87,6 +88,7 @@ def test_the_command_replays_a_history_and_writes_motion_data(loop, tmp_path, ca
     np.testing.assert_allclose(written.tau[-1], loop.command.torques, atol=1e-6)
 
 
+@pytest.mark.long
 def test_a_history_of_another_description_is_said_to_differ(loop, tmp_path, capsys):
     history = tmp_path / "history.npz"
     loop.enabled()

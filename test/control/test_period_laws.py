@@ -68,6 +68,7 @@ def at_random(k):
     return q, qd, commanded, M, inverse, RNG.uniform(0.2, 2.0), 10.0 ** RNG.uniform(3.0, 7.0)
 
 
+@pytest.mark.long
 def test_joint_impedance_is_its_equation():
     kernel = compiled(
         joint_law, q=(N,), qd=(N,), reference=(3, N), stiffness=(N,), ratio=(1,), most=(1,),
@@ -90,6 +91,7 @@ def test_joint_impedance_is_its_equation():
     assert softened == {True, False}
 
 
+@pytest.mark.long
 def test_cartesian_impedance_is_its_equation_with_a_posture_that_leaves_the_link_alone():
     kernel = compiled(
         link_law, q=(N,), qd=(N,), pose=(3, 4), twist=(6,), posture=(2, N), stiffness=(6,),

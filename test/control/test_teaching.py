@@ -230,6 +230,7 @@ def played(loop, trajectory):
     return np.array([*found, loop.run(0.5).bus.q])
 
 
+@pytest.mark.long
 def test_a_trajectory_begins_when_its_first_point_is_due_pauses_on_its_path_and_goes_on():
     motion = Demonstration(RIG, recorded(*hand())).as_taught()
     late = Trajectory(

@@ -73,6 +73,7 @@ def pose(loop):
     return PoseTarget(se3.pose(C[:3, :3], C[:3, 3] - [0.0, 0.0, 0.03]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("law", "target"),
     [
@@ -92,6 +93,7 @@ def test_wrapped_angles_and_counted_turns_give_the_same_motion(law, target):
         np.testing.assert_allclose(pushed(law, place, WAYS[way], target), expected, atol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", list(WAYS))
 @pytest.mark.parametrize("turns", [-2, 1])
 def test_targets_whole_turns_away_are_taken_as_near_ones(way, turns):
@@ -122,6 +124,7 @@ def test_drives_hold_a_joint_that_stands_where_its_angle_wraps(way):
     assert abs(loop.bus.q[JOINT] - place) < 1e-3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", list(WAYS))
 def test_an_arm_is_brought_up_where_an_angle_wraps(way):
     place = math.tau if way == "wraps at 2 pi" else math.pi

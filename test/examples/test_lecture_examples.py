@@ -27,6 +27,7 @@ def order(found):
     return math.log2(found[-2] / found[-1])
 
 
+@pytest.mark.long
 def test_orders_of_the_spinning_body():
     spinning = example("spinning_body")
     for name, found in spinning.errors([128, 256]).items():
@@ -63,6 +64,7 @@ def test_counts_grow_with_n():
     assert min(found, key=lambda name: found[name][-1]) == "body_fixed"
 
 
+@pytest.mark.long
 def test_a_figure(tmp_path, monkeypatch):
     heavy_top = example("heavy_top")
     monkeypatch.setattr(sys, "argv", ["heavy_top.py", str(tmp_path / "top.png")])

@@ -76,6 +76,7 @@ def simulated(study):
     }
 
 
+@pytest.mark.long
 def test_both_algorithms_deviate_together_with_the_right_constant(study, simulated):
     times = {name: study.first_deviations(x.t, x.q) for name, x in simulated.items()}
     assert_close(times["UDU^T"], times["Cholesky"], 0.005)
@@ -90,6 +91,7 @@ def test_power_balances_until_the_motion_is_unstable(study, simulated):
     assert np.abs(found - wanted)[motion.t > 6.0].max() > 0.1
 
 
+@pytest.mark.long
 def test_the_printed_constant_gives_the_printed_times(study):
     """UDU^T goes through the first singular instant and is lost at the second one."""
     model = study.puma(printed=True)
@@ -111,6 +113,7 @@ def test_the_motion_itself_is_unstable(study):
     assert_close(growth[2:], [15.2, 32.7], 0.01)
 
 
+@pytest.mark.long
 def test_an_accurate_integrator_follows_for_five_seconds(study):
     motion = study.forced(study.puma(), "udut", 5.0, rtol=1e-12, atol=1e-12, step=0.01)
     assert np.abs(motion.q - study.desired(motion.t)[0]).max() < 1e-9
@@ -121,6 +124,7 @@ def test_without_gravity_the_simulation_follows_to_the_end(study):
     assert np.abs(motion.q - study.desired(motion.t)[0]).max() < 1e-3
 
 
+@pytest.mark.long
 def test_figures(study, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.syspath_prepend(str(EXAMPLES))

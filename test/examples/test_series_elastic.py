@@ -56,6 +56,7 @@ def worst_error(example, arm, steps, known_springs=True):
     return worst
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ARMS)
 def test_the_arm_follows_the_trajectory_to_the_accuracy_of_the_integrator(example, name):
     arm = ARMS[name]()

@@ -48,6 +48,7 @@ def described(tmp_path):
     return str(path)
 
 
+@pytest.mark.long
 def test_identify_writes_all_that_it_is_asked_for(described, tmp_path, capsys):
     run, other = (saved(tmp_path / f"{k}.npz", recorded(k)) for k in (1, 2))
     out, page, figures = (tmp_path / name for name in ("out.urdf", "page.html", "out.json"))
@@ -79,6 +80,7 @@ def test_what_is_no_better_is_not_written(described, tmp_path, capsys, monkeypat
     assert out.exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("given", [True, False], ids=["given", "fitted"])
 def test_currents_with_gains(described, given, tmp_path, capsys):
     """Fitted gains are those of the description, whose masses are wrong by some per cent."""
@@ -112,6 +114,7 @@ def test_validate(tmp_path, capsys):
     assert "there is no folder" in said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alone", [True, False], ids=["with the arm alone", "good model"])
 def test_a_payload_of_two_kilograms(described, alone, tmp_path, capsys):
     """Within 2 % at noise of 1 % of the torques; with the arm alone, the description is wrong."""
@@ -197,6 +200,7 @@ def test_the_next_pose_tells_more_than_others():
         identify_static(TRUE, TimeSeries(np.arange(2.0), JOINTS, q[:2], tau=tau[:2]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rate", [200.0, 10.0])
 def test_a_motion_is_not_taken_for_poses(rate, tmp_path, capsys):
     run = recorded(1, duration=2000.0 / rate if rate > 50.0 else 30.0, rate=rate)
@@ -216,6 +220,7 @@ def excited():
     return plan_excitation(TRUE, 12.0)
 
 
+@pytest.mark.long
 def test_an_excitation_is_within_its_limits_and_at_rest_at_both_ends(excited):
     e, limits = excited.motion, MotionLimits()
     half = 0.5 * (TRUE.upper - TRUE.lower)
@@ -230,6 +235,7 @@ def test_an_excitation_is_within_its_limits_and_at_rest_at_both_ends(excited):
     np.testing.assert_allclose(np.gradient(e.q, e.t, axis=0)[5:-5], e.qd[5:-5], atol=0.01)
 
 
+@pytest.mark.long
 def test_an_excitation_is_within_its_limits_between_the_instants_at_which_they_are_checked():
     model = mbs.Model.from_urdf(robot_path("arm7")).locked(but=["joint1", "joint2"])
     limits = MotionLimits(velocity=0.5)
@@ -264,6 +270,7 @@ def test_an_excitation_shows_more_than_a_random_motion(excited, monkeypatch):
     assert information(excited) > max(others) + 10.0
 
 
+@pytest.mark.long
 def test_frames_stay_in_their_boxes():
     box = Box("tool", (-1.0, -1.0, 0.3), (1.0, 1.0, 2.0))
     e = plan_excitation(TRUE, 10.0, limits=MotionLimits(boxes=(box,))).motion
@@ -286,6 +293,7 @@ def test_boxes_in_words():
         box_of("toool:-1,1,-2,2,0,3", TRUE.frames)
 
 
+@pytest.mark.long
 def test_excite_writes_a_table_and_a_trajectory(tmp_path, capsys):
     yaml = pytest.importorskip("yaml")
     table, trajectory = tmp_path / "e.csv", tmp_path / "e.yaml"
@@ -308,6 +316,7 @@ def test_excite_writes_a_table_and_a_trajectory(tmp_path, capsys):
     assert len(trajectory.read_bytes()) < 0.4 * 2**17  # of 8 s; a shell passes 128 kB
 
 
+@pytest.mark.long
 def test_excite_takes_gravity_and_files_that_can_be_written(tmp_path, capsys):
     sideways = tmp_path / "sideways.csv"
     again = tmp_path / "upright.csv"
@@ -324,6 +333,7 @@ def test_excite_takes_gravity_and_files_that_can_be_written(tmp_path, capsys):
         assert f"--out is {str(path)!r}" in capsys.readouterr().err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["bag", "table", "excitation"])
 def test_plot_draws_recordings(kind, tmp_path, capsys):
     pytest.importorskip("matplotlib")

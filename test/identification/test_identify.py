@@ -148,6 +148,7 @@ def test_descriptions_in_other_encodings_and_with_prefixes_are_written_readable(
     assert [j.damping for j in back.joints] == [j.damping for j in found.model.joints]
 
 
+@pytest.mark.long
 def test_links_without_elements_get_them(tmp_path):
     text = """<?xml version='1.0'?>
 <!-- before -->
@@ -187,6 +188,7 @@ def test_links_without_elements_get_them(tmp_path):
     np.testing.assert_allclose(g, mbs.gravity_torques(heavy, [[0.3], [1.0]]), rtol=0.1)
 
 
+@pytest.mark.long
 def test_node_parameters_and_the_report(found):
     yaml = pytest.importorskip("yaml")
     given = yaml.safe_load(node_parameters(found))
@@ -263,6 +265,7 @@ def test_what_is_too_short_for_the_filter_is_refused():
         identify(TRUE, [short])
 
 
+@pytest.mark.long
 def test_a_description_without_inertials_is_identified_and_said():
     bodies = tuple(replace(body, inertia=Inertia.zero()) for body in TRUE.bodies)
     found = identify(replace(TRUE, bodies=bodies), [recorded(1)], recorded(2))

@@ -141,6 +141,7 @@ def test_zeros_follow_from_measured_poses():
     check(result)
 
 
+@pytest.mark.long
 def test_zeros_follow_from_a_marker_seen_by_a_camera_somewhere():
     q = np.random.default_rng(2).uniform(-1.5, 1.5, (40, 6))
     A, B = (
@@ -152,6 +153,7 @@ def test_zeros_follow_from_a_marker_seen_by_a_camera_somewhere():
     check(result)
 
 
+@pytest.mark.long
 def test_zeros_follow_from_two_arms_that_hold_one_another():
     sides = ("left_", "right_")
     model = described(sides)
@@ -177,6 +179,7 @@ def test_zeros_follow_from_two_arms_that_hold_one_another():
     check(result, dict(zip(model.joint_names, zeros, strict=True)))
 
 
+@pytest.mark.long
 def test_placements_are_found_as_well():
     rng, model = np.random.default_rng(4), described()
     twists = rng.normal(0.0, 1.0, (6, 6)) * ([0.005] * 3 + [0.001] * 3)
@@ -194,6 +197,7 @@ def test_placements_are_found_as_well():
     assert after < 0.1 * before, (after, before)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("postures", "said"),
     [

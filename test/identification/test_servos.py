@@ -111,6 +111,7 @@ def recorded(folder, seed=0, load=False):
     return TimeSeries(rows[:, 0], JOINTS, rows[:, 1:6], goal=rows[:, 6:], name="so.csv")
 
 
+@pytest.mark.long
 def test_stiffness_and_friction_follow_from_goals_and_positions(recording):
     result = identify_servos(described(), [recording])
     for j, name in enumerate(JOINTS[:4]):
@@ -124,12 +125,14 @@ def test_stiffness_and_friction_follow_from_goals_and_positions(recording):
     assert result.identification is None
 
 
+@pytest.mark.long
 def test_a_stiffness_that_the_motion_does_not_show_is_named(recording):
     result = identify_servos(described(), [recording])
     assert result.servos["roll"].deviation > 0.1  # little gravity acts about it
     assert any("roll" in note and "stiffness" in note for note in result.notes)
 
 
+@pytest.mark.long
 def test_a_known_load_finds_the_true_masses(recording, with_load):
     wrong = described(0.7)
     result = identify_servos(wrong, [recording], with_load, link="roll_link", mass=LOAD, com=AT)
@@ -152,6 +155,7 @@ def sag(model, goals):
     return d.qpos.copy()
 
 
+@pytest.mark.long
 def test_compensated_goals_end_the_sag_though_masses_are_wrong(recording, tmp_path):
     wrong = described(0.85)  # so are the stiffnesses then, and goals need their ratio alone
     arm = PositionArm(wrong, **identify_servos(wrong, [recording]).springs)
@@ -207,6 +211,7 @@ def test_servos_at_their_limits_are_rejected(recording):
         identify_servos(weak, [recording])
 
 
+@pytest.mark.long
 def test_the_command_writes_urdf_servos_and_mjcf(recording, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "arm.urdf").write_text(urdf())
@@ -248,6 +253,7 @@ def test_options_of_torques_are_refused_for_servos(
     assert "--mjcf" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_an_mjcf_needs_no_meshes(recording):
     text = servo_mjcf(urdf(), described(), identify_servos(described(), [recording]))
     assert mujoco.MjModel.from_xml_string(text).nu == 5

@@ -289,6 +289,7 @@ def test_a_load_is_not_found_in_torques_without_the_weight_of_the_arm(mass):
             identify_payload(model, replace(load, tau=tau), "tool")
 
 
+@pytest.mark.long
 def test_a_load_is_found_with_a_description_whose_masses_are_wrong():
     for seed in range(3):
         found = identify_payload(wrong(seed, share=0.6), with_load(5.0), "tool")

@@ -34,6 +34,7 @@ def test_a_mass_comes_to_rest_at_the_depth_of_its_weight():
     np.testing.assert_allclose(W, [0, 0, 0, 0, 0, weight], rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit_euler", "dormand_prince"])
 @pytest.mark.parametrize("damping", [0.0, 100.0])
 def test_an_arm_that_falls_on_a_table_gains_no_energy_and_is_not_pulled(method, damping):

@@ -96,6 +96,7 @@ def test_a_sliding_block_ends_at_the_stop_of_its_simulation(method, start):
     assert len(run.events) == len(np.atleast_2d(start))
 
 
+@pytest.mark.long
 @every_method
 def test_coupled_joints_stand_together_up_to_the_load_of_each(method):
     """An arm stands under gravity while each friction exceeds its torque, and only the joint whose
@@ -141,6 +142,7 @@ def test_directions_are_those_of_all_combinations(seed):
     assert_close(stepped[1], exact(M, free, h * bound), 1e-8)
 
 
+@pytest.mark.long
 @every_method
 @pytest.mark.parametrize("seeds", mostly_slow([range(2), range(2, 10)], [range(2)]))
 def test_friction_never_adds_energy(method, seeds):

@@ -73,6 +73,7 @@ def test_order(name, damped, method):
     assert abs(math.log2(errors[0] / errors[1]) - ORDERS[method]) < 0.2
 
 
+@pytest.mark.long
 @every_method
 def test_wrenches(method):
     """A wrench on a body is the effort J^T W, at least over a short step."""
@@ -88,6 +89,7 @@ def test_wrenches(method):
     assert_close(pushed.step(state, effort, h), driven.step(state, effort, h), 1e-15)
 
 
+@pytest.mark.long
 @every_method
 @pytest.mark.parametrize("algorithm", mbs.REPRESENTATIONS)
 def test_the_algorithm_changes_no_result(method, algorithm):

@@ -65,6 +65,7 @@ def test_laws_act_at_every_instant_in_dormand_prince():
     assert abs(errors[0] / errors[1] - 2.0) < 0.1
 
 
+@pytest.mark.long
 def test_held_torques():
     """A law, its values row by row, and a constant do the same, step by step or in one loop."""
     rows = np.random.default_rng(1).uniform(-1.0, 1.0, (30, 3))

@@ -33,6 +33,7 @@ def floating(joints):
     return mbs.Model.from_joints(parts)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("joints", [None, 0, 2])
 @pytest.mark.parametrize("suffix", [".npz", ".csv"])
 def test_a_motion_is_read_back_from_its_file(tmp_path, suffix, joints):

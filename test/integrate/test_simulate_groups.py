@@ -107,6 +107,7 @@ def test_work_of_a_law():
     assert_close(found.energy - found.energy[0], work, 1e-3)
 
 
+@pytest.mark.long
 def test_damping_of_a_ball_takes_energy_and_no_momentum():
     model = MODELS["floating"]
     forces = JointForces.of(model, damping=np.r_[np.zeros(6), 2.0 * np.ones(4)])
@@ -167,6 +168,7 @@ def test_bodies_that_fall_to_a_height():
     assert_close(found.q[:31, 1], alone.q, 1e-13)
 
 
+@pytest.mark.long
 def test_mujoco_moves_balls_and_free_bodies_alike():
     mujoco = pytest.importorskip("mujoco")
     inertia = 'pos="0.1 -0.05 0.2" mass="2" diaginertia="0.1 0.15 0.2"'

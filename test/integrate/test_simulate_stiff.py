@@ -101,6 +101,7 @@ def test_no_damping_adds_energy(seed, method):
     assert (np.diff(run.kinetic) <= 1e-12 * run.kinetic[0]).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["rk4", "implicit_midpoint"])
 @pytest.mark.parametrize("damping", [5.0, 50.0, (1, 1, 1, 1, 1, 1e3, 0.1)])
 def test_stiff_damping_of_an_arm_converges(damping, method):

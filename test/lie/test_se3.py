@@ -203,6 +203,7 @@ def joint_screws():
         yield np.concatenate([np.zeros(3), e])
 
 
+@pytest.mark.long
 def test_exp_screw_is_exp_for_any_joint():
     for X in joint_screws():
         for q in (0.0, 1e-12, 0.3, -1.7, PI, -PI, 20.0):

@@ -73,6 +73,7 @@ def carrying(mechanism, i, C):
     return replace(mechanism, masses=masses, coms=coms, tensors=tensors)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_payload_is_inertia_of_its_body(turned):
     """On a body, and on a link merged into it, whose frame is turned."""

@@ -50,6 +50,7 @@ def problems_of(text):
     return core.problems(0.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", STOPPING)
 def test_limits_that_stop_a_joint_are_named_and_forbid_enabling(what, tmp_path, capsys):
     path = tmp_path / "arm.urdf"

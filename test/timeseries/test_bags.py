@@ -107,6 +107,7 @@ def test_an_mcap_without_its_end_is_read_with_a_note(tmp_path):
         TimeSeries.read(path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("storage", SUFFIX)
 def test_files_of_a_split_bag_without_metadata_are_read_in_their_order(storage, tmp_path):
     folder = tmp_path / "killed"

@@ -114,6 +114,7 @@ def check(made, lacking, said, error):
         assert any(hint in said for hint in hints), (made, said)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(6))
 def test_a_random_table_is_identified_or_rejected_with_the_right_hint(seed, tmp_path):
     check(*outcome(seed, tmp_path))

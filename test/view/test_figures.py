@@ -53,6 +53,7 @@ def words(figure):
     return [sorted(each) if "limit" in each[0] else each for each in names]
 
 
+@pytest.mark.long
 def test_figure_of_joints_shows_positions_rates_torques_and_energies(tmp_path, drawn):
     arm = mbs.Model.from_urdf(robot_path("arm7"))
     motion = simulate(arm, np.full(7, 1.9), duration=0.5, step=0.01, events=stop_events(arm))

@@ -203,6 +203,7 @@ def test_a_wrench_ends_at_the_body():
     assert layers.wrench(replace(SCENE, wrench=np.zeros(6))) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     ["g1_29dof_rev_1_0.urdf", "talos_reduced.urdf", "panda.urdf", "ur5_robot.urdf", "tiago.urdf"],

@@ -73,6 +73,7 @@ def test_the_state_is_that_of_the_time_line(see, opened, swing):
         assert seen.errors == []
 
 
+@pytest.mark.long
 def test_playback_has_a_speed_and_an_end(opened, swing, monkeypatch):
     clock = [100.0]
     monkeypatch.setattr("mbs_dynamics.view.playback.time.monotonic", lambda: clock[0])

@@ -22,6 +22,7 @@ from docs.browser import NAMES
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.browser
 def test_a_picture_shows_the_page(tmp_path, monkeypatch):
     if not any(map(shutil.which, NAMES)):
         pytest.skip("no browser is installed")

@@ -52,6 +52,7 @@ def test_changes_are_ramped(what):
     assert np.abs(steps).max() <= 1.01 * PERIOD * np.abs(goal - G).max()
 
 
+@pytest.mark.long
 def test_a_tool_that_is_always_there_is_part_of_the_arm_and_payloads_come_on_top():
     core = GravityCompensator(settings(loads=(("tool", (1.0, 0.0, 0.02, 0.05)),)))
     assert core.describe(ARM7, 0.0)
@@ -68,6 +69,7 @@ def test_a_tool_that_is_always_there_is_part_of_the_arm_and_payloads_come_on_top
         settings(loads=(("tool", (1.0, 0.0, 0.0)),))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "algorithm", mostly_slow(["body_fixed", "spatial", "hybrid", "mixed"], ["spatial"])
 )

@@ -100,6 +100,7 @@ def name(request):
     return request.param
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seconds", mostly_slow([20.0, 60.0], [20.0]))
 def test_floats_where_it_is(name, seconds):
     arm = Arm(name)
@@ -108,6 +109,7 @@ def test_floats_where_it_is(name, seconds):
     assert arm.core.state == "enabled"
 
 
+@pytest.mark.long
 def test_carries_a_payload_that_is_announced_and_sags_under_one_that_is_not(name):
     link = "link7" if name == "arm7" else "panda_link7"
     for announced in (True, False):

@@ -40,6 +40,7 @@ def test_a_payload_in_grams_is_refused():
     np.testing.assert_allclose(bench.torques[-1], G, atol=1e-12)
 
 
+@pytest.mark.long
 def test_a_description_without_masses_is_one_remark_and_cannot_be_enabled():
     bench = Bench(describe=re.sub("<inertial>.*?</inertial>", "", ARM7, flags=re.DOTALL))
     (remark,) = bench.core.remarks
@@ -412,6 +413,7 @@ def gripper(bench, position=0.02):
     return bench.send([position], [0.0], ["gripper"])
 
 
+@pytest.mark.long
 def test_an_arm_and_its_gripper_report_in_messages_of_their_own():
     bench = Bench(TWO, other_joints_timeout=0.5)
     bench.send()

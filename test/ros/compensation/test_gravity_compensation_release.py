@@ -177,6 +177,7 @@ FAULTS = (
 seven = functools.partial(st.lists, min_size=7, max_size=7)
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None, phases=[Phase.generate])  # shrinking takes minutes
 @given(
     q=seven(st.floats(-1.2, 1.2)),

@@ -620,6 +620,7 @@ class Anything:
         self.longest = max(self.longest, self.unheld)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("chain", [False, True])
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(

@@ -147,6 +147,7 @@ def test_a_law_that_cannot_be_used_refuses_the_robot_and_is_named(law, said):
         Compensated(mode="law", law=law)
 
 
+@pytest.mark.long
 def test_a_law_of_a_user_follows_targets_in_the_node_and_survives_a_change_of_mode():
     bench = Compensated(mode="law", law=f"{__name__}:Soft")
     bench.run(0.1)
@@ -189,6 +190,7 @@ class Wrapped(Compensated):
         return super().send(q, qd, **options)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["joint", "cartesian"])
 def test_a_driver_that_wraps_angles_gets_the_torques_of_one_that_counts_turns(mode):
     found, start = [], Q + (3.0 - Q[6]) * (np.arange(7) == 6)

@@ -238,6 +238,7 @@ HISTORIES = st.lists(
 )
 
 
+@pytest.mark.long
 @settings_of_hypothesis(max_examples=15, deadline=None, derandomize=True)
 @given(HISTORIES)
 def test_whatever_happens_nobody_is_switched_and_torques_are_a_share_of_gravity(history):

@@ -55,6 +55,7 @@ def kept_by(made):
     return [x for held in kept if isinstance(held, dict) for x in held.values()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", mbs.REPRESENTATIONS)
 def test_the_algorithm_changes_the_recursions_and_no_result(algorithm):
     """Every result that takes the algorithm is asked for."""
