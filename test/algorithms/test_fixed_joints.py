@@ -146,22 +146,3 @@ def test_a_placed_link_keeps_its_mass_where_it_was():
     after = in_all_representations(moved, motion, joints=joints)[0]
     between = np.linalg.inv(shifted) @ pose  # the same wrench at another point, in other axes
     same(after, np.linalg.inv(se3.Ad(between)).T @ before)
-
-
-def test_a_link_that_names_its_body_may_be_beyond_the_fixed_joint():
-    """After another root was chosen, and a joint between them had been locked."""
-    arm = mbs.Model.from_urdf(robot_path("arm7")).with_payload("link3", 0.5, (0.1, 0.0, 0.0))
-    q, qd, qdd = arm.random_state(3)
-    kept = [k for k in range(7) if k != 3]
-    qd[3] = qdd[3] = 0.0
-    loads = {"link3": np.arange(6.0), "link4": np.ones(6), "link1": -np.ones(6)}
-    fixed = arm.locked({"joint4": q[3]}).rerooted("tool")
-    assert fixed.fixed_joints["joint4"].child.name == "link3"
-    whole = arm.rerooted("tool")
-    order = [arm.joint_names.index(name) for name in whole.joint_names]
-    motion = [x[order] for x in (q, qd, qdd)]
-    rest = [arm.joint_names.index(name) for name in fixed.joint_names]
-    assert sorted(rest) == kept
-    found = mbs.joint_wrenches(fixed, q[rest], qd[rest], qdd[rest], loads, joints=["joint4"])
-    expected = mbs.joint_wrenches(whole, *motion, loads, joints=["joint4"])
-    same(found, expected)

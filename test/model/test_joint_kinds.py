@@ -13,7 +13,7 @@ from reference import assert_close, exponential, hat
 
 import mbs_dynamics as mbs
 from mbs_dynamics.lie import se3
-from mbs_dynamics.model.coordinates import by_joint, velocity_names
+from mbs_dynamics.model.coordinates import velocity_names
 from mbs_dynamics.model.joints import KINDS, Connection, joint
 
 PITCH = 0.15
@@ -192,7 +192,6 @@ def test_names_and_order_of_bodies_and_joints():
     assert model.neutral().tolist() == [0, 0, 0, 1, 0, 0, 0, 0]
     v = model.vector({"hip": [1, 2, 3], "aid": 4.0})
     assert v.tolist() == [1, 2, 3, 0, 0, 0, 4]
-    assert by_joint(model.joints, v) == {"hip": [1, 2, 3], "knee": 0.0, "rail": [0, 0], "aid": 4.0}
     assert pickle.loads(pickle.dumps(model)) == model
     assert "8 positions, 7 velocities" in str(model)
     with pytest.raises(mbs.ModelError, match="'hip'"):

@@ -10,7 +10,7 @@ from urdf_reference import load, notes
 
 from mbs_dynamics.cli import main
 from mbs_dynamics.errors import UrdfError
-from mbs_dynamics.model.urdf_visuals import Capsule, visuals_of
+from mbs_dynamics.view.urdf_visuals import Capsule, visuals_of
 
 pytestmark = pytest.mark.backend_independent
 
