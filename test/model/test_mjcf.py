@@ -103,14 +103,11 @@ def test_all_that_a_joint_states_arrives():
     assert any("'b'" in note and "merged into link 'a'" in note for note in notes)
 
 
-def test_names_that_are_missing_or_used_twice_are_made_unique():
-    model = mjcf(
-        f'<body><joint/>{BALL}<body name="body1"><joint name="joint0"/>{BALL}'
-        '<site name="body1"/><site name="body1_site" pos="1 0 0"/></body></body>'
-    )
-    assert model.joint_names == ("joint0_", "joint0")
-    assert model.body_names == ("body1_", "body1")
-    assert {"body1_site", "body1_site_site"} <= set(model.frames)
+def test_names_that_are_missing_are_numbered_and_those_of_sites_unique():
+    model = mjcf(f'<body><joint/>{BALL}<site name="body1"/></body>')
+    assert model.joint_names == ("joint0",)
+    assert model.body_names == ("body1",)
+    assert "body1_site" in model.frames
 
 
 def test_sources_are_paths_text_and_compiled_models(tmp_path):

@@ -122,14 +122,6 @@ def test_mimics_share_coordinates():
             "index 0 and the parent 1",
         ),
         ([body("a", -2)], r"body 'a'.*0.*-2"),
-        ([body("a", coordinate=1)], r"\[1\]"),
-        ([body("a"), body("b", coordinate=2)], r"\[0, 2\]"),
-        ([body("a", coordinate=-1)], r"\[-1\]"),
-        (
-            [body("a"), body("b", coordinate=1, mimics="to_c")],
-            "'to_b' refers to coordinate 1, which no joint",
-        ),
-        ([body("a"), body("b")], "'to_a'.*'to_b'.*coordinate"),
     ],
 )
 def test_contradictory_trees_are_refused(bodies, said):

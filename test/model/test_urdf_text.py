@@ -37,10 +37,9 @@ def test_path_text_and_bytes_are_the_same(tmp_path):
 
 
 ENCODED = [
-    *((name, "Schürze") for name in ("utf-8", "iso-8859-1", "utf-16", "utf-32")),
-    *((name, "底座") for name in ("utf-8-sig", "gb2312", "gbk", "gb18030", "big5")),
-    *((name, "アーム") for name in ("shift_jis", "euc-jp", "iso-2022-jp", "cp932")),
-    *(("euc-kr", "로봇팔"), ("koi8-r", "рука"), ("windows-1252", "brasé€")),
+    *((name, "Schürze") for name in ("utf-8", "utf-8-sig", "iso-8859-1", "utf-16")),
+    ("gb2312", "底座"),
+    ("koi8-r", "рука"),
 ]
 
 
