@@ -11,12 +11,9 @@ from math import cos, sin
 import numpy as np
 import pytest
 from mechanisms import (
-    FOREST,
     MECHANISMS,
     POSITIONS,
-    TREE,
     every_mechanism,
-    random_mechanism,
     with_mimics,
 )
 from reference import Reference, assert_close, twist
@@ -186,38 +183,3 @@ def test_mimics_are_the_free_mechanism_under_constraints(representation):
     for body in free.body_names:
         J = mbs.jacobian(mechanism.model, q, body, **same)
         assert_close(J, mbs.jacobian(free, position, body, **same) @ T)
-
-
-def orders(parents, count, seed=0):
-    """Random orders of the bodies in which a parent comes before its children."""
-    rng = np.random.default_rng(seed)
-    for _ in range(count):
-        order, waiting = [], list(range(len(parents)))
-        while waiting:
-            ready = [i for i in waiting if parents[i] in (-1, *order)]
-            order.append(int(rng.choice(ready)))
-            waiting.remove(order[-1])
-        yield order
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("parents", [TREE, FOREST])
-def test_results_do_not_depend_on_the_numbering(parents):
-    mechanism = random_mechanism(11, parents)
-    rng = np.random.default_rng(1)
-    q, qd, qdd = rng.uniform(-2.0, 2.0, (3, mechanism.n))
-    W = rng.uniform(-5.0, 5.0, (mechanism.nb, 6))
-    for order in orders(parents, 1):
-        other = mechanism.renumbered(order).model
-        for name in REPRESENTATIONS:
-            same = {"representation": name}
-            tau = mbs.inverse_dynamics(mechanism.model, q, qd, qdd, W, **same)
-            args = (q[order], qd[order], qdd[order], W[order])
-            assert_close(mbs.inverse_dynamics(other, *args, **same), tau[order])
-            V = mbs.twists(mechanism.model, q, qd, **same)
-            assert_close(mbs.twists(other, *args[:2], **same), V[order])
-            J = mbs.jacobian(mechanism.model, q, f"body{order[-1] + 1}", **same)
-            body = other.body_names[-1]
-            assert_close(mbs.jacobian(other, args[0], body, **same), J[:, order])
-        C = mbs.forward_kinematics(mechanism.model, q)
-        assert_close(mbs.forward_kinematics(other, args[0]), C[order])

@@ -6,20 +6,16 @@ from __future__ import annotations
 
 import functools
 
-import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
 from cases import mostly_slow
-from mujoco_reference import mujoco_model
 from reference import assert_close
 from robots import all_files, robot
 from twins import TO_PIN, Twin, floating, mixed, tree
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import inertial_parameters
-from mbs_dynamics.integrate import simulate
-from mbs_dynamics.model.compiled import compiled
 from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
@@ -114,38 +110,3 @@ def test_dynamics_of_pinocchio(name, monkeypatch):
         if found is ours.dqdd_dtau:
             expected = back @ theirs @ back.T
         assert_close(found, expected, 1e-9)
-
-
-@pytest.mark.long
-def test_a_motion_of_mujoco():
-    m, theirs = armed(ARM), mujoco_model(robot_path("arm7"), step=1e-3)
-    theirs.dof_armature[:] = m.armature
-    data = mujoco.MjData(theirs)
-    data.qpos[:], data.qvel[:], tau = *m.random_state(4)[:2], np.linspace(-2.0, 2.0, m.n)
-    data.qfrc_applied[:] = tau
-    q, qd = data.qpos.copy(), data.qvel.copy()
-    for _ in range(200):
-        mujoco.mj_step(theirs, data)
-    found = simulate(m, q, qd, duration=0.2, control=tau, method="rk4")
-    assert_close(found.q[-1], data.qpos, 1e-10)
-    kept = simulate(m, q, qd, duration=0.2, method="implicit_midpoint")
-    energy = kept.kinetic + kept.potential
-    assert np.ptp(energy) < 1e-4 * np.ptp(kept.kinetic)
-
-
-def test_another_armature_compiles_nothing():
-    m = armed(ARM)
-    before = mbs.compile(mbs.forward_dynamics, m)
-    other = m.with_armature({"joint1": 3.0})
-    kernel = mbs.compile(mbs.forward_dynamics, other)
-    assert kernel.program is before.program
-    assert compiled(m).kernels is compiled(other).kernels
-    q, v, tau = m.random_state(0)
-    one, many = kernel(q, v, tau, armature=m.armature), before(q, v, tau)
-    assert_close(one, many, 1e-14)
-    scales = np.array([1.0, 2.0])[:, None] * m.armature
-    assert_close(kernel(q, v, tau, armature=scales)[0], many, 1e-13)
-    assert "armature" not in [port.name for port in mbs.compile(mbs.mass_matrix, ARM).inputs]
-    assert m.with_armature(dict.fromkeys(m.joint_names, 0.0)) == ARM
-    assert other.armature[0] == 3.0
-    assert other.joints[0].armature == other.joint("joint1").armature == 3.0

@@ -107,19 +107,6 @@ def test_sensors_of_mujoco_read_these_wrenches():
     same(W.ravel(), d.sensordata, 1e-10)
 
 
-def test_loads_change_without_compiling():
-    arm = mbs.Model.from_urdf(robot_path("arm7")).with_payload("link7", 1.0)
-    kernel = mbs.compile(mbs.joint_wrenches, arm, joints=["flange_joint"])
-    other = arm.with_payload("tool", 0.5, (0.0, 0.0, 0.1))
-    assert mbs.compile(mbs.joint_wrenches, other, joints=["flange_joint"]).program is kernel.program
-    motion = other.random_state(1)
-    difference = mbs.joint_wrenches(other, *motion, joints=["flange_joint"])[0]
-    difference -= mbs.joint_wrenches(arm, *motion, joints=["flange_joint"])[0]
-    assert np.linalg.norm(difference[3:]) > 2.0
-    bare = mbs.Model.from_urdf(robot_path("arm7"))
-    same(kernel(*motion), mbs.joint_wrenches(bare, *motion, joints=["flange_joint"]))
-
-
 def test_a_wrench_counts_beyond_the_nearest_of_the_named_joints():
     arm = mbs.Model.from_urdf(robot_path("arm7"))
     motion, joints = arm.random_state(1), ["flange_joint", "joint7", "tool_joint"]

@@ -93,23 +93,3 @@ def test_singular_configurations(joint):
     assert s[-1] < 1e-14
     assert_close(U[:, :5].T @ (J @ found - V), np.zeros(5), 1e-11)
     assert_close(Vt[5] @ (found - qd), 0.0, 1e-11)
-
-
-def test_a_batch_is_a_loop():
-    model, rng = model_of("panda"), np.random.default_rng(5)
-    q, V = rng.uniform(-2.0, 2.0, (4, 1, model.n)), rng.uniform(-1.0, 1.0, (3, 6))
-    damping, qd = rng.uniform(0.0, 0.5, (4, 1)), rng.uniform(-1.0, 1.0, (4, 3, model.n))
-    found = inverse_differential_kinematics(
-        model, q, V, "panda_hand", damping=damping, null_space_velocity=qd
-    )
-    assert found.shape == (4, 3, model.n)
-    for i, k in np.ndindex(4, 3):
-        one = inverse_differential_kinematics(
-            model,
-            q[i, 0],
-            V[k],
-            "panda_hand",
-            damping=damping[i, 0],
-            null_space_velocity=qd[i, k],
-        )
-        assert_close(found[i, k], one, 1e-12)

@@ -26,7 +26,6 @@ from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.inverse_kinematics import inverse_kinematics
-from mbs_dynamics.algorithms.inverse_kinematics.descent import Task, _step
 from mbs_dynamics.model.joint import Limits
 
 
@@ -54,20 +53,6 @@ def test_limits_are_respected_whatever_is_asked_for(name):
             C = mbs.forward_kinematics(limited, found.q, bodies=[ARMS[name]])[:, 0]
             distance = np.linalg.norm(C[:, :3, 3] - targets[:, :3, 3], axis=-1)
             assert_close(found.linear_error, distance, 1e-12)
-
-
-@pytest.mark.long
-def test_the_nearest_pose_of_a_planar_arm():
-    """From 3 m away an arm of 0.9 m points at its target, 2.1 m short."""
-    model = planar(0.5, 0.4)
-    for angle in np.linspace(-2.5, 2.5, 7):
-        target = 3.0 * np.array([np.cos(angle), np.sin(angle), 0.0])
-        found = inverse_kinematics(model, target, tip_of(model))
-        assert found.success is False
-        assert found.linear_error == pytest.approx(2.1, abs=1e-9)
-        assert_close(found.q, [angle, 0.0], 1e-5)
-        assert found.reason.startswith("not converged: the nearest pose found is off by 0 rad and")
-        assert "2.1 m" in found.reason
 
 
 def test_the_nearest_pose_within_limits():
@@ -109,45 +94,6 @@ def test_limits_of_mimic_joints_are_respected():
     contradiction = with_limits(model, {"joint4": Limits(-0.7, 0.9), "joint1": Limits(1.0, 1.5)})
     with pytest.raises(mbs.ModelError, match="'joint1'"):
         inverse_kinematics(contradiction, targets, "body5")
-
-
-def least_squares(lower, upper):
-    """Return a task of three coordinates within limits, for one damped step of the search."""
-    metric = np.array([1.0, 4.0, 1.0])
-    return Task(None, "", False, [0, 1, 2], lower, upper, metric, np.zeros(2), 1)
-
-
-@pytest.mark.backend_independent
-@pytest.mark.parametrize("at_upper", [False, True])
-def test_step_of_the_search_holds_a_coordinate_that_is_pushed_out_of_its_range(at_upper):
-    """The others then move as if it were fixed: the damped step of the problem without it."""
-    rng = np.random.default_rng(4)
-    J, damping = rng.uniform(-1.0, 1.0, (1, 6, 3)), np.array([0.2])
-    e = J[..., 0] * (1.0 if at_upper else -1.0) + 0.1 * rng.uniform(-1.0, 1.0, (1, 6))
-    descent = (J[0].T @ e[0])[0]
-    assert (descent > 0.0) == at_upper
-    free, limit = np.full(3, np.inf), np.array([0.5, np.inf, np.inf])
-    task = least_squares(-free, limit) if at_upper else least_squares(-limit, free)
-    x = np.array([[0.5 if at_upper else -0.5, 0.1, -0.2]])
-    ahead, predicted = _step(task, x, e, J, damping)
-    A = J[0].T @ J[0]
-    size = np.mean(np.diag(A) / task.metric)
-    H = A[1:, 1:] + 0.2 * size * np.diag(task.metric[1:])
-    step = np.linalg.solve(H, J[0, :, 1:].T @ e[0])
-    assert_close(ahead[0] - x[0], [0.0, *step], 1e-12)
-    actual = 0.5 * e[0] @ e[0] - 0.5 * np.sum((e[0] - J[0, :, 1:] @ step) ** 2)
-    assert_close(predicted, [actual], 1e-12)
-
-
-@pytest.mark.backend_independent
-def test_step_of_the_search_moves_a_coordinate_at_its_limit_back_inside():
-    J, e = np.eye(6)[None, :, :3], np.array([[0.3, -0.2, 0.1, 0.0, 0.0, 0.0]])
-    task = least_squares(np.array([0.0, -1.0, -1.0]), np.array([1.0, 0.0, 1.0]))
-    ahead, _ = _step(task, np.zeros((1, 3)), e, J, np.array([0.0]))
-    assert_close(ahead, [[0.3, -0.2, 0.1]], 1e-12)
-    narrow = least_squares(np.array([0.0, -1.0, -1.0]), np.array([0.25, 0.0, 1.0]))
-    ahead, _ = _step(narrow, np.zeros((1, 3)), e, J, np.array([0.0]))
-    assert_close(ahead, [[0.25, -0.2, 0.1]], 1e-12)
 
 
 @pytest.mark.parametrize("limit", mostly_slow([1.0, 1.5, 2.0, 2.6], [1.0, 2.6]))

@@ -44,28 +44,3 @@ def test_matrices_are_the_slopes_of_the_state_derivative(name, pushed):
     A, B = linearize(model, q, qd, tau, W)
     assert_close(A, slope(lambda at: xd(at, tau), x), 1e-8)
     assert_close(B, slope(lambda u: xd(x, u), tau), 1e-8)
-
-
-def test_pendulum_by_hand():
-    """A point mass m at the distance l: m l^2 qdd = tau - m g l sin(q)."""
-    m, l, g = 2.0, 0.5, 9.81
-    M = mbs.spatial_inertia(m, (0.0, 0.0, -l), np.zeros((3, 3)))
-    model = mbs.Model.from_screws([-1], [np.eye(4)], [[0, -1, 0, 0, 0, 0]], [M], frame="body_fixed")
-    for q in (0.0, 0.4, np.pi):
-        A, B = linearize(model, [q], [3.0], [m * g * l * np.sin(q)])
-        assert_close(A, [[0.0, 1.0], [-g / l * np.cos(q), 0.0]], 1e-14)
-        assert_close(B, [[0.0], [1.0 / (m * l**2)]], 1e-14)
-
-
-def test_batches_and_compiled_kernels():
-    model, q, qd, tau, W = state("forest")
-    states = [np.array([[x], [-x]]) for x in (q, qd, tau)]
-    A, B = linearize(model, *states, W)
-    assert A.shape == (2, 1, 2 * model.n, 2 * model.n)
-    assert B.shape == (2, 1, 2 * model.n, model.n)
-    kernel = mbs.compile(linearize, model, wrenches=True)
-    assert [port.name for port in kernel.outputs] == ["A", "B"]
-    for k in range(2):
-        A_k, B_k = kernel(*[x[k, 0] for x in states], W)
-        assert_close(A[k, 0], A_k, 1e-13)
-        assert_close(B[k, 0], B_k, 1e-13)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cases import mostly_slow
-from mechanisms import MECHANISMS, every_mechanism, pose, random_mechanism
+from mechanisms import MECHANISMS, every_mechanism, pose
 from reference import Reference, assert_close, exponential, hat, twist
 from test_algorithms import POSITIONS
 
@@ -124,16 +124,3 @@ def test_torques(name, where):
     for k, unit in enumerate(np.eye(len(case.joints))):
         near, nearer = (torques(h * unit) - torques(-h * unit) for h in (STEP, STEP / 2))
         assert_close(found[:, k], (8 * nearer - near) / (6 * STEP), 1e-8, what=case.joints[k])
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("parents", [range(-1, 15), [(i - 1) // 2 for i in range(15)]])
-def test_torques_by_the_screws_of_the_joints_themselves(parents):
-    """In a chain that is deep enough for pairs to meet in the ground, and in a tree."""
-    model = random_mechanism(4, parents).model
-    q, qd, qdd = model.random_state(3)
-    expected, _, _ = mbs.inverse_dynamics_derivatives(model, q, qd, qdd)
-    chosen = np.random.default_rng(5).permutation(model.n)[:8]
-    joints = [model.joint_names[k] for k in chosen]
-    found = mbs.torque_sensitivity(model, q, qd, qdd, model.screws().screws[chosen], joints)
-    assert_close(found, expected[:, chosen], 1e-11 * np.abs(expected).max())

@@ -18,7 +18,6 @@ from mbs_dynamics.model.orders import path
 from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
-REPRESENTATIONS = tuple(mbs.REPRESENTATIONS)
 TASK = (mbs.operational_space_inertia, mbs.dynamically_consistent_inverse, mbs.null_space_projector)
 
 
@@ -116,40 +115,6 @@ def test_identities_hold_for_any_rows_and_trees(name, rows):
             mbs.accelerations, model, q, qd, qdd, bodies=[body], representation="hybrid"
         )[0]
         assert_close(Vd[chosen], A @ (F - bias), tolerance)
-
-
-@pytest.mark.long
-def test_loads_gravity_and_armature_are_inputs_of_the_kernels(arm):
-    q, qd, _ = arm.random_state(1)
-    held = arm.with_payload("tool", 3.0, com=(0.1, 0.0, 0.2))
-    rotors = dict(zip(arm.joint_names, np.arange(1.0, 8.0), strict=True))
-    for model in (held, held.with_gravity((1.0, 2.0, 3.0)), held.with_armature(rotors)):
-        loaded = model.loaded()
-        for function, rest in (
-            *((f, ("tool",)) for f in TASK),
-            (mbs.operational_space_bias, (qd, "tool")),
-            (mbs.centroidal_momentum_matrix, ()),
-            (mbs.centroidal_momentum_matrix_rate, (qd,)),
-        ):
-            assert_close(function(model, q, *rest), function(loaded, q, *rest), 1e-11)
-        J, M = mbs.jacobian(model, q, "tool"), mbs.mass_matrix(model, q)
-        A = J @ np.linalg.solve(M, J.T)
-        assert_close(mbs.operational_space_inertia(model, q, "tool") @ A, np.eye(6), 1e-10)
-
-
-def test_damping_is_an_input_with_batches(arm):
-    q = arm.random_state(1).q
-    damping = np.array([0.0, 0.1, 1.0])
-    found = mbs.operational_space_inertia(arm, q, "tool", damping=damping)
-    plain = np.linalg.inv(mbs.operational_space_inertia(arm, q, "tool"))
-    for k, d in enumerate(damping):
-        assert_close(found[k], np.linalg.inv(plain + d * d * np.eye(6)))
-        one = mbs.operational_space_inertia(arm, q, "tool", damping=d)
-        assert (one == found[k]).all()
-    batch = mbs.null_space_projector(arm, np.stack([q, q]), "tool", damping=damping[:2])
-    assert_close(batch[1], mbs.null_space_projector(arm, q, "tool", damping=0.1))
-    kernel = mbs.compile("operational_space_inertia", arm, body="tool", damping=True)
-    assert (kernel(q, 1.0) == found[2]).all()
 
 
 @pytest.mark.parametrize("function", [*TASK, mbs.operational_space_bias])

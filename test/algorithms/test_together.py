@@ -60,45 +60,6 @@ def test_together_they_give_what_they_give_alone(name, backend):
         np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-12 * scale, err_msg=key)
 
 
-def test_gravity_and_payload_are_inputs_and_compile_nothing(arm):
-    functions = [mbs.gravity_torques, mbs.bias_torques]
-    q, qd, _ = arm.random_state(2)
-    held = arm.with_payload("tool", mass=2.0, com=(0.0, 0.0, 0.1)).with_gravity((1.0, 2.0, 3.0))
-    for model in (arm, held, arm.with_gravity((0.0, 0.0, 0.0))):
-        g, h = mbs.compile_together(functions, model)(q, qd)
-        np.testing.assert_allclose(g, mbs.gravity_torques(model, q), atol=1e-11)
-        np.testing.assert_allclose(h, mbs.bias_torques(model, q, qd), atol=1e-11)
-    kernel = mbs.compile_together(functions, held)
-    heavier = held.with_payload("tool", mass=3.0)
-    assert mbs.compile_together(functions, held) is kernel
-    assert mbs.compile_together(functions, heavier).program is kernel.program
-
-
-def test_without_defaults_every_call_gives_gravity_and_payloads(arm):
-    functions = [mbs.gravity_torques, (mbs.jacobian, {"body": "tool"})]
-    held = arm.with_payload("tool", mass=2.0, com=(0.0, 0.0, 0.1)).with_gravity((1.0, 2.0, 3.0))
-    other = held.with_payload("tool", mass=3.0).with_gravity((0.0, 0.0, -1.0))
-    kernel = mbs.compile_together(functions, held, defaults=False)
-    assert mbs.compile_together(functions, other, defaults=False) is kernel
-    assert mbs.compile_together(functions, held) is not kernel
-    q, _, _ = arm.random_state(3)
-    for model in (held, other):
-        g, J = kernel(q, model.gravity, model.payloads.parameters)
-        np.testing.assert_allclose(g, mbs.gravity_torques(model, q), atol=1e-11)
-        np.testing.assert_allclose(J, mbs.jacobian(model, q, "tool"), atol=1e-14)
-    with pytest.raises(mbs.ArgumentError, match="gravity"):
-        kernel(q)
-
-
-@pytest.mark.backend_independent
-def test_what_is_shared_is_computed_once(arm):
-    functions = [mbs.gravity_torques, mbs.bias_torques, mbs.inverse_dynamics]
-    together = mbs.compile_together(functions, arm, backend="python").operations
-    alone = [mbs.compile(f, arm, backend="python").operations for f in functions]
-    assert max(x.total for x in alone) < together.total < 0.9 * sum(x.total for x in alone)
-    assert together.trigonometric == 2 * arm.n
-
-
 def test_a_guard_of_one_part_names_its_joint():
     screws = np.tile([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], (2, 1))
     inertias = np.zeros((2, 6, 6))

@@ -5,10 +5,8 @@
 from __future__ import annotations
 
 import os
-import stat
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -65,16 +63,6 @@ def test_what_is_stored_is_found(place):
     assert cache.load(NAME) == b""
 
 
-def test_permissions_are_private(place):
-    old = os.umask(0)
-    try:
-        cache.store(NAME, b"machine code")
-    finally:
-        os.umask(old)
-    assert stat.S_IMODE(place.stat().st_mode) == 0o700
-    assert stat.S_IMODE(the_file(place).stat().st_mode) == 0o600
-
-
 def test_damaged_files_are_ignored_and_written_again(place):
     cache.store(NAME, b"machine code")
     file = the_file(place)
@@ -113,24 +101,6 @@ def test_what_belongs_to_others_is_not_used(place, monkeypatch):
     assert len(list(place.iterdir())) == 1
 
 
-def test_the_oldest_go_when_there_are_too_many(place, monkeypatch):
-    names = [cache.key(str(k)) for k in range(6)]
-    for k, name in enumerate(names):
-        cache.store(name, bytes(1000))
-        os.utime(place / (name + cache.SUFFIX), (1000.0 + k, 1000.0 + k))
-    assert cache.load(names[0]) is not None  # used: the newest now
-    (place / f"abandoned{cache.SUFFIX}").write_bytes(b"x")
-    os.utime(place / f"abandoned{cache.SUFFIX}", (1000.0, 1000.0))
-    (place / "notes").write_bytes(b"not ours")
-    os.utime(place / "notes", (1000.0, 1000.0))
-    monkeypatch.setattr(cache, "LARGEST", 3500)
-    cache._tidy.cache_clear()  # as in a new process
-    cache.store(cache.key("new"), bytes(10))
-    left = {name for name in names if cache.load(name) is not None}
-    assert left == {names[0], names[4], names[5]}
-    assert {x.stem for x in place.iterdir()} == {*left, "notes", cache.key("new")}
-
-
 def kernel(seed: float = 1.0) -> Kernel:
     pytest.importorskip("llvmlite")
     return Kernel(trace(lambda x: sin(x) * (1.0 + seed), {"x": (3,)}, name="f"), backend="llvm")
@@ -163,17 +133,6 @@ def test_a_kernel_is_compiled_once(place, monkeypatch):
     assert len(stored) == 2
 
 
-def test_damaged_kernels_are_compiled_again(place, monkeypatch):
-    kernel(0.5)
-    stored = counted(monkeypatch)
-    first = kernel(5.0)(X)
-    file = place / (stored[0] + cache.SUFFIX)
-    for contents in (file.read_bytes()[:-100], b"", b"nonsense" * 1000):
-        file.write_bytes(contents)
-        np.testing.assert_array_equal(kernel(5.0)(X), first)
-    assert len(stored) == 4
-
-
 def test_other_processors_and_versions_have_other_objects(place, monkeypatch):
     kernel(0.5)
     stored = counted(monkeypatch)
@@ -186,27 +145,6 @@ def test_other_processors_and_versions_have_other_objects(place, monkeypatch):
     monkeypatch.setattr(machine_code, "_version", lambda: "another")
     kernel(6.0)
     assert len(stored) == len(set(stored)) == len(processor) + 2
-
-
-def test_threads_that_compile_the_same(place):
-    kernel(0.5)
-    found: list[Any] = []
-    start = threading.Barrier(6)
-
-    def work() -> None:
-        start.wait()
-        for seed in (7.0, 8.0, 9.0):
-            found.append((seed, kernel(seed)(X)))
-
-    threads = [threading.Thread(target=work) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 18
-    for seed, values in found:
-        np.testing.assert_allclose(values, np.sin(X) * (1.0 + seed), rtol=1e-15)
-    assert not [x for x in place.iterdir() if not x.name.endswith(cache.SUFFIX)]
 
 
 PROCESS = """

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -48,14 +46,6 @@ def test_each_choice_of_options_has_its_own_kernel(arm, q):
     assert len(frames) * len(REPRESENTATIONS) > dispatch.ENTRIES
 
 
-def test_a_list_that_changes_is_read_each_time(arm, q):
-    joints = [1, 2]
-    for k in (2, 3, 4):
-        joints[1] = k
-        found = mbs.jacobian_derivative(arm, q, "tool", joints)
-        assert np.array_equal(found, mbs.jacobian_derivative(arm, q, "tool", (1, k)))
-
-
 def test_each_model_has_its_own_gravity_and_payloads(arm, q):
     models = [arm, arm.with_gravity((0.0, 0.0, 0.0)), arm.with_gravity((1.0, 2.0, 3.0))]
     models.append(arm.with_payload("tool", mass=2.0, com=(0.0, 0.0, 0.1)))
@@ -83,17 +73,6 @@ def test_a_model_that_is_gone_is_never_taken_for_a_new_one(arm, q):
         assert np.allclose(mbs.gravity_torques(kept[-1], q), wanted, rtol=1e-13, atol=0.0)
 
 
-def test_functions_keep_no_model_alive(q):
-    model = mbs.Model.from_urdf(robot_path("arm7"))
-    for _ in range(3):
-        mbs.jacobian(model, q, "tool")
-        mbs.gravity_torques(model, q)
-    gone = weakref.ref(model)
-    del model
-    gc.collect()
-    assert gone() is None
-
-
 def emptied(function):
     """Return a function that remembers no call of other tests, of which models may live still."""
     for k, held in enumerate(function._held):
@@ -111,22 +90,6 @@ def test_each_form_of_a_call_is_remembered(arm, q):
     held = {x[1] for x in mbs.jacobian_second_rate._held if x and x[0]() is model}
     kernel = mbs.compile(mbs.jacobian_second_rate, model, body="tool")
     assert held == ({(), ("body",)} if vectorcall.is_callable_type(type(kernel)) else set())
-
-
-def test_optional_arrays_and_batches_find_their_kernels(arm, q):
-    rng = np.random.default_rng(4)
-    qd, qdd, W = rng.normal(size=arm.n), rng.normal(size=arm.n), rng.normal(size=(arm.nb, 6))
-    plain = mbs.inverse_dynamics(arm, q, qd, qdd)
-    loaded = mbs.inverse_dynamics(arm, q, qd, qdd, W)
-    assert np.abs(loaded - plain).max() > 0.1
-    batch = np.stack([q, q + 0.1])
-    for _ in range(3):
-        assert np.array_equal(mbs.inverse_dynamics(arm, q, qd, qdd), plain)
-        assert np.array_equal(mbs.inverse_dynamics(arm, q, qd, qdd, W), loaded)
-        assert np.array_equal(mbs.inverse_dynamics(arm, q, qd, qdd, wrenches=W), loaded)
-        assert np.array_equal(mbs.inverse_dynamics(arm, *(q, qd, qdd)), plain)
-        assert np.array_equal(mbs.inverse_dynamics(arm, q, qd=qd, qdd=qdd), plain)
-        assert mbs.inverse_dynamics(arm, batch, qd, qdd).shape == (2, arm.n)
 
 
 def test_threads_share_functions(arm, q):

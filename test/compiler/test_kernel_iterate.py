@@ -101,15 +101,6 @@ def test_a_guard_that_fails_keeps_the_states_so_far(falling):
     assert falling.iterate([3.0, 5.0], 0.0, steps=3).shape == (4, 2)
 
 
-def test_a_guard_that_fails_in_a_batch(falling):
-    x = np.full((2, 3, 2), 20.0)
-    x[0, 2, 0], x[1, 1, 0], x[1, 2, 1] = 7.0, 5.0, 4.0
-    with pytest.raises(SingularError) as raised:
-        falling.iterate(x, 1.0, steps=30)
-    assert str(raised.value) == "f: z at step 4 at state [1, 2] of the batch"
-    np.testing.assert_array_equal(raised.value.trajectory, [x - k for k in range(5)])
-
-
 def test_wrong_arguments(kernel):
     with pytest.raises(ArgumentError, match=r"u.*25"):
         kernel.iterate(X, U, steps=24)

@@ -69,16 +69,6 @@ def test_several_outputs(backend):
         assert e.shape == (*batch, 0, 2)
 
 
-def test_constant_outputs_and_no_inputs(backend):
-    constant = Kernel(trace(lambda x: np.eye(2), {"x": (3,)}, name="f"), backend=backend)
-    close(constant(Q), np.eye(2))
-    close(constant(np.zeros((4, 3))), np.broadcast_to(np.eye(2), (4, 2, 2)).copy())
-    nothing = Kernel(trace(lambda: [1.0, 2.0], {}, name="f"), backend=backend)
-    close(nothing(), np.array([1.0, 2.0]))
-    with pytest.raises(ArgumentError):
-        nothing(1.0)
-
-
 def guarded(x: Any) -> Any:
     first = positive(x[0], "the first is not positive")
     return [sqrt(first), positive(first - x[1], "the difference is not positive"), x[1]]

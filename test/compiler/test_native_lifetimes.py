@@ -5,23 +5,19 @@
 from __future__ import annotations
 
 import gc
-import os
 import subprocess
 import sys
 import threading
 import tracemalloc
-import weakref
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from native_bench import new_kernel, one_state, outcome, same, states
+from native_bench import new_kernel, one_state, outcome, same
 from waiting import TIMEOUT
 
 from mbs_dynamics.compiler import Kernel, trace
-from mbs_dynamics.compiler.passes.strategy import LEAST_STATES
 from mbs_dynamics.compiler.runtime.native import layout
 
 pytest.importorskip("llvmlite")
@@ -58,20 +54,6 @@ def test_no_reference_is_lost_or_kept(kernel):
     assert counts(found) == [own + layout.supported()] * 3  # the kernel's, to use them again
 
 
-@pytest.mark.parametrize("rows", [9, LEAST_STATES + 1])
-def test_batches_lose_and_keep_no_references(kernel, rows):
-    x, *others = one_state()
-    several = np.repeat(x[None], rows, 0)
-    watched = [several, *others, *kernel.defaults, kernel]
-    for _ in range(10):
-        kernel(several, *others)
-    before = counts(watched)
-    for _ in range(CALLS // 10):
-        found = kernel(several, *others)
-    assert counts(watched) == before
-    assert counts(found) == counts((np.ones(2),)) * 3
-
-
 @pytest.mark.slow
 def test_no_memory_is_kept(kernel):
     arguments = one_state()
@@ -102,63 +84,6 @@ def test_no_memory_is_kept(kernel):
     finally:
         tracemalloc.stop()
     assert min(grown) < 5_000, grown  # each time less than any object has
-
-
-def test_kernels_are_freed_at_once_whichever_way_they_were_called():
-    arguments = one_state()
-    gc.disable()
-    try:
-        for given in (arguments, [x.tolist() for x in arguments], states(LEAST_STATES)):
-            kernel = new_kernel()
-            kernel(*given)
-            dead = [weakref.ref(x) for x in (kernel, kernel._evaluator)]
-            del kernel
-            assert [reference() for reference in dead] == [None, None]
-    finally:
-        gc.enable()
-
-
-COLLECTED = """
-import gc, random
-from mbs_dynamics.compiler import Kernel, trace
-
-program = trace(lambda x: x * 2.0, {"x": (3,)}, name="f")
-
-
-class Holder:
-    pass
-
-
-gc.disable()
-for seed in range(40):
-    choose = random.Random(seed).random
-    kernel = Kernel(program, backend="llvm")
-    holder = Holder()
-    holder.cycle, holder.kernel = holder, kernel
-    if choose() < 0.5:
-        kernel.holder = holder
-    if choose() < 0.5:
-        del kernel
-    for _ in range(int(3 * choose())):
-        gc.collect(int(3 * choose()))  # changes the order in which the collector finds things
-    kernel = holder = None
-    gc.collect()
-"""
-
-
-@pytest.mark.process
-def test_kernels_in_cycles_are_freed_in_any_order():
-    """Freed memory is overwritten by the C library here, so that using it does not go unseen."""
-    here = Path(__file__).parents[2]
-    environment = os.environ | {"PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "34"}
-    path = os.pathsep.join([str(here), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [sys.executable, "-c", COLLECTED],
-        env=environment | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
 
 
 def test_calls_from_several_threads(kernel):

@@ -5,7 +5,6 @@
 import copy
 import gc
 import pickle
-import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,25 +73,3 @@ def test_only_named_tuples_that_are_no_more_than_tuples_are_filled(kind, backend
     np.testing.assert_array_equal(found[1].second, [1.0, 2.0, 3.0])
     del found
     gc.collect()
-
-
-@pytest.mark.long
-def test_results_are_freed_and_their_type_is_kept():
-    kernel = mbs.compile_together([mbs.gravity_torques, mbs.mass_matrix], ARM)
-    kernel(STATE.q)
-    kept_type = kernel.result_type
-    counts = [sys.getrefcount(kept_type)]
-    kept = [kernel(STATE.q) for _ in range(50)]
-    counts.append(sys.getrefcount(kept_type))
-    assert all(gc.is_tracked(x) for x in kept)
-    with pytest.raises(TypeError, match="unhashable"):
-        hash(kept[0])
-    del kept
-    gc.collect()
-    counts.append(sys.getrefcount(kept_type))
-    loop = [kernel(STATE.q)]
-    loop.append(loop)
-    del loop
-    gc.collect()
-    counts.append(sys.getrefcount(kept_type))
-    assert [count - counts[0] for count in counts] == [0, 50, 0, 0]

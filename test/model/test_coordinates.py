@@ -58,19 +58,6 @@ def test_all_that_takes_limits_honours_those_of_followers():
     np.testing.assert_allclose(found.q, [0.45])
 
 
-@pytest.mark.parametrize(
-    ("ratio", "offset", "expected"),
-    [(1.0, 0.0, (-1.0, 3.0)), (-2.0, 0.0, (-1.5, 0.5)), (2.0, 1.0, (-1.0, 1.0))],
-)
-def test_the_limits_of_one_joint(ratio, offset, expected):
-    bounds = Limits(-1.0, 3.0, velocity=4.0)
-    found = properties_of([joint("a", ratio=ratio, offset=offset, limits=bounds)], 1)
-    assert (found["lower"][0], found["upper"][0]) == expected
-    assert found["velocity_limits"][0] == 4.0 / abs(ratio)
-    assert found["effort_limits"][0] == math.inf
-    assert bounded(found["lower"], found["upper"]).all()
-
-
 def test_what_does_not_bind():
     """Limits that are not stated, of a joint that does not move, and speeds and efforts of zero."""
     joints = [

@@ -96,26 +96,6 @@ def kernels() -> dict[str, Kernel]:
     }
 
 
-@pytest.mark.long
-@every_copy
-@pytest.mark.parametrize("name", ["algorithm", "plain Python", "loops", "together", "own"])
-def test_copies_of_kernels_compute_the_same(name, how):
-    kernel = kernels()[name]
-    other = COPIES[how](kernel)
-    assert repr(other) == repr(kernel)
-    assert type(other) is type(kernel)
-    rng = np.random.default_rng(1)
-    arrays = [rng.uniform(1.5, 2.0, port.shape) for port in kernel.inputs[: kernel.required]]
-    for found, expected in zip(results(other, arrays), results(kernel, arrays), strict=True):
-        np.testing.assert_array_equal(found, expected)
-    assert other.to_c() == kernel.to_c()  # of loops this asks for the program without loops, too
-
-
-def results(kernel: Kernel, arrays: list[Any]) -> tuple[Any, ...]:
-    found = kernel(*arrays)
-    return found if isinstance(found, tuple) else (found,)
-
-
 def torques(model: mbs.Model, kernel: Kernel, q: Any) -> Any:
     return kernel(q), mbs.mass_matrix(model, q)
 

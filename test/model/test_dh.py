@@ -257,14 +257,6 @@ def puma():
     return puma_of_the_study()
 
 
-@pytest.fixture(scope="module")
-def puma_mass_matrices(puma):
-    """The mass matrix along the trajectory of eq. (38), T = 10 s, the same for all joints."""
-    t = np.linspace(0.0, 10.0, 501)
-    theta = pi * t / 10.0 - 0.5 * np.sin(2 * pi * t / 10.0)
-    return np.array([mass_matrix(puma, np.full(6, angle)) for angle in theta])
-
-
 def test_puma_of_table_2(puma):
     assert (puma.n, puma.nb, puma.name) == (6, 6, "puma")
     assert {joint.kind for joint in puma.joints} == {"revolute"}
@@ -281,25 +273,6 @@ def test_puma_of_table_2(puma):
     shoulder = 15.7612 / (0.432 + 0.149)
     com = np.array([0.432**2 / 2, 0.0, 0.149**2 / 2 + 0.432 * 0.149]) * shoulder / 15.7612
     np.testing.assert_allclose(puma.bodies[1].inertia.com, com, atol=1e-15)
-
-
-@pytest.mark.long
-def test_puma_mass_matrix_is_regular_along_the_trajectory(puma_mass_matrices):
-    eigenvalues = np.linalg.eigvalsh(puma_mass_matrices)
-    assert 2.75e-4 < eigenvalues.min() < 2.85e-4
-    assert 3.05 < eigenvalues.max() < 3.15
-    assert (eigenvalues[:, -1] / eigenvalues[:, 0]).max() < 1.2e4
-
-
-def test_rows_may_be_mappings_or_plain_sequences():
-    rows = PUMA.rows[:3]
-    mixed = [rows[0]._asdict(), tuple(rows[1]), list(rows[2])]
-    model = Model.from_dh(mixed, gravity=(0.0, 9.81, 0.0))
-    table = Model.from_dh(rows)
-    np.testing.assert_array_equal(model.screws().homes, table.screws().homes)
-    np.testing.assert_array_equal(model.screws().M_body, table.screws().M_body)
-    np.testing.assert_array_equal(model.gravity, (0.0, 9.81, 0.0))
-    assert model.name == "mechanism"
 
 
 def modified_row(rng):

@@ -115,25 +115,6 @@ def test_the_joints_that_remain_are_named():
     np.testing.assert_allclose(mbs.mass_matrix(held, q), mbs.mass_matrix(ARM, q), atol=1e-12)
 
 
-def test_the_fixed_palm_of_an_mjcf_weighs_where_it_is_mounted():
-    hand = mbs.Model.from_mjcf(
-        """<mujoco><worldbody><body name="palm" pos="0 0 0.1">
-        <inertial mass="0.6" pos="0 0.02 0" diaginertia="1e-3 1e-3 1e-3"/>
-        <body name="finger"><joint name="slide" type="slide" axis="0 1 0"/>
-        <inertial mass="0.1" pos="0 0 0.02" diaginertia="1e-4 1e-4 1e-4"/></body>
-        </body></worldbody></mujoco>"""
-    )
-    both = ARM.attached(hand, "tool", AT, prefix="hand/")
-    q = both.random_state(0).q
-    palm, finger = AT @ [0.0, 0.02, 0.1, 1.0], AT @ [0.0, q[7], 0.12, 1.0]
-    com = ((0.6 * palm + 0.1 * finger) / 0.7)[:3]
-    np.testing.assert_allclose(
-        mbs.gravity_torques(both, q)[:7],
-        mbs.gravity_torques(ARM.with_payload("tool", 0.7, com), q[:7]),
-        atol=1e-12,
-    )
-
-
 FREE = {"joint3": 0.7, "joint6": -0.4, "hand/finger": 0.01}
 LOADED = BOTH.with_payload("link4", 1.5, (0.1, 0.0, 0.0)).with_payload("hand/tip", 0.2)
 LOADED = LOADED.with_payload("tool", 0.3, (0.0, 0.1, 0.0)).with_payload("link7", 0.6)

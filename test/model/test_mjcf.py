@@ -10,11 +10,9 @@ import mujoco
 import numpy as np
 import pytest
 from mjcf_trees import differences, gymnasium_files, random_mjcf
-from mujoco_reference import mujoco_model
 from reference import assert_close
 
 import mbs_dynamics as mbs
-from mbs_dynamics.resources import robot_path
 
 pytestmark = [
     pytest.mark.backend_independent,
@@ -66,16 +64,6 @@ def test_random_trees_are_those_of_mujoco(seed):
     m = mujoco.MjModel.from_xml_string(random_mjcf(seed))
     assert m.nv
     assert_same(mbs.Model.from_mjcf(random_mjcf(seed)), m, seed)
-
-
-def test_a_urdf_is_the_same_model_by_way_of_mujoco():
-    path = robot_path("arm7")
-    model = mbs.Model.from_mjcf(mujoco_model(path))
-    urdf = mbs.Model.from_urdf(path)
-    q, qd, qdd = urdf.random_state(2)
-    assert model.joint_names == urdf.joint_names
-    assert_close(mbs.inverse_dynamics(model, q, qd, qdd), mbs.inverse_dynamics(urdf, q, qd, qdd))
-    assert_close(mbs.jacobian(model, q, "tool"), mbs.jacobian(urdf, q, "tool"))
 
 
 def test_all_that_a_joint_states_arrives():

@@ -76,16 +76,6 @@ def test_planar_about_z_is_pinocchios():
     assert_same_poses(model, reference, np.array([x, y, angle, q]), theirs)
 
 
-@pytest.mark.parametrize("axis", [(1, 0, 0), (0, 1, 0), (0, 0, -1), (1, -2, 0.5), (1, 1, 1)])
-def test_planar_moves_in_the_plane_orthogonal_to_its_axis(axis):
-    model = load(chain(("p", "planar", f'<axis xyz="{axis[0]} {axis[1]} {axis[2]}"/>')))
-    S = model.bodies[0].joint.screws
-    frame = np.array([S[3:, 1], S[3:, 2], S[:3, 0]])
-    np.testing.assert_allclose(frame @ frame.T, np.eye(3), atol=1e-15)
-    assert np.linalg.det(frame) == pytest.approx(1.0)
-    np.testing.assert_allclose(frame[2], np.array(axis) / np.linalg.norm(axis), rtol=1e-15)
-
-
 @pytest.mark.parametrize(("axis", "x", "y"), [("1 0 0", 1, 2), ("0 1 0", 2, 0), ("0 0 1", 0, 1)])
 def test_planar_directions_follow_the_axis_cyclically(axis, x, y):
     S = load(chain(("p", "planar", f'<axis xyz="{axis}"/>'))).bodies[0].joint.screws
@@ -195,13 +185,6 @@ def test_tip_keeps_the_bodies_on_the_way_whole():
         ours = model.bodies[model.frames[name].body].inertia
         theirs = whole.bodies[whole.frames[name].body].inertia
         np.testing.assert_array_equal(ours.matrix(), theirs.matrix())
-
-
-def test_tip_may_be_a_merged_link():
-    model = load(tree(), tip="d")
-    assert model.body_names == ("b", "c")
-    said = "link 'e': left out with those below it, beside the path to the tip: 6 kg"
-    assert said in notes(model, "warning")
 
 
 @pytest.mark.parametrize("kind", ["revolute", "fixed"])

@@ -146,17 +146,6 @@ def test_an_indefinite_inertia_is_a_warning_by_name(name, links):
     assert said == links
 
 
-@pytest.mark.parametrize("name", ["panda.urdf", "baxter.urdf", "pr2.urdf", "tiago_pro.urdf"])
-def test_mimics_of_real_robots_are_pinocchios(name):
-    """In those files whose mimic joints Pinocchio can follow."""
-    model = load(robot(name))
-    reference = pin.buildModelFromUrdf(str(robot(name)), mimic=True)
-    q = np.random.default_rng(1).uniform(-1.0, 1.0, model.n)
-    positions = dict(zip(model.joint_names, q, strict=True))
-    assert model.n == reference.nv
-    assert_same_poses(model, reference, q, pin_positions(reference, positions))
-
-
 def test_arm7_is_filled_uniformly():
     """Each link's inertia is that of its visual shapes, by Pinocchio's formulas for solids."""
     for link in ElementTree.parse(ARM7).getroot().iterfind("link"):
