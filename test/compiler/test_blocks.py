@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from interpreted import evaluate
 from verifier import InvalidProgram, verified, verify
 
 from mbs_dynamics.compiler import Program, atan2, cos, less, positive, select, sin, sqrt, trace
 from mbs_dynamics.compiler.codegen.python import compile_python
-from mbs_dynamics.compiler.ir.interpreter import evaluate
 from mbs_dynamics.compiler.ir.nodes import SCRATCH, Let, Load, Module
 from mbs_dynamics.compiler.ir.text import text
 from mbs_dynamics.compiler.passes import pipeline

@@ -101,6 +101,24 @@ def test_what_belongs_to_others_is_not_used(place, monkeypatch):
     assert len(list(place.iterdir())) == 1
 
 
+def test_the_oldest_go_when_there_are_too_many(place, monkeypatch):
+    names = [cache.key(str(k)) for k in range(6)]
+    for k, name in enumerate(names):
+        cache.store(name, bytes(1000))
+        os.utime(place / (name + cache.SUFFIX), (1000.0 + k, 1000.0 + k))
+    assert cache.load(names[0]) is not None  # used: the newest now
+    (place / f"abandoned{cache.SUFFIX}").write_bytes(b"x")
+    os.utime(place / f"abandoned{cache.SUFFIX}", (1000.0, 1000.0))
+    (place / "notes").write_bytes(b"not ours")
+    os.utime(place / "notes", (1000.0, 1000.0))
+    monkeypatch.setattr(cache, "LARGEST", 3500)
+    cache._tidy.cache_clear()  # as in a new process
+    cache.store(cache.key("new"), bytes(10))
+    left = {name for name in names if cache.load(name) is not None}
+    assert left == {names[0], names[4], names[5]}
+    assert {x.stem for x in place.iterdir()} == {*left, "notes", cache.key("new")}
+
+
 def kernel(seed: float = 1.0) -> Kernel:
     pytest.importorskip("llvmlite")
     return Kernel(trace(lambda x: sin(x) * (1.0 + seed), {"x": (3,)}, name="f"), backend="llvm")
