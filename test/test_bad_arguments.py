@@ -199,8 +199,7 @@ WRONG = [
     *((f, POINTS, {
         "q": [np.zeros(3), [np.nan] * 7, None], "body": ["hand", "base_link"], "model": [()],
         "rows": ["none", (0, 6), (0, 0), ()],
-    }) for f in (mbs.manipulability, mbs.manipulability_gradient, mbs.singular_values,
-                 mbs.inverse_condition_number)),
+    }) for f in (mbs.manipulability, mbs.manipulability_gradient, mbs.singular_values)),
     *((f, {name: np.zeros((6, 6)), "C": EYE, "source": "hybrid", "target": "mixed"}, {
         "source": ["auto", "world"], "target": ["xy"], name: [np.zeros(5)], "C": [np.eye(3)],
     }) for f, name in ((mbs.convert_twist, "V"), (mbs.convert_wrench, "W"),

@@ -696,19 +696,6 @@ def _from_description(description: Description) -> Model:
     return model
 
 
-def with_drivetrain(model: Model, by_joint: Mapping[str, Mapping[str, float]]) -> Model:
-    """Return a model with other ``armature``, ``damping`` or ``friction`` of named joints.
-
-    Joints that mimic these have none, since the values are those of the coordinate.
-    """
-    bodies = []
-    for body in model.bodies:
-        joint, none = body.joint, {"armature": 0.0, "damping": 0.0, "friction": 0.0}
-        given: Any = by_joint.get(joint.name, none if joint.mimics in by_joint else {})
-        bodies.append(replace(body, joint=replace(joint, **given)))
-    return replace(model, bodies=tuple(bodies))
-
-
 def without_payloads(model: Model) -> Model:
     """Return a model without its loads, which shares the compiled kernels."""
     return model._sharing_kernels(payloads=Payloads())

@@ -103,19 +103,3 @@ def test_every_algorithm_takes_the_model_or_says_why_not(name, batch):
         for array in results if isinstance(results, tuple) else (results,):
             assert np.isfinite(array).all(), function.__name__
             assert np.shape(array)[: len(batch)] == batch, function.__name__
-
-
-@pytest.mark.parametrize("damping", [None, 0.1])
-def test_the_operational_space_inertia_of_a_gantry_is_its_masses(damping):
-    """Each axis carries itself and all after it, 6, 4 and 2 kg; no symbol is left of q."""
-    model = MODELS["gantry"]
-    masses = np.array([6.0, 4.0, 2.0])
-    inverse = 1.0 / masses + (damping or 0.0) ** 2
-    given = {"rows": "linear", "damping": damping}
-    q = np.array([0.1, 0.2, 0.3])
-    Lambda = mbs.operational_space_inertia(model, q, "b2", **given)
-    np.testing.assert_allclose(Lambda, np.diag(1.0 / inverse), atol=1e-12)
-    Jbar = mbs.dynamically_consistent_inverse(model, q, "b2", **given)
-    np.testing.assert_allclose(Jbar, np.diag(1.0 / masses / inverse), atol=1e-12)
-    N = mbs.null_space_projector(model, q, "b2", **given)
-    np.testing.assert_allclose(N, np.eye(3) - Jbar, atol=1e-12)

@@ -17,7 +17,6 @@ import pytest
 from robots import robot
 
 import mbs_dynamics as mbs
-from mbs_dynamics.lie import se3
 from mbs_dynamics.resources import robot_path
 
 
@@ -121,15 +120,3 @@ def test_a_wrench_counts_beyond_the_nearest_of_the_named_joints():
     free = mbs.joint_wrenches(arm, *motion, joints=joints)
     same(batch[1], free)
     same((W - free)[2], -tool)
-
-
-def test_a_placed_link_keeps_its_mass_where_it_was():
-    arm = mbs.Model.from_urdf(robot_path("arm7")).with_payload("tool", 0.5, (0.0, 0.0, 0.1))
-    motion, joints = arm.random_state(1), ["flange_joint"]
-    pose = arm.placement("flange")
-    shifted = pose @ se3.exp(np.array([0.3, -0.2, 0.5, 0.1, 0.02, 0.03]))
-    moved = arm.with_placements({"flange": shifted})
-    before = in_all_representations(arm, motion, joints=joints)[0]
-    after = in_all_representations(moved, motion, joints=joints)[0]
-    between = np.linalg.inv(shifted) @ pose  # the same wrench at another point, in other axes
-    same(after, np.linalg.inv(se3.Ad(between)).T @ before)

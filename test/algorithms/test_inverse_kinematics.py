@@ -67,19 +67,6 @@ def test_a_point_of_a_body_reaches_a_position():
         inverse_kinematics(model, targets[0], "panda_hand", point=[0.0, 1.0])
 
 
-def test_mimic_joints_share_their_coordinates():
-    mechanism = MECHANISMS["mimics"]
-    model = mechanism.model
-    q = np.random.default_rng(3).uniform(-2.0, 2.0, (50, model.n))
-    for body in ("body5", "body7"):
-        targets = mbs.forward_kinematics(model, q, bodies=[body])[:, 0]
-        found = inverse_kinematics(model, targets, body)
-        assert found.success.all()
-        assert_reached(
-            mbs.forward_kinematics(model, found.q, bodies=[body])[:, 0], targets, TOLERANCE
-        )
-
-
 def half_turn(axis, angle):
     A = np.zeros((4, 4))
     A[:3, :3] = hat([*axis, 0.0, 0.0, 0.0])[:3, :3]
@@ -166,15 +153,3 @@ def test_whole_turns_are_taken_back_towards_the_start():
         allowed = (shorter >= lower) & (shorter <= upper)
         assert (np.abs(away) <= np.pi + 1e-12)[allowed].all()
         assert_within(model, found.q)
-
-
-@pytest.mark.parametrize(
-    "q", [np.zeros(6), [0.3, -1.0, 0.0, 0.4, 0.9, 0.5], [0.3, -1, 0.7, 1, 0, 0]]
-)
-def test_singular_targets(q):
-    """The UR5 stretched to the boundary of what it reaches, and with its wrist aligned."""
-    model = model_of("ur5_robot")
-    target = mbs.forward_kinematics(model, q, bodies=["tool0"])[0]
-    found = inverse_kinematics(model, target, "tool0", q0=np.full(6, 0.4))
-    assert found.success
-    assert_reached(mbs.forward_kinematics(model, found.q, bodies=["tool0"])[0], target, TOLERANCE)

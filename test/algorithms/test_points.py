@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-import pytest
 from arms import ARMS, LOCAL, Pinocchio, every_arm, model_of
 from mechanisms import MECHANISMS, every_mechanism
-from reference import Reference, assert_close
+from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.points import (
@@ -18,9 +17,6 @@ from mbs_dynamics.algorithms.points import (
     point_jacobian,
     point_velocity,
 )
-
-REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
-every_representation = pytest.mark.parametrize("representation", REPRESENTATIONS)
 
 
 def state(n):
@@ -31,22 +27,6 @@ def state(n):
 def some_bodies(mechanism):
     """One near a root, one further out and the last."""
     return sorted({0, mechanism.nb // 2, mechanism.nb - 1})
-
-
-@every_representation
-@every_mechanism
-def test_offset_frames_of_bodies(name, representation):
-    mechanism = MECHANISMS[name]
-    q, qd, point = state(mechanism.n)
-    reference, placement = Reference(mechanism, q), np.eye(4)
-    placement[:3, 3] = point
-    for i in some_bodies(mechanism):
-        body = mechanism.model.body_names[i]
-        J = reference.jacobian(i, representation, placement)
-        found = frame_jacobian(mechanism.model, q, point, body, representation=representation)
-        assert_close(found, J)
-        V = frame_twist(mechanism.model, q, qd, point, body, representation=representation)
-        assert_close(V, J @ qd)
 
 
 @every_mechanism

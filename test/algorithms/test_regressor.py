@@ -11,7 +11,6 @@ turn about axes parallel to the first.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -51,26 +50,6 @@ def test_torques_are_the_regressor_times_the_parameters(name):
         com = mechanism.masses[i] * mechanism.coms[i]
         assert_close(pi[10 * i : 10 * i + 4], [M[3, 3], *com], 1e-15)
         assert_close(pi[10 * i + 4 : 10 * i + 10], M[[0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]], 1e-15)
-
-
-@lru_cache
-def planar_arm(n):
-    """Links in a row that turn about parallel y axes, in a vertical plane."""
-    homes = np.array([np.eye(4)] * n)
-    homes[1:, 0, 3] = 0.4
-    M = mbs.spatial_inertia(1.0, (0.2, 0.01, -0.02), np.diag([0.01, 0.02, 0.03]))
-    screws = [[0, 1, 0, 0, 0, 0]] * n
-    return mbs.Model.from_screws(range(-1, n - 1), homes, screws, [M] * n, frame="body_fixed")
-
-
-def test_pendulum_by_hand():
-    """tau = yy qdd - (m z sin + m x cos) g, about a horizontal y axis through the origin."""
-    base = base_parameters(planar_arm(1))
-    assert base.columns == (1, 3, 7)
-    np.testing.assert_array_equal(base.combination, np.eye(10)[[1, 3, 7]])
-    Y = mbs.inverse_dynamics_regressor(planar_arm(1), [0.7], [2.0], [3.0])
-    g = 9.81
-    assert_close(Y[0, [1, 3, 7]], [-g * np.cos(0.7), -g * np.sin(0.7), 3.0], 1e-14)
 
 
 @pytest.mark.parametrize(

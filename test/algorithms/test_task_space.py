@@ -128,18 +128,3 @@ def test_singular_postures_name_the_damping(function, arm):
     with pytest.raises(mbs.SingularError, match=r"'link4'.*6 rows 4 coordinates.*rows="):
         function(arm, arm.random_state(0).q, *more, "link4")
     function(arm, arm.random_state(0).q, *more, "link4", rows="angular")
-
-
-def test_a_massless_mechanism_has_no_centre_of_mass():
-    massless = mbs.Model.from_screws(
-        [-1], np.eye(4)[None], [[0, 0, 1, 0, 0, 0]], np.zeros((1, 6, 6)), frame="spatial"
-    )
-    for function, given in (
-        (mbs.centroidal_momentum_matrix, 1),
-        (mbs.centroidal_momentum_matrix_rate, 2),
-        (mbs.centroidal_momentum_bias, 2),
-        (mbs.center_of_mass_jacobian, 1),
-        (mbs.center_of_mass_jacobian_rate, 2),
-    ):
-        with pytest.raises(mbs.SingularError, match="mass"):
-            function(massless, *[[0.3]] * given)

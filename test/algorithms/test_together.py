@@ -60,16 +60,6 @@ def test_together_they_give_what_they_give_alone(name, backend):
         np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-12 * scale, err_msg=key)
 
 
-def test_a_guard_of_one_part_names_its_joint():
-    screws = np.tile([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], (2, 1))
-    inertias = np.zeros((2, 6, 6))
-    inertias[0] = mbs.spatial_inertia(1.0, (0.1, 0.0, 0.0), np.eye(3))
-    with pytest.warns(mbs.ModelWarning):
-        model = mbs.Model.from_screws([-1, 0], [np.eye(4)] * 2, screws, inertias, frame="spatial")
-    with pytest.raises(mbs.SingularError, match="joint2"):
-        mbs.compile_together([mbs.mass_matrix, mbs.inverse_mass_matrix], model)(np.zeros(2))
-
-
 @pytest.mark.backend_independent
 @pytest.mark.parametrize(
     ("functions", "said"),

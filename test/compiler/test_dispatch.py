@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -90,17 +89,3 @@ def test_each_form_of_a_call_is_remembered(arm, q):
     held = {x[1] for x in mbs.jacobian_second_rate._held if x and x[0]() is model}
     kernel = mbs.compile(mbs.jacobian_second_rate, model, body="tool")
     assert held == ({(), ("body",)} if vectorcall.is_callable_type(type(kernel)) else set())
-
-
-def test_threads_share_functions(arm, q):
-    frames = list(arm.frames)
-    wanted = {body: jacobian_of(arm, q, body) for body in frames}
-
-    def work(seed):
-        for k in np.random.default_rng(seed).integers(len(frames), size=2_000):
-            if not np.array_equal(mbs.jacobian(arm, q, frames[k]), wanted[frames[k]]):
-                return False
-        return True
-
-    with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(work, range(8)))

@@ -65,22 +65,6 @@ def test_signs_are_pulled_outwards(xyz):
     assert cos(-x) is cos(x)
 
 
-def test_constants_merge(xyz):
-    x, _, _ = xyz
-    assert 2.0 * (3.0 * x) is 6.0 * x
-    assert (3.0 * x) / 2.0 is 1.5 * x
-    assert -2.0 * (3.0 * x) is -(6.0 * x)
-    assert 0.5 * (2.0 * x) is x
-    assert (x + 1.0) + 2.0 is x + 3.0
-    assert (x + 1.0) - 1.0 is x
-    assert 5.0 - (x + 1.0) is 4.0 - x
-    assert (1.0 - x) + 2.0 is 3.0 - x
-    assert (1.0 - x) - 1.0 is -x
-    assert 1.0 - (1.0 - x) is x
-    assert 5.0 - (1.0 - x) is x + 4.0
-    assert x / 2.0 is 0.5 * x
-
-
 def test_the_same_expression_is_one_node(xyz):
     x, y, z = xyz
     assert x * y is y * x

@@ -15,7 +15,7 @@ from mechanisms import random_mechanism, with_mimics
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms import algorithm_of
-from mbs_dynamics.compiler import Kernel, Program, positive, trace
+from mbs_dynamics.compiler import Kernel, Program
 from mbs_dynamics.compiler.passes import pipeline
 
 pytestmark = [pytest.mark.backend_independent, *LLVM.marks]
@@ -116,26 +116,6 @@ def test_chunks_in_c_give_what_straight_code_gives(name, large, tmp_path):
         assert status == 0
         for a, b in zip(found, straight, strict=True):
             np.testing.assert_array_less(np.abs(a - b), 2e-13 * np.abs(b).max() + 1e-300)
-
-
-def test_guards_say_which_state_and_joint(large):
-    large(True)
-
-    def function(x: Any) -> Any:
-        values = list(x)
-        for k in range(6):
-            values.append(values[-1] * values[-2] + 1.0)
-            positive(x[k] + 0.5, f"entry {k}")
-        return values
-
-    kernel = Kernel(trace(function, {"x": (6,)}, name="f"), backend="llvm")
-    x = np.linspace(0.0, 1.0, 24).reshape(4, 6)
-    kernel(x)
-    x[2, 4] = x[3, 1] = -1.0
-    with pytest.raises(mbs.SingularError, match=r"entry 4 at state \[2\]"):
-        kernel(x)
-    with pytest.raises(mbs.SingularError, match="entry 1"):
-        kernel(x[3])
 
 
 def test_a_large_memory_comes_from_the_heap(large, monkeypatch):

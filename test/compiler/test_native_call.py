@@ -7,22 +7,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from native_bench import (
-    DEFAULT,
-    PROGRAM,
     Pretender,
     Subclass,
-    Watched,
     expected,
-    new_filling,
     new_kernel,
     one_state,
     ordinary,
-    same,
 )
 from numpy.lib.stride_tricks import as_strided
 
 from mbs_dynamics.compiler.runtime.native import layout
-from mbs_dynamics.errors import ArgumentError, SingularError, log_once
+from mbs_dynamics.errors import log_once
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.backend_independent  # the back end is llvm
@@ -31,11 +26,6 @@ pytestmark = pytest.mark.backend_independent  # the back end is llvm
 @pytest.fixture(scope="module")
 def kernel():
     return new_kernel()
-
-
-@pytest.fixture(scope="module")
-def filling():
-    return new_filling()
 
 
 @ordinary
@@ -119,26 +109,3 @@ def test_a_layout_with_other_offsets_is_not_followed(forgetful, struct, field):
     offset, kind = fields[field]
     forgetful.setitem(fields, field, (offset + 8, kind))
     assert "layout of objects" in layout.unsupported_reason()
-
-
-@pytest.fixture
-def plain(monkeypatch):
-    """A function that makes kernels as interpreters do that have no native call."""
-    monkeypatch.setattr(layout, "unsupported_reason", lambda: "of this test")
-    return lambda program, **options: Watched(program, backend="llvm", **options)
-
-
-def test_without_native_calls_kernels_work_as_well(plain, kernel, filling):
-    other = plain(PROGRAM, defaults=DEFAULT)
-    assert type(other) is Watched
-    for seed in range(5):
-        arguments = one_state(seed)
-        assert same(other(*arguments), kernel(*arguments))
-        assert same(other(*arguments[:3]), kernel(*arguments[:3]))
-    assert same(other(*[x.tolist() for x in arguments]), kernel(*arguments))
-    with pytest.raises(ArgumentError, match="'A'"):
-        other(arguments[0])
-    with pytest.raises(SingularError, match=r"x too small"):
-        other(arguments[0] - 20.0, *arguments[1:])
-    x, y = np.ones(3), np.array(2.0)
-    assert plain(filling.program)(x, y).tobytes() == filling(x, y).tobytes()

@@ -4,20 +4,15 @@
 
 from __future__ import annotations
 
-import gc
 import subprocess
 import sys
-import threading
-import tracemalloc
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
-from native_bench import new_kernel, one_state, outcome, same
+from native_bench import new_kernel, one_state
 from waiting import TIMEOUT
 
-from mbs_dynamics.compiler import Kernel, trace
 from mbs_dynamics.compiler.runtime.native import layout
 
 pytest.importorskip("llvmlite")
@@ -52,57 +47,6 @@ def test_no_reference_is_lost_or_kept(kernel):
     found = kernel(*arguments)
     own = counts((np.ones(2),))[0]
     assert counts(found) == [own + layout.supported()] * 3  # the kernel's, to use them again
-
-
-@pytest.mark.slow
-def test_no_memory_is_kept(kernel):
-    arguments = one_state()
-    lists = [x.tolist() for x in arguments]
-    singular = [np.array([-9.5, 0.0, 0.0]), *arguments[1:]]
-    one = Kernel(trace(lambda x: x * 2.0, {"x": (500,)}, name="one"), backend="llvm")
-    big, several = np.zeros(500), [np.repeat(arguments[0][None], 9, 0), *arguments[1:]]
-
-    def work(times: int) -> None:
-        for _ in range(times):
-            kernel(*arguments)
-            kernel(*several)
-            one(big)
-            outcome(kernel, singular)
-            outcome(kernel, lists)
-            outcome(kernel, lists[:1])
-
-    tracemalloc.start()  # NumPy reports the data of its arrays to it as well
-    try:
-        work(50)
-        grown = []
-        for _ in range(4):  # what is lost is lost each time; a table of Python's grows now and then
-            gc.collect()
-            before = tracemalloc.get_traced_memory()[0]
-            work(500)
-            gc.collect()
-            grown.append(tracemalloc.get_traced_memory()[0] - before)
-    finally:
-        tracemalloc.stop()
-    assert min(grown) < 5_000, grown  # each time less than any object has
-
-
-def test_calls_from_several_threads(kernel):
-    def work(seed: int) -> None:
-        arguments = one_state(seed)
-        lists = [x.tolist() for x in arguments]
-        batch = np.stack([arguments[0]] * 50)
-        wanted = kernel(*arguments)
-        start.wait()
-        for _ in range(300):
-            assert same(kernel(*arguments), wanted)
-            assert same(kernel(*lists), wanted)
-            batched = kernel(batch, *arguments[1:])
-            np.testing.assert_allclose(batched[0], np.stack([wanted[0]] * 50), rtol=1e-15)
-
-    start = threading.Barrier(8)
-    with ThreadPoolExecutor(8) as pool:
-        for future in [pool.submit(work, seed) for seed in range(8)]:
-            future.result(timeout=TIMEOUT)
 
 
 ENDING = """

@@ -9,8 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from mbs_dynamics.compiler import Graph, atan2, less, positive, select, trace
-from mbs_dynamics.compiler.ir.nodes import Check, Let
+from mbs_dynamics.compiler import Graph, atan2, less, select, trace
 from mbs_dynamics.errors import TraceError
 
 pytestmark = pytest.mark.backend_independent
@@ -77,18 +76,3 @@ def test_symbols_of_two_traces_do_not_mix(mix):
     x, y = Graph().input("x", ()).item(), Graph().input("x", ()).item()
     with pytest.raises(TraceError):
         mix(x, y)
-
-
-def test_a_guard_keeps_what_it_needs_and_stands_once():
-    def guarded(x):
-        pivot = x[0] - x[1]
-        positive(pivot, "first")
-        positive(pivot, "again")
-        positive(x[1] * x[1], "second")
-        return x[2]
-
-    program = trace(guarded, {"x": (3,)}, name="f")
-    assert program.guards == ("first", "second")
-    operations = {x.value: x.op for x in program.module.body if isinstance(x, Let)}
-    checks = [x for x in program.module.body if isinstance(x, Check)]
-    assert [operations[check.value] for check in checks] == ["-", "*"]

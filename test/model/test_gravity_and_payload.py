@@ -116,21 +116,3 @@ def test_one_payload_per_link():
     alone = [model.with_payload("upper", 1.0), model.with_payload("lower", **LOAD), model]
     upper, lower, empty = (mbs.gravity_torques(each, q) for each in alone)
     assert_close(mbs.gravity_torques(pair, q), upper + lower - empty, 1e-13)
-
-
-def test_payloads_are_inputs_of_kernels():
-    model = (
-        Model.from_urdf(ARM_URDF)
-        .with_payload("tool", **LOAD)
-        .with_payload("upper", 1.0, (0, 0, 0.2))
-    )
-    q = model.random_state(1).q
-    kernel = mbs.compile(mbs.gravity_torques, model)
-    assert [port.name for port in kernel.inputs] == ["q", "gravity", "payload"]
-    assert kernel.inputs[2].shape == model.payloads.parameters.shape == (2, 10)
-    np.testing.assert_array_equal(kernel(q), mbs.gravity_torques(model, q))
-    nothing = kernel(q, payload=np.zeros((2, 10)))
-    assert_close(nothing, mbs.gravity_torques(Model.from_urdf(ARM_URDF), q), 1e-13)
-    scales = np.array([0.0, 1.0, 2.0])[:, None, None]
-    batch = kernel(q, payload=scales * model.payloads.parameters)
-    assert_close(batch[2] - batch[1], batch[1] - batch[0], 1e-13)

@@ -198,25 +198,4 @@ def test_names_and_order_of_bodies_and_joints():
         model.screws()
 
 
-@pytest.mark.parametrize(
-    ("tag", "kind"), [("floating", "free"), ("planar", "planar"), ("spherical", "spherical")]
-)
-def test_urdf_makes_the_same_model(tag, kind):
-    text = f"""
-    <robot name="r"><link name="a"/><link name="b"><inertial><mass value="2"/>
-    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-    <joint name="j" type="{tag}"><origin xyz="1 2 3" rpy="0.1 0.2 0.3"/>
-    <parent link="a"/><child link="b"/><axis xyz="1 -2 2"/></joint></robot>"""
-    theirs = mbs.Model.from_urdf(text)
-    axis = {"axis": np.array([1, -2, 2]) / 3} if kind == "planar" else {}
-    connection = Connection(
-        name="j",
-        joint=joint(kind, **axis),
-        body="b",
-        M_body=mbs.spatial_inertia(2.0, np.zeros(3), np.eye(3)),
-        S_parent=theirs.bodies[0].home_rel,
-    )
-    assert mbs.Model.from_joints([connection], name="r").bodies[0].joint == theirs.bodies[0].joint
-
-
 x, y, z = np.eye(3)

@@ -10,11 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mechanisms import ARM_URDF, MECHANISMS, TREE, random_mechanism
+from mechanisms import ARM_URDF, TREE, random_mechanism
 from reference import assert_close
 from robots import robot
 
-import mbs_dynamics as mbs
 from mbs_dynamics.errors import ModelError, ModelWarning
 from mbs_dynamics.model import GROUND, Body, Frame, Inertia, Joint, Model
 from mbs_dynamics.model.diagnostics import diagnose
@@ -182,11 +181,3 @@ def test_screw_of_a_joint_is_of_unit_length_and_has_exact_zeros():
         joint.screw[0] = 1.0
     slide = Joint("slide", one_screw("joint 'slide'", [0, 0, 0, 0, 0, 1.0 - 5e-7]), 0)
     assert slide.screw.tolist() == [0, 0, 0, 0, 0, 1]
-
-
-def test_mass_matrix_of_joints_that_share_coordinates_is_symmetric_to_the_last_digit():
-    """Entries that mirror each other are sums of the same terms, in whatever order."""
-    model = MECHANISMS["mimics"].model
-    q, qd, qdd = np.random.default_rng(3).uniform(-2.0, 2.0, (3, 20, model.n))
-    for M in (mbs.mass_matrix(model, q), mbs.inverse_dynamics_derivatives(model, q, qd, qdd)[2]):
-        np.testing.assert_array_equal(M, np.swapaxes(M, -1, -2))

@@ -76,12 +76,6 @@ def test_planar_about_z_is_pinocchios():
     assert_same_poses(model, reference, np.array([x, y, angle, q]), theirs)
 
 
-@pytest.mark.parametrize(("axis", "x", "y"), [("1 0 0", 1, 2), ("0 1 0", 2, 0), ("0 0 1", 0, 1)])
-def test_planar_directions_follow_the_axis_cyclically(axis, x, y):
-    S = load(chain(("p", "planar", f'<axis xyz="{axis}"/>'))).bodies[0].joint.screws
-    assert S[3:, 1:].T.tolist() == [np.eye(3)[x].tolist(), np.eye(3)[y].tolist()]
-
-
 def test_floating_is_pinocchios_free_flyer():
     text = chain(("f", "floating", ORIGIN), ("j", "revolute", ORIGIN + STATED))
     model, reference = load(text), reference_of(text)
