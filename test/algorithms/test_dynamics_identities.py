@@ -157,29 +157,6 @@ def test_gravity_torques_are_the_gradient_of_the_potential_energy(name):
     assert_close(mbs.gravity_torques(mechanism.model, q), gradient)
 
 
-@with_auto
-@every_mechanism
-def test_generalized_momentum_is_the_gradient_of_the_lagrangian(name, representation):
-    """p = dL/dqd and dL/dq, by finite differences of the energies; and by M and C."""
-    mechanism, q, qd, *_ = state(name)
-    model = mechanism.model
-    p, rate = mbs.generalized_momentum(model, q, qd, representation=representation)
-    assert_close(p, mbs.mass_matrix(model, q) @ qd)
-    expected = mbs.coriolis_matrix(model, q, qd).T @ qd - mbs.gravity_torques(model, q)
-    assert_close(rate, expected)
-    h = 1e-5
-    for k in range(model.n):
-        step = h * np.eye(model.n)[k]
-        ahead, behind = (lagrangian(model, q + s * step, qd) for s in (1.0, -1.0))
-        assert_close(rate[k], (ahead - behind) / (2.0 * h), 1e-6)
-        ahead, behind = (lagrangian(model, q, qd + s * step) for s in (1.0, -1.0))
-        assert_close(p[k], (ahead - behind) / (2.0 * h), 1e-6)
-
-
-def lagrangian(model, q, qd):
-    return mbs.kinetic_energy(model, q, qd) - mbs.potential_energy(model, q)
-
-
 @every_mechanism
 def test_momenta_are_wrenches_in_all_representations(name):
     mechanism, q, qd, *_, reference = state(name)
@@ -191,19 +168,6 @@ def test_momenta_are_wrenches_in_all_representations(name):
         assert_close(found, mbs.convert_wrench(body_fixed, C, source="body_fixed", target=target))
         twists = mbs.twists(model, q, qd, representation=target)
         assert_close(0.5 * np.sum(found * twists), mbs.kinetic_energy(model, q, qd))
-
-
-@every_mechanism
-def test_centroidal_momentum(name):
-    mechanism, q, qd, *_ = state(name)
-    model = mechanism.model
-    P = mbs.momenta(model, q, qd, representation="spatial").sum(axis=0)
-    center = mbs.center_of_mass(model, q)
-    expected = [*(P[:3] - np.cross(center, P[3:])), *P[3:]]
-    found = mbs.centroidal_momentum(model, q, qd)
-    assert_close(found, expected)
-    velocity = rate_of(mbs.center_of_mass, model, q, qd)
-    assert_close(found[3:], mechanism.masses.sum() * velocity)
 
 
 @every_mechanism

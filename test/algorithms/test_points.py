@@ -5,15 +5,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
-from arms import ARMS, LOCAL, Pinocchio, every_arm, model_of
 from mechanisms import MECHANISMS, every_mechanism
 from reference import assert_close
 
 import mbs_dynamics as mbs
 from mbs_dynamics.algorithms.points import (
-    frame_jacobian,
-    frame_twist,
     point_jacobian,
     point_velocity,
 )
@@ -51,22 +47,3 @@ def test_point_moves_as_its_jacobian_says(name):
         )
         rate = (after - before) / (2 * h)
         assert_close(mbs.point_acceleration(mechanism.model, q, qd, qdd, point, body), rate, 1e-7)
-
-
-@every_arm
-def test_offset_frames_are_pinocchios(name):
-    """At a point of a merged link, whose frame is turned against that of its body."""
-    model, pinocchio, body = model_of(name), Pinocchio(name), ARMS[name]
-    q, qd, point = state(model.n)
-    link = pinocchio.model.frames[pinocchio.frame]
-    at = link.placement * pin.SE3(np.eye(3), point)
-    pinocchio.frame = pinocchio.model.addFrame(
-        pin.Frame("offset", link.parentJoint, at, pin.OP_FRAME)
-    )
-    for representation in LOCAL:
-        J, options = pinocchio.jacobian(q, representation), {"representation": representation}
-        assert_close(frame_jacobian(model, q, point, body, **options), J, 1e-12)
-        assert_close(frame_twist(model, q, qd, point, body, **options), J @ qd, 1e-12)
-    J = pinocchio.jacobian(q, "hybrid")[3:]
-    assert_close(point_jacobian(model, q, point, body), J, 1e-12)
-    assert_close(point_velocity(model, q, qd, point, body), J @ qd, 1e-12)

@@ -22,7 +22,6 @@ REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
 STEP = 1e-3
 
 most_positions_slow = pytest.mark.parametrize("where", mostly_slow(POSITIONS, ("tiny", "generic")))
-every_representation = pytest.mark.parametrize("representation", REPRESENTATIONS)
 
 
 def with_frame(model, name, body, placement):
@@ -86,19 +85,6 @@ def test_pose_and_jacobian(name, where):
 
         dJ = jacobian_sensitivity(*args, representation=representation)
         assert_close(dJ, case.derivative(jacobian), 1e-10, representation)
-
-
-@every_representation
-@pytest.mark.parametrize("name", ["screw chain", "tree", "forest"])
-def test_the_screw_of_the_joint_itself_acts_as_its_coordinate(name, representation):
-    model = MECHANISMS[name].model
-    q = model.random_state(1).q
-    args = model, q, model.screws().screws, model.body_names[-1], model.joint_names
-    body = model.body_names[-1]
-    J = mbs.jacobian(model, q, body, representation=representation)
-    assert_close(pose_sensitivity(*args, representation=representation), J, 1e-13)
-    H = mbs.kinematic_hessian(model, q, body, representation=representation)
-    assert_close(jacobian_sensitivity(*args, representation=representation), H, 1e-12)
 
 
 @pytest.mark.long

@@ -15,15 +15,9 @@ from test_joints import with_groups as every_twin
 
 import mbs_dynamics as mbs
 from mbs_dynamics.model.orders import path
-from mbs_dynamics.resources import robot_path
 
 pytestmark = pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
 TASK = (mbs.operational_space_inertia, mbs.dynamically_consistent_inverse, mbs.null_space_projector)
-
-
-@pytest.fixture(scope="module")
-def arm():
-    return mbs.Model.from_urdf(robot_path("arm7"))
 
 
 def deepest(model):
@@ -115,16 +109,3 @@ def test_identities_hold_for_any_rows_and_trees(name, rows):
             mbs.accelerations, model, q, qd, qdd, bodies=[body], representation="hybrid"
         )[0]
         assert_close(Vd[chosen], A @ (F - bias), tolerance)
-
-
-@pytest.mark.parametrize("function", [*TASK, mbs.operational_space_bias])
-def test_singular_postures_name_the_damping(function, arm):
-    """Stretched out, moved by fewer joints than rows, and of no mass."""
-    stretched = np.zeros(arm.n)
-    more = (stretched,) if function is mbs.operational_space_bias else ()
-    with pytest.raises(mbs.SingularError, match=r"'tool'.*damping="):
-        function(arm, stretched, *more, "tool")
-    assert np.isfinite(function(arm, stretched, *more, "tool", damping=0.05)).all()
-    with pytest.raises(mbs.SingularError, match=r"'link4'.*6 rows 4 coordinates.*rows="):
-        function(arm, arm.random_state(0).q, *more, "link4")
-    function(arm, arm.random_state(0).q, *more, "link4", rows="angular")

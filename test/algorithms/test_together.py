@@ -10,7 +10,6 @@ from backends import BACKENDS
 from mechanisms import MECHANISMS
 
 import mbs_dynamics as mbs
-from mbs_dynamics.resources import robot_path
 
 EVERYTHING = {
     "g": mbs.gravity_torques,
@@ -21,11 +20,6 @@ EVERYTHING = {
     "d": mbs.inverse_dynamics_derivatives,
     "T": mbs.kinetic_energy,
 }
-
-
-@pytest.fixture(scope="module")
-def arm():
-    return mbs.Model.from_urdf(robot_path("arm7"))
 
 
 def separately(functions, model, arrays):
@@ -58,39 +52,3 @@ def test_together_they_give_what_they_give_alone(name, backend):
     for found, (key, value) in zip(results, expected.items(), strict=True):
         scale = max(1.0, np.abs(value).max())
         np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-12 * scale, err_msg=key)
-
-
-@pytest.mark.backend_independent
-@pytest.mark.parametrize(
-    ("functions", "said"),
-    [
-        ([], "at least one algorithm"),
-        ("gravity_torques", "sequence of algorithms"),
-        (mbs.gravity_torques, "sequence of algorithms"),
-        ([np.sin], "is not an algorithm"),
-        ([mbs.twists, mbs.twists], "'twists'"),
-        ({"1st": mbs.twists}, "'1st'"),
-        ({7: mbs.twists}, "7"),
-        ([(mbs.jacobian,)], r"pair \(algorithm, mapping of options\)"),
-        ([(mbs.jacobian, {})], "'body'"),
-        ([(mbs.jacobian, {"body": "nose"})], "'nose'"),
-        ([(mbs.twists, {"frame": 1})], r"twists .*'frame'"),
-        (
-            {
-                "tau": (mbs.inverse_dynamics, {"wrenches": True}),
-                "W": (mbs.joint_wrenches, {"wrenches": True, "representation": "hybrid"}),
-            },
-            "'wrenches' is not the same for all algorithms: tau takes .* body_fixed, W takes .* h",
-        ),
-        (
-            {
-                "a": (mbs.twist_derivatives, {"order": 1}),
-                "b": (mbs.twist_derivatives, {"order": 2}),
-            },
-            "'motion' is not the same",
-        ),
-    ],
-)
-def test_what_cannot_be_compiled_together_is_said(arm, functions, said):
-    with pytest.raises(mbs.MbsError, match=said):
-        mbs.compile_together(functions, arm, backend="python")

@@ -14,8 +14,6 @@ from mbs_dynamics.compiler.runtime import dispatch
 from mbs_dynamics.compiler.runtime.native import vectorcall
 from mbs_dynamics.resources import robot_path
 
-REPRESENTATIONS = ("body_fixed", "spatial", "hybrid", "mixed")
-
 
 @pytest.fixture(scope="module")
 def arm():
@@ -25,24 +23,6 @@ def arm():
 @pytest.fixture(scope="module")
 def q(arm):
     return np.random.default_rng(3).uniform(-2.0, 2.0, arm.n)
-
-
-def jacobian_of(model, q, body, representation="body_fixed"):
-    kernel = mbs.compile(mbs.jacobian, model, body=body, representation=representation)
-    return kernel(q)
-
-
-def test_each_choice_of_options_has_its_own_kernel(arm, q):
-    frames = list(arm.frames)
-    for _ in range(3):
-        for body in frames:  # more of them than there are places
-            for name in REPRESENTATIONS:
-                wanted = jacobian_of(arm, q, body, name)
-                assert np.array_equal(mbs.jacobian(arm, q, body, representation=name), wanted)
-                assert np.array_equal(mbs.jacobian(arm, q, body=body, representation=name), wanted)
-                assert np.array_equal(mbs.jacobian(arm, q, representation=name, body=body), wanted)
-            assert np.array_equal(mbs.jacobian(arm, q, body), jacobian_of(arm, q, body))
-    assert len(frames) * len(REPRESENTATIONS) > dispatch.ENTRIES
 
 
 def test_each_model_has_its_own_gravity_and_payloads(arm, q):

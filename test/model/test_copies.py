@@ -5,9 +5,7 @@
 from __future__ import annotations
 
 import copy
-import multiprocessing
 import pickle
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -94,21 +92,3 @@ def kernels() -> dict[str, Kernel]:
         "together": mbs.compile_together([mbs.gravity_torques, mbs.bias_torques], arm),
         "own": Kernel(trace(guarded, {"x": (3,)}, name="guarded")),
     }
-
-
-def torques(model: mbs.Model, kernel: Kernel, q: Any) -> Any:
-    return kernel(q), mbs.mass_matrix(model, q)
-
-
-@pytest.mark.process
-def test_other_processes_take_and_return_them():
-    model = models()["loaded"]
-    kernel = mbs.compile(mbs.gravity_torques, model)
-    q = model.random_state(2).q
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
-        tau, M = pool.submit(torques, model, kernel, q).result()
-        back = pool.submit(copy.copy, model).result()
-    np.testing.assert_array_equal(tau, kernel(q))
-    np.testing.assert_array_equal(M, mbs.mass_matrix(model, q))
-    assert back == model

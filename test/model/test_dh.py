@@ -295,39 +295,3 @@ def test_frames_of_the_modified_convention(seed):
     np.testing.assert_allclose(mbs.forward_kinematics(model, q), expected, atol=1e-14)
     tool = mbs.forward_kinematics(model, q, bodies=["tool"])[0]
     np.testing.assert_allclose(tool, expected[-1], atol=1e-14)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_both_conventions_describe_one_robot(seed):
-    """The a and alpha of a classical row stand in the next row of the modified table."""
-    rng = np.random.default_rng(seed)
-    classical, tensors = [], []
-    for _ in range(4):
-        A = rng.normal(size=(3, 3))
-        tensors.append(A @ A.T + np.trace(A @ A.T) * np.eye(3))
-        row = random_row(rng)
-        com = tuple(rng.uniform(-0.3, 0.3, 3))
-        classical.append(row._replace(com=com, inertia_at_com=tensors[-1]))
-    before = DHRow(0.0, 0.0, 0.0)
-    modified = []
-    for row in classical:
-        shape = T(0, 0, 0) @ T(row.a, 0, 0) @ Rx(row.alpha)  # of the end of the link, in frame i
-        com = (shape @ [*row.com, 1.0])[:3]
-        tensor = shape[:3, :3] @ row.inertia_at_com @ shape[:3, :3].T
-        row_of_craig = row._replace(
-            a=before.a, alpha=before.alpha, com=tuple(com), inertia_at_com=tensor
-        )
-        modified.append(row_of_craig)
-        before = row
-    model = Model.from_dh(DHTable(tuple(classical)))
-    other = Model.from_dh(DHTable(tuple(modified), convention="modified"))
-    other = other.with_frame("end", "tool", T(before.a, 0, 0) @ Rx(before.alpha))
-    state = model.random_state(seed)
-    np.testing.assert_allclose(
-        mbs.forward_kinematics(model, state.q, bodies=["tool"]),
-        mbs.forward_kinematics(other, state.q, bodies=["end"]),
-        atol=1e-13,
-    )
-    np.testing.assert_allclose(
-        mbs.inverse_dynamics(model, *state), mbs.inverse_dynamics(other, *state), atol=1e-10
-    )

@@ -2,11 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tools mounted, joints locked, compared with Pinocchio and by identities."""
 
-import pickle
-
 import numpy as np
 import pinocchio as pin
-import pytest
 
 import mbs_dynamics as mbs
 from mbs_dynamics.lie import se3
@@ -115,43 +112,8 @@ def test_the_joints_that_remain_are_named():
     np.testing.assert_allclose(mbs.mass_matrix(held, q), mbs.mass_matrix(ARM, q), atol=1e-12)
 
 
-FREE = {"joint3": 0.7, "joint6": -0.4, "hand/finger": 0.01}
 LOADED = BOTH.with_payload("link4", 1.5, (0.1, 0.0, 0.0)).with_payload("hand/tip", 0.2)
 LOADED = LOADED.with_payload("tool", 0.3, (0.0, 0.1, 0.0)).with_payload("link7", 0.6)
-CHANGES = {
-    "as it is": lambda model: model,
-    "attached": lambda model: ARM.attached(model, "tool", AT, "b/"),
-    "copied": lambda model: pickle.loads(pickle.dumps(model)),
-    "placed": lambda model: model.with_placements({"link5": AT, "tool": AT}),
-    "loads merged": lambda model: model.loaded(),
-    "other loads": lambda model: model.with_payload("hand/palm", 0.4, (0.1, 0.0, 0.2)),
-}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_locked_joint_transmits_what_it_did_when_it_could_move(change):
-    whole = CHANGES[change](LOADED)
-    prefix = "b/" if change == "attached" else ""
-    held = {prefix + joint: x for joint, x in FREE.items()}
-    rng = np.random.default_rng(5)
-    links = [x for x in whole.frames if whole.frames[x].body >= 0]
-    for fixed in (whole.locked(held), CHANGES[change](LOADED.locked(FREE))):
-        q, qd, qdd = fixed.random_state(3)
-        rows = [whole.joint_names.index(name) for name in fixed.joint_names]
-        every = [whole.vector(held), np.zeros(whole.n), np.zeros(whole.n)]
-        for x, given in zip(every, (q, qd, qdd), strict=True):
-            x[rows] = given
-        still = {x for x in links if fixed.frames[x].body < 0}
-        loads = {x: rng.uniform(-5.0, 5.0, 6) for x in links if x not in still}
-        asked = [body.joint.name for body in whole.bodies]
-        for wrenches in (None, loads):
-            spatial = {"representation": "spatial", "joints": asked}
-            np.testing.assert_allclose(
-                mbs.joint_wrenches(fixed, q, qd, qdd, wrenches, **spatial),
-                mbs.joint_wrenches(whole, *every, wrenches, **spatial),
-                atol=1e-10,
-            )
 
 
 def test_a_tool_that_was_mounted_keeps_its_own_fixed_joints():

@@ -94,19 +94,6 @@ def test_axes_are_z_axes_and_base_parameters_are_left(name):
             assert M.moment[2] == 0.0
 
 
-@pytest.mark.parametrize("angle", [0.0, 1e-14, 1e-9, 1e-6, 1e-3, 0.04, 0.06, np.pi / 2])
-def test_axes_that_are_nearly_parallel_lose_no_digits(angle):
-    rng = np.random.default_rng(0)
-    turn = se3.exp(np.array([angle, 0.0, 0.0, 0.0, 0.3, 0.1]))
-    points = rng.normal(size=(5, 8, 3))
-    inertias = [
-        mbs.spatial_inertia(2.0, p.mean(axis=0), np.diag([0.2, 0.3, 0.4]) + 0.01) for p in points
-    ]
-    z = np.tile([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], (5, 1))
-    model = mbs.Model.from_screws(range(-1, 4), [turn] * 5, z, inertias, frame="body_fixed")
-    assert_equivalent(model, equivalent(model))
-
-
 def test_second_moments_are_the_integral_of_the_products_of_coordinates():
     points = np.random.default_rng(3).normal(size=(6, 3))
     mass = 0.7

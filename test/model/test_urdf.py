@@ -181,22 +181,6 @@ def test_tip_keeps_the_bodies_on_the_way_whole():
         np.testing.assert_array_equal(ours.matrix(), theirs.matrix())
 
 
-@pytest.mark.parametrize("kind", ["revolute", "fixed"])
-def test_an_impossible_inertia_is_said_once_of_the_link_that_has_it(kind):
-    """Also if the body that the link is merged into becomes impossible by it."""
-    flat = '<inertial><mass value="1"/><inertia ixx="9" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
-    text = urdf(
-        *map(link, "ab"),
-        link("c", flat + "</inertial>"),
-        joint("j", "a", "b"),
-        joint("k", "b", "c", kind),
-    )
-    model = load(text)
-    assert any(body.inertia.violations() for body in model.bodies)
-    (said,) = (note for note in notes(model, "warning") if "triangle inequality" in note)
-    assert said.startswith("link 'c'")
-
-
 def test_partial_inertials_are_reported():
     mass = '<inertial><mass value="3"/></inertial>'
     tensor = '<inertial><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
