@@ -32,7 +32,8 @@ between the middle and the end of the step, so that rates decay without a change
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -347,14 +348,19 @@ class Stepper:
         count, held = checks.count("steps", steps), np.asarray(checks.positive("h", h))
         rows = [_per_step("effort", effort, 1, count)]
         rows += [_per_step("wrenches", x, 2, count) for x in self._loads(wrenches)]
-        states = [np.asarray(state, dtype=float)]
-        for effort_k, *loads in zip(*rows, strict=True):
+        now = np.asarray(state, dtype=float)
+        states = now[None]
+        for k, (effort_k, *loads) in enumerate(zip(*rows, strict=True)):
             try:
-                states.append(self.kernel(states[-1], effort_k, held, *loads, *self.parameters))
+                after = self.kernel(now, effort_k, held, *loads, *self.parameters)
             except SingularError as error:
-                error.trajectory = np.array(np.broadcast_arrays(*states))
+                error.trajectory = states[: k + 1].copy()
                 raise
-        return np.array(np.broadcast_arrays(*states))
+            if k == 0:  # efforts may have more axes than the state
+                states = np.empty((count + 1, *after.shape))
+                states[0] = now
+            states[k + 1] = now = after
+        return states
 
     def _loads(self, wrenches: ArrayLike | None) -> tuple[ArrayLike, ...]:
         if self.takes_wrenches:
@@ -378,12 +384,11 @@ class Stepper:
         return states.joined(*STEPS[self.method](step, q, qd, h[()]))
 
 
-def _per_step(name: str, value: ArrayLike, axes: int, steps: int) -> FloatArray:
-    """Return values with a leading axis of steps, from those of one step or of all."""
+def _per_step(name: str, value: ArrayLike, axes: int, steps: int) -> Iterable[FloatArray]:
+    """Return the values of each step, from those of one step or of all."""
     x = checks.real(name, value)
     if x.ndim <= axes or len(x) == 1:
-        x = x if x.ndim <= axes else x[0]
-        return np.broadcast_to(x, (steps, *x.shape))
+        return itertools.repeat(x if x.ndim <= axes else x[0], steps)
     if len(x) != steps:
         raise ArgumentError(
             f"{name} has {len(x)} entries along its first axis; valid is one value for all steps, "
