@@ -20,7 +20,6 @@ pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from gravity_node_bench import ARM7, JOINTS, MODEL, READY, REST, Driver, G, GravityProcess, Q
-from impedance_bench import ImpedanceProcess
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -152,30 +151,6 @@ def test_joint_state_publisher_beside_the_driver_is_named_and_leaves_the_arm_whe
     assert len(arm.faults()) == before
     torques = np.array([command for _, command in arm.commands[count:]])
     np.testing.assert_allclose(torques, np.tile(G, (len(torques), 1)), atol=0.1)
-
-
-def is_near(torques, goal):
-    return np.allclose(torques, goal, atol=0.05 * abs(goal).max())
-
-
-@pytest.mark.parametrize("kind", mostly_slow([GravityProcess, ImpedanceProcess], [GravityProcess]))
-def test_what_is_set_before_enabling_acts_afterwards(ros, kind):
-    goal = mbs.gravity_torques(
-        MODEL.with_payload("tool", 2.0, (0.0, 0.02, 0.05)).with_gravity((0.0, 1.0, -9.7)), Q
-    )
-    given = READY | {"robot_description": ARM7}
-    if kind is ImpedanceProcess:  # soft enough for whatever period the busy machine makes of it
-        given |= {f"stiffness.{name}": 0.01 for name in JOINTS}
-    with kind(**given) as process, Driver(process) as arm:
-        arm.waits(lambda: arm.level("input") == DiagnosticStatus.OK)
-        arm.payload("tool", 2.0, (0.0, 0.02, 0.05))
-        arm.waits(lambda: "payload in force: 2 kg" in process.log)
-        arm.gravity((0.0, 1.0, -9.7))
-        arm.waits(lambda: "gravity in force: [0, 1, -9.7]" in process.log)
-        arm.waits(lambda: arm.ask(True).success)
-        arm.waits(lambda: arm.value("state") == "enabled")
-        arm.waits(lambda: arm.commands and is_near(arm.commands[-1][1], goal))
-        assert arm.ask(False).success
 
 
 # -- nodes of their own ----------------------------------------------------------------------------
