@@ -101,7 +101,7 @@ def name(request):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seconds", mostly_slow([20.0, 60.0], [20.0]))
+@pytest.mark.parametrize("seconds", mostly_slow([5.0, 60.0], [5.0]))
 def test_floats_where_it_is(name, seconds):
     arm = Arm(name)
     arm.float()

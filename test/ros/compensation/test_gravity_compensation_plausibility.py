@@ -99,14 +99,6 @@ def test_a_payload_that_the_arm_cannot_hold_is_refused():
     assert bench.state == "enabled"
 
 
-def test_enabling_is_refused_where_gravity_exceeds_an_effort_limit():
-    bench = Bench(effort_limits=(0.0, 30.0, *(0.0,) * 5))
-    bench.send()
-    assert "joint2 needs -34.11 against gravity, and its effort limit is 30" in (
-        bench.core.enable(bench.now)
-    )
-
-
 @pytest.mark.parametrize("length", [7.7, 11.9, 98.1, 0.0])
 def test_a_gravity_of_another_length_is_refused(length):
     bench = Bench().enabled()
@@ -134,14 +126,6 @@ def test_a_gravity_that_the_arm_cannot_be_held_in_is_refused():
     with pytest.raises(ModelError, match="joint2"):
         bench.core.set_gravity(LinkGravity("", (0.0, 0.0, -11.7)), bench.now)
     bench.core.check(bench.core.settings.changed({"gravity": (0.0, 0.0, -9.0)}))
-
-
-def test_postures_and_efforts_are_not_judged_once_torques_are_commanded():
-    bench = Bench().enabled()
-    bench.run(0.1)
-    bench.now += PERIOD
-    bench.send(efforts=tuple(3.0 * G))
-    assert bench.core.problems(bench.now) == []
 
 
 # -- measured efforts ------------------------------------------------------------------------------
@@ -200,32 +184,6 @@ def test_torques_begin_at_the_measured_efforts():
 # -- speeds ----------------------------------------------------------------------------------------
 
 
-def test_one_sample_of_a_quantised_velocity_stops_nothing():
-    bench = Bench(damping=(1.0,) * 7).enabled()
-    for k in range(7):
-        bench.run(PERIOD, Q, 1.3 * FASTEST * ONE[k])
-        bench.run(10 * PERIOD)
-    assert bench.state == "enabled"
-
-
-def test_a_velocity_that_the_positions_contradict_is_a_fault_and_damps_nothing():
-    k = 3
-    bench = Bench(damping=(1.0,) * 7).enabled()
-    bench.run(7 * PERIOD, Q, 1.3 * FASTEST * ONE[k])
-    assert bench.fault == "velocity_reading"
-    assert JOINTS[k] in bench.core.fault.reason
-    begin = bench.now
-    bench.run(0.3, Q, 1.3 * FASTEST * ONE[k])
-    assert np.abs(bench.torques[-1]).max() < np.abs(G).max()
-    assert (np.abs(bench.torques[-1]) <= np.abs(G) + 1e-9).all()
-    assert bench.now > begin
-    bench.run(1.0)
-    bench.core.clear(bench.now)
-    assert bench.core.enable(bench.now) == ""
-    bench.run(1.2, Q, 0.5 * FASTEST * ONE[k])
-    np.testing.assert_allclose(bench.torques[-1], G - 0.5 * FASTEST * ONE[k], atol=1e-9)
-
-
 def test_a_speed_that_no_joint_can_have_is_damped_as_the_limit():
     bench = Bench(damping=(1.0,) * 7).enabled()
     bench.run(PERIOD, Q, -1.4 * FASTEST * ONE[6])
@@ -242,29 +200,6 @@ def test_the_velocity_filter_smooths_what_damping_takes():
 
 
 # -- damping ends with the states ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("on_fault", ["ramp_down", "hold", "zero"])
-@pytest.mark.parametrize("period", [0.002, 0.01, 0.03])
-def test_damping_and_friction_end_within_two_periods_of_silence(on_fault, period):
-    bench = Bench(
-        damping=(3.0,) * 7, friction=(1.0,) * 7, friction_scale=1.0, on_fault=on_fault
-    ).enabled()
-    qd = np.full(7, 0.5)
-    bench.run(1.0, Q, qd, period)
-    assert np.abs(bench.torques[-1] - G).min() > 0.4
-    heard = bench.now
-    bench.now = heard + 1.9 * period
-    assert bench.tick() is None
-    bench.now = heard + 2.01 * period
-    bench.tick()
-    # the rate limit lets 3 N m go within 2 ms
-    bench.now += 0.002
-    bench.tick()
-    np.testing.assert_allclose(bench.torques[-1], G, atol=1e-9)
-    assert bench.state == "enabled"
-    bench.run(period, Q, qd, period)  # the states are back
-    assert np.abs(bench.torques[-1] - G).min() > 0.4
 
 
 def test_a_release_with_states_keeps_the_damping_and_ends_the_friction():

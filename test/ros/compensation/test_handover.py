@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -146,34 +148,33 @@ def listed(effort, position, pid=None):
 
 
 @pytest.mark.parametrize("pid", [None, *STATES])
-@pytest.mark.parametrize("position", STATES)
-@pytest.mark.parametrize("effort", STATES)
-def test_each_request_is_accepted_and_reaches_its_end_or_the_list_says_why_not(
-    effort, position, pid
-):
-    chain = ["positions"] if pid is None else ["positions", "pid"]
-    for wanted in ("torques", "position"):
-        made, seen = listed(effort, position, pid)
-        if position == "active" and pid not in (None, "active"):
-            continue  # the manager keeps no such chain
-        needed = ["efforts"] if wanted == "torques" else chain
-        possible = all(name in made.all and made.state(name) in STATES[:2] for name in needed)
-        if wanted == "torques" and position not in STATES[:2]:
-            possible &= effort == "active" or pid != "active"  # of nobody knows which chain
-        request = seen.to_torques if wanted == "torques" else seen.to_position
-        if seen.state(needed[0]) == "" or (wanted == "position" and seen.unusable):
-            with pytest.raises(ControllerError):
-                request()
-            assert not possible
-            continue
-        step = request()
-        refused = made.switch(*step) if any(step) else ""
-        assert bool(refused) == (not possible)
-        if possible:
-            seen = ControllerList(made.listed(), "efforts", "positions")
-            assert seen.torques_act == (wanted == "torques")
-            assert seen.position_acts == (wanted == "position")
-            assert not any(seen.to_torques() if wanted == "torques" else seen.to_position())
+def test_each_request_is_accepted_and_reaches_its_end_or_the_list_says_why_not(pid):
+    for effort, position, wanted in itertools.product(STATES, STATES, ("torques", "position")):
+        if position != "active" or pid in (None, "active"):  # the manager keeps no such chain
+            check_request(effort, position, pid, wanted)
+
+
+def check_request(effort, position, pid, wanted):
+    made, seen = listed(effort, position, pid)
+    needed = ["efforts"] if wanted == "torques" else ["positions"]
+    needed += ["pid"] if wanted == "position" and pid is not None else []
+    possible = all(name in made.all and made.state(name) in STATES[:2] for name in needed)
+    if wanted == "torques" and position not in STATES[:2]:
+        possible &= effort == "active" or pid != "active"  # of nobody knows which chain
+    request = seen.to_torques if wanted == "torques" else seen.to_position
+    if seen.state(needed[0]) == "" or (wanted == "position" and seen.unusable):
+        with pytest.raises(ControllerError):
+            request()
+        assert not possible
+        return
+    step = request()
+    refused = made.switch(*step) if any(step) else ""
+    assert bool(refused) == (not possible)
+    if possible:
+        seen = ControllerList(made.listed(), "efforts", "positions")
+        assert seen.torques_act == (wanted == "torques")
+        assert seen.position_acts == (wanted == "position")
+        assert not any(seen.to_torques() if wanted == "torques" else seen.to_position())
 
 
 @pytest.mark.parametrize(
