@@ -197,6 +197,7 @@ def test_what_cannot_be_played_is_refused_with_the_reason_and_nothing_is_sent(ta
     assert not one.sent
 
 
+@pytest.mark.slow  # recording and playing have quick tests of their own
 def test_a_simulated_arm_floats_is_taught_and_plays_over_dds(ros, tmp_path):
     file = tmp_path / "pushed.npz"
     with (
