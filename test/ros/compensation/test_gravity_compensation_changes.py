@@ -263,25 +263,6 @@ def test_a_new_description_waits_until_the_torques_are_gone():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("on_fault", "explode"),
-        ("joints", ("a", "a")),
-        ("damping", (0.0, 0.0)),
-        ("damping.joint1", (-1.0, *(0.0,) * 6)),
-        ("effort_limits", (np.nan,) * 7),
-        ("effort_scale", 0.0),
-        ("ramp_time", np.inf),
-        ("gravity", (0.0, 0.0, -12.0)),
-        ("start_from", "somewhere"),
-    ],
-)
-def test_bad_settings_are_refused_by_name(name, value):
-    with pytest.raises(ArgumentError, match=name):
-        settings(**{name.partition(".")[0]: value})
-
-
-@pytest.mark.parametrize(
     "values",
     [
         {"compensates_itself": True},
