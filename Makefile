@@ -49,14 +49,14 @@ test: $(VENV)/.test  ## before a change is merged, and in CI: linters, unit test
 	wait $$mypy
 	echo "== Tests that need a quiet machine, one after the other"
 	$(BIN)/python -m pytest -q -m "serial and not slow"
+	echo "== Smoke test"
+	$(BIN)/python test/smoke --expect native
 
 test-all: lint  ## every test, with the coverage of the core, other back ends and mutants: up to three hours
 	@echo "== All tests"
 	$(BIN)/python -m pytest -q $(PARALLEL) --cov --cov-report=term -m "not serial"
 	echo "== Tests that need a quiet machine, one after the other"
 	$(BIN)/python -m pytest -q -m serial
-	echo "== Smoke test"
-	$(BIN)/python test/smoke --expect native
 	$(MAKE) --no-print-directory backends mutants
 
 test-bridges: $(VENV)/.test  ## the bridges to PyTorch and JAX, which it installs: up to 3 GB

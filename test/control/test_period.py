@@ -66,12 +66,10 @@ def violated(layouts, seed, count, steps):
 
 
 @pytest.mark.parametrize(
-    ("seed", "count"),
-    [(0, 250), *(pytest.param(k, 1000, marks=pytest.mark.slow) for k in range(1, 11))],
+    "seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 10))]
 )
-def test_invariants_hold_in_random_periods(layouts, seed, count):
-    """In 250,000 quickly, and in ten million."""
-    assert violated(layouts, seed, count, 1000) is None
+def test_invariants_hold_in_a_million_random_periods(layouts, seed):
+    assert violated(layouts, seed, 1000, 1000) is None
 
 
 # -- mutants ---------------------------------------------------------------------------------------
