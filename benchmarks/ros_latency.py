@@ -32,19 +32,19 @@ from mbs_dynamics.control.joint_input import Efforts, Reading
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.ros.dynamics.interface import DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.messages import JacobianMessage, JointMessage, topic_names
+from mbs_dynamics.ros.messages import jacobian_message, joint_message, topic_names
 
 
 def outputs(model: mbs.Model) -> dict[str, Any]:
     """Return an empty message for each topic that the node publishes by default."""
-    efforts = JointMessage(model.joint_names, "effort").message
+    efforts = joint_message(Time(), model.joint_names, effort=np.zeros(model.n))
     made: dict[str, Any] = {"gravity_torques": efforts, "bias_torques": efforts}
     bodies = Robot(model, DynamicsSettings()).bodies
     for link, name in topic_names(bodies).items():
         made[f"twist/{name}"] = TwistStamped()
         made[f"twist/{name}"].header.frame_id = link
-        made[f"jacobian/{name}"] = JacobianMessage(model.joint_names, name, "hybrid").fill(
-            Time(), np.zeros((6, model.n))
+        made[f"jacobian/{name}"] = jacobian_message(
+            Time(), model.joint_names, name, "hybrid", np.zeros((6, model.n))
         )
     return made
 

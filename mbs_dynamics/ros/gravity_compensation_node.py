@@ -11,11 +11,10 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from builtin_interfaces.msg import Time
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.subscription import Subscription
@@ -44,9 +43,8 @@ from mbs_dynamics.ros.process import run
 PERIOD = 0.01
 """Period in s of the commands while torques act, beside those that answer joint_states."""
 
-LOOK_PERIOD, LOOKS = 0.1, 10
-"""Period in s at which controllers are listed while torques are commanded, and number of these
-periods at which they are listed otherwise, and diagnostics are published."""
+LOOK_PERIOD = 0.1
+"""Period in s at which controllers and publishers are checked while torques are commanded."""
 
 
 class GravityCompensationNode(DescribedNode):
@@ -66,8 +64,7 @@ class GravityCompensationNode(DescribedNode):
         self._enabled_shown: bool | None = None
         self._state_shown = ""
         self._collision_shown: Collision | None = None
-        self._awaiting_torques: list[Future] = []
-        self._simulated_time = False
+        self._awaiting_torques: Future | None = None
         self._logged_ready = False
         self._enabling = 0
         """Number of calls of :meth:`_enable` that go on."""
@@ -88,11 +85,10 @@ class GravityCompensationNode(DescribedNode):
         # it may wait for the controller manager, and joint_states must not wait for it
         self.serve("~/enable", self._on_enable, callback_group=ReentrantCallbackGroup())
         self.answer("~/clear", self._clear)
-        self._looks = 0
         self._steady_timer(LOOK_PERIOD, self._look)
+        self._steady_timer(1.0, self._publish_diagnostics)
         self._timer = self._steady_timer(PERIOD, self._on_time)
         self._timer.cancel()
-        self._simulated_time = self.get_clock().ros_time_is_active
         self._settle()
 
     # -- lifecycle -------------------------------------------------------------------------------
@@ -270,10 +266,7 @@ class GravityCompensationNode(DescribedNode):
 
     def _stamps_now(self) -> int:
         """Return the time of stamps in ns; 0 if their age is not checked."""
-        if not self._settings.max_age:
-            return 0
-        # the node's clock gives the same, in fifty times the time
-        return self.get_clock().now().nanoseconds if self._simulated_time else time.time_ns()
+        return self.get_clock().now().nanoseconds if self._settings.max_age else 0
 
     # -- joint states and time ---------------------------------------------------------------------
 
@@ -289,7 +282,7 @@ class GravityCompensationNode(DescribedNode):
             now=begin,
             clock=self._stamps_now(),
         )
-        self._send(answer.command, stamp)
+        self._outputs.send(answer.command, stamp)
         if answer.rejected is not None:
             if answer.rejected.kind != "partial":  # else another driver's joints, which were used
                 self._statistics.rejected(answer.rejected)
@@ -299,7 +292,7 @@ class GravityCompensationNode(DescribedNode):
         self._settle()
 
     def _on_time(self) -> None:
-        self._send(self._core.tick(time.monotonic()))
+        self._outputs.send(self._core.tick(time.monotonic()))
         self._settle()
 
     def fail(self, error: Exception) -> None:
@@ -309,11 +302,8 @@ class GravityCompensationNode(DescribedNode):
 
     def _trip(self, fault: Fault) -> None:
         """Stop for an external reason."""
-        self._send(self._core.fail(fault, time.monotonic()))
+        self._outputs.send(self._core.fail(fault, time.monotonic()))
         self._settle()
-
-    def _send(self, command: Sequence[float] | None, stamp: Time | None = None) -> None:
-        self._outputs.send(command, stamp)
 
     def _settle(self) -> None:
         """Report what has changed, and do what waits for it."""
@@ -327,10 +317,9 @@ class GravityCompensationNode(DescribedNode):
                 self.get_logger().info(remark)
         if core.collision != self._collision_shown:
             self._show_collision()
-        if self._awaiting_torques and (core.torques_are_in or not core.engaged):
-            for future in self._awaiting_torques:
-                future.set_result(core.torques_are_in)
-            self._awaiting_torques.clear()
+        if self._awaiting_torques is not None and (core.torques_are_in or not core.engaged):
+            self._awaiting_torques.set_result(core.torques_are_in)
+            self._awaiting_torques = None
         if not core.engaged and self._handover.owed and not self._handover.busy:
             self._later(self._release)
         if core.at_rest:
@@ -346,10 +335,6 @@ class GravityCompensationNode(DescribedNode):
             self._timer.cancel()
         else:
             self._timer.reset()
-
-    def _later(self, coroutine: Callable[[], Any]) -> None:
-        if self.executor is not None:
-            self.executor.create_task(coroutine)
 
     async def _release(self) -> None:
         try:
@@ -402,29 +387,21 @@ class GravityCompensationNode(DescribedNode):
 
     async def _wait_for_torques(self) -> bool:
         """Wait for the end of the ramp in; return False if it was stopped."""
-        future = Future(executor=self.executor)
-        self._awaiting_torques.append(future)
+        self._awaiting_torques = future = Future(executor=self.executor)
         self._settle()
         return bool(await future)
 
     def _look(self) -> None:
-        self._looks += 1
-        self._outputs.look()
+        """Check what else moves the arm while torques are commanded."""
         if self._timer.is_canceled():
             self._on_time()
-        second = self._looks % LOOKS == 0
-        if second or self._core.engaged:
-            self._stop_beside_rivals()
-            self._later(self._watch_controllers)
-        if second:
-            self._publish_diagnostics()
-
-    def _stop_beside_rivals(self) -> None:
-        """Stop if another node has become a publisher of commands: the arm would follow both."""
-        if self._core.engaged and self._outputs.other_publishers():
+        if not self._core.engaged:
+            return
+        if self._outputs.other_publishers():  # the arm would follow both
             rivals = ", ".join(self._outputs.rivals()) or "another node"
             message = f"{rivals} publishes commands on {self._outputs.topic} as well"
             self._trip(Fault("second_publisher", message))
+        self._later(self._watch_controllers)
 
     async def _watch_controllers(self) -> None:
         fault = await self._handover.watch(self._core)
@@ -433,7 +410,8 @@ class GravityCompensationNode(DescribedNode):
 
     def _publish_diagnostics(self) -> None:
         now = time.monotonic()
-        self._simulated_time = self.get_clock().ros_time_is_active
+        if not self._core.engaged:
+            self._later(self._watch_controllers)
         self._remind_of_clock()
         self._remind_of_enabling(now)
         core, traffic = self._core, self._outputs.traffic()

@@ -52,8 +52,6 @@ class SimulatorNode(BaseNode):
         model = model_of(text, loads=loads_of(settings.loads)).with_gravity(settings.gravity)
         self._world = World(model, settings)
         self._commands = EffortCommands(model.joint_names, settings.joints)
-        fields = ("position", "velocity", "effort")
-        self._message = messages.JointMessage(model.joint_names, *fields)
         self._refused, self._last_refusal = 0, ""
         self._joint_states = self.advertise("joint_states")
         self._touching: set[str] = set()
@@ -123,11 +121,14 @@ class SimulatorNode(BaseNode):
         if self._clock_messages is not None:
             self._clock_messages.publish(ClockMessage(clock=stamp))
         q, qd = world.state
-        self._joint_states.publish(self._message.fill(stamp, q, qd, world.efforts))
+        names, efforts = world.model.joint_names, world.efforts
+        self._joint_states.publish(
+            messages.joint_message(stamp, names, position=q, velocity=qd, effort=efforts)
+        )
         touched = world.touched()
         for link in self._touching | touched.keys():  # a zero at the end of each contact
-            message = messages.wrench_message(self._settings.frame_prefix + link)
-            self._contacts.publish(message.fill(stamp, touched.get(link, np.zeros(6))))
+            frame, W = self._settings.frame_prefix + link, touched.get(link, np.zeros(6))
+            self._contacts.publish(messages.wrench_message(stamp, frame, W))
         self._touching = set(touched)
         return True
 

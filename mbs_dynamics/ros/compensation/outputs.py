@@ -56,13 +56,12 @@ class CommandOutputs:
         self.topic: str = node.resolve_topic_name(topic)
         """The full name of the command topic."""
         self._command = Float64MultiArray()
-        self._effort = messages.JointMessage(joints, "effort")
+        self._joints = joints
         self._commands: Publisher | None = None
         self._torques: Publisher | None = None
         self._collisions: list[Publisher] = []
         self._detects = collisions
         self._count = 0
-        self._by_name = False
 
     def open(self) -> None:
         """Create the publishers."""
@@ -91,14 +90,10 @@ class CommandOutputs:
             return
         self._command.data = array("d", command)
         self._commands.publish(self._command)
-        if self._by_name:
+        if self._torques.get_subscription_count():
             when = stamp or self._node.stamp_now()
-            self._torques.publish(self._effort.fill(when, np.array(command)))
+            self._torques.publish(messages.joint_message(when, self._joints, effort=command))
         self._count += 1
-
-    def look(self) -> None:
-        """Notice who subscribes to the torques by name: to ask for each command takes too long."""
-        self._by_name = self._torques is not None and self._torques.get_subscription_count() > 0
 
     def collided(self, collision: Collision, names: Sequence[str], prefix: str) -> None:
         """Publish a collision of the joints ``names`` (n,)."""
@@ -107,10 +102,12 @@ class CommandOutputs:
             k for k in np.flatnonzero(collision.torques).tolist() if names[k] != collision.joint
         ]
         order = [names.index(collision.joint), *watched]
-        torques = messages.JointMessage([names[k] for k in order], "effort")
-        wrench = messages.wrench_message(prefix + collision.link)
-        filled = torques.fill(stamp, collision.torques[order]), wrench.fill(stamp, collision.wrench)
-        for publisher, message in zip(self._collisions, filled, strict=False):
+        ordered, tau = [names[k] for k in order], collision.torques[order]
+        formed = (
+            messages.joint_message(stamp, ordered, effort=tau),
+            messages.wrench_message(stamp, prefix + collision.link, collision.wrench),
+        )
+        for publisher, message in zip(self._collisions, formed, strict=False):
             publisher.publish(message)
 
     def flush(self) -> None:
@@ -180,14 +177,13 @@ def input_status(
     """Return the state of the input: rates, latencies and rejections."""
     values: dict[str, object] = {
         "lifecycle state": lifecycle,
-        "valid": report.answered,
         **report.values,
     }
     if lifecycle not in ("inactive", "active"):
         return messages.status("input", f"not configured: {lifecycle}", values)
     problem, unused = core.input_problem(now), ""
     if report.rejected:
-        unused = f"{report.rejected} joint_states not used: {report.last_rejection}"
+        unused = f"{report.rejected} joint_states not used: {report.values['last rejection']}"
     inactive = "" if core.arm is None else "; ".join(core.arm.inactive_checks())
     if inactive:
         values["inactive checks"] = inactive

@@ -18,8 +18,9 @@ from mbs_dynamics.control.joint_states import LARGEST, Rejection, wild_numbers
 from mbs_dynamics.errors import ArgumentError, listed, quoted
 from mbs_dynamics.ros.dynamics.interface import DESIRED, DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import Robot
-from mbs_dynamics.ros.messages import KnownEffortsMessage, seconds_of
+from mbs_dynamics.ros.messages import joint_message, seconds_of
 from mbs_dynamics.ros.node_base import message_type
+from mbs_dynamics.ros.performance import InputStatistics
 
 if TYPE_CHECKING:
     from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -86,17 +87,13 @@ class Answer(NamedTuple):
 
 
 class DesiredMotion:
-    """Computes the torques and servo goals of desired points for one robot, and counts them."""
+    """Computes the torques and servo goals of desired points for one robot."""
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
         self._joints = robot.model.joint_names
         self.names = robot.settings.desired_joints or self._joints
         """The joints of points without names."""
-        self.answered = 0
-        self.rejected = 0
-        self.last_rejection = ""
-        self._reported = 0
         self._began: float | None = None
         """When servo goals began to lead desired points."""
 
@@ -111,10 +108,7 @@ class DesiredMotion:
         names = tuple(names) or self.names
         states = self._states(names, points, measured)
         if isinstance(states, Rejection):
-            self.rejected += 1
-            self.last_rejection = states.reason
             return states
-        self.answered += len(points)
         places = [self._joints.index(name) for name in names]
         return [Answer(places, state, self.robot.torques_for(*state)) for state in states]
 
@@ -155,11 +149,6 @@ class DesiredMotion:
             states.append(state)
         return states
 
-    def rejected_since_report(self) -> int:
-        """Return how many points were rejected since the call before."""
-        rejected, self._reported = self.rejected - self._reported, self.rejected
-        return rejected
-
 
 def check_feed_forward(settings: DynamicsSettings) -> None:
     """Raise ArgumentError for settings that need a package that is not installed."""
@@ -194,8 +183,9 @@ class FeedForward:
         """None without a robot, or if the settings do not ask for it."""
         self._subscriptions: list[Any] = []
         self._publishers: dict[str, Any] = {}
-        self._message = KnownEffortsMessage()
         self._asked: tuple[object, ...] = ()
+        self.statistics = InputStatistics(node.steady_time())
+        """Of desired points and trajectories."""
 
     def adopt(self, robot: Robot | None) -> None:
         """Compute for another robot, or for none."""
@@ -265,7 +255,7 @@ class FeedForward:
         self, what: str, names: Sequence[str], points: Sequence[JointTrajectoryPoint]
     ) -> list[Answer] | None:
         """Return the answers to points, or None, and a log line, if one is rejected."""
-        robot = self._in_force()
+        robot, begin = self._in_force(), self._node.steady_time()
         if self.motion is None or robot is None:
             self._node.warn("desired", f"desired {what} rejected: there is no model yet")
             return None
@@ -273,14 +263,16 @@ class FeedForward:
         asked = [(p.positions, p.velocities, p.accelerations, p.effort) for p in points]
         answers = self.motion.answers(names, asked, self._measured())
         if isinstance(answers, Rejection):
+            self.statistics.rejected(answers)
             self._node.warn(f"desired {answers.kind}", f"desired {what} rejected: {answers.reason}")
             return None
+        self.statistics.answered(begin, self._node.steady_time())
         return answers
 
     def _publish(self, stamp: Time, names: tuple[str, ...], answer: Answer) -> None:
         if TORQUES in self._publishers:
             tau = answer.torques[answer.places]
-            self._publishers[TORQUES].publish(self._message.fill(stamp, (names, tau)))
+            self._publishers[TORQUES].publish(joint_message(stamp, names, effort=tau))
         if GOALS in self._publishers and self.motion is not None:
             goals = self._goals(self.motion, answer, self._node.steady_time())
             self._publishers[GOALS].publish(Float64MultiArray(data=goals.tolist()))

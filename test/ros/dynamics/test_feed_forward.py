@@ -86,10 +86,6 @@ def test_the_answer_is_the_inverse_dynamics_of_the_desired_joints():
     (answer,) = desired.answers((), [point], measured)
     assert answer.places == [3, 1]
     np.testing.assert_allclose(answer.torques, mbs.inverse_dynamics(model, q, qd, qdd), rtol=1e-12)
-    desired.answers((), [([np.nan, 0.0], [], [], [])], measured)
-    assert (desired.answered, desired.rejected) == (1, 1)
-    assert desired.rejected_since_report() == 1
-    assert desired.rejected_since_report() == 0
 
 
 @pytest.mark.parametrize(
@@ -107,7 +103,6 @@ def test_bad_trajectories_are_refused_as_a_whole(names, points, kind, said):
     rejection = desired.answers(names, points, np.zeros(7))
     assert rejection.kind == kind
     assert said in rejection.reason
-    assert (desired.answered, desired.rejected) == (0, 1)
 
 
 def test_controller_states_need_their_messages(monkeypatch):
@@ -128,6 +123,7 @@ def test_controller_states_are_answered_with_their_joints_and_stamp(monkeypatch)
         advertise=lambda declared: SimpleNamespace(publish=published.append),
         subscribe=lambda declared, hear, name="": topics.update({name or declared: hear}),
         warn=lambda *line: warned.append(line),
+        steady_time=lambda: 0.0,
     )
     asked = DynamicsSettings(publish=("desired_torques",), controller_state="jtc/controller_state")
     model = mbs.Model.from_urdf(robot_path("arm7"))
