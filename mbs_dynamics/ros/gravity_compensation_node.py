@@ -431,8 +431,7 @@ class GravityCompensationNode(DescribedNode):
 
     def _problems(self, now: float, rivals: int) -> list[str]:
         """Return all reasons why torques cannot be enabled."""
-        trouble = self._handover.trouble
-        return self._core.problems(now, rivals) + ([trouble] if trouble else [])
+        return self._core.problems(now, rivals, self._handover.trouble)
 
     def _remind_of_enabling(self, now: float) -> None:
         """Log why torques cannot be enabled; once they can, how to enable them."""

@@ -35,11 +35,13 @@ from std_msgs.msg import Float64MultiArray, Header, MultiArrayDimension, MultiAr
 from trajectory_msgs.msg import JointTrajectory
 
 from mbs_dynamics.checks import FloatArray
+from mbs_dynamics.compiler import call_mechanism, default_backend
 from mbs_dynamics.control.environment import LinkGravity, LinkLoad
 from mbs_dynamics.control.references import JointTarget, PoseTarget
 from mbs_dynamics.control.trajectory import Trajectory
 from mbs_dynamics.errors import LONGEST_MESSAGE, ArgumentError, quoted, shortened
 from mbs_dynamics.lie import se3, so3
+from mbs_dynamics.model.model import Model
 from mbs_dynamics.ros.performance import Report
 
 JACOBIAN_ROWS = "linear_xyz_angular_xyz"
@@ -330,6 +332,36 @@ def input_status(
         error = "; ".join(filter(None, (stale, rejected)))
     rate = f"{report.rate:.1f} Hz"
     return status("input", rate, values, warning=rejected or missing, error=error)
+
+
+def model_status(
+    model: Model | None,
+    values: Mapping[str, object],
+    loads: Iterable[LinkLoad],
+    *,
+    waits: str = "",
+    refused: str = "",
+    refusals: Mapping[str, str],
+) -> DiagnosticStatus:
+    """Return the state of the model in force, None if there is none.
+
+    ``values`` are those of the node. ``waits`` is a warning about a description that waits,
+    ``refused`` why the latest one was refused; ``refusals`` as for :func:`status`.
+    """
+    if model is None:
+        summary, values, kept = "", {}, "there is no model"
+        waits = waits or "no robot_description yet"
+    else:
+        summary, kept = f"model {quoted(model.name)} in force", "the model before it stays in force"
+        values = {
+            "model": model.name,
+            **values,
+            "backend": default_backend(),
+            "kernels called through": call_mechanism(default_backend()),
+            **environment_values(model.gravity, loads),
+        }
+    error = f"robot_description refused, {kept}: {refused}" if refused else ""
+    return status("model", summary, values, warning=waits, error=error, refusals=refusals)
 
 
 def environment_values(gravity: Iterable[float], loads: Iterable[LinkLoad]) -> dict[str, object]:

@@ -101,8 +101,6 @@ class Handover:
             return True, "; ".join(filter(None, [core.state, self.trouble]))
         self.busy = True
         try:
-            others = self._commands.other_publishers()
-            problems = core.problems(self._now(), others)
             takes_over = False
             try:
                 takes_over, self.trouble = await self._look()
@@ -110,9 +108,9 @@ class Handover:
                 self.trouble = str(error)
                 if not self._position:
                     self.trouble += "; an empty controller_manager does without"
-            problems += [self.trouble] if self.trouble else []
             core.set_holds(takes_over)
-            reason = "; ".join(problems) or core.enable(self._now(), others)
+            others = self._commands.other_publishers()
+            reason = core.enable(self._now(), others, self.trouble)
             if reason:
                 return False, reason
             self.owed = self.settings.hands_over

@@ -16,10 +16,8 @@ from rclpy.publisher import Publisher
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 from std_msgs.msg import Float64MultiArray
 
-from mbs_dynamics.compiler import call_mechanism, default_backend
 from mbs_dynamics.control.called_laws import name_of
 from mbs_dynamics.control.collision import Collision
-from mbs_dynamics.errors import quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.compensation.gravity_compensator import GravityCompensator
 from mbs_dynamics.ros.performance import Report
@@ -148,26 +146,19 @@ class CommandOutputs:
 
 def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> DiagnosticStatus:
     """Return the state of the model, and why the latest payload or gravity was refused."""
-    arm, summary = core.arm, ""
-    values: dict[str, object] = {}
-    warning = "" if arm is not None else "no robot_description yet"
+    arm, values, model = core.arm, dict[str, object](), None
     if arm is not None:
-        summary = f"model {quoted(arm.model.name)} in force"
+        model = arm.model.with_gravity(arm.gravity)
         values = {
-            "model": arm.model.name,
             "joints": ", ".join(core.settings.joints),
             "algorithm": core.settings.algorithm,
-            "backend": default_backend(),
-            "kernels called through": call_mechanism(default_backend()),
             "effort limits": ", ".join(f"{most:.6g}" for most in arm.effort_limits),
             "speed not watched": ", ".join(arm.without_speed_limit) or "none",
-            **messages.environment_values(arm.gravity, core.loads),
         }
-    if core.pending is not None:
-        warning = "a new robot_description waits until no torque is commanded or held"
-    error = f"robot_description refused: {core.refused}" if core.refused else ""
-    return messages.status(
-        "model", summary, values, warning=warning, error=error, refusals=refusals
+    pending = core.pending is not None
+    waits = "a new robot_description waits until no torque is commanded or held" if pending else ""
+    return messages.model_status(
+        model, values, core.loads, waits=waits, refused=core.refused, refusals=refusals
     )
 
 

@@ -11,8 +11,6 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.publisher import Publisher
 
-from mbs_dynamics.compiler import call_mechanism
-from mbs_dynamics.errors import quoted
 from mbs_dynamics.ros import messages
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.interface import THROTTLE, DynamicsSettings
@@ -85,28 +83,18 @@ def _topics(robot: Robot) -> Iterator[tuple[Output, int, str]]:
 
 
 def model_status(manager: ModelManager, refusals: Mapping[str, str]) -> DiagnosticStatus:
-    """Return the state of the model, why the latest payload was refused."""
-    robot, summary, error = manager.robot, "", ""
-    values: dict[str, object] = {}
+    """Return the state of the model, and why the latest payload was refused."""
+    robot, values = manager.robot, dict[str, object]()
     if robot is not None:
-        summary = f"model {quoted(robot.model.name)} in force"
         values = {
-            "model": robot.model.name,
             "joints": len(robot.joint_names),
             "joint names": ", ".join(robot.joint_names),
             "bodies": ", ".join(robot.bodies),
             "representation": robot.settings.representation,
             "algorithm": robot.settings.algorithm,
-            "backend": robot.backend,
-            "kernels called through": call_mechanism(robot.backend),
-            **messages.environment_values(robot.model.gravity, manager.loads),
         }
-    if manager.refused:
-        kept = "the model before it stays in force" if robot else "there is no model"
-        error = f"robot_description refused, {kept}: {manager.refused}"
-    missing = "" if robot else "no robot_description yet"
-    return messages.status(
-        "model", summary, values, warning=missing, error=error, refusals=refusals
+    return messages.model_status(
+        robot and robot.model, values, manager.loads, refused=manager.refused, refusals=refusals
     )
 
 
