@@ -93,8 +93,9 @@ def model_status(manager: ModelManager, refusals: Mapping[str, str]) -> Diagnost
             "representation": robot.settings.representation,
             "algorithm": robot.settings.algorithm,
         }
+    model = None if robot is None else robot.model
     return messages.model_status(
-        robot and robot.model, values, manager.loads, refused=manager.refused, refusals=refusals
+        model, values, manager.loads, refused=manager.refused, refusals=refusals
     )
 
 
