@@ -74,7 +74,7 @@ class DynamicsNode(DescribedNode):
         self._contact.restart()
         self._input, self._base, self._measured = None, None, None
         self._missing = self._no_velocity = ""
-        self._feed_forward.adopt(None)
+        self._feed_forward.restart()
         self._manager = ModelManager(self._settings)
         self._enter("unconfigured")
 
@@ -115,6 +115,7 @@ class DynamicsNode(DescribedNode):
             settings = robot.settings
             self._base = BaseInput(robot.model, settings.odom_frame, settings.frame_prefix)
         self._contact.restart()
+        self._feed_forward.restart()
         self._measured = None
         self._arrange(robot)
         self._enter(self._lifecycle)
@@ -126,7 +127,6 @@ class DynamicsNode(DescribedNode):
 
     def _arrange(self, robot: Robot) -> None:
         self._outputs.arrange(robot)
-        self._feed_forward.adopt(robot)
         if not robot.settings.observed:
             self._contact.restart()
 
@@ -258,7 +258,7 @@ class DynamicsNode(DescribedNode):
             statuses.append(
                 publishers.effort_status(settings, self._contact, self._missing, answered)
             )
-        if self._feed_forward.motion is not None:
+        if robot is not None and settings.answers_desired:
             desired = self._feed_forward.statistics.report(now)
             statuses.append(publishers.desired_status(desired))
         self._report(statuses, robot.model.name if robot is not None else "")
