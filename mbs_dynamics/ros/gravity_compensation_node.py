@@ -398,8 +398,9 @@ class GravityCompensationNode(DescribedNode):
         if not self._core.engaged:
             return
         if self._outputs.other_publishers():  # the arm would follow both
-            rivals = ", ".join(self._outputs.rivals()) or "another node"
-            message = f"{rivals} publishes commands on {self._outputs.topic} as well"
+            topic = self._outputs.topic
+            rivals = ", ".join(self._outputs.publishers_of(topic)) or "another node"
+            message = f"{rivals} publishes commands on {topic} as well"
             self._trip(Fault("second_publisher", message))
         self._later(self._watch_controllers)
 
@@ -416,7 +417,7 @@ class GravityCompensationNode(DescribedNode):
         self._remind_of_enabling(now)
         core, traffic = self._core, self._outputs.traffic()
         in_turn = core.in_turn(now)
-        publishers = listed(self._outputs.reporting("joint_states")) if in_turn else ""
+        publishers = listed(self._outputs.publishers_of("joint_states")) if in_turn else ""
         self._remind("sources", f"{in_turn}; published by {publishers}" if in_turn else "")
         report = self._statistics.report(now)
         problems = self._problems(now, traffic.rivals)

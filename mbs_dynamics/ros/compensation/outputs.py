@@ -53,41 +53,33 @@ class CommandOutputs:
         self._name = topic
         self.topic: str = node.resolve_topic_name(topic)
         """The full name of the command topic."""
-        self._command = Float64MultiArray()
         self._joints = joints
         self._commands: Publisher | None = None
-        self._torques: Publisher | None = None
-        self._collisions: list[Publisher] = []
-        self._detects = collisions
+        self._torques = node.advertise("~/commanded_torques")
+        topics = ("~/collision", "~/contact_wrench") if collisions else ()
+        self._collisions = [node.advertise(topic) for topic in topics]
         self._count = 0
 
     def open(self) -> None:
-        """Create the publishers."""
+        """Create the publisher of commands."""
         self._commands = self._node.advertise("<command_topic>", self._name)
-        self._torques = self._node.advertise("~/commanded_torques")
-        if self._detects:
-            topics = "~/collision", "~/contact_wrench"
-            self._collisions = [self._node.advertise(topic) for topic in topics]
 
     def close(self) -> None:
-        """Destroy the publishers, once the last command has arrived.
+        """Destroy the publisher of commands, once the last command has arrived.
 
         A subscriber discards messages of a destroyed publisher that it has not yet received, and a
         controller would hold the command before.
         """
         self.flush()
-        for publisher in (self._commands, self._torques, *self._collisions):
-            if publisher is not None:
-                self._node.destroy_publisher(publisher)
-        self._commands = self._torques = None
-        self._collisions = []
+        if self._commands is not None:
+            self._node.destroy_publisher(self._commands)
+        self._commands = None
 
     def send(self, command: Sequence[float] | None, stamp: Time | None = None) -> None:
         """Publish a command (n,) in N m or N; None: nothing. ``stamp`` is that of its cause."""
-        if command is None or self._commands is None or self._torques is None:
+        if command is None or self._commands is None:
             return
-        self._command.data = array("d", command)
-        self._commands.publish(self._command)
+        self._commands.publish(Float64MultiArray(data=array("d", command)))
         if self._torques.get_subscription_count():
             when = stamp or self._node.stamp_now()
             self._torques.publish(messages.joint_message(when, self._joints, effort=command))
@@ -118,16 +110,11 @@ class CommandOutputs:
         publishing: int = self._node.count_publishers(self.topic)
         return max(0, publishing - (self._commands is not None))
 
-    def rivals(self) -> list[str]:
-        """Return the full names of the other nodes that publish on the command topic."""
-        publishing = map(full_name, self._node.get_publishers_info_by_topic(self.topic))
-        own = self._node.get_fully_qualified_name()
-        return [name for name in publishing if name != own]
-
-    def reporting(self, topic: str) -> list[str]:
-        """Return the full names of the nodes that publish on a topic of the node."""
+    def publishers_of(self, topic: str) -> list[str]:
+        """Return the full names of the other nodes that publish on a topic of the node."""
         resolved = self._node.resolve_topic_name(topic)
-        return sorted({full_name(x) for x in self._node.get_publishers_info_by_topic(resolved)})
+        names = {full_name(one) for one in self._node.get_publishers_info_by_topic(resolved)}
+        return sorted(names - {self._node.get_fully_qualified_name()})
 
     def subscribers(self) -> list[str]:
         """Return the full names of the nodes that subscribe to the command topic."""
