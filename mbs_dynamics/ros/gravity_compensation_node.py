@@ -89,7 +89,7 @@ class GravityCompensationNode(DescribedNode):
         self._steady_timer(1.0, self._publish_diagnostics)
         self._timer = self._steady_timer(PERIOD, self._on_time)
         self._timer.cancel()
-        self._settle()
+        self._update()
 
     # -- lifecycle -------------------------------------------------------------------------------
 
@@ -137,7 +137,7 @@ class GravityCompensationNode(DescribedNode):
             self.get_logger().info(message)
         else:
             self.get_logger().error(f"deactivated: {message}")
-        self._settle()
+        self._update()
 
     async def _enable(self) -> tuple[bool, str]:
         """Enable torques, and be active as long as they act; return success and a message."""
@@ -166,12 +166,12 @@ class GravityCompensationNode(DescribedNode):
     @property
     def _act(self) -> bool:
         """Whether torques act, or a controller must take them over."""
-        return not self._core.at_rest or self._handover.owed
+        return not self._core.at_rest or self._handover.gives_back
 
     def _acts(self) -> bool:
         """Begin to ramp out; return whether torques act, or a controller must take them over."""
         self._core.disable(time.monotonic())
-        self._settle()
+        self._update()
         return self._act
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -219,7 +219,7 @@ class GravityCompensationNode(DescribedNode):
     @property
     def shutdown_complete(self) -> bool:
         """Whether the node was asked to end and commands no torque."""
-        return self._shutting_down and self._core.at_rest and not self._handover.owed
+        return self._shutting_down and self._core.at_rest and not self._handover.gives_back
 
     def flush(self) -> None:
         """Wait until the last command has arrived."""
@@ -229,7 +229,7 @@ class GravityCompensationNode(DescribedNode):
 
     def _describe(self, text: str) -> bool:
         self._core.describe(text, time.monotonic())
-        self._settle()
+        self._update()
         return not self._core.refused
 
     def _adopt(self) -> None:
@@ -289,11 +289,11 @@ class GravityCompensationNode(DescribedNode):
                 self.warn(answer.rejected.kind, f"joint_states not used: {answer.rejected.reason}")
         elif self._core.arm is not None:
             self._statistics.answered(begin, time.monotonic())
-        self._settle()
+        self._update()
 
     def _on_time(self) -> None:
         self._outputs.send(self._core.tick(time.monotonic()))
-        self._settle()
+        self._update()
 
     def fail(self, error: Exception) -> None:
         """Stop because of an uncaught error. The ramp must still be completed."""
@@ -303,9 +303,9 @@ class GravityCompensationNode(DescribedNode):
     def _trip(self, fault: Fault) -> None:
         """Stop for an external reason."""
         self._outputs.send(self._core.fail(fault, time.monotonic()))
-        self._settle()
+        self._update()
 
-    def _settle(self) -> None:
+    def _update(self) -> None:
         """Report what has changed, and do what waits for it."""
         core = self._core
         if core.state != self._state_shown:
@@ -320,7 +320,7 @@ class GravityCompensationNode(DescribedNode):
         if self._awaiting_torques is not None and (core.torques_are_in or not core.engaged):
             self._awaiting_torques.set_result(core.torques_are_in)
             self._awaiting_torques = None
-        if not core.engaged and self._handover.owed and not self._handover.busy:
+        if not core.engaged and self._handover.gives_back and not self._handover.busy:
             self._later(self._release)
         if core.at_rest:
             self._adopt()
@@ -388,7 +388,7 @@ class GravityCompensationNode(DescribedNode):
     async def _wait_for_torques(self) -> bool:
         """Wait for the end of the ramp in; return False if it was stopped."""
         self._awaiting_torques = future = Future(executor=self.executor)
-        self._settle()
+        self._update()
         return bool(await future)
 
     def _look(self) -> None:

@@ -165,7 +165,7 @@ class GravityCompensator:
         """Whether torques are enabled and have ramped in."""
         return self.arm is not None and self.arm.torques_are_in
 
-    def bears(self, now: float) -> bool:
+    def holds_arm(self, now: float) -> bool:
         """Return whether commands of a release still hold the arm: whole gravity torques."""
         return self.arm is not None and self.arm.released_for(now) <= LATEST_STATE
 
@@ -395,7 +395,7 @@ class GravityCompensator:
         if isinstance(states, States):
             rejection = self._unusable(arm, states, stamp, clock)
         if rejection is not None or isinstance(states, Rejection):
-            self._note(rejection, now)
+            self._record(rejection, now)
             return Answer(self.tick(now), rejection)
         self._report(arm, states, stamp, now)
         before = arm.stamps
@@ -405,7 +405,7 @@ class GravityCompensator:
         rejection = None
         if len(new) < len(states.joints) or not self._commanded.issuperset(new):
             rejection = self._not_used(arm, states, new)
-        self._note(rejection, now)
+        self._record(rejection, now)
         heard = not self._commanded.isdisjoint(new)
         return Answer(self._due(row, answers=heard), rejection)
 
@@ -453,7 +453,7 @@ class GravityCompensator:
             return Rejection("partial", message)
         return None
 
-    def _note(self, rejection: Rejection | None, now: float) -> None:
+    def _record(self, rejection: Rejection | None, now: float) -> None:
         """Remember whether a message was used."""
         assert self.arm is not None
         if rejection is None:
