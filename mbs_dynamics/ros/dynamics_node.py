@@ -26,6 +26,7 @@ from mbs_dynamics.ros.dynamics import publishers
 from mbs_dynamics.ros.dynamics.base import BaseInput
 from mbs_dynamics.ros.dynamics.contact import Contact
 from mbs_dynamics.ros.dynamics.feed_forward import FeedForward, check_feed_forward
+from mbs_dynamics.ros.dynamics.gravity_share import GravityShare
 from mbs_dynamics.ros.dynamics.interface import DISPLAY_RATE, DYNAMICS_NODE, DynamicsSettings
 from mbs_dynamics.ros.dynamics.robot import ModelManager, Robot
 from mbs_dynamics.ros.performance import RateLimit
@@ -46,6 +47,7 @@ class DynamicsNode(DescribedNode):
         self._input: JointInput | None = None
         self._base: BaseInput | None = None
         self._contact = Contact()
+        self._gravity_share = GravityShare()
         self._missing = self._no_velocity = ""
         """Which topics lack efforts, and which lack velocities, and why; empty if none does."""
         self._feed_forward = FeedForward(self, lambda: self._manager.robot, self._fresh_positions)
@@ -115,6 +117,7 @@ class DynamicsNode(DescribedNode):
             settings = robot.settings
             self._base = BaseInput(robot.model, settings.odom_frame, settings.frame_prefix)
         self._contact.restart()
+        self._gravity_share = GravityShare()
         self._feed_forward.restart()
         self._measured = None
         self._arrange(robot)
@@ -172,6 +175,9 @@ class DynamicsNode(DescribedNode):
             results = robot.evaluate(reading, base)
             if observes:
                 self._contact.update(robot, reading, results)
+                if base is None:
+                    tau = reading.efforts.tau
+                    self._gravity_share.note(begin, reading.q, reading.qd, tau)
         if not answering:
             self._statistics.skipped(begin)
             return
@@ -254,10 +260,13 @@ class DynamicsNode(DescribedNode):
         robot = self._manager.robot
         statuses = [publishers.model_status(self._manager, self._refusals), status]
         if settings.needs_effort and self._lifecycle == "active":
+            problem = self._missing
+            if robot is not None and settings.observed and not settings.floating_base:
+                unheld = self._gravity_share.problem(robot.model)
+                self._remind("gravity in efforts", unheld)
+                problem = problem or unheld
             answered = statistics.last_valid is not None
-            statuses.append(
-                publishers.effort_status(settings, self._contact, self._missing, answered)
-            )
+            statuses.append(publishers.effort_status(settings, self._contact, problem, answered))
         if robot is not None and settings.answers_desired:
             desired = self._feed_forward.statistics.report(now)
             statuses.append(publishers.desired_status(desired))
