@@ -78,7 +78,8 @@ class Identification:
         found = self.joint_parameters
         bodies = []
         for body, x in zip(model.bodies, self.inertial, strict=True):
-            joint, own = body.joint, {}
+            joint = body.joint
+            own: dict[str, Any] = {}
             if joint.name in found:
                 own = {name: found[joint.name][term] for name, term in terms.items()}
             elif joint.mimics in found:  # the values are those of the coordinate
