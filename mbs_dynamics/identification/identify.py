@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -78,7 +79,8 @@ class Identification:
         found = self.joint_parameters
         bodies = []
         for body, x in zip(model.bodies, self.inertial, strict=True):
-            joint, own = body.joint, {}
+            joint = body.joint
+            own: dict[str, Any] = {}
             if joint.name in found:
                 own = {name: found[joint.name][term] for name, term in terms.items()}
             elif joint.mimics in found:  # the values are those of the coordinate

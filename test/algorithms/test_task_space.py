@@ -10,13 +10,14 @@ import pytest
 from mechanisms import MECHANISMS, random_mechanism
 from mjcf_trees import evaluated
 from reference import assert_close
-from test_joints import ANGULAR_FIRST, FRAMES, twin
+from test_joints import ANGULAR_FIRST, twin
 from test_joints import with_groups as every_twin
 
 import mbs_dynamics as mbs
 from mbs_dynamics.model.orders import path
 
 pytestmark = pytest.mark.filterwarnings("ignore::mbs_dynamics.ModelWarning")
+FRAMES = {"body_fixed": pin.LOCAL, "spatial": pin.WORLD, "hybrid": pin.LOCAL_WORLD_ALIGNED}
 TASK = (mbs.operational_space_inertia, mbs.dynamically_consistent_inverse, mbs.null_space_projector)
 
 
