@@ -15,23 +15,18 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 from ways import evaluate_through
 
-from mbs_dynamics.compiler.jit import machine_code
 from mbs_dynamics.ros.domain import unused_domain
 
 BEYOND_UNIT = ("dds", "process", "browser", "network", "long", "serial", "slow")
 """Marks of tests that `pytest --unit` leaves out."""
 UNIT_CASES = 2
 """As many cases of a parametrised test at most are unit tests."""
-
-EQUATIONS = ("algorithms", "closed_form", "lie", "model", "representation")
-"""Folders of tests whose kernels are many and evaluated a few times."""
 
 PROCESSES = ("subprocess.Popen", "os.fork", "os.posix_spawn")
 unit_test_runs = False
@@ -82,25 +77,6 @@ def refuse_processes(event: str, arguments: tuple[Any, ...]) -> None:
         event in PROCESSES or (elsewhere and not arguments[1][0].startswith(("127.", "::", "0.0.")))
     ):
         raise RuntimeError(f"unit tests start no processes and use no network: {event}")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _optimisation(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Compile kernels of EQUATIONS without LLVM's optimisation, except in `make test-all`.
-
-    Tests evaluate most kernels a few times, and LLVM takes a fifth of the time. Tests of the
-    compiler, of the back ends, of other rooms, and programs run the code that users run.
-    """
-    room = request.path.relative_to(Path(__file__).parent).parts[0]
-    quick = "not slow" in request.config.option.markexpr and room in EQUATIONS
-    if not quick or request.path.name == "test_back_ends.py":
-        yield
-        return
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(machine_code, "LEVEL", 0)
-        machine_code._emitter.cache_clear()
-        yield
-    machine_code._emitter.cache_clear()
 
 
 @pytest.hookimpl(wrapper=True)
