@@ -200,8 +200,8 @@ def test_closing_the_terminal_ramps_out(ros):
 
 
 def test_a_clock_that_stands_still_does_not_stop_the_watchdog(ros):
-    given = {"use_sim_time": "true", "stale_timeout": 0.5}
-    with GravityProcess(**given) as process, Driver(process) as arm:
+    with GravityProcess(use_sim_time="true") as process, Driver(process) as arm:
         arm.enable()
+        assert arm.set(stale_timeout=0.5) == ""
         arm.until(lambda: any("no valid state of" in one for one in arm.faults()), every=0.01)
         arm.zero()
