@@ -11,6 +11,7 @@ import pytest
 import mbs_dynamics as mbs
 from mbs_dynamics.control import JointTarget, PoseTarget, Trajectory, laws
 from mbs_dynamics.control.laws.impedance import fastest_mode
+from mbs_dynamics.control.period.following import period_of
 from mbs_dynamics.errors import MbsError
 from mbs_dynamics.lie import se3, so3
 from simulated.guarded_bench import ARMATURE, EVENTS, Loop, Q, happen, table
@@ -323,7 +324,7 @@ def test_laws_that_cannot_be_are_refused_by_name(make, said):
 
 def test_the_largest_stiffness_that_is_named_is_stable_and_twice_as_much_would_be_refused():
     loop = Loop(MODES["joint"], **IDEAL).enabled()
-    share = fastest_mode(1.0) / loop.arm.period
+    share = fastest_mode(1.0) / period_of(loop.arm.state_record, loop.arm.running.given)
     inverse = mbs.inverse_mass_matrix(MODEL, loop.bus.q)
     most = 0.999 * share**2 / np.linalg.eigvalsh(inverse)[-1]
     loop.arm.switch(loop.now, joint(most))
@@ -525,13 +526,13 @@ def test_a_stiffness_is_accepted_by_the_period_and_late_states_soften_it_and_are
     rng = np.random.default_rng(0)
     for _ in range(30):
         loop.run(0.004)
-    assert loop.arm.period == pytest.approx(0.004)
+    assert period_of(loop.arm.state_record, loop.arm.running.given) == pytest.approx(0.004)
     loop.enabled()
     for _ in range(300):
         loop.run(rng.choice([0.004, 0.004, 0.016]), 0.004 if rng.random() < 0.7 else 0.016)
     loop.arm.switch(loop.now, joint(36.0))
     loop.run(1.0, 0.016)
-    assert loop.arm.period == pytest.approx(0.004)
+    assert period_of(loop.arm.state_record, loop.arm.running.given) == pytest.approx(0.004)
     assert loop.arm.state == "enabled"
     assert sum("softer than set" in event for event in loop.events) == 1
 

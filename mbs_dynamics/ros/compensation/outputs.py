@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -156,14 +157,17 @@ def model_status(core: GravityCompensator, refusals: Mapping[str, str]) -> Diagn
     warning = "" if arm is not None else "no robot_description yet"
     if arm is not None:
         summary = f"model {quoted(arm.model.name)} in force"
+        limits = arm.running.given.effort[arm.joints]
+        names, fastest = arm.model.joint_names, arm.model.velocity_limits
+        unwatched = [names[k] for k in arm.joints if fastest[k] == math.inf]
         values = {
             "model": arm.model.name,
             "joints": ", ".join(core.settings.joints),
             "algorithm": core.settings.algorithm,
             "backend": default_backend(),
             "kernels called through": call_mechanism(default_backend()),
-            "effort limits": ", ".join(f"{most:.6g}" for most in arm.effort_limits),
-            "speed not watched": ", ".join(arm.without_speed_limit) or "none",
+            "effort limits": ", ".join(f"{most:.6g}" for most in limits),
+            "speed not watched": ", ".join(unwatched) or "none",
             **messages.environment_values(arm.gravity, core.loads),
         }
     if core.pending is not None:
@@ -237,10 +241,10 @@ def command_status(
         error = f"{warning}; the torques alone hold the arm" if alone else ""
     elif traffic.subscribers == 0:
         warning = f"{state}, but {traffic.topic} has no subscriber"
-    elif arm is not None and arm.saturated:
-        joints = ", ".join(arm.model.joint_names[k] for k in arm.saturated)
+    elif arm is not None and (saturated := arm.state_record.saturated_since < math.inf).any():
+        joints = ", ".join(arm.model.joint_names[k] for k in np.flatnonzero(saturated))
         warning = f"{state}, at the effort limit of {joints}"
-    elif arm is not None and arm.behind:
+    elif arm is not None and arm.state_record.behind:
         warning = f"{state}, at the rate limit"
     if traffic.rivals and not warning:
         warning = f"{state}; {traffic.rivals} other publisher(s) on {traffic.topic}"

@@ -197,7 +197,9 @@ class Anything(RuleBasedStateMachine):
         self.seen = len(self.bench.commands)
         for now, command in new:
             assert self.may or core.state != "disabled"
-            limits = np.array(self.arm.effort_limits)  # of the robot that was commanded
+            limits = np.array(
+                self.arm.running.given.effort[self.arm.joints]
+            )  # of the robot that was commanded
             assert np.isfinite(command).all()
             assert (np.abs(command) <= limits + SLACK).all()
             step = np.abs(np.array(command) - self.before)
