@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.control.collision import Collision, Thresholds, collision_of
+from mbs_dynamics.control.collision import Collision, Thresholds
 from mbs_dynamics.control.environment import (
     LinkLoad,
     link_loads,
     payload_parameters,
     with_load,
 )
+from mbs_dynamics.control.events import Events
 from mbs_dynamics.control.faults import Fault
 from mbs_dynamics.control.joint_states import fixed_coordinates
 from mbs_dynamics.control.law_in_force import LawInForce, traced_for
@@ -35,16 +36,14 @@ from mbs_dynamics.control.period.command import release_began
 from mbs_dynamics.control.period.following import GRAVITY_ALONE
 from mbs_dynamics.control.period.function import Period
 from mbs_dynamics.control.period.history import Replay, replayed
-from mbs_dynamics.control.period.records import NEVER, State, Verdict
-from mbs_dynamics.control.period.sentences import DOUBTS, FORBIDDING, MODES, fault_of, problems
+from mbs_dynamics.control.period.records import State, Verdict
+from mbs_dynamics.control.period.sentences import DOUBTS, FORBIDDING, MODES, problems
 from mbs_dynamics.control.period.settings import law_settings, period_settings
 from mbs_dynamics.control.references import JointReference, PoseReference, Target
-from mbs_dynamics.control.remarks import Remarks
-from mbs_dynamics.control.running_period import Reported, RunningPeriod
+from mbs_dynamics.control.running_period import RunningPeriod
 from mbs_dynamics.control.settings import ArmSettings
 from mbs_dynamics.control.trajectory import Trajectory
-from mbs_dynamics.control.turns import sliding
-from mbs_dynamics.errors import ArgumentError, ModelError, listed
+from mbs_dynamics.errors import ArgumentError, ModelError
 from mbs_dynamics.model.diagnostics import stopping_speed
 from mbs_dynamics.model.model import Model, without_payloads
 
@@ -57,9 +56,6 @@ ROUNDING = 1e-9
 
 LARGEST_TURN = math.radians(60.0)
 """Largest turn of gravity at once while torques are commanded; an inverted sign exceeds it."""
-
-REMARKED = ("ended", "stiffness_share", "waits_since", "link_waits_since", "obeys")
-"""Fields of the state that remarks about a reference depend on."""
 
 AT_REST = ("effort_limit", "overload", "no_efforts", "mismatch", "stiffness")
 """Checks of an arm of which torques are not enabled."""
@@ -96,7 +92,7 @@ class Guard:
         joints = [coordinate_of(model, name) for name in settings.joints]
         fixed = fixed_coordinates(model.joint_names, settings.fixed)
         self.model, self.joints = model, joints
-        self.settings, self._options, self.source = settings, options, source
+        self.settings, self._options = settings, options
         file = settings.collision_file
         self._thresholds = Thresholds.read(file, model).table if file else None
         self.loads = link_loads(model)
@@ -114,21 +110,7 @@ class Guard:
         function = Period(model, settings.algorithm, traced_for(traced, used, model))
         self.running = RunningPeriod(model, joints, function, given, fixed)
         self._laws = LawInForce(self.running)
-        self._reported = self.running.reported
-        slides = sliding(model)
-        self._lags = Remarks(self._laws.motion, ["m" if slides[k] else "rad" for k in joints])
-        self.collision: Collision | None = None
-        """The latest collision since torques were enabled, or since :meth:`switch`; else None."""
-        self.fault: Fault | None = None
-        """The fault that stopped the arm, until it is cleared; None if there is none."""
-        self.trouble: Fault | None = None
-        """Why the latest message about the arm was not used; None if it was."""
-        self._external: Fault | None = None
-        """The latest external reason to stop."""
-        self._efforts_end = False
-        """Whether checks that need efforts became inactive since torques were enabled."""
-        self._remarks: list[str] = []
-        self._warnings: list[str] = []
+        self.events = Events(self.running, self._laws, source)
         self._linked: list[Guard] = []
 
     # -- state -------------------------------------------------------------------------------------
@@ -165,6 +147,16 @@ class Guard:
     def at_rest(self) -> bool:
         """Whether drives hold the arm, or nothing is commanded."""
         return bool(transitions.is_at_rest(self.state_record))
+
+    @property
+    def fault(self) -> Fault | None:
+        """The fault that stopped the arm, until it is cleared; None if there is none."""
+        return self.events.fault
+
+    @property
+    def collision(self) -> Collision | None:
+        """The latest collision since torques were enabled, or since :meth:`switch`; else None."""
+        return self.events.collision
 
     def write_history(self, path: str | Path) -> None:
         """Write the latest periods, 5000 at least, as an .npz file for :meth:`replay`.
@@ -224,13 +216,12 @@ class Guard:
             return []
         reasons = self.problems(t)
         if not reasons:
-            self._efforts_end = False
-            self._lags.restart()
+            self.events.restart()
             self._laws.begin_anew(t)
             self._request(t, transitions.ENABLE)
             self._laws.renew()
             if not self.state_record.verified:
-                self._remarks.append(UNVERIFIED)
+                self.events.remark(UNVERIFIED)
         return reasons
 
     def disable(self, t: float) -> None:
@@ -255,7 +246,7 @@ class Guard:
     def trip(self, t: float, fault: Fault) -> None:
         """Stop for an external reason, as an emergency button."""
         if self.engaged:
-            self._external = fault
+            self.events.external = fault
             self._request(t, transitions.TRIP, doubt=DOUBTS.index(fault.doubt))
 
     def set_holder(self, *, exists: bool, holds: bool) -> None:
@@ -277,8 +268,7 @@ class Guard:
     def latch(self, fault: Fault) -> None:
         """Begin with a fault that another guard has latched, of an arm at rest."""
         self.running.latch_fault()
-        self._reported = self.running.reported
-        self.fault = fault
+        self.events.begin_with(fault)
 
     def _request(self, t: float, action: float, *, settle: bool = False, doubt: int = 0) -> None:
         """Apply a request at once; the command stays until the next period."""
@@ -487,103 +477,17 @@ class Guard:
             self.trip(t, Fault("law", problem))
         row = self.running.run()
         self._tell(t)
-        law = self._laws.in_force
-        if law is not None and self.engaged:
-            self._tell_law(law)
+        self.events.look_at_law()
         return row
 
-    # -- words -------------------------------------------------------------------------------------
-
-    def warnings(self) -> list[str]:
-        """Return what is to be looked after since the last call, in words."""
-        said, self._warnings = self._warnings, []
-        return said
-
-    def remarks(self) -> list[str]:
-        """Return what else has happened since the last call, in words."""
-        said, self._remarks = self._remarks, []
-        return said
-
-    def remark(self, *said: str) -> None:
-        """Add to the next :meth:`remarks`."""
-        self._remarks += said
-
-    def _tell_law(self, law: AnyLaw) -> None:
-        """Put into words how a law follows its reference."""
-        ended, *numbers = self.running.numbers(*REMARKED)
-        if self.trajectory is not None and ended:
-            self._laws.motion.end()
-            self._laws.renew()
-            self._remarks.append("the trajectory has ended, and its last point is held")
-        if self._lags.due(*numbers):
-            self._remarks += self._lags.of(self.state_record, self.running.given, law)
-
     def _tell(self, t: float) -> None:
-        """Put into words what has changed since the last call."""
-        before, now = self._reported, self.running.reported
-        if now != before:
-            self._reported = now
-            self._tell_changes(t, before, now)
-        if self.engaged and not self._efforts_end:
-            self._efforts_end = self.running.numbers("unknown_since")[0] < math.inf
-            if self._efforts_end:
-                self._warnings += self.inactive_checks()
-
-    def _tell_changes(self, t: float, before: Reported, now: Reported) -> None:
-        names = self.model.joint_names
-        if (now.mode, now.fault) != (before.mode, before.fault):
-            self._tell_fault(t, now.mode)
-        if now.slipped != before.slipped and now.slipped >= 0.0:
-            k = int(now.slipped)
-            self._remarks.append(
-                f"the drive of {names[k]} does not hold it: it is "
-                f"{self.running.given.slip[k]:.3g} from where it is to be"
-            )
-        if now.collided != before.collided:
-            self._tell_collision(now.collided)
-        if now.opposed and not before.opposed and not self.engaged and now.fault == 0.0:
-            self._remarks += problems(self.verdict, self.state_record, names, kinds=("support",))
-
-    def _tell_fault(self, t: float, mode: float) -> None:
-        """Put the latched fault into words, and stop the arms that are linked with this one."""
-        if mode not in (transitions.STOPPING, transitions.FAULT):
-            self.fault = None
-            return
-        if self.fault is not None:
-            return
-        found = fault_of(self.state_record, self.model.joint_names, self.joints)
-        if found is not None and found.kind in ("stale", "encoder_jump") and self.trouble:
-            trouble = self.trouble  # messages come, and cannot be used
-            found = found._replace(kind=trouble.kind, reason=f"{trouble.reason}; {found.reason}")
-        self.fault = found or self._external
-        for other in self._linked:
+        """Put into words what has changed, and stop the arms that are linked with this one."""
+        before = self.fault
+        self.events.look()
+        if self.fault is not None and before is None:
             message = f"the arm it is linked with stopped: {self.fault}"
-            other.trip(t, Fault("linked", message))
-
-    def _tell_collision(self, joint: float) -> None:
-        """Store a collision that has begun, or forget one."""
-        self.collision = None
-        if joint < 0.0:
-            return
-        s, names = self.state_record, self.model.joint_names
-        self.collision = collision_of(s, self.running.given, self.running.model_in_force())
-        said = problems(self.verdict, s, names, kinds=("contact",))
-        if said:
-            self._remarks.append(f"collision: {said[0]}; the arm floats")
-            self._laws.stop()
-
-    def inactive_checks(self) -> list[str]:
-        """Return which checks are inactive without the efforts that are unknown."""
-        names, watched = self.model.joint_names, self.running.given.impact_threshold < NEVER
-        unknown = np.isnan(self.state_record.effort)
-        reasons = []
-        if self.settings.largest_deviation and unknown[self.joints].any():
-            asked = "tracking_tolerance" if self.settings.tracking_tolerance else "effort_check"
-            reasons.append(f"they are not compared with commands ({asked})")
-        if (unknown & watched).any():
-            reasons.append("no collision is detected (collision_file)")
-        lacking = listed([name for name, lacks in zip(names, unknown, strict=True) if lacks])
-        return [f"{self.source} hold no efforts of {lacking}: {reason}" for reason in reasons]
+            for other in self._linked:
+                other.trip(t, Fault("linked", message))
 
 
 def linked(*arms: Guard) -> None:

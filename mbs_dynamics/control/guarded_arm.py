@@ -130,7 +130,7 @@ class GuardedArm(Guard):
         self.nudge: Sequence[float] = ()
         """(m,) torques in addition while the drives hold the arm; empty: none."""
         self._unknown_motors: set[int | str] = set()
-        self.remark(*motors.remarks)
+        self.events.remark(*motors.remarks)
         self._log = None if log is None else Log(log, motors)
         self._told = "disabled"
         if not isinstance(law, Gravity):
@@ -197,7 +197,7 @@ class GuardedArm(Guard):
         if measured.unknown and not self._unknown_motors.issuperset(measured.unknown):
             self._unknown_motors.update(measured.unknown)
             names = listed(map(str, measured.unknown))
-            self.remark(f"frames of unknown motors {names} are ignored")
+            self.events.remark(f"frames of unknown motors {names} are ignored")
 
     def _command(self, row: list[float]) -> Command:
         """Return the command of the latest period, in the units of the drives."""
@@ -205,7 +205,7 @@ class GuardedArm(Guard):
         if event != self._told:
             self._told = event
         else:
-            event = "; ".join([*self.warnings(), *self.remarks()])
+            event = "; ".join([*self.events.warnings(), *self.events.remarks()])
         n = self.model.n
         columns = [row[k : k + n] for k in range(0, 4 * n, n)]
         if n != len(self.joints):

@@ -88,13 +88,7 @@ class LawInForce:
         return self.in_force if self._next is None else self._next[0]
 
     def switch(self, t: float, law: AnyLaw | None) -> None:
-        """Let another law take over from time ``t`` on, without a jump; None: the arm floats.
-
-        Another law of the same kind, as one of another stiffness, goes on with the reference; else
-        the present state is the reference. The first call of a law may compile for a second: switch
-        to it once before torques are enabled. Raises MbsError, and changes nothing, for a law that
-        fails, or that is too stiff for the period of the loop.
-        """
+        """Let another law take over, as :meth:`Guard.switch` says."""
         self.prepare(t, law)
         self._next = (law,)
         running = self._running
@@ -271,12 +265,7 @@ class LawInForce:
     # -- references --------------------------------------------------------------------------------
 
     def aim(self, t: float, reference: Target | None) -> None:
-        """Let the law follow another reference from time ``t`` on; None: come to rest.
-
-        It is approached within the ``reference_velocity`` and ``reference_acceleration`` of the
-        settings, and a trajectory is played from its first point on, at the time of that point or
-        later. Raises MbsError, and changes nothing, for one that is invalid or out of reach.
-        """
+        """Let the law follow another reference, as :meth:`Guard.aim` says."""
         self.motion.aim(reference, self._running.state, self._running.given)
         self._running.apply(t, self.motion.request(transitions.NONE))
         self.renew()
@@ -287,10 +276,7 @@ class LawInForce:
         return reference_of(self.in_force, self._running.state)
 
     def pace(self, rate: float) -> None:
-        """Play the trajectory at a share of its speed along the same path; 0: pause, 1: go on.
-
-        Raises ArgumentError unless it is from 0 to 1, and without a trajectory.
-        """
+        """Play the trajectory at a share of its speed, as :meth:`Guard.pace` says."""
         if not 0.0 <= rate <= 1.0:
             raise ArgumentError(f"the pace is {rate:g}; valid is 0 to 1")
         if self.motion.trajectory is None:

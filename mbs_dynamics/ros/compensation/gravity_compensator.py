@@ -464,11 +464,11 @@ class GravityCompensator:
         if rejection is None:
             if self._unused:
                 self._returns.append(now)
-            self._unused, self.arm.trouble = False, None
+            self._unused, self.arm.events.trouble = False, None
         elif rejection.kind not in UNANSWERED:
             self._unused = True
             reason = f"joint_states rejected: {rejection.reason}"
-            self.arm.trouble = Fault(rejection.kind, reason)
+            self.arm.events.trouble = Fault(rejection.kind, reason)
 
     def in_turn(self, now: float) -> str:
         """Return the message that two sources report the arm in turn; empty if none do."""
@@ -530,7 +530,7 @@ class GravityCompensator:
         arm = self.arm
         if arm is None:
             return []
-        said = arm.warnings()
+        said = arm.events.warnings()
         if self._other and arm.engaged:
             timeout, s = self.settings.stale_timeout, arm.state_record
             old = [k for k in self._other if now - s.received[k] >= timeout]
@@ -598,7 +598,7 @@ class GravityCompensator:
 
     def _troubles(self, now: float) -> tuple[str, ...]:
         """Return what is wrong with messages, each part empty if it is right."""
-        trouble = None if self.arm is None else self.arm.trouble
+        trouble = None if self.arm is None else self.arm.events.trouble
         reason = "" if trouble is None else trouble.reason
         return self.in_turn(now), reason, self._imu_stale(now), self._imu_trouble
 

@@ -33,7 +33,7 @@ class Moving(Bench):
             self.send(self.q, self.qd, efforts=efforts)
             if self.core.stopping:
                 self.tick()
-            self.said += self.core.arm.remarks()
+            self.said += self.core.arm.events.remarks()
             self.warned += self.core.warnings(self.now)
             if self.commands:
                 self.tau = self.torques[-1]
@@ -107,7 +107,7 @@ def test_efforts_that_end_are_a_warning_once_that_names_what_is_not_checked():
     warning = "".join(bench.warned)
     assert "tracking_tolerance" in warning
     assert "joint2" in warning
-    assert bench.core.arm.inactive_checks() == [warning]
+    assert bench.core.arm.events.inactive_checks() == [warning]
 
 
 def test_efforts_that_end_stop_an_arm_that_demands_them():
