@@ -227,29 +227,6 @@ def test_references_that_jump_are_approached_within_limits_and_held():
     np.testing.assert_allclose(pose_of(loop.bus.q), turned, atol=2e-3)
 
 
-def test_a_trajectory_is_approached_played_paused_and_held():
-    loop = Loop(MODES["joint"], **IDEAL).enabled()
-    points = loop.bus.q + np.outer([0.1, 0.3, 0.2], np.ones(7))
-    loop.arm.aim(loop.now, Trajectory(NAMES, [0.0, 1.0, 2.0], points))
-    while loop.arm.elapsed is None:
-        loop.run(0.004)
-        assert loop.now < 5.0
-    assert loop.bus.q == pytest.approx(points[0], abs=0.02)
-    begun = loop.now
-    loop.run(1.0)
-    loop.arm.pace(0.0)
-    loop.run(1.0)
-    np.testing.assert_allclose(loop.bus.q, points[1], atol=0.03)
-    loop.arm.pace(1.0)
-    while loop.arm.trajectory is not None:
-        loop.run(0.004)
-        assert loop.now < 9.0
-    assert 3.0 < loop.now - begun < 3.6
-    loop.run(0.5)
-    np.testing.assert_allclose(loop.bus.q, points[-1], atol=0.01)
-    assert any("ended" in event for event in loop.events)
-
-
 @lru_cache
 def enabled(mode):
     """The loop of tests that leave its arm enabled and where it is."""
@@ -354,16 +331,6 @@ def test_springs_of_an_arm_are_stable_when_states_come_in_bursts_after_pauses(mo
             fastest = max(fastest, abs(loop.bus.qd).max())
     assert loop.arm.state == "enabled", loop.arm.fault
     assert fastest < 0.1
-
-
-def test_springs_are_as_stiff_as_set_after_the_arm_has_floated():
-    law = joint()
-    loop = Loop(law, made=table(max_age=0.5), **IDEAL).enabled()
-    loop.arm.switch(loop.now, None)
-    loop.run(0.6)
-    loop.arm.switch(loop.now, law)
-    loop.run(0.1)
-    assert loop.arm.state_record.stiffness_share == 1.0
 
 
 SOME = ("NaN for good", "pause of the loop, 80 ms", "drive error", "disable", "one jump")
@@ -511,14 +478,6 @@ def test_noise_does_not_turn_a_torque_around_at_half_a_turn(turn):
     assert np.abs(np.diff(last)).max() < 1.0
     assert (np.sign(last) == np.sign(last[0])).all()
     assert abs(last).mean() == pytest.approx(5.0 * turn, rel=0.05)
-
-
-def test_the_tool_is_moved_by_default():
-    loop = Loop(laws.CartesianImpedance(), **IDEAL).enabled()
-    target = moved(pose_of(loop.bus.q), 0.0, 0.0, -0.05)
-    loop.arm.aim(loop.now, PoseTarget(target))
-    loop.run(2.0)
-    np.testing.assert_allclose(pose_of(loop.bus.q), target, atol=2e-3)
 
 
 def test_a_stiffness_is_accepted_by_the_period_and_late_states_soften_it_and_are_reported_once():
