@@ -182,19 +182,6 @@ def answering(servos_file, clock):
     return subscribed, published, PositionArm.read(servos_file, robot.model)
 
 
-def test_servo_goals_begin_at_the_desired_point_and_then_lead_it_by_the_sag(servos_file):
-    clock, wanted = [5.0], np.linspace(-0.4, 0.5, 7)
-    subscribed, published, arm = answering(servos_file, clock)
-    assert set(subscribed) == {"~/desired", "~/desired_trajectory"}
-    whole = arm.goals(wanted)
-    for clock[0], share in ((5.0, 0.0), (5.25, 0.25), (6.0, 1.0), (60.0, 1.0)):
-        subscribed["~/desired"](JointTrajectoryPoint(positions=wanted))
-        topic, goals = published.pop()
-        assert topic == "~/servo_goals"
-        np.testing.assert_allclose(goals.data, wanted + share * (whole - wanted), atol=1e-12)
-    assert abs(whole - wanted).max() > 0.01
-
-
 def test_a_trajectory_is_answered_with_goals_that_lead_it_more_and_more(servos_file):
     clock = [5.0]
     subscribed, published, arm = answering(servos_file, clock)
@@ -214,14 +201,6 @@ def test_a_trajectory_is_answered_with_goals_that_lead_it_more_and_more(servos_f
         np.testing.assert_allclose(point.positions, arm.goals(q, qd, share=share), atol=1e-12)
         assert list(point.velocities) == qd.tolist()
         assert len(point.effort) == 0
-
-
-def test_a_bad_point_moves_no_servo(servos_file):
-    subscribed, published, _ = answering(servos_file, [5.0])
-    subscribed["~/desired"](JointTrajectoryPoint(positions=np.full(7, np.nan)))
-    ((topic, line),) = published
-    assert topic == "warning"
-    assert "not finite" in line[1]
 
 
 def test_goals_that_would_lead_too_far_are_limited_and_reported(servos_file):

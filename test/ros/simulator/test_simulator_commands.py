@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mbs_dynamics.errors import ArgumentError
-from mbs_dynamics.ros.simulator.interface import SimulatorSettings
 from mbs_dynamics.ros.simulator.world import LONGEST_LAG, EffortCommands, Pacer
 
 pytestmark = pytest.mark.backend_independent
@@ -103,21 +101,3 @@ def test_a_long_pause_is_given_up_and_said():
 
 
 # -- settings --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"robot_description": ""}, "robot_description is not set"),
-        ({"joints": ("a", "a")}, "got twice: a"),
-        ({"gravity": (0.0, 0.0, 981.0)}, "length of 981"),
-        ({"joint_damping": (-1.0,)}, "joint_damping must not be negative"),
-        ({"joint_damping": (np.nan,)}, "joint_damping must be finite"),
-        ({"rate": 0.0}, "rate is 0; valid is 1 to 10000"),
-        ({"realtime_factor": 0.0}, "realtime_factor is 0; valid is 0.01 to 100"),
-    ],
-)
-def test_settings_are_refused_with_a_reason(changes, said):
-    with pytest.raises(ArgumentError) as caught:
-        SimulatorSettings(**{"robot_description": "<robot/>", **changes})
-    assert said in str(caught.value)
