@@ -58,6 +58,12 @@ class Events:
         said, self._remarks = self._remarks, []
         return said
 
+    def told(self) -> str:
+        """Return warnings and remarks since the last call as one sentence; empty if none."""
+        if not (self._warnings or self._remarks):
+            return ""
+        return "; ".join([*self.warnings(), *self.remarks()])
+
     def remark(self, *said: str) -> None:
         """Add to the next :meth:`remarks`."""
         self._remarks += said

@@ -205,7 +205,7 @@ class GuardedArm(Guard):
         if event != self._told:
             self._told = event
         else:
-            event = "; ".join([*self.events.warnings(), *self.events.remarks()])
+            event = self.events.told()
         n = self.model.n
         columns = [row[k : k + n] for k in range(0, 4 * n, n)]
         if n != len(self.joints):
