@@ -143,7 +143,7 @@ def test_parameters_exist_and_take_the_values(words):
     _, _, order, node, name, value = words
     assert order == "set"
     if node == "/guarded_controller":
-        file = ROOT / "mbs_dynamics" / "ros" / "controller" / "src" / "parameters.yaml"
+        file = ROOT / "mbs_dynamics" / "bridges" / "controller" / "src" / "parameters.yaml"
         (declared,) = yaml.safe_load(file.read_text("utf-8")).values()
         assert name in declared
         return

@@ -94,7 +94,7 @@ class Scene:
             if self.world.now >= self.silent_until:
                 self.bench.send()
             self.bench.tick()
-            if self.handover.owed and not (self.core.engaged or self.handover.busy):
+            if self.handover.gives_back and not (self.core.engaged or self.handover.busy):
                 self.world.start(self.release())
             self.each_period()
 
@@ -568,9 +568,9 @@ class Anything:
         scene, core = self.scene, self.scene.core
         hindered = self.hinder()
         seen = ControllerList(scene.controllers.listed(), "efforts", "positions")
-        torques = seen.torques_act and (core.engaged or core.bears(scene.world.now))
+        torques = seen.torques_act and (core.engaged or core.holds_arm(scene.world.now))
         held = torques or seen.position_acts
-        owed = scene.handover.owed
+        owed = scene.handover.gives_back
         if self.owed_before and not owed:
             assert held or scene.given_up
         self.owed_before = owed

@@ -182,7 +182,7 @@ def test_the_answer_says_what_is_checked_and_nobody_is_switched(holder):
     assert scene.bench.fault == "stale"
     assert scene.core.at_rest
     assert scene.controllers.requests == []
-    assert not scene.handover.owed
+    assert not scene.handover.gives_back
 
 
 @pytest.mark.parametrize("lost", ["inactive", "unconfigured", "unloaded"])

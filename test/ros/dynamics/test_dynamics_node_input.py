@@ -172,7 +172,6 @@ def test_bad_states_are_rejected_and_named(bench, capfd, kind, change, named):
 def test_repeated_silent_and_partial_states_are_not_answered(bench):
     bench.send()
     assert bench.send(2.0 * Q, stamp=bench.node.now) == set()
-    assert bench.status("input")[2]["repeated stamps"] == "1"
     bench.node.now += SECOND
     level, message, _ = bench.status("input")
     assert (level, message[:6]) == (ERROR, "stale:")
@@ -209,7 +208,7 @@ def test_rates_of_answers_and_of_displays_are_limited(asked):
         )
     assert answered == pytest.approx(20, abs=1)
     assert drawn == pytest.approx(20, abs=1)
-    assert bench.status("input")[2]["skipped by max_rate"] == str(100 - answered)
+    assert bench.status("input")[2]["answered"] == str(answered)
     bench.node.set_parameters_atomically([Parameter("max_rate", value=0.0)])
     drawn = 0
     for _ in range(100):
