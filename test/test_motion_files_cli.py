@@ -47,16 +47,17 @@ READERS = {
     "retime": ["retime", "arm7", "FILE", "--out", "OUT.npz", "--tolerance", "0.01"],
     "simulate": ["simulate", "arm7", "--duration", "0.2", "--torques", "FILE", "--out", "OUT.csv"],
     "validate": ["validate", "arm7", "FILE", "--gravity", "0", "0", "0"],
+    "tune-collision": ["tune-collision", "arm7", "FILE", "--gravity", "0", "0", "0"],
     "identify": ["identify", "arm7", "FILE", "--gravity", "0", "0", "0", "--force"],
 }
-NEED_TORQUES = ("simulate", "validate", "identify")
+NEED_TORQUES = ("simulate", "validate", "tune-collision", "identify")
 NEEDS = {"plot": "matplotlib", "view": "viser"}
 PAIRS = [
     pytest.param(f"{writer}{kind}", reader, marks=pytest.mark.slow if slow else ())
     for writer, kinds in WRITERS.items()
     for kind in kinds
     for reader in READERS
-    for slow in (reader in ("view", "validate", "identify") and kind != ".csv",)
+    for slow in (reader in ("view", *NEED_TORQUES[1:]) and kind != ".csv",)
 ]
 
 
@@ -119,7 +120,7 @@ def test_what_a_command_writes_every_other_command_reads(file, reader, written, 
         assert not list(tmp_path.iterdir())
     else:
         assert (code, said.err.count("Traceback")) == (0, 0), said.err
-        assert reader in ("validate", "identify") or list(tmp_path.iterdir())
+        assert reader in NEED_TORQUES[1:] or list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("kind", WRITERS["retime"])

@@ -19,11 +19,23 @@ from mbs_dynamics.cli import (
     replay,
     simulate,
     teaching,
+    tune_collision,
     view,
 )
 from mbs_dynamics.cli.options import check_files
 
-TOPICS = (info, view, simulate, identify, excite, calibrate, teaching, replay, export)
+TOPICS = (
+    info,
+    view,
+    simulate,
+    identify,
+    tune_collision,
+    excite,
+    calibrate,
+    teaching,
+    replay,
+    export,
+)
 """The files of commands, in the order of the help text."""
 
 

@@ -35,7 +35,7 @@ def add_commands(commands: Any) -> None:
     """Add the commands to the parser's subcommands."""
     purpose = "identify inertias and friction, and write a URDF"
     example = "arm.urdf run1.mcap run2.mcap --out identified.urdf --report report.html"
-    command = _command(commands, "identify", _identify, purpose, example)
+    command = command_on(commands, "identify", _identify, purpose, example)
     command.file("recordings", MOTION_DATA, nargs="+")
     text = "recording to compare torques on (default: three tenths of the others, held out)"
     command.file("--validate", text, metavar="RECORDING")
@@ -56,29 +56,23 @@ def add_commands(commands: Any) -> None:
     command.output("--mjcf", "position servos: MJCF to write")
 
     purpose = "compare the torques of a description with measured ones"
-    command = _command(commands, "validate", _validate, purpose, "arm.urdf run.csv")
+    command = command_on(commands, "validate", _validate, purpose, "arm.urdf run.csv")
     command.file("recording", MOTION_DATA)
 
     purpose, example = "identify masses from a few still poses", "arm.urdf poses.csv --out new.urdf"
-    command = _command(commands, "identify-static", _identify_static, purpose, example)
+    command = command_on(commands, "identify-static", _identify_static, purpose, example)
     command.file("poses", ".csv with q_<joint> and tau_<joint>, a row for each pose")
     command.output("--out", "URDF to write")
     command.flag("--force", "write the result even if it is no better")
 
     purpose, example = "identify the load on a link from a motion", "arm.urdf run.csv --link tool"
-    command = _command(commands, "identify-payload", _identify_payload, purpose, example)
+    command = command_on(commands, "identify-payload", _identify_payload, purpose, example)
     command.file("recording", "a motion with the load")
     command.add("--link", "link that carries the load", required=True)
     command.file("--without", "recording of the arm without the load")
 
-    purpose = "find thresholds of collisions from a recording of free motion"
-    example = "arm.urdf run.csv --out thresholds.yaml"
-    command = _command(commands, "tune-collision", _tune_collision, purpose, example)
-    command.file("recording", "a motion without contact, with velocities and efforts")
-    command.output("--out", "file of thresholds to write, .yaml")
 
-
-def _command(commands: Any, name: str, run: Any, purpose: str, example: str) -> Command:
+def command_on(commands: Any, name: str, run: Any, purpose: str, example: str) -> Command:
     """Return a command on a robot and recordings of it."""
     command = Command(commands, name, run, purpose, example)
     command.robot()
@@ -287,23 +281,6 @@ def _identify_payload(options: argparse.Namespace) -> int:
     topic, kind = "/gravity_compensation_node/payload", "geometry_msgs/msg/InertiaStamped"
     print(f"ros2 topic pub --once {topic} {kind} \\")
     print(f"    {shlex.quote(load.message())}")
-    return 0
-
-
-def _tune_collision(options: argparse.Namespace) -> int:
-    from mbs_dynamics.control.collision_tuning import tune
-    from mbs_dynamics.identification.preparation import prepared
-
-    job = Job(options)
-    stretches, remarks = prepared(job.read(options.recording), job.model)
-    thresholds, notes = tune(job.model, [one.series for one in stretches])
-    remark(*remarks, *notes)
-    print(f"{'thresholds, N m or N':24}{'sudden':>10}{'sustained':>11}{'at speeds of':>14}")
-    for name, row in thresholds.by_joint.items():
-        sudden, sustained = row.impact + row.impact_speed, row.sustained + row.sustained_speed
-        print(f"{name:24}{sudden:10.3g}{sustained:11.3g}{row.fastest:14.3g}")
-    write_json(options.json, **{x: row._asdict() for x, row in thresholds.by_joint.items()})
-    write_text(options.out, thresholds.yaml(options.recording.name))
     return 0
 
 

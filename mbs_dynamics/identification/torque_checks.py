@@ -311,17 +311,18 @@ CHECKS = (
     Check(
         reversed_everywhere,
         "the torques of all joints ({joints}) have the opposite sign of those of the description: "
-        "reverse all of them",
+        "reverse all of them, as by --columns tau=[-1 N m]",
     ),
     Check(
         reversed_by_masses,
         "the torques of {joints} have the opposite sign of those of the other joints: no masses "
-        "explain all of them; reverse them, or check the joints' axes",
+        "explain all of them; reverse them, as by --columns {column}={meaning}[-1 N m], or "
+        "check the joints' axes",
     ),
     Check(
         reversed_by_description,
         "the torques of {joints} have the opposite sign of those of the description; reverse them, "
-        "or check the joints' axes",
+        "as by --columns {column}={meaning}[-1 N m], or check the joints' axes",
     ),
     Check(
         without_gravity,
@@ -340,7 +341,8 @@ CHECKS = (
         scaled_by_masses,
         "no masses explain the torques of all joints. They would with torques of {joints} divided "
         "by a factor, beside those of the others: {values}. Are these in another unit, or "
-        "currents? State the unit, as in --columns {column}=[mN m], or give factors by --gains",
+        "currents? State the unit, as in --columns {column}={meaning}[mN m], or give factors by "
+        "--gains",
     ),
     Check(
         joints_without_gravity,
@@ -381,6 +383,7 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
                 joints=torques.named(joints),
                 values=", ".join(f"{joint} {x:.3g}" for joint, x, one in rows if one),
                 column=torques.columns[int(np.argmax(joints))],
+                meaning=f"tau_{torques.joints[int(np.argmax(joints))]}",
                 factor=factor,
                 likely=_likely(factor),
                 advice=ADVICE,

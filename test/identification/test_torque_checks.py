@@ -222,6 +222,19 @@ def test_a_stated_unit_of_torques_settles_a_common_factor(tmp_path, capsys):
     assert main(["validate", robot, str(path), "--columns", *stated]) == 0
 
 
+@pytest.mark.parametrize("names", [["joint2"], ["joint2", "joint4"], JOINTS])
+def test_reversed_torques_are_declared_as_the_rejection_says(names, tmp_path, capsys):
+    path = tmp_path / "run.csv"
+    scaled(**dict.fromkeys(names, -1.0)).write(path)
+    assert main(["validate", "arm7", str(path)]) == 1
+    said = capsys.readouterr().err
+    declared = ["tau=[-1 N m]"]
+    if names != JOINTS:
+        declared = [f"tau_{name}=tau_{name}[-1 N m]" for name in names]
+    assert f"--columns {declared[0]}" in said
+    assert main(["validate", "arm7", str(path), "--columns", *declared]) == 0
+
+
 @pytest.mark.parametrize("pair", [(1, 3), (1, 2), (0, 1), (2, 3), (3, 5)])
 def test_exchanged_torques_are_rejected(pair):
     order = np.arange(7)
