@@ -4,46 +4,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from mbs_dynamics.algorithms.regressor import BaseParameters
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.errors import UnknownJointError
 from mbs_dynamics.identification.consistent import is_consistent
+from mbs_dynamics.identification.data import FRICTION_SPEEDS, Data
 from mbs_dynamics.identification.estimation import (
     BaseEstimate,
     Choice,
     ConsistentEstimate,
     base_estimate,
-    correlated,
     friction_estimate,
     least_squares_residual,
 )
-from mbs_dynamics.identification.preparation import Stretch, prepared_all, recorded
-from mbs_dynamics.identification.signals import cutoff_of, filtered
-from mbs_dynamics.identification.torque_checks import Torques, check_ranges, check_torques
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel, stacked
-from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.inertia import Inertia
 from mbs_dynamics.model.model import Model, with_drivetrain
 from mbs_dynamics.model.payloads import Payloads
 from mbs_dynamics.timeseries import TimeSeries, TimeSeriesError
-
-FRICTION_SPEEDS = (0.02, 0.05, 0.1)
-"""Candidate speeds in rad/s or m/s, at which Coulomb friction reaches 76 %."""
 
 HELD_OUT = (2, 5, 8)
 """Stretches, of ten of each recording, that are held out without a validation recording."""
 
 WORST = 0.5
 """Relative error of held-out torques of a result that is useless."""
-
-CERTAIN = 0.1
-"""Largest relative standard error of a gain that is fitted."""
 
 
 @dataclass(frozen=True)
@@ -117,84 +105,6 @@ class Identification:
         errors = self.errors
         most = min(errors.description, errors.description_with_friction, WORST)
         return errors.identified is not None and errors.identified <= most
-
-
-class Data(NamedTuple):
-    """Recordings of the same joints as equations of their torques."""
-
-    torque_model: TorqueModel
-    equations: list[Equations]
-    cutoff: float
-    """Frequency in Hz below which torques are compared."""
-    notes: list[str]
-    names: tuple[str, ...]
-    """Names of the recordings."""
-
-    @classmethod
-    def read(
-        cls,
-        model: Model,
-        recordings: Sequence[TimeSeries],
-        friction_speed: float = FRICTION_SPEEDS[0],
-        *,
-        cutoff: float | None = None,
-        check: bool = True,
-    ) -> Data:
-        """Return prepared recordings, by default below a frequency that follows from the motion.
-
-        Raises TimeSeriesError for recordings that cannot be used, and for torques that cannot be
-        those of the arm, unless ``check`` is False.
-        """
-        model = model.loaded()
-        stretches, notes = prepared_all(recordings, model)
-        joints = stretches[0].series.joints
-        cutoff = cutoff_of(stretches) if cutoff is None else cutoff
-        torque_model = TorqueModel(model, joints, friction_speed)
-        equations = [torque_model.equations(filtered(one, cutoff), cutoff) for one in stretches]
-        names = tuple(dict.fromkeys(one.series.name for one in stretches))
-        if check:
-            columns = [stretches[0].series.column(f"tau_{joint}") for joint in joints]
-            stated = all("tau" in one.series.declared for one in stretches)
-            given = _torques(torque_model, equations, columns)
-            stated_angles = all("q" in one.series.declared for one in stretches)
-            if stated_angles and (others := _of_ranges(torque_model, stretches, cutoff)):
-                check_ranges(", ".join(names), given, _torques(torque_model, others, columns))
-            notes += check_torques(", ".join(names), given, stated=stated)
-        return cls(torque_model, equations, cutoff, notes, names)
-
-
-def _of_ranges(
-    torque_model: TorqueModel, stretches: Sequence[Stretch], cutoff: float
-) -> list[Equations]:
-    """Return the equations of positions in degrees taken as per cent of the ranges of joints.
-
-    There are none if joints have no ranges, or positions exceed 100.
-    """
-    model, places = torque_model.model, torque_model.places
-    low, high = model.lower[places], model.upper[places]
-    converted = []
-    for one in stretches:
-        share = np.degrees(one.series.q) / 100.0
-        if not bounded(low, high).all() or np.abs(share).max() > 1.0:
-            return []
-        q = 0.5 * (low + high) + 0.5 * (high - low) * share
-        signals = filtered(one._replace(series=replace(one.series, q=q, qd=None)), cutoff)
-        converted.append(torque_model.equations(signals, cutoff))
-    return converted
-
-
-def _torques(
-    torque_model: TorqueModel, equations: Sequence[Equations], columns: Sequence[str]
-) -> Torques:
-    """Return the torques of a motion, to be checked."""
-    A, b = stacked(equations)
-    k, rigid = len(torque_model.joints), torque_model.rigid
-    own = A[..., rigid:].reshape(len(A), k, k, len(JOINT_TERMS))[:, range(k), range(k)]
-    masses = [place for place in torque_model.independent().columns if place < rigid]
-    gravity = np.concatenate([one.gravity for one in equations])
-    described = A @ torque_model.described()
-    own = own[..., : JOINT_TERMS.index("offset")]
-    return Torques(torque_model.joints, columns, b, described, gravity, own, A[..., masses])
 
 
 def identify(
@@ -292,55 +202,6 @@ def validate(model: Model, recording: TimeSeries) -> tuple[Errors, tuple[str, ..
     fitted = friction_estimate(data.torque_model, known)
     described = relative_error(data.equations, data.torque_model.described())
     return Errors(described, relative_error(held, fitted)), tuple(data.notes)
-
-
-def with_gains(series: TimeSeries, model: Model, gains: Mapping[str, float]) -> TimeSeries:
-    """Return a recording of motor currents as one of torques, with gains in N m/A or N/A.
-
-    The joints are those of the model. Joints without a gain keep their efforts. Raises
-    UnknownJointError for a joint that was not recorded, TimeSeriesError for a gain of zero.
-    """
-    own, tau, _ = recorded(series, model)
-    UnknownJointError.check(gains, own.joints)
-    for joint, gain in gains.items():
-        if not np.isfinite(gain) or gain == 0.0:
-            raise TimeSeriesError(f"the gain of {joint} must be finite and nonzero, got {gain:g}")
-    factors = np.array([gains.get(joint, 1.0) for joint in own.joints])
-    every = {"tau"} if set(own.joints) <= set(gains) else set()
-    return replace(own, tau=factors * tau, declared=own.declared | every)
-
-
-def fitted_gains(
-    model: Model, recording: TimeSeries, *, known: Collection[str] = ()
-) -> dict[str, float]:
-    """Return gains of the drives, by joint, with which currents best fit the description.
-
-    Currents alone determine the inertias up to a factor per joint, which the description sets here:
-    the result is only as accurate as its total masses. Raises TimeSeriesError for joints whose gain
-    the motion does not show, unless they are among those with a ``known`` one.
-    """
-    torque_model, equations, *_ = Data.read(model, [recording], check=False)
-    A, currents = stacked(equations)
-    expected = A @ torque_model.described()
-    gains, each = {}, len(JOINT_TERMS)
-    for j, joint in enumerate(torque_model.joints):
-        place = torque_model.rigid + each * j
-        columns = np.column_stack([expected[:, j], A[:, j, place : place + each]])
-        columns = columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
-        fit = np.linalg.lstsq(columns, currents[:, j], rcond=1e-9)[0]
-        residual = currents[:, j] - columns @ fit
-        alike = correlated(residual[:, None], [one._replace(b=one.b[:, :1]) for one in equations])
-        variance = np.square(residual).mean() * alike * np.linalg.pinv(columns.T @ columns)[0, 0]
-        if np.sqrt(variance) < CERTAIN * fit[0]:
-            gains[joint] = float(np.linalg.norm(expected[:, j]) / fit[0])
-    without = [joint for joint in torque_model.joints if joint not in {*gains, *known}]
-    if without:
-        given = " ".join(f"{joint}=..." for joint in without)
-        raise TimeSeriesError(
-            f"{recording.name}: the motion does not show the gain of {', '.join(without)}: their "
-            f"torques are too small. Give it, as in --gains {given}"
-        )
-    return {joint: gain for joint, gain in gains.items() if joint not in known}
 
 
 def relative_error(equations: Sequence[Equations], x: FloatArray) -> float:

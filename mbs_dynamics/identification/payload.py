@@ -12,6 +12,7 @@ import numpy as np
 from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.errors import listed
 from mbs_dynamics.identification.consistent import ConsistentLeastSquares, is_consistent
+from mbs_dynamics.identification.data import Data
 from mbs_dynamics.identification.estimation import (
     WEIGHTS,
     correlated,
@@ -21,7 +22,6 @@ from mbs_dynamics.identification.estimation import (
 )
 from mbs_dynamics.identification.identify import (
     WORST,
-    Data,
     Identification,
     identify,
 )

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from mbs_dynamics.algorithms.regressor import BaseParameters, independent_columns
 from mbs_dynamics.checks import FloatArray
-from mbs_dynamics.identification.identify import FRICTION_SPEEDS, Identification, estimated
+from mbs_dynamics.identification.data import FRICTION_SPEEDS
+from mbs_dynamics.identification.identify import Identification, estimated
 from mbs_dynamics.identification.preparation import recorded
 from mbs_dynamics.identification.torque_checks import Torques, check_torques, check_weight
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel

@@ -93,10 +93,10 @@ class Torques(NamedTuple):
         """Return the names of the joints of a mask (k,), with their columns in the file."""
         return labelled(self.joints, self.columns, which)
 
-    def of_joints(self, which: NDArray[np.bool_]) -> Torques:
-        """Return the torques of the joints of a mask (k,)."""
-        names = ([x for x, one in zip(each, which, strict=True) if one] for each in self[:2])
-        return Torques(*names, *(None if x is None else x[:, which] for x in self[2:]))  # type: ignore[arg-type]
+    def part(self, rows: slice, joints: NDArray[np.bool_]) -> Torques:
+        """Return the torques of some samples, and of the joints of a mask (k,)."""
+        names = ([x for x, one in zip(each, joints, strict=True) if one] for each in self[:2])
+        return Torques(*names, *(None if x is None else x[rows][:, joints] for x in self[2:]))  # type: ignore[arg-type]
 
 
 class Evidence:
@@ -107,9 +107,7 @@ class Evidence:
 
     def __init__(self, torques: Torques) -> None:
         step = slice(None, None, -(-len(torques.measured) // SAMPLES))
-        thinned = Torques(*torques[:2], *(None if x is None else x[step] for x in torques[2:]))  # type: ignore[arg-type]
-        free = swings_freely(thinned)
-        self.torques = thinned.of_joints(~free) if free.any() else thinned
+        self.torques = torques.part(step, ~swings_freely(torques))
         self.ones, given = np.ones(len(self.torques.joints)), self.torques
         self.tau, self.described, self.gravity = (without_own(given, x) for x in given[2:5])
         self.ratios, self.shares, self.sizes = self._gravity()
@@ -151,10 +149,10 @@ class Evidence:
         factors = self.masses.factors()
         explained = factors != 0.0
         known = explained & (self.shares > EXPLAINED)
-        if not explained.any():
-            return self.ones
         scaled = (factors * self.ratios)[known] if known.any() else factors[explained]
-        factors = factors / np.median(scaled)
+        if not len(scaled) or not (common := float(np.median(np.abs(scaled)))) > 1e-9:
+            return self.ones
+        factors = factors / (common if (scaled > 0.0).mean() >= 0.5 else -common)
         same = explained & (factors > 1.0 / FACTOR) & (factors < FACTOR)
         factors = factors / np.median(factors[same if same.any() else explained])
         other = explained & ((factors < 1.0 / FACTOR) | (factors > FACTOR))
@@ -220,15 +218,6 @@ Found = tuple[NDArray[np.bool_], FloatArray]
 """Joints (k,) that a check has found, and numbers (k,) that show it."""
 
 
-def reversed_everywhere(seen: Evidence) -> Found:
-    """Find torques whose sign is opposite to gravity by the description wherever it is judged."""
-    wrong = (seen.signs < 0.0).any() and not (seen.signs > 0.0).any()
-    agree = (seen.factors == 1.0).all() and (
-        seen.masses is not None or (seen.signs < 0.0).sum() > 1
-    )
-    return (seen.ones > 0.0) & wrong & agree, seen.signs
-
-
 def reversed_by_masses(seen: Evidence) -> Found:
     """Find joints whose torques fit those of the others with the opposite sign."""
     other = seen.factors != 1.0
@@ -236,8 +225,10 @@ def reversed_by_masses(seen: Evidence) -> Found:
 
 
 def reversed_by_description(seen: Evidence) -> Found:
-    """Find joints of the opposite sign of gravity, unless masses explain it."""
+    """Find joints of the opposite sign of gravity, unless masses explain it: all if none agrees."""
     wrong, fit = seen.signs < 0.0, seen.masses
+    if not (seen.signs > 0.0).any() and (fit is not None or wrong.sum() > 1):
+        return (seen.ones > 0.0) & wrong.any(), seen.signs
     if fit is not None and wrong.any():
         reversing = fit.misfit(np.where(wrong, -1.0, 1.0))
         wrong &= not fit.misfit(seen.ones) < reversing - DECISIVE
@@ -309,20 +300,15 @@ class Check(NamedTuple):
 
 CHECKS = (
     Check(
-        reversed_everywhere,
-        "the torques of all joints ({joints}) have the opposite sign of those of the description: "
-        "reverse all of them, as by --columns tau=[-1 N m]",
-    ),
-    Check(
         reversed_by_masses,
         "the torques of {joints} have the opposite sign of those of the other joints: no masses "
-        "explain all of them; reverse them, as by --columns {column}={meaning}[-1 N m], or "
+        "explain all of them; reverse them, as by --columns {declared}[-1 N m], or "
         "check the joints' axes",
     ),
     Check(
         reversed_by_description,
         "the torques of {joints} have the opposite sign of those of the description; reverse them, "
-        "as by --columns {column}={meaning}[-1 N m], or check the joints' axes",
+        "as by --columns {declared}[-1 N m], or check the joints' axes",
     ),
     Check(
         without_gravity,
@@ -341,7 +327,7 @@ CHECKS = (
         scaled_by_masses,
         "no masses explain the torques of all joints. They would with torques of {joints} divided "
         "by a factor, beside those of the others: {values}. Are these in another unit, or "
-        "currents? State the unit, as in --columns {column}={meaning}[mN m], or give factors by "
+        "currents? State the unit, as in --columns {declared}[mN m], or give factors by "
         "--gains",
     ),
     Check(
@@ -377,13 +363,13 @@ def check_torques(name: str, torques: Torques, *, stated: bool = False) -> list[
     for check in CHECKS:
         joints, values = check.find(seen)
         if joints.any() and not (stated and check.unless_stated):
+            first, factor = int(np.argmax(joints)), _common(values[joints])
+            named, one = torques.named(joints), f"tau_{torques.joints[first]}"
             rows = zip(torques.joints, values, joints, strict=True)
-            factor = _common(values[joints])
             sentence = check.sentence.format(
-                joints=torques.named(joints),
-                values=", ".join(f"{joint} {x:.3g}" for joint, x, one in rows if one),
-                column=torques.columns[int(np.argmax(joints))],
-                meaning=f"tau_{torques.joints[int(np.argmax(joints))]}",
+                joints=f"all joints ({named})" if joints.all() else named,
+                values=", ".join(f"{joint} {x:.3g}" for joint, x, found in rows if found),
+                declared="tau=" if joints.all() else f"{torques.columns[first]}={one}",
                 factor=factor,
                 likely=_likely(factor),
                 advice=ADVICE,

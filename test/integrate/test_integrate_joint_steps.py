@@ -75,22 +75,6 @@ def test_order(name, damped, method):
 
 @pytest.mark.long
 @every_method
-def test_wrenches(method):
-    """A wrench on a body is the effort J^T W, at least over a short step."""
-    model = MECHANISMS["tree"].model
-    rng = np.random.default_rng(4)
-    state, W = rng.uniform(-1.0, 1.0, (2, model.n)), np.zeros((model.nb, 6))
-    W[2] = rng.uniform(-1.0, 1.0, 6)
-    effort = mbs.jacobian(model, state[0], model.body_names[2]).T @ W[2]
-    pushed = Stepper(model, method=method, wrenches=True)
-    driven = Stepper(model, method=method)
-    h = 1e-6
-    assert_close(pushed.step(state, np.zeros(model.n), h, W), driven.step(state, effort, h), 1e-11)
-    assert_close(pushed.step(state, effort, h), driven.step(state, effort, h), 1e-15)
-
-
-@pytest.mark.long
-@every_method
 @pytest.mark.parametrize("algorithm", mbs.REPRESENTATIONS)
 def test_the_algorithm_changes_no_result(method, algorithm):
     """Wrenches stay body-fixed, whatever the recursions are in."""
