@@ -40,9 +40,25 @@ class CommonMasses(NamedTuple):
         """Return the equations of columns (N, k, p) and torques (N, k), without those of joints."""
         A = np.einsum("njp,njq->jpq", masses, masses)
         c, d = np.einsum("njp,nj->jp", masses, tau), np.square(tau).sum(axis=0)
-        own = [y @ _solved(B, y[:, None])[:, 0] for B, y in zip(A, c, strict=True)]
-        least = max(ROUNDING**2 * float(d.mean()), 1e-300)
-        return cls(A, c, d, np.maximum(d - np.array(own), least))
+        return cls(A, c, d, d).weighed()
+
+    def weighed(self) -> CommonMasses:
+        """Return the equations with the residuals by parameters of the joints alone."""
+        own = [y @ _solved(B, y[:, None])[:, 0] for B, y in zip(self.A, self.c, strict=True)]
+        least = max(ROUNDING**2 * float(self.d.mean()), 1e-300)
+        return self._replace(left=np.maximum(self.d - np.array(own), least))
+
+    def exchanged(self, i: int, j: int, masses: FloatArray, tau: FloatArray) -> CommonMasses:
+        """Return the equations with the torques of two joints exchanged.
+
+        ``masses`` (N, k, p), ``tau`` (N, k, k): those of joint l without what the own columns of
+        joint m explain in [:, m, l].
+        """
+        c, d = self.c.copy(), self.d.copy()
+        for one, other in ((i, j), (j, i)):
+            c[one] = masses[:, one].T @ tau[:, one, other]
+            d[one] = tau[:, one, other] @ tau[:, one, other]
+        return self._replace(c=c, d=d).weighed()
 
     @property
     def own(self) -> FloatArray:

@@ -11,6 +11,7 @@ the gravity of the description. :data:`CHECKS` lists what is looked for, and wha
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -118,7 +119,8 @@ class Evidence:
         if given.masses is not None:
             terms = len(self.ones) * (1 if given.own is None else 1 + given.own.shape[2])
             if 2 * (given.masses.shape[2] + terms) <= given.measured.size:
-                self.masses = CommonMasses.of(without_own(given, given.masses), self.tau)
+                self.columns = without_own(given, given.masses)
+                self.masses = CommonMasses.of(self.columns, self.tau)
 
     def _gravity(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return how much of the gravity torques of the description is in torques, of k joints.
@@ -250,6 +252,23 @@ def scaled_everywhere(seen: Evidence) -> Found:
     return used & (not 1.0 / COMMON < _common(seen.ratios[used]) < COMMON), seen.ratios
 
 
+def exchanged(seen: Evidence) -> Found:
+    """Find two joints whose torques fit those of the others far better the other way round."""
+    fit, found = seen.masses, seen.ones < 0.0
+    if fit is None:
+        return found, seen.ones
+    doubtful = np.flatnonzero(fit.shares(seen.ones) > REFUTES * fit.own).tolist()
+    least = min(fit.misfit(seen.ones), fit.misfit(seen.factors)) - DECISIVE
+    tau = np.repeat(seen.torques.measured[:, None], len(found), axis=1)
+    tau = without_own(seen.torques, tau) if doubtful else tau
+    for i, j in itertools.combinations(range(len(found)), 2):
+        if i in doubtful or j in doubtful:
+            misfit = fit.exchanged(i, j, seen.columns, tau).misfit(seen.ones)
+            if misfit < least:
+                least, found = misfit, np.isin(np.arange(len(found)), (i, j))
+    return found, seen.ones
+
+
 def scaled_by_masses(seen: Evidence) -> Found:
     """Find joints whose torques fit those of the others divided by a factor."""
     return seen.factors != 1.0, 1.0 / seen.factors
@@ -299,6 +318,11 @@ class Check(NamedTuple):
 
 
 CHECKS = (
+    Check(
+        exchanged,
+        "the torques of {joints} are exchanged: common masses explain them far better the other "
+        "way round. Declare whose they are by --columns",
+    ),
     Check(
         reversed_by_masses,
         "the torques of {joints} have the opposite sign of those of the other joints: no masses "
