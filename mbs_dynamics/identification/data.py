@@ -12,7 +12,8 @@ import numpy as np
 
 from mbs_dynamics.identification.preparation import Stretch, prepared_all
 from mbs_dynamics.identification.signals import cutoff_of, filtered
-from mbs_dynamics.identification.torque_checks import Torques, check_ranges, check_torques
+from mbs_dynamics.identification.torque_checks import check_ranges, check_torques
+from mbs_dynamics.identification.torque_evidence import Torques
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel, stacked
 from mbs_dynamics.model.coordinates import bounded
 from mbs_dynamics.model.model import Model

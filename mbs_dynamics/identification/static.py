@@ -19,7 +19,8 @@ from mbs_dynamics.checks import FloatArray
 from mbs_dynamics.identification.data import FRICTION_SPEEDS
 from mbs_dynamics.identification.identify import Identification, estimated
 from mbs_dynamics.identification.preparation import recorded
-from mbs_dynamics.identification.torque_checks import Torques, check_torques, check_weight
+from mbs_dynamics.identification.torque_checks import check_torques, check_weight
+from mbs_dynamics.identification.torque_evidence import Torques
 from mbs_dynamics.identification.torque_model import JOINT_TERMS, Equations, TorqueModel
 from mbs_dynamics.model.coordinates import at_limits
 from mbs_dynamics.model.model import Model

@@ -19,7 +19,8 @@ from mbs_dynamics.identification import (
     validate,
 )
 from mbs_dynamics.identification.preparation import prepared
-from mbs_dynamics.identification.torque_checks import Torques, check_torques
+from mbs_dynamics.identification.torque_checks import check_torques
+from mbs_dynamics.identification.torque_evidence import Torques
 from mbs_dynamics.resources import robot_path
 from mbs_dynamics.timeseries import TimeSeriesError
 
@@ -236,10 +237,11 @@ def test_reversed_torques_are_declared_as_the_rejection_says(names, tmp_path, ca
 
 
 @pytest.mark.parametrize("pair", [(1, 3), (1, 2), (0, 1), (2, 3), (3, 5)])
-def test_exchanged_torques_are_rejected(pair):
+def test_exchanged_torques_are_named(pair):
     order = np.arange(7)
     order[list(pair)] = pair[::-1]
-    refused(replace(RIGHT, tau=RIGHT.tau[:, order]))
+    said = f"{JOINTS[pair[0]]}, {JOINTS[pair[1]]} are exchanged"
+    refused(replace(RIGHT, tau=RIGHT.tau[:, order]), said, model=wrong())
 
 
 @pytest.mark.parametrize(
